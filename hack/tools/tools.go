@@ -1,0 +1,11 @@
+//go:build tools
+
+// Package tools names the commands that build.sh builds, so that go.mod keeps their modules.
+package tools
+
+import (
+	_ "go.etcd.io/etcd/server/v3/etcdmain"
+	_ "k8s.io/kubernetes/cmd/kube-apiserver"
+	_ "k8s.io/kubernetes/cmd/kube-controller-manager"
+	_ "k8s.io/kubernetes/cmd/kubectl"
+)

@@ -1,0 +1,16 @@
+/** Sources are ES modules; under jest SWC turns them, and the few dependencies that are ES modules only, into CommonJS. */
+export default {
+  testEnvironment: 'node',
+  roots: ['<rootDir>/src', '<rootDir>/test'],
+  testMatch: ['**/*.test.ts'],
+  setupFiles: ['<rootDir>/test/setup.ts'],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  transform: {
+    '^.+\\.(t|j|mj)s$': [
+      '@swc/jest',
+      { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } },
+    ],
+  },
+  transformIgnorePatterns: ['/node_modules/(?!(jose|cborg|@kubernetes/client-node|openid-client|oauth4webapi|@bufbuild|multiformats|re2js)/)'],
+  cacheDirectory: '<rootDir>/.cache/jest',
+};

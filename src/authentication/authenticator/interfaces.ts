@@ -1,0 +1,45 @@
+import type { TLSSocket } from 'node:tls';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { UserInfo } from '../user/user.js';
+
+/** What an authenticator may look at. */
+export interface AuthenticationRequest {
+  readonly headers: IncomingHttpHeaders;
+  /** Name, value, name, value … as received, so that duplicates can be seen. */
+  readonly rawHeaders: readonly string[];
+  /** The TLS connection; undefined only where a test has none. */
+  readonly socket: TLSSocket | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface AuthenticationResponse {
+  readonly user: UserInfo;
+  /** Audiences for which the credential is valid; undefined where the method knows none. */
+  readonly audiences?: readonly string[];
+}
+
+/** Thrown for a credential that was recognised and is wrong; the union goes on and remembers it. The client gets 401. */
+export class AuthenticationError extends Error {
+  override readonly name = 'AuthenticationError';
+  constructor(
+    message: string,
+    /** True: the text may be told to the client (a token webhook's own words). */
+    readonly tellClient = false,
+  ) {
+    super(message);
+  }
+}
+
+/** Undefined: the request holds no credential of this kind. A wrong credential throws AuthenticationError. */
+export interface RequestAuthenticator {
+  authenticateRequest(request: AuthenticationRequest): Promise<AuthenticationResponse | undefined>;
+}
+
+/** Undefined: not a token of this kind. `audiences` empty: the token must be valid for the API server itself. */
+export interface TokenAuthenticator {
+  authenticateToken(
+    token: string,
+    audiences: readonly string[],
+    signal: AbortSignal,
+  ): Promise<AuthenticationResponse | undefined>;
+}

@@ -1,0 +1,126 @@
+import type { FieldError } from '../../apimachinery/field-error.js';
+import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
+import type { KubeObject } from '../../apimachinery/meta.js';
+import type { RequestContext } from '../../request/context.js';
+import type { Attributes } from '../../storage/cacher/interfaces.js';
+
+/** A column of a Table (meta/v1 TableColumnDefinition). */
+export interface TableColumn extends JsonObject {
+  name: string;
+  type: string;
+  format: string;
+  description: string;
+  /** 0 is always shown, higher ones with `-o wide`. */
+  priority: number;
+}
+
+/** How a type is shown as a Table. */
+export interface TableConvertor {
+  readonly columns: readonly TableColumn[];
+  /** The cells of one object, in the order of the columns; `now` in milliseconds for ages. */
+  cells(object: KubeObject, now: number): JsonValue[];
+  /** Whether cells depend on `now` (ages printed by the server): then rows cannot be cached. */
+  readonly timeDependent: boolean;
+}
+
+/** What a kind of object does on its way into the store (apiserver, registry/rest). Functions change `object` in place. */
+export interface Strategy {
+  /** Clears what a client may not set at creation (status, say). */
+  prepareForCreate(context: RequestContext, object: KubeObject): void;
+  validateCreate(context: RequestContext, object: KubeObject): readonly FieldError[];
+  warningsOnCreate?(context: RequestContext, object: KubeObject): readonly string[];
+  prepareForUpdate(context: RequestContext, object: KubeObject, old: KubeObject): void;
+  validateUpdate(context: RequestContext, object: KubeObject, old: KubeObject): readonly FieldError[];
+  warningsOnUpdate?(context: RequestContext, object: KubeObject, old: KubeObject): readonly string[];
+  /** A PUT or apply to a name that does not exist creates it. */
+  readonly allowCreateOnUpdate: boolean;
+  /** An update without resourceVersion is taken. */
+  readonly allowUnconditionalUpdate: boolean;
+  /** Normalizes after validation. */
+  canonicalize?(object: KubeObject): void;
+  /** Fields that writes through this strategy reset and therefore cannot own: field paths like `status`, by apiVersion or `*`. */
+  readonly resetFields?: Readonly<Record<string, readonly (readonly string[])[]>>;
+  /** Generates metadata.generation: starts at 1, grows when something but metadata and status changes. */
+  readonly hasGeneration?: boolean;
+}
+
+/** Validates metadata.name; `prefix`: the name is a generateName and may end with a dash. */
+export type NameValidator = (name: string, prefix: boolean) => readonly string[];
+
+/** Grace, extra steps and conditions of deletion for types that have them (namespaces, CRDs, pods). */
+export interface DeletionStrategy {
+  /** Called instead of plain removal when the object should wait; returns the object to be stored, or undefined to remove. */
+  beforeDelete?(context: RequestContext, object: KubeObject): KubeObject | undefined;
+  /** Seconds of grace wanted; undefined: the type has no graceful deletion. */
+  gracePeriodSeconds?(object: KubeObject, asked: number | undefined): number | undefined;
+  readonly defaultGarbageCollection?: 'background' | 'orphan';
+}
+
+/** One version of a served type. */
+export interface ResourceVersion {
+  readonly name: string;
+  readonly served: boolean;
+  readonly deprecated: boolean;
+  /** The text of the Warning header for a deprecated version; undefined: the default text. */
+  readonly deprecationWarning?: string | undefined;
+  readonly table: TableConvertor;
+  /** The version's fields that selectors may use, beside name and namespace: `.spec.color` as `spec.color`. */
+  readonly selectableFields: readonly string[];
+}
+
+/**
+ * A resource type: everything that handlers, discovery and OpenAPI must know (DESIGN, Types). Built-in ones are made by
+ * `registry/<group>/<resource>/`, the others by CustomResourceDefinitions at run time.
+ */
+export interface ResourceType {
+  readonly group: string;
+  /** Plural name, as in URLs. */
+  readonly resource: string;
+  readonly singular: string;
+  readonly kind: string;
+  readonly listKind: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly namespaced: boolean;
+  readonly versions: readonly ResourceVersion[];
+  readonly storageVersion: string;
+  readonly custom: boolean;
+  /** Labels and selectable fields of an object. */
+  attributes(object: JsonObject): Attributes;
+  validateName: NameValidator;
+  readonly strategy: Strategy;
+  /** Strategies of subresources that write the same object: `status`. */
+  readonly subresources: Readonly<Record<string, Strategy>>;
+  readonly deletion: DeletionStrategy;
+}
+
+/** `name` of what `categories`, discovery and `kubectl api-resources` show for a path below a group version. */
+export interface ApiResourceEntry {
+  readonly name: string;
+  readonly singularName: string;
+  readonly namespaced: boolean;
+  readonly kind: string;
+  /** Only where they differ from the group version's (scale). */
+  readonly group?: string | undefined;
+  readonly version?: string | undefined;
+  readonly verbs: readonly string[];
+  readonly shortNames?: readonly string[] | undefined;
+  readonly categories?: readonly string[] | undefined;
+  readonly storageVersionHash?: string | undefined;
+  /** Kind of the answer where it is not the resource's. */
+  readonly responseKind?: { readonly group: string; readonly version: string; readonly kind: string } | undefined;
+}
+
+/** A served group with its versions, in the order of preference; what discovery and OpenAPI are made of. */
+export interface ApiGroup {
+  readonly name: string;
+  readonly preferredVersion: string;
+  readonly versions: readonly ApiGroupVersion[];
+}
+
+export interface ApiGroupVersion {
+  readonly version: string;
+  readonly resources: readonly ApiResourceEntry[];
+  /** False while a CRD's version was just added or is about to go (aggregated discovery's freshness). */
+  readonly stale?: boolean;
+}

@@ -1,0 +1,21 @@
+import type { UserInfo } from '../authentication/user/user.js';
+import type { RequestInfo } from './request-info.js';
+
+/** What goes with a request from the first filter to the store. */
+export interface RequestContext {
+  readonly info: RequestInfo;
+  /** The user in force (after impersonation). */
+  user: UserInfo;
+  readonly userAgent: string;
+  readonly auditId: string;
+  /** Aborts when the client goes away or the deadline passes. */
+  readonly signal: AbortSignal;
+  /** Milliseconds since the epoch when the request arrived. */
+  readonly receivedAt: number;
+  /** Adds a Warning header (agent `-`, code 299) to the answer; repeated texts are sent once, and their total size is bounded. */
+  warn(text: string): void;
+  /** Adds an annotation to the audit event. */
+  annotate(key: string, value: string): void;
+  /** `--dry-run`: everything but the write. */
+  dryRun: boolean;
+}

@@ -1,0 +1,155 @@
+import type { JsonObject } from '../../apimachinery/json.js';
+import type { Revision, StoredObject } from '../interfaces.js';
+import type { SelectionPredicate } from '../selection-predicate.js';
+
+/** What selectors look at. Computed once for each stored object, by the type. */
+export interface Attributes {
+  readonly labels: Readonly<Record<string, string>> | undefined;
+  /** Selectable fields, `metadata.name` and `metadata.namespace` included. */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** An object in the cache: immutable bytes, attributes, and representations made on first use. */
+export interface CachedObject extends StoredObject {
+  readonly attributes: Attributes;
+  /** Decodes the bytes (a fresh copy at every call, resourceVersion included); throws StorageError 'corrupt'. */
+  decode(): JsonObject;
+  /** The bytes of a representation, kept under its id while the cache budget lasts. */
+  render(representation: Representation): Uint8Array;
+}
+
+/**
+ * One way to show objects: JSON of a version, a list item, a Table row, metadata only, protobuf … Equal ids must give equal
+ * bytes for the same object. `render` must not keep the object.
+ */
+export interface Representation {
+  readonly id: string;
+  /** The stored bytes as they are: nothing is rendered or kept twice. */
+  readonly identity?: boolean;
+  render(object: CachedObject): Uint8Array;
+  /** Between items of a list: `,` for JSON, empty for protobuf. */
+  readonly separator: string;
+}
+
+/** How a watch event is framed in a stream, e.g. `{"type":"ADDED","object":…}\n`. Encoded once per event and frame. */
+export interface EventFrame {
+  readonly id: string;
+  encode(event: WatchEvent): Uint8Array;
+}
+
+export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+
+export interface WatchEvent {
+  readonly type: WatchEventType;
+  /** The event's revision; for a BOOKMARK, everything up to it has been sent. */
+  readonly revision: Revision;
+  /**
+   * Undefined for a BOOKMARK. For DELETED (also when an object leaves the selection) the state before, with the event's
+   * revision as resourceVersion.
+   */
+  readonly object: CachedObject | undefined;
+  /** A BOOKMARK that ends the initial events. */
+  readonly initialEventsEnd: boolean;
+  /** The framed bytes, made once per frame id whatever the number of watchers. */
+  encoded(frame: EventFrame): Uint8Array;
+}
+
+export interface CacheListOptions {
+  readonly prefix: string;
+  /** First key wanted (inclusive); '' to begin at the prefix. */
+  readonly from: string;
+  readonly limit: number;
+  readonly predicate: SelectionPredicate;
+}
+
+/** Which state a read wants (spec: List and get semantics). */
+export type ReadAt =
+  | { readonly mode: 'any' }
+  /** Every write acknowledged before the call is seen. */
+  | { readonly mode: 'most-recent' }
+  | { readonly mode: 'not-older-than'; readonly revision: Revision }
+  /** Exactly this revision: from a snapshot, else from the backend's history, else StorageError 'compacted'. */
+  | { readonly mode: 'exact'; readonly revision: Revision };
+
+/** A page of a list at one revision. Lazy: nothing is copied until it is iterated. */
+export interface CachedList {
+  readonly revision: Revision;
+  /** Number of items on this page. */
+  readonly length: number;
+  /** Key of the last item of the page when more items may follow, else undefined. */
+  readonly lastKey: string | undefined;
+  /** Items after this page; undefined where a predicate makes it unknown. 0 when the list is complete. */
+  readonly remaining: number | undefined;
+  items(): Iterable<CachedObject>;
+  /**
+   * The items' bytes in a representation, joined by its separator, in chunks that are cached and must not be changed. No
+   * separator stands before the first or after the last item.
+   */
+  chunks(representation: Representation): Iterable<Uint8Array>;
+  /** The same as gzip members, each cached: their concatenation, framed by members of the caller's own, is a valid gzip stream. */
+  gzipChunks(representation: Representation): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+}
+
+export interface CacheWatchOptions {
+  readonly prefix: string;
+  /** A single object's key; then prefix is that of its namespace. */
+  readonly key?: string | undefined;
+  readonly predicate: SelectionPredicate;
+  /** Where to start. 'exact': only events after the revision, no synthetic ones. The others begin with synthetic ADDED events. */
+  readonly start: ReadAt;
+  /** After the synthetic events, a BOOKMARK with `initialEventsEnd`. */
+  readonly initialEventsBookmark: boolean;
+  /** BOOKMARKs about every minute, and shortly before the deadline. */
+  readonly bookmarks: boolean;
+  /** Monotonic milliseconds at which the caller will end the watch; for the last bookmark. */
+  readonly deadline: number;
+}
+
+/**
+ * A running watch. `receive` is called synchronously with events in order, never concurrently; it returns false when the
+ * transport is full. Then events are held back, up to a bound, until `resume`; beyond the bound the watcher is ended.
+ */
+export interface Watcher {
+  resume(): void;
+  /** Ends it; idempotent. `ended` is not called. */
+  stop(): void;
+}
+
+export interface WatchReceiver {
+  receive(events: readonly WatchEvent[]): boolean;
+  /** The cacher ended the watch: `slow` (could not keep up), `closed` (shutdown, type removed), or an error. */
+  ended(reason: 'slow' | 'closed' | Error): void;
+}
+
+/** The cache of one resource type. Reads wait, for a bounded time, until it has what they ask for. */
+export interface ResourceCache {
+  readonly resource: string;
+  get(key: string, at: ReadAt): Promise<CachedObject | undefined>;
+  /** The same without waiting, from what is there; undefined also where the cache is not ready. For the write path and for controllers. */
+  peek(key: string): CachedObject | undefined;
+  list(at: ReadAt, options: CacheListOptions): Promise<CachedList>;
+  /** StorageError 'compacted' where the start is too old, 'too-large' where it does not come in time. */
+  watch(options: CacheWatchOptions, receiver: WatchReceiver): Promise<Watcher>;
+  /** Newest revision that the cache has seen (of the whole log). */
+  revision(): Revision;
+  /** Number of objects. */
+  size(): number;
+}
+
+/** How a type tells the cache about its objects. */
+export interface CachedType {
+  readonly resource: string;
+  attributes(object: JsonObject): Attributes;
+}
+
+/** All caches of a process over one backend: one event stream feeds them. */
+export interface Cacher {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** The cache of a type, loaded on first use. Adding a type again with another `attributes` rebuilds what selectors see. */
+  add(type: CachedType): ResourceCache;
+  /** Forgets a type and ends its watchers. */
+  remove(resource: string): void;
+  /** False, with a reason, while the cache does not follow the log (for readyz). */
+  healthy(): { readonly ok: boolean; readonly reason: string };
+}

@@ -1,0 +1,16 @@
+import { type JsonObject, objectAt, stringifyJson } from '../apimachinery/json.js';
+import type { EncodedObject } from './interfaces.js';
+
+/**
+ * Serializes an object for storage, with the place of its revision left open (see EncodedObject). The object is not
+ * changed; a resourceVersion in it is ignored, and so is an empty creationTimestamp of null.
+ */
+export function encodeObject(object: JsonObject): EncodedObject {
+  const { apiVersion, kind, metadata, ...rest } = object;
+  const { resourceVersion: _, ...meta } = objectAt(object, 'metadata') ?? {};
+  const head = `{"apiVersion":${JSON.stringify(apiVersion ?? '')},"kind":${JSON.stringify(kind ?? '')},"metadata":{"resourceVersion":"`;
+  const metaText = stringifyJson(meta);
+  const restText = stringifyJson(rest);
+  const tail = `"${metaText === '{}' ? '' : ','}${metaText.slice(1)}${restText === '{}' ? '' : ','}${restText.slice(1)}`;
+  return { head, tail, object };
+}

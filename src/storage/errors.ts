@@ -1,0 +1,31 @@
+import type { Revision } from './interfaces.js';
+
+export type StorageErrorCode =
+  /** The store does not answer; nothing is known to have been written. */
+  | 'unavailable'
+  /** The outcome of a write is unknown. */
+  | 'unknown-outcome'
+  /** The revision asked for is no longer kept. */
+  | 'compacted'
+  /** The revision asked for does not exist yet. */
+  | 'too-large'
+  /** The object is larger than the store allows. */
+  | 'object-too-large'
+  /** The stored bytes cannot be decoded. */
+  | 'corrupt'
+  /** The store is closed or shutting down. */
+  | 'closed'
+  /** The data directory or database cannot be used. */
+  | 'unusable';
+
+/** Every failure of a backend. `registry/generic` maps the codes to Status, in one place. */
+export class StorageError extends Error {
+  override readonly name = 'StorageError';
+  constructor(
+    readonly code: StorageErrorCode,
+    message: string,
+    readonly info: { readonly revision?: Revision; readonly current?: Revision; readonly cause?: unknown } = {},
+  ) {
+    super(message, { cause: info.cause });
+  }
+}

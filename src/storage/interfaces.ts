@@ -1,0 +1,111 @@
+import type { JsonObject } from '../apimachinery/json.js';
+
+/**
+ * The storage contract. A backend keeps the current objects and a *log*: one entry for each committed write, under
+ * consecutive revisions that never start again. Everything above storage treats a revision's decimal text as opaque.
+ *
+ * A resource type is named by `<plural>.<group>` (`configmaps.` is written `configmaps` in the core group). A key is
+ * `<namespace>/<name>`, or `<name>` for cluster-scoped types. Keys are ordered by their UTF-8 bytes.
+ */
+export type Revision = number;
+
+/**
+ * The JSON text of an object, ready for its revision: the text is `head + revision + tail`, and the revision stands as the
+ * first field of metadata: `{"apiVersion":"v1","kind":"X","metadata":{"resourceVersion":"` + `7` + `","name":…`.
+ * Every stored object has exactly this layout, so that apiVersion and kind can be exchanged without parsing.
+ */
+export interface EncodedObject {
+  readonly head: string;
+  readonly tail: string;
+  /** What was encoded, without a resourceVersion, so that nobody must parse it again. Not to be changed. */
+  readonly object: JsonObject;
+}
+
+/** A committed object. Immutable. */
+export interface StoredObject {
+  readonly key: string;
+  /** Revision of its last write. */
+  readonly revision: Revision;
+  /** The whole JSON text in UTF-8, resourceVersion included. */
+  readonly bytes: Uint8Array;
+  /** Present where the process itself wrote the object and still has the decoded form (without resourceVersion). */
+  readonly object?: JsonObject | undefined;
+}
+
+export interface StoredList {
+  readonly items: readonly StoredObject[];
+  /** The revision at which the list was read. */
+  readonly revision: Revision;
+  /** Whether more items follow the last one. */
+  readonly more: boolean;
+  /** Number of items after the last one; counted only when `more`. */
+  readonly remaining: number;
+}
+
+export interface ListOptions {
+  /** Only keys that start with it; '' for all. A namespace's prefix ends with a slash. */
+  readonly prefix: string;
+  /** First key wanted (inclusive), for continuation; '' to begin at the prefix. */
+  readonly from: string;
+  /** 0: no limit. */
+  readonly limit: number;
+  /** 0: the newest. Otherwise exactly this revision: RevisionCompacted or RevisionTooLarge where it is not to be had. */
+  readonly revision: Revision;
+}
+
+/** One committed write. */
+export interface LogEvent {
+  readonly revision: Revision;
+  readonly resource: string;
+  readonly key: string;
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  /** The new state; for DELETED the last state with the deletion's revision as resourceVersion. */
+  readonly object: StoredObject;
+  /** The state before; undefined for ADDED. For DELETED its revision is that of the last write before the deletion. */
+  readonly previous?: StoredObject | undefined;
+}
+
+export interface WriteRequest {
+  readonly resource: string;
+  readonly key: string;
+  /** Revision that the current object must have; 0: it must not exist. */
+  readonly expected: Revision;
+  /** The new state; undefined deletes. */
+  readonly value: EncodedObject | undefined;
+}
+
+/** `committed` is durable. `conflict` carries the current object, undefined where there is none. */
+export type WriteResult =
+  | { readonly outcome: 'committed'; readonly object: StoredObject }
+  | { readonly outcome: 'conflict'; readonly current: StoredObject | undefined };
+
+export interface EventStream {
+  /**
+   * All events of the log after the revision asked for, in batches, in order, without a hole. Ends when the signal aborts;
+   * throws StorageError where the revision is compacted or the stream is lost for good.
+   */
+  batches: AsyncIterable<readonly LogEvent[]>;
+}
+
+/** A store. All methods throw StorageError with a code where they fail. */
+export interface Backend {
+  /** Opens or creates the store; throws with a message that says what to do where it can't. */
+  open(): Promise<void>;
+  /** Waits for writes under way, then releases everything. */
+  close(): Promise<void>;
+  /** Compare-and-write. Concurrent calls share commits. Resolves once durable. */
+  write(request: WriteRequest): Promise<WriteResult>;
+  get(resource: string, key: string): Promise<StoredObject | undefined>;
+  list(resource: string, options: ListOptions): Promise<StoredList>;
+  /** Revision of the newest committed write, read consistently (after every write acknowledged before the call). */
+  currentRevision(): Promise<Revision>;
+  /** Oldest revision that can still be read exactly and after which a watch can start. */
+  compactedRevision(): Revision;
+  events(after: Revision, signal: AbortSignal): EventStream;
+  /** Forgets history before the revision. The backend also does so by itself, after its history window. */
+  compact(revision: Revision): Promise<void>;
+  /** Resolves when the store answers; for readyz. */
+  ping(): Promise<void>;
+  /** Replaces the bytes of a stored object by ones that cannot be decoded. A test hook, refused unless the backend was opened for tests. */
+  corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void>;
+}
