@@ -2,7 +2,7 @@ import type { FieldError } from '../../apimachinery/field-error.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import type { RequestContext } from '../../request/context.js';
-import type { Attributes } from '../../storage/cacher/interfaces.js';
+import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 
 /** A column of a Table (meta/v1 TableColumnDefinition). */
 export interface TableColumn extends JsonObject {
@@ -123,4 +123,22 @@ export interface ApiGroupVersion {
   readonly resources: readonly ApiResourceEntry[];
   /** False while a CRD's version was just added or is about to go (aggregated discovery's freshness). */
   readonly stale?: boolean;
+}
+
+/**
+ * A type as one of its versions shows it. Made once per version and kept while the definition stands; handlers and response
+ * writers build their representations on it. The ids of representations begin with `id`.
+ */
+export interface VersionView {
+  readonly type: ResourceType;
+  readonly version: ResourceVersion;
+  readonly groupVersion: string;
+  /** Distinguishes views of the same version under successive definitions. */
+  readonly id: string;
+  /** The whole object in this version (apiVersion, kind, …): answers to get, watch events. */
+  readonly json: Representation;
+  /** An item of a list: as `json`, but built-in types have no apiVersion and kind there, as in kube-apiserver. */
+  readonly listItem: Representation;
+  /** A decoded copy in this version, resourceVersion included, defaults applied. */
+  toObject(object: CachedObject): KubeObject;
 }
