@@ -1,0 +1,78 @@
+import type { JsonValue } from '../apimachinery/json.js';
+import { compareUtf8, quote } from '../apimachinery/meta.js';
+
+/** A number as Go prints a float64 with %v: an exponent from 1e+06 on is shown as such only where decimals were lost. */
+export function formatNumber(value: number | bigint): string {
+  if (typeof value === 'bigint') return value.toString();
+  if (Number.isSafeInteger(value)) return String(value);
+  return formatFloat(value);
+}
+
+/** Go's %v of a float64: the shortest digits, with an exponent below 1e-4 and from 1e21 on. */
+function formatFloat(value: number): string {
+  const [mantissa = '', exponent] = value.toExponential().split('e');
+  const power = Number(exponent);
+  if (power < -4 || power >= 21) {
+    return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
+  }
+  return power < 0 ? value.toFixed(Math.min(100, fractionDigits(mantissa) - power)) : String(value);
+}
+
+function fractionDigits(mantissa: string): number {
+  const point = mantissa.indexOf('.');
+  return point < 0 ? 0 : mantissa.length - point - 1;
+}
+
+/** A value in a path, as messages show it: strings quoted, everything else plain. */
+export function formatKeyValue(value: JsonValue): string {
+  if (value === null) return 'null';
+  if (typeof value === 'string') return quote(value);
+  if (typeof value === 'number' || typeof value === 'bigint') return formatNumber(value);
+  if (typeof value === 'boolean') return String(value);
+  if (Array.isArray(value)) return `[${value.map(formatKeyValue).join(',')}]`;
+  return sortedEntries(value)
+    .map(([key, member]) => `${key}=${formatKeyValue(member)}`)
+    .join('');
+}
+
+/** Go's %v of decoded JSON: `map[a:1 b:[x y]]`. */
+export function formatPlain(value: JsonValue): string {
+  if (value === null) return '<nil>';
+  if (typeof value === 'number' || typeof value === 'bigint') return formatNumber(value);
+  if (typeof value !== 'object') return String(value);
+  if (Array.isArray(value)) return `[${value.map(formatPlain).join(' ')}]`;
+  return `map[${sortedEntries(value)
+    .map(([key, member]) => `${key}:${formatPlain(member)}`)
+    .join(' ')}]`;
+}
+
+/** Go's %#v of decoded JSON: `map[string]interface {}{"a":1}`. */
+export function formatSyntax(value: JsonValue): string {
+  if (value === null) return 'interface {}(nil)';
+  if (typeof value === 'string') return quote(value);
+  if (typeof value === 'number' || typeof value === 'bigint') return formatNumber(value);
+  if (typeof value === 'boolean') return String(value);
+  if (Array.isArray(value)) return `[]interface {}{${value.map(formatSyntax).join(', ')}}`;
+  return `map[string]interface {}{${sortedEntries(value)
+    .map(([key, member]) => `${quote(key)}:${formatSyntax(member)}`)
+    .join(', ')}}`;
+}
+
+/** Go's %T of decoded JSON. */
+export function goType(value: JsonValue): string {
+  if (value === null) return '<nil>';
+  if (typeof value === 'string') return 'string';
+  if (typeof value === 'boolean') return 'bool';
+  if (typeof value === 'bigint') return 'int64';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64';
+  return Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}';
+}
+
+function sortedEntries(map: Readonly<Record<string, JsonValue | undefined>>): [string, JsonValue][] {
+  const entries: [string, JsonValue][] = [];
+  for (const key in map) {
+    const member = map[key];
+    if (member !== undefined) entries.push([key, member]);
+  }
+  return entries.sort((a, b) => compareUtf8(a[0], b[0]));
+}
