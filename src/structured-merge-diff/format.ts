@@ -1,37 +1,30 @@
 import type { JsonValue } from '../apimachinery/json.js';
 import { compareUtf8, quote } from '../apimachinery/meta.js';
 
-/** A number as Go prints a float64 with %v: an exponent from 1e+06 on is shown as such only where decimals were lost. */
-export function formatNumber(value: number | bigint): string {
-  if (typeof value === 'bigint') return value.toString();
-  if (Number.isSafeInteger(value)) return String(value);
-  return formatFloat(value);
+/** Go's %v of a number: integers plain, others as float64. */
+function formatNumber(value: number | bigint): string {
+  return typeof value === 'bigint' || Number.isInteger(value) ? value.toString() : formatFloat(value);
 }
 
-/** Go's %v of a float64: the shortest digits, with an exponent below 1e-4 and from 1e21 on. */
-function formatFloat(value: number): string {
+/** Go's %v of a float64: the shortest digits, with an exponent below 1e-04 and from 1e+06 on. */
+export function formatFloat(value: number): string {
   const [mantissa = '', exponent] = value.toExponential().split('e');
   const power = Number(exponent);
-  if (power < -4 || power >= 21) {
-    return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
-  }
-  return power < 0 ? value.toFixed(Math.min(100, fractionDigits(mantissa) - power)) : String(value);
+  if (power >= -4 && power < 6) return String(value);
+  return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
 }
 
-function fractionDigits(mantissa: string): number {
-  const point = mantissa.indexOf('.');
-  return point < 0 ? 0 : mantissa.length - point - 1;
-}
-
-/** A value in a path, as messages show it: strings quoted, everything else plain. */
-export function formatKeyValue(value: JsonValue): string {
+/** A value in a path, as messages show it: strings quoted, everything else plain. `floats`: all numbers are float64. */
+export function formatKeyValue(value: JsonValue, floats: boolean): string {
   if (value === null) return 'null';
   if (typeof value === 'string') return quote(value);
-  if (typeof value === 'number' || typeof value === 'bigint') return formatNumber(value);
+  if (typeof value === 'number' || typeof value === 'bigint') {
+    return floats ? formatFloat(Number(value)) : formatNumber(value);
+  }
   if (typeof value === 'boolean') return String(value);
-  if (Array.isArray(value)) return `[${value.map(formatKeyValue).join(',')}]`;
+  if (Array.isArray(value)) return `[${value.map((item) => formatKeyValue(item, floats)).join(',')}]`;
   return sortedEntries(value)
-    .map(([key, member]) => `${key}=${formatKeyValue(member)}`)
+    .map(([key, member]) => `${key}=${formatKeyValue(member, floats)}`)
     .join('');
 }
 

@@ -21,6 +21,8 @@ export class PathElement {
     /** Names of the keys, sorted; or the field's name. */
     private readonly names: readonly string[],
     private readonly values: readonly JsonValue[],
+    /** Serialized numbers count as float64 when they are printed, for they are read as such in Kubernetes. */
+    private readonly parsed = false,
   ) {}
 
   static field(name: string): PathElement {
@@ -49,15 +51,28 @@ export class PathElement {
       case 'f':
         return new PathElement(FIELD, text, [body], NONE);
       case 'v':
-        return PathElement.value(parseElementJson(body));
+        return PathElement.parseValue(body);
       case 'k':
-        return parseKeys(body);
+        return PathElement.parseKeys(body);
       case 'i':
         if (!/^[+-]?[0-9]{1,15}$/.test(body)) throw new SyntaxError(`parsing ${JSON.stringify(body)}: invalid syntax`);
         return PathElement.index(Number(body));
       default:
         return undefined;
     }
+  }
+
+  private static parseValue(body: string): PathElement {
+    const value = parseElementJson(body);
+    return new PathElement(VALUE, `v:${elementText(value)}`, NONE, [value], true);
+  }
+
+  private static parseKeys(body: string): PathElement {
+    const parsed = parseElementJson(body);
+    if (!isObject(parsed)) throw new SyntaxError('expect { or n, but found something else');
+    const names = sortedNames(parsed);
+    const values = names.map((name) => parsed[name] ?? null);
+    return new PathElement(KEY, keysText(names, values), names, values, true);
   }
 
   /** The field's name; undefined: the element is of another kind. */
@@ -91,9 +106,9 @@ export class PathElement {
       case FIELD:
         return `.${this.names[0] ?? ''}`;
       case KEY:
-        return `[${this.names.map((name, i) => `${name}=${formatKeyValue(this.values[i] ?? null)}`).join(',')}]`;
+        return `[${this.names.map((name, i) => `${name}=${formatKeyValue(this.values[i] ?? null, this.parsed)}`).join(',')}]`;
       case VALUE:
-        return `[=${formatKeyValue(this.values[0] ?? null)}]`;
+        return `[=${formatKeyValue(this.values[0] ?? null, this.parsed)}]`;
       case INDEX:
         return `[${String(this.values[0])}]`;
     }
@@ -102,16 +117,6 @@ export class PathElement {
 
 function keysText(names: readonly string[], values: readonly JsonValue[]): string {
   return `k:{${names.map((name, i) => `${JSON.stringify(name)}:${elementText(values[i] ?? null)}`).join(',')}}`;
-}
-
-function parseKeys(body: string): PathElement {
-  const parsed = parseElementJson(body);
-  if (!isObject(parsed)) throw new SyntaxError('expect { or n, but found something else');
-  const names = sortedNames(parsed);
-  return PathElement.keys(
-    names,
-    names.map((name) => parsed[name] ?? null),
-  );
 }
 
 function sortedNames(fields: JsonObject): string[] {
