@@ -175,8 +175,8 @@ export const newUnsupportedMediaType = (accepted: readonly string[]): ApiError =
 export const newGenericNotFound = (): ApiError =>
   new ApiError(404, 'NotFound', 'the server could not find the requested resource', {});
 
-/** Whatever was thrown, as an ApiError; what is not one becomes a 500 whose text is the error's. */
+/** Whatever was thrown, as an ApiError; what is not one becomes a bare 500 with the error's text, as kube-apiserver does. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  return newInternalError(error instanceof Error ? error.message : String(error));
+  return new ApiError(500, '', error instanceof Error ? error.message : String(error));
 }

@@ -45,8 +45,8 @@ export class FieldError {
   constructor(
     readonly type: FieldErrorType,
     readonly field: string,
-    /** Undefined prints as `null`; `OMIT` leaves the value out. */
-    readonly badValue: JsonValue | undefined | typeof OMIT,
+    /** Undefined prints as `null`; `OMIT` leaves the value out; `Printed` stands as it is. */
+    readonly badValue: JsonValue | undefined | Printed | typeof OMIT,
     readonly detail: string,
   ) {}
 
@@ -62,9 +62,15 @@ export class FieldError {
   }
 }
 
+/** A value in the text that Go prints for it, where that is not the JSON of its sorted members: structs, say. */
+export class Printed {
+  constructor(readonly text: string) {}
+}
+
 export const OMIT = Symbol('omit the value');
 
-function formatValue(value: JsonValue | undefined): string {
+function formatValue(value: JsonValue | undefined | Printed): string {
+  if (value instanceof Printed) return value.text;
   return typeof value === 'string' ? quote(value) : goJson(value);
 }
 
@@ -105,8 +111,11 @@ export const required = (field: Where, detail = ''): FieldError =>
   new FieldError('FieldValueRequired', field.toString(), '', detail);
 export const duplicate = (field: Where, value: JsonValue | undefined): FieldError =>
   new FieldError('FieldValueDuplicate', field.toString(), value, '');
-export const invalid = (field: Where, value: JsonValue | undefined | typeof OMIT, detail: string): FieldError =>
-  new FieldError('FieldValueInvalid', field.toString(), value, detail);
+export const invalid = (
+  field: Where,
+  value: JsonValue | undefined | Printed | typeof OMIT,
+  detail: string,
+): FieldError => new FieldError('FieldValueInvalid', field.toString(), value, detail);
 export const typeInvalid = (field: Where, value: JsonValue | undefined, detail: string): FieldError =>
   new FieldError('FieldValueTypeInvalid', field.toString(), value, detail);
 export const forbidden = (field: Where, detail: string): FieldError =>
@@ -127,11 +136,7 @@ export const tooMany = (field: Where, actual: number, max: number): FieldError =
     max < 0 ? 'has too many items' : `must have at most ${String(max)} ${max === 1 ? 'item' : 'items'}`,
   );
 /** `supported` is printed in the order given. */
-export const notSupported = (
-  field: Where,
-  value: JsonValue | undefined,
-  supported: readonly string[],
-): FieldError =>
+export const notSupported = (field: Where, value: JsonValue | undefined, supported: readonly string[]): FieldError =>
   new FieldError(
     'FieldValueNotSupported',
     field.toString(),

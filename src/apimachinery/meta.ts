@@ -137,8 +137,10 @@ export function goJson(value: JsonValue | undefined): string {
 }
 
 function goJsonString(text: string): string {
-  return JSON.stringify(text)
-    .replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return JSON.stringify(text).replace(
+    /[<>&\u2028\u2029]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 /** Order of two strings by their UTF-8 bytes, which is the order of Go and of the stores. */

@@ -1,0 +1,181 @@
+import type { JsonObject, JsonValue } from './json.js';
+import { ExactParser, type FloatLiterals } from './json-parser.js';
+import { JsonError, jsonSyntaxError, MAX_DEPTH } from './json-syntax.js';
+import { quote } from './meta.js';
+
+export { JsonError } from './json-syntax.js';
+
+/** Most strict errors (duplicate or unknown fields) that are collected for a request. */
+export const MAX_STRICT_ERRORS = 100;
+
+/** Numbers with as many digits may not fit a double. */
+const LONG_NUMBER = 16;
+
+interface Scan {
+  readonly depth: number;
+  /** Number of keys, counted by their colons. */
+  readonly keys: number;
+  /** A number that JSON.parse may change, or half a surrogate pair. */
+  readonly inexact: boolean;
+  /** A number with a fraction or an exponent. */
+  readonly floats: boolean;
+}
+
+/** One pass over the bytes. The figures are meaningful only where the text is well-formed. */
+function scan(bytes: Uint8Array): Scan {
+  let depth = 0;
+  let deepest = 0;
+  let keys = 0;
+  let inexact = false;
+  let floats = false;
+  const { length } = bytes;
+  for (let i = 0; i < length; i++) {
+    const c = bytes[i] as number;
+    if (c === 0x22) {
+      for (i++; i < length; i++) {
+        const s = bytes[i] as number;
+        if (s === 0x22) break;
+        if (s !== 0x5c) continue;
+        i++;
+        // \uD8.. to \uDF..: leave pairs and halves to the exact parser.
+        if (bytes[i] === 0x75 && ((bytes[i + 1] as number) | 0x20) === 0x64 && (bytes[i + 2] as number) > 0x37)
+          inexact = true;
+      }
+    } else if (c === 0x3a) keys++;
+    else if (c === 0x7b || c === 0x5b) {
+      if (++depth > deepest) deepest = depth;
+    } else if (c === 0x7d || c === 0x5d) depth--;
+    else if (c >= 0x30 && c <= 0x39) {
+      const start = i;
+      let n = c;
+      while ((n >= 0x30 && n <= 0x39) || n === 0x2e || n === 0x65 || n === 0x45 || n === 0x2b || n === 0x2d) {
+        if (n === 0x2e) floats = true;
+        else if (n === 0x65 || n === 0x45) floats = inexact = true;
+        n = bytes[++i] ?? 0;
+      }
+      if (i - start >= LONG_NUMBER) inexact = true;
+      i--;
+    }
+  }
+  return { depth: deepest, keys, inexact, floats };
+}
+
+function countKeys(value: JsonValue | undefined): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === 'object') count += countKeys(item);
+    return count;
+  }
+  for (const key in value) {
+    count++;
+    const member = value[key];
+    if (typeof member === 'object') count += countKeys(member);
+  }
+  return count;
+}
+
+const asBytes = (input: Uint8Array | string): Uint8Array =>
+  typeof input === 'string' ? Buffer.from(input, 'utf8') : input;
+
+const asText = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+
+function parseText(bytes: Uint8Array, text: string, scanned: Scan): JsonValue {
+  let value: JsonValue;
+  try {
+    value = JSON.parse(text) as JsonValue;
+  } catch {
+    throw new JsonError(jsonSyntaxError(bytes) ?? 'unexpected end of JSON input');
+  }
+  if (scanned.depth > MAX_DEPTH) throw new JsonError('exceeded max depth');
+  return value;
+}
+
+/** The value of a JSON text. Throws JsonError with Go's text. */
+export function parseJson(input: Uint8Array | string): JsonValue {
+  const bytes = asBytes(input);
+  const text = typeof input === 'string' ? input : asText(bytes);
+  const scanned = scan(bytes);
+  const value = parseText(bytes, text, scanned);
+  return scanned.inexact ? new ExactParser(text, {}).parse() : value;
+}
+
+export interface Decoded {
+  readonly value: JsonValue;
+  /** `duplicate field "spec.a"`, in the order of the text, each once. */
+  readonly duplicateFields: readonly string[];
+}
+
+/** As parseJson, and reports keys that an object has twice. The common text without any costs one walk over the result. */
+export function decodeStrict(input: Uint8Array | string): Decoded {
+  const decoded = decodeDetailed(input, true);
+  return { value: decoded.value, duplicateFields: decoded.duplicates.map((path) => `duplicate field ${quote(path)}`) };
+}
+
+/** What a typed decoder wants to know about a text. */
+export interface DetailedJson {
+  readonly value: JsonValue;
+  /** Paths of duplicate fields, in the order of the text. */
+  readonly duplicates: readonly string[];
+  /** Present where there are duplicates: the place of each key in the text, by path, to put other findings in order. */
+  readonly positions?: ReadonlyMap<string, number>;
+  /** Present where the text has floats. */
+  readonly floats?: FloatLiterals;
+}
+
+/** As decodeStrict, for decoders that compare with a schema. */
+export function decodeDetailed(input: Uint8Array | string, strict: boolean): DetailedJson {
+  const bytes = asBytes(input);
+  const text = typeof input === 'string' ? input : asText(bytes);
+  const scanned = scan(bytes);
+  const value = parseText(bytes, text, scanned);
+  const repeated = strict && countKeys(value) !== scanned.keys;
+  if (!scanned.inexact && !scanned.floats && !repeated) return { value, duplicates: [] };
+  const floats: FloatLiterals = new Map<JsonObject | JsonValue[], Map<string, string>>();
+  if (!repeated) return { value: new ExactParser(text, { floats }).parse(), duplicates: [], floats };
+  const duplicates = new Set<string>();
+  const positions = new Map<string, number>();
+  const onKey = (parent: string, key: string, again: boolean): void => {
+    const path = parent === '' ? key : `${parent}.${key}`;
+    if (again && duplicates.size < MAX_STRICT_ERRORS) {
+      duplicates.add(path);
+      positions.set(`duplicate ${path}`, positions.get(`duplicate ${path}`) ?? positions.size);
+    } else if (!again && !positions.has(path)) positions.set(path, positions.size);
+  };
+  return { value: new ExactParser(text, { onKey, floats }).parse(), duplicates: [...duplicates], positions, floats };
+}
+
+/**
+ * apiVersion and kind of an object's text, as the decoder that looks at nothing else finds them. Its errors are the ones
+ * that clients see for anything that is no JSON object. The empty text stands for a missing one.
+ */
+export function interpretTypeMeta(value: JsonValue): { readonly apiVersion: string; readonly kind: string } {
+  const fail = (what: string, where: string): never => {
+    throw new JsonError(`couldn't get version/kind; json parse error: json: cannot unmarshal ${what} into Go ${where}`);
+  };
+  if (value === null) return { apiVersion: '', kind: '' };
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    return fail(
+      goKind(value),
+      'value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }',
+    );
+  }
+  for (const key in value) {
+    const member = value[key];
+    if ((key === 'apiVersion' || key === 'kind') && typeof member !== 'string' && member !== null) {
+      return fail(goKind(member), `struct field .${key} of type string`);
+    }
+  }
+  const { apiVersion, kind } = value;
+  return { apiVersion: typeof apiVersion === 'string' ? apiVersion : '', kind: typeof kind === 'string' ? kind : '' };
+}
+
+/** How Go's decoder calls the kind of a JSON value. */
+export function goKind(value: JsonValue | undefined): string {
+  if (typeof value === 'string') return 'string';
+  if (typeof value === 'boolean') return 'bool';
+  if (typeof value === 'number' || typeof value === 'bigint') return 'number';
+  if (value === null || value === undefined) return 'null';
+  return Array.isArray(value) ? 'array' : 'object';
+}

@@ -1,0 +1,157 @@
+import type { JsonObject, JsonValue } from './json.js';
+import { JsonError } from './json-syntax.js';
+
+/** Literals of the numbers that have a fraction or an exponent: by the array or object that holds them, and key or index. */
+export type FloatLiterals = Map<JsonObject | JsonValue[], Map<string, string>>;
+
+const MAX_INT64 = 9223372036854775807n;
+const MIN_INT64 = -9223372036854775808n;
+
+/**
+ * The value of a JSON number as Kubernetes reads it: what parses as an int64 is an integer (a bigint beyond 2^53),
+ * everything else a float. Throws where not even a float can hold it.
+ */
+export function convertNumber(text: string): number | bigint {
+  if (!/[.eE]/.test(text)) {
+    const integer = BigInt(text);
+    if (integer <= MAX_INT64 && integer >= MIN_INT64) {
+      const small = Number(integer);
+      return Number.isSafeInteger(small) ? small : integer;
+    }
+  }
+  const float = Number(text);
+  if (!Number.isFinite(float)) {
+    throw new JsonError(`json: cannot unmarshal number ${text} into Go value of type float64`);
+  }
+  return float;
+}
+
+export interface ExactOptions {
+  /** Called at each key, before its value is read, with the key's path; `again` when the object had it already. */
+  onKey?: (parent: string, key: string, again: boolean) => void;
+  /** Filled with the literals of floats: `1.0` reads as the number 1, but is no integer to a typed decoder. */
+  floats?: FloatLiterals;
+}
+
+/**
+ * A plain parser for texts that are known to be well-formed: slower than JSON.parse, but exact about numbers, and it sees
+ * keys that occur twice. The last value of a key counts.
+ */
+export class ExactParser {
+  private at = 0;
+  /** Of the float just read. */
+  private literal: string | undefined;
+
+  constructor(
+    private readonly text: string,
+    private readonly options: ExactOptions,
+  ) {}
+
+  parse(): JsonValue {
+    this.skipSpace();
+    return this.value('');
+  }
+
+  private skipSpace(): void {
+    for (;;) {
+      const c = this.text.charCodeAt(this.at);
+      if (c !== 0x20 && c !== 0x0a && c !== 0x0d && c !== 0x09) return;
+      this.at++;
+    }
+  }
+
+  private value(path: string): JsonValue {
+    switch (this.text.charAt(this.at)) {
+      case '{':
+        return this.object(path);
+      case '[':
+        return this.array(path);
+      case '"':
+        return this.string();
+      case 't':
+        this.at += 4;
+        return true;
+      case 'f':
+        this.at += 5;
+        return false;
+      case 'n':
+        this.at += 4;
+        return null;
+      default:
+        return this.number();
+    }
+  }
+
+  private object(path: string): JsonObject {
+    const out: JsonObject = {};
+    const seen = new Set<string>();
+    this.at++;
+    this.skipSpace();
+    while (this.text.charAt(this.at) !== '}') {
+      const key = this.string();
+      this.options.onKey?.(path, key, seen.has(key));
+      seen.add(key);
+      this.skipSpace();
+      this.at++;
+      this.skipSpace();
+      out[key] = this.value(path === '' ? key : `${path}.${key}`);
+      this.keepLiteral(out, key);
+      this.skipSpace();
+      if (this.text.charAt(this.at) === ',') {
+        this.at++;
+        this.skipSpace();
+      }
+    }
+    this.at++;
+    return out;
+  }
+
+  private array(path: string): JsonValue[] {
+    const out: JsonValue[] = [];
+    this.at++;
+    this.skipSpace();
+    while (this.text.charAt(this.at) !== ']') {
+      const index = String(out.length);
+      out.push(this.value(`${path}[${index}]`));
+      this.keepLiteral(out, index);
+      this.skipSpace();
+      if (this.text.charAt(this.at) === ',') {
+        this.at++;
+        this.skipSpace();
+      }
+    }
+    this.at++;
+    return out;
+  }
+
+  private string(): string {
+    const start = this.at++;
+    for (;;) {
+      const c = this.text.charCodeAt(this.at++);
+      if (c === 0x5c) this.at++;
+      else if (c === 0x22) break;
+    }
+    const literal = this.text.slice(start, this.at);
+    if (!literal.includes('\\')) return literal.slice(1, -1);
+    const decoded: unknown = JSON.parse(literal);
+    // Halves of surrogate pairs become the replacement character.
+    return Buffer.from(String(decoded), 'utf8').toString('utf8');
+  }
+
+  private number(): JsonValue {
+    const start = this.at;
+    while (/[-+.eE0-9]/.test(this.text.charAt(this.at))) this.at++;
+    const literal = this.text.slice(start, this.at);
+    if (this.options.floats !== undefined && /[.eE]/.test(literal)) this.literal = literal;
+    return convertNumber(literal);
+  }
+
+  private keepLiteral(holder: JsonObject | JsonValue[], key: string): void {
+    const { floats } = this.options;
+    if (floats === undefined || this.literal === undefined) return;
+    const members = floats.get(holder) ?? new Map<string, string>();
+    members.set(key, this.literal);
+    floats.set(holder, members);
+    this.literal = undefined;
+  }
+}

@@ -1,0 +1,282 @@
+import { FieldPath, type FieldError, forbidden, invalid, Printed, required, tooLong } from '../field-error.js';
+import { deepEqual, type JsonValue, stringifyJson } from '../json.js';
+import {
+  compareUtf8,
+  goJson,
+  hasDeletionTimestamp,
+  type ManagedFieldsEntry,
+  type ObjectMeta,
+  type OwnerReference,
+  parseGroupVersion,
+  quote,
+} from '../meta.js';
+import { isLabelValue, isQualifiedName, nameIsDnsLabel } from './names.js';
+
+/** Validates metadata.name; `prefix`: the name is a generateName and may end with a dash. */
+export type ValidateName = (name: string, prefix: boolean) => readonly string[];
+
+export const TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024;
+export const FIELD_IMMUTABLE = 'field is immutable';
+export const FIELD_MANAGER_MAX_LENGTH = 128;
+const MAX_SUBRESOURCE_LENGTH = 256;
+
+export const FINALIZER_ORPHAN_DEPENDENTS = 'orphan';
+export const FINALIZER_DELETE_DEPENDENTS = 'foregroundDeletion';
+
+const METADATA = FieldPath.of('metadata');
+
+const sortedKeys = (map: object): string[] => Object.keys(map).sort(compareUtf8);
+
+export function validateLabelName(name: string, path: FieldPath): FieldError[] {
+  return isQualifiedName(name).map((text) => invalid(path, name, text));
+}
+
+export function validateLabels(labels: Readonly<Record<string, string>> | undefined, path: FieldPath): FieldError[] {
+  if (labels === undefined) return [];
+  const errors: FieldError[] = [];
+  for (const key of sortedKeys(labels)) {
+    errors.push(...validateLabelName(key, path));
+    const value = labels[key] ?? '';
+    for (const text of isLabelValue(value)) errors.push(invalid(path, value, text));
+  }
+  return errors;
+}
+
+export function validateAnnotations(
+  annotations: Readonly<Record<string, string>> | undefined,
+  path: FieldPath,
+): FieldError[] {
+  if (annotations === undefined) return [];
+  const errors: FieldError[] = [];
+  let size = 0;
+  for (const key of sortedKeys(annotations)) {
+    size += Buffer.byteLength(key) + Buffer.byteLength(annotations[key] ?? '');
+    for (const text of isQualifiedName(key.toLowerCase())) errors.push(invalid(path, key, text));
+  }
+  if (size > TOTAL_ANNOTATION_SIZE_LIMIT) errors.push(tooLong(path, TOTAL_ANNOTATION_SIZE_LIMIT));
+  return errors;
+}
+
+function printOwnerReference(ref: OwnerReference): string {
+  const members = [ref.apiVersion, ref.kind, ref.name, ref.uid].map(
+    (value, i) => `"${['apiVersion', 'kind', 'name', 'uid'][i] ?? ''}":${goJson(value ?? '')}`,
+  );
+  if (ref.controller !== undefined) members.push(`"controller":${goJson(ref.controller)}`);
+  if (ref.blockOwnerDeletion !== undefined) members.push(`"blockOwnerDeletion":${goJson(ref.blockOwnerDeletion)}`);
+  return `{${members.join(',')}}`;
+}
+
+function validateOwnerReference(ref: OwnerReference, path: FieldPath): FieldError[] {
+  const errors: FieldError[] = [];
+  const apiVersion = ref.apiVersion ?? '';
+  const gv = parseGroupVersion(apiVersion);
+  if ((gv?.version ?? '') === '')
+    errors.push(invalid(path.child('apiVersion'), apiVersion, 'version must not be empty'));
+  for (const field of ['kind', 'name', 'uid'] as const) {
+    // With an unreadable apiVersion Go's GroupVersionKind still has the kind.
+    if ((ref[field] ?? '') === '') errors.push(invalid(path.child(field), '', 'must not be empty'));
+  }
+  if (apiVersion === 'v1' && ref.kind === 'Event') {
+    errors.push(
+      invalid(path, new Printed(printOwnerReference(ref)), '/v1, Kind=Event is disallowed from being an owner'),
+    );
+  }
+  return errors;
+}
+
+export function validateOwnerReferences(refs: readonly OwnerReference[] | undefined, path: FieldPath): FieldError[] {
+  if (refs === undefined) return [];
+  const errors: FieldError[] = [];
+  let first = '';
+  for (const ref of refs) {
+    errors.push(...validateOwnerReference(ref, path));
+    if (ref.controller !== true) continue;
+    const current = `${ref.kind ?? ''}/${ref.name ?? ''}`;
+    if (first === '') {
+      first = current;
+      continue;
+    }
+    const text = `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${current}`;
+    errors.push(invalid(path, new Printed(`[${refs.map(printOwnerReference).join(',')}]`), text));
+  }
+  return errors;
+}
+
+export function validateFinalizerName(name: string, path: FieldPath): FieldError[] {
+  return isQualifiedName(name).map((text) => invalid(path, name, text));
+}
+
+export function validateFinalizers(finalizers: readonly string[] | undefined, path: FieldPath): FieldError[] {
+  if (finalizers === undefined) return [];
+  const errors = finalizers.flatMap((name) => validateFinalizerName(name, path));
+  if (finalizers.includes(FINALIZER_DELETE_DEPENDENTS) && finalizers.includes(FINALIZER_ORPHAN_DEPENDENTS)) {
+    const text = `finalizer ${FINALIZER_ORPHAN_DEPENDENTS} and ${FINALIZER_DELETE_DEPENDENTS} cannot be both set`;
+    errors.push(invalid(path, [...finalizers], text));
+  }
+  return errors;
+}
+
+function validateNoNewFinalizers(now: readonly string[], before: readonly string[], path: FieldPath): FieldError[] {
+  const extra = [...new Set(now)].filter((name) => !before.includes(name)).sort(compareUtf8);
+  if (extra.length === 0) return [];
+  const list = `[]string{${extra.map(quote).join(', ')}}`;
+  return [
+    forbidden(path, `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`),
+  ];
+}
+
+/** Go's %#U of a character. */
+function unicodePoint(char: string): string {
+  const code = char.codePointAt(0) ?? 0;
+  const hex = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+  return isPrintable(char) ? `${hex} '${char}'` : hex;
+}
+
+/** unicode.IsPrint: letters, marks, numbers, punctuation, symbols and the ASCII space. */
+function isPrintable(char: string): boolean {
+  return char === ' ' || /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u.test(char);
+}
+
+/** fieldManager of a request, manager of a managedFields entry. */
+export function validateFieldManager(manager: string, path: FieldPath | string): FieldError[] {
+  const errors: FieldError[] = [];
+  if (Buffer.byteLength(manager) > FIELD_MANAGER_MAX_LENGTH) errors.push(tooLong(path, FIELD_MANAGER_MAX_LENGTH));
+  let position = 0;
+  for (const char of manager) {
+    if (!isPrintable(char)) {
+      errors.push(invalid(path, manager, `invalid character ${unicodePoint(char)} (at position ${String(position)})`));
+    }
+    position += Buffer.byteLength(char);
+  }
+  return errors;
+}
+
+export function validateManagedFields(
+  entries: readonly ManagedFieldsEntry[] | undefined,
+  path: FieldPath,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  entries?.forEach((entry, i) => {
+    const at = path.index(i);
+    const operation = entry.operation ?? '';
+    if (operation !== 'Apply' && operation !== 'Update') {
+      errors.push(invalid(at.child('operation'), operation, 'must be `Apply` or `Update`'));
+    }
+    const fieldsType = entry.fieldsType ?? '';
+    if (fieldsType !== '' && fieldsType !== 'FieldsV1') {
+      errors.push(invalid(at.child('fieldsType'), fieldsType, 'must be `FieldsV1`'));
+    }
+    errors.push(...validateFieldManager(entry.manager ?? '', at.child('manager')));
+    if (Buffer.byteLength(entry.subresource ?? '') > MAX_SUBRESOURCE_LENGTH) {
+      errors.push(tooLong(at.child('subresource'), MAX_SUBRESOURCE_LENGTH));
+    }
+  });
+  return errors;
+}
+
+/** Metadata of an object that is created, name generation already done. */
+export function validateObjectMeta(
+  meta: ObjectMeta,
+  namespaced: boolean,
+  validateName: ValidateName,
+  path: FieldPath = METADATA,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  const { generateName = '', name = '', namespace = '' } = meta;
+  if (generateName !== '') {
+    for (const text of validateName(generateName, true))
+      errors.push(invalid(path.child('generateName'), generateName, text));
+  }
+  if (name === '') errors.push(required(path.child('name'), 'name or generateName is required'));
+  else for (const text of validateName(name, false)) errors.push(invalid(path.child('name'), name, text));
+  const namespacePath = path.child('namespace');
+  if (!namespaced) {
+    if (namespace !== '') errors.push(forbidden(namespacePath, 'not allowed on this type'));
+  } else if (namespace === '') errors.push(required(namespacePath));
+  else for (const text of nameIsDnsLabel(namespace, false)) errors.push(invalid(namespacePath, namespace, text));
+  if ((meta.generation ?? 0) < 0) {
+    errors.push(invalid(path.child('generation'), meta.generation, 'must be greater than or equal to 0'));
+  }
+  errors.push(
+    ...validateLabels(meta.labels, path.child('labels')),
+    ...validateAnnotations(meta.annotations, path.child('annotations')),
+    ...validateOwnerReferences(meta.ownerReferences, path.child('ownerReferences')),
+    ...validateFinalizers(meta.finalizers, path.child('finalizers')),
+    ...validateManagedFields(meta.managedFields, path.child('managedFields')),
+  );
+  return errors;
+}
+
+/** Equality as the API sees it: a missing value equals an empty list, map or text. */
+export function semanticEqual(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+  return isUnset(a) ? isUnset(b) : deepEqual(a, b);
+}
+
+function isUnset(value: JsonValue | undefined): boolean {
+  if (value === undefined || value === null || value === '') return true;
+  if (typeof value !== 'object') return false;
+  if (Array.isArray(value)) return value.length === 0;
+  for (const _ in value) return false;
+  return true;
+}
+
+/** `value` is printed as it stands: with text fields, pass '' for an absent one. */
+export function validateImmutableField(
+  value: JsonValue | undefined,
+  old: JsonValue | undefined,
+  path: FieldPath,
+): FieldError[] {
+  return semanticEqual(value, old) ? [] : [invalid(path, value, FIELD_IMMUTABLE)];
+}
+
+/** Metadata of an object that replaces another one. */
+export function validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta, path: FieldPath = METADATA): FieldError[] {
+  const errors: FieldError[] = [];
+  if (hasDeletionTimestamp({ metadata: old })) {
+    errors.push(...validateNoNewFinalizers(meta.finalizers ?? [], old.finalizers ?? [], path.child('finalizers')));
+  }
+  if ((meta.resourceVersion ?? '') === '') {
+    errors.push(invalid(path.child('resourceVersion'), '', 'must be specified for an update'));
+  }
+  if ((meta.generation ?? 0) < (old.generation ?? 0)) {
+    errors.push(invalid(path.child('generation'), meta.generation ?? 0, 'must not be decremented'));
+  }
+  for (const field of ['name', 'namespace', 'uid'] as const) {
+    errors.push(...validateImmutableField(meta[field] ?? '', old[field] ?? '', path.child(field)));
+  }
+  for (const field of ['creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
+    errors.push(...validateImmutableField(meta[field] ?? null, old[field] ?? null, path.child(field)));
+  }
+  errors.push(
+    ...validateLabels(meta.labels, path.child('labels')),
+    ...validateAnnotations(meta.annotations, path.child('annotations')),
+    ...validateOwnerReferences(meta.ownerReferences, path.child('ownerReferences')),
+    ...validateManagedFields(meta.managedFields, path.child('managedFields')),
+  );
+  return errors;
+}
+
+const STANDARD_FINALIZERS = new Set(['kubernetes', FINALIZER_ORPHAN_DEPENDENTS, FINALIZER_DELETE_DEPENDENTS]);
+
+/** Warnings that kube-apiserver sends about finalizers that a write adds to a custom resource. */
+export function finalizerWarnings(
+  finalizers: readonly string[] | undefined,
+  old: readonly string[] | undefined,
+  path: FieldPath = METADATA.child('finalizers'),
+): string[] {
+  const warnings: string[] = [];
+  const added = [...new Set(finalizers ?? [])].filter((name) => !(old ?? []).includes(name)).sort(compareUtf8);
+  for (const name of added) {
+    const subject = `${path.toString()}: ${quote(name)}: `;
+    warnings.push(...isQualifiedName(name).map((text) => subject + text));
+    if (name.includes('/') || STANDARD_FINALIZERS.has(name)) continue;
+    const wanted = name.includes('.') ? ' including a path (/)' : '';
+    warnings.push(
+      `${subject}prefer a domain-qualified finalizer name${wanted} to avoid accidental conflicts with other finalizer writers`,
+    );
+  }
+  return warnings;
+}
+
+/** JSON of a value in the order of its members, for errors about structs. */
+export const printed = (value: JsonValue): Printed => new Printed(stringifyJson(value));
