@@ -6,11 +6,12 @@ import type { EncodedObject } from './interfaces.js';
  * changed; a resourceVersion in it is ignored, and so is an empty creationTimestamp of null.
  */
 export function encodeObject(object: JsonObject): EncodedObject {
-  const { apiVersion, kind, metadata, ...rest } = object;
+  const { apiVersion, kind, metadata: _metadata, ...rest } = object;
   const { resourceVersion: _, ...meta } = objectAt(object, 'metadata') ?? {};
+  if (meta['creationTimestamp'] === null) delete meta['creationTimestamp'];
   const head = `{"apiVersion":${JSON.stringify(apiVersion ?? '')},"kind":${JSON.stringify(kind ?? '')},"metadata":{"resourceVersion":"`;
   const metaText = stringifyJson(meta);
   const restText = stringifyJson(rest);
   const tail = `"${metaText === '{}' ? '' : ','}${metaText.slice(1)}${restText === '{}' ? '' : ','}${restText.slice(1)}`;
-  return { head, tail, object };
+  return { head, tail, object: { ...object, metadata: meta } };
 }

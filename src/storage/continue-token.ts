@@ -1,0 +1,67 @@
+import { stringAt } from '../apimachinery/json.js';
+import type { JsonObject } from '../apimachinery/json.js';
+import type { Revision } from './interfaces.js';
+
+/** Kubernetes' own continue token: base64url JSON of version, revision and the key to go on from. */
+export interface ContinueToken {
+  /** -1: go on at the newest revision (an inconsistent list that the client has agreed to). */
+  readonly revision: Revision;
+  /** First key wanted, relative to the list's prefix. */
+  readonly startKey: string;
+}
+
+/** The token cannot be used; the text is for a 400. */
+export class ContinueTokenError extends Error {
+  override readonly name = 'ContinueTokenError';
+}
+
+const VERSION = 'meta.k8s.io/v1';
+
+export function encodeContinueToken(token: ContinueToken): string {
+  const text = JSON.stringify({ v: VERSION, rv: token.revision, start: token.startKey });
+  return Buffer.from(text, 'utf8').toString('base64url');
+}
+
+/**
+ * Decodes a token. The key it carries is joined to the request's own prefix by the caller, and a key that would lead out of
+ * it (`..`, an absolute path, empty segments) is refused, so a forged token reaches nothing beyond the request.
+ */
+export function decodeContinueToken(text: string): ContinueToken {
+  const token = parse(text);
+  const version = stringAt(token, 'v') ?? '';
+  if (version !== VERSION) {
+    throw new ContinueTokenError(
+      `continue key is not valid: server does not recognize this encoded version ${version}`,
+    );
+  }
+  const revision = token['rv'];
+  if (typeof revision !== 'number' || !Number.isSafeInteger(revision) || revision === 0) {
+    throw new ContinueTokenError(
+      'continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)',
+    );
+  }
+  const start = stringAt(token, 'start') ?? '';
+  if (start === '') {
+    throw new ContinueTokenError('continue key is not valid: encoded start key empty (version meta.k8s.io/v1)');
+  }
+  const key = start.startsWith('/') ? start.slice(1) : start;
+  if (key.split('/').some((segment) => segment === '' || segment === '.' || segment === '..')) {
+    throw new ContinueTokenError(`continue key is not valid: ${start}`);
+  }
+  return { revision, startKey: key };
+}
+
+function parse(text: string): JsonObject {
+  const illegal = /[^A-Za-z0-9_-]/.exec(text);
+  if (illegal !== null || text.length % 4 === 1) {
+    const at = illegal?.index ?? text.length - 1;
+    throw new ContinueTokenError(`continue key is not valid: illegal base64 data at input byte ${at}`);
+  }
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+  } catch {
+    // Falls through to the error below.
+  }
+  throw new ContinueTokenError('continue key is not valid: invalid character in the decoded token');
+}

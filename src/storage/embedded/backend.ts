@@ -1,0 +1,296 @@
+import { systemClock, type Clock, type Timer } from '../../util/clock.js';
+import { StorageError } from '../errors.js';
+import { EventFeed } from '../event-feed.js';
+import type {
+  Backend,
+  EventStream,
+  ListOptions,
+  LogEvent,
+  Revision,
+  StoredList,
+  StoredObject,
+  WriteRequest,
+  WriteResult,
+} from '../interfaces.js';
+import { withRevision } from '../object-bytes.js';
+import { Committer } from './committer.js';
+import { checkDirectory, prepareDirectory, writeFormat } from './directory.js';
+import { lockDirectory, type DirectoryLock } from './directory-lock.js';
+import { damaged, readHeader } from './entry.js';
+import { Environment, objectKey, type Operation } from './environment.js';
+import { compacted, HistoricList, tooLarge } from './history.js';
+
+export interface EmbeddedOptions {
+  /** A directory of the store's own. */
+  readonly directory: string;
+  readonly clock?: Clock;
+  /** How long superseded states and the log are kept. */
+  readonly historyMillis?: number;
+  readonly maxObjectBytes?: number;
+  /** Allows `corrupt`. */
+  readonly forTests?: boolean;
+}
+
+interface Opened {
+  readonly environment: Environment;
+  readonly committer: Committer;
+  readonly feed: EventFeed;
+  readonly lock: DirectoryLock;
+}
+
+const COMPACTED = 'compacted';
+/** The revision of an empty store. 0 has a meaning of its own in requests, so it is never a state. */
+const FIRST_REVISION = 1;
+const HISTORY_MILLIS = 5 * 60_000;
+const MAX_OBJECT_BYTES = 16 << 20;
+const MAX_BATCH_WRITES = 256;
+const MAX_BATCH_BYTES = 4 << 20;
+const MAX_WAITING = 20_000;
+const READ_AHEAD = 200;
+const REMOVALS_PER_COMMIT = 500;
+
+/** The store in a local directory, on LMDB. One process at a time. */
+export class EmbeddedBackend implements Backend {
+  private opened: Opened | undefined;
+  private closing = false;
+  private readonly clock: Clock;
+  private readonly historyMillis: number;
+  /** History up to here is forgotten; what it needs may still be on the disk. */
+  private oldest: Revision = FIRST_REVISION;
+  /** History up to here is removed from the disk. */
+  private removed: Revision = FIRST_REVISION;
+  /** Revisions that lists under way read at. */
+  private readonly pins = new Map<symbol, Revision>();
+  private timer: Timer | undefined;
+
+  constructor(private readonly options: EmbeddedOptions) {
+    this.clock = options.clock ?? systemClock;
+    this.historyMillis = options.historyMillis ?? HISTORY_MILLIS;
+  }
+
+  async open(): Promise<void> {
+    const { directory } = this.options;
+    checkDirectory(directory);
+    prepareDirectory(directory);
+    const lock = await lockDirectory(directory);
+    try {
+      checkDirectory(directory);
+      writeFormat(directory);
+      this.opened = this.openStore(lock);
+      this.closing = false;
+    } catch (error) {
+      lock.release();
+      throw error instanceof StorageError
+        ? error
+        : new StorageError('unusable', `the data directory ${directory} cannot be used: ${String(error)}`, {
+            cause: error,
+          });
+    }
+    this.scheduleHousekeeping();
+  }
+
+  private openStore(lock: DirectoryLock): Opened {
+    const environment = Environment.open(this.options.directory);
+    this.oldest = this.removed = environment.metaNumber(COMPACTED) ?? FIRST_REVISION;
+    const last = environment.lastLogRevision();
+    const entry = last === 0 ? undefined : environment.entry(last);
+    const revision = Math.max(last, this.removed);
+    const feed = new EventFeed({
+      revision,
+      maxEvents: 4096,
+      maxBytes: 16 << 20,
+      readLog: (after) => Promise.resolve(this.readLog(after)),
+    });
+    const committer = new Committer({
+      environment,
+      clock: this.clock,
+      revision,
+      time: entry === undefined ? 0 : readHeader(entry, last).time,
+      maxBatchWrites: MAX_BATCH_WRITES,
+      maxBatchBytes: MAX_BATCH_BYTES,
+      maxWaiting: MAX_WAITING,
+      maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
+      read: (key, at) => this.read(key, at),
+      committed: (events) => {
+        feed.push(events);
+      },
+      housekeep: () => this.removeSome(),
+    });
+    return { environment, committer, feed, lock };
+  }
+
+  async close(): Promise<void> {
+    const opened = this.opened;
+    if (opened === undefined || this.closing) return;
+    this.closing = true;
+    this.timer?.cancel();
+    opened.feed.end(closed());
+    await opened.committer.idle();
+    this.opened = undefined;
+    await opened.environment.close();
+    opened.lock.release();
+  }
+
+  write(request: WriteRequest): Promise<WriteResult> {
+    if (this.opened === undefined || this.closing) return Promise.reject(closed());
+    return this.opened.committer.write({ request });
+  }
+
+  corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
+    if (this.options.forTests !== true)
+      return Promise.reject(new StorageError('unusable', 'the store was not opened for tests'));
+    const { environment, committer } = this.store();
+    environment.refresh();
+    const expected = environment.objectRevision(objectKey(resource, key));
+    return committer
+      .write({ request: { resource, key, expected, value: undefined }, raw: bytes })
+      .then(() => undefined);
+  }
+
+  get(resource: string, key: string): Promise<StoredObject | undefined> {
+    return promised(() => {
+      const { environment } = this.store();
+      environment.refresh();
+      const revision = environment.objectRevision(objectKey(resource, key));
+      return revision === 0 ? undefined : this.read(key, revision);
+    });
+  }
+
+  async list(resource: string, options: ListOptions): Promise<StoredList> {
+    const { environment, committer } = this.store();
+    const revision = options.revision === 0 ? committer.revision : options.revision;
+    if (revision > committer.revision) throw tooLarge(revision, committer.revision);
+    if (revision < this.oldest) throw compacted(revision, this.oldest);
+    const pin = Symbol();
+    this.pins.set(pin, revision);
+    try {
+      const list = new HistoricList({
+        environment,
+        clock: this.clock,
+        resource,
+        options,
+        revision,
+        read: (key, at) => this.read(key, at),
+      });
+      return await list.run();
+    } finally {
+      this.pins.delete(pin);
+    }
+  }
+
+  currentRevision(): Promise<Revision> {
+    return promised(() => this.store().committer.revision);
+  }
+
+  compactedRevision(): Revision {
+    return this.oldest;
+  }
+
+  events(after: Revision, signal: AbortSignal): EventStream {
+    const { feed, committer } = this.store();
+    if (after < this.oldest) throw compacted(after, this.oldest);
+    if (after > committer.revision) throw tooLarge(after, committer.revision);
+    return { batches: feed.read(after, signal) };
+  }
+
+  async compact(revision: Revision): Promise<void> {
+    const { committer } = this.store();
+    if (revision > committer.revision) throw tooLarge(revision, committer.revision);
+    this.oldest = Math.max(this.oldest, revision);
+    committer.requestHousekeeping();
+    await committer.idle();
+  }
+
+  ping(): Promise<void> {
+    return promised(() => {
+      this.store();
+    });
+  }
+
+  private store(): Opened {
+    if (this.opened === undefined || this.closing) throw closed();
+    return this.opened;
+  }
+
+  /** Also while closing, for the writes that are still under way. */
+  private environment(): Environment {
+    if (this.opened === undefined) throw closed();
+    return this.opened.environment;
+  }
+
+  private read(key: string, revision: Revision): StoredObject {
+    const entry = this.environment().entry(revision);
+    if (entry === undefined) throw damaged(revision);
+    return { key, revision, bytes: entry.subarray(readHeader(entry, revision).offset) };
+  }
+
+  private readLog(after: Revision): LogEvent[] {
+    const { environment, committer } = this.store();
+    if (after < this.oldest) throw compacted(after, this.oldest);
+    environment.refresh();
+    const events: LogEvent[] = [];
+    for (const { revision, entry } of environment.entriesAfter(after)) {
+      if (revision > committer.revision) break;
+      events.push(this.event(revision, entry));
+      if (events.length === READ_AHEAD) break;
+    }
+    return events;
+  }
+
+  private event(revision: Revision, entry: Buffer): LogEvent {
+    const { type, resource, key, previous: before, offset } = readHeader(entry, revision);
+    const previous = before === 0 ? undefined : this.read(key, before);
+    const bytes =
+      type === 'DELETED' && previous !== undefined ? withRevision(previous.bytes, revision) : entry.subarray(offset);
+    return { revision, resource, key, type, object: { key, revision, bytes }, previous };
+  }
+
+  private scheduleHousekeeping(): void {
+    const every = Math.min(Math.max(this.historyMillis / 60, 100), 5_000);
+    this.timer = this.clock.setTimer(every, () => {
+      this.opened?.committer.requestHousekeeping();
+      this.scheduleHousekeeping();
+    });
+  }
+
+  /**
+   * Removes the states that entries superseded which are older than the window, and the entries of deletions: each entry
+   * is looked at once, when it leaves the window.
+   */
+  private async removeSome(): Promise<boolean> {
+    const environment = this.environment();
+    environment.refresh();
+    const cutoff = this.clock.now() - this.historyMillis;
+    const pinned = Math.min(...this.pins.values());
+    const operations: Operation[] = [];
+    let last = this.removed;
+    let more = false;
+    for (const { revision, entry } of environment.entriesAfter(this.removed)) {
+      const header = readHeader(entry, revision);
+      if ((revision > this.oldest && header.time >= cutoff) || revision > pinned) break;
+      if (header.previous !== 0) operations.push({ table: 'log', revision: header.previous, value: undefined });
+      if (header.type === 'DELETED') operations.push({ table: 'log', revision, value: undefined });
+      last = revision;
+      more = operations.length >= REMOVALS_PER_COMMIT;
+      if (more) break;
+    }
+    if (last === this.removed) return false;
+    this.oldest = Math.max(this.oldest, last);
+    operations.push({ table: 'meta', key: COMPACTED, value: last });
+    await environment.commit(operations);
+    this.removed = last;
+    return more;
+  }
+}
+
+function closed(): StorageError {
+  return new StorageError('closed', 'the store is closed');
+}
+
+function promised<T>(action: () => T): Promise<T> {
+  try {
+    return Promise.resolve(action());
+  } catch (error) {
+    return Promise.reject(error instanceof Error ? error : new Error(String(error)));
+  }
+}

@@ -1,0 +1,236 @@
+import type { Clock } from '../../util/clock.js';
+import { StorageError } from '../errors.js';
+import type { LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../interfaces.js';
+import { encodedBytes, withRevision } from '../object-bytes.js';
+import { nextTurn } from '../slicing.js';
+import { headerLength, writeHeader } from './entry.js';
+import { numberValue, objectKey, type Environment, type Operation } from './environment.js';
+
+export interface CommitterOptions {
+  readonly environment: Environment;
+  readonly clock: Clock;
+  readonly revision: Revision;
+  /** Commit time of the newest entry: times never run backward, even if the clock does. */
+  readonly time: number;
+  readonly maxBatchWrites: number;
+  readonly maxBatchBytes: number;
+  readonly maxWaiting: number;
+  readonly maxObjectBytes: number;
+  /** Reads a state that is known to exist. */
+  read(key: string, revision: Revision): StoredObject;
+  /** Called in order, after a batch is durable and before its writers are told. */
+  committed(events: readonly LogEvent[]): void;
+  /** Removes some of the history that is due; false when nothing was left to do. */
+  housekeep(): Promise<boolean>;
+}
+
+/** A write; `raw` bytes stand in for its value in tests of corruption. */
+export interface PendingWrite {
+  readonly request: WriteRequest;
+  readonly raw?: Uint8Array | undefined;
+}
+
+interface Waiting extends PendingWrite {
+  resolve(result: WriteResult): void;
+  reject(error: StorageError): void;
+}
+
+interface Batch {
+  readonly operations: Operation[];
+  readonly events: LogEvent[];
+  /** What to tell the writers when the batch is durable. */
+  readonly results: { readonly write: Waiting; readonly result: WriteResult }[];
+  /** States that the batch itself made; undefined: it deleted the object. */
+  readonly changed: Map<string, StoredObject | undefined>;
+  bytes: number;
+}
+
+/** The single writer: takes all writes that wait, commits them together, and takes what gathered meanwhile. */
+export class Committer {
+  private waiting: Waiting[] = [];
+  private running: Promise<void> | undefined;
+  private housekeeping = false;
+  private newest: Revision;
+  private time: number;
+
+  constructor(private readonly options: CommitterOptions) {
+    this.newest = options.revision;
+    this.time = options.time;
+  }
+
+  get revision(): Revision {
+    return this.newest;
+  }
+
+  write(write: PendingWrite): Promise<WriteResult> {
+    return new Promise((resolve, reject) => {
+      if (this.waiting.length >= this.options.maxWaiting) {
+        reject(new StorageError('unavailable', `${this.waiting.length} writes are waiting for the store already`));
+        return;
+      }
+      this.waiting.push({ ...write, resolve, reject });
+      this.start();
+    });
+  }
+
+  /** Has history removed between commits, as long as there is some to remove. */
+  requestHousekeeping(): void {
+    this.housekeeping = true;
+    this.start();
+  }
+
+  /** Resolves when nothing is under way. */
+  async idle(): Promise<void> {
+    while (this.running !== undefined) await this.running;
+  }
+
+  private start(): void {
+    this.running ??= this.run();
+  }
+
+  private async run(): Promise<void> {
+    while (this.waiting.length > 0 || this.housekeeping) {
+      // The requests that came in with this turn of the event loop belong to one commit.
+      await nextTurn();
+      if (this.waiting.length > 0) await this.commitSome();
+      if (this.housekeeping) {
+        this.housekeeping = false;
+        if (await this.options.housekeep().catch(() => false)) this.housekeeping = true;
+      }
+    }
+    // In the same step as the last look at the queue: a write that comes later starts anew.
+    this.running = undefined;
+  }
+
+  private async commitSome(): Promise<void> {
+    const batch: Batch = { operations: [], events: [], results: [], changed: new Map(), bytes: 0 };
+    const { maxBatchWrites, maxBatchBytes } = this.options;
+    this.options.environment.refresh();
+    let taken = 0;
+    while (taken < this.waiting.length && batch.events.length < maxBatchWrites && batch.bytes < maxBatchBytes) {
+      const write = this.waiting[taken++];
+      if (write !== undefined) this.add(batch, write);
+    }
+    this.waiting.splice(0, taken);
+    if (batch.events.length === 0) return;
+    try {
+      await this.options.environment.commit(batch.operations);
+    } catch (error) {
+      if (!this.committedAfterAll(batch)) {
+        this.fail(batch, error);
+        return;
+      }
+    }
+    this.newest = batch.events.at(-1)?.revision ?? this.newest;
+    this.options.committed(batch.events);
+    for (const { write, result } of batch.results) write.resolve(result);
+  }
+
+  /** Checks a write against the state that the batch so far leads to, and adds what it does. */
+  private add(batch: Batch, write: Waiting): void {
+    try {
+      const { resource, key, expected, value } = write.request;
+      const id = objectKey(resource, key);
+      const name = `${resource}\0${key}`;
+      const revision = this.newest + batch.events.length + 1;
+      const current = batch.changed.has(name) ? batch.changed.get(name) : this.current(key, id);
+      if ((current?.revision ?? 0) !== expected) {
+        const result: WriteResult = { outcome: 'conflict', current };
+        // A state of this batch is told to nobody before it is durable.
+        if (batch.changed.has(name)) batch.results.push({ write, result });
+        else write.resolve(result);
+        return;
+      }
+      const raw = write.raw;
+      if (value === undefined && raw === undefined) {
+        if (current === undefined) {
+          write.resolve({ outcome: 'conflict', current: undefined });
+          return;
+        }
+        this.addEvent(batch, write, {
+          type: 'DELETED',
+          entry: this.entry(write, 'DELETED', current.revision, undefined, revision),
+          object: { key, revision, bytes: withRevision(current.bytes, revision), object: current.object },
+          previous: current,
+        });
+        return;
+      }
+      const type = current === undefined ? 'ADDED' : 'MODIFIED';
+      const entry = this.entry(write, type, expected, raw, revision);
+      const bytes = entry.subarray(headerLength(resource, key));
+      if (bytes.length > this.options.maxObjectBytes) {
+        throw new StorageError(
+          'object-too-large',
+          `the object takes ${bytes.length} bytes; the store takes ${this.options.maxObjectBytes} at most`,
+        );
+      }
+      const object: StoredObject = { key, revision, bytes, object: raw === undefined ? value?.object : undefined };
+      this.addEvent(batch, write, { type, entry, object, previous: current });
+    } catch (error) {
+      write.reject(
+        error instanceof StorageError ? error : new StorageError('unavailable', String(error), { cause: error }),
+      );
+    }
+  }
+
+  private current(key: string, id: Buffer): StoredObject | undefined {
+    const revision = this.options.environment.objectRevision(id);
+    return revision === 0 ? undefined : this.options.read(key, revision);
+  }
+
+  private entry(
+    write: Waiting,
+    type: LogEvent['type'],
+    previous: Revision,
+    raw: Uint8Array | undefined,
+    revision: Revision,
+  ): Buffer {
+    const { resource, key, value } = write.request;
+    const reserve = headerLength(resource, key);
+    let entry: Buffer;
+    if (raw !== undefined) {
+      entry = Buffer.allocUnsafeSlow(reserve + raw.length);
+      entry.set(raw, reserve);
+    } else {
+      entry = value === undefined ? Buffer.allocUnsafeSlow(reserve) : encodedBytes(value, revision, reserve);
+    }
+    this.time = Math.max(this.time, this.options.clock.now());
+    writeHeader(entry, { type, resource, key, previous, time: this.time });
+    return entry;
+  }
+
+  private addEvent(
+    batch: Batch,
+    write: Waiting,
+    change: { type: LogEvent['type']; entry: Buffer; object: StoredObject; previous: StoredObject | undefined },
+  ): void {
+    const { resource, key } = write.request;
+    const { type, entry, object, previous } = change;
+    const deleted = type === 'DELETED';
+    batch.operations.push({ table: 'log', revision: object.revision, value: entry });
+    batch.operations.push({
+      table: 'objects',
+      key: objectKey(resource, key),
+      value: deleted ? undefined : numberValue(object.revision),
+    });
+    batch.events.push({ revision: object.revision, resource, key, type, object, previous });
+    batch.changed.set(`${resource}\0${key}`, deleted ? undefined : object);
+    batch.results.push({ write, result: { outcome: 'committed', object } });
+    batch.bytes += entry.length;
+  }
+
+  /** A commit may fail after it took effect; then its last log entry is there. */
+  private committedAfterAll(batch: Batch): boolean {
+    const { environment } = this.options;
+    environment.refresh();
+    const last = batch.operations.findLast((operation) => operation.table === 'log');
+    if (last?.table !== 'log' || last.value === undefined) return false;
+    return environment.entry(last.revision)?.equals(last.value) === true;
+  }
+
+  private fail(batch: Batch, error: unknown): void {
+    const why = error instanceof Error ? error.message : String(error);
+    const failure = new StorageError('unavailable', `the store could not write: ${why}`, { cause: error });
+    for (const { write } of batch.results) write.reject(failure);
+  }
+}

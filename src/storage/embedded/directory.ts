@@ -1,0 +1,141 @@
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  fstatSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { StorageError } from '../errors.js';
+import { LOCK_FILE, LOCK_SOCKET } from './directory-lock.js';
+
+const FORMAT_FILE = 'FORMAT';
+const FORMAT = 'annex embedded store 1\n';
+const DATA_FILE = 'data.mdb';
+
+/** What may stand in a directory whose store was never finished. */
+const HARMLESS = new Set([LOCK_FILE, LOCK_SOCKET, `${FORMAT_FILE}.new`, 'lost+found']);
+
+/**
+ * Looks at a directory without changing anything in it: throws StorageError 'unusable', in one line, where it holds something
+ * else than a store of this format. A directory that does not exist, or is empty, is fine.
+ */
+export function checkDirectory(directory: string): void {
+  let names: string[];
+  try {
+    names = readdirSync(directory);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return;
+    throw unusable(
+      `cannot read the data directory ${directory}: ${error instanceof Error ? error.message : String(error)}`,
+      error,
+    );
+  }
+  if (!names.includes(FORMAT_FILE)) {
+    const foreign = names.find((name) => !HARMLESS.has(name) && !name.startsWith('.'));
+    if (foreign === undefined) return;
+    throw unusable(
+      `${directory} is not a data directory of Annex (it holds ${JSON.stringify(foreign)}); choose another or an empty one`,
+    );
+  }
+  const format = readFileSync(join(directory, FORMAT_FILE), 'utf8');
+  if (format !== FORMAT) {
+    throw unusable(
+      `the data directory ${directory} has the format ${JSON.stringify(format.trim().slice(0, 60))}, which this version of Annex cannot read (it reads ${JSON.stringify(FORMAT.trim())})`,
+    );
+  }
+  if (names.includes(DATA_FILE)) checkDataFile(join(directory, DATA_FILE));
+}
+
+/** Makes the directory and writes the format record where there is none. */
+export function prepareDirectory(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw unusable(
+      `cannot make the data directory ${directory}: ${error instanceof Error ? error.message : String(error)}`,
+      error,
+    );
+  }
+}
+
+export function writeFormat(directory: string): void {
+  if (readdirSync(directory).includes(FORMAT_FILE)) return;
+  const path = join(directory, FORMAT_FILE);
+  const file = openSync(`${path}.new`, 'w', 0o600);
+  try {
+    writeSync(file, FORMAT);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(`${path}.new`, path);
+  const parent = openSync(directory, 'r');
+  try {
+    fsyncSync(parent);
+  } finally {
+    closeSync(parent);
+  }
+}
+
+const MAGIC = 0xbeefc0de;
+const META_LENGTH = 160;
+const FREE_PAGES_AT_END = 64;
+
+/**
+ * LMDB maps the file and trusts it: a damaged header or a file cut short would end the process by a signal. So the
+ * two meta pages are looked at first: magic number, page size, and the file's length against the last page in use.
+ */
+function checkDataFile(path: string): void {
+  const file = openSync(path, 'r');
+  try {
+    const size = fstatSync(file).size;
+    if (size === 0) return;
+    const first = readMeta(file, 0);
+    if (first === undefined || first.pageSize < 256 || first.pageSize > 65536)
+      throw corrupt(path, 'its header is damaged');
+    const second = readMeta(file, first.pageSize);
+    if (second === undefined) throw corrupt(path, 'its second header is damaged');
+    const newest = second.transaction > first.transaction ? second : first;
+    // LMDB does not write the last pages of a commit where they are free again, so a few may be missing from a sound file.
+    if (newest.used && size < (newest.lastPage + 1 - FREE_PAGES_AT_END) * first.pageSize)
+      throw corrupt(path, 'it was cut short');
+  } finally {
+    closeSync(file);
+  }
+}
+
+interface Meta {
+  readonly pageSize: number;
+  readonly lastPage: number;
+  readonly transaction: bigint;
+  readonly used: boolean;
+}
+
+function readMeta(file: number, position: number): Meta | undefined {
+  const page = Buffer.alloc(META_LENGTH);
+  if (readSync(file, page, 0, META_LENGTH, position) < META_LENGTH) return undefined;
+  // The page's own header takes 24 bytes; see struct MDB_meta.
+  const base = 24;
+  if (page.readUInt32LE(base) !== MAGIC) return undefined;
+  const transaction = page.readBigUInt64LE(base + 128);
+  return {
+    pageSize: page.readUInt32LE(base + 24),
+    lastPage: Number(page.readBigUInt64LE(base + 120)),
+    transaction,
+    used: transaction > 0n,
+  };
+}
+
+function corrupt(path: string, what: string): StorageError {
+  return unusable(`${path} cannot be used: ${what}; restore it from a backup, or choose another data directory`);
+}
+
+function unusable(message: string, cause?: unknown): StorageError {
+  return new StorageError('unusable', message, { cause });
+}

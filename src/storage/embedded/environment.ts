@@ -1,0 +1,159 @@
+import { open, type Database, type RootDatabase } from 'lmdb';
+import { StorageError } from '../errors.js';
+import type { Revision } from '../interfaces.js';
+
+/** A change of one record, part of a transaction. */
+export type Operation =
+  | { readonly table: 'objects'; readonly key: Buffer; readonly value: Buffer | undefined }
+  | { readonly table: 'log'; readonly revision: Revision; readonly value: Buffer | undefined }
+  | { readonly table: 'meta'; readonly key: string; readonly value: number };
+
+/**
+ * The LMDB environment as three tables: `objects` (resource, NUL, key → revision of the current state), `log` (revision →
+ * entry) and `meta`. Reads are synchronous; those made in one turn after `refresh` see one state.
+ */
+export class Environment {
+  private constructor(
+    private readonly root: RootDatabase<Buffer, Buffer>,
+    private readonly objects: Database<Buffer, Buffer>,
+    private readonly log: Database<Buffer, Buffer>,
+    private readonly meta: Database<Buffer, Buffer>,
+  ) {}
+
+  static open(directory: string): Environment {
+    try {
+      const binary = { encoding: 'binary', keyEncoding: 'binary', cache: false } as const;
+      const root = open<Buffer, Buffer>(directory, {
+        ...binary,
+        noSubdir: false,
+        maxDbs: 4,
+        // A commit is on the disk before it is reported, and is made of exactly one batch.
+        overlappingSync: false,
+        eventTurnBatching: false,
+      });
+      return new Environment(
+        root,
+        root.openDB<Buffer, Buffer>('objects', binary),
+        root.openDB<Buffer, Buffer>('log', binary),
+        root.openDB<Buffer, Buffer>('meta', binary),
+      );
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new StorageError('unusable', `the data directory ${directory} cannot be opened: ${why}`, { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.root.close();
+  }
+
+  /** Lets the reads that follow see the newest commit. */
+  refresh(): void {
+    this.root.resetReadTxn();
+  }
+
+  /** 0 where there is no such object. */
+  objectRevision(key: Buffer): Revision {
+    const value = this.objects.getBinary(key);
+    return value === undefined ? 0 : value.readDoubleBE(0);
+  }
+
+  entry(revision: Revision): Buffer | undefined {
+    return this.log.getBinary(revisionKey(revision));
+  }
+
+  metaNumber(key: string): number | undefined {
+    const value = this.meta.getBinary(Buffer.from(key));
+    return value?.readDoubleBE(0);
+  }
+
+  lastLogRevision(): Revision {
+    for (const key of this.log.getKeys({ reverse: true, limit: 1 })) return keyRevision(key);
+    return 0;
+  }
+
+  /** Log entries after a revision, in order; to be consumed in one turn. */
+  *entriesAfter(
+    revision: Revision,
+  ): Generator<{ readonly revision: Revision; readonly entry: Buffer }, void, undefined> {
+    for (const { key, value } of this.log.getRange({ start: revisionKey(revision + 1) })) {
+      yield { revision: keyRevision(key), entry: value };
+    }
+  }
+
+  /** Keys of `objects` from one (inclusive) to another (exclusive), with their revisions; to be consumed in one turn. */
+  *objectRange(
+    start: Buffer,
+    end: Buffer,
+    limit: number,
+  ): Generator<{ readonly key: Buffer; readonly revision: Revision }, void, undefined> {
+    for (const { key, value } of this.objects.getRange({ start, end, limit })) {
+      yield { key, revision: value.readDoubleBE(0) };
+    }
+  }
+
+  /** All operations in one transaction; resolves when it is on the disk. Rejected: nothing of it was written. */
+  async commit(operations: readonly Operation[]): Promise<void> {
+    try {
+      await this.root.batch(() => {
+        for (const operation of operations) this.put(operation);
+      });
+    } catch (error) {
+      throw new Error(await commitFailure(error), { cause: error });
+    }
+  }
+
+  private put(operation: Operation): void {
+    const table = operation.table === 'objects' ? this.objects : operation.table === 'log' ? this.log : this.meta;
+    const key = operation.table === 'log' ? revisionKey(operation.revision) : Buffer.from(operation.key);
+    const value = operation.table === 'meta' ? numberValue(operation.value) : operation.value;
+    // The outcome of each is that of the batch; LMDB reports it on these promises too.
+    const done = value === undefined ? table.remove(key) : table.put(key, value);
+    done.catch(() => false);
+  }
+}
+
+export function objectKey(resource: string, key: string): Buffer {
+  return Buffer.from(`${resource}\0${key}`);
+}
+
+/** The first key after all that start with the given ones. */
+export function afterPrefix(prefix: Buffer): Buffer {
+  const end = Buffer.from(prefix);
+  for (let i = end.length - 1; i >= 0; i--) {
+    const byte = end[i] ?? 0;
+    if (byte < 0xff) {
+      end[i] = byte + 1;
+      return end.subarray(0, i + 1);
+    }
+  }
+  return end;
+}
+
+export function numberValue(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(8);
+  bytes.writeDoubleBE(value);
+  return bytes;
+}
+
+function revisionKey(revision: Revision): Buffer {
+  const key = Buffer.allocUnsafe(8);
+  key.writeUInt32BE(Math.floor(revision / 0x1_0000_0000), 0);
+  key.writeUInt32BE(revision % 0x1_0000_0000, 4);
+  return key;
+}
+
+function keyRevision(key: Buffer): Revision {
+  return key.readUInt32BE(0) * 0x1_0000_0000 + key.readUInt32BE(4);
+}
+
+async function commitFailure(error: unknown): Promise<string> {
+  if (!(error instanceof Error)) return String(error);
+  if (!('commitError' in error)) return error.message;
+  try {
+    await error.commitError;
+    return error.message;
+  } catch (cause) {
+    return cause instanceof Error ? cause.message : String(cause);
+  }
+}

@@ -1,0 +1,138 @@
+import { StorageError } from '../errors.js';
+import type { ListOptions, Revision, StoredList, StoredObject } from '../interfaces.js';
+import { nextTurn, SLICE_MILLIS } from '../slicing.js';
+import type { Clock } from '../../util/clock.js';
+import { readHeader } from './entry.js';
+import { afterPrefix, objectKey, type Environment } from './environment.js';
+
+export interface ListRequest {
+  readonly environment: Environment;
+  readonly clock: Clock;
+  readonly resource: string;
+  readonly options: ListOptions;
+  /** The revision to list at; the log after it is there and stays until the list is done. */
+  readonly revision: Revision;
+  read(key: string, revision: Revision): StoredObject;
+}
+
+/** Keys looked at between two looks at the clock. */
+const STEP = 200;
+
+/**
+ * A list at exactly one revision, made in slices while writes go on. The current objects tell what has not changed since;
+ * for what has, the first log entry after the revision tells the state before.
+ */
+export class HistoricList {
+  private readonly items: StoredObject[] = [];
+  private remaining = 0;
+  /** Of each key that changed after the revision: the revision it had then, 0 where it did not exist. */
+  private readonly changed = new Map<string, Revision>();
+  private sorted: Buffer[] = [];
+  private logPosition: Revision;
+  private readonly base: Buffer;
+  private readonly end: Buffer;
+  private cursor: Buffer;
+  private readonly prefixLength: number;
+
+  constructor(private readonly request: ListRequest) {
+    const { resource, options } = request;
+    this.base = objectKey(resource, options.prefix);
+    this.end = afterPrefix(this.base);
+    const from = objectKey(resource, options.from);
+    this.cursor = options.from !== '' && from.compare(this.base) > 0 ? from : this.base;
+    this.prefixLength = Buffer.byteLength(resource) + 1;
+    this.logPosition = request.revision;
+  }
+
+  async run(): Promise<StoredList> {
+    const { environment, clock } = this.request;
+    let done = false;
+    while (!done) {
+      environment.refresh();
+      const until = clock.monotonic() + SLICE_MILLIS;
+      let ready = false;
+      while (!ready && clock.monotonic() < until) ready = this.readLog();
+      while (ready && !done && clock.monotonic() < until) done = this.readObjects();
+      if (!done) await nextTurn();
+    }
+    return { items: this.items, revision: this.request.revision, more: this.remaining > 0, remaining: this.remaining };
+  }
+
+  /** True when everything that is committed now has been seen. */
+  private readLog(): boolean {
+    let count = 0;
+    let grew = false;
+    for (const { revision, entry } of this.request.environment.entriesAfter(this.logPosition)) {
+      this.logPosition = revision;
+      const header = readHeader(entry, revision);
+      if (header.resource === this.request.resource && !this.changed.has(header.key)) {
+        this.changed.set(header.key, header.previous);
+        grew = true;
+      }
+      if (++count === STEP) break;
+    }
+    if (grew) this.sortChanged();
+    return count < STEP;
+  }
+
+  private sortChanged(): void {
+    this.sorted = [];
+    for (const [key, previous] of this.changed) {
+      const id = objectKey(this.request.resource, key);
+      if (previous !== 0 && id.compare(this.cursor) >= 0 && id.compare(this.end) < 0) this.sorted.push(id);
+    }
+    this.sorted.sort((a, b) => a.compare(b));
+  }
+
+  /** Takes the next keys; true at the end. Changed keys are merged in from the list of their own. */
+  private readObjects(): boolean {
+    let last: Buffer | undefined;
+    let count = 0;
+    for (const { key, revision } of this.request.environment.objectRange(this.cursor, this.end, STEP)) {
+      count++;
+      last = key;
+      this.takeChanged(key);
+      const name = this.name(key);
+      if (!this.changed.has(name)) this.take(name, revision);
+    }
+    const end = count < STEP || last === undefined;
+    this.takeChanged(end ? this.end : Buffer.concat([last ?? this.end, ZERO]));
+    this.cursor = end ? this.end : Buffer.concat([last ?? this.end, ZERO]);
+    return end;
+  }
+
+  /** Takes the changed keys before a key; a changed key itself is taken with the next call. */
+  private takeChanged(before: Buffer): void {
+    let taken = 0;
+    for (const id of this.sorted) {
+      if (id.compare(before) >= 0) break;
+      taken++;
+      const name = this.name(id);
+      this.take(name, this.changed.get(name) ?? 0);
+    }
+    if (taken > 0) this.sorted.splice(0, taken);
+  }
+
+  private take(key: string, revision: Revision): void {
+    const { limit } = this.request.options;
+    if (limit > 0 && this.items.length >= limit) this.remaining++;
+    else this.items.push(this.request.read(key, revision));
+  }
+
+  private name(id: Buffer): string {
+    return id.toString('utf8', this.prefixLength);
+  }
+}
+
+const ZERO = Buffer.from([0]);
+
+export function compacted(revision: Revision, oldest: Revision): StorageError {
+  return new StorageError('compacted', `revision ${revision} is no longer kept`, { revision, current: oldest });
+}
+
+export function tooLarge(revision: Revision, current: Revision): StorageError {
+  return new StorageError('too-large', `Too large resource version: ${revision}, current: ${current}`, {
+    revision,
+    current,
+  });
+}

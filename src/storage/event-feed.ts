@@ -1,0 +1,132 @@
+import { StorageError } from './errors.js';
+import type { LogEvent, Revision } from './interfaces.js';
+
+export interface EventFeedOptions {
+  /** The newest revision when the feed begins. */
+  readonly revision: Revision;
+  /** Bounds of what is kept for readers that lag a little; beyond it they read the log. */
+  readonly maxEvents: number;
+  readonly maxBytes: number;
+  /**
+   * Reads some events right after a revision from the log, at least one where there are any; throws StorageError
+   * 'compacted' where they are gone.
+   */
+  readLog(after: Revision): Promise<readonly LogEvent[]>;
+}
+
+interface Waiter {
+  wake(): void;
+}
+
+/**
+ * The committed events of a backend, handed to any number of readers. Nothing is queued for a reader: each takes what is
+ * new when it comes back, from the recent batches here or, when it has fallen behind, from the log.
+ */
+export class EventFeed {
+  private batches: (readonly LogEvent[])[] = [];
+  private events = 0;
+  private bytes = 0;
+  private newest: Revision;
+  private ended: StorageError | undefined;
+  private readonly waiters = new Set<Waiter>();
+
+  constructor(private readonly options: EventFeedOptions) {
+    this.newest = options.revision;
+  }
+
+  get revision(): Revision {
+    return this.newest;
+  }
+
+  /** Adds the events of one commit; they follow the newest revision without a hole. */
+  push(batch: readonly LogEvent[]): void {
+    const last = batch.at(-1);
+    if (last === undefined) return;
+    this.batches.push(batch);
+    this.newest = last.revision;
+    this.events += batch.length;
+    this.bytes += byteCount(batch);
+    let drop = 0;
+    while (
+      drop < this.batches.length - 1 &&
+      (this.events > this.options.maxEvents || this.bytes > this.options.maxBytes)
+    ) {
+      const oldest = this.batches[drop++] ?? [];
+      this.events -= oldest.length;
+      this.bytes -= byteCount(oldest);
+    }
+    if (drop > 0) this.batches.splice(0, drop);
+    this.wakeAll();
+  }
+
+  /** Every reader gets this error. */
+  end(error: StorageError): void {
+    this.ended = error;
+    this.batches = [];
+    this.wakeAll();
+  }
+
+  async *read(after: Revision, signal: AbortSignal): AsyncGenerator<readonly LogEvent[], void, undefined> {
+    let position = after;
+    while (!signal.aborted) {
+      if (this.ended !== undefined) throw this.ended;
+      if (position >= this.newest) {
+        await this.more(position, signal);
+        continue;
+      }
+      const batch = this.recent(position) ?? (await this.options.readLog(position));
+      const first = batch[0];
+      const last = batch.at(-1);
+      if (first?.revision !== position + 1 || last === undefined) {
+        throw new StorageError('compacted', `the events after revision ${position} are no longer kept`, {
+          revision: position,
+        });
+      }
+      position = last.revision;
+      yield batch;
+    }
+  }
+
+  /** What follows a revision among the recent batches: the rest of one batch; undefined where that is not kept here. */
+  private recent(position: Revision): readonly LogEvent[] | undefined {
+    let low = 0;
+    let high = this.batches.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.batches[middle]?.at(-1)?.revision ?? 0) > position) high = middle;
+      else low = middle + 1;
+    }
+    const batch = this.batches[low];
+    const first = batch?.[0]?.revision;
+    if (batch === undefined || first === undefined || first > position + 1) return undefined;
+    return first === position + 1 ? batch : batch.slice(position + 1 - first);
+  }
+
+  private more(position: Revision, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal.aborted || this.ended !== undefined || position < this.newest) {
+        resolve();
+        return;
+      }
+      const waiter = {
+        wake: () => {
+          this.waiters.delete(waiter);
+          signal.removeEventListener('abort', waiter.wake);
+          resolve();
+        },
+      };
+      this.waiters.add(waiter);
+      signal.addEventListener('abort', waiter.wake, { once: true });
+    });
+  }
+
+  private wakeAll(): void {
+    for (const waiter of [...this.waiters]) waiter.wake();
+  }
+}
+
+function byteCount(batch: readonly LogEvent[]): number {
+  let bytes = 0;
+  for (const event of batch) bytes += event.object.bytes.length;
+  return bytes;
+}

@@ -1,0 +1,52 @@
+import type { EncodedObject, Revision } from './interfaces.js';
+
+const MARK = Buffer.from(',"metadata":{"resourceVersion":"');
+const QUOTE = 0x22;
+
+/** Where the revision's digits stand in an object's JSON bytes. */
+export interface RevisionSpan {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * The place of the revision, or undefined where the bytes don't have the layout of a stored object (see EncodedObject).
+ * The first occurrence is the right one: nothing but two JSON strings stands before it, and their quotes are escaped.
+ */
+export function revisionSpan(bytes: Uint8Array): RevisionSpan | undefined {
+  const buffer = asBuffer(bytes);
+  const at = buffer.indexOf(MARK);
+  if (at < 0) return undefined;
+  const start = at + MARK.length;
+  const end = buffer.indexOf(QUOTE, start);
+  return end < 0 ? undefined : { start, end };
+}
+
+/** A copy of an object's bytes with another revision; the bytes themselves where they don't have the layout of an object. */
+export function withRevision(bytes: Uint8Array, revision: Revision): Uint8Array {
+  const span = revisionSpan(bytes);
+  if (span === undefined) return bytes;
+  const digits = String(revision);
+  const copy = Buffer.allocUnsafeSlow(bytes.length - (span.end - span.start) + digits.length);
+  copy.set(bytes.subarray(0, span.start));
+  copy.write(digits, span.start, 'latin1');
+  copy.set(bytes.subarray(span.end), span.start + digits.length);
+  return copy;
+}
+
+/** The bytes of an encoded object at a revision, after `reserve` bytes that are left for the caller to fill. */
+export function encodedBytes(encoded: EncodedObject, revision: Revision, reserve = 0): Buffer {
+  const digits = String(revision);
+  const head = Buffer.byteLength(encoded.head);
+  const tail = Buffer.byteLength(encoded.tail);
+  const bytes = Buffer.allocUnsafeSlow(reserve + head + digits.length + tail);
+  bytes.write(encoded.head, reserve);
+  bytes.write(digits, reserve + head, 'latin1');
+  bytes.write(encoded.tail, reserve + head + digits.length);
+  return bytes;
+}
+
+/** The same memory as a Buffer. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

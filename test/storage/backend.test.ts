@@ -1,0 +1,294 @@
+import type { Backend, LogEvent } from '../../src/storage/interfaces.js';
+import { FakeClock } from '../../src/util/clock.js';
+import {
+  collect,
+  commit,
+  decode,
+  describeEvent,
+  embedded,
+  everything,
+  put,
+  remove,
+  RESOURCE,
+  type PreparedStore,
+  type StoreFixture,
+} from './fixtures.js';
+
+const fixtures: StoreFixture[] = [embedded];
+
+describe.each(fixtures)('backend $name', (fixture) => {
+  let store: PreparedStore;
+  let backend: Backend;
+  beforeEach(async () => {
+    store = await fixture.prepare();
+    backend = store.backend();
+    await backend.open();
+  });
+  afterEach(async () => {
+    await backend.close();
+    await store.dispose();
+  });
+
+  const reopen = async (options = {}): Promise<void> => {
+    await backend.close();
+    backend = store.backend(options);
+    await backend.open();
+  };
+
+  test('an empty store has a revision that is not 0', async () => {
+    expect(await backend.currentRevision()).toBe(1);
+    expect(await backend.list(RESOURCE, everything)).toEqual({ items: [], revision: 1, more: false, remaining: 0 });
+    expect(await backend.get(RESOURCE, 'a/b')).toBeUndefined();
+  });
+
+  test('create, update and delete under consecutive revisions', async () => {
+    const created = await commit(backend, put('a/b', 0, { n: 1 }));
+    expect(created.revision).toBe(2);
+    expect(decode(created)).toEqual({
+      apiVersion: 'example.com/v1',
+      kind: 'Widget',
+      metadata: { resourceVersion: '2', name: 'b', namespace: 'a', labels: { app: 'x' } },
+      spec: { n: 1 },
+    });
+    const updated = await commit(backend, put('a/b', 2, { n: 2 }));
+    expect(updated.revision).toBe(3);
+    const read = await backend.get(RESOURCE, 'a/b');
+    expect(read?.revision).toBe(3);
+    expect(decode(read)).toMatchObject({ metadata: { resourceVersion: '3' }, spec: { n: 2 } });
+    const deleted = await commit(backend, remove('a/b', 3));
+    expect(deleted.revision).toBe(4);
+    expect(decode(deleted)).toMatchObject({ metadata: { resourceVersion: '4' }, spec: { n: 2 } });
+    expect(await backend.get(RESOURCE, 'a/b')).toBeUndefined();
+    expect(await backend.currentRevision()).toBe(4);
+  });
+
+  test('a write that expects another state is a conflict and changes nothing', async () => {
+    await commit(backend, put('a/b', 0, { n: 1 }));
+    for (const request of [put('a/b', 0), put('a/b', 1), remove('a/b', 7), put('a/b', 3)]) {
+      const result = await backend.write(request);
+      expect(result.outcome).toBe('conflict');
+      if (result.outcome === 'conflict')
+        expect(decode(result.current)).toMatchObject({ metadata: { resourceVersion: '2' }, spec: { n: 1 } });
+    }
+    expect(await backend.write(put('a/c', 5))).toEqual({ outcome: 'conflict', current: undefined });
+    expect(await backend.write(remove('a/c', 0))).toEqual({ outcome: 'conflict', current: undefined });
+    expect(await backend.currentRevision()).toBe(2);
+  });
+
+  test('of many concurrent writes to one object one wins', async () => {
+    const results = await Promise.all(Array.from({ length: 20 }, (_, n) => backend.write(put('a/b', 0, { n }))));
+    expect(results.filter((result) => result.outcome === 'committed')).toHaveLength(1);
+    for (const result of results) {
+      if (result.outcome === 'conflict') expect(result.current?.revision).toBe(2);
+    }
+    expect(await backend.currentRevision()).toBe(2);
+  });
+
+  test('types and keys that begin alike are kept apart', async () => {
+    await commit(backend, put('a/b', 0, {}, 'widgets.example'));
+    await commit(backend, put('a/b', 0, {}, 'widgets.example.com'));
+    await commit(backend, put('ab/b', 0, {}, 'widgets.example'));
+    const list = await backend.list('widgets.example', { ...everything, prefix: 'a/' });
+    expect(list.items.map((item) => [item.key, item.revision])).toEqual([['a/b', 2]]);
+    expect((await backend.list('widgets.example', everything)).items).toHaveLength(2);
+    expect((await backend.list('widgets', everything)).items).toHaveLength(0);
+  });
+
+  test('lists are ordered by UTF-8 bytes and paged', async () => {
+    const keys = ['a/1', 'a/10', 'a/2', 'a-b/1', 'b/\u{10000}', 'b/\uffee', 'b/z', 'c'];
+    for (const key of [...keys].reverse()) await commit(backend, put(key, 0));
+    const sorted = [...keys].sort((x, y) => Buffer.compare(Buffer.from(x), Buffer.from(y)));
+    const all = await backend.list(RESOURCE, everything);
+    expect(all.items.map((item) => item.key)).toEqual(sorted);
+    const paged: string[] = [];
+    let from = '';
+    for (;;) {
+      const page = await backend.list(RESOURCE, { prefix: '', from, limit: 3, revision: all.revision });
+      paged.push(...page.items.map((item) => item.key));
+      expect(page.revision).toBe(all.revision);
+      expect(page.remaining).toBe(keys.length - paged.length);
+      if (!page.more) break;
+      from = `${page.items.at(-1)?.key ?? ''}\0`;
+    }
+    expect(paged).toEqual(sorted);
+    const prefixed = await backend.list(RESOURCE, { prefix: 'a/', from: 'a/10', limit: 1, revision: 0 });
+    expect(prefixed).toMatchObject({ more: true, remaining: 1, items: [{ key: 'a/10' }] });
+  });
+
+  test('a list at every past revision shows exactly the state of then', async () => {
+    const model = new Map<string, number>();
+    const states = new Map<number, [string, number][]>([[1, []]]);
+    let seed = 7;
+    const random = (n: number): number => (seed = (seed * 1103515245 + 12345) % 2147483648) % n;
+    for (let i = 0; i < 300; i++) {
+      const key = `n${random(3)}/k${random(20)}`;
+      const expected = model.get(key) ?? 0;
+      const object = await commit(
+        backend,
+        expected !== 0 && random(3) === 0 ? remove(key, expected) : put(key, expected, { i }),
+      );
+      if (expected !== 0 && (await backend.get(RESOURCE, key)) === undefined) model.delete(key);
+      else model.set(key, object.revision);
+      states.set(
+        object.revision,
+        [...model].sort((x, y) => (x[0] < y[0] ? -1 : 1)),
+      );
+    }
+    for (const [revision, state] of states) {
+      const list = await backend.list(RESOURCE, { ...everything, revision });
+      expect(list.revision).toBe(revision);
+      expect(list.items.map((item) => [item.key, item.revision])).toEqual(state);
+      const inOne = state.filter(([key]) => key.startsWith('n1/') && key >= 'n1/k15');
+      const page = await backend.list(RESOURCE, { prefix: 'n1/', from: 'n1/k15', limit: 2, revision });
+      expect(page.items.map((item) => item.key)).toEqual(inOne.slice(0, 2).map(([key]) => key));
+      expect(page.remaining).toBe(Math.max(0, inOne.length - 2));
+    }
+    await expect(backend.list(RESOURCE, { ...everything, revision: 302 })).rejects.toMatchObject({ code: 'too-large' });
+  });
+
+  test('events tell every write once, in order, with the states before and after', async () => {
+    await commit(backend, put('a/b', 0, { n: 1 }));
+    await commit(backend, put('a/b', 2, { n: 2 }));
+    await commit(backend, put('other', 0, {}, 'others'));
+    await commit(backend, remove('a/b', 3));
+    const check = (events: readonly LogEvent[]): void => {
+      expect(events.map(describeEvent)).toEqual([
+        '2 ADDED a/b',
+        '3 MODIFIED a/b was 2',
+        '4 ADDED other',
+        '5 DELETED a/b was 3',
+      ]);
+      expect(events[2]?.resource).toBe('others');
+      expect(decode(events[1]?.object)).toMatchObject({ metadata: { resourceVersion: '3' }, spec: { n: 2 } });
+      expect(decode(events[1]?.previous)).toMatchObject({ metadata: { resourceVersion: '2' }, spec: { n: 1 } });
+      expect(decode(events[3]?.object)).toMatchObject({ metadata: { resourceVersion: '5' }, spec: { n: 2 } });
+      expect(decode(events[3]?.previous)).toMatchObject({ metadata: { resourceVersion: '3' }, spec: { n: 2 } });
+    };
+    check(await collect(backend, 1, 4));
+    expect((await collect(backend, 3, 2)).map(describeEvent)).toEqual(['4 ADDED other', '5 DELETED a/b was 3']);
+    await reopen();
+    check(await collect(backend, 1, 4));
+  });
+
+  test('concurrent writers and readers of events: no hole, nothing twice', async () => {
+    const total = 1500;
+    const readers = [1, 1, 1].map((after) => collect(backend, after, total));
+    const writers = Array.from({ length: 30 }, async (_, w) => {
+      for (let i = 0; i < total / 30; i++) {
+        const key = `n${w % 5}/k${w}-${i % 7}`;
+        const current = await backend.get(RESOURCE, key);
+        await commit(backend, put(key, current?.revision ?? 0, { i }));
+      }
+    });
+    await Promise.all(writers);
+    const late = await collect(backend, 1, total);
+    for (const events of [...(await Promise.all(readers)), late]) {
+      expect(events.map((event) => event.revision)).toEqual(Array.from({ length: total }, (_, i) => i + 2));
+    }
+    expect(await backend.currentRevision()).toBe(total + 1);
+  });
+
+  test('a stream ends when its signal aborts, and fails when the store closes', async () => {
+    const controller = new AbortController();
+    const read = async (signal: AbortSignal): Promise<number> => {
+      let count = 0;
+      for await (const batch of backend.events(1, signal).batches) count += batch.length;
+      return count;
+    };
+    const aborted = read(controller.signal);
+    const lost = read(new AbortController().signal);
+    lost.catch(() => 0);
+    await commit(backend, put('a/b', 0));
+    controller.abort();
+    expect(await aborted).toBeLessThanOrEqual(1);
+    await backend.close();
+    await expect(lost).rejects.toMatchObject({ code: 'closed' });
+    await expect(backend.write(put('a/c', 0))).rejects.toMatchObject({ code: 'closed' });
+    await expect(backend.get(RESOURCE, 'a/b')).rejects.toMatchObject({ code: 'closed' });
+  });
+
+  test('compaction forgets the past and keeps the present', async () => {
+    for (let i = 0; i < 10; i++) await commit(backend, put('a/b', i === 0 ? 0 : i + 1, { i }));
+    await commit(backend, put('a/c', 0));
+    await commit(backend, remove('a/c', 12));
+    await backend.compact(8);
+    expect(backend.compactedRevision()).toBe(8);
+    await expect(backend.list(RESOURCE, { ...everything, revision: 7 })).rejects.toMatchObject({ code: 'compacted' });
+    await expect(collect(backend, 7, 1)).rejects.toMatchObject({ code: 'compacted' });
+    expect((await backend.list(RESOURCE, { ...everything, revision: 8 })).items.map((item) => item.revision)).toEqual([
+      8,
+    ]);
+    expect((await collect(backend, 8, 5)).map((event) => event.revision)).toEqual([9, 10, 11, 12, 13]);
+    await backend.compact(13);
+    await reopen();
+    expect(backend.compactedRevision()).toBe(13);
+    expect(await backend.currentRevision()).toBe(13);
+    expect(decode((await backend.list(RESOURCE, everything)).items[0])).toMatchObject({ spec: { i: 9 } });
+    await commit(backend, remove('a/b', 11));
+    await backend.compact(14);
+    await reopen();
+    expect((await commit(backend, put('a/b', 0))).revision).toBe(15);
+  });
+
+  test('history leaves by itself when its window has passed', async () => {
+    const clock = new FakeClock();
+    await reopen({ clock, historyMillis: 60_000 });
+    await commit(backend, put('a/b', 0, { n: 1 }));
+    await commit(backend, put('a/b', 2, { n: 2 }));
+    clock.advance(40_000);
+    await commit(backend, put('a/b', 3, { n: 3 }));
+    clock.advance(40_000);
+    await backend.compact(1);
+    expect(backend.compactedRevision()).toBe(3);
+    expect(decode((await backend.list(RESOURCE, { ...everything, revision: 3 })).items[0])).toMatchObject({
+      spec: { n: 2 },
+    });
+    clock.advance(40_000);
+    await backend.compact(1);
+    expect(backend.compactedRevision()).toBe(4);
+    expect(decode(await backend.get(RESOURCE, 'a/b'))).toMatchObject({ spec: { n: 3 } });
+  });
+
+  test('everything is there after reopening', async () => {
+    for (let i = 0; i < 50; i++) await commit(backend, put(`a/k${i}`, 0, { i }));
+    await reopen();
+    const list = await backend.list(RESOURCE, everything);
+    expect(list.items).toHaveLength(50);
+    expect(list.revision).toBe(51);
+    expect((await commit(backend, put('a/k0', 2, { i: 'new' }))).revision).toBe(52);
+  });
+
+  test('a long list lets writes through and stays at its revision', async () => {
+    await Promise.all(
+      Array.from({ length: 5000 }, (_, i) => commit(backend, put(`a/k${String(i).padStart(5, '0')}`, 0, { i }))),
+    );
+    const revision = await backend.currentRevision();
+    const listing = backend.list(RESOURCE, everything);
+    const writes = Promise.all([
+      ...Array.from({ length: 100 }, (_, i) =>
+        backend
+          .get(RESOURCE, `a/k${4000 + i}`.replace('k4', 'k04'))
+          .then((o) => commit(backend, remove(o?.key ?? '', o?.revision ?? 0))),
+      ),
+      ...Array.from({ length: 100 }, (_, i) => commit(backend, put(`a/l${i}`, 0))),
+    ]);
+    const list = await listing;
+    expect(list.revision).toBe(revision);
+    expect(list.items).toHaveLength(5000);
+    expect(new Set(list.items.map((item) => item.key)).size).toBe(5000);
+    await writes;
+    expect((await backend.list(RESOURCE, { ...everything, revision })).items).toHaveLength(5000);
+    expect((await backend.list(RESOURCE, everything)).items).toHaveLength(5000);
+  });
+
+  test('bytes that are no object stay where they are', async () => {
+    await commit(backend, put('a/b', 0));
+    await commit(backend, put('a/c', 0));
+    await backend.corrupt(RESOURCE, 'a/b', Buffer.from('{"half'));
+    await reopen();
+    const list = await backend.list(RESOURCE, everything);
+    expect(list.items.map((item) => Buffer.from(item.bytes).toString().slice(0, 6))).toEqual(['{"half', '{"apiV']);
+    await commit(backend, remove('a/b', 4));
+    expect((await collect(backend, 4, 1)).map(describeEvent)).toEqual(['5 DELETED a/b was 4']);
+  });
+});

@@ -1,0 +1,85 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { JsonObject } from '../../src/apimachinery/json.js';
+import { encodeObject } from '../../src/storage/encode.js';
+import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
+import type { Backend, LogEvent, Revision, StoredObject, WriteRequest } from '../../src/storage/interfaces.js';
+import type { Clock } from '../../src/util/clock.js';
+
+/** A way to make a store for a test, again and again on the same data. */
+export interface StoreFixture {
+  readonly name: string;
+  /** Empty data, not opened. */
+  prepare(): Promise<PreparedStore>;
+}
+
+export interface PreparedStore {
+  backend(options?: { readonly clock?: Clock; readonly historyMillis?: number }): Backend;
+  dispose(): Promise<void>;
+}
+
+export const embedded: StoreFixture = {
+  name: 'embedded',
+  prepare: async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'annex-store-'));
+    return {
+      backend: (options) => new EmbeddedBackend({ directory, forTests: true, ...options }),
+      dispose: () => rm(directory, { recursive: true, force: true }),
+    };
+  },
+};
+
+export const RESOURCE = 'widgets.example.com';
+
+export function widget(key: string, spec: JsonObject = {}): JsonObject {
+  const slash = key.indexOf('/');
+  const name = key.slice(slash + 1);
+  const namespace = slash < 0 ? undefined : key.slice(0, slash);
+  return {
+    apiVersion: 'example.com/v1',
+    kind: 'Widget',
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }), labels: { app: 'x' } },
+    spec,
+  };
+}
+
+export function put(key: string, expected: Revision, spec: JsonObject = {}, resource = RESOURCE): WriteRequest {
+  return { resource, key, expected, value: encodeObject(widget(key, spec)) };
+}
+
+export function remove(key: string, expected: Revision, resource = RESOURCE): WriteRequest {
+  return { resource, key, expected, value: undefined };
+}
+
+/** The write's object; fails the test on a conflict. */
+export async function commit(backend: Backend, request: WriteRequest): Promise<StoredObject> {
+  const result = await backend.write(request);
+  if (result.outcome !== 'committed')
+    throw new Error(`conflict on ${request.key}: current is ${result.current?.revision}`);
+  return result.object;
+}
+
+export function decode(object: StoredObject | undefined): JsonObject {
+  if (object === undefined) throw new Error('there is no object');
+  return JSON.parse(Buffer.from(object.bytes).toString()) as JsonObject;
+}
+
+export function describeEvent(event: LogEvent): string {
+  return `${event.revision} ${event.type} ${event.key}${event.previous === undefined ? '' : ` was ${event.previous.revision}`}`;
+}
+
+/** Collects events after a revision until there are as many as wanted. */
+export async function collect(backend: Backend, after: Revision, count: number): Promise<LogEvent[]> {
+  const controller = new AbortController();
+  const events: LogEvent[] = [];
+  if (count === 0) return events;
+  for await (const batch of backend.events(after, controller.signal).batches) {
+    events.push(...batch);
+    if (events.length >= count) break;
+  }
+  controller.abort();
+  return events;
+}
+
+export const everything = { prefix: '', from: '', limit: 0, revision: 0 } as const;
