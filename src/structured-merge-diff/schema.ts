@@ -19,13 +19,7 @@ export interface ListType {
   /** The list is one value, with one owner. */
   readonly atomic: boolean;
   /** Of a list that is not atomic: the fields that identify an item. None: the list is a set of scalars. */
-  readonly keys: readonly ListKey[];
-}
-
-export interface ListKey {
-  readonly name: string;
-  /** The default of the item's field, undefined if it has none. */
-  readonly default: JsonValue | undefined;
+  readonly keys: readonly string[];
 }
 
 export interface MapType {

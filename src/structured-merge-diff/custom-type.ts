@@ -1,0 +1,95 @@
+import { isObject, type JsonObject } from '../apimachinery/json.js';
+import { TypeBuilder } from './json-schema.js';
+import { DEDUCED, type Type } from './schema.js';
+
+const text = { type: 'string' };
+const key = { type: 'string', default: '' };
+const time = { type: 'string', format: 'date-time' };
+const number = { type: 'integer', format: 'int64' };
+const flag = { type: 'boolean' };
+const texts = { type: 'object', additionalProperties: text };
+
+const ownerReference = {
+  type: 'object',
+  properties: { apiVersion: text, blockOwnerDeletion: flag, controller: flag, kind: text, name: text, uid: key },
+  'x-kubernetes-map-type': 'atomic',
+};
+
+const managedFieldsEntry = {
+  type: 'object',
+  properties: {
+    apiVersion: text,
+    fieldsType: text,
+    fieldsV1: { type: 'object' },
+    manager: text,
+    operation: text,
+    subresource: text,
+    time,
+  },
+};
+
+/** The structure of meta/v1 ObjectMeta. */
+const objectMeta: JsonObject = {
+  type: 'object',
+  properties: {
+    annotations: texts,
+    creationTimestamp: time,
+    deletionGracePeriodSeconds: number,
+    deletionTimestamp: time,
+    finalizers: { type: 'array', items: text, 'x-kubernetes-list-type': 'set' },
+    generateName: text,
+    generation: number,
+    labels: texts,
+    managedFields: { type: 'array', items: managedFieldsEntry, 'x-kubernetes-list-type': 'atomic' },
+    name: text,
+    namespace: text,
+    ownerReferences: {
+      type: 'array',
+      items: ownerReference,
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['uid'],
+    },
+    resourceVersion: text,
+    selfLink: text,
+    uid: text,
+  },
+};
+
+const META_NAME = 'ObjectMeta';
+const metaReference: JsonObject = { $ref: `#/components/schemas/${META_NAME}` };
+
+/**
+ * The type of a version of a custom resource, of its structural schema (openAPIV3Schema); undefined: it has none.
+ * `preserveUnknownFields`: the definition keeps unknown fields everywhere.
+ */
+export function customType(schema: JsonObject | undefined, preserveUnknownFields = false): Type {
+  const builder = new TypeBuilder({ [META_NAME]: objectMeta });
+  if (schema === undefined) return { map: { fields: new Map(), element: DEDUCED, atomic: false } };
+  const root = withEmbedded(schema, 0);
+  const properties = { ...propertiesOf(root), metadata: metaReference, apiVersion: text, kind: text };
+  return builder.inline({ ...root, properties }, preserveUnknownFields, 0);
+}
+
+const propertiesOf = (schema: JsonObject): JsonObject => (isObject(schema['properties']) ? schema['properties'] : {});
+
+/** Embedded resources have the fields of every object, whatever their schema says. */
+function withEmbedded(schema: JsonObject, depth: number): JsonObject {
+  if (depth > 500) throw new Error('the schema is nested too deep');
+  const out: JsonObject = { ...schema };
+  const properties = schema['properties'];
+  if (isObject(properties)) {
+    const members: JsonObject = {};
+    for (const name of Object.keys(properties)) {
+      const member = properties[name];
+      members[name] = isObject(member) ? withEmbedded(member, depth + 1) : member;
+    }
+    out['properties'] = members;
+  }
+  if (isObject(schema['items'])) out['items'] = withEmbedded(schema['items'], depth + 1);
+  const additional = schema['additionalProperties'];
+  if (isObject(additional)) out['additionalProperties'] = withEmbedded(additional, depth + 1);
+  if (schema['x-kubernetes-embedded-resource'] === true) {
+    out['properties'] = { ...propertiesOf(out), apiVersion: text, kind: text, metadata: metaReference };
+  }
+  return out;
+}

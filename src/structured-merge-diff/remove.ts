@@ -1,0 +1,62 @@
+import type { JsonObject, JsonValue } from '../apimachinery/json.js';
+import { FieldSet, type SetNode } from './field-set.js';
+import { fieldType, isEmptyMap, kindOf } from './kinds.js';
+import { itemElement, knownItemText } from './list-items.js';
+import { PathElement } from './path-element.js';
+import type { ListType, MapType, Type } from './schema.js';
+
+/**
+ * The value without the fields and items of the set. A list or map that loses all it had becomes null. The result shares what
+ * remains with the value.
+ */
+export function removeItems(type: Type, value: JsonValue, items: FieldSet): JsonValue {
+  return items.isEmpty ? value : pick(type, value, items, false);
+}
+
+/** The value with nothing but the fields and items of the set. */
+export function extractItems(type: Type, value: JsonValue, items: FieldSet): JsonValue {
+  return pick(type, value, items, true);
+}
+
+function pick(type: Type, value: JsonValue, items: FieldSet, extract: boolean): JsonValue {
+  const kind = kindOf(type, value);
+  if (kind === 'map' && type.map !== undefined) return pickFromMap(type.map, value, items, extract);
+  if (kind === 'list' && type.list !== undefined) return pickFromList(type.list, value, items, extract);
+  return value;
+}
+
+function pickFromList(type: ListType, value: JsonValue, items: FieldSet, extract: boolean): JsonValue {
+  if (!Array.isArray(value)) return null;
+  if (value.length === 0 || type.atomic) return extract ? value : null;
+  const out: JsonValue[] = [];
+  value.forEach((item, i) => {
+    const node = nodeOf(items, itemElement(type, item, knownItemText(type, item, i)));
+    if (extract) {
+      if (node !== undefined) out.push(node.children === undefined ? item : pick(type.element, item, node.children, true));
+    } else if (node?.member !== true) {
+      out.push(node?.children === undefined ? item : pick(type.element, item, node.children, false));
+    }
+  });
+  return out.length === 0 ? null : out;
+}
+
+function pickFromMap(type: MapType, value: JsonValue, items: FieldSet, extract: boolean): JsonValue {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
+  if (type.atomic || isEmptyMap(value)) return extract ? value : null;
+  const out: JsonObject = {};
+  for (const key in value) {
+    const member = value[key];
+    if (member === undefined) continue;
+    const node = nodeOf(items, type.fields.get(key)?.element ?? PathElement.field(key));
+    if (extract ? node === undefined : node?.member === true) continue;
+    out[key] = node === undefined ? member : pickMember(fieldType(type, key), member, node, extract);
+  }
+  return isEmptyMap(out) ? null : out;
+}
+
+function pickMember(type: Type, value: JsonValue, node: SetNode, extract: boolean): JsonValue {
+  if (node.children !== undefined) return pick(type, value, node.children, extract);
+  return extract ? pick(type, value, FieldSet.empty, true) : value;
+}
+
+const nodeOf = (items: FieldSet, element: PathElement): SetNode | undefined => items.get(element);

@@ -1,0 +1,102 @@
+import type { JsonValue } from '../apimachinery/json.js';
+import { FieldSet, nonEmpty, type SetNode } from './field-set.js';
+import { isEmptyMap, kindOf } from './kinds.js';
+import { itemElement, knownItemText } from './list-items.js';
+import { PathElement } from './path-element.js';
+import type { ListType, MapType, Type } from './schema.js';
+
+/** What a walk puts into the set for a value: whether the value itself, and what below it. */
+export interface Content {
+  readonly member: boolean;
+  readonly children: FieldSet | undefined;
+}
+
+const LEAF: Content = { member: true, children: undefined };
+const NOTHING: Content = { member: false, children: undefined };
+
+/** The fields that a configuration mentions: leaves, items of lists, keys of maps that are not structs. */
+export function toFieldSet(type: Type, value: JsonValue | undefined): FieldSet {
+  return mentioned(type, value).children ?? FieldSet.empty;
+}
+
+function mentioned(type: Type, value: JsonValue | undefined): Content {
+  switch (kindOf(type, value)) {
+    case 'map':
+      if (type.map === undefined) return NOTHING;
+      if (type.map.atomic) return LEAF;
+      return { member: false, children: mapContent(type.map, value, mentionedInMap) };
+    case 'list':
+      if (type.list === undefined) return NOTHING;
+      if (type.list.atomic) return LEAF;
+      return { member: false, children: listContent(type.list, value, mentioned) };
+    case 'scalar':
+      return LEAF;
+    case 'none':
+      return NOTHING;
+  }
+}
+
+function mentionedInMap(type: Type, value: JsonValue, declared: boolean): Content {
+  const content = mentioned(type, value);
+  if (content.member) return content;
+  const empty = value === null || (typeof value === 'object' && !Array.isArray(value) && isEmptyMap(value));
+  return empty || !declared ? { member: true, children: content.children } : content;
+}
+
+/** All that a value adds where there was none: like toFieldSet(), but every map and list on the way belongs to it. */
+export function addedContent(type: Type, value: JsonValue | undefined): Content {
+  switch (kindOf(type, value)) {
+    case 'map':
+      return type.map === undefined || type.map.atomic
+        ? LEAF
+        : { member: true, children: mapContent(type.map, value, addedContent) };
+    case 'list':
+      return type.list === undefined || type.list.atomic
+        ? LEAF
+        : { member: true, children: listContent(type.list, value, addedContent) };
+    default:
+      return LEAF;
+  }
+}
+
+function mapContent(
+  map: MapType,
+  value: JsonValue | undefined,
+  contentOf: (type: Type, value: JsonValue, declared: boolean) => Content,
+): FieldSet | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const nodes: SetNode[] = [];
+  for (const key in value) {
+    const member = value[key];
+    if (member === undefined) continue;
+    const field = map.fields.get(key);
+    const type = field?.type ?? map.element;
+    if (type === undefined) continue;
+    const content = contentOf(type, member, field !== undefined);
+    if (!content.member && content.children === undefined) continue;
+    nodes.push({ element: field?.element ?? PathElement.field(key), member: content.member, children: content.children });
+  }
+  return nodes.length === 0 ? undefined : FieldSet.ofNodes(nodes);
+}
+
+function listContent(
+  list: ListType,
+  value: JsonValue | undefined,
+  contentOf: (type: Type, value: JsonValue | undefined) => Content,
+): FieldSet | undefined {
+  if (!Array.isArray(value) || value.length === 0) return undefined;
+  const nodes = new Map<string, SetNode>();
+  for (let i = 0; i < value.length; i++) {
+    const item = value[i];
+    const text = knownItemText(list, item, i);
+    const same = nodes.get(text);
+    if (same === undefined) {
+      const element = itemElement(list, item, text);
+      nodes.set(text, { element, member: true, children: contentOf(list.element, item).children });
+    } else if (same.children !== undefined) {
+      // Of an item that is there twice only the fact counts.
+      nodes.set(text, { element: same.element, member: true, children: undefined });
+    }
+  }
+  return nonEmpty(FieldSet.ofNodes([...nodes.values()]));
+}

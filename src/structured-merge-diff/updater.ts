@@ -1,0 +1,232 @@
+import { deepEqual, type JsonValue } from '../apimachinery/json.js';
+import { compare, type Comparison } from './compare.js';
+import { FieldSet } from './field-set.js';
+import { mergeValues } from './merge.js';
+import type { PathElement } from './path-element.js';
+import { reconcile } from './reconcile.js';
+import { removeItems } from './remove.js';
+import type { Type } from './schema.js';
+import { toFieldSet } from './to-field-set.js';
+
+/** A value that was validated against its type, and the version that both are of. */
+export interface TypedValue {
+  readonly version: string;
+  readonly type: Type;
+  readonly value: JsonValue;
+}
+
+/** What a manager owns, in the version in which it last wrote. */
+export interface VersionedSet {
+  readonly set: FieldSet;
+  readonly apiVersion: string;
+  /** By apply, not by update. */
+  readonly applied: boolean;
+}
+
+/** By manager. */
+export type Managers = Map<string, VersionedSet>;
+
+export interface Converter {
+  /** Undefined: the version does not exist (any more). Throws what else may go wrong. */
+  convert(value: TypedValue, version: string): TypedValue | undefined;
+}
+
+export interface Conflict {
+  readonly manager: string;
+  readonly path: readonly PathElement[];
+}
+
+/** An apply would change fields that others own. By manager, then in the order of the set. */
+export class ConflictsError extends Error {
+  override readonly name = 'ConflictsError';
+  constructor(readonly conflicts: readonly Conflict[]) {
+    super(`${String(conflicts.length)} conflicts`);
+  }
+}
+
+/** Computes who owns what after a change, and what an apply makes of an object. Keeps caches, no other state. */
+export class Updater {
+  /** Sets as the current schema has them, by type; sets come from a cache too, so most are met again. */
+  private readonly reconciled = new WeakMap<Type, WeakMap<FieldSet, FieldSet>>();
+
+  constructor(
+    private readonly converter: Converter,
+    /** The paths of a version that nobody can own. */
+    private readonly ignored: (version: string) => FieldSet | undefined,
+  ) {}
+
+  /** After a change of any kind but apply. Returns the new managers; `managers` is not changed. */
+  update(live: TypedValue, next: TypedValue, managers: Managers, manager: string): Managers {
+    const reconciled = this.reconcileManagers(live, managers);
+    const comparison = this.distribute(live, next, reconciled, manager, true);
+    const before = reconciled.get(manager)?.set ?? FieldSet.empty;
+    const owned = before.difference(comparison.removed).union(comparison.modified).union(comparison.added);
+    const set = this.filter(owned, next.version);
+    if (set.isEmpty) reconciled.delete(manager);
+    else reconciled.set(manager, { set, apiVersion: next.version, applied: false });
+    return reconciled;
+  }
+
+  /**
+   * Merges a configuration. `value` is undefined if that changes nothing. Throws ConflictsError unless `force`; `managers` is not
+   * changed.
+   */
+  apply(
+    live: TypedValue,
+    config: TypedValue,
+    managers: Managers,
+    manager: string,
+    force: boolean,
+  ): { value: TypedValue | undefined; managers: Managers } {
+    const reconciled = this.reconcileManagers(live, managers);
+    const merged = { ...live, value: mergeValues(live.type, live.value, config.value) ?? null };
+    const last = reconciled.get(manager);
+    const set = this.filter(toFieldSet(config.type, config.value), config.version);
+    reconciled.set(manager, { set, apiVersion: config.version, applied: true });
+    const value = this.prune(merged, reconciled, config.version, set, last);
+    this.distribute(live, value, reconciled, manager, force);
+    return { value: deepEqual(live.value, value.value) ? undefined : value, managers: reconciled };
+  }
+
+  private filter(set: FieldSet, version: string): FieldSet {
+    const ignored = this.ignored(version);
+    return ignored === undefined ? set : set.recursiveDifference(ignored);
+  }
+
+  /** Takes from all other managers what the change gives a new value or removes. Changes `managers`. */
+  private distribute(live: TypedValue, next: TypedValue, managers: Managers, self: string, force: boolean): Comparison {
+    const own = this.filterComparison(compare(live.type, live.value, next.value), next.version);
+    const comparisons = new Map<string, Comparison>([[next.version, own]]);
+    const conflicts = new Map<string, FieldSet>();
+    const losses = new Map<string, FieldSet>();
+    for (const [manager, owned] of managers) {
+      if (manager === self) continue;
+      const comparison = comparisons.get(owned.apiVersion) ?? this.compareIn(live, next, owned.apiVersion);
+      if (comparison === undefined) {
+        managers.delete(manager);
+        continue;
+      }
+      comparisons.set(owned.apiVersion, comparison);
+      const conflict = intersectionWithUnion(owned.set, comparison.modified, comparison.added);
+      if (!conflict.isEmpty) conflicts.set(manager, conflict);
+      const loss = conflict.union(comparison.removed);
+      if (!loss.isEmpty) losses.set(manager, loss);
+    }
+    if (!force && conflicts.size > 0) throw new ConflictsError(listConflicts(conflicts));
+    for (const [manager, owned] of managers) {
+      const loss = losses.get(manager);
+      const set = loss === undefined ? owned.set : owned.set.difference(loss);
+      if (set.isEmpty) managers.delete(manager);
+      else if (set !== owned.set) managers.set(manager, { ...owned, set });
+    }
+    return own;
+  }
+
+  private compareIn(live: TypedValue, next: TypedValue, version: string): Comparison | undefined {
+    const before = this.converter.convert(live, version);
+    const after = before === undefined ? undefined : this.converter.convert(next, version);
+    if (before === undefined || after === undefined) return undefined;
+    return this.filterComparison(compare(before.type, before.value, after.value), version);
+  }
+
+  private filterComparison(comparison: Comparison, version: string): Comparison {
+    const ignored = this.ignored(version);
+    if (ignored === undefined) return comparison;
+    return {
+      removed: comparison.removed.recursiveDifference(ignored),
+      modified: comparison.modified.recursiveDifference(ignored),
+      added: comparison.added.recursiveDifference(ignored),
+    };
+  }
+
+  /** A copy of the managers whose versions exist, in line with the current schema. */
+  private reconcileManagers(live: TypedValue, managers: Managers): Managers {
+    const out: Managers = new Map();
+    for (const [manager, owned] of managers) {
+      const type = owned.apiVersion === live.version ? live.type : this.converter.convert(live, owned.apiVersion)?.type;
+      if (type === undefined) continue;
+      const set = this.reconcileSet(type, owned.set);
+      out.set(manager, set === owned.set ? owned : { ...owned, set });
+    }
+    return out;
+  }
+
+  private reconcileSet(type: Type, set: FieldSet): FieldSet {
+    let known = this.reconciled.get(type);
+    if (known === undefined) this.reconciled.set(type, (known = new WeakMap<FieldSet, FieldSet>()));
+    const before = known.get(set);
+    if (before !== undefined) return before;
+    const reconciled = reconcile(type, set);
+    known.set(set, reconciled);
+    return reconciled;
+  }
+
+  /** Removes what the manager applied last time, does not apply now, and nobody else owns. */
+  private prune(
+    merged: TypedValue,
+    managers: Managers,
+    version: string,
+    set: FieldSet,
+    last: VersionedSet | undefined,
+  ): TypedValue {
+    if (last === undefined || last.set.isEmpty) return merged;
+    // What is applied again is not removed: the walk that finds that out can be saved.
+    if (last.apiVersion === version && last.set.withNamedFields(merged.type).isSubsetOf(set.withNamedFields(merged.type))) return merged;
+    const converted = this.converter.convert(merged, last.apiVersion);
+    if (converted === undefined) return merged;
+    const { type } = converted;
+    const lastSet = last.set.withNamedFields(type);
+    const removed = { ...converted, value: removeItems(type, converted.value, lastSet) };
+    const owned = this.addBackOwned(converted, removed, managers);
+    const back = this.addBackDangling(converted, owned, last.apiVersion, lastSet);
+    const pruned = this.converter.convert(back, version);
+    if (pruned === undefined) throw new Error(`failed to prune fields: no version ${version}`);
+    return pruned;
+  }
+
+  /** Adds back what was removed but others own, or what is applied now. */
+  private addBackOwned(merged: TypedValue, pruned: TypedValue, managers: Managers): TypedValue {
+    const owned = new Map<string, FieldSet>();
+    const first = owned.set(merged.version, FieldSet.empty);
+    for (const { apiVersion, set } of managers.values()) first.set(apiVersion, set.union(owned.get(apiVersion) ?? FieldSet.empty));
+    let whole = merged;
+    let out = pruned;
+    for (const [version, set] of owned) {
+      // The version of the pruned object comes first: a conversion may need what was removed in it.
+      if (version === merged.version && set.isEmpty) continue;
+      const convertedWhole = this.converter.convert(whole, version);
+      if (convertedWhole === undefined) continue;
+      whole = convertedWhole;
+      const convertedOut = this.converter.convert(out, version);
+      if (convertedOut === undefined) continue;
+      const { type, value } = whole;
+      const kept = namedSet(type, convertedOut.value).union(set.withNamedFields(type));
+      out = { ...whole, value: removeItems(type, value, namedSet(type, value).difference(kept)) };
+    }
+    return out;
+  }
+
+  /** Adds back what the manager did not own: what nobody owns, what lay in a removed item. */
+  private addBackDangling(merged: TypedValue, pruned: TypedValue, version: string, last: FieldSet): TypedValue {
+    const converted = this.converter.convert(pruned, version);
+    if (converted === undefined) return merged;
+    const { type, value } = merged;
+    const gone = namedSet(type, value).difference(namedSet(type, converted.value)).intersection(last);
+    return { ...merged, value: removeItems(type, value, gone) };
+  }
+}
+
+const namedSet = (type: Type, value: JsonValue): FieldSet => toFieldSet(type, value).withNamedFields(type);
+
+function intersectionWithUnion(set: FieldSet, a: FieldSet, b: FieldSet): FieldSet {
+  if (a.isEmpty && b.isEmpty) return FieldSet.empty;
+  return set.intersection(a.union(b));
+}
+
+function listConflicts(sets: ReadonlyMap<string, FieldSet>): Conflict[] {
+  const conflicts: Conflict[] = [];
+  for (const manager of [...sets.keys()].sort()) {
+    sets.get(manager)?.forEach((path) => conflicts.push({ manager, path: [...path] }));
+  }
+  return conflicts;
+}

@@ -1,0 +1,126 @@
+import type { JsonObject, JsonValue } from '../apimachinery/json.js';
+import { formatPlain, formatSyntax, goType } from './format.js';
+import { fieldType, kindOf } from './kinds.js';
+import { itemElement, itemText } from './list-items.js';
+import type { ListType, MapType, Scalar, Type } from './schema.js';
+import { MAX_DEPTH } from './serialize.js';
+
+export interface ValidationError {
+  path: string;
+  readonly message: string;
+}
+
+/** A value that does not fit its type. */
+export class TypeMismatchError extends Error {
+  override readonly name = 'TypeMismatchError';
+  constructor(readonly errors: readonly ValidationError[]) {
+    super(formatErrors(errors));
+  }
+}
+
+function formatErrors(errors: readonly ValidationError[]): string {
+  const lines = errors.map((error) => (error.path === '' ? error.message : `${error.path}: ${error.message}`));
+  return lines.length === 1 ? (lines[0] ?? '') : ['errors:', ...lines.map((line) => `  ${line}`)].join('\n');
+}
+
+/**
+ * Throws TypeMismatchError if the value does not fit the type. Sets and keyed lists may hold an item twice if `duplicates`.
+ * Everything else here works on values that were validated.
+ */
+export function validateValue(type: Type, value: JsonValue | undefined, duplicates: boolean): void {
+  const errors = validate(type, value, duplicates, 0);
+  if (errors !== undefined) throw new TypeMismatchError(errors);
+}
+
+type Errors = ValidationError[] | undefined;
+
+const failure = (message: string): ValidationError[] => [{ path: '', message }];
+
+function validate(type: Type, value: JsonValue | undefined, duplicates: boolean, depth: number): Errors {
+  if (depth > MAX_DEPTH) return failure('exceeded max depth');
+  switch (kindOf(type, value)) {
+    case 'scalar':
+      return type.scalar === undefined || fits(type.scalar, value) ? undefined : failure(scalarMismatch(type.scalar, value));
+    case 'map':
+      if (value === null || value === undefined || type.map === undefined) return undefined;
+      if (typeof value !== 'object' || Array.isArray(value)) return failure(`expected map, got &{${formatPlain(value)}}`);
+      return validateMap(type.map, value, duplicates, depth);
+    case 'list':
+      if (value === null || value === undefined || type.list === undefined) return undefined;
+      if (!Array.isArray(value)) return failure(`expected list, got &{${formatPlain(value)}}`);
+      return validateList(type.list, value, duplicates, depth);
+    case 'none':
+      return failure('schema error: invalid atom: inlined');
+  }
+}
+
+function fits(scalar: Scalar, value: JsonValue | undefined): boolean {
+  if (value === null || value === undefined) return true;
+  switch (scalar) {
+    case 'string':
+      return typeof value === 'string';
+    case 'numeric':
+      return typeof value === 'number' || typeof value === 'bigint';
+    case 'boolean':
+      return typeof value === 'boolean';
+    case 'untyped':
+      return typeof value !== 'object';
+  }
+}
+
+/** Go prints the wrapped value in as many ways as there are scalar types. */
+function scalarMismatch(scalar: Scalar, value: JsonValue = null): string {
+  switch (scalar) {
+    case 'string':
+      return `expected string, got &value.valueUnstructured{Value:${formatSyntax(value)}}`;
+    case 'numeric':
+      return `expected numeric (int or float), got ${goType(value)}`;
+    case 'boolean':
+      return `expected boolean, got &{${formatPlain(value)}}`;
+    case 'untyped':
+      return `expected any scalar, got &{${formatPlain(value)}}`;
+  }
+}
+
+/** The errors found below a path element, with it before their paths. */
+function below(found: Errors, errors: Errors, prefix: () => string): Errors {
+  if (found === undefined) return errors;
+  const text = prefix();
+  for (const error of found) error.path = text + error.path;
+  if (errors === undefined) return found;
+  for (const error of found) errors.push(error);
+  return errors;
+}
+
+function validateMap(map: MapType, value: JsonObject, duplicates: boolean, depth: number): Errors {
+  let errors: Errors;
+  for (const key in value) {
+    const member = value[key];
+    if (member === undefined) continue;
+    if (map.element === undefined && !map.fields.has(key)) {
+      return below(failure('field not declared in schema'), errors, () => `.${key}`);
+    }
+    const found = validate(fieldType(map, key), member, duplicates, depth + 1);
+    if (found !== undefined) errors = below(found, errors, () => `.${key}`);
+  }
+  return errors;
+}
+
+function validateList(list: ListType, items: readonly JsonValue[], duplicates: boolean, depth: number): Errors {
+  let errors: Errors;
+  const seen = list.atomic || duplicates ? undefined : new Set<string>();
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i];
+    const text = list.atomic ? '' : itemText(list, item);
+    // An item without an element ends the list, for nothing below it could be named.
+    if (typeof text !== 'string') return below(failure(`element ${String(i)}: ${text.message}`), errors, () => '');
+    const name = (): string => (list.atomic ? `[${String(i)}]` : itemElement(list, item, text).toString());
+    if (seen !== undefined) {
+      if (seen.has(text)) errors = below(failure(`duplicate entries for key ${name()}`), errors, () => '');
+      else seen.add(text);
+    }
+    const found = validate(list.element, item, duplicates, depth + 1);
+    if (found !== undefined) errors = below(found, errors, name);
+  }
+  return errors;
+}
