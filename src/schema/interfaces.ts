@@ -7,8 +7,28 @@ export type JsonSchemaProps = JsonObject;
 export interface ValidationOptions {
   /** The object before an update: errors of fields that did not change are ratcheted. */
   readonly old?: JsonObject | undefined;
-  /** Errors of schema and list types, up to kube-apiserver's limits. */
+  /** Errors found before (metadata): with certain ones, rules are not run, and an error says so. They are not returned. */
+  readonly before?: readonly FieldError[];
   readonly signal?: AbortSignal;
+}
+
+/** Paths of the scale subresource, with their leading dot, as a CRD has them. */
+export interface ScalePaths {
+  readonly specReplicasPath: string;
+  readonly statusReplicasPath: string;
+  readonly labelSelectorPath?: string | undefined;
+}
+
+/**
+ * Runs the rules (x-kubernetes-validations) of a schema: all of the object's, transition rules too where there is an old
+ * object. `path` is the field path of the object, empty for a whole one.
+ */
+export type RulesValidator = (object: JsonValue, old: JsonValue | undefined, path: string) => readonly FieldError[];
+
+export interface CompileOptions {
+  /** Makes the validator of the schema's rules; called once, if there are rules. Without it rules are not run. */
+  readonly compileRules?: ((schema: JsonSchemaProps) => RulesValidator | undefined) | undefined;
+  readonly scale?: ScalePaths | undefined;
 }
 
 /**
@@ -20,10 +40,15 @@ export interface CompiledSchema {
   prune(object: JsonObject, collect: boolean): readonly string[];
   /** Sets defaults in place, and removes nulls of fields that are not nullable and have a default. */
   applyDefaults(object: JsonObject): void;
-  /** Coerces embedded objects' metadata (embedded resources), dropping what is not metadata; returns decoding errors. */
-  coerce(object: JsonObject): readonly FieldError[];
-  /** Types, formats, value validations, list types and CEL rules, in kube-apiserver's order. */
+  /**
+   * Coerces embedded objects' metadata (embedded resources), dropping what is not metadata; returns decoding errors (the first
+   * one). Paths of dropped fields are added to `unknown`.
+   */
+  coerce(object: JsonObject, unknown?: string[]): readonly FieldError[];
+  /** Types, formats, value validations, scale, embedded metadata, list types and CEL rules, in kube-apiserver's order. */
   validate(object: JsonObject, options: ValidationOptions): readonly FieldError[];
+  /** The same for a write of the status subresource: only the status is checked, rules run on the whole object. */
+  validateStatus(object: JsonObject, options: ValidationOptions): readonly FieldError[];
   /** Whether applyDefaults or prune could change an object that was stored under another schema. */
   readonly hash: string;
   /** Values of selectable fields and columns. */

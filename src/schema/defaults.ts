@@ -1,0 +1,54 @@
+import { type JsonObject, type JsonValue, deepCopy } from '../apimachinery/json.js';
+import type { SchemaNode } from './node.js';
+
+/**
+ * Sets defaults in place: where a field is missing, or null without being nullable. Parts of the schema without defaults are
+ * not walked. `pruned` holds the defaults as they are used, which may be less than what the schema says.
+ */
+export function applyDefaults(value: JsonValue | undefined, node: SchemaNode, pruned: DefaultValues): void {
+  if (!node.hasDefaults || typeof value !== 'object' || value === null) return;
+  if (Array.isArray(value)) {
+    const { items } = node;
+    if (items === undefined) return;
+    for (let i = 0; i < value.length; i++) {
+      if (value[i] === null && !items.nullable && items.fallback !== undefined) value[i] = pruned.copy(items);
+      if (items.hasDefaults) applyDefaults(value[i], items, pruned);
+    }
+    return;
+  }
+  for (const { key, node: child } of node.defaulted) {
+    const member = value[key];
+    if (member === undefined || typeof member === 'function' || (member === null && !child.nullable)) {
+      value[key] = pruned.copy(child);
+    }
+  }
+  for (const { key, node: child } of node.defaultsBelow) applyDefaults(value[key], child, pruned);
+  if (typeof node.additional === 'object') defaultAdditional(value, node, node.additional, pruned);
+}
+
+function defaultAdditional(value: JsonObject, node: SchemaNode, child: SchemaNode, pruned: DefaultValues): void {
+  for (const key in value) {
+    if (node.properties?.has(key) === true) continue;
+    if (value[key] === null && !child.nullable && child.fallback !== undefined) value[key] = pruned.copy(child);
+    if (child.hasDefaults) applyDefaults(value[key], child, pruned);
+  }
+}
+
+/** The defaults of a schema as they are set: without the fields that the schema itself would prune. Made on first use. */
+export class DefaultValues {
+  private readonly values = new Map<SchemaNode, JsonValue>();
+
+  constructor(private readonly prune: (value: JsonValue, node: SchemaNode) => void) {}
+
+  copy(node: SchemaNode): JsonValue {
+    const known = node.fallback as JsonValue;
+    if (typeof known !== 'object' || known === null) return known;
+    let value = this.values.get(node);
+    if (value === undefined) {
+      value = deepCopy(known);
+      this.prune(value, node);
+      this.values.set(node, value);
+    }
+    return deepCopy(value);
+  }
+}

@@ -1,0 +1,133 @@
+import { type FieldError, FieldPath, invalid, required } from '../apimachinery/field-error.js';
+import { type JsonObject, type JsonValue } from '../apimachinery/json.js';
+import { type ObjectMeta, parseGroupVersion } from '../apimachinery/meta.js';
+import { isDns1035Label, nameIsPathSegment } from '../apimachinery/validation/names.js';
+import { validateObjectMeta } from '../apimachinery/validation/object-meta.js';
+import { MetadataError, readMetadata } from './metadata.js';
+import type { SchemaNode } from './node.js';
+
+/** How coercion treats what it finds. */
+export interface CoerceOptions {
+  /** Drops fields of wrong types instead of failing. */
+  readonly dropInvalid: boolean;
+  /** Paths of dropped unknown fields are added here. */
+  readonly unknown?: string[] | undefined;
+}
+
+/**
+ * Reads the metadata of embedded objects anew, in place: unknown and empty fields go. Parts of the schema without embedded
+ * objects are not walked. Returns the first error. With `isRoot` the object itself counts as embedded.
+ */
+export function coerceEmbedded(
+  value: JsonValue | undefined,
+  node: SchemaNode,
+  isRoot: boolean,
+  options: CoerceOptions,
+  path: FieldPath = FieldPath.empty,
+): FieldError | undefined {
+  if (!(node.hasEmbedded || isRoot) || typeof value !== 'object' || value === null) return undefined;
+  if (Array.isArray(value)) {
+    const { items } = node;
+    if (items === undefined) return undefined;
+    for (const [i, item] of value.entries()) {
+      const error = coerceEmbedded(item, items, false, options, path.index(i));
+      if (error !== undefined) return error;
+    }
+    return undefined;
+  }
+  if (node.embedded || isRoot) {
+    const error = coerceResource(value, options, path);
+    if (error !== undefined) return error;
+  }
+  for (const { key, node: child } of node.embeddedBelow) {
+    const error = coerceEmbedded(value[key], child, false, options, path.child(key));
+    if (error !== undefined) return error;
+  }
+  if (typeof node.additional !== 'object' || !node.additional.hasEmbedded) return undefined;
+  for (const key in value) {
+    const error = coerceEmbedded(value[key], node.additional, false, options, path.key(key));
+    if (error !== undefined) return error;
+  }
+  return undefined;
+}
+
+function coerceResource(value: JsonObject, options: CoerceOptions, path: FieldPath): FieldError | undefined {
+  for (const key of ['apiVersion', 'kind']) {
+    const member = value[key];
+    if (member === undefined || typeof member === 'string') continue;
+    if (!options.dropInvalid) return invalid(path.child(key), member, 'must be a string');
+    delete value[key];
+  }
+  const { metadata } = value;
+  if (metadata === undefined) return undefined;
+  const at = path.child('metadata');
+  try {
+    const { unknown } = options;
+    value['metadata'] = readMetadata(metadata, options.dropInvalid, (tail) =>
+      unknown?.push(`${at.toString()}.${tail}`),
+    );
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof MetadataError)) throw error;
+    return options.dropInvalid ? undefined : invalid(at, metadata, error.message);
+  }
+}
+
+/** Validates apiVersion, kind and metadata of embedded objects, and with `isRoot` those of the object itself. */
+export function validateEmbedded(
+  value: JsonValue | undefined,
+  node: SchemaNode,
+  isRoot: boolean,
+  path: FieldPath = FieldPath.empty,
+): FieldError[] {
+  if (!(node.hasEmbedded || isRoot) || typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value)) {
+    const { items } = node;
+    return items === undefined ? [] : value.flatMap((item, i) => validateEmbedded(item, items, false, path.index(i)));
+  }
+  const errors = node.embedded || isRoot ? validateResource(value, path) : [];
+  for (const { key, node: child } of node.embeddedBelow) {
+    errors.push(...validateEmbedded(value[key], child, false, path.child(key)));
+  }
+  if (typeof node.additional === 'object' && node.additional.hasEmbedded) {
+    for (const key in value) errors.push(...validateEmbedded(value[key], node.additional, false, path.key(key)));
+  }
+  return errors;
+}
+
+function validateResource(value: JsonObject, path: FieldPath): FieldError[] {
+  const errors: FieldError[] = [];
+  const { apiVersion, kind, metadata } = value;
+  if (apiVersion === undefined) errors.push(required(path.child('apiVersion')));
+  if (kind === undefined) errors.push(required(path.child('kind')));
+  if (apiVersion !== undefined) errors.push(...validateApiVersion(apiVersion, path.child('apiVersion')));
+  if (kind !== undefined) errors.push(...validateKind(kind, path.child('kind')));
+  if (metadata !== undefined) errors.push(...validateMetadata(metadata, path.child('metadata')));
+  return errors;
+}
+
+function validateApiVersion(value: JsonValue, path: FieldPath): FieldError[] {
+  if (typeof value !== 'string') return [invalid(path, value, 'must be a string')];
+  if (value === '') return [invalid(path, value, 'must not be empty')];
+  if (parseGroupVersion(value) !== undefined) return [];
+  return [invalid(path, value, `unexpected GroupVersion string: ${value}`)];
+}
+
+function validateKind(value: JsonValue, path: FieldPath): FieldError[] {
+  if (typeof value !== 'string') return [invalid(path, value, 'must be a string')];
+  if (value === '') return [invalid(path, value, 'must not be empty')];
+  const faults = isDns1035Label(value.toLowerCase());
+  if (faults.length === 0) return [];
+  return [invalid(path, value, `may have mixed case, but should otherwise match: ${faults.join(',')}`)];
+}
+
+function validateMetadata(value: JsonValue, path: FieldPath): FieldError[] {
+  try {
+    const meta: ObjectMeta = readMetadata(value, false);
+    const named = meta.name === undefined ? { ...meta, name: 'fakename' } : meta;
+    return validateObjectMeta(named, meta.namespace !== undefined, nameIsPathSegment, path);
+  } catch (error) {
+    if (!(error instanceof MetadataError)) throw error;
+    return [invalid(path, value, error.message)];
+  }
+}

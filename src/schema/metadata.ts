@@ -1,0 +1,203 @@
+import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
+import { goKind } from '../apimachinery/decode-json.js';
+import { quote } from '../apimachinery/meta.js';
+
+/** The Go type of a metadata field, as far as decoding looks at it. */
+type FieldType = 'string' | 'int64' | 'int32' | 'bool' | 'time' | 'strings' | 'map' | 'any' | StructList;
+
+interface StructList {
+  readonly name: string;
+  readonly fields: Readonly<Record<string, FieldType>>;
+}
+
+const OWNER_REFERENCE: StructList = {
+  name: 'OwnerReference',
+  fields: {
+    apiVersion: 'string',
+    kind: 'string',
+    name: 'string',
+    uid: 'string',
+    controller: 'bool',
+    blockOwnerDeletion: 'bool',
+  },
+};
+
+const MANAGED_FIELDS: StructList = {
+  name: 'ManagedFieldsEntry',
+  fields: {
+    manager: 'string',
+    operation: 'string',
+    apiVersion: 'string',
+    time: 'time',
+    fieldsType: 'string',
+    fieldsV1: 'any',
+    subresource: 'string',
+  },
+};
+
+const OBJECT_META: StructList = {
+  name: 'ObjectMeta',
+  fields: {
+    name: 'string',
+    generateName: 'string',
+    namespace: 'string',
+    selfLink: 'string',
+    uid: 'string',
+    resourceVersion: 'string',
+    generation: 'int64',
+    creationTimestamp: 'time',
+    deletionTimestamp: 'time',
+    deletionGracePeriodSeconds: 'int64',
+    labels: 'map',
+    annotations: 'map',
+    ownerReferences: OWNER_REFERENCE,
+    finalizers: 'strings',
+    managedFields: MANAGED_FIELDS,
+  },
+};
+
+/** Members that keep their zero value: they are pointers in Go, or always written. */
+const KEPT = new Set(['deletionGracePeriodSeconds', 'controller', 'blockOwnerDeletion', 'fieldsV1']);
+const REQUIRED_OF_OWNER = ['apiVersion', 'kind', 'name', 'uid'];
+
+export class MetadataError extends Error {}
+
+/**
+ * Metadata of an embedded object, read as kube-apiserver reads ObjectMeta: unknown fields and empty values are dropped, the
+ * former's paths (relative to the metadata) reported to `unknown`. Throws a MetadataError at the first wrong type;
+ * with `dropInvalid` wrong fields are dropped instead.
+ */
+export function readMetadata(value: JsonValue, dropInvalid: boolean, unknown?: (path: string) => void): JsonObject {
+  if (!isObject(value)) {
+    if (value === null) return {};
+    if (dropInvalid) throw new MetadataError(`invalid metadata: expected object, got ${goTypeOf(value)}`);
+    throw new MetadataError(`json: cannot unmarshal ${goKind(value)} into Go value of type v1.ObjectMeta`);
+  }
+  return readStruct(value, OBJECT_META, '', dropInvalid, unknown);
+}
+
+function goTypeOf(value: JsonValue): string {
+  if (Array.isArray(value)) return '[]interface {}';
+  if (typeof value === 'boolean') return 'bool';
+  if (typeof value === 'string') return 'string';
+  return typeof value === 'bigint' || Number.isSafeInteger(value) ? 'int64' : 'float64';
+}
+
+function readStruct(
+  value: JsonObject,
+  struct: StructList,
+  path: string,
+  dropInvalid: boolean,
+  unknown: ((path: string) => void) | undefined,
+): JsonObject {
+  const out: JsonObject = {};
+  for (const key in value) {
+    const member = value[key];
+    if (member === undefined) continue;
+    const type = Object.hasOwn(struct.fields, key) ? struct.fields[key] : undefined;
+    const at = path === '' ? key : `${path}.${key}`;
+    if (type === undefined) unknown?.(at);
+    else if (member !== null) {
+      try {
+        const read = readField(member, type, struct.name, at, unknown);
+        if (read !== undefined && (KEPT.has(key) || !isEmpty(read))) out[key] = read;
+      } catch (error) {
+        if (!dropInvalid || !(error instanceof MetadataError)) throw error;
+      }
+    }
+  }
+  if (struct === OWNER_REFERENCE) for (const key of REQUIRED_OF_OWNER) out[key] ??= '';
+  return out;
+}
+
+function isEmpty(value: JsonValue): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
+  return value === '' || value === 0;
+}
+
+function readField(
+  value: JsonValue,
+  type: FieldType,
+  struct: string,
+  path: string,
+  unknown: ((path: string) => void) | undefined,
+): JsonValue | undefined {
+  // Indices are no part of the path in Go's decoding errors.
+  const fail = (found: JsonValue, goType: string): never => {
+    const field = path.replace(/\[\d+\]/g, '');
+    const what = typeof found === 'number' && !Number.isInteger(found) ? `number ${String(found)}` : goKind(found);
+    throw new MetadataError(`json: cannot unmarshal ${what} into Go struct field ${struct}.${field} of type ${goType}`);
+  };
+  switch (type) {
+    case 'string':
+      return typeof value === 'string' ? value : fail(value, 'string');
+    case 'bool':
+      return typeof value === 'boolean' ? value : fail(value, 'bool');
+    case 'int64':
+    case 'int32':
+      return typeof value === 'bigint' || Number.isSafeInteger(value) ? value : fail(value, type);
+    case 'time':
+      return readTime(value);
+    case 'any':
+      return value;
+    case 'strings':
+      return Array.isArray(value)
+        ? value.map((item) => (typeof item === 'string' ? item : item === null ? '' : fail(item, 'string')))
+        : fail(value, '[]string');
+    case 'map':
+      return isObject(value) ? readMap(value, (found) => fail(found, 'string')) : fail(value, 'map[string]string');
+    default:
+      if (!Array.isArray(value)) return fail(value, `[]v1.${type.name}`);
+      return value.map((item, i) => {
+        if (item === null) return readStruct({}, type, path, false, unknown);
+        const at = `${path}[${String(i)}]`;
+        return isObject(item) ? readStruct(item, type, at, false, unknown) : fail(item, `v1.${type.name}`);
+      });
+  }
+}
+
+function readMap(value: JsonObject, fail: (found: JsonValue) => never): JsonObject {
+  const out: JsonObject = {};
+  for (const key in value) {
+    const member = value[key];
+    if (member === undefined) continue;
+    out[key] = typeof member === 'string' ? member : member === null ? '' : fail(member);
+  }
+  return out;
+}
+
+const LAYOUT = '2006-01-02T15:04:05Z07:00';
+const STEPS: readonly (readonly [RegExp, string])[] = [
+  [/^\d{4}/, '2006'],
+  [/^-/, '-'],
+  [/^(0[1-9]|1[0-2])/, '01'],
+  [/^-/, '-'],
+  [/^(0[1-9]|[12]\d|3[01])/, '02'],
+  [/^T/, 'T'],
+  [/^([01]\d|2[0-3])/, '15'],
+  [/^:/, ':'],
+  [/^[0-5]\d/, '04'],
+  [/^:/, ':'],
+  [/^[0-5]\d([.,]\d+)?/, '05'],
+  [/^(Z|[+-]([01]\d|2[0-3]):[0-5]\d)/, 'Z07:00'],
+];
+
+/** metav1.Time: RFC 3339, written again in UTC with whole seconds. */
+function readTime(value: JsonValue): JsonValue {
+  if (typeof value !== 'string') {
+    throw new MetadataError(`json: cannot unmarshal ${goKind(value)} into Go value of type string`);
+  }
+  let rest = value;
+  for (const [pattern, element] of STEPS) {
+    const match = pattern.exec(rest);
+    if (match === null) {
+      const text = `parsing time ${quote(value)} as ${quote(LAYOUT)}: cannot parse ${quote(rest)} as ${quote(element)}`;
+      throw new MetadataError(text);
+    }
+    rest = rest.slice(match[0].length);
+  }
+  if (rest !== '') throw new MetadataError(`parsing time ${quote(value)}: extra text: ${quote(rest)}`);
+  const time = new Date(value.replace(',', '.'));
+  if (Number.isNaN(time.getTime())) throw new MetadataError(`parsing time ${quote(value)}: day out of range`);
+  return `${time.toISOString().slice(0, 19)}Z`;
+}

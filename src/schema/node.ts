@@ -1,0 +1,247 @@
+import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
+import { formatCheckFor, supportedFormat } from './formats.js';
+import type { JsonSchemaProps } from './interfaces.js';
+import { type NumericRules, compileNumeric } from './numeric.js';
+import { type Pattern, patternFor } from './patterns.js';
+
+/** What a JSON value is, as bits, in the way Go's decoder of unstructured objects sees it. */
+export const STRING = 1;
+export const INTEGER = 2;
+/** A number with a fraction, or beyond 64 bits. */
+export const FLOAT = 4;
+export const BOOLEAN = 8;
+export const ARRAY = 16;
+export const OBJECT = 32;
+
+const MIN_INT64 = -(1n << 63n);
+const MAX_INT64 = (1n << 63n) - 1n;
+
+/** The kind of a value that is not null. */
+export function kindOf(value: JsonValue): number {
+  switch (typeof value) {
+    case 'string':
+      return STRING;
+    case 'number':
+      return Number.isSafeInteger(value) ? INTEGER : FLOAT;
+    case 'bigint':
+      return value >= MIN_INT64 && value <= MAX_INT64 ? INTEGER : FLOAT;
+    case 'boolean':
+      return BOOLEAN;
+    default:
+      return Array.isArray(value) ? ARRAY : OBJECT;
+  }
+}
+
+/** JSON type and Go's format of each kind, as error texts name them. */
+const KIND_NAMES: Readonly<Record<number, readonly [string, string]>> = {
+  [STRING]: ['string', ''],
+  [INTEGER]: ['integer', 'int64'],
+  [FLOAT]: ['number', 'float64'],
+  [BOOLEAN]: ['boolean', ''],
+  [ARRAY]: ['array', ''],
+  [OBJECT]: ['object', ''],
+};
+
+export interface LengthRules {
+  readonly min: number | undefined;
+  readonly max: number | undefined;
+}
+
+export interface LogicRules {
+  readonly anyOf: readonly SchemaNode[];
+  readonly oneOf: readonly SchemaNode[];
+  readonly allOf: readonly SchemaNode[];
+  readonly not: SchemaNode | undefined;
+}
+
+/** One property of an object together with its node. */
+export interface NamedNode {
+  readonly key: string;
+  readonly node: SchemaNode;
+}
+
+/** Schemas nest no deeper than this; deeper ones are refused when the definition is validated. */
+export const MAX_SCHEMA_DEPTH = 500;
+
+export class SchemaTooDeepError extends Error {
+  override readonly name = 'SchemaTooDeepError';
+  constructor() {
+    super(`schema must not nest deeper than ${String(MAX_SCHEMA_DEPTH)} levels`);
+  }
+}
+
+/**
+ * One level of a schema, prepared for the walks over objects. All nodes have the same fields in the same order, so that the
+ * walks stay monomorphic; what most nodes don't have stands in objects of their own that are undefined.
+ */
+export class SchemaNode {
+  readonly types: readonly string[];
+  readonly nullable: boolean;
+  readonly format: string;
+  /** Whether there is a type or format to check. */
+  readonly typed: boolean;
+  /** Kinds that pass the check of the type. */
+  readonly accepts: number;
+  readonly formatCheck: ((text: string) => boolean) | undefined;
+  readonly length: LengthRules | undefined;
+  readonly pattern: Pattern | undefined;
+  readonly numeric: NumericRules | undefined;
+  readonly enumeration: readonly JsonValue[] | undefined;
+  readonly enumStrings: ReadonlySet<string> | undefined;
+  readonly logic: LogicRules | undefined;
+  readonly items: SchemaNode | undefined;
+  readonly itemCount: LengthRules | undefined;
+  readonly properties: ReadonlyMap<string, SchemaNode> | undefined;
+  /** The schema of additional properties, whether they are allowed at all, or undefined where nothing is said. */
+  readonly additional: SchemaNode | boolean | undefined;
+  readonly required: readonly string[];
+  readonly propertyCount: LengthRules | undefined;
+
+  readonly preserve: boolean;
+  readonly embedded: boolean;
+  readonly listType: string;
+  readonly listMapKeys: readonly string[];
+  /** Undefined where there is none; a default of null counts as none. */
+  readonly fallback: JsonValue | undefined;
+
+  /** Properties that have a default. */
+  readonly defaulted: readonly NamedNode[];
+  /** Properties below which there are defaults. */
+  readonly defaultsBelow: readonly NamedNode[];
+  readonly hasDefaults: boolean;
+  readonly listTypesBelow: readonly NamedNode[];
+  readonly hasListTypes: boolean;
+  readonly embeddedBelow: readonly NamedNode[];
+  readonly hasEmbedded: boolean;
+  readonly hasRules: boolean;
+
+  constructor(schema: JsonSchemaProps, depth = 0) {
+    if (depth > MAX_SCHEMA_DEPTH) throw new SchemaTooDeepError();
+    const sub = (value: JsonValue | undefined): SchemaNode | undefined =>
+      isObject(value) ? new SchemaNode(value, depth + 1) : undefined;
+    const type = textOf(schema['type']);
+    const intOrString = schema['x-kubernetes-int-or-string'] === true;
+    this.types = intOrString ? ['integer', 'string'] : type === '' ? [] : [type];
+    this.nullable = schema['nullable'] === true;
+    this.format = supportedFormat(this.types, textOf(schema['format']));
+    this.typed = this.types.length > 0 || this.format !== '';
+    this.accepts = acceptedKinds(this.types, this.format);
+    this.formatCheck = formatCheckFor(this.format);
+    this.length = lengths(schema, 'minLength', 'maxLength');
+    const pattern = textOf(schema['pattern']);
+    this.pattern = pattern === '' ? undefined : patternFor(pattern);
+    this.numeric = compileNumeric(schema, this.types, this.format);
+    const enumeration = schema['enum'];
+    this.enumeration = Array.isArray(enumeration) && enumeration.length > 0 ? enumeration : undefined;
+    this.enumStrings =
+      this.enumeration === undefined
+        ? undefined
+        : new Set(this.enumeration.filter((value): value is string => typeof value === 'string'));
+    this.logic = compileLogic(schema, sub);
+    this.items = sub(schema['items']);
+    this.itemCount = lengths(schema, 'minItems', 'maxItems');
+    this.properties = compileProperties(schema['properties'], sub);
+    const additional = schema['additionalProperties'];
+    this.additional = typeof additional === 'boolean' ? additional : sub(additional);
+    this.required = stringsOf(schema['required']);
+    this.propertyCount = lengths(schema, 'minProperties', 'maxProperties');
+
+    this.preserve = schema['x-kubernetes-preserve-unknown-fields'] === true;
+    this.embedded = schema['x-kubernetes-embedded-resource'] === true;
+    this.listType = textOf(schema['x-kubernetes-list-type']);
+    this.listMapKeys = stringsOf(schema['x-kubernetes-list-map-keys']);
+    this.fallback = schema['default'] ?? undefined;
+
+    const children = this.properties === undefined ? [] : [...this.properties].map(([key, node]) => ({ key, node }));
+    const others = [this.items, typeof this.additional === 'object' ? this.additional : undefined];
+    this.defaulted = children.filter(({ node }) => node.fallback !== undefined);
+    this.defaultsBelow = children.filter(({ node }) => node.hasDefaults);
+    this.hasDefaults =
+      this.defaulted.length > 0 ||
+      this.defaultsBelow.length > 0 ||
+      others.some((node) => node !== undefined && (node.fallback !== undefined || node.hasDefaults));
+    this.listTypesBelow = children.filter(({ node }) => node.hasListTypes);
+    this.hasListTypes =
+      this.listType === 'set' ||
+      this.listType === 'map' ||
+      this.listTypesBelow.length > 0 ||
+      others.some((node) => node?.hasListTypes === true);
+    this.embeddedBelow = children.filter(({ node }) => node.hasEmbedded);
+    this.hasEmbedded =
+      this.embedded || this.embeddedBelow.length > 0 || others.some((node) => node?.hasEmbedded === true);
+    const rules = schema['x-kubernetes-validations'];
+    this.hasRules =
+      (Array.isArray(rules) && rules.length > 0) ||
+      children.some(({ node }) => node.hasRules) ||
+      others.some((node) => node?.hasRules === true);
+  }
+}
+
+/** What a type error says was expected and found. */
+export function typeFault(node: SchemaNode, kind: number): readonly [expected: string, found: string] {
+  const [type, format] = KIND_NAMES[kind] ?? ['', ''];
+  if (kind !== STRING && kind !== ARRAY && node.format !== '' && !matchesType(node.types, node.format, type, format)) {
+    return [node.format, format];
+  }
+  return [node.types.join(','), type];
+}
+
+function matchesType(types: readonly string[], wanted: string, type: string, format: string): boolean {
+  return types.includes(type) || format === wanted || (type === 'integer' && types.includes('number'));
+}
+
+/** Kube-apiserver's rules: a format alone takes strings and, by an oddity, arrays. */
+function acceptedKinds(types: readonly string[], format: string): number {
+  let mask = 0;
+  const numbers = types.includes('number') || types.includes('integer');
+  for (const kind of [STRING, INTEGER, FLOAT, BOOLEAN, ARRAY, OBJECT]) {
+    const [type, kindFormat] = KIND_NAMES[kind] ?? ['', ''];
+    const textual = kind === STRING || kind === ARRAY;
+    let fits = types.includes(type) || (type === 'integer' && types.includes('number'));
+    if (!textual && format !== '' && !matchesType(types, format, type, kindFormat)) fits = false;
+    if (textual && format !== '' && !numbers) fits = true;
+    if (fits || (types.length === 0 && format === '')) mask |= kind;
+  }
+  return mask;
+}
+
+export function textOf(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
+
+export function stringsOf(value: JsonValue | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
+}
+
+function lengths(schema: JsonObject, minKey: string, maxKey: string): LengthRules | undefined {
+  const min = countOf(schema[minKey]);
+  const max = countOf(schema[maxKey]);
+  return min === undefined && max === undefined ? undefined : { min, max };
+}
+
+function countOf(value: JsonValue | undefined): number | undefined {
+  return typeof value === 'number' || typeof value === 'bigint' ? Number(value) : undefined;
+}
+
+type Sub = (value: JsonValue | undefined) => SchemaNode | undefined;
+
+function compileLogic(schema: JsonObject, sub: Sub): LogicRules | undefined {
+  const list = (key: string): readonly SchemaNode[] => {
+    const value = schema[key];
+    return Array.isArray(value) ? value.map((item) => sub(item) ?? EMPTY_NODE) : [];
+  };
+  const logic = { anyOf: list('anyOf'), oneOf: list('oneOf'), allOf: list('allOf'), not: sub(schema['not']) };
+  const none =
+    logic.anyOf.length === 0 && logic.oneOf.length === 0 && logic.allOf.length === 0 && logic.not === undefined;
+  return none ? undefined : logic;
+}
+
+function compileProperties(value: JsonValue | undefined, sub: Sub): ReadonlyMap<string, SchemaNode> | undefined {
+  if (!isObject(value)) return undefined;
+  const map = new Map<string, SchemaNode>();
+  for (const key in value) map.set(key, sub(value[key]) ?? EMPTY_NODE);
+  return map.size === 0 ? undefined : map;
+}
+
+/** Says nothing about its value. */
+export const EMPTY_NODE: SchemaNode = new SchemaNode({});

@@ -1,0 +1,174 @@
+import type { JsonObject, JsonValue } from '../apimachinery/json.js';
+
+/** A bound or factor, prepared for both ways in which kube-apiserver compares: as int64 and as float64. */
+interface Limit {
+  readonly value: number;
+  /** Go's int64(value): truncated, and the smallest integer where it does not fit. */
+  readonly whole: number;
+  /** Text of an error that the limit itself does not fit its type; it is reported for every value. */
+  readonly misfit: ((path: string) => string) | undefined;
+}
+
+export interface NumericRules {
+  readonly typeName: string;
+  readonly format: string;
+  readonly multipleOf: Limit | undefined;
+  readonly minimum: Limit | undefined;
+  readonly exclusiveMinimum: boolean;
+  readonly maximum: Limit | undefined;
+  readonly exclusiveMaximum: boolean;
+}
+
+/** What is wrong with a number: `value` undefined for faults that name no field. */
+export interface NumericFault {
+  readonly message: string;
+  readonly value: JsonValue | undefined;
+}
+
+const MAX_INT64 = 2 ** 63;
+
+export function compileNumeric(schema: JsonObject, types: readonly string[], format: string): NumericRules | undefined {
+  const single = types.length === 1 ? types[0] : undefined;
+  const typeName = single === 'integer' || single === 'number' ? single : '';
+  const ranged = typeName === 'integer' ? /^int(32|64)$/ : /^(float|double)$/;
+  const usedFormat = typeName !== '' && ranged.test(format) ? format : '';
+  const limit = (key: string, prefix: string): Limit | undefined => {
+    const raw = schema[key];
+    if (typeof raw !== 'number' && typeof raw !== 'bigint') return undefined;
+    const value = Number(raw);
+    const whole = value >= MAX_INT64 || value < -MAX_INT64 ? -MAX_INT64 : Math.trunc(value);
+    const fits = fitsRange(value, typeName, usedFormat);
+    return { value, whole, misfit: fits ? undefined : (path) => rangeText(prefix, typeName, usedFormat, path) };
+  };
+  const rules: NumericRules = {
+    typeName,
+    format: usedFormat,
+    multipleOf: limit('multipleOf', 'MultipleOf'),
+    minimum: limit('minimum', 'Minimum boundary'),
+    exclusiveMinimum: schema['exclusiveMinimum'] === true,
+    maximum: limit('maximum', 'Maximum boundary'),
+    exclusiveMaximum: schema['exclusiveMaximum'] === true,
+  };
+  const unbounded = rules.multipleOf === undefined && rules.minimum === undefined && rules.maximum === undefined;
+  return unbounded && typeName === '' ? undefined : rules;
+}
+
+/** Whether the number passes; the common case, without any text. */
+export function numberPasses(rules: NumericRules, value: number | bigint, whole: boolean): boolean {
+  const { minimum, maximum, multipleOf } = rules;
+  if (!fitsRange(value, rules.typeName, rules.format)) return false;
+  if (multipleOf !== undefined && (multipleOf.misfit !== undefined || !isMultiple(multipleOf, value, whole)))
+    return false;
+  if (minimum !== undefined && (minimum.misfit !== undefined || below(minimum, rules.exclusiveMinimum, value, whole))) {
+    return false;
+  }
+  return (
+    maximum === undefined || (maximum.misfit === undefined && !above(maximum, rules.exclusiveMaximum, value, whole))
+  );
+}
+
+/** Everything that is wrong with a number, in kube-apiserver's order. */
+export function numericFaults(
+  rules: NumericRules,
+  value: number | bigint,
+  whole: boolean,
+  path: string,
+): readonly NumericFault[] {
+  const faults: NumericFault[] = [];
+  const { minimum, maximum, multipleOf } = rules;
+  if (!fitsRange(value, rules.typeName, rules.format)) {
+    faults.push({ message: rangeText('Checked', rules.typeName, rules.format, path), value: undefined });
+  }
+  // A limit that does not fit its type is compared as a float, after its own error.
+  const asWhole = (limit: Limit): boolean => {
+    if (limit.misfit === undefined) return whole;
+    faults.push({ message: limit.misfit(path), value: undefined });
+    return false;
+  };
+  if (multipleOf !== undefined) {
+    const integral = asWhole(multipleOf);
+    const factor = limitText(multipleOf, integral);
+    if ((integral ? multipleOf.whole : multipleOf.value) <= 0) {
+      const message = `factor MultipleOf declared for ${path} must be positive: ${factor}`;
+      faults.push({ message, value: integral ? multipleOf.whole : multipleOf.value });
+    } else if (!isMultiple(multipleOf, value, integral)) {
+      faults.push({ message: `${path} in body should be a multiple of ${factor}`, value });
+    }
+  }
+  if (minimum !== undefined) {
+    const integral = asWhole(minimum);
+    const than = rules.exclusiveMinimum ? 'greater than' : 'greater than or equal to';
+    if (below(minimum, rules.exclusiveMinimum, value, integral)) {
+      faults.push({ message: `${path} in body should be ${than} ${limitText(minimum, integral)}`, value });
+    }
+  }
+  if (maximum !== undefined) {
+    const integral = asWhole(maximum);
+    const than = rules.exclusiveMaximum ? 'less than' : 'less than or equal to';
+    if (above(maximum, rules.exclusiveMaximum, value, integral)) {
+      faults.push({ message: `${path} in body should be ${than} ${limitText(maximum, integral)}`, value });
+    }
+  }
+  return faults;
+}
+
+// Comparisons of a bigint and a number are exact in JavaScript.
+function below(limit: Limit, exclusive: boolean, value: number | bigint, whole: boolean): boolean {
+  const bound = whole ? limit.whole : limit.value;
+  return exclusive ? value <= bound : value < bound;
+}
+
+function above(limit: Limit, exclusive: boolean, value: number | bigint, whole: boolean): boolean {
+  const bound = whole ? limit.whole : limit.value;
+  return exclusive ? value >= bound : value > bound;
+}
+
+function isMultiple(limit: Limit, value: number | bigint, whole: boolean): boolean {
+  if (whole) {
+    if (limit.whole <= 0) return false;
+    if (typeof value === 'bigint') return value % BigInt(limit.whole) === 0n;
+    return value % limit.whole === 0;
+  }
+  if (limit.value <= 0) return false;
+  const number = Number(value);
+  return isJsonInteger(limit.value < 1 ? (1 / limit.value) * number : number / limit.value);
+}
+
+/** Whether a float is near enough to an integer to pass for one (relative error below 1e-9). */
+export function isJsonInteger(value: number): boolean {
+  if (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER) return false;
+  if (Number.isInteger(value)) return true;
+  const whole = Math.trunc(value);
+  // Go converts by way of uint64, so a negative fraction is never near.
+  if (whole === 0 || value < 0) return false;
+  return Math.abs(value - whole) / (Math.abs(value) + Math.abs(whole)) < 1e-9;
+}
+
+function fitsRange(value: number | bigint, typeName: string, format: string): boolean {
+  if (typeName === 'integer') {
+    if (format === 'int32') return value >= -(2 ** 31) && value < 2 ** 31 && isWhole(value);
+    return isWhole(value) && value >= -MAX_INT64 && value < MAX_INT64;
+  }
+  return typeName !== 'number' || format !== 'float' || Number.isFinite(Math.fround(Number(value)));
+}
+
+const isWhole = (value: number | bigint): boolean => typeof value === 'bigint' || Number.isInteger(value);
+
+function rangeText(prefix: string, typeName: string, format: string, path: string): string {
+  const detail = format === '' ? '(default format)' : `with format ${format}`;
+  return `${prefix} value must be of type ${typeName} ${detail} in ${path}`;
+}
+
+function limitText(limit: Limit, whole: boolean): string {
+  return whole ? BigInt(limit.whole).toString() : formatFloat(limit.value);
+}
+
+/** Go's `%v` of a float64. */
+export function formatFloat(value: number): string {
+  if (value === 0) return Object.is(value, -0) ? '-0' : '0';
+  const [mantissa = '', exponentText = '0'] = value.toExponential().split('e');
+  const exponent = Number(exponentText);
+  if (exponent >= -4 && exponent < 6) return String(value);
+  const digits = String(Math.abs(exponent)).padStart(2, '0');
+  return `${mantissa}e${exponent < 0 ? '-' : '+'}${digits}`;
+}

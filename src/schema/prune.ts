@@ -1,0 +1,142 @@
+import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
+import { compareUtf8 } from '../apimachinery/meta.js';
+import { SchemaNode } from './node.js';
+
+/** Unknown fields of one object are listed up to this number of fields and of characters; a last entry counts the rest. */
+const MAX_PATHS = 10_000;
+const MAX_PATH_CHARACTERS = 1 << 20;
+
+/** Where the walk is, and the unknown fields found. */
+class Trail {
+  readonly path: (string | number)[] = [];
+  readonly found: string[] = [];
+  private characters = 0;
+  private left = 0;
+
+  constructor(readonly collect: boolean) {}
+
+  record(key: string): void {
+    if (this.found.length >= MAX_PATHS || this.characters > MAX_PATH_CHARACTERS) {
+      this.left++;
+      return;
+    }
+    let text = '';
+    for (const segment of this.path) {
+      if (typeof segment === 'number') text += `[${String(segment)}]`;
+      else text += text === '' ? segment : `.${segment}`;
+    }
+    text += text === '' ? key : `.${key}`;
+    this.characters += text.length;
+    this.found.push(text);
+  }
+
+  sorted(): readonly string[] {
+    this.found.sort(compareUtf8);
+    if (this.left > 0) this.found.push(`… and ${String(this.left)} more`);
+    return this.found;
+  }
+}
+
+export const isMetaField = (key: string): boolean => key === 'metadata' || key === 'kind' || key === 'apiVersion';
+
+/**
+ * Removes, in place and in one walk, the fields that the schema does not know, and nulls of fields that are neither nullable
+ * nor have a default. With `isRoot` apiVersion, kind and metadata are left alone. Returns the unknown fields' paths, sorted.
+ */
+export function pruneObject(object: JsonValue, node: SchemaNode, isRoot: boolean, collect: boolean): readonly string[] {
+  const trail = new Trail(collect);
+  if (isRoot && isObject(object)) pruneMembers(object, node, true, trail);
+  else prune(object, node, trail);
+  return trail.sorted();
+}
+
+function prune(value: JsonValue | undefined, node: SchemaNode | undefined, trail: Trail): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (Array.isArray(value)) {
+    // Items below a field that keeps unknown fields keep theirs, too.
+    const items = node?.items;
+    const depth = trail.path.length;
+    for (let i = 0; i < value.length; i++) {
+      const item = value[i];
+      if (typeof item !== 'object' || item === null) continue;
+      trail.path[depth] = i;
+      if (node?.preserve === true) keep(item, items, trail);
+      else prune(item, items, trail);
+    }
+    trail.path.length = depth;
+  } else if (node === undefined) {
+    for (const key in value) {
+      if (trail.collect && value[key] !== undefined) trail.record(key);
+      delete value[key];
+    }
+  } else pruneMembers(value, node, node.embedded, trail);
+}
+
+/** Below a field that keeps unknown fields: only what is specified is pruned further. */
+function keep(value: JsonValue, node: SchemaNode | undefined, trail: Trail): void {
+  if (node === undefined || typeof value !== 'object' || value === null) return;
+  if (node.preserve || Array.isArray(value)) {
+    keepArray(value, node, trail);
+    return;
+  }
+  members(value, node, node.embedded, true, trail);
+}
+
+function keepArray(value: JsonValue, node: SchemaNode, trail: Trail): void {
+  if (!Array.isArray(value)) {
+    if (isObject(value)) members(value, node, node.embedded, true, trail);
+    return;
+  }
+  const depth = trail.path.length;
+  for (let i = 0; i < value.length; i++) {
+    trail.path[depth] = i;
+    keep(value[i] as JsonValue, node.items, trail);
+  }
+  trail.path.length = depth;
+}
+
+function pruneMembers(value: JsonObject, node: SchemaNode, isResource: boolean, trail: Trail): void {
+  members(value, node, isResource, node.preserve, trail);
+}
+
+function members(value: JsonObject, node: SchemaNode, isResource: boolean, preserve: boolean, trail: Trail): void {
+  const { properties, additional } = node;
+  const depth = trail.path.length;
+  for (const key in value) {
+    const child = properties?.get(key) ?? (typeof additional === 'object' ? additional : undefined);
+    const member = value[key];
+    if (member === null && child !== undefined && !child.nullable && child.fallback === undefined) {
+      delete value[key];
+      continue;
+    }
+    if (isResource && isMetaField(key)) {
+      if (child !== undefined) pruneNulls(member, child);
+      continue;
+    }
+    if (child !== undefined || additional !== undefined) {
+      if (typeof member !== 'object' || member === null) continue;
+      trail.path[depth] = key;
+      prune(member, child, trail);
+      trail.path.length = depth;
+    } else if (!preserve) {
+      if (trail.collect && member !== undefined) trail.record(key);
+      delete value[key];
+    }
+  }
+}
+
+/** Only the removal of nulls, for metadata: its unknown fields are another layer's. */
+function pruneNulls(value: JsonValue | undefined, node: SchemaNode | undefined): void {
+  if (node === undefined || typeof value !== 'object' || value === null) return;
+  if (Array.isArray(value)) {
+    for (const item of value) pruneNulls(item, node.items);
+    return;
+  }
+  for (const key in value) {
+    const { additional } = node;
+    const child = node.properties?.get(key) ?? (typeof additional === 'object' ? additional : undefined);
+    if (value[key] === null && child !== undefined && !child.nullable && child.fallback === undefined)
+      delete value[key];
+    else pruneNulls(value[key], child);
+  }
+}

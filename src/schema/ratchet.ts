@@ -1,0 +1,84 @@
+import { type JsonObject, type JsonValue, deepEqual, isObject } from '../apimachinery/json.js';
+import type { SchemaNode } from './node.js';
+
+/** Stands for an old value that cannot be correlated with the new one. */
+export const NONE = Symbol('no old value');
+export type Old = JsonValue | typeof NONE;
+
+/** The old value of a property, where the old object has it. */
+export function oldProperty(old: Old, key: string): Old {
+  if (old === NONE || !isObject(old)) return NONE;
+  const value = old[key];
+  return value === undefined || typeof value === 'function' ? NONE : value;
+}
+
+/** Finds the old item for a new one. Only items of map lists can be correlated: by their keys, the first one counts. */
+export function itemCorrelator(node: SchemaNode, old: Old): ((item: JsonValue) => Old) | undefined {
+  if (node.listType !== 'map' || !Array.isArray(old)) return undefined;
+  let index: Map<string, JsonObject> | undefined;
+  return (item) => {
+    if (!isObject(item)) return NONE;
+    if (index === undefined) {
+      index = new Map();
+      for (const oldItem of old) {
+        if (!isObject(oldItem)) continue;
+        const key = keyOf(node.listMapKeys, oldItem);
+        if (!index.has(key)) index.set(key, oldItem);
+      }
+    }
+    return index.get(keyOf(node.listMapKeys, item)) ?? NONE;
+  };
+}
+
+/** The values of an item's keys as one text; different values have different texts. */
+export function keyOf(keys: readonly string[], item: JsonObject): string {
+  let text = '';
+  for (const key of keys) {
+    const value = item[key];
+    if (value === undefined || typeof value === 'function') text += 'u;';
+    else if (typeof value === 'string') text += `s${String(value.length)}:${value};`;
+    else if (typeof value === 'object') text += `j${compound(value)};`;
+    else text += `${typeof value === 'boolean' ? 'b' : 'n'}${String(value)};`;
+  }
+  return text;
+}
+
+function compound(value: JsonValue): string {
+  if (Array.isArray(value)) return `[${value.map(compound).join(',')}]`;
+  if (!isObject(value)) return typeof value === 'bigint' ? value.toString() : JSON.stringify(value);
+  const keys = Object.keys(value)
+    .filter((key) => value[key] !== undefined)
+    .sort();
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${compound(value[key] as JsonValue)}`).join(',')}}`;
+}
+
+/**
+ * Whether an update left the value as it was, as kube-apiserver compares: items of map lists by key, whatever their order,
+ * and objects only as far as the schema knows their fields (an unknown field makes a change).
+ */
+export function unchanged(node: SchemaNode | undefined, value: JsonValue, old: Old): boolean {
+  if (old === NONE) return false;
+  if (value === null || old === null) return value === old;
+  if (Array.isArray(value)) {
+    if (!Array.isArray(old) || value.length !== old.length) return false;
+    const correlate = node?.items === undefined ? undefined : itemCorrelator(node, old);
+    if (correlate === undefined) return deepEqual(old, value);
+    return value.every((item) => unchanged(node?.items, item, correlate(item)));
+  }
+  if (!isObject(value)) return deepEqual(old, value);
+  if (!isObject(old) || size(value) !== size(old)) return false;
+  for (const key in value) {
+    const member = value[key];
+    if (member === undefined) continue;
+    const additional = node?.additional;
+    const child = node?.properties?.get(key) ?? (typeof additional === 'object' ? additional : undefined);
+    if (child === undefined || !unchanged(child, member, oldProperty(old, key))) return false;
+  }
+  return true;
+}
+
+function size(value: JsonObject): number {
+  let count = 0;
+  for (const key in value) if (value[key] !== undefined) count++;
+  return count;
+}

@@ -1,0 +1,75 @@
+import { type FieldError, FieldPath, invalid } from '../apimachinery/field-error.js';
+import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
+import type { ScalePaths } from './interfaces.js';
+
+const MAX_INT32 = 2 ** 31 - 1;
+
+/** What a simple path leads to, or why it leads nowhere. */
+export type PathResult = { readonly value: JsonValue | undefined } | { readonly error: string };
+
+/** The members of a simple path like `.spec.replicas`. */
+export const simplePath = (path: string): readonly string[] => path.replace(/^\./, '').split('.');
+
+/** Go's `%v` of a JSON value. */
+function goValue(value: JsonValue): string {
+  if (value === null) return '<nil>';
+  if (Array.isArray(value)) return `[${value.map(goValue).join(' ')}]`;
+  if (!isObject(value)) return String(value);
+  const members = Object.keys(value).sort();
+  return `map[${members.map((key) => `${key}:${goValue(value[key] ?? null)}`).join(' ')}]`;
+}
+
+function goType(value: JsonValue): string {
+  if (value === null) return '<nil>';
+  if (Array.isArray(value)) return '[]interface {}';
+  if (typeof value === 'object') return 'map[string]interface {}';
+  if (typeof value === 'boolean') return 'bool';
+  if (typeof value === 'string') return 'string';
+  return typeof value === 'bigint' || Number.isSafeInteger(value) ? 'int64' : 'float64';
+}
+
+/** Follows a simple path, as the getters of unstructured objects do. */
+export function followPath(object: JsonObject, path: readonly string[]): PathResult {
+  let value: JsonValue | undefined = object;
+  for (const [i, key] of path.entries()) {
+    if (value === null || value === undefined) return { value: undefined };
+    if (!isObject(value)) {
+      const at = `.${path.slice(0, i + 1).join('.')}`;
+      const found = `${goValue(value)} is of the type ${goType(value)}, expected map[string]interface{}`;
+      return { error: `${at} accessor error: ${found}` };
+    }
+    value = Object.hasOwn(value, key) ? value[key] : undefined;
+  }
+  return { value };
+}
+
+function typed(object: JsonObject, path: string, type: 'int64' | 'string'): PathResult {
+  const keys = simplePath(path);
+  const result = followPath(object, keys);
+  if ('error' in result || result.value === undefined || goType(result.value) === type) return result;
+  const found = `${goValue(result.value)} is of the type ${goType(result.value)}, expected ${type}`;
+  return { error: `.${keys.join('.')} accessor error: ${found}` };
+}
+
+function validateReplicas(object: JsonObject, path: string): FieldError[] {
+  const result = typed(object, path, 'int64');
+  const at = FieldPath.of(path);
+  if ('error' in result) return [invalid(at, 0, result.error)];
+  const replicas = (result.value ?? 0) as number | bigint;
+  if (replicas < 0) return [invalid(at, replicas, 'should be a non-negative integer')];
+  if (replicas > MAX_INT32) return [invalid(at, replicas, `should be less than or equal to ${String(MAX_INT32)}`)];
+  return [];
+}
+
+export const validateScaleSpec = (object: JsonObject, scale: ScalePaths): FieldError[] =>
+  validateReplicas(object, scale.specReplicasPath);
+
+export function validateScaleStatus(object: JsonObject, scale: ScalePaths): FieldError[] {
+  const errors = validateReplicas(object, scale.statusReplicasPath);
+  const { labelSelectorPath } = scale;
+  if (labelSelectorPath !== undefined) {
+    const result = typed(object, labelSelectorPath, 'string');
+    if ('error' in result) errors.push(invalid(FieldPath.of(labelSelectorPath), '', result.error));
+  }
+  return errors;
+}
