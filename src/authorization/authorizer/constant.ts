@@ -1,0 +1,18 @@
+import type { AuthorizationResult, Authorizer, RuleResolver, RulesResult } from './interfaces.js';
+
+const ALLOW: AuthorizationResult = { decision: 'allow', reason: '' };
+const DENY: AuthorizationResult = { decision: 'no-opinion', reason: 'Everything is forbidden.' };
+
+const EVERYTHING: RulesResult = {
+  resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'], resourceNames: [] }],
+  nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
+  incomplete: false,
+  error: '',
+};
+const NOTHING: RulesResult = { resourceRules: [], nonResourceRules: [], incomplete: false, error: '' };
+
+/** Mode AlwaysAllow. */
+export const alwaysAllow: Authorizer & RuleResolver = { authorize: () => ALLOW, rulesFor: () => EVERYTHING };
+
+/** Mode AlwaysDeny: it has no opinion, so that a later mode may still allow, and says why if none does. */
+export const alwaysDeny: Authorizer & RuleResolver = { authorize: () => DENY, rulesFor: () => NOTHING };

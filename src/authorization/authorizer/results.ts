@@ -1,0 +1,14 @@
+import type { AuthorizationResult, Decision } from './interfaces.js';
+
+export const NO_OPINION: AuthorizationResult = { decision: 'no-opinion', reason: '' };
+
+export function result(decision: Decision, reason: string, error = ''): AuthorizationResult {
+  return error === '' ? { decision, reason } : { decision, reason, error };
+}
+
+/** Go's aggregate of errors: one plain, several in brackets, texts that repeat once; none gives ''. */
+export function aggregateTexts(texts: readonly string[]): string {
+  if (texts.length === 0) return '';
+  const distinct = [...new Set(texts)];
+  return distinct.length === 1 ? (distinct[0] ?? '') : `[${distinct.join(', ')}]`;
+}

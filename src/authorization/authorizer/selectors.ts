@@ -1,0 +1,34 @@
+import type { FieldRequirement } from '../../apimachinery/fields.js';
+import type { LabelRequirement } from '../../apimachinery/labels.js';
+import type { SelectorRequirement } from './interfaces.js';
+
+const LABEL_OPERATORS: Readonly<Record<string, string>> = {
+  '=': 'In',
+  '==': 'In',
+  in: 'In',
+  '!=': 'NotIn',
+  notin: 'NotIn',
+  exists: 'Exists',
+  '!': 'DoesNotExist',
+};
+
+/**
+ * The requirements of a label selector as authorizers see them. `gt` and `lt` have no counterpart and are left out: requirements
+ * are all to be met, so that without one the question is only broader.
+ */
+export function labelRequirements(requirements: readonly LabelRequirement[]): readonly SelectorRequirement[] {
+  const out: SelectorRequirement[] = [];
+  for (const { key, operator, values } of requirements) {
+    const known = LABEL_OPERATORS[operator];
+    if (known !== undefined) out.push({ key, operator: known, values });
+  }
+  return out;
+}
+
+export function fieldRequirements(requirements: readonly FieldRequirement[]): readonly SelectorRequirement[] {
+  return requirements.map(({ field, equal, value }) => ({
+    key: field,
+    operator: equal ? 'In' : 'NotIn',
+    values: [value],
+  }));
+}

@@ -1,0 +1,169 @@
+import { quote } from '../../apimachinery/meta.js';
+import { SERVICE_ACCOUNT_PREFIX, type UserInfo } from '../../authentication/user/user.js';
+import type { AuthorizationResult, AuthorizerAttributes } from '../authorizer/interfaces.js';
+import { PermissionTable } from './permission-table.js';
+import { ruleAllows } from './rules.js';
+import { RBAC_GROUP, type PolicyRule, type RoleRef, type Subject } from './types.js';
+
+/** From so many rules on, a role is looked up in a table instead of being read through. */
+const RULES_TO_INDEX = 8;
+/** From so many roles on, a subject has a table of its own. */
+const ROLES_TO_INDEX = 16;
+
+/** A role that exists or that a binding refers to. */
+export class RoleEntry {
+  /** Undefined: bindings refer to it, but there is no such role. */
+  rules: readonly PolicyRule[] | undefined = undefined;
+  private table: PermissionTable<RoleEntry> | undefined = undefined;
+  /** Subjects that hold the role through any binding. */
+  readonly holders = new Set<SubjectEntry>();
+  /** Number of bindings that refer to it. */
+  bindings = 0;
+
+  constructor(
+    readonly key: string,
+    readonly ref: RoleRef,
+  ) {}
+
+  setRules(rules: readonly PolicyRule[] | undefined): void {
+    for (const holder of this.holders) holder.withdraw(this);
+    this.rules = rules;
+    this.table = undefined;
+    for (const holder of this.holders) holder.enter(this);
+  }
+
+  allows(attributes: AuthorizerAttributes): boolean {
+    const rules = this.rules;
+    if (rules === undefined) return false;
+    if (rules.length < RULES_TO_INDEX) {
+      for (const rule of rules) if (ruleAllows(rule, attributes)) return true;
+      return false;
+    }
+    if (this.table === undefined) {
+      this.table = new PermissionTable();
+      this.table.add(rules, this);
+    }
+    return this.table.find(attributes) !== undefined;
+  }
+
+  /** What a lister of kube-apiserver says of a role that is not there. */
+  get missingText(): string {
+    if (this.ref.kind !== 'Role' && this.ref.kind !== 'ClusterRole') {
+      return `unsupported role reference kind: ${quote(this.ref.kind)}`;
+    }
+    return `${this.ref.kind.toLowerCase()}.${RBAC_GROUP} ${quote(this.ref.name)} not found`;
+  }
+}
+
+/** A user or group in one scope (cluster or namespace), with the roles bound to it. */
+export class SubjectEntry {
+  readonly roles = new Map<RoleEntry, Set<BindingEntry>>();
+  /** Of the roles, those that do not exist. */
+  readonly missing = new Set<RoleEntry>();
+  private table: PermissionTable<RoleEntry> | undefined = undefined;
+
+  bind(binding: BindingEntry): void {
+    const role = binding.role;
+    const bindings = this.roles.get(role);
+    if (bindings !== undefined) {
+      bindings.add(binding);
+      return;
+    }
+    this.roles.set(role, new Set([binding]));
+    role.holders.add(this);
+    this.enter(role);
+    if (this.table === undefined && this.roles.size > ROLES_TO_INDEX) {
+      this.table = new PermissionTable();
+      for (const held of this.roles.keys()) if (held.rules !== undefined) this.table.add(held.rules, held);
+    }
+  }
+
+  unbind(binding: BindingEntry): void {
+    const role = binding.role;
+    const bindings = this.roles.get(role);
+    if (bindings?.delete(binding) !== true || bindings.size > 0) return;
+    this.withdraw(role);
+    this.roles.delete(role);
+    role.holders.delete(this);
+    if (this.roles.size <= ROLES_TO_INDEX / 2) this.table = undefined;
+  }
+
+  enter(role: RoleEntry): void {
+    if (role.rules === undefined) this.missing.add(role);
+    else this.table?.add(role.rules, role);
+  }
+
+  withdraw(role: RoleEntry): void {
+    if (role.rules === undefined) this.missing.delete(role);
+    else this.table?.remove(role.rules, role);
+  }
+
+  /** A binding by which the request is allowed. */
+  find(attributes: AuthorizerAttributes): BindingEntry | undefined {
+    if (this.table !== undefined) {
+      const role = this.table.find(attributes);
+      return role === undefined ? undefined : this.bindingOf(role);
+    }
+    for (const role of this.roles.keys()) if (role.allows(attributes)) return this.bindingOf(role);
+    return undefined;
+  }
+
+  private bindingOf(role: RoleEntry): BindingEntry | undefined {
+    const [binding] = this.roles.get(role) ?? [];
+    return binding;
+  }
+}
+
+/** A RoleBinding, or a ClusterRoleBinding where `namespace` is ''. */
+export class BindingEntry {
+  private readonly results: AuthorizationResult[] = [];
+
+  constructor(
+    readonly namespace: string,
+    readonly name: string,
+    readonly role: RoleEntry,
+    readonly subjects: readonly Subject[],
+    /** Order in which bindings were first seen, for stable answers. */
+    readonly sequence: number,
+  ) {}
+
+  /** The answer that names the binding, its role, and the first of its subjects that is the user. */
+  allow(user: UserInfo): AuthorizationResult {
+    const index = this.subjects.findIndex((subject) => appliesTo(user, subject, this.namespace));
+    const known = this.results[index];
+    if (known !== undefined) return known;
+    const result: AuthorizationResult = { decision: 'allow', reason: this.describe(this.subjects[index]) };
+    this.results[index] = result;
+    return result;
+  }
+
+  private describe(subject: Subject | undefined): string {
+    const { kind, name } = this.role.ref;
+    const binding =
+      this.namespace === ''
+        ? `ClusterRoleBinding ${quote(this.name)}`
+        : `RoleBinding ${quote(`${this.name}/${this.namespace}`)}`;
+    return `RBAC: allowed by ${binding} of ${kind} ${quote(name)} to ${describeSubject(subject, this.namespace)}`;
+  }
+}
+
+function describeSubject(subject: Subject | undefined, bindingNamespace: string): string {
+  if (subject === undefined) return '';
+  if (subject.kind !== 'ServiceAccount') return `${subject.kind} ${quote(subject.name)}`;
+  const namespace = subject.namespace === '' ? bindingNamespace : subject.namespace;
+  return `ServiceAccount ${quote(`${subject.name}/${namespace}`)}`;
+}
+
+/** The name that a User or ServiceAccount subject stands for; '' where it stands for none. */
+export function subjectUserName(subject: Subject, bindingNamespace: string): string {
+  if (subject.kind === 'User') return subject.name;
+  if (subject.kind !== 'ServiceAccount') return '';
+  const namespace = subject.namespace === '' ? bindingNamespace : subject.namespace;
+  return namespace === '' ? '' : `${SERVICE_ACCOUNT_PREFIX}${namespace}:${subject.name}`;
+}
+
+function appliesTo(user: UserInfo, subject: Subject, bindingNamespace: string): boolean {
+  if (subject.kind === 'Group') return user.groups.includes(subject.name);
+  const name = subjectUserName(subject, bindingNamespace);
+  return name !== '' && name === user.name;
+}

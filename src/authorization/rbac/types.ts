@@ -1,0 +1,93 @@
+import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import type { KubeObject } from '../../apimachinery/meta.js';
+import type { UserInfo } from '../../authentication/user/user.js';
+
+export const RBAC_GROUP = 'rbac.authorization.k8s.io';
+
+/** A rule of a role, every list present. */
+export interface PolicyRule {
+  readonly verbs: readonly string[];
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames: readonly string[];
+  readonly nonResourceURLs: readonly string[];
+}
+
+export interface RoleRef {
+  readonly apiGroup: string;
+  readonly kind: string;
+  readonly name: string;
+}
+
+export interface Subject {
+  readonly kind: string;
+  readonly apiGroup: string;
+  readonly name: string;
+  readonly namespace: string;
+}
+
+export type RbacKind = 'Role' | 'ClusterRole' | 'RoleBinding' | 'ClusterRoleBinding';
+
+/** What a user holds: the rules that could be found and the references to roles that do not exist. */
+export interface HeldRules {
+  readonly rules: readonly PolicyRule[];
+  readonly unresolved: readonly RoleRef[];
+}
+
+/** What guards against escalation ask (DESIGN: RBAC); RbacIndex answers. */
+export interface RbacRuleSource {
+  policyRulesFor(user: UserInfo, namespace: string): HeldRules;
+  /** Rules of the role a binding in `namespace` ('' for a cluster role binding) refers to; undefined: there is no such role. */
+  roleRules(ref: RoleRef, namespace: string): readonly PolicyRule[] | undefined;
+}
+
+function strings(value: JsonValue | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
+}
+
+function objects(value: JsonValue | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+export function readRule(rule: JsonObject): PolicyRule {
+  return {
+    verbs: strings(rule['verbs']),
+    apiGroups: strings(rule['apiGroups']),
+    resources: strings(rule['resources']),
+    resourceNames: strings(rule['resourceNames']),
+    nonResourceURLs: strings(rule['nonResourceURLs']),
+  };
+}
+
+/** The rules of a Role or ClusterRole. */
+export function readRules(role: KubeObject): readonly PolicyRule[] {
+  return objects(role['rules']).map(readRule);
+}
+
+export function readRoleRef(binding: KubeObject): RoleRef {
+  const ref = objectAt(binding, 'roleRef');
+  return {
+    apiGroup: stringAt(ref, 'apiGroup') ?? '',
+    kind: stringAt(ref, 'kind') ?? '',
+    name: stringAt(ref, 'name') ?? '',
+  };
+}
+
+export function readSubjects(binding: KubeObject): readonly Subject[] {
+  return objects(binding['subjects']).map((subject) => ({
+    kind: stringAt(subject, 'kind') ?? '',
+    apiGroup: stringAt(subject, 'apiGroup') ?? '',
+    name: stringAt(subject, 'name') ?? '',
+    namespace: stringAt(subject, 'namespace') ?? '',
+  }));
+}
+
+/** Lists that are empty are left out, as in the object's JSON. */
+export function writeRule(rule: PolicyRule): JsonObject {
+  const out: JsonObject = { verbs: [...rule.verbs] };
+  if (rule.apiGroups.length > 0) out['apiGroups'] = [...rule.apiGroups];
+  if (rule.resources.length > 0) out['resources'] = [...rule.resources];
+  if (rule.resourceNames.length > 0) out['resourceNames'] = [...rule.resourceNames];
+  if (rule.nonResourceURLs.length > 0) out['nonResourceURLs'] = [...rule.nonResourceURLs];
+  return out;
+}
