@@ -1,0 +1,44 @@
+import type { GroupResource, KubeObject } from '../../apimachinery/meta.js';
+
+export interface DeletePreconditions {
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+}
+
+/**
+ * What the server's own loops do with the objects of one type, through the same admission, validation and storage as everybody
+ * else. Objects that come out must not be changed; those that go in are the client's afterwards. Methods throw ApiError.
+ */
+export interface TypeClient {
+  /** Undefined: not found. `namespace` is '' for cluster-scoped types. */
+  get(namespace: string, name: string): Promise<KubeObject | undefined>;
+  /** All of a namespace, or of the cluster where it is ''. */
+  list(namespace: string): Promise<readonly KubeObject[]>;
+  create(object: KubeObject): Promise<KubeObject>;
+  /** Conflict (409) where the object's resourceVersion is not the stored one. */
+  update(object: KubeObject): Promise<KubeObject>;
+  updateStatus(object: KubeObject): Promise<KubeObject>;
+  /** Server-side apply, conflicts forced. */
+  apply(object: KubeObject, fieldManager: string): Promise<KubeObject>;
+  /** Not found (404) and conflict with the preconditions (409) are thrown. */
+  delete(namespace: string, name: string, preconditions?: DeletePreconditions): Promise<void>;
+  /**
+   * Tells the listener of every object there is, then `synced`, then of every change, in order, until the signal aborts. What
+   * interrupts it is mended inside; after a gap all objects are told again, between `reset` and `synced`.
+   */
+  watch(listener: TypeListener, signal: AbortSignal): void;
+}
+
+/** Called synchronously; must not throw. */
+export interface TypeListener {
+  upsert(object: KubeObject): void;
+  delete(object: KubeObject): void;
+  /** What was told so far is void: the objects come anew. */
+  reset(): void;
+  /** All objects have been told. */
+  synced(): void;
+}
+
+export interface TypeClients {
+  for(type: GroupResource): TypeClient;
+}
