@@ -19,8 +19,13 @@ export interface TableConvertor {
   readonly columns: readonly TableColumn[];
   /** The cells of one object, in the order of the columns; `now` in milliseconds for ages. */
   cells(object: KubeObject, now: number): JsonValue[];
-  /** Whether cells depend on `now` (ages printed by the server): then rows cannot be cached. */
+  /** Whether cells depend on `now` (ages printed by the server): then rows cannot be cached, unless there is `since`. */
   readonly timeDependent: boolean;
+  /**
+   * For each cell that shows an age, the time (milliseconds since the epoch) from which it counts; undefined for the cells that
+   * do not depend on `now`. Such a cell is `humanDuration(now - since)`. With it rows are cached and only ages are printed anew.
+   */
+  since?(object: KubeObject): readonly (number | undefined)[];
 }
 
 /** What a kind of object does on its way into the store (apiserver, registry/rest). Functions change `object` in place. */
@@ -53,6 +58,11 @@ export interface DeletionStrategy {
   beforeDelete?(context: RequestContext, object: KubeObject): KubeObject | undefined;
   /** Seconds of grace wanted; undefined: the type has no graceful deletion. */
   gracePeriodSeconds?(object: KubeObject, asked: number | undefined): number | undefined;
+  /**
+   * An update that leaves a deleted object without finalizers removes it; a type may have more to wait for (a namespace's own
+   * finalizers). Absent: nothing more.
+   */
+  mayDeleteDuringUpdate?(object: KubeObject): boolean;
   readonly defaultGarbageCollection?: 'background' | 'orphan';
 }
 

@@ -1,0 +1,149 @@
+import protobuf from 'protobufjs';
+import type { GoField, GoType, GoTypes } from './go-types.js';
+import { type SpecialValue, specialValues } from './special-values.js';
+
+export type Scalar = 'string' | 'int32' | 'int64' | 'bool' | 'double' | 'bytes';
+
+/** What a field holds: a scalar, a message of its own notation, or an ordinary message. */
+export type Content =
+  | { readonly scalar: Scalar }
+  | { readonly special: SpecialValue }
+  | { readonly plan: () => Plan }
+  /** One of the JSON-schema unions; see `unions.ts`. */
+  | { readonly union: UnionKind; readonly plan: () => Plan };
+
+export type UnionKind = 'JSONSchemaPropsOrArray' | 'JSONSchemaPropsOrBool' | 'JSONSchemaPropsOrStringArray';
+
+export interface FieldPlan {
+  readonly id: number;
+  /** Name in JSON; '' for a message whose fields stand among those of the outer one in JSON. */
+  readonly name: string;
+  readonly content: Content;
+  readonly repeated: boolean;
+  /** A map from strings to the content. */
+  readonly map: boolean;
+  /** A Go value, not a pointer: written even when absent or empty, and left out of JSON when empty. */
+  readonly value: boolean;
+}
+
+/** How a message is read and written. */
+export interface Plan {
+  /** In descending order of ids, the order of writing. */
+  readonly fields: readonly FieldPlan[];
+  readonly byId: ReadonlyMap<number, FieldPlan>;
+}
+
+/** Messages that JSON spreads over the message that holds them. */
+const inlineFields: ReadonlySet<string> = new Set([
+  'rule',
+  'localObjectReference',
+  'handler',
+  'persistentVolumeSource',
+  'volumeSource',
+  'ephemeralContainerCommon',
+  'ruleWithOperations',
+]);
+
+const scalars: ReadonlySet<string> = new Set(['string', 'int32', 'int64', 'bool', 'double', 'bytes']);
+const unions: ReadonlySet<string> = new Set([
+  'JSONSchemaPropsOrArray',
+  'JSONSchemaPropsOrBool',
+  'JSONSchemaPropsOrStringArray',
+]);
+
+/** Names are compared without case and punctuation: `xKubernetesEmbeddedResource` is `x-kubernetes-embedded-resource`. */
+const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
+
+/** Makes plans from message descriptors and Go types, each once. */
+export class Planner {
+  private readonly plans = new Map<string, Plan>();
+  private readonly byName = new Map<string, GoType>();
+
+  constructor(
+    private readonly root: protobuf.Root,
+    private readonly go: GoTypes,
+  ) {
+    for (const type of go.types) if (!this.byName.has(type.s)) this.byName.set(type.s, type);
+  }
+
+  message(fullName: string): protobuf.Type | undefined {
+    const found = this.root.lookup(fullName);
+    return found instanceof protobuf.Type ? found : undefined;
+  }
+
+  /** The plan of a message whose Go type is known, or not (then every singular field counts as a value). */
+  plan(message: protobuf.Type, go: GoType | undefined): Plan {
+    const key = `${message.fullName} ${go?.s ?? ''} ${go === undefined ? '' : this.go.types.indexOf(go)}`;
+    let plan = this.plans.get(key);
+    if (plan === undefined) {
+      plan = this.make(message, go);
+      this.plans.set(key, plan);
+    }
+    return plan;
+  }
+
+  private make(message: protobuf.Type, go: GoType | undefined): Plan {
+    const names = new Map<string, GoField>((go?.f ?? []).map((field) => [plain(field.n), field]));
+    const fields = message.fieldsArray.map((field) => this.field(field.resolve(), go, names));
+    fields.sort((a, b) => b.id - a.id);
+    return { fields, byId: new Map(fields.map((field) => [field.id, field])) };
+  }
+
+  private field(field: protobuf.Field, go: GoType | undefined, names: ReadonlyMap<string, GoField>): FieldPlan {
+    const goField = names.get(plain(field.name));
+    const map = field instanceof protobuf.MapField;
+    const base = { id: field.id, repeated: field.repeated, map };
+    const target = field.resolvedType instanceof protobuf.Type ? field.resolvedType : undefined;
+    if (target !== undefined && inlineFields.has(field.name) && (goField === undefined || !this.isMessage(goField))) {
+      return { ...base, name: '', content: { plan: () => this.plan(target, go) }, value: true };
+    }
+    const type = goField === undefined ? undefined : this.go.types[goField.t];
+    return {
+      ...base,
+      name: goField?.n ?? field.name,
+      content: this.content(field, target, this.element(type)),
+      value:
+        !map &&
+        !field.repeated &&
+        type?.k !== 'ptr' &&
+        type?.k !== 'bytes' &&
+        type?.k !== 'slice' &&
+        !isOptional(field, go),
+    };
+  }
+
+  private isMessage(field: GoField): boolean {
+    return this.element(this.go.types[field.t])?.k === 'struct';
+  }
+
+  /** Behind pointers, slices and maps. */
+  private element(type: GoType | undefined): GoType | undefined {
+    let current = type;
+    while (current?.e !== undefined) current = this.go.types[current.e];
+    return current;
+  }
+
+  private content(field: protobuf.Field, target: protobuf.Type | undefined, go: GoType | undefined): Content {
+    if (target === undefined) {
+      if (!scalars.has(field.type)) throw new TypeError(`unknown type ${field.type} of ${field.fullName}`);
+      return { scalar: field.type as Scalar };
+    }
+    const special = specialValues.get(target.fullName);
+    if (special !== undefined) return { special };
+    if (unions.has(target.name)) {
+      const props = target.parent?.lookup('JSONSchemaProps');
+      if (!(props instanceof protobuf.Type)) throw new TypeError('JSONSchemaProps is not described');
+      const type = this.byName.get('v1.JSONSchemaProps');
+      return { union: target.name as UnionKind, plan: () => this.plan(props, type) };
+    }
+    return { plan: () => this.plan(target, go?.k === 'struct' ? go : undefined) };
+  }
+}
+
+/** Pointers among the fields of types that have no Go description here. */
+function isOptional(field: protobuf.Field, go: GoType | undefined): boolean {
+  return (
+    go === undefined &&
+    (field.name === 'remainingItemCount' || field.name === 'shardInfo' || field.name === 'responseKind')
+  );
+}

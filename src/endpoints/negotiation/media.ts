@@ -1,0 +1,272 @@
+import { ApiError, newNotAcceptable, newUnsupportedMediaType } from '../../apimachinery/errors.js';
+import { type AcceptClause, namesOneOf, parseAccept } from './accept.js';
+
+export type Encoding = 'json' | 'yaml' | 'protobuf' | 'cbor';
+
+/** What a response is asked to be turned into. */
+export type Transform = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList';
+
+/** What an endpoint can serve. */
+export interface Offer {
+  /** A custom resource: Protobuf only where the answer is turned into PartialObjectMetadata. */
+  readonly custom: boolean;
+  /** The gate CBORServingAndStorage. */
+  readonly cbor: boolean;
+  /** Whether Table and PartialObjectMetadata may be asked for. */
+  readonly transforms: boolean;
+  /**
+   * Built-in endpoints check Accept against a list of their own before anything else: that of objects, or that of lists and
+   * watches. Undefined where there is no such check (custom resources, `/apis`).
+   */
+  readonly route?: 'object' | 'list' | undefined;
+  /** The answer is a stream of watch events. */
+  readonly watch?: boolean | undefined;
+}
+
+/** Where `pretty` may come from besides the media type. */
+export interface PrettyHints {
+  /** The `pretty` query parameter; undefined or empty where it is not given. */
+  readonly pretty?: string | undefined;
+  readonly userAgent: string;
+}
+
+export interface NegotiatedMedia {
+  readonly encoding: Encoding;
+  /** The Content-Type of the answer. */
+  readonly mediaType: string;
+  readonly as: Transform | undefined;
+  readonly asVersion: 'v1' | 'v1beta1' | undefined;
+  /** Always false for encodings other than JSON. */
+  readonly pretty: boolean;
+  readonly streaming: boolean;
+}
+
+const jsonType = 'application/json';
+const yamlType = 'application/yaml';
+const protobufType = 'application/vnd.kubernetes.protobuf';
+const cborType = 'application/cbor';
+
+interface Serializer {
+  readonly encoding: Encoding;
+  readonly mediaType: string;
+  readonly subtype: string;
+  readonly streamType: string | undefined;
+  /** How the type is listed when a watch is refused. */
+  readonly streamName: string | undefined;
+}
+
+const serializers: readonly Serializer[] = [
+  {
+    encoding: 'json',
+    mediaType: jsonType,
+    subtype: 'json',
+    streamType: jsonType,
+    streamName: `${jsonType};stream=watch`,
+  },
+  { encoding: 'yaml', mediaType: yamlType, subtype: 'yaml', streamType: undefined, streamName: undefined },
+  {
+    encoding: 'protobuf',
+    mediaType: protobufType,
+    subtype: 'vnd.kubernetes.protobuf',
+    streamType: `${protobufType};stream=watch`,
+    streamName: `${protobufType};stream=watch`,
+  },
+];
+
+const withCbor: readonly Serializer[] = [
+  ...serializers,
+  {
+    encoding: 'cbor',
+    mediaType: cborType,
+    subtype: 'cbor',
+    streamType: 'application/cbor-seq',
+    streamName: 'application/cbor-seq',
+  },
+];
+
+const offered = (cbor: boolean): readonly Serializer[] => (cbor ? withCbor : serializers);
+
+/** The media types of bodies and answers, as errors list them. */
+export function acceptedMediaTypes(cbor: boolean): string[] {
+  return offered(cbor).map((serializer) => serializer.mediaType);
+}
+
+function streamTypes(cbor: boolean): string[] {
+  return offered(cbor).flatMap((serializer) => (serializer.streamName === undefined ? [] : [serializer.streamName]));
+}
+
+/** An error of the router, as opposed to one of a handler: with empty details. */
+export const newRouterError = (code: number, reason: string, message: string): ApiError =>
+  new ApiError(code, reason, message, {});
+
+/**
+ * The representation that a client gets. Throws the 406 of kube-apiserver where there is none. The empty header means the
+ * first of the server's types.
+ */
+export function negotiate(accept: string | undefined, offer: Offer, hints: PrettyHints): NegotiatedMedia {
+  const header = accept ?? '';
+  if (offer.route !== undefined) checkRoute(header === '' ? '*/*' : header, offer.route, offer.cbor);
+  const chosen = choose(header, offer);
+  if (chosen === undefined) throw newNotAcceptable(acceptedMediaTypes(offer.cbor));
+  const streaming = offer.watch === true;
+  const mediaType = streaming ? chosen.serializer.streamType : chosen.serializer.mediaType;
+  if (mediaType === undefined) throw newNotAcceptable(streamTypes(offer.cbor));
+  const { encoding } = chosen.serializer;
+  return {
+    encoding,
+    mediaType,
+    as: chosen.as,
+    asVersion: chosen.asVersion,
+    pretty: encoding === 'json' && !streaming && (chosen.pretty || wantsPretty(hints)),
+    streaming,
+  };
+}
+
+/** How an error is shown: without transformation, and undefined where nothing that the client accepts can be made. */
+export function negotiateStatus(
+  accept: string | undefined,
+  cbor: boolean,
+  hints: PrettyHints,
+): NegotiatedMedia | undefined {
+  const chosen = choose(accept ?? '', { custom: false, cbor, transforms: false });
+  if (chosen === undefined) return undefined;
+  const { encoding, mediaType } = chosen.serializer;
+  return {
+    encoding,
+    mediaType,
+    as: undefined,
+    asVersion: undefined,
+    pretty: encoding === 'json' && (chosen.pretty || wantsPretty(hints)),
+    streaming: false,
+  };
+}
+
+function checkRoute(header: string, route: 'object' | 'list', cbor: boolean): void {
+  const produced = route === 'object' ? acceptedMediaTypes(cbor) : [...acceptedMediaTypes(cbor), ...streamTypes(cbor)];
+  if (namesOneOf(header, produced)) return;
+  const message = `406: Not Acceptable\n\nAvailable representations: ${produced.join(', ')}`;
+  throw newRouterError(406, 'NotAcceptable', message);
+}
+
+interface Chosen {
+  readonly serializer: Serializer;
+  readonly pretty: boolean;
+  readonly as: Transform | undefined;
+  readonly asVersion: 'v1' | 'v1beta1' | undefined;
+}
+
+/** The headers that nearly every request has, answered without parsing them again. */
+const remembered = new Map<string, Chosen | null>();
+const maxRemembered = 512;
+const maxRememberedLength = 512;
+
+function choose(header: string, offer: Offer): Chosen | undefined {
+  if (header.length > maxRememberedLength) return chooseAnew(header, offer);
+  const key = `${offer.custom ? 'c' : 'b'}${offer.cbor ? '1' : '0'}${offer.transforms ? '1' : '0'}${header}`;
+  const known = remembered.get(key);
+  if (known !== undefined) return known ?? undefined;
+  const chosen = chooseAnew(header, offer);
+  if (remembered.size >= maxRemembered) remembered.clear();
+  remembered.set(key, chosen ?? null);
+  return chosen;
+}
+
+function chooseAnew(header: string, offer: Offer): Chosen | undefined {
+  const all = offered(offer.cbor);
+  if (header === '') return { serializer: all[0] as Serializer, pretty: false, as: undefined, asVersion: undefined };
+  for (const clause of parseAccept(header)) {
+    for (const serializer of all) {
+      if (!matches(clause, serializer)) continue;
+      const chosen = accept(clause, serializer, offer);
+      if (chosen !== undefined) return chosen;
+    }
+  }
+  return undefined;
+}
+
+function matches(clause: AcceptClause, serializer: Serializer): boolean {
+  if (clause.type === 'application') return clause.subtype === serializer.subtype || clause.subtype === '*';
+  return clause.type === '*' && clause.subtype === '*';
+}
+
+function accept(clause: AcceptClause, serializer: Serializer, offer: Offer): Chosen | undefined {
+  const { params } = clause;
+  const stream = params.get('stream') ?? '';
+  if (stream !== '' && (stream !== 'watch' || serializer.streamType === undefined)) return undefined;
+  if ((params.get('sv') ?? '') !== '') return undefined;
+  const pretty = params.get('pretty') === '1';
+  const as = params.get('as');
+  if (as === undefined && !params.has('g') && !params.has('v')) {
+    if (offer.custom && serializer.encoding === 'protobuf') return undefined;
+    return { serializer, pretty, as: undefined, asVersion: undefined };
+  }
+  const version = params.get('v');
+  if (!offer.transforms || params.get('g') !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1'))
+    return undefined;
+  if (as === 'Table') {
+    if (serializer.encoding !== 'json' && serializer.encoding !== 'yaml') return undefined;
+  } else if (as !== 'PartialObjectMetadata' && as !== 'PartialObjectMetadataList') {
+    return undefined;
+  }
+  return { serializer, pretty, as, asVersion: version };
+}
+
+const truths: ReadonlySet<string> = new Set(['1', 't', 'T', 'TRUE', 'true', 'True']);
+
+/** By the query, else for the programs that people read with: curl, wget and browsers. */
+export function wantsPretty(hints: PrettyHints): boolean {
+  if (hints.pretty !== undefined && hints.pretty !== '') return truths.has(hints.pretty);
+  const agent = hints.userAgent;
+  return agent.startsWith('curl') || agent.startsWith('Wget') || agent.startsWith('Mozilla/5.0');
+}
+
+/**
+ * The encoding of a body. No Content-Type means JSON. Protobuf is understood for built-in types alone; a custom resource's
+ * endpoint refuses it with the same list of types.
+ */
+export function negotiateInput(contentType: string | undefined, offer: Pick<Offer, 'custom' | 'cbor'>): Encoding {
+  const mediaType = contentType === undefined || contentType === '' ? jsonType : parseMediaType(contentType);
+  for (const serializer of offered(offer.cbor)) {
+    if (serializer.mediaType !== mediaType) continue;
+    if (offer.custom && serializer.encoding === 'protobuf') break;
+    return serializer.encoding;
+  }
+  throw newUnsupportedMediaType(acceptedMediaTypes(offer.cbor));
+}
+
+/**
+ * The media type of a PATCH, one of `accepted`, which is in the server's order. Built-in types are refused by the router,
+ * with a text of its own.
+ */
+export function negotiatePatch(contentType: string | undefined, accepted: readonly string[], custom: boolean): string {
+  const header = contentType ?? '';
+  if (!custom && !namesOneConsumed(header, accepted)) {
+    throw newRouterError(415, 'UnsupportedMediaType', '415: Unsupported Media Type');
+  }
+  const semicolon = header.indexOf(';');
+  const mediaType = semicolon > 0 ? header.slice(0, semicolon) : header;
+  if (!accepted.includes(mediaType)) throw newUnsupportedMediaType(accepted);
+  return mediaType;
+}
+
+function namesOneConsumed(header: string, accepted: readonly string[]): boolean {
+  return header.split(',').some((part) => accepted.includes((part.split(';', 1)[0] ?? '').replace(/^ +| +$/g, '')));
+}
+
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const parameter = /^\s*[!#$%&'*+\-.^_`|~0-9A-Za-z]+\s*=\s*(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*")\s*(?:;|$)/;
+
+/** The type in lower case without its parameters; undefined where the header is malformed. One trailing semicolon is let pass. */
+function parseMediaType(header: string): string | undefined {
+  const semicolon = header.indexOf(';');
+  const base = (semicolon === -1 ? header : header.slice(0, semicolon)).trim().toLowerCase();
+  const parts = base.split('/');
+  if (parts.length > 2 || !parts.every((part) => token.test(part))) return undefined;
+  let rest = semicolon === -1 ? '' : header.slice(semicolon + 1);
+  while (rest.trim() !== '') {
+    const match = parameter.exec(rest);
+    if (match === null) return undefined;
+    rest = rest.slice(match[0].length);
+  }
+  return base;
+}

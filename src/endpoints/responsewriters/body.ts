@@ -1,0 +1,200 @@
+import { constants, gzip as gzipCallback, gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import type { ProtobufCodec } from '../../apimachinery/codec/protobuf.js';
+import type { HttpRequest, HttpResponse } from '../http.js';
+
+const gzip = promisify(gzipCallback);
+
+/** Answers longer than this are compressed for clients that accept it. */
+export const gzipThreshold = 128 * 1024;
+const gzipLevel = constants.Z_BEST_SPEED;
+/** Pieces shorter than this are joined before they are written. */
+const smallPiece = 32 * 1024;
+
+/** Settings of the process that writers need. */
+export interface WriterOptions {
+  /** The gate APIResponseCompression. */
+  readonly compression: boolean;
+  /** The gate CBORServingAndStorage. */
+  readonly cbor: boolean;
+  readonly protobuf: ProtobufCodec;
+}
+
+/** What both kinds of responses have in common. */
+interface Sink {
+  setHeader(name: string, value: string | number): unknown;
+  writeHead(status: number): unknown;
+  write(bytes: Uint8Array): boolean;
+  end(): unknown;
+  end(bytes: Uint8Array): unknown;
+  once(event: string, listener: () => void): unknown;
+  off(event: string, listener: () => void): unknown;
+}
+
+const sink = (response: HttpResponse): Sink => response;
+
+/** Whether the client is gone or the answer has been ended. */
+export function isClosed(response: HttpResponse): boolean {
+  if (response.writableEnded) return true;
+  return 'stream' in response ? response.stream.destroyed : response.destroyed;
+}
+
+export function acceptsGzip(request: HttpRequest, options: WriterOptions): boolean {
+  if (!options.compression) return false;
+  const header = request.headers['accept-encoding'];
+  const text = Array.isArray(header) ? header.join(',') : (header ?? '');
+  return text !== '' && text.split(',').some((token) => token.trim() === 'gzip');
+}
+
+/** Sends a whole body. */
+export async function sendBytes(
+  request: HttpRequest,
+  response: HttpResponse,
+  status: number,
+  mediaType: string,
+  bytes: Uint8Array,
+  options: WriterOptions,
+): Promise<void> {
+  let body = bytes;
+  if (bytes.length > gzipThreshold && acceptsGzip(request, options)) {
+    setGzip(response);
+    body = await gzip(bytes, { level: gzipLevel });
+  }
+  if (isClosed(response)) return;
+  response.setHeader('Content-Type', mediaType);
+  response.setHeader('Content-Length', body.length);
+  const out = sink(response);
+  out.writeHead(status);
+  if (request.method === 'HEAD') out.end();
+  else out.end(body);
+}
+
+function setGzip(response: HttpResponse): void {
+  response.setHeader('Content-Encoding', 'gzip');
+  const vary = response.getHeader('Vary');
+  response.setHeader('Vary', vary === undefined ? 'Accept-Encoding' : `${String(vary)}, Accept-Encoding`);
+}
+
+/** A body in pieces, the middle of which may be at hand compressed. */
+export interface Pieces {
+  readonly head: Uint8Array;
+  readonly middle: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+  /** The middle as gzip members; where absent, the middle is compressed anew. */
+  readonly gzipMiddle?: (() => Iterable<Uint8Array> | AsyncIterable<Uint8Array>) | undefined;
+  readonly tail: Uint8Array;
+}
+
+/**
+ * Sends a body in pieces: at once where it is short, else piece by piece as the client takes them. Resolves when the last byte
+ * was handed over or the client is gone.
+ */
+export async function sendPieces(
+  request: HttpRequest,
+  response: HttpResponse,
+  status: number,
+  mediaType: string,
+  pieces: Pieces,
+  options: WriterOptions,
+): Promise<void> {
+  const iterator = iterate(pieces.middle);
+  const first: Uint8Array[] = [pieces.head];
+  let length = pieces.head.length + pieces.tail.length;
+  let next = await iterator.next();
+  while (next.done !== true && length <= gzipThreshold) {
+    first.push(next.value);
+    length += next.value.length;
+    next = await iterator.next();
+  }
+  if (next.done === true && length <= gzipThreshold) {
+    first.push(pieces.tail);
+    await sendBytes(request, response, status, mediaType, Buffer.concat(first, length), options);
+    return;
+  }
+  const compressed = acceptsGzip(request, options);
+  if (isClosed(response)) return;
+  if (compressed) setGzip(response);
+  response.setHeader('Content-Type', mediaType);
+  const out = sink(response);
+  out.writeHead(status);
+  if (request.method === 'HEAD') {
+    out.end();
+    return;
+  }
+  const rest = chain(first, next, iterator);
+  if (!compressed) await pump(response, rest, pieces.tail);
+  else if (pieces.gzipMiddle === undefined) await pump(response, compress(rest), gzipMember(pieces.tail));
+  else await pump(response, membersAfter(pieces.head, pieces.gzipMiddle()), gzipMember(pieces.tail));
+}
+
+const gzipMember = (bytes: Uint8Array): Uint8Array => gzipSync(bytes, { level: gzipLevel });
+
+type ByteIterator = Iterator<Uint8Array> | AsyncIterator<Uint8Array>;
+
+function iterate(source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): ByteIterator {
+  return Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+}
+
+/** What was taken already, then the rest. */
+async function* chain(
+  taken: readonly Uint8Array[],
+  next: IteratorResult<Uint8Array>,
+  iterator: ByteIterator,
+): AsyncGenerator<Uint8Array> {
+  yield* taken;
+  for (let current = next; current.done !== true; current = await iterator.next()) yield current.value;
+}
+
+async function* membersAfter(
+  head: Uint8Array,
+  members: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  yield gzipMember(head);
+  yield* members;
+}
+
+/** Compresses in members of at least the threshold, off the event loop's thread. */
+async function* compress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let held: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of source) {
+    held.push(piece);
+    length += piece.length;
+    if (length < gzipThreshold) continue;
+    yield await gzip(Buffer.concat(held, length), { level: gzipLevel });
+    held = [];
+    length = 0;
+  }
+  if (length > 0) yield await gzip(Buffer.concat(held, length), { level: gzipLevel });
+}
+
+/** Writes pieces, short ones joined, and waits whenever the transport is full. */
+async function pump(response: HttpResponse, source: AsyncIterable<Uint8Array>, tail: Uint8Array): Promise<void> {
+  const out = sink(response);
+  let held: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of source) {
+    held.push(piece);
+    length += piece.length;
+    if (length < smallPiece) continue;
+    if (isClosed(response)) return;
+    const took = out.write(held.length === 1 ? piece : Buffer.concat(held, length));
+    held = [];
+    length = 0;
+    if (!took) await drained(response);
+  }
+  if (isClosed(response)) return;
+  held.push(tail);
+  out.end(Buffer.concat(held, length + tail.length));
+}
+
+/** Resolves when the response takes more or will never do so. */
+export function drained(response: HttpResponse): Promise<void> {
+  const out = sink(response);
+  return new Promise((resolve) => {
+    const done = (): void => {
+      for (const event of ['drain', 'close', 'error']) out.off(event, done);
+      resolve();
+    };
+    for (const event of ['drain', 'close', 'error']) out.once(event, done);
+  });
+}

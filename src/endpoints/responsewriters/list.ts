@@ -1,0 +1,149 @@
+import type { JsonObject } from '../../apimachinery/json.js';
+import type { VersionView } from '../../registry/rest/interfaces.js';
+import type { RequestContext } from '../../request/context.js';
+import type { CachedList, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
+import type { HttpRequest, HttpResponse } from '../http.js';
+import type { NegotiatedMedia } from '../negotiation/media.js';
+import { type Pieces, sendPieces } from './body.js';
+import { type Encoder, encoderOf, type ListFrame } from './encoders.js';
+import type { ListMetadata, ResponseOptions } from './options.js';
+import { memo, representationOf, shapeOf } from './shapes.js';
+import { parseIncludeObject, rowBlocks, type TableRows, tableRows } from './table.js';
+import { newIsList } from './transform-errors.js';
+
+/**
+ * Answers with a list, in the form that was negotiated: a head, the items' cached bytes, a tail. Nothing that is cached is parsed
+ * or printed again. Throws ApiError, before anything is written, where the form is impossible; what goes wrong in the middle of
+ * a long list is thrown after the head was sent.
+ */
+export async function writeList(
+  _context: RequestContext,
+  request: HttpRequest,
+  response: HttpResponse,
+  list: CachedList,
+  metadata: ListMetadata,
+  view: VersionView,
+  media: NegotiatedMedia,
+  options: ResponseOptions,
+): Promise<void> {
+  if (media.as === 'PartialObjectMetadata') throw newIsList(view.type);
+  const pieces =
+    media.as === 'Table'
+      ? tablePieces(list, metadata, view, media, options)
+      : await itemPieces(list, metadata, view, media, options);
+  await sendPieces(request, response, 200, media.mediaType, pieces, options);
+}
+
+/** Members that are absent are left out, except that lists of custom resources always have `continue`. */
+function listMeta(metadata: ListMetadata, always: boolean): JsonObject {
+  const next = metadata.continue ?? '';
+  return {
+    resourceVersion: metadata.resourceVersion,
+    ...(next === '' && !always ? {} : { continue: next }),
+    ...(metadata.remainingItemCount === undefined ? {} : { remainingItemCount: metadata.remainingItemCount }),
+  };
+}
+
+async function itemPieces(
+  list: CachedList,
+  metadata: ListMetadata,
+  view: VersionView,
+  media: NegotiatedMedia,
+  options: ResponseOptions,
+): Promise<Pieces> {
+  const shape = shapeOf(view, media);
+  const encoder = encoderOf(media, options.protobuf);
+  const representation = representationOf(shape, media, 'item', options.protobuf);
+  const gathered = encoder.sized ? await gather(list, representation) : undefined;
+  const frame: ListFrame = {
+    ...shape.listType,
+    metadata: listMeta(metadata, view.type.custom && media.as === undefined),
+    listKey: 'items',
+    count: list.length,
+    size: gathered?.size ?? 0,
+    emptyIsNull: shape.emptyIsNull,
+  };
+  const { head, tail } = encoder.list(frame);
+  return {
+    head,
+    middle: gathered?.chunks ?? list.chunks(representation),
+    gzipMiddle: () => list.gzipChunks(representation),
+    tail,
+  };
+}
+
+/** All chunks with their size, for encodings that write the length of a list before it. Other work gets its turn meanwhile. */
+async function gather(
+  list: CachedList,
+  representation: Representation,
+): Promise<{ readonly chunks: Uint8Array[]; readonly size: number }> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for (const chunk of list.chunks(representation)) {
+    chunks.push(chunk);
+    size += chunk.length;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return { chunks, size };
+}
+
+function tablePieces(
+  list: CachedList,
+  metadata: ListMetadata,
+  view: VersionView,
+  media: NegotiatedMedia,
+  options: ResponseOptions,
+): Pieces {
+  const rows = tableRows(view, media.asVersion ?? 'v1', parseIncludeObject(options.includeObject));
+  const encoder = encoderOf(media, options.protobuf);
+  const { head, tail } = encoder.list({
+    kind: 'Table',
+    apiVersion: rows.apiVersion,
+    metadata: listMeta(metadata, false),
+    listKey: 'rows',
+    more: { columnDefinitions: [...rows.columns] },
+    count: list.length,
+    size: 0,
+  });
+  const cached = encodedRows(rows, encoder);
+  if (cached !== undefined) {
+    return { head, middle: list.chunks(cached), gzipMiddle: () => list.gzipChunks(cached), tail };
+  }
+  const now = options.clock.now();
+  const middle = encoder.id === 'json' ? rowBlocks(list, rows, now) : encodedBlocks(list, rows, encoder, now);
+  return { head, middle, tail };
+}
+
+const encodedVariants = new WeakMap<TableRows, Map<string, Representation>>();
+
+/** Rows that do not depend on the time, in an encoding. */
+function encodedRows(rows: TableRows, encoder: Encoder): Representation | undefined {
+  const { cached } = rows;
+  if (cached === undefined || encoder.id === 'json') return cached;
+  const known = memo(encodedVariants, rows);
+  let representation = known.get(encoder.id);
+  if (representation === undefined) {
+    representation = {
+      id: `${rows.id}/${encoder.id}`,
+      separator: encoder.separator,
+      render: (object) => encodedRow(object, rows, encoder, 0),
+    };
+    known.set(encoder.id, representation);
+  }
+  return representation;
+}
+
+const rowType = { apiVersion: '', kind: '' };
+
+const encodedRow = (object: CachedObject, rows: TableRows, encoder: Encoder, now: number): Uint8Array =>
+  encoder.item(rows.json(object, now), () => rows.tree(object, now), rowType);
+
+function* encodedBlocks(list: CachedList, rows: TableRows, encoder: Encoder, now: number): Generator<Uint8Array> {
+  const separator = Buffer.from(encoder.separator);
+  let first = true;
+  for (const object of list.items()) {
+    const row = encodedRow(object, rows, encoder, now);
+    yield first ? row : Buffer.concat([separator, row]);
+    first = false;
+  }
+}

@@ -1,0 +1,77 @@
+import type { KubeObject } from '../../apimachinery/meta.js';
+import type { VersionView } from '../../registry/rest/interfaces.js';
+import type { RequestContext } from '../../request/context.js';
+import type { CachedObject } from '../../storage/cacher/interfaces.js';
+import type { HttpRequest, HttpResponse } from '../http.js';
+import type { NegotiatedMedia } from '../negotiation/media.js';
+import { sendBytes } from './body.js';
+import { encoderOf, encodeTree } from './encoders.js';
+import type { ResponseOptions } from './options.js';
+import { representationOf, shapeOf } from './shapes.js';
+import { parseIncludeObject, resourceVersionOf, tableRows, tableTree } from './table.js';
+import { newIsNoList } from './transform-errors.js';
+
+/**
+ * Answers with one object, in the form that was negotiated: one from the cache, whose bytes are used, or a decoded one in the
+ * version of the view. A Status is never transformed. Throws ApiError, before anything is written, where the form is impossible.
+ */
+export async function writeObject(
+  _context: RequestContext,
+  request: HttpRequest,
+  response: HttpResponse,
+  status: number,
+  object: CachedObject | KubeObject,
+  view: VersionView,
+  media: NegotiatedMedia,
+  options: ResponseOptions,
+): Promise<void> {
+  const bytes = isCached(object)
+    ? cachedBytes(object, view, media, options)
+    : encodeTree(media, transformed(object, view, media, options), options.protobuf);
+  await sendBytes(request, response, status, media.mediaType, bytes, options);
+}
+
+/** Answers with a decoded object of any kind as it is (reviews, Scale, Status of success). */
+export async function writeTree(
+  _context: RequestContext,
+  request: HttpRequest,
+  response: HttpResponse,
+  status: number,
+  object: KubeObject,
+  media: NegotiatedMedia,
+  options: ResponseOptions,
+): Promise<void> {
+  await sendBytes(request, response, status, media.mediaType, encodeTree(media, object, options.protobuf), options);
+}
+
+function isCached(object: CachedObject | KubeObject): object is CachedObject {
+  return typeof (object as Partial<CachedObject>).render === 'function';
+}
+
+function cachedBytes(
+  object: CachedObject,
+  view: VersionView,
+  media: NegotiatedMedia,
+  options: ResponseOptions,
+): Uint8Array {
+  if (media.as === 'Table')
+    return encodeTree(media, tableOf(view.toObject(object), view, media, options), options.protobuf);
+  if (media.as === 'PartialObjectMetadataList') throw newIsNoList(view.type);
+  const shape = shapeOf(view, media);
+  // The bytes are there already; with the final newline they need not be kept a second time.
+  if (media.encoding === 'json')
+    return encoderOf(media, options.protobuf).whole(object.render(shape.whole), () => shape.tree(object));
+  return object.render(representationOf(shape, media, 'whole', options.protobuf));
+}
+
+function transformed(object: KubeObject, view: VersionView, media: NegotiatedMedia, options: ResponseOptions) {
+  if (object.kind === 'Status' && object.apiVersion === 'v1') return object;
+  if (media.as === 'Table') return tableOf(object, view, media, options);
+  if (media.as === 'PartialObjectMetadataList') throw newIsNoList(view.type);
+  return shapeOf(view, media).ofObject(object);
+}
+
+function tableOf(object: KubeObject, view: VersionView, media: NegotiatedMedia, options: ResponseOptions) {
+  const rows = tableRows(view, media.asVersion ?? 'v1', parseIncludeObject(options.includeObject));
+  return tableTree(rows, resourceVersionOf(object), rows.ofObject(object, options.clock.now()), true);
+}

@@ -1,0 +1,49 @@
+import type { ApiError } from '../../apimachinery/errors.js';
+import { stringifyJson } from '../../apimachinery/json.js';
+import type { RequestContext } from '../../request/context.js';
+import type { HttpRequest, HttpResponse } from '../http.js';
+import { negotiateStatus } from '../negotiation/media.js';
+import { isClosed, sendBytes, type WriterOptions } from './body.js';
+import { encodeTree } from './encoders.js';
+import { indentJson } from './indent.js';
+
+/**
+ * Answers with an error as a Status, in a media type that the client accepts, else in indented JSON. Does nothing where the
+ * answer has begun already.
+ */
+export async function writeStatus(
+  context: Pick<RequestContext, 'userAgent'>,
+  request: HttpRequest,
+  response: HttpResponse,
+  error: ApiError,
+  options: WriterOptions,
+): Promise<void> {
+  if (response.headersSent || isClosed(response)) return;
+  const { status } = error;
+  const after = status.details?.retryAfterSeconds ?? 0;
+  if (after > 0) response.setHeader('Retry-After', String(after));
+  const media = negotiateStatus(request.headers.accept, options.cbor, {
+    pretty: prettyParameter(request.url ?? ''),
+    userAgent: context.userAgent,
+  });
+  if (media === undefined) {
+    const bytes = Buffer.from(indentJson(stringifyJson(status)));
+    await sendBytes(request, response, status.code, 'application/json', bytes, options);
+  } else {
+    await sendBytes(
+      request,
+      response,
+      status.code,
+      media.mediaType,
+      encodeTree(media, status, options.protobuf),
+      options,
+    );
+  }
+}
+
+/** The query parameter `pretty` of a URL, found only where the query speaks of it. */
+export function prettyParameter(url: string): string | undefined {
+  const mark = url.indexOf('?');
+  if (mark === -1 || !url.includes('pretty', mark)) return undefined;
+  return new URLSearchParams(url.slice(mark + 1)).get('pretty') ?? undefined;
+}

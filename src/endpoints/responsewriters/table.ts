@@ -1,0 +1,203 @@
+import { newBadRequest } from '../../apimachinery/errors.js';
+import { type JsonObject, type JsonValue, objectAt, stringAt, stringifyJson } from '../../apimachinery/json.js';
+import { type KubeObject, quote } from '../../apimachinery/meta.js';
+import type { TableColumn, VersionView } from '../../registry/rest/interfaces.js';
+import type { CachedList, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
+import { humanDuration } from '../../util/human-duration.js';
+import { metadataBytes } from './metadata.js';
+import { memo, metaGroupVersion, partialHead } from './shapes.js';
+
+export type IncludeObject = 'None' | 'Metadata' | 'Object';
+
+/** Checks the query parameter `includeObject`. */
+export function parseIncludeObject(text: string | undefined): IncludeObject {
+  if (text === undefined || text === '') return 'Metadata';
+  if (text === 'None' || text === 'Metadata' || text === 'Object') return text;
+  throw newBadRequest(
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${quote(text)}: must be 'Metadata', 'Object', 'None', or empty`,
+  );
+}
+
+/** Rows of a version's Table in one of its variants. */
+export interface TableRows {
+  /** Distinguishes the variants of a view. */
+  readonly id: string;
+  readonly columns: readonly TableColumn[];
+  readonly apiVersion: string;
+  /** Rows that do not depend on the time: an ordinary representation, JSON. Undefined for the others. */
+  readonly cached: Representation | undefined;
+  /** The row as JSON. */
+  json(object: CachedObject, now: number): Uint8Array;
+  tree(object: CachedObject, now: number): JsonObject;
+  ofObject(object: KubeObject, now: number, include?: IncludeObject): JsonObject;
+}
+
+const variants = new WeakMap<VersionView, Map<string, TableRows>>();
+
+export function tableRows(view: VersionView, version: 'v1' | 'v1beta1', include: IncludeObject): TableRows {
+  const known = memo(variants, view);
+  const key = `${version}-${include}`;
+  let rows = known.get(key);
+  if (rows === undefined) {
+    rows = makeRows(view, version, include);
+    known.set(key, rows);
+  }
+  return rows;
+}
+
+function makeRows(view: VersionView, version: 'v1' | 'v1beta1', include: IncludeObject): TableRows {
+  const { table } = view.version;
+  const id = `${view.id}/row-${version}-${include}`;
+  const partial = partialHead(version);
+  const object = (cached: CachedObject): Uint8Array => {
+    if (include === 'None') return nullBytes;
+    if (include === 'Object') return cached.render(view.json);
+    return Buffer.concat([partial, metadataBytes(view, cached), closing]);
+  };
+  const ofObject = (from: KubeObject, now: number, included: IncludeObject = include): JsonObject => ({
+    cells: table.cells(from, now),
+    object: includedTree(from, version, included),
+  });
+  const closed = (cached: CachedObject, now: number): Uint8Array =>
+    Buffer.concat([
+      Buffer.from(`{"cells":${stringifyJson(table.cells(view.toObject(cached), now))},"object":`),
+      object(cached),
+      closing,
+    ]);
+  const common = {
+    id,
+    columns: table.columns,
+    apiVersion: metaGroupVersion(version),
+    tree: (cached: CachedObject, now: number) => ofObject(view.toObject(cached), now),
+    ofObject,
+  };
+  if (!table.timeDependent) {
+    const cached: Representation = { id, separator: ',', render: (one) => closed(one, 0) };
+    return { ...common, cached, json: (one) => one.render(cached) };
+  }
+  if (table.since === undefined) return { ...common, cached: undefined, json: closed };
+  const open: Representation = {
+    id: `${id}-open`,
+    separator: '',
+    render: (one) => {
+      const tree = view.toObject(one);
+      return openRow(table.cells(tree, 0), table.since?.(tree) ?? [], object(one));
+    },
+  };
+  return { ...common, cached: undefined, json: (one, now) => closeRow(one.render(open), now) };
+}
+
+const nullBytes = Buffer.from('null');
+const closing = Buffer.from('}');
+
+function includedTree(object: KubeObject, version: 'v1' | 'v1beta1', include: IncludeObject): JsonValue {
+  if (include === 'None') return null;
+  if (include === 'Object') return object;
+  const apiVersion = metaGroupVersion(version);
+  return { kind: 'PartialObjectMetadata', apiVersion, metadata: objectAt(object, 'metadata') ?? {} };
+}
+
+/** Bytes that an open row has before its text, for each age: where it goes, and since when it counts. */
+const holeSize = 12;
+
+/** A row with its ages left out: `count`, then for each age its offset in the text and its start, then the text. */
+function openRow(cells: readonly JsonValue[], since: readonly (number | undefined)[], object: Uint8Array): Uint8Array {
+  const parts: string[] = [];
+  const holes: { offset: number; since: number }[] = [];
+  let text = '{"cells":[';
+  cells.forEach((cell, index) => {
+    if (index > 0) text += ',';
+    const from = since[index];
+    if (from === undefined) {
+      text += stringifyJson(cell);
+      return;
+    }
+    text += '"';
+    parts.push(text);
+    holes.push({ offset: 0, since: from });
+    text = '"';
+  });
+  parts.push(`${text}],"object":`);
+  const buffers = parts.map((part) => Buffer.from(part));
+  const header = Buffer.alloc(1 + holes.length * holeSize);
+  header.writeUInt8(holes.length, 0);
+  let offset = 0;
+  holes.forEach((hole, index) => {
+    offset += buffers[index]?.length ?? 0;
+    header.writeUInt32LE(offset, 1 + index * holeSize);
+    header.writeDoubleLE(hole.since, 5 + index * holeSize);
+  });
+  return Buffer.concat([header, ...buffers, object, closing]);
+}
+
+const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+/** Ages are at most this long. */
+const longestAge = 12;
+
+function closeRow(open: Uint8Array, now: number): Uint8Array {
+  const out = Buffer.allocUnsafe(open.length + (open[0] ?? 0) * longestAge);
+  return out.subarray(0, closeInto(out, 0, asBuffer(open), now));
+}
+
+/** Writes an open row with its ages at `at`; returns the index after it. */
+function closeInto(out: Buffer, at: number, open: Buffer, now: number): number {
+  const count = open[0] ?? 0;
+  const textStart = 1 + count * holeSize;
+  let from = textStart;
+  let to = at;
+  for (let i = 0; i < count; i++) {
+    const until = textStart + open.readUInt32LE(1 + i * holeSize);
+    to += open.copy(out, to, from, until);
+    to += out.write(humanDuration(now - open.readDoubleLE(5 + i * holeSize)), to, 'latin1');
+    from = until;
+  }
+  return to + open.copy(out, to, from);
+}
+
+/** Rows are handed on in blocks of about this size. */
+const blockSize = 256 * 1024;
+
+/** The rows of a list that depend on the time, joined by commas. */
+export function* rowBlocks(list: CachedList, rows: TableRows, now: number): Generator<Uint8Array> {
+  let held: Uint8Array[] = [];
+  let length = 0;
+  let first = true;
+  for (const object of list.items()) {
+    if (!first) {
+      held.push(comma);
+      length++;
+    }
+    first = false;
+    const row = rows.json(object, now);
+    held.push(row);
+    length += row.length;
+    if (length < blockSize) continue;
+    yield Buffer.concat(held, length);
+    held = [];
+    length = 0;
+  }
+  if (length > 0) yield Buffer.concat(held, length);
+}
+
+const comma = Buffer.from(',');
+
+/** A Table of one row, as objects and watch events are shown. `columns` are left out after the first event of a watch. */
+export function tableTree(rows: TableRows, resourceVersion: string, row: JsonObject, columns: boolean): JsonObject {
+  return {
+    kind: 'Table',
+    apiVersion: rows.apiVersion,
+    metadata: resourceVersion === '' ? {} : { resourceVersion },
+    columnDefinitions: columns ? [...rows.columns] : null,
+    rows: [row],
+  };
+}
+
+/** The JSON text of a Table before and after its only row. */
+export function tableAround(rows: TableRows, resourceVersion: string, columns: boolean): [Buffer, Buffer] {
+  const text = stringifyJson(tableTree(rows, resourceVersion, {}, columns));
+  return [Buffer.from(text.slice(0, -'{}]}'.length)), Buffer.from(']}')];
+}
+
+export const resourceVersionOf = (object: KubeObject): string =>
+  stringAt(objectAt(object, 'metadata'), 'resourceVersion') ?? '';
