@@ -88,6 +88,12 @@ export class Updater {
     return { value: deepEqual(live.value, value.value) ? undefined : value, managers: reconciled };
   }
 
+  /** What `value` mentions and `other` holds as it is. */
+  unchanged(type: Type, value: JsonValue, other: JsonValue): FieldSet {
+    const { removed, modified, added } = compare(type, value, other);
+    return toFieldSet(type, value).difference(modified).difference(added).difference(removed);
+  }
+
   private filter(set: FieldSet, version: string): FieldSet {
     const ignored = this.ignored(version);
     return ignored === undefined ? set : set.recursiveDifference(ignored);

@@ -2,6 +2,8 @@ import { isObject, type JsonObject } from '../apimachinery/json.js';
 import { TypeBuilder } from './json-schema.js';
 import { DEDUCED, type Type } from './schema.js';
 
+export type { Type } from './schema.js';
+
 const text = { type: 'string' };
 const key = { type: 'string', default: '' };
 const time = { type: 'string', format: 'date-time' };
@@ -62,7 +64,7 @@ const metaReference: JsonObject = { $ref: `#/components/schemas/${META_NAME}` };
  * The type of a version of a custom resource, of its structural schema (openAPIV3Schema); undefined: it has none.
  * `preserveUnknownFields`: the definition keeps unknown fields everywhere.
  */
-export function customType(schema: JsonObject | undefined, preserveUnknownFields = false): Type {
+export function customResourceType(schema: JsonObject | undefined, preserveUnknownFields = false): Type {
   const builder = new TypeBuilder({ [META_NAME]: objectMeta });
   if (schema === undefined) return { map: { fields: new Map(), element: DEDUCED, atomic: false } };
   const root = withEmbedded(schema, 0);

@@ -1,0 +1,70 @@
+import type { JsonObject } from '../apimachinery/json.js';
+import type { FieldSet } from '../structured-merge-diff/field-set.js';
+import { fromFieldsV1, toFieldsV1 } from '../structured-merge-diff/serialize.js';
+
+/** A decoded fieldsV1. */
+export interface DecodedFields {
+  readonly set: FieldSet;
+  /** The JSON is what the set is written as. */
+  readonly canonical: boolean;
+}
+
+/** What a text takes beside its characters: the set itself is a few times as large as its text. */
+const OVERHEAD = 256;
+
+/**
+ * Decoded field sets by their JSON text. Objects of a type that a controller writes have the same few texts, and every object brings its
+ * own back at each write. A hit returns the same set, by whose identity others cache in turn. Least recently used go first.
+ */
+export class FieldSetCache {
+  private readonly byText = new Map<string, DecodedFields>();
+  private characters = 0;
+  private hitCount = 0;
+  private missCount = 0;
+
+  /** `maxCharacters`: of all texts together; a text that needs more than a 64th of that is not kept. */
+  constructor(private readonly maxCharacters = 8 * 1024 * 1024) {}
+
+  /** Throws SyntaxError. */
+  decode(fields: JsonObject): DecodedFields {
+    const text = textOf(fields);
+    const known = this.byText.get(text);
+    if (known !== undefined) {
+      this.hitCount++;
+      this.byText.delete(text);
+      this.byText.set(text, known);
+      return known;
+    }
+    this.missCount++;
+    const set = fromFieldsV1(fields);
+    const decoded = { set, canonical: textOf(toFieldsV1(set)) === text };
+    this.keep(text, decoded);
+    return decoded;
+  }
+
+  /** For metrics. */
+  get statistics(): { readonly sets: number; readonly characters: number; readonly hits: number; readonly misses: number } {
+    return { sets: this.byText.size, characters: this.characters, hits: this.hitCount, misses: this.missCount };
+  }
+
+  private keep(text: string, decoded: DecodedFields): void {
+    const cost = text.length + OVERHEAD;
+    if (cost > this.maxCharacters / 64) return;
+    this.byText.set(text, decoded);
+    this.characters += cost;
+    for (const oldest of this.byText.keys()) {
+      if (this.characters <= this.maxCharacters) break;
+      this.byText.delete(oldest);
+      this.characters -= oldest.length + OVERHEAD;
+    }
+  }
+}
+
+/** What cannot be written (nested too deep, numbers out of place) is no field set. */
+function textOf(fields: JsonObject): string {
+  try {
+    return JSON.stringify(fields);
+  } catch {
+    throw new SyntaxError('fieldsV1 is nested too deep or holds what is no JSON object');
+  }
+}

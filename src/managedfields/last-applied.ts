@@ -1,0 +1,43 @@
+import { deepCopy, isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
+import { goJson, type KubeObject } from '../apimachinery/meta.js';
+
+const ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
+/** Of all annotations of an object, keys and values. */
+const MAX_ANNOTATIONS_BYTES = 256 * 1024;
+
+/** The manager whose applies keep and take over what client-side applies left. */
+export const KUBECTL = 'kubectl';
+
+/** The configuration that a client-side apply left in the object, undefined where there is none that can be read. */
+export function lastApplied(object: JsonObject): JsonObject | undefined {
+  const text = stringAt(objectAt(objectAt(object, 'metadata'), 'annotations'), ANNOTATION);
+  if (text === undefined || text === '') return undefined;
+  try {
+    const value = JSON.parse(text) as JsonObject;
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where a client-side apply left its configuration, puts the one applied now in its place, in place. It goes if it is too large. */
+export function updateLastApplied(object: KubeObject, configuration: JsonObject): void {
+  const annotations = objectAt(object.metadata, 'annotations');
+  const before = stringAt(annotations, ANNOTATION);
+  if (annotations === undefined || before === undefined || before === '') return;
+  const text = `${goJson(withoutAnnotation(configuration))}\n`;
+  let bytes = Buffer.byteLength(ANNOTATION) + Buffer.byteLength(text);
+  for (const key in annotations) {
+    const value = annotations[key];
+    if (key !== ANNOTATION && typeof value === 'string') bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+  }
+  if (bytes > MAX_ANNOTATIONS_BYTES) delete annotations[ANNOTATION];
+  else annotations[ANNOTATION] = text;
+}
+
+function withoutAnnotation(configuration: JsonObject): JsonObject {
+  const copy = deepCopy(configuration);
+  const annotations = objectAt(objectAt(copy, 'metadata'), 'annotations');
+  if (annotations !== undefined) delete annotations[ANNOTATION];
+  return copy;
+}

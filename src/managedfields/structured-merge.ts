@@ -1,0 +1,153 @@
+import { ApiError, newBadRequest } from '../apimachinery/errors.js';
+import { isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
+import { formatGroupVersion, formatGroupVersionKind, type KubeObject, parseGroupVersion } from '../apimachinery/meta.js';
+import { FieldSet } from '../structured-merge-diff/field-set.js';
+import { PathElement } from '../structured-merge-diff/path-element.js';
+import type { Type } from '../structured-merge-diff/schema.js';
+import { type Managers, type TypedValue, Updater } from '../structured-merge-diff/updater.js';
+import { validateValue } from '../structured-merge-diff/validate.js';
+import { type FieldManagerOptions, MissingVersionError } from './interfaces.js';
+
+const pathSet = (paths: readonly (readonly string[])[]): FieldSet =>
+  FieldSet.ofPaths(paths.map((path) => path.map((name) => PathElement.field(name))));
+
+/** What nobody owns, because the server sets it or because it names the object. */
+const STRIPPED = pathSet([
+  ['apiVersion'],
+  ['kind'],
+  ['metadata'],
+  ['metadata', 'name'],
+  ['metadata', 'namespace'],
+  ['metadata', 'creationTimestamp'],
+  ['metadata', 'selfLink'],
+  ['metadata', 'uid'],
+  ['metadata', 'clusterName'],
+  ['metadata', 'generation'],
+  ['metadata', 'managedFields'],
+  ['metadata', 'resourceVersion'],
+]);
+
+/** Ties the merge of typed values to the objects of one version. Objects come without managedFields. */
+export class StructuredMerge {
+  private readonly updater: Updater;
+  private readonly version: string;
+  private readonly ignored = new Map<string, FieldSet | undefined>();
+
+  constructor(private readonly options: FieldManagerOptions) {
+    this.version = formatGroupVersion(options.kind);
+    this.updater = new Updater({ convert: (value, version) => this.convert(value, version) }, (version) => this.reset(version));
+  }
+
+  update(live: JsonObject, next: JsonObject, managers: Managers, manager: string): Managers {
+    const after = this.typed(next, true, 'failed to convert new object');
+    const before = this.typed(live, true, 'failed to convert live object');
+    const updated = this.updater.update(before, after, managers, manager);
+    strip(updated, manager);
+    return updated;
+  }
+
+  /** `object` is undefined if nothing changes. */
+  apply(
+    live: JsonObject,
+    configuration: JsonObject,
+    managers: Managers,
+    manager: string,
+    force: boolean,
+  ): { object: KubeObject | undefined; managers: Managers } {
+    const given = objectAt(configuration, 'metadata')?.['managedFields'];
+    if (Array.isArray(given) && given.every(isObject)) throw newBadRequest('metadata.managedFields must be nil');
+    const config = this.typed(configuration, false, 'failed to create typed patch object');
+    const before = this.typed(live, true, 'failed to create typed live object');
+    const applied = this.updater.apply(before, config, managers, manager, force);
+    strip(applied.managers, manager);
+    if (applied.value === undefined) return { object: undefined, managers: applied.managers };
+    const { value } = applied.value;
+    if (!isObject(value)) throw new Error('failed to convert new typed object to object');
+    // What was merged shares nothing with the arguments, but what a conversion made may share with what it was given.
+    const object = value as KubeObject;
+    this.options.applyDefaults?.(object);
+    return { object, managers: applied.managers };
+  }
+
+  /** What the client-side apply that left `lastApplied` owns: what still is as it was applied. Undefined: it cannot be told. */
+  ownedByLastApplied(lastApplied: JsonObject, live: JsonObject): FieldSet | undefined {
+    if (lastApplied['apiVersion'] !== this.version || lastApplied['kind'] !== this.options.kind.kind) return undefined;
+    const type = this.type();
+    validateValue(type, live, false);
+    validateValue(type, lastApplied, false);
+    return this.updater.unchanged(type, lastApplied, live);
+  }
+
+  private type(): Type {
+    const type = this.options.typeOf(this.version);
+    if (type === undefined) throw new Error(`no corresponding type for ${formatGroupVersionKind(this.options.kind)}`);
+    return type;
+  }
+
+  private typed(object: JsonObject, duplicates: boolean, failure: string): TypedValue {
+    try {
+      const type = this.type();
+      validateValue(type, object, duplicates);
+      return { version: this.version, type, value: object };
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new ApiError(500, '', `${failure} (${describe(object)}): ${why}`);
+    }
+  }
+
+  private convert(typed: TypedValue, version: string): TypedValue | undefined {
+    if (typed.version === version) return typed;
+    const { converter } = this.options;
+    if (converter === undefined || !isObject(typed.value)) return undefined;
+    try {
+      const value = converter.convert(typed.value as KubeObject, version);
+      const type = this.options.typeOf(version);
+      if (type === undefined) return undefined;
+      validateValue(type, value, false);
+      return { version, type, value };
+    } catch (error) {
+      if (error instanceof MissingVersionError) return undefined;
+      throw error;
+    }
+  }
+
+  private reset(version: string): FieldSet | undefined {
+    if (this.ignored.has(version)) return this.ignored.get(version);
+    const paths = [...(this.options.resetFields?.['*'] ?? []), ...(this.options.resetFields?.[version] ?? [])];
+    const set = paths.length === 0 ? undefined : pathSet(paths);
+    // Versions come from stored entries: those that mean nothing here are not kept.
+    if (this.ignored.size < 64) this.ignored.set(version, set);
+    return set;
+  }
+}
+
+function strip(managers: Managers, manager: string): void {
+  const owned = managers.get(manager);
+  if (owned === undefined) return;
+  const set = owned.set.difference(STRIPPED);
+  if (set.isEmpty) managers.delete(manager);
+  else if (set !== owned.set) managers.set(manager, { ...owned, set });
+}
+
+/** `namespace/name; group/version, Kind=Kind`. */
+function describe(object: JsonObject): string {
+  const meta = objectAt(object, 'metadata');
+  return `${stringAt(meta, 'namespace') ?? ''}/${stringAt(meta, 'name') ?? ''}; ${kindText(object)}`;
+}
+
+/** The kind that an object says it is of, as messages name it. */
+export function kindText(object: JsonObject): string {
+  const gv = parseGroupVersion(stringAt(object, 'apiVersion') ?? '');
+  if (gv === undefined) return formatGroupVersionKind({ group: '', version: '', kind: '' });
+  return formatGroupVersionKind({ ...gv, kind: stringAt(object, 'kind') ?? '' });
+}
+
+/** The object without metadata.managedFields; shares everything else with it. */
+export function withoutManagedFields(object: KubeObject): KubeObject {
+  const meta = objectAt(object, 'metadata');
+  if (meta?.['managedFields'] === undefined) return object;
+  const metadata: KubeObject['metadata'] = { ...meta };
+  delete metadata.managedFields;
+  return { ...object, metadata };
+}
+
