@@ -18,4 +18,6 @@ export interface RequestContext {
   annotate(key: string, value: string): void;
   /** `--dry-run`: everything but the write. */
   dryRun: boolean;
+  /** The resource handler sets it once it knows that the resource exists: only then do metrics name the resource. */
+  served?: boolean;
 }

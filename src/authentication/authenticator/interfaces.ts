@@ -10,6 +10,10 @@ export interface AuthenticationRequest {
   /** The TLS connection; undefined only where a test has none. */
   readonly socket: TLSSocket | undefined;
   readonly signal: AbortSignal;
+  /** The decoded path. */
+  readonly path?: string;
+  /** Adds a Warning header to the answer. */
+  warn?(text: string): void;
 }
 
 export interface AuthenticationResponse {
@@ -30,9 +34,12 @@ export class AuthenticationError extends Error {
   }
 }
 
+/** An answer that is known at once costs no promise; a caller that does not mind awaits it. */
+export type MaybePromise<T> = T | Promise<T>;
+
 /** Undefined: the request holds no credential of this kind. A wrong credential throws AuthenticationError. */
 export interface RequestAuthenticator {
-  authenticateRequest(request: AuthenticationRequest): Promise<AuthenticationResponse | undefined>;
+  authenticateRequest(request: AuthenticationRequest): MaybePromise<AuthenticationResponse | undefined>;
 }
 
 /** Undefined: not a token of this kind. `audiences` empty: the token must be valid for the API server itself. */
@@ -41,5 +48,5 @@ export interface TokenAuthenticator {
     token: string,
     audiences: readonly string[],
     signal: AbortSignal,
-  ): Promise<AuthenticationResponse | undefined>;
+  ): MaybePromise<AuthenticationResponse | undefined>;
 }

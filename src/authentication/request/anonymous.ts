@@ -1,0 +1,38 @@
+import type {
+  AuthenticationRequest,
+  AuthenticationResponse,
+  RequestAuthenticator,
+} from '../authenticator/interfaces.js';
+import { ALL_UNAUTHENTICATED, ANONYMOUS, type UserInfo } from '../user/user.js';
+
+const USER: UserInfo = { name: ANONYMOUS, uid: '', groups: [ALL_UNAUTHENTICATED], extra: {} };
+const RESPONSE: AuthenticationResponse = { user: USER };
+
+/** Everybody who shows no credential is system:anonymous; with paths, only there. */
+export class AnonymousAuthenticator implements RequestAuthenticator {
+  private readonly paths: ReadonlySet<string>;
+
+  constructor(paths: readonly string[] = []) {
+    this.paths = new Set(paths);
+  }
+
+  authenticateRequest(request: AuthenticationRequest): AuthenticationResponse | undefined {
+    if (this.paths.size > 0 && !this.paths.has(request.path ?? '')) return undefined;
+    return RESPONSE;
+  }
+}
+
+/** Asks `fallback` where `main` sees no credential at all: a wrong credential stays an error. */
+export class WithFallback implements RequestAuthenticator {
+  constructor(
+    private readonly main: RequestAuthenticator,
+    private readonly fallback: RequestAuthenticator,
+  ) {}
+
+  authenticateRequest(request: AuthenticationRequest): ReturnType<RequestAuthenticator['authenticateRequest']> {
+    const answer = this.main.authenticateRequest(request);
+    if (answer instanceof Promise)
+      return answer.then((response) => response ?? this.fallback.authenticateRequest(request));
+    return answer ?? this.fallback.authenticateRequest(request);
+  }
+}

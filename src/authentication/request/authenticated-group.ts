@@ -1,0 +1,40 @@
+import type {
+  AuthenticationRequest,
+  AuthenticationResponse,
+  MaybePromise,
+  RequestAuthenticator,
+} from '../authenticator/interfaces.js';
+import { ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS } from '../user/user.js';
+
+/** Puts everybody who authenticated into system:authenticated. */
+export class AuthenticatedGroupAdder implements RequestAuthenticator {
+  /** Methods give the same response for the same credential, so its extended form is kept with it. */
+  private readonly extended = new WeakMap<AuthenticationResponse, AuthenticationResponse>();
+
+  constructor(private readonly inner: RequestAuthenticator) {}
+
+  authenticateRequest(request: AuthenticationRequest): MaybePromise<AuthenticationResponse | undefined> {
+    const answer = this.inner.authenticateRequest(request);
+    if (answer instanceof Promise) return answer.then((response) => this.extend(response));
+    return this.extend(answer);
+  }
+
+  private extend(response: AuthenticationResponse | undefined): AuthenticationResponse | undefined {
+    if (response === undefined) return undefined;
+    let out = this.extended.get(response);
+    if (out === undefined) {
+      out = withGroup(response);
+      this.extended.set(response, out);
+    }
+    return out;
+  }
+}
+
+function withGroup(response: AuthenticationResponse): AuthenticationResponse {
+  const { user } = response;
+  const { groups } = user;
+  if (user.name === ANONYMOUS || groups.includes(ALL_AUTHENTICATED) || groups.includes(ALL_UNAUTHENTICATED)) {
+    return response;
+  }
+  return { ...response, user: { ...user, groups: [...groups, ALL_AUTHENTICATED] } };
+}

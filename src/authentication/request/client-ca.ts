@@ -1,0 +1,121 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { pem, pemBlocks } from '../../util/der.js';
+import { CertificateInfo } from './certificate-info.js';
+
+const MAX_DEPTH = 8;
+const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
+const ANY_USAGE = '2.5.29.37.0';
+
+/** The certificates that a connection showed, the client's own first. */
+export interface PeerChain {
+  readonly leaf: CertificateInfo;
+  readonly intermediates: readonly CertificateInfo[];
+}
+
+/** A set of CAs that vouch for client certificates. `generation` grows when the set changes. */
+export interface ClientCaPool {
+  readonly generation: number;
+  /** Throws an Error with the reason when no valid chain leads from the leaf to a CA of the pool at `now`. */
+  verify(chain: PeerChain, now: number): void;
+  /** PEM of each CA, for the names that the server offers. */
+  readonly pems: readonly string[];
+}
+
+/** Reads every certificate of a PEM bundle; throws where there is none or one is broken. */
+export function parseBundle(text: string): CertificateInfo[] {
+  const blocks = pemBlocks(text, 'CERTIFICATE');
+  if (blocks.length === 0) throw new Error('data does not contain any valid RSA or ECDSA certificates');
+  return blocks.map((raw) => new CertificateInfo(new X509Certificate(raw)));
+}
+
+/** A fixed bundle, which may be exchanged as a whole. */
+export class CaBundle implements ClientCaPool {
+  private roots: readonly CertificateInfo[];
+  private version = 1;
+
+  constructor(text: string) {
+    this.roots = parseBundle(text);
+  }
+
+  get generation(): number {
+    return this.version;
+  }
+
+  get pems(): string[] {
+    return this.roots.map((root) => pem('CERTIFICATE', root.certificate.raw));
+  }
+
+  /** Throws where the text is no bundle; the old one stays in force then. */
+  replace(text: string): void {
+    this.roots = parseBundle(text);
+    this.version++;
+  }
+
+  verify(chain: PeerChain, now: number): void {
+    const { leaf } = chain;
+    if (leaf.criticalUnknown.length > 0) throw new Error('x509: unhandled critical extension');
+    checkTime(leaf, now);
+    const trusted = this.roots.some((root) => root.certificate.raw.equals(leaf.certificate.raw));
+    const path = trusted ? [leaf] : this.pathTo(leaf, chain.intermediates, now, [leaf]);
+    if (path === undefined) throw new Error('x509: certificate signed by unknown authority');
+    for (const certificate of path) {
+      const usages = certificate.extKeyUsages;
+      if (usages.length > 0 && !usages.includes(CLIENT_AUTH) && !usages.includes(ANY_USAGE)) {
+        throw new Error('x509: certificate specifies an incompatible key usage');
+      }
+    }
+    // What constrained names mean for the names of a client is not worked out here; such a chain is not trusted.
+    if (leaf.hasAltNames && path.some((certificate) => certificate.hasNameConstraints)) {
+      throw new Error('x509: a CA or intermediate is constrained in the names that it may certify');
+    }
+  }
+
+  private pathTo(
+    current: CertificateInfo,
+    intermediates: readonly CertificateInfo[],
+    now: number,
+    path: readonly CertificateInfo[],
+  ): readonly CertificateInfo[] | undefined {
+    for (const root of this.roots) {
+      if (root.mayIssue(current, path.length - 1) && validAt(root, now)) return [...path, root];
+    }
+    if (path.length > MAX_DEPTH) return undefined;
+    for (const candidate of intermediates) {
+      if (path.includes(candidate) || !candidate.isCa || candidate.criticalUnknown.length > 0) continue;
+      if (!candidate.mayIssue(current, path.length - 1) || !validAt(candidate, now)) continue;
+      const found = this.pathTo(candidate, intermediates, now, [...path, candidate]);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+}
+
+const validAt = (info: CertificateInfo, now: number): boolean => now >= info.notBefore && now <= info.notAfter;
+
+function checkTime(info: CertificateInfo, now: number): void {
+  const problem = 'x509: certificate has expired or is not yet valid: current time';
+  const at = (millis: number): string => new Date(millis).toISOString().replace('.000Z', 'Z');
+  if (now < info.notBefore) throw new Error(`${problem} ${at(now)} is before ${at(info.notBefore)}`);
+  if (now > info.notAfter) throw new Error(`${problem} ${at(now)} is after ${at(info.notAfter)}`);
+}
+
+/** A bundle in a file. `reload` takes a changed file over; a broken one leaves the old CAs in force. */
+export class CaFile extends CaBundle {
+  private text: string;
+
+  constructor(readonly path: string) {
+    const text = readFileSync(path, 'utf8');
+    super(text);
+    this.text = text;
+  }
+
+  /** True where the CAs have changed. Throws where the file cannot be used. */
+  reload(): boolean {
+    const text = readFileSync(this.path, 'utf8');
+    if (text === this.text) return false;
+    this.replace(text);
+    this.text = text;
+    return true;
+  }
+}

@@ -1,0 +1,90 @@
+import type { Clock } from '../../util/clock.js';
+import {
+  AuthenticationError,
+  type AuthenticationRequest,
+  type AuthenticationResponse,
+  type RequestAuthenticator,
+} from '../authenticator/interfaces.js';
+import type { ClientCaPool } from './client-ca.js';
+import { peerChain } from './x509.js';
+
+/** Which headers of a trusted proxy say who asks. Names are compared without case. */
+export interface RequestHeaderConfig {
+  readonly usernameHeaders: readonly string[];
+  readonly uidHeaders: readonly string[];
+  readonly groupHeaders: readonly string[];
+  readonly extraHeaderPrefixes: readonly string[];
+  /** Common names of the proxy's certificate; empty: any that the CA vouches for. */
+  readonly allowedNames: readonly string[];
+}
+
+/** Believes the headers of a proxy whose client certificate its own CA vouches for. */
+export class RequestHeaderAuthenticator implements RequestAuthenticator {
+  constructor(
+    private readonly pool: ClientCaPool,
+    /** Asked on every request: in aggregated mode the settings change while the server runs. */
+    private readonly config: () => RequestHeaderConfig,
+    private readonly clock: Clock,
+  ) {}
+
+  authenticateRequest(request: AuthenticationRequest): AuthenticationResponse | undefined {
+    const { socket } = request;
+    if (socket === undefined) return undefined;
+    const chain = peerChain(socket);
+    if (chain === null) return undefined;
+    const config = this.config();
+    try {
+      this.pool.verify(chain, this.clock.now());
+    } catch (error) {
+      throw new AuthenticationError(error instanceof Error ? error.message : String(error));
+    }
+    const { commonName } = chain.leaf;
+    if (config.allowedNames.length > 0 && !config.allowedNames.includes(commonName)) {
+      throw new AuthenticationError(`x509: subject with cn=${commonName} is not in the allowed list`);
+    }
+    return fromHeaders(request.rawHeaders, config);
+  }
+}
+
+function valuesOf(rawHeaders: readonly string[], name: string): string[] {
+  const wanted = name.toLowerCase();
+  const out: string[] = [];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]?.toLowerCase() === wanted) out.push(rawHeaders[i + 1] ?? '');
+  }
+  return out;
+}
+
+/** The first value of the first header that has one. */
+function firstValue(rawHeaders: readonly string[], names: readonly string[]): string {
+  for (const name of names) {
+    const value = valuesOf(rawHeaders, name)[0];
+    if (value !== undefined && value !== '') return value;
+  }
+  return '';
+}
+
+function fromHeaders(rawHeaders: readonly string[], config: RequestHeaderConfig): AuthenticationResponse | undefined {
+  const name = firstValue(rawHeaders, config.usernameHeaders);
+  if (name === '') return undefined;
+  const groups = config.groupHeaders.flatMap((header) => valuesOf(rawHeaders, header)).filter((group) => group !== '');
+  const extra: Record<string, string[]> = {};
+  for (const prefix of config.extraHeaderPrefixes) {
+    const wanted = prefix.toLowerCase();
+    for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+      const header = rawHeaders[i]?.toLowerCase() ?? '';
+      if (header.startsWith(wanted))
+        (extra[unescape(header.slice(wanted.length))] ??= []).push(rawHeaders[i + 1] ?? '');
+    }
+  }
+  return { user: { name, uid: firstValue(rawHeaders, config.uidHeaders), groups, extra } };
+}
+
+/** Percent-decoded where that is possible. */
+function unescape(key: string): string {
+  try {
+    return decodeURIComponent(key);
+  } catch {
+    return key;
+  }
+}

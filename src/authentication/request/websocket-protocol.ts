@@ -1,0 +1,53 @@
+import {
+  AuthenticationError,
+  type AuthenticationRequest,
+  type AuthenticationResponse,
+  type MaybePromise,
+  type RequestAuthenticator,
+  type TokenAuthenticator,
+} from '../authenticator/interfaces.js';
+import { known } from './bearer-token.js';
+
+const PREFIX = 'base64url.bearer.authorization.k8s.io.';
+
+function isWebSocket(request: AuthenticationRequest): boolean {
+  const { headers } = request;
+  return headers.upgrade?.toLowerCase() === 'websocket' && /(^|.*,\s*)upgrade($|\s*,)/i.test(headers.connection ?? '');
+}
+
+/** A token among the subprotocols of a WebSocket request: browsers can send no other header. */
+export class WebSocketProtocolAuthenticator implements RequestAuthenticator {
+  constructor(
+    private readonly tokens: TokenAuthenticator,
+    private readonly audiences: readonly string[],
+  ) {}
+
+  authenticateRequest(request: AuthenticationRequest): MaybePromise<AuthenticationResponse | undefined> {
+    if (request.headers.upgrade === undefined || !isWebSocket(request)) return undefined;
+    let token: string | undefined;
+    let others = 0;
+    for (const item of (request.headers['sec-websocket-protocol'] ?? '').split(',')) {
+      const protocol = item.trim();
+      if (!protocol.startsWith(PREFIX)) {
+        if (protocol !== '') others++;
+        continue;
+      }
+      if (token !== undefined) throw new AuthenticationError('multiple base64.bearer.authorization tokens specified');
+      token = decode(protocol.slice(PREFIX.length));
+    }
+    if (token === undefined || token === '') return undefined;
+    if (others === 0) throw new AuthenticationError('missing additional subprotocol');
+    return known(this.tokens.authenticateToken(token, this.audiences, request.signal));
+  }
+}
+
+function decode(encoded: string): string {
+  if (!/^[A-Za-z0-9_-]*$/.test(encoded) || encoded.length % 4 === 1) {
+    throw new AuthenticationError('invalid base64.bearer.authorization token encoding');
+  }
+  const bytes = Buffer.from(encoded, 'base64url');
+  const text = bytes.toString('utf8');
+  if (!Buffer.from(text, 'utf8').equals(bytes))
+    throw new AuthenticationError('invalid base64.bearer.authorization token');
+  return text;
+}

@@ -1,0 +1,155 @@
+import type { TLSSocket } from 'node:tls';
+import type { X509Certificate } from 'node:crypto';
+import type { Clock } from '../../util/clock.js';
+import { CellHistogram, metricsRegistry } from '../../util/metrics.js';
+import {
+  AuthenticationError,
+  type AuthenticationRequest,
+  type AuthenticationResponse,
+  type RequestAuthenticator,
+} from '../authenticator/interfaces.js';
+import { CertificateInfo } from './certificate-info.js';
+import type { ClientCaPool, PeerChain } from './client-ca.js';
+
+const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
+const HOUR = 3600;
+const DAY = 24 * HOUR;
+const EXPIRATIONS = [
+  0,
+  1800,
+  HOUR,
+  2 * HOUR,
+  6 * HOUR,
+  12 * HOUR,
+  DAY,
+  2 * DAY,
+  4 * DAY,
+  7 * DAY,
+  30 * DAY,
+  90 * DAY,
+  180 * DAY,
+  360 * DAY,
+];
+const expirations = new CellHistogram(
+  {
+    name: 'apiserver_client_certificate_expiration_seconds',
+    help: 'Remaining lifetime of the client certificates that connections were authenticated with.',
+    labels: [],
+  },
+  EXPIRATIONS,
+  metricsRegistry,
+);
+/** Chains by the leaf's fingerprint: a resumed TLS session shows only the leaf. */
+const REMEMBERED_CHAINS = 10_000;
+const chains = new Map<string, PeerChain>();
+const byConnection = new WeakMap<TLSSocket, PeerChain | AuthenticationError | null>();
+
+function remember(chain: PeerChain): PeerChain {
+  const { fingerprint } = chain.leaf;
+  const known = chains.get(fingerprint);
+  const kept = chain.intermediates.length === 0 && known !== undefined ? known : chain;
+  chains.delete(fingerprint);
+  chains.set(fingerprint, kept);
+  if (chains.size > REMEMBERED_CHAINS) {
+    const oldest = chains.keys().next();
+    if (oldest.done !== true) chains.delete(oldest.value);
+  }
+  return kept;
+}
+
+function readChain(socket: TLSSocket): PeerChain | null {
+  const leaf = socket.getPeerX509Certificate();
+  if (leaf === undefined) return null;
+  const intermediates: CertificateInfo[] = [];
+  let current: X509Certificate | undefined = leaf.issuerCertificate;
+  while (current !== undefined && intermediates.length < 8) {
+    intermediates.push(new CertificateInfo(current));
+    current = current.issuerCertificate;
+  }
+  return remember({ leaf: new CertificateInfo(leaf), intermediates });
+}
+
+/** The client's certificates, read once a connection; null where it showed none. Throws where they cannot be read. */
+export function peerChain(socket: TLSSocket): PeerChain | null {
+  let chain = byConnection.get(socket);
+  if (chain === undefined) {
+    try {
+      chain = readChain(socket);
+    } catch (error) {
+      chain = new AuthenticationError(
+        `the client certificate cannot be read: ${error instanceof Error ? error.message : ''}`,
+      );
+    }
+    byConnection.set(socket, chain);
+  }
+  if (chain instanceof AuthenticationError) throw chain;
+  return chain;
+}
+
+interface Verdict {
+  readonly generation: number;
+  readonly validUntil: number;
+  readonly response: AuthenticationResponse | undefined;
+}
+
+/** Users by client certificate: the common name, in the groups of the organizations. */
+export class X509Authenticator implements RequestAuthenticator {
+  private readonly verdicts = new WeakMap<TLSSocket, Verdict>();
+
+  constructor(
+    private readonly pool: ClientCaPool,
+    private readonly clock: Clock,
+    private readonly parseUid: boolean,
+  ) {}
+
+  authenticateRequest(request: AuthenticationRequest): AuthenticationResponse | undefined {
+    const { socket } = request;
+    if (socket === undefined) return undefined;
+    const now = this.clock.now();
+    const verdict = this.verdicts.get(socket);
+    if (verdict !== undefined && verdict.generation === this.pool.generation && now <= verdict.validUntil) {
+      return verdict.response;
+    }
+    const chain = peerChain(socket);
+    if (chain === null) return this.keep(socket, Infinity, undefined);
+    expirations.cell().observe((chain.leaf.notAfter - now) / 1000);
+    try {
+      this.pool.verify(chain, now);
+    } catch (error) {
+      const { serialNumber } = chain.leaf.certificate;
+      const why = error instanceof Error ? error.message : String(error);
+      throw new AuthenticationError(`verifying certificate SN=${serialNumber} failed: ${why}`);
+    }
+    const until = Math.min(chain.leaf.notAfter, ...chain.intermediates.map(({ notAfter }) => notAfter));
+    return this.keep(socket, until, userOf(chain.leaf, this.parseUid));
+  }
+
+  private keep(
+    socket: TLSSocket,
+    validUntil: number,
+    response: AuthenticationResponse | undefined,
+  ): AuthenticationResponse | undefined {
+    this.verdicts.set(socket, { generation: this.pool.generation, validUntil, response });
+    return response;
+  }
+}
+
+function userOf(leaf: CertificateInfo, parseUid: boolean): AuthenticationResponse | undefined {
+  if (leaf.commonName === '') return undefined;
+  return {
+    user: {
+      name: leaf.commonName,
+      uid: parseUid ? uidOf(leaf) : '',
+      groups: leaf.organizations,
+      extra: { [CREDENTIAL_ID]: [`X509SHA256=${leaf.fingerprint}`] },
+    },
+  };
+}
+
+function uidOf(leaf: CertificateInfo): string {
+  const { uids } = leaf;
+  if (uids.length > 1) throw new AuthenticationError(`expected 1 UID, but found multiple: ${uids.join(' ')}`);
+  const [uid] = uids;
+  if (uid === '') throw new AuthenticationError('UID cannot be an empty string');
+  return uid ?? '';
+}

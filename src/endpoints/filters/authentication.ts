@@ -1,0 +1,58 @@
+import { newUnauthorized } from '../../apimachinery/errors.js';
+import { AuthenticationError, type AuthenticationResponse } from '../../authentication/authenticator/interfaces.js';
+import { ALL_UNAUTHENTICATED, ANONYMOUS } from '../../authentication/user/user.js';
+import { type ChainConfig, isPromise, type Step } from './chain-config.js';
+import type { Exchange } from './exchange.js';
+
+/** Finds out who asks; 401 where no method vouches for the request. */
+export function withAuthentication(next: Step, config: ChainConfig): Step {
+  const { authenticator, gates, metrics, logger } = config;
+  const retire = (exchange: Exchange): void => {
+    // HTTP/2 is dear to serve and open to abuse: who is not known gets one request a connection.
+    if (exchange.connection.http2 && gates.enabled('UnauthenticatedHTTP2DOSMitigation')) exchange.connection.retire();
+  };
+  const refused = (exchange: Exchange, error: unknown): void => {
+    metrics.authenticated(exchange, error === undefined ? 'failure' : 'error');
+    if (error !== undefined) {
+      logger.v(2, 'unable to authenticate the request', {
+        auditID: exchange.auditId,
+        error: error instanceof Error ? error.message : String(error),
+      });
+    }
+    retire(exchange);
+    const told = error instanceof AuthenticationError && error.tellClient ? error.message : 'Unauthorized';
+    config.writeStatus(exchange, newUnauthorized(told));
+  };
+  const answered = (exchange: Exchange, response: AuthenticationResponse | undefined): void | Promise<void> => {
+    if (response === undefined) {
+      refused(exchange, undefined);
+      return undefined;
+    }
+    const { user } = response;
+    exchange.user = user;
+    exchange.requestor = user;
+    metrics.authenticated(exchange, 'success');
+    if (user.name === ANONYMOUS || user.groups.includes(ALL_UNAUTHENTICATED)) retire(exchange);
+    return next(exchange);
+  };
+  const waitFor = async (exchange: Exchange, pending: Promise<AuthenticationResponse | undefined>): Promise<void> => {
+    let response: AuthenticationResponse | undefined;
+    try {
+      response = await pending;
+    } catch (error) {
+      if (!exchange.timedOut) refused(exchange, error);
+      return;
+    }
+    if (!exchange.timedOut) await answered(exchange, response);
+  };
+  return (exchange) => {
+    let result: AuthenticationResponse | undefined | Promise<AuthenticationResponse | undefined>;
+    try {
+      result = authenticator.authenticateRequest(exchange);
+    } catch (error) {
+      refused(exchange, error);
+      return undefined;
+    }
+    return isPromise(result) ? waitFor(exchange, result) : answered(exchange, result);
+  };
+}

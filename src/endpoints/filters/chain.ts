@@ -1,0 +1,28 @@
+import { withAudit } from './audit.js';
+import { withAuthentication } from './authentication.js';
+import { withAuthorization } from './authorization.js';
+import type { ChainConfig, Filter, Step } from './chain-config.js';
+import { withDeadline } from './deadline.js';
+import { withImpersonation } from './impersonation.js';
+import { withMaxInFlight } from './max-in-flight.js';
+import { withPanicRecovery } from './panic-recovery.js';
+import { withRequestInfo } from './request-info.js';
+import { withWarnings } from './warning-headers.js';
+
+/** The stages in their order, outermost first. A test pins it: each stage relies on what those before it have done. */
+export const FILTERS = [
+  ['panic-recovery', withPanicRecovery],
+  ['request-info', withRequestInfo],
+  ['deadline', withDeadline],
+  ['warnings', withWarnings],
+  ['authentication', withAuthentication],
+  ['audit', withAudit],
+  ['impersonation', withImpersonation],
+  ['max-in-flight', withMaxInFlight],
+  ['authorization', withAuthorization],
+] as const satisfies readonly (readonly [string, Filter])[];
+
+/** The chain around `handler`. */
+export function buildHandlerChain(handler: Step, config: ChainConfig): Step {
+  return FILTERS.reduceRight<Step>((next, [, filter]) => filter(next, config), handler);
+}

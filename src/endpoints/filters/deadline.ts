@@ -1,0 +1,62 @@
+import { newBadRequest } from '../../apimachinery/errors.js';
+import { first, parseQuery } from '../../request/query.js';
+import { parseGoDuration } from '../../util/go-duration.js';
+import type { ChainConfig, Step } from './chain-config.js';
+import type { Exchange } from './exchange.js';
+import { send } from './status.js';
+
+const TIMEOUT_BODY = `${JSON.stringify({
+  metadata: {},
+  status: 'Failure',
+  message: 'Timeout: request did not complete within the allotted timeout',
+  reason: 'Timeout',
+  details: {},
+  code: 504,
+})}\n`;
+
+/** The wish in the query, within what the server allows. Throws a 400 for a text that is no duration. */
+function timeoutOf(exchange: Exchange, maximum: number): number {
+  if (!exchange.rawQuery.includes('timeout')) return maximum;
+  const text = first(parseQuery(exchange.rawQuery), 'timeout');
+  if (text === '') return maximum;
+  let wanted: number;
+  try {
+    wanted = parseGoDuration(text);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw newBadRequest(`invalid timeout specified in the request URL - ${why}`);
+  }
+  return wanted > 0 && wanted < maximum ? wanted : maximum;
+}
+
+/**
+ * Ends requests that take too long with 504, or cuts them off where the answer has begun. The deadline stands until the client
+ * has taken the whole answer, so that a slow reader is cut off too; watches and the like have none.
+ */
+export function withDeadline(next: Step, config: ChainConfig): Step {
+  const expired = (exchange: Exchange): void => {
+    const { response } = exchange;
+    // What the handler still writes goes nowhere.
+    response.on('error', () => undefined);
+    exchange.abort();
+    config.metrics.terminated(exchange, 504);
+    if (response.headersSent) {
+      config.metrics.aborted(exchange);
+      exchange.destroy();
+    } else send(response, 504, 'text/plain; charset=utf-8', TIMEOUT_BODY);
+  };
+  return (exchange) => {
+    if (!exchange.longRunning) {
+      const timeout = timeoutOf(exchange, config.requestTimeout);
+      exchange.onExpire = () => {
+        expired(exchange);
+      };
+      config.wheel.schedule(exchange, exchange.startedAt + timeout);
+    }
+    exchange.response.on('close', () => {
+      exchange.unschedule();
+      exchange.abort();
+    });
+    return next(exchange);
+  };
+}

@@ -1,0 +1,126 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { TLSSocket } from 'node:tls';
+import type { AuthenticationRequest } from '../../authentication/authenticator/interfaces.js';
+import type { UserInfo } from '../../authentication/user/user.js';
+import type { RequestContext } from '../../request/context.js';
+import type { RequestInfo } from '../../request/request-info.js';
+import { WheelEntry } from '../../util/timer-wheel.js';
+import type { HttpRequest, HttpResponse } from '../http.js';
+import { WarningRecorder } from './warnings.js';
+
+const NOBODY: UserInfo = { name: '', uid: '', groups: [], extra: {} };
+const NO_INFO: RequestInfo = {
+  isResourceRequest: false,
+  path: '',
+  verb: '',
+  apiPrefix: '',
+  apiGroup: '',
+  apiVersion: '',
+  namespace: '',
+  resource: '',
+  subresource: '',
+  name: '',
+  parts: [],
+  fieldSelector: '',
+  labelSelector: '',
+};
+
+/** The connection that a request came on. */
+export interface Connection {
+  readonly socket: TLSSocket | undefined;
+  readonly http2: boolean;
+  /** No further requests on this connection; those under way finish (HTTP/2: GOAWAY). */
+  retire(): void;
+}
+
+/** One request with its answer on the way through the chain. It is the handlers' context and what authenticators see. */
+export class Exchange extends WheelEntry implements RequestContext, AuthenticationRequest {
+  info: RequestInfo = NO_INFO;
+  user: UserInfo = NOBODY;
+  /** Who authenticated; differs from `user` under impersonation. */
+  requestor: UserInfo = NOBODY;
+  dryRun = false;
+  served = false;
+  /** The client waits for `100 Continue` before it sends the body. */
+  expectsContinue = false;
+  longRunning = false;
+  timedOut = false;
+  warningsEnabled = false;
+  annotations: Map<string, string> | undefined;
+  /** Set by the deadline filter. */
+  onExpire: (() => void) | undefined;
+  private warnings: WarningRecorder | undefined;
+  private controller: AbortController | undefined;
+
+  constructor(
+    readonly request: HttpRequest,
+    readonly response: HttpResponse,
+    readonly connection: Connection,
+    readonly auditId: string,
+    /** Of the wall clock. */
+    readonly receivedAt: number,
+    /** Monotonic. */
+    readonly startedAt: number,
+    /** Decoded. */
+    readonly path: string,
+    readonly rawQuery: string,
+  ) {
+    super();
+  }
+
+  get method(): string {
+    return this.request.method ?? 'GET';
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.request.headers;
+  }
+
+  get rawHeaders(): readonly string[] {
+    return this.request.rawHeaders;
+  }
+
+  get socket(): TLSSocket | undefined {
+    return this.connection.socket;
+  }
+
+  get userAgent(): string {
+    return this.request.headers['user-agent'] ?? '';
+  }
+
+  /** Made when first asked for: most requests never need one. */
+  get signal(): AbortSignal {
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      if (this.timedOut || this.response.destroyed) this.controller.abort();
+    }
+    return this.controller.signal;
+  }
+
+  abort(): void {
+    this.controller?.abort();
+  }
+
+  warn(text: string): void {
+    if (!this.warningsEnabled) return;
+    this.warnings ??= new WarningRecorder(this.response);
+    this.warnings.add(text);
+  }
+
+  annotate(key: string, value: string): void {
+    this.annotations ??= new Map();
+    this.annotations.set(key, value);
+  }
+
+  override expire(): void {
+    this.timedOut = true;
+    this.onExpire?.();
+  }
+
+  /** Cuts the answer off: resets the stream or closes the connection. */
+  destroy(): void {
+    const { response } = this;
+    if ('stream' in response) response.stream.close(8);
+    else response.destroy();
+  }
+}

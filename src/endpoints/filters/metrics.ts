@@ -1,0 +1,245 @@
+import type { Registry } from 'prom-client';
+import type { AuthorizationResult } from '../../authorization/authorizer/interfaces.js';
+import type { RequestInfo } from '../../request/request-info.js';
+import { parseQuery } from '../../request/query.js';
+import {
+  type Cell,
+  CellCounter,
+  CellGauge,
+  CellHistogram,
+  type HistogramCell,
+  metricsRegistry,
+} from '../../util/metrics.js';
+import type { Exchange } from './exchange.js';
+
+const COMPONENT = 'apiserver';
+const SERIES = ['verb', 'group', 'version', 'resource', 'subresource', 'scope', 'component'];
+const DURATIONS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
+const SLI = DURATIONS.slice(2);
+const SIZES = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+const CONNECT = new Set(['proxy', 'attach', 'exec', 'portforward']);
+const METHODS = new Set([
+  'GET',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'LIST',
+  'WATCH',
+  'APPLY',
+  'CONNECT',
+  'OPTIONS',
+  'HEAD',
+]);
+/** Series looked up without building label lists; bounded, because keys hold what clients send. */
+const MAX_SERIES = 10_000;
+
+interface Series {
+  readonly total: Cell;
+  readonly duration: HistogramCell;
+  readonly sli: HistogramCell | undefined;
+}
+
+/** The scope label: `resource`, `namespace`, `cluster`, or empty outside resources. */
+export function scopeOf(info: RequestInfo): string {
+  if (info.name !== '' || info.verb === 'create') return 'resource';
+  if (info.namespace !== '') return 'namespace';
+  return info.isResourceRequest ? 'cluster' : '';
+}
+
+function verbOf(exchange: Exchange, scope: string): string {
+  const { info, method } = exchange;
+  if (info.isResourceRequest && CONNECT.has(info.subresource)) return 'CONNECT';
+  switch (info.verb) {
+    case 'watch':
+      return 'WATCH';
+    case 'list':
+      return 'LIST';
+    case 'patch':
+      return exchange.headers['content-type'] === 'application/apply-patch+yaml' ? 'APPLY' : 'PATCH';
+    default:
+      if (method === 'GET' || method === 'HEAD') return scope !== 'resource' && scope !== '' ? 'LIST' : 'GET';
+      return METHODS.has(method) ? method : 'other';
+  }
+}
+
+function dryRunOf(rawQuery: string): string {
+  if (!rawQuery.includes('dryRun')) return '';
+  const values = parseQuery(rawQuery).get('dryRun') ?? [];
+  if (values.length > 1 || values.some((value) => value !== 'All' && value !== '')) return 'invalid';
+  return values.join(',');
+}
+
+/** The metrics of the chain, by kube-apiserver's names. */
+export class ChainMetrics {
+  private readonly requests: CellCounter;
+  private readonly durations: CellHistogram;
+  private readonly slis: CellHistogram;
+  private readonly longRunning: CellGauge;
+  private readonly terminations: CellCounter;
+  private readonly aborts: CellCounter;
+  private readonly droppedTotal: CellCounter;
+  private readonly attempts: CellCounter;
+  private readonly authenticatedUsers: CellCounter;
+  private readonly authorizations: CellCounter;
+  private readonly impersonations: CellCounter;
+  private readonly responseSizes: CellHistogram;
+  private readonly bodySizes: CellHistogram;
+  private readonly series = new Map<string, Series>();
+  private readonly high = { readOnly: 0, mutating: 0 };
+  private readonly now = { readOnly: 0, mutating: 0 };
+
+  constructor(registry: Registry = metricsRegistry) {
+    const counter = (name: string, help: string, labels: string[]): CellCounter =>
+      new CellCounter({ name: `apiserver_${name}`, help, labels }, registry);
+    const histogram = (name: string, help: string, labels: string[], bounds: number[]): CellHistogram =>
+      new CellHistogram({ name: `apiserver_${name}`, help, labels }, bounds, registry);
+    const dry = ['verb', 'dry_run', ...SERIES.slice(1)];
+    this.requests = counter('request_total', 'Requests by verb, resource and status code.', [...dry, 'code']);
+    this.durations = histogram('request_duration_seconds', 'Time from arrival to answer.', dry, DURATIONS);
+    this.slis = histogram('request_sli_duration_seconds', 'Time to answer, webhooks not counted.', SERIES, SLI);
+    this.responseSizes = histogram('response_sizes', 'Bytes of answers to reads.', SERIES, SIZES);
+    this.bodySizes = histogram(
+      'request_body_size_bytes',
+      'Bytes of request bodies.',
+      ['resource', 'verb'],
+      bodyBounds(),
+    );
+    this.longRunning = new CellGauge(
+      { name: 'apiserver_longrunning_requests', help: 'Watches and the like under way.', labels: SERIES },
+      registry,
+    );
+    this.terminations = counter('request_terminations_total', 'Requests ended in self-defence.', [...SERIES, 'code']);
+    this.aborts = counter('request_aborts_total', 'Answers cut off.', SERIES.slice(0, 6));
+    this.droppedTotal = counter('dropped_requests_total', 'Requests refused with 429.', ['request_kind']);
+    this.attempts = new CellCounter(
+      { name: 'authentication_attempts', help: 'Attempts to authenticate by result.', labels: ['result'] },
+      registry,
+    );
+    this.authenticatedUsers = new CellCounter(
+      { name: 'authenticated_user_requests', help: 'Authenticated requests by user.', labels: ['username'] },
+      registry,
+    );
+    this.authorizations = new CellCounter(
+      { name: 'authorization_attempts_total', help: 'Authorization decisions by result.', labels: ['result'] },
+      registry,
+    );
+    this.impersonations = counter('impersonation_attempts_total', 'Impersonations by mode.', ['mode', 'decision']);
+    this.registerInFlight(registry);
+  }
+
+  private registerInFlight(registry: Registry): void {
+    const gauge = { name: 'apiserver_current_inflight_requests', labels: ['request_kind'] };
+    const help = 'Most requests in flight at once since the last reading.';
+    const refresh = (metric: CellGauge): void => {
+      for (const kind of ['readOnly', 'mutating'] as const) {
+        metric.cell(kind).value = this.high[kind];
+        this.high[kind] = this.now[kind];
+      }
+    };
+    new CellGauge({ ...gauge, help }, registry, refresh);
+  }
+
+  inFlight(kind: 'readOnly' | 'mutating', used: number): void {
+    this.now[kind] = used;
+    if (used > this.high[kind]) this.high[kind] = used;
+  }
+
+  dropped(kind: 'readOnly' | 'mutating'): void {
+    this.droppedTotal.cell(kind).inc();
+  }
+
+  /** A long-running request begins; the result ends it. */
+  longRunningStarted(exchange: Exchange): () => void {
+    const scope = scopeOf(exchange.info);
+    const cell = this.longRunning.cell(...this.labels(exchange, verbOf(exchange, scope), scope));
+    cell.inc();
+    return () => {
+      cell.dec();
+    };
+  }
+
+  /** The handler has done its work; `millis` since the request arrived. */
+  completed(exchange: Exchange, millis: number): void {
+    const { info, response } = exchange;
+    const scope = scopeOf(info);
+    const verb = verbOf(exchange, scope);
+    const dryRun = dryRunOf(exchange.rawQuery);
+    const code = response.statusCode;
+    const key = `${verb} ${dryRun} ${info.apiGroup}/${info.apiVersion}/${info.resource}/${info.subresource} ${scope} ${code}`;
+    let series = this.series.get(key);
+    if (series === undefined) {
+      const labels = this.labels(exchange, verb, scope);
+      const dry = [verb, dryRun, ...labels.slice(1)];
+      series = {
+        total: this.requests.cell(...dry, String(code)),
+        duration: this.durations.cell(...dry),
+        sli: dryRun === '' ? this.slis.cell(...labels) : undefined,
+      };
+      if (this.series.size >= MAX_SERIES) this.series.clear();
+      this.series.set(key, series);
+    }
+    series.total.inc();
+    series.duration.observe(millis / 1000);
+    series.sli?.observe(millis / 1000);
+  }
+
+  /** Bytes of the answer to a get or list. */
+  responseSize(exchange: Exchange, bytes: number): void {
+    const scope = scopeOf(exchange.info);
+    this.responseSizes.cell(...this.labels(exchange, verbOf(exchange, scope), scope)).observe(bytes);
+  }
+
+  requestBodySize(resource: string, verb: string, bytes: number): void {
+    this.bodySizes.cell(resource, verb).observe(bytes);
+  }
+
+  terminated(exchange: Exchange, code: number): void {
+    const scope = scopeOf(exchange.info);
+    this.terminations.cell(...this.labels(exchange, verbOf(exchange, scope), scope), String(code)).inc();
+  }
+
+  aborted(exchange: Exchange): void {
+    const scope = scopeOf(exchange.info);
+    this.aborts.cell(...this.labels(exchange, verbOf(exchange, scope), scope).slice(0, 6)).inc();
+  }
+
+  authenticated(exchange: Exchange, result: 'success' | 'failure' | 'error'): void {
+    this.attempts.cell(result).inc();
+    if (result === 'success') this.authenticatedUsers.cell(compressUser(exchange.user.name)).inc();
+  }
+
+  authorized(result: AuthorizationResult): void {
+    const { decision, error } = result;
+    const shown =
+      decision === 'allow' ? 'allowed' : error !== undefined ? 'error' : decision === 'deny' ? 'denied' : 'no-opinion';
+    this.authorizations.cell(shown).inc();
+  }
+
+  impersonated(mode: string, decision: 'allowed' | 'denied'): void {
+    this.impersonations.cell(mode, decision).inc();
+  }
+
+  /** What is not known to be served is not named: anybody could make series otherwise. */
+  private labels(exchange: Exchange, verb: string, scope: string): string[] {
+    const { info } = exchange;
+    if (!exchange.served)
+      return [verb, '', '', '', info.isResourceRequest ? '' : knownPath(info.path), scope, COMPONENT];
+    return [verb, info.apiGroup, info.apiVersion, info.resource, info.subresource, scope, COMPONENT];
+  }
+}
+
+function bodyBounds(): number[] {
+  return Array.from({ length: 30 }, (_, i) => 50_000 + i * 100_000);
+}
+
+const INTERNAL = new Set(['admin', 'client', 'kube_proxy', 'kubelet', 'system:serviceaccount:kube-system:default']);
+
+/** Few users have series of their own. */
+function compressUser(name: string): string {
+  if (INTERNAL.has(name)) return name;
+  return name.includes('@') ? 'email_id' : 'other';
+}
+
+const KNOWN = /^\/(?:healthz|livez|readyz|metrics|version|openapi\/v[23])$/;
+const knownPath = (path: string): string => (KNOWN.test(path) ? path : '');

@@ -1,0 +1,44 @@
+import { ApiError, toApiError } from '../../apimachinery/errors.js';
+import type { ChainConfig, Step } from './chain-config.js';
+import type { Exchange } from './exchange.js';
+import { writeText } from './status.js';
+
+/** Errors that only a mistake in the program makes. */
+const isDefect = (error: unknown): boolean =>
+  error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError;
+
+/** Whatever was thrown becomes an answer: a Status for errors meant for clients, kube-apiserver's text for defects. */
+export function withPanicRecovery(next: Step, config: ChainConfig): Step {
+  const failed = (exchange: Exchange, error: unknown): void => {
+    if (!(error instanceof ApiError)) {
+      config.logger.error('request failed', {
+        method: exchange.method,
+        path: exchange.path,
+        auditID: exchange.auditId,
+        error: error instanceof Error ? error.message : String(error),
+        stack: error instanceof Error ? error.stack : undefined,
+      });
+    }
+    if (exchange.timedOut) return;
+    if (exchange.response.headersSent) {
+      config.metrics.aborted(exchange);
+      exchange.destroy();
+    } else if (isDefect(error)) {
+      writeText(exchange.response, 500, 'This request caused apiserver to panic. Look in the logs for details.');
+    } else {
+      config.writeStatus(exchange, toApiError(error));
+    }
+  };
+  return (exchange) => {
+    try {
+      const running = next(exchange);
+      if (running === undefined) return undefined;
+      return running.catch((error: unknown) => {
+        failed(exchange, error);
+      });
+    } catch (error) {
+      failed(exchange, error);
+      return undefined;
+    }
+  };
+}

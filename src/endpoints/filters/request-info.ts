@@ -1,0 +1,27 @@
+import { isLongRunning, newRequestInfo, RequestInfoError } from '../../request/request-info-factory.js';
+import type { ChainConfig, Step } from './chain-config.js';
+import { escapeHtml } from './forbidden.js';
+import { writeText } from './status.js';
+import { quote } from '../../apimachinery/meta.js';
+
+/** Finds out what is asked for, and sets the headers that every answer from here on has. */
+export function withRequestInfo(next: Step, config: ChainConfig): Step {
+  const { goawayChance, random, strictTransportSecurity } = config;
+  return (exchange) => {
+    try {
+      exchange.info = newRequestInfo(exchange.method, exchange.path, exchange.rawQuery);
+    } catch (error) {
+      if (!(error instanceof RequestInfoError)) throw error;
+      const text = `Internal Server Error: ${quote(exchange.request.url ?? '')}: failed to create RequestInfo: ${error.message}`;
+      writeText(exchange.response, 500, escapeHtml(text));
+      return undefined;
+    }
+    exchange.longRunning = isLongRunning(exchange.info);
+    exchange.response.setHeader('Cache-Control', 'no-cache, private');
+    if (strictTransportSecurity !== '') {
+      exchange.response.setHeader('Strict-Transport-Security', strictTransportSecurity);
+    }
+    if (goawayChance > 0 && exchange.connection.http2 && random() < goawayChance) exchange.connection.retire();
+    return next(exchange);
+  };
+}

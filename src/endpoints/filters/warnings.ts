@@ -1,0 +1,52 @@
+import type { HttpResponse } from '../http.js';
+
+const TOTAL_RUNES = 4 * 1024;
+const ITEM_RUNES = 256;
+
+/** Collects the Warning headers of an answer: each text once, cut short when all together grow too long. */
+export class WarningRecorder {
+  private readonly texts: string[] = [];
+  private headers: string[] = [];
+  private written = 0;
+  private truncating = false;
+
+  constructor(private readonly response: HttpResponse) {}
+
+  add(text: string): void {
+    if (text === '' || this.response.headersSent) return;
+    if (this.written >= TOTAL_RUNES && this.truncating) return;
+    if (this.texts.includes(text)) return;
+    this.texts.push(text);
+    if (!this.truncating && this.written + runes(text) > TOTAL_RUNES) this.restartTruncated();
+    else this.push(text);
+    this.response.setHeader('Warning', this.headers);
+  }
+
+  private restartTruncated(): void {
+    this.truncating = true;
+    this.written = 0;
+    this.headers = [];
+    for (const text of this.texts) this.push(text);
+  }
+
+  private push(text: string): void {
+    const cut = this.truncating && runes(text) > ITEM_RUNES ? [...text].slice(0, ITEM_RUNES).join('') : text;
+    const header = warningHeader(cut);
+    if (header === undefined) return;
+    this.written += runes(cut);
+    this.headers.push(header);
+  }
+}
+
+function runes(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+/** `299 - "text"`, its UTF-8 bytes as header characters; undefined where the text holds what no header can. */
+export function warningHeader(text: string): string | undefined {
+  if (/\p{Cc}/u.test(text) || /\p{Cs}/u.test(text)) return undefined;
+  const quoted = text.replace(/["\\]/g, (char) => `\\${char}`);
+  return `299 - "${Buffer.from(quoted).toString('latin1')}"`;
+}

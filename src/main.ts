@@ -1,0 +1,65 @@
+#!/usr/bin/env node
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Command } from 'commander';
+import { describeFailure, normalizeArguments, serveCommand } from './server/command-line.js';
+import type { Options } from './server/options.js';
+import { startStandalone } from './server/standalone.js';
+import { annexVersion, KUBERNETES_VERSION } from './server/version.js';
+
+// Keys of JSON objects are data: without this accessor `__proto__` is one like any other.
+Reflect.deleteProperty(Object.prototype, '__proto__');
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+
+async function serve(options: Options): Promise<void> {
+  const server = await startStandalone(options, root);
+  process.stdout.write(
+    [
+      `Annex serves the Kubernetes API (${KUBERNETES_VERSION}) on ${server.url}.`,
+      'Type next, in another terminal:',
+      `  export KUBECONFIG=${server.kubeconfig}`,
+      '  kubectl api-resources',
+      'Ctrl-C stops it.',
+      '',
+    ].join('\n'),
+  );
+  let stopping = false;
+  const stop = (): void => {
+    // The second signal does not wait.
+    if (stopping) process.exit(1);
+    stopping = true;
+    server.stop().then(
+      () => {
+        process.exit(0);
+      },
+      (error: unknown) => {
+        fail(error);
+      },
+    );
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}
+
+function fail(error: unknown): never {
+  const { message, code } = describeFailure(error);
+  if (message !== '') process.stderr.write(`annex: ${message.replace(/^error: /, '')}\n`);
+  process.exit(code);
+}
+
+const program = new Command('annex')
+  .description('An API server that speaks the Kubernetes API.')
+  .version(annexVersion(root), '--version', 'Shows the version.')
+  .helpOption('-h, --help', 'Shows this help.')
+  .addCommand(serveCommand(serve));
+
+for (const command of [program, ...program.commands]) {
+  command.exitOverride().configureOutput({ outputError: () => undefined });
+}
+
+try {
+  await program.parseAsync([...process.argv.slice(0, 2), ...normalizeArguments(process.argv.slice(2))]);
+} catch (error) {
+  fail(error);
+}

@@ -1,0 +1,66 @@
+/** Parameters of a URL in their order of values, as Go's url.Values has them. */
+export type Query = ReadonlyMap<string, readonly string[]>;
+
+const EMPTY: Query = new Map();
+
+/**
+ * Parses what stands after `?` as Go's URL.Query does: pairs that are badly escaped or hold a semicolon are left out, `+` is a space.
+ */
+export function parseQuery(raw: string): Query {
+  if (raw === '') return EMPTY;
+  const out = new Map<string, string[]>();
+  for (const pair of raw.split('&')) {
+    if (pair === '' || pair.includes(';')) continue;
+    const at = pair.indexOf('=');
+    const key = unescapeQuery(at < 0 ? pair : pair.slice(0, at));
+    const value = unescapeQuery(at < 0 ? '' : pair.slice(at + 1));
+    if (key === undefined || value === undefined) continue;
+    const values = out.get(key);
+    if (values === undefined) out.set(key, [value]);
+    else values.push(value);
+  }
+  return out;
+}
+
+/** Undefined where an escape is broken. */
+export function unescapeQuery(text: string): string | undefined {
+  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
+  return unescapePath(spaced);
+}
+
+/** Decodes %-escapes; undefined where one is broken. Bytes that are not UTF-8 become U+FFFD. */
+export function unescapePath(text: string): string | undefined {
+  if (!text.includes('%')) return text;
+  if (/%(?![0-9a-fA-F]{2})/.test(text)) return undefined;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return decodeBytes(text);
+  }
+}
+
+function decodeBytes(text: string): string {
+  const source = Buffer.from(text);
+  const bytes: number[] = [];
+  for (let i = 0; i < source.length; i++) {
+    const byte = source[i] ?? 0;
+    if (byte === 0x25) {
+      bytes.push(Number.parseInt(source.toString('latin1', i + 1, i + 3), 16));
+      i += 2;
+    } else bytes.push(byte);
+  }
+  return Buffer.from(bytes).toString('utf8');
+}
+
+/** The first value of a parameter, or the empty string. */
+export function first(query: Query, key: string): string {
+  return query.get(key)?.[0] ?? '';
+}
+
+/** Go's conversion of a query parameter to bool: present and neither `false` nor `0`. */
+export function flag(query: Query, key: string): boolean {
+  const value = query.get(key)?.[0];
+  if (value === undefined) return false;
+  const lower = value.toLowerCase();
+  return lower !== 'false' && lower !== '0';
+}

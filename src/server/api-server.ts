@@ -1,0 +1,276 @@
+import { randomUUID } from 'node:crypto';
+import type { Http2SecureServer, ServerHttp2Session } from 'node:http2';
+import { createSecureServer } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import type { SecureContextOptions, TLSSocket } from 'node:tls';
+import { newGenericNotFound } from '../apimachinery/errors.js';
+import { buildHandlerChain } from '../endpoints/filters/chain.js';
+import type { ChainConfig, Step } from '../endpoints/filters/chain-config.js';
+import { type Connection, Exchange } from '../endpoints/filters/exchange.js';
+import { writeText } from '../endpoints/filters/status.js';
+import type { Handler, HttpRequest, HttpResponse } from '../endpoints/http.js';
+import { unescapePath } from '../request/query.js';
+import { NonResourceRoutes } from './non-resource-routes.js';
+
+/** AES-128-GCM first: fast everywhere, and what the benchmarks of peers use. */
+const CIPHERS = [
+  'TLS_AES_128_GCM_SHA256',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+].join(':');
+
+const MIB = 1024 * 1024;
+const HEADER_BYTES = MIB;
+const IDLE_MILLIS = 90_000;
+const HEADERS_MILLIS = 32_000;
+const STREAM_WINDOW = 256 * 1024;
+
+export interface TlsMaterial {
+  readonly key: string | Buffer;
+  readonly cert: string | Buffer;
+  /** CAs whose names are offered to clients that have certificates. */
+  readonly clientCAs: readonly (string | Buffer)[];
+}
+
+export interface ApiServerConfig {
+  readonly chain: ChainConfig;
+  readonly tls: TlsMaterial;
+  readonly http2MaxStreamsPerConnection: number;
+}
+
+/** One TLS port with the chain behind it. Handlers are added before it listens. */
+export class ApiServer {
+  private readonly routes = new NonResourceRoutes();
+  private readonly step: Step;
+  private readonly http: Http2SecureServer;
+  private readonly connections = new WeakMap<object, Connection>();
+  private readonly sockets = new Set<Socket>();
+  private readonly sessions = new Set<ServerHttp2Session>();
+  private resourceHandler: Handler | undefined;
+  private inFlight = 0;
+  private closing = false;
+  private readonly idle: (() => void)[] = [];
+
+  constructor(private readonly config: ApiServerConfig) {
+    this.step = buildHandlerChain((exchange) => this.dispatch(exchange), config.chain);
+    this.http = this.makeServer();
+    this.routes.register('/', this.index, false);
+    this.routes.register('/index.html', this.index, false);
+  }
+
+  /** Answers requests for resources: `/api/<version>/…` and `/apis/<group>/<version>/…`. */
+  setResourceHandler(handler: Handler): void {
+    this.resourceHandler = handler;
+  }
+
+  /** Answers exactly this path, whatever the method, and lists it at `/`. */
+  register(path: string, handler: Handler, listed = true): void {
+    this.routes.register(path, handler, listed);
+  }
+
+  /** Answers every path that begins with `prefix`, which ends with a slash. */
+  registerPrefix(prefix: string, handler: Handler): void {
+    this.routes.registerPrefix(prefix, handler);
+  }
+
+  /** More paths for the index at `/`. */
+  addPaths(provider: () => Iterable<string>): void {
+    this.routes.addPaths(provider);
+  }
+
+  listen(port: number, host: string): Promise<AddressInfo> {
+    return new Promise((resolve, reject) => {
+      this.http.once('error', reject);
+      this.http.listen(port, host, () => {
+        this.http.off('error', reject);
+        const address = this.http.address();
+        if (address === null || typeof address === 'string') reject(new Error('not listening on a port'));
+        else resolve(address);
+      });
+    });
+  }
+
+  /** Serves new connections with a renewed certificate or other client CAs. */
+  setSecureContext(tls: TlsMaterial): void {
+    this.http.setSecureContext(secureContext(tls));
+  }
+
+  /** Takes no further connections and tells clients to go elsewhere; resolves when the requests under way are answered. */
+  async drain(): Promise<void> {
+    this.closing = true;
+    this.http.close();
+    for (const session of this.sessions) session.close();
+    if (this.inFlight > 0) {
+      await new Promise<void>((resolve) => {
+        this.idle.push(resolve);
+      });
+    }
+  }
+
+  /** Cuts every connection. */
+  destroy(): void {
+    this.http.close();
+    for (const session of this.sessions) session.destroy();
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  get requestsInFlight(): number {
+    return this.inFlight;
+  }
+
+  private makeServer(): Http2SecureServer {
+    const server = createSecureServer({
+      ...secureContext(this.config.tls),
+      allowHTTP1: true,
+      requestCert: true,
+      rejectUnauthorized: false,
+      handshakeTimeout: 10_000,
+      noDelay: true,
+      maxHeaderSize: HEADER_BYTES,
+      keepAliveTimeout: IDLE_MILLIS,
+      headersTimeout: HEADERS_MILLIS,
+      maxHeaderListPairs: 1024,
+      maxSessionMemory: 64,
+      settings: {
+        maxConcurrentStreams: this.config.http2MaxStreamsPerConnection,
+        maxHeaderListSize: HEADER_BYTES,
+        initialWindowSize: STREAM_WINDOW,
+        maxFrameSize: STREAM_WINDOW,
+      },
+    } as Parameters<typeof createSecureServer>[0]);
+    Object.assign(server, { keepAliveTimeout: IDLE_MILLIS, headersTimeout: HEADERS_MILLIS });
+    server.on('connection', (socket: Socket) => {
+      this.sockets.add(socket);
+      socket.on('close', () => this.sockets.delete(socket));
+    });
+    server.on('session', (session) => {
+      this.onSession(session);
+    });
+    server.on('request', (request, response) => {
+      this.accept(request, response, false);
+    });
+    server.on('checkContinue', (request, response) => {
+      this.accept(request, response, true);
+    });
+    server.on('sessionError', () => undefined);
+    server.on('tlsClientError', (error) => {
+      this.config.chain.logger.v(3, 'TLS handshake failed', { error: error.message });
+    });
+    return server;
+  }
+
+  private onSession(session: ServerHttp2Session): void {
+    this.sessions.add(session);
+    session.on('close', () => this.sessions.delete(session));
+    session.on('error', () => undefined);
+    if (this.closing) session.close();
+    // The window of the connection, which bounds what its streams upload at once.
+    session.setLocalWindowSize(STREAM_WINDOW * Math.min(this.config.http2MaxStreamsPerConnection, 16));
+    session.setTimeout(IDLE_MILLIS, () => {
+      if (this.openStreams.get(session) === undefined) session.close();
+    });
+  }
+
+  private readonly openStreams = new WeakMap<ServerHttp2Session, number>();
+
+  private connectionOf(request: HttpRequest): Connection {
+    const session = 'stream' in request ? request.stream.session : undefined;
+    const key: object = session ?? request.socket;
+    let connection = this.connections.get(key);
+    if (connection === undefined) {
+      connection =
+        session === undefined
+          ? { socket: request.socket as TLSSocket, http2: false, retire: () => undefined }
+          : {
+              socket: session.socket as TLSSocket,
+              http2: true,
+              retire: () => {
+                if (!session.closed) session.close();
+              },
+            };
+      this.connections.set(key, connection);
+    }
+    return connection;
+  }
+
+  private accept(request: HttpRequest, response: HttpResponse, expectsContinue: boolean): void {
+    const { clock, metrics } = this.config.chain;
+    const url = request.url ?? '/';
+    const at = url.indexOf('?');
+    const rawPath = at < 0 ? url : url.slice(0, at);
+    const path = unescapePath(rawPath);
+    const given = request.headers['audit-id'];
+    const auditId = typeof given === 'string' && given !== '' ? given : randomUUID();
+    response.setHeader('Audit-Id', auditId);
+    if (path === undefined || !path.startsWith('/')) {
+      writeText(response, 400, '400 Bad Request');
+      return;
+    }
+    const startedAt = clock.monotonic();
+    const exchange = new Exchange(
+      request,
+      response,
+      this.connectionOf(request),
+      auditId,
+      clock.now(),
+      startedAt,
+      path,
+      at < 0 ? '' : url.slice(at + 1),
+    );
+    exchange.expectsContinue = expectsContinue;
+    this.inFlight++;
+    const done = (): void => {
+      if (exchange.served || !exchange.info.isResourceRequest)
+        metrics.completed(exchange, clock.monotonic() - startedAt);
+      if (this.config.chain.logger.enabled(3)) this.log(exchange, clock.monotonic() - startedAt);
+      if (--this.inFlight === 0) for (const wake of this.idle.splice(0)) wake();
+    };
+    const running = this.step(exchange);
+    if (running === undefined) done();
+    else void running.then(done);
+  }
+
+  private dispatch(exchange: Exchange): void | Promise<void> {
+    if (!exchange.info.isResourceRequest) return this.routes.handle(exchange);
+    if (this.resourceHandler === undefined) throw newGenericNotFound();
+    return this.resourceHandler(exchange, exchange.request, exchange.response);
+  }
+
+  private readonly index: Handler = (_context, _request, response) => {
+    response.setHeader('Content-Type', 'application/json');
+    const body = JSON.stringify({ paths: this.routes.paths() }, undefined, 2);
+    if ('stream' in response) response.end(body);
+    else response.end(body);
+  };
+
+  private log(exchange: Exchange, millis: number): void {
+    this.config.chain.logger.info('HTTP', {
+      verb: exchange.info.verb,
+      URI: exchange.path,
+      latency: `${millis.toFixed(3)}ms`,
+      userAgent: exchange.userAgent,
+      'audit-ID': exchange.auditId,
+      srcIP: exchange.socket?.remoteAddress,
+      resp: exchange.response.statusCode,
+    });
+  }
+}
+
+const secureContext = (tls: TlsMaterial): SecureContextOptions => ({
+  key: tls.key,
+  cert: tls.cert,
+  ca: [...tls.clientCAs],
+  ciphers: CIPHERS,
+  honorCipherOrder: true,
+  minVersion: 'TLSv1.2',
+});
+
+export function createServer(config: ApiServerConfig): ApiServer {
+  return new ApiServer(config);
+}

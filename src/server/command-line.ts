@@ -1,0 +1,83 @@
+import { Command, CommanderError, Option } from 'commander';
+import { featureGates } from '../util/feature-gates.js';
+import { enabledControllers } from './controller-names.js';
+import { type Flag, FlagError, parseFlag } from './flags.js';
+import { defaultOptions, FLAGS, type Options, validateOptions } from './options.js';
+
+const entries = Object.entries(FLAGS) as [keyof Options, Flag<unknown>][];
+const byName = new Map(entries.map(([key, flag]) => [flag.name, { key, flag }]));
+
+/**
+ * As pflag reads them: `_` is `-` in names, a boolean takes its value only after `=`, and `-v=4` or `-v4` set the verbosity.
+ */
+export function normalizeArguments(args: readonly string[]): string[] {
+  return args.flatMap((arg) => {
+    const verbosity = /^--?v(?:=(.*)|(\d+))?$/s.exec(arg);
+    if (verbosity !== null) {
+      const value = verbosity[1] ?? verbosity[2];
+      return value === undefined ? ['--v'] : [`--v=${value}`];
+    }
+    const named = /^--([^=]+)(=.*)?$/s.exec(arg);
+    if (named === null) return [arg];
+    const name = (named[1] ?? '').replaceAll('_', '-');
+    if (named[2] === undefined && byName.get(name)?.flag.kind.placeholder === '') return [`--${name}=true`];
+    return [`--${name}${named[2] ?? ''}`];
+  });
+}
+
+function optionOf(flag: Flag<unknown>): Option {
+  const { kind, name } = flag;
+  const syntax =
+    name === 'v' ? '-v, --v <int>' : kind.placeholder === '' ? `--${name} <bool>` : `--${name} <${kind.placeholder}>`;
+  const shown = kind.show(flag.default);
+  return new Option(syntax, shown === undefined ? flag.help : `${flag.help} (default ${shown})`)
+    .helpGroup(flag.group)
+    .argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
+}
+
+/** `annex serve`. `run` gets checked options; what it throws is the caller's. */
+export function serveCommand(run: (options: Options) => Promise<void>): Command {
+  const command = new Command('serve')
+    .description('Serves the Kubernetes API.')
+    .allowExcessArguments(false)
+    .helpOption('-h, --help', 'Shows this help.');
+  for (const [, flag] of entries) command.addOption(optionOf(flag));
+  return command.action(async () => {
+    await run(parseOptions(command.opts()));
+  });
+}
+
+/** From the texts that the command line gave for each flag. Throws FlagError. */
+export function parseOptions(given: Readonly<Record<string, unknown>>): Options {
+  const values: Record<string, unknown> = { ...defaultOptions() };
+  for (const [key, flag] of entries) {
+    const texts = given[camel(flag.name)];
+    if (Array.isArray(texts)) values[key] = parseFlag(flag, texts.map(String));
+  }
+  const options = { ...defaultOptions(), ...values };
+  validateOptions(options);
+  named('feature-gates', () => featureGates.set(options.featureGates.join(',')));
+  named('controllers', () => enabledControllers(options.controllers));
+  return options;
+}
+
+function named(name: string, check: () => unknown): void {
+  try {
+    check();
+  } catch (error) {
+    throw new FlagError(`invalid argument for --${name}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+const camel = (name: string): string => name.replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+/** One line for people, and whether the process has failed. */
+export function describeFailure(error: unknown): { message: string; code: number } {
+  if (error instanceof CommanderError) {
+    return {
+      message: error.code === 'commander.helpDisplayed' || error.code === 'commander.help' ? '' : error.message,
+      code: error.exitCode,
+    };
+  }
+  return { message: error instanceof Error ? error.message : String(error), code: 1 };
+}

@@ -1,0 +1,296 @@
+import { isIP } from 'node:net';
+import { featureGates } from '../util/feature-gates.js';
+import { controllerNames, DISABLED_BY_DEFAULT } from './controller-names.js';
+import { bool, duration, type Flag, FlagError, float, int, list, oneOf, text, type FlagKind } from './flags.js';
+
+const flag = <T>(group: string, name: string, kind: FlagKind<T>, value: T, help: string): Flag<T> => ({
+  group,
+  name,
+  kind,
+  default: value,
+  help,
+});
+
+const GENERIC = 'Generic flags:';
+const STORAGE = 'Storage flags:';
+const SERVING = 'Secure serving flags:';
+const AUTHENTICATION = 'Authentication flags:';
+const AUTHORIZATION = 'Authorization flags:';
+const FEATURES = 'Features flags:';
+const CONTROLLERS = 'Controllers flags:';
+const LOGS = 'Logs flags:';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+
+/** Every flag of `annex serve`. Those that kube-apiserver has too bear its names, meanings and defaults. */
+export const FLAGS = {
+  dataDir: flag(
+    STORAGE,
+    'data-dir',
+    text,
+    '.annex',
+    'Directory of the certificates, the admin kubeconfig and the embedded store.',
+  ),
+  storageBackend: flag(
+    STORAGE,
+    'storage-backend',
+    oneOf('embedded'),
+    'embedded',
+    'Where objects are kept: embedded (in --data-dir).',
+  ),
+  historyWindow: flag(
+    STORAGE,
+    'history-window',
+    duration,
+    5 * MINUTE,
+    'How long past revisions can be read and watches can resume from them.',
+  ),
+  cacheBudget: flag(
+    STORAGE,
+    'cache-budget',
+    int(0),
+    128 * 1024 * 1024,
+    'Bytes of memory for representations derived from cached objects (joined, compressed, tables).',
+  ),
+  bindAddress: flag(
+    SERVING,
+    'bind-address',
+    text,
+    '0.0.0.0',
+    'IP address to listen on; 0.0.0.0 or :: for all interfaces.',
+  ),
+  securePort: flag(SERVING, 'secure-port', int(0, 65535), 6443, 'Port for HTTPS. 0 lets the system choose one.'),
+  tlsCertFile: flag(
+    SERVING,
+    'tls-cert-file',
+    text,
+    '',
+    'PEM file of the serving certificate, followed by its CA certificates, if any. Without it the data directory gets a certificate of its own CA.',
+  ),
+  tlsPrivateKeyFile: flag(
+    SERVING,
+    'tls-private-key-file',
+    text,
+    '',
+    'PEM file of the private key that belongs to --tls-cert-file.',
+  ),
+  http2MaxStreams: flag(
+    SERVING,
+    'http2-max-streams-per-connection',
+    int(0, 2 ** 31 - 1),
+    250,
+    'Streams that an HTTP/2 client may have open on one connection. 0 takes 250.',
+  ),
+  maxRequestsInflight: flag(
+    GENERIC,
+    'max-requests-inflight',
+    int(0),
+    400,
+    'Reading requests served at once; more get 429. Watches do not count. 0: no limit.',
+  ),
+  maxMutatingRequestsInflight: flag(
+    GENERIC,
+    'max-mutating-requests-inflight',
+    int(0),
+    200,
+    'Writing requests served at once; more get 429. 0: no limit.',
+  ),
+  maxRequestBodyBytes: flag(
+    GENERIC,
+    'max-request-body-bytes',
+    int(0),
+    3 * 1024 * 1024,
+    'Bytes that the body of a write may have; larger ones get 413. 0: no limit.',
+  ),
+  requestTimeout: flag(
+    GENERIC,
+    'request-timeout',
+    duration,
+    MINUTE,
+    'Longest time for a request that is not a watch or the like; a client may ask for less with the parameter timeout.',
+  ),
+  minRequestTimeout: flag(
+    GENERIC,
+    'min-request-timeout',
+    int(1),
+    1800,
+    'Seconds that a watch without timeoutSeconds is kept open at least; each gets a random time up to twice that.',
+  ),
+  goawayChance: flag(
+    GENERIC,
+    'goaway-chance',
+    float(0, 0.02),
+    0,
+    'Chance that an HTTP/2 client is asked to reconnect, so that connections spread over replicas. At most 0.02.',
+  ),
+  livezGracePeriod: flag(
+    GENERIC,
+    'livez-grace-period',
+    duration,
+    0,
+    'For so long after the start /livez takes unfinished start-up work for healthy.',
+  ),
+  shutdownDelayDuration: flag(
+    GENERIC,
+    'shutdown-delay-duration',
+    duration,
+    0,
+    'After SIGTERM requests are served for so long while /readyz fails, so that load balancers notice.',
+  ),
+  strictTransportSecurity: flag(
+    GENERIC,
+    'strict-transport-security-directives',
+    list,
+    [],
+    'Directives of the header Strict-Transport-Security; without any it is not sent.',
+  ),
+  anonymousAuth: flag(
+    AUTHENTICATION,
+    'anonymous-auth',
+    bool,
+    true,
+    'Whether requests without credentials are served as system:anonymous.',
+  ),
+  clientCaFile: flag(
+    AUTHENTICATION,
+    'client-ca-file',
+    text,
+    '',
+    'PEM file of CAs. A client with a certificate of one of them is the user of its common name. Reloaded when it changes.',
+  ),
+  tokenAuthFile: flag(
+    AUTHENTICATION,
+    'token-auth-file',
+    text,
+    '',
+    'CSV file of static tokens: token, user name, user uid and optionally groups.',
+  ),
+  requestheaderClientCaFile: flag(
+    AUTHENTICATION,
+    'requestheader-client-ca-file',
+    text,
+    '',
+    'PEM file of the CAs of authenticating proxies. Reloaded when it changes.',
+  ),
+  requestheaderAllowedNames: flag(
+    AUTHENTICATION,
+    'requestheader-allowed-names',
+    list,
+    [],
+    'Common names of proxies that are believed; without any, all that their CA vouches for.',
+  ),
+  requestheaderUsernameHeaders: flag(
+    AUTHENTICATION,
+    'requestheader-username-headers',
+    list,
+    [],
+    'Headers with the user name; the first that has a value counts. X-Remote-User is usual.',
+  ),
+  requestheaderUidHeaders: flag(
+    AUTHENTICATION,
+    'requestheader-uid-headers',
+    list,
+    [],
+    'Headers with the uid. X-Remote-Uid is usual.',
+  ),
+  requestheaderGroupHeaders: flag(
+    AUTHENTICATION,
+    'requestheader-group-headers',
+    list,
+    [],
+    'Headers with groups. X-Remote-Group is usual.',
+  ),
+  requestheaderExtraHeadersPrefix: flag(
+    AUTHENTICATION,
+    'requestheader-extra-headers-prefix',
+    list,
+    [],
+    'Prefixes of headers with more about the user. X-Remote-Extra- is usual.',
+  ),
+  authorizationMode: flag(
+    AUTHORIZATION,
+    'authorization-mode',
+    list,
+    ['Node', 'RBAC'],
+    'Authorizers in the order in which they are asked: AlwaysAllow, AlwaysDeny, Node, RBAC.',
+  ),
+  featureGates: flag(
+    FEATURES,
+    'feature-gates',
+    list,
+    [],
+    `Pairs of name and value. Options are:\n${featureGates.knownFeatures().join('\n')}`,
+  ),
+  controllers: flag(
+    CONTROLLERS,
+    'controllers',
+    list,
+    ['*'],
+    `Controllers to run: '*' for all that are on by default, 'name' for one, '-name' to leave one out, nothing for none. All: ${controllerNames().join(', ')}. Off by default: ${DISABLED_BY_DEFAULT.join(', ')}.`,
+  ),
+  verbosity: flag(LOGS, 'v', int(0, 10), 0, 'Verbosity of the log.'),
+} as const;
+
+type Values = { [K in keyof typeof FLAGS]: (typeof FLAGS)[K] extends Flag<infer T> ? T : never };
+
+/** The values of all flags. */
+export interface Options extends Values {}
+
+export function defaultOptions(): Options {
+  return Object.fromEntries(Object.entries(FLAGS).map(([key, { default: value }]) => [key, value])) as Values;
+}
+
+const AUTHORIZERS = ['AlwaysAllow', 'AlwaysDeny', 'Node', 'RBAC'];
+
+/** What no flag alone shows. Throws FlagError for the first problem. */
+export function validateOptions(options: Options): void {
+  if (isIP(options.bindAddress) === 0) {
+    throw new FlagError(
+      `invalid argument ${JSON.stringify(options.bindAddress)} for --bind-address: must be an IP address`,
+    );
+  }
+  if ((options.tlsCertFile === '') !== (options.tlsPrivateKeyFile === '')) {
+    throw new FlagError('--tls-cert-file and --tls-private-key-file must be given together');
+  }
+  if (options.requestTimeout === 0) throw new FlagError('--request-timeout must be positive');
+  validateModes(options.authorizationMode);
+  validateRequestHeader(options);
+}
+
+function validateModes(modes: readonly string[]): void {
+  if (modes.length === 0) throw new FlagError('--authorization-mode: at least one authorization-mode must be passed');
+  for (const mode of modes) {
+    if (!AUTHORIZERS.includes(mode)) {
+      throw new FlagError(
+        `--authorization-mode: ${JSON.stringify(mode)} is not a valid mode, use ${AUTHORIZERS.join(', ')}`,
+      );
+    }
+  }
+  const repeated = modes.find((mode, i) => modes.indexOf(mode) !== i);
+  if (repeated !== undefined) {
+    throw new FlagError(`--authorization-mode: ${JSON.stringify(repeated)} is specified more than once`);
+  }
+}
+
+function validateRequestHeader(options: Options): void {
+  if (options.requestheaderClientCaFile === '') {
+    if (options.requestheaderUsernameHeaders.length > 0) {
+      throw new FlagError('--requestheader-username-headers needs --requestheader-client-ca-file');
+    }
+    return;
+  }
+  if (options.requestheaderUsernameHeaders.length === 0) {
+    throw new FlagError('--requestheader-client-ca-file needs --requestheader-username-headers');
+  }
+  for (const key of [
+    'requestheaderUsernameHeaders',
+    'requestheaderUidHeaders',
+    'requestheaderGroupHeaders',
+    'requestheaderExtraHeadersPrefix',
+  ] as const) {
+    if (options[key].some((header) => header.trim() === '')) {
+      throw new FlagError(`--${FLAGS[key].name}: empty header`);
+    }
+  }
+}

@@ -1,0 +1,291 @@
+import { join, resolve } from 'node:path';
+import { collectDefaultMetrics } from 'prom-client';
+import type { RequestAuthenticator, TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
+import { AnonymousAuthenticator, WithFallback } from '../authentication/request/anonymous.js';
+import { AuthenticatedGroupAdder } from '../authentication/request/authenticated-group.js';
+import { BearerTokenAuthenticator } from '../authentication/request/bearer-token.js';
+import { CaBundle, CaFile } from '../authentication/request/client-ca.js';
+import { RequestHeaderAuthenticator } from '../authentication/request/request-header.js';
+import { UnionRequestAuthenticator, UnionTokenAuthenticator } from '../authentication/request/union.js';
+import { WebSocketProtocolAuthenticator } from '../authentication/request/websocket-protocol.js';
+import { X509Authenticator } from '../authentication/request/x509.js';
+import { TokenFileAuthenticator } from '../authentication/token/token-file.js';
+import type { Handler } from '../endpoints/http.js';
+import { ChainMetrics } from '../endpoints/filters/metrics.js';
+import { send, writePlainStatus } from '../endpoints/filters/status.js';
+import { type Clock, sleep, systemClock } from '../util/clock.js';
+import { featureGates } from '../util/feature-gates.js';
+import { createLogger, type Logger } from '../util/logger.js';
+import { CellGauge, metricsRegistry } from '../util/metrics.js';
+import { TimerWheel } from '../util/timer-wheel.js';
+import { type ApiServer, createServer, type TlsMaterial } from './api-server.js';
+import { buildControlPlane, type ControlPlane } from './control-plane.js';
+import { type Credentials, DataDirectory, parsePair, readFile, StartError } from './data-directory.js';
+import { Health, LogCheck, pingCheck, PostStartHook, ShutdownCheck } from './health.js';
+import type { Options } from './options.js';
+import { annexVersion, versionInfo } from './version.js';
+
+const RELOAD_MILLIS = 60_000;
+const DRAIN_MILLIS = 60_000;
+
+export interface StandaloneServer {
+  readonly port: number;
+  readonly url: string;
+  readonly kubeconfig: string;
+  /** Graceful stop: not ready, delay, watches ended, requests finished, store closed. */
+  stop(): Promise<void>;
+}
+
+interface Files {
+  readonly tls: TlsMaterial;
+  readonly clientCa: CaBundle;
+  readonly clientCaFile: CaFile | undefined;
+  readonly proxyCa: CaFile | undefined;
+}
+
+function caFile(path: string, flag: string): CaFile | undefined {
+  if (path === '') return undefined;
+  try {
+    return new CaFile(path);
+  } catch (error) {
+    throw new StartError(
+      `--${flag}: ${path} cannot be used: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
+
+function readFiles(options: Options, credentials: Credentials): Files {
+  const own = new CaBundle(credentials.clientCaPem);
+  const clientCaFile = caFile(options.clientCaFile, 'client-ca-file');
+  // The CA of the admin kubeconfig stays trusted beside those of the flag.
+  if (clientCaFile !== undefined) own.replace([credentials.clientCaPem, ...clientCaFile.pems].join(''));
+  const proxyCa = caFile(options.requestheaderClientCaFile, 'requestheader-client-ca-file');
+  const cert = options.tlsCertFile === '' ? credentials.servingCert : readFile(options.tlsCertFile, '--tls-cert-file');
+  const key =
+    options.tlsPrivateKeyFile === ''
+      ? credentials.servingKey
+      : readFile(options.tlsPrivateKeyFile, '--tls-private-key-file');
+  parsePair(cert, key, options.tlsCertFile, options.tlsPrivateKeyFile);
+  return {
+    tls: { cert, key, clientCAs: [...own.pems, ...(proxyCa?.pems ?? [])] },
+    clientCa: own,
+    clientCaFile,
+    proxyCa,
+  };
+}
+
+function makeAuthenticator(options: Options, files: Files, clock: Clock, logger: Logger): RequestAuthenticator {
+  const methods: RequestAuthenticator[] = [];
+  if (files.proxyCa !== undefined) {
+    const headers = {
+      usernameHeaders: options.requestheaderUsernameHeaders,
+      uidHeaders: options.requestheaderUidHeaders,
+      groupHeaders: options.requestheaderGroupHeaders,
+      extraHeaderPrefixes: options.requestheaderExtraHeadersPrefix,
+      allowedNames: options.requestheaderAllowedNames,
+    };
+    methods.push(new RequestHeaderAuthenticator(files.proxyCa, () => headers, clock));
+  }
+  methods.push(new X509Authenticator(files.clientCa, clock, featureGates.enabled('AllowParsingUserUIDFromCertAuth')));
+  const tokens: TokenAuthenticator[] = [];
+  if (options.tokenAuthFile !== '') {
+    const path = options.tokenAuthFile;
+    tokens.push(
+      new TokenFileAuthenticator(readFile(path, '--token-auth-file'), path, (text) => {
+        logger.warn(text);
+      }),
+    );
+  }
+  if (tokens.length > 0) {
+    const union = new UnionTokenAuthenticator(tokens);
+    methods.push(new BearerTokenAuthenticator(union, []), new WebSocketProtocolAuthenticator(union, []));
+  }
+  const known = new AuthenticatedGroupAdder(new UnionRequestAuthenticator(methods));
+  return options.anonymousAuth ? new WithFallback(known, new AnonymousAuthenticator()) : known;
+}
+
+const json = (value: unknown): Handler => {
+  const body = JSON.stringify(value, undefined, 2);
+  return (_context, _request, response) => {
+    send(response, 200, 'application/json', body);
+  };
+};
+
+function installCommon(server: ApiServer, version: string): void {
+  server.register('/version', json(versionInfo(version)));
+  server.register('/version/', json(versionInfo(version)), false);
+  server.register('/metrics', async (_context, _request, response) => {
+    send(response, 200, metricsRegistry.contentType, await metricsRegistry.metrics());
+  });
+}
+
+function registerProcessMetrics(): void {
+  collectDefaultMetrics({ register: metricsRegistry });
+  const gauge = {
+    name: 'kubernetes_feature_enabled',
+    help: 'Stage and state of each feature gate.',
+    labels: ['name', 'stage'],
+  };
+  new CellGauge(gauge, metricsRegistry, (metric) => {
+    for (const { name, stage, enabled } of featureGates.entries()) metric.cell(name, stage).value = enabled ? 1 : 0;
+  });
+}
+
+function installHealth(
+  server: ApiServer,
+  plane: ControlPlane,
+  hooks: readonly PostStartHook[],
+  shutdown: ShutdownCheck,
+  context: { clock: Clock; logger: Logger; livezGrace: number },
+): void {
+  const health = new Health(context.clock, context.logger);
+  const always = ['healthz', 'livez', 'readyz'] as const;
+  health.add(pingCheck, always);
+  health.add(new LogCheck(context.logger, context.clock), always);
+  for (const check of plane.checks) health.add(check, check.name === 'etcd' ? always : ['readyz']);
+  for (const hook of hooks) health.add(hook, always, context.livezGrace);
+  health.add(
+    {
+      name: 'autoregister-completion',
+      check: () => {
+        for (const hook of hooks) hook.check();
+      },
+    },
+    always,
+    context.livezGrace,
+  );
+  health.add(shutdown, ['readyz']);
+  health.install(server);
+}
+
+const hostOf = (address: string): string => (address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address);
+
+const urlOf = (address: string, port: number): string => {
+  const host = hostOf(address);
+  return `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
+};
+
+/** Follows certificate and CA files; a file that cannot be used is logged and the old content stays in force. */
+function watchFiles(
+  server: ApiServer,
+  options: Options,
+  files: Files,
+  context: { clock: Clock; logger: Logger },
+): () => void {
+  let stopped = false;
+  let { tls } = files;
+  const check = (): void => {
+    if (stopped) return;
+    try {
+      const changed = [
+        files.clientCaFile?.reload() === true,
+        files.proxyCa?.reload() === true,
+        options.tlsCertFile !== '' && readFile(options.tlsCertFile, '--tls-cert-file') !== tls.cert,
+      ];
+      if (changed.includes(true)) {
+        tls = reloaded(options, files, tls);
+        server.setSecureContext(tls);
+        context.logger.info('certificates reloaded');
+      }
+    } catch (error) {
+      context.logger.error('certificates cannot be reloaded', {
+        error: error instanceof Error ? error.message : String(error),
+      });
+    }
+    context.clock.setTimer(RELOAD_MILLIS, check);
+  };
+  context.clock.setTimer(RELOAD_MILLIS, check);
+  return () => {
+    stopped = true;
+  };
+}
+
+function reloaded(options: Options, files: Files, old: TlsMaterial): TlsMaterial {
+  const own = files.clientCa.pems[0] ?? '';
+  if (files.clientCaFile !== undefined) files.clientCa.replace([own, ...files.clientCaFile.pems].join(''));
+  const clientCAs = [...files.clientCa.pems, ...(files.proxyCa?.pems ?? [])];
+  if (options.tlsCertFile === '') return { ...old, clientCAs };
+  const cert = readFile(options.tlsCertFile, '--tls-cert-file');
+  const key = readFile(options.tlsPrivateKeyFile, '--tls-private-key-file');
+  parsePair(cert, key, options.tlsCertFile, options.tlsPrivateKeyFile);
+  return { cert, key, clientCAs };
+}
+
+function listenError(error: unknown, options: Options): StartError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const where = `${options.bindAddress} port ${options.securePort}`;
+  if (code === 'EADDRINUSE') return new StartError(`--secure-port: ${where} is in use by another process`);
+  if (code === 'EACCES') return new StartError(`--secure-port: not permitted to listen on ${where}`);
+  if (code === 'EADDRNOTAVAIL')
+    return new StartError(`--bind-address: ${options.bindAddress} is not an address of this host`);
+  return new StartError(`cannot listen on ${where}: ${error instanceof Error ? error.message : String(error)}`);
+}
+
+/** Starts `annex serve` in standalone mode; resolves when it listens and its start-up work is done. */
+export async function startStandalone(
+  options: Options,
+  root: string,
+  clock: Clock = systemClock,
+  logger: Logger = createLogger(options.verbosity),
+): Promise<StandaloneServer> {
+  const directory = new DataDirectory(resolve(options.dataDir), clock);
+  const names = ['0.0.0.0', '::'].includes(options.bindAddress) ? [] : [options.bindAddress];
+  const credentials = directory.prepare(urlOf(options.bindAddress, options.securePort), names);
+  const files = readFiles(options, credentials);
+  const authenticator = makeAuthenticator(options, files, clock, logger);
+  const plane = await buildControlPlane({ options, clock, logger });
+  registerProcessMetrics();
+  const server = createServer({
+    tls: files.tls,
+    http2MaxStreamsPerConnection: options.http2MaxStreams === 0 ? 250 : options.http2MaxStreams,
+    chain: {
+      authenticator,
+      authorizer: plane.authorizer,
+      clock,
+      wheel: new TimerWheel(clock),
+      logger,
+      gates: featureGates,
+      metrics: new ChainMetrics(),
+      writeStatus: writePlainStatus,
+      requestTimeout: options.requestTimeout,
+      maxRequestsInFlight: options.maxRequestsInflight,
+      maxMutatingRequestsInFlight: options.maxMutatingRequestsInflight,
+      goawayChance: options.goawayChance,
+      random: Math.random,
+      strictTransportSecurity: options.strictTransportSecurity.join('; '),
+      audit: undefined,
+      parseSelectors: undefined,
+    },
+  });
+  const hooks = plane.hooks.map(({ name, run }) => new PostStartHook(name, run));
+  const shutdown = new ShutdownCheck();
+  server.setResourceHandler(plane.resourceHandler);
+  installCommon(server, annexVersion(root));
+  plane.install(server);
+  installHealth(server, plane, hooks, shutdown, { clock, logger, livezGrace: options.livezGracePeriod });
+  let port: number;
+  try {
+    ({ port } = await server.listen(options.securePort, options.bindAddress));
+  } catch (error) {
+    await plane.close();
+    throw listenError(error, options);
+  }
+  const url = urlOf(options.bindAddress, port);
+  if (port !== options.securePort) directory.prepare(url, names);
+  const unwatch = watchFiles(server, options, files, { clock, logger });
+  for (const hook of hooks) await hook.start();
+  return {
+    port,
+    url,
+    kubeconfig: join(directory.path, 'admin.kubeconfig'),
+    stop: async () => {
+      shutdown.begin();
+      unwatch();
+      await sleep(clock, options.shutdownDelayDuration);
+      plane.endWatches();
+      await Promise.race([server.drain(), sleep(clock, Math.max(DRAIN_MILLIS, options.requestTimeout))]);
+      server.destroy();
+      await plane.close();
+    },
+  };
+}

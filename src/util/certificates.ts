@@ -1,0 +1,159 @@
+import {
+  createHash,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+  X509Certificate,
+} from 'node:crypto';
+import { isIP } from 'node:net';
+import {
+  bits,
+  boolean,
+  contextTag,
+  der,
+  integer,
+  octets,
+  oid,
+  pem,
+  readDer,
+  sequence,
+  Tag,
+  time,
+  utf8,
+} from './der.js';
+
+const OID = {
+  commonName: '2.5.4.3',
+  organization: '2.5.4.10',
+  subjectKeyId: '2.5.29.14',
+  keyUsage: '2.5.29.15',
+  subjectAltName: '2.5.29.17',
+  basicConstraints: '2.5.29.19',
+  authorityKeyId: '2.5.29.35',
+  extKeyUsage: '2.5.29.37',
+  serverAuth: '1.3.6.1.5.5.7.3.1',
+  clientAuth: '1.3.6.1.5.5.7.3.2',
+  ecdsaWithSha256: '1.2.840.10045.4.3.2',
+} as const;
+
+export interface Subject {
+  readonly commonName: string;
+  readonly organizations?: readonly string[];
+}
+
+export interface CertificateRequest {
+  readonly subject: Subject;
+  readonly publicKey: KeyObject;
+  readonly usage: 'ca' | 'server' | 'client';
+  /** DNS names and IP addresses. */
+  readonly altNames?: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+/** Who signs: an ECDSA key on P-256 with its certificate; without certificate the new one is signed by itself. */
+export interface Issuer {
+  readonly key: KeyObject;
+  readonly certificate?: X509Certificate;
+}
+
+export interface KeyPair {
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+}
+
+export const generateKey = (): KeyPair => generateKeyPairSync('ec', { namedCurve: 'P-256' });
+
+/** PKCS #8. */
+export function keyPem(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
+}
+
+function name(subject: Subject): Buffer {
+  const attribute = (type: string, value: string): Buffer => der(Tag.SET, sequence(oid(type), utf8(value)));
+  const organizations = subject.organizations ?? [];
+  return sequence(
+    ...organizations.map((value) => attribute(OID.organization, value)),
+    attribute(OID.commonName, subject.commonName),
+  );
+}
+
+const extension = (type: string, value: Buffer, critical = false): Buffer =>
+  sequence(oid(type), ...(critical ? [boolean(true)] : []), octets(value));
+
+const spki = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' });
+
+/** SHA-1 of the public key's bits, as RFC 5280 has it. */
+function keyId(key: KeyObject): Buffer {
+  const bitString = readDer(spki(key)).children()[1];
+  return createHash('sha1')
+    .update(bitString?.content.subarray(1) ?? Buffer.alloc(0))
+    .digest();
+}
+
+function altName(value: string): Buffer {
+  const family = isIP(value);
+  if (family === 0) return der(contextTag(2, false), Buffer.from(value, 'latin1'));
+  return der(contextTag(7, false), family === 4 ? Buffer.from(value.split('.').map(Number)) : ipv6(value));
+}
+
+function ipv6(text: string): Buffer {
+  const [head = '', tail] = text.split('::');
+  const groups = (part: string): number[] =>
+    part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16));
+  const left = groups(head);
+  const right = tail === undefined ? [] : groups(tail);
+  const middle = new Array<number>(8 - left.length - right.length).fill(0);
+  const out = Buffer.alloc(16);
+  [...left, ...middle, ...right].forEach((group, i) => out.writeUInt16BE(group, i * 2));
+  return out;
+}
+
+function extensions(request: CertificateRequest, issuerKey: KeyObject): Buffer[] {
+  const ca = request.usage === 'ca';
+  // digitalSignature; for CAs keyCertSign and cRLSign as well.
+  const usage = ca ? bits(Buffer.from([0x86]), 1) : bits(Buffer.from([0x80]), 7);
+  const out = [
+    extension(OID.keyUsage, usage, true),
+    extension(OID.basicConstraints, sequence(...(ca ? [boolean(true)] : [])), true),
+    extension(OID.subjectKeyId, octets(keyId(request.publicKey))),
+    extension(OID.authorityKeyId, sequence(der(contextTag(0, false), keyId(issuerKey)))),
+  ];
+  if (!ca) {
+    out.push(extension(OID.extKeyUsage, sequence(oid(request.usage === 'server' ? OID.serverAuth : OID.clientAuth))));
+  }
+  const names = request.altNames ?? [];
+  if (names.length > 0) out.push(extension(OID.subjectAltName, sequence(...names.map(altName))));
+  return out;
+}
+
+/** Makes an X.509 v3 certificate, ECDSA with SHA-256, and returns it as PEM. */
+export function createCertificate(request: CertificateRequest, issuer: Issuer): string {
+  const serial = randomBytes(16);
+  serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40;
+  const algorithm = sequence(oid(OID.ecdsaWithSha256));
+  const issuerName = issuer.certificate === undefined ? name(request.subject) : subjectOf(issuer.certificate);
+  const body = sequence(
+    der(contextTag(0, true), integer(Buffer.from([2]))),
+    integer(serial),
+    algorithm,
+    issuerName,
+    sequence(time(request.notBefore), time(request.notAfter)),
+    name(request.subject),
+    spki(request.publicKey),
+    der(contextTag(3, true), sequence(...extensions(request, createPublicKey(issuer.key)))),
+  );
+  const signature = sign('sha256', body, { key: issuer.key, dsaEncoding: 'der' });
+  return pem('CERTIFICATE', sequence(body, algorithm, bits(signature)));
+}
+
+/** The subject's name as it stands in the certificate. */
+function subjectOf(certificate: X509Certificate): Buffer {
+  const fields = readDer(certificate.raw).children()[0]?.children() ?? [];
+  const subject = fields[fields[0]?.tag === contextTag(0, true) ? 5 : 4];
+  if (subject === undefined) throw new Error('the certificate has no subject');
+  return subject.raw;
+}

@@ -1,0 +1,173 @@
+/** The few ASN.1 types that certificates are made of, in DER. */
+export const Tag = {
+  BOOLEAN: 0x01,
+  INTEGER: 0x02,
+  BIT_STRING: 0x03,
+  OCTET_STRING: 0x04,
+  NULL: 0x05,
+  OID: 0x06,
+  UTF8_STRING: 0x0c,
+  PRINTABLE_STRING: 0x13,
+  T61_STRING: 0x14,
+  IA5_STRING: 0x16,
+  UTC_TIME: 0x17,
+  GENERALIZED_TIME: 0x18,
+  UNIVERSAL_STRING: 0x1c,
+  BMP_STRING: 0x1e,
+  SEQUENCE: 0x30,
+  SET: 0x31,
+} as const;
+
+/** Tag of a context-specific element. */
+export const contextTag = (number: number, constructed: boolean): number => 0x80 | (constructed ? 0x20 : 0) | number;
+
+export class DerError extends Error {
+  override readonly name = 'DerError';
+}
+
+/** One element. */
+export class DerNode {
+  constructor(
+    readonly tag: number,
+    readonly content: Buffer,
+    /** With tag and length. */
+    readonly raw: Buffer,
+  ) {}
+
+  /** The elements of a constructed one. */
+  children(): DerNode[] {
+    const out: DerNode[] = [];
+    let at = 0;
+    while (at < this.content.length) {
+      const node = readDer(this.content, at);
+      out.push(node);
+      at += node.raw.length;
+    }
+    return out;
+  }
+
+  /** Throws unless the element has this tag. */
+  expect(tag: number): this {
+    if (this.tag !== tag) throw new DerError(`found tag ${this.tag} instead of ${tag}`);
+    return this;
+  }
+}
+
+/** Reads one element; throws DerError for anything but definite lengths in their shortest form that fit. */
+export function readDer(bytes: Buffer, offset = 0): DerNode {
+  const tag = bytes[offset];
+  const first = bytes[offset + 1];
+  if (tag === undefined || first === undefined || (tag & 0x1f) === 0x1f) throw new DerError('truncated or unusual tag');
+  let start = offset + 2;
+  let length = first;
+  if (first >= 0x80) {
+    const count = first & 0x7f;
+    if (count === 0 || count > 4 || start + count > bytes.length) throw new DerError('bad length');
+    length = bytes.readUIntBE(start, count);
+    start += count;
+    if (length < 0x80 || (count > 1 && length < 2 ** (8 * (count - 1)))) throw new DerError('length not minimal');
+  }
+  const end = start + length;
+  if (end > bytes.length) throw new DerError('element longer than its surroundings');
+  return new DerNode(tag, bytes.subarray(start, end), bytes.subarray(offset, end));
+}
+
+/** Dotted text of an OBJECT IDENTIFIER's content. */
+export function oidText(content: Buffer): string {
+  const arcs: number[] = [];
+  let value = 0;
+  for (const byte of content) {
+    if (value > 2 ** 45) throw new DerError('object identifier too large');
+    value = value * 128 + (byte & 0x7f);
+    if (byte >= 0x80) continue;
+    if (arcs.length === 0) {
+      const head = Math.min(Math.floor(value / 40), 2);
+      arcs.push(head, value - head * 40);
+    } else arcs.push(value);
+    value = 0;
+  }
+  return arcs.join('.');
+}
+
+/** Text of a character string element; throws DerError for other types and for text that is not well formed. */
+export function stringText(node: DerNode): string {
+  const { tag, content } = node;
+  switch (tag) {
+    case Tag.UTF8_STRING: {
+      const text = content.toString('utf8');
+      if (!Buffer.from(text, 'utf8').equals(content)) throw new DerError('invalid UTF-8 in a string');
+      return text;
+    }
+    case Tag.PRINTABLE_STRING:
+    case Tag.IA5_STRING:
+      if (content.some((byte) => byte >= 0x80)) throw new DerError('a string is not ASCII');
+      return content.toString('latin1');
+    case Tag.T61_STRING:
+      return content.toString('latin1');
+    case Tag.BMP_STRING:
+      if (content.length % 2 !== 0) throw new DerError('odd length of a BMP string');
+      return Buffer.from(content).swap16().toString('utf16le');
+    default:
+      throw new DerError(`tag ${tag} is no character string`);
+  }
+}
+
+/** An element of this tag around the parts. */
+export function der(tag: number, ...parts: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(parts);
+  const { length } = content;
+  if (length < 0x80) return Buffer.concat([Buffer.from([tag, length]), content]);
+  const size = length < 0x100 ? 1 : length < 0x10000 ? 2 : 3;
+  const head = Buffer.alloc(2 + size);
+  head[0] = tag;
+  head[1] = 0x80 | size;
+  head.writeUIntBE(length, 2, size);
+  return Buffer.concat([head, content]);
+}
+
+export const sequence = (...parts: readonly Buffer[]): Buffer => der(Tag.SEQUENCE, ...parts);
+export const octets = (content: Buffer): Buffer => der(Tag.OCTET_STRING, content);
+export const utf8 = (text: string): Buffer => der(Tag.UTF8_STRING, Buffer.from(text, 'utf8'));
+export const boolean = (value: boolean): Buffer => der(Tag.BOOLEAN, Buffer.from([value ? 0xff : 0]));
+
+/** A BIT STRING of whole bytes, or with `unused` bits at its end. */
+export const bits = (content: Buffer, unused = 0): Buffer => der(Tag.BIT_STRING, Buffer.from([unused]), content);
+
+/** A non-negative INTEGER from its bytes, most significant first. */
+export function integer(magnitude: Buffer): Buffer {
+  let at = 0;
+  while (at < magnitude.length - 1 && magnitude[at] === 0) at++;
+  const trimmed = magnitude.subarray(at);
+  return (trimmed[0] ?? 0) >= 0x80 ? der(Tag.INTEGER, Buffer.from([0]), trimmed) : der(Tag.INTEGER, trimmed);
+}
+
+export function oid(text: string): Buffer {
+  const arcs = text.split('.').map(Number);
+  const values = [(arcs[0] ?? 0) * 40 + (arcs[1] ?? 0), ...arcs.slice(2)];
+  const bytes = values.flatMap((value) => {
+    const out = [value % 128];
+    for (let rest = Math.floor(value / 128); rest > 0; rest = Math.floor(rest / 128)) out.unshift(128 + (rest % 128));
+    return out;
+  });
+  return der(Tag.OID, Buffer.from(bytes));
+}
+
+/** UTCTime up to 2049, GeneralizedTime after it, in whole seconds. */
+export function time(millis: number): Buffer {
+  const digits = new Date(millis).toISOString().replace(/[-:T]/g, '').slice(0, 14);
+  return Number(digits.slice(0, 4)) < 2050
+    ? der(Tag.UTC_TIME, Buffer.from(`${digits.slice(2)}Z`))
+    : der(Tag.GENERALIZED_TIME, Buffer.from(`${digits}Z`));
+}
+
+/** PEM with lines of 64 characters. */
+export function pem(label: string, content: Buffer): string {
+  const lines = content.toString('base64').match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
+}
+
+/** The contents of all PEM blocks with this label. */
+export function pemBlocks(text: string, label: string): Buffer[] {
+  const pattern = new RegExp(`-----BEGIN ${label}-----([^-]*)-----END ${label}-----`, 'g');
+  return [...text.matchAll(pattern)].map((match) => Buffer.from(match[1] ?? '', 'base64'));
+}

@@ -1,0 +1,114 @@
+/** Maturity of a feature; GA features show an empty stage in the metric, as Kubernetes' components do. */
+export type FeatureStage = 'ALPHA' | 'BETA' | '' | 'DEPRECATED';
+
+interface FeatureSpec {
+  readonly stage: FeatureStage;
+  readonly default: boolean;
+  /** May not be set to anything but its default. */
+  readonly locked?: boolean;
+}
+
+/** Every feature gate of Annex. A gate stands here only while code asks for it. */
+export const FEATURES = {
+  APIResponseCompression: { stage: 'BETA', default: true },
+  AllowParsingUserUIDFromCertAuth: { stage: 'BETA', default: true },
+  AllowUnsafeMalformedObjectDeletion: { stage: 'ALPHA', default: false },
+  CBORServingAndStorage: { stage: 'ALPHA', default: false },
+  ConstrainedImpersonation: { stage: 'BETA', default: true },
+  DeclarativeValidation: { stage: '', default: true },
+  ListFromCacheSnapshot: { stage: 'BETA', default: true },
+  UnauthenticatedHTTP2DOSMitigation: { stage: 'BETA', default: true },
+  WatchList: { stage: 'BETA', default: false },
+} as const satisfies Record<string, FeatureSpec>;
+
+export type FeatureName = keyof typeof FEATURES;
+
+const GROUPS: Readonly<Record<string, FeatureStage>> = { AllAlpha: 'ALPHA', AllBeta: 'BETA' };
+const TRUE = new Set(['1', 't', 'T', 'TRUE', 'true', 'True']);
+const FALSE = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False']);
+
+const spec = (name: FeatureName): FeatureSpec => FEATURES[name];
+const isFeature = (name: string): name is FeatureName => Object.hasOwn(FEATURES, name);
+
+/** The state of the gates of one process. */
+export class FeatureGates {
+  private readonly state = new Map<FeatureName, boolean>();
+
+  constructor() {
+    this.reset();
+  }
+
+  enabled(name: FeatureName): boolean {
+    return this.state.get(name) === true;
+  }
+
+  /** Back to the defaults. */
+  reset(): void {
+    for (const name of this.names()) this.state.set(name, spec(name).default);
+  }
+
+  names(): FeatureName[] {
+    return Object.keys(FEATURES).filter(isFeature).sort();
+  }
+
+  /**
+   * Takes the value of `--feature-gates`: `A=true,B=false`, each optionally with the component `kube:`. Throws an Error
+   * that names the gate or value that is not usable; then nothing was changed.
+   */
+  set(text: string): void {
+    const wanted = new Map<string, boolean>();
+    for (const part of text.split(',')) {
+      const pair = part.trim();
+      if (pair === '') continue;
+      const at = pair.indexOf('=');
+      if (at < 0) throw new Error(`missing bool value for ${pair}`);
+      const key = pair
+        .slice(0, at)
+        .trim()
+        .replace(/^kube:/, '');
+      wanted.set(key, parseBool(key, pair.slice(at + 1).trim()));
+    }
+    this.apply(wanted);
+  }
+
+  private apply(wanted: ReadonlyMap<string, boolean>): void {
+    const next = new Map(this.state);
+    for (const [key, value] of wanted) {
+      const stage = GROUPS[key];
+      if (stage === undefined) continue;
+      for (const name of this.names()) if (spec(name).stage === stage) next.set(name, value);
+    }
+    for (const [key, value] of wanted) {
+      if (GROUPS[key] !== undefined) continue;
+      if (!isFeature(key)) throw new Error(`unrecognized feature gate: ${key}`);
+      if (spec(key).locked === true && value !== spec(key).default) {
+        throw new Error(`cannot set feature gate ${key} to ${value}, feature is locked to ${spec(key).default}`);
+      }
+      next.set(key, value);
+    }
+    for (const [name, value] of next) this.state.set(name, value);
+  }
+
+  /** One line a gate for `--help`: `WatchList=true|false (BETA - default=false)`. */
+  knownFeatures(): string[] {
+    const gates = this.names().map((name) => {
+      const { stage, default: value } = spec(name);
+      return `${name}=true|false (${stage === '' ? 'GA' : stage} - default=${value})`;
+    });
+    return ['AllAlpha=true|false (ALPHA - default=false)', 'AllBeta=true|false (BETA - default=false)', ...gates];
+  }
+
+  /** What the metric `kubernetes_feature_enabled` shows. */
+  *entries(): Iterable<{ name: FeatureName; stage: FeatureStage; enabled: boolean }> {
+    for (const name of this.names()) yield { name, stage: spec(name).stage, enabled: this.enabled(name) };
+  }
+}
+
+function parseBool(key: string, text: string): boolean {
+  if (TRUE.has(text)) return true;
+  if (FALSE.has(text)) return false;
+  throw new Error(`invalid value of ${key}: ${text}, it must be true or false`);
+}
+
+/** The gates of this process; set once at start, before anything asks. */
+export const featureGates = new FeatureGates();

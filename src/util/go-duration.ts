@@ -1,0 +1,66 @@
+const UNITS: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  μs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+};
+
+/** int64 nanoseconds, in milliseconds. */
+const MAX_MILLIS = 9_223_372_036_854.775807;
+
+/** Go's time.ParseDuration: milliseconds of `1h2m3.5s`. Throws an Error with Go's text. */
+export function parseGoDuration(text: string): number {
+  const invalid = (): Error => new Error(`time: invalid duration ${goQuote(text)}`);
+  let rest = text;
+  let sign = 1;
+  if (rest.startsWith('-') || rest.startsWith('+')) {
+    if (rest.startsWith('-')) sign = -1;
+    rest = rest.slice(1);
+  }
+  if (rest === '0') return 0;
+  if (rest === '') throw invalid();
+  let total = 0;
+  while (rest !== '') {
+    const number = /^(\d*)(?:\.(\d*))?/.exec(rest);
+    const whole = number?.[1] ?? '';
+    const fraction = number?.[2] ?? '';
+    if (whole === '' && fraction === '') throw invalid();
+    rest = rest.slice(number?.[0].length ?? 0);
+    const unit = /^[^.\d]*/.exec(rest)?.[0] ?? '';
+    if (unit === '') throw new Error(`time: missing unit in duration ${goQuote(text)}`);
+    const scale = Object.hasOwn(UNITS, unit) ? UNITS[unit] : undefined;
+    if (scale === undefined) throw new Error(`time: unknown unit ${goQuote(unit)} in duration ${goQuote(text)}`);
+    total += Number(`${whole === '' ? '0' : whole}.${fraction === '' ? '0' : fraction}`) * scale;
+    if (total > MAX_MILLIS) throw invalid();
+    rest = rest.slice(unit.length);
+  }
+  return sign * total || 0;
+}
+
+/** time.quote: control characters and what is not ASCII as bytes. */
+function goQuote(text: string): string {
+  let out = '"';
+  for (const char of text) {
+    if (char === '"' || char === '\\') out += `\\${char}`;
+    else if (char >= ' ' && char < '\x7f') out += char;
+    else for (const byte of Buffer.from(char)) out += `\\x${byte.toString(16).padStart(2, '0')}`;
+  }
+  return `${out}"`;
+}
+
+/** Go's Duration.String for whole milliseconds: `1m0s`, `500ms`, `0s`. */
+export function formatGoDuration(millis: number): string {
+  if (millis === 0) return '0s';
+  const sign = millis < 0 ? '-' : '';
+  const abs = Math.abs(millis);
+  if (abs < 1000) return `${sign}${abs}ms`;
+  const hours = Math.floor(abs / 3_600_000);
+  const minutes = Math.floor((abs % 3_600_000) / 60_000);
+  const seconds = (abs % 60_000) / 1000;
+  if (hours > 0) return `${sign}${hours}h${minutes}m${seconds}s`;
+  return minutes > 0 ? `${sign}${minutes}m${seconds}s` : `${sign}${seconds}s`;
+}

@@ -1,0 +1,196 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+/** All metrics of the process, in the text format of Prometheus. */
+export const metricsRegistry = new Registry();
+
+export interface MetricOptions {
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+/** One series of a counter or gauge, held by those who update it often: an update is an addition. */
+export class Cell {
+  value = 0;
+  constructor(readonly labels: Record<string, string>) {}
+
+  inc(by = 1): void {
+    this.value += by;
+  }
+
+  dec(by = 1): void {
+    this.value -= by;
+  }
+}
+
+/** Series by their label values, in the order of the metric's label names. */
+class Cells<T> {
+  private readonly byKey = new Map<string, T>();
+  constructor(
+    private readonly names: readonly string[],
+    private readonly make: (labels: Record<string, string>) => T,
+  ) {}
+
+  at(values: readonly string[]): T {
+    const key = values.join('\0');
+    let cell = this.byKey.get(key);
+    if (cell === undefined) {
+      cell = this.make(Object.fromEntries(this.names.map((name, i) => [name, values[i] ?? ''])));
+      this.byKey.set(key, cell);
+    }
+    return cell;
+  }
+
+  delete(values: readonly string[]): void {
+    this.byKey.delete(values.join('\0'));
+  }
+
+  all(): Iterable<T> {
+    return this.byKey.values();
+  }
+
+  clear(): void {
+    this.byKey.clear();
+  }
+}
+
+const configuration = (options: MetricOptions, registry: Registry) => ({
+  name: options.name,
+  help: options.help,
+  labelNames: [...options.labels],
+  registers: [registry],
+});
+
+/** A counter whose series are looked up once: prom-client hashes the labels on every update. */
+export class CellCounter extends Counter {
+  private readonly cells: Cells<Cell>;
+
+  constructor(options: MetricOptions, registry: Registry = metricsRegistry) {
+    super(configuration(options, registry));
+    this.cells = new Cells(options.labels, (labels) => new Cell(labels));
+  }
+
+  /** The series of these label values, in the order of the label names. */
+  cell(...values: string[]): Cell {
+    return this.cells.at(values);
+  }
+
+  override async get(): ReturnType<Counter['get']> {
+    const empty = await super.get();
+    return { ...empty, values: [...this.cells.all()].map(({ labels, value }) => ({ labels, value })) };
+  }
+
+  override reset(): void {
+    super.reset();
+    // Called by the base constructor too, before there are cells.
+    (this.cells as Cells<Cell> | undefined)?.clear();
+  }
+}
+
+/** A gauge whose series are looked up once. */
+export class CellGauge extends Gauge {
+  private readonly cells: Cells<Cell>;
+
+  /** `refresh` sets values that are only worth knowing when somebody asks. */
+  constructor(
+    options: MetricOptions,
+    registry: Registry = metricsRegistry,
+    private readonly refresh?: (gauge: CellGauge) => void,
+  ) {
+    super(configuration(options, registry));
+    this.cells = new Cells(options.labels, (labels) => new Cell(labels));
+  }
+
+  cell(...values: string[]): Cell {
+    return this.cells.at(values);
+  }
+
+  /** Takes a series away. */
+  drop(...values: string[]): void {
+    this.cells.delete(values);
+  }
+
+  override async get(): ReturnType<Gauge['get']> {
+    this.refresh?.(this);
+    const empty = await super.get();
+    return { ...empty, values: [...this.cells.all()].map(({ labels, value }) => ({ labels, value })) };
+  }
+
+  override reset(): void {
+    super.reset();
+    (this.cells as Cells<Cell> | undefined)?.clear();
+  }
+}
+
+/** One series of a histogram. */
+export class HistogramCell {
+  sum = 0;
+  count = 0;
+  /** Not cumulative; the last one is beyond all bounds. */
+  readonly counts: Float64Array;
+
+  constructor(
+    readonly labels: Record<string, string>,
+    private readonly bounds: readonly number[],
+  ) {
+    this.counts = new Float64Array(bounds.length + 1);
+  }
+
+  observe(value: number): void {
+    const { bounds, counts } = this;
+    let i = 0;
+    while (i < bounds.length && value > (bounds[i] ?? Infinity)) i++;
+    counts[i] = (counts[i] ?? 0) + 1;
+    this.sum += value;
+    this.count++;
+  }
+}
+
+/** A histogram whose series are looked up once. */
+export class CellHistogram extends Histogram {
+  private readonly cells: Cells<HistogramCell>;
+
+  constructor(
+    private readonly options: MetricOptions,
+    private readonly bounds: readonly number[],
+    registry: Registry = metricsRegistry,
+  ) {
+    super({ ...configuration(options, registry), buckets: [...bounds] });
+    this.cells = new Cells(options.labels, (labels) => new HistogramCell(labels, bounds));
+  }
+
+  cell(...values: string[]): HistogramCell {
+    return this.cells.at(values);
+  }
+
+  override async get(): ReturnType<Histogram['get']> {
+    const empty = await super.get();
+    const values = [...this.cells.all()].flatMap((cell) => this.series(cell));
+    return { ...empty, values };
+  }
+
+  /** What the registry prints, where it asks by this name first. */
+  getForPromString(): ReturnType<Histogram['get']> {
+    return this.get();
+  }
+
+  private series(cell: HistogramCell) {
+    const { name } = this.options;
+    let cumulative = 0;
+    const buckets = [...cell.counts].map((count, i) => {
+      cumulative += count;
+      const le: string | number = this.bounds[i] ?? '+Inf';
+      return { labels: { ...cell.labels, le }, value: cumulative, metricName: `${name}_bucket`, exemplar: null };
+    });
+    return [
+      ...buckets,
+      { labels: cell.labels, value: cell.sum, metricName: `${name}_sum`, exemplar: null },
+      { labels: cell.labels, value: cell.count, metricName: `${name}_count`, exemplar: null },
+    ];
+  }
+
+  override reset(): void {
+    super.reset();
+    (this.cells as Cells<HistogramCell> | undefined)?.clear();
+  }
+}
