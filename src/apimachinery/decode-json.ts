@@ -122,6 +122,8 @@ export interface DetailedJson {
   readonly positions?: ReadonlyMap<string, number>;
   /** Present where the text has floats. */
   readonly floats?: FloatLiterals;
+  /** Strict errors that stand before all others, as they are: what YAML has to say about duplicate keys. */
+  readonly sourceErrors?: readonly string[];
 }
 
 /** As decodeStrict, for decoders that compare with a schema. */

@@ -1,0 +1,33 @@
+import type { JsonValue } from './json.js';
+import { compareUtf8 } from './meta.js';
+
+/** Go's `%v` of a decoded JSON value: `map[a:1 b:[x y] c:<nil>]`. */
+export function goFormat(value: JsonValue | undefined): string {
+  if (value === null || value === undefined) return '<nil>';
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return Number.isInteger(value) ? String(value) : formatFloat(value);
+  if (typeof value !== 'object') return String(value);
+  if (Array.isArray(value)) return `[${value.map(goFormat).join(' ')}]`;
+  const keys = Object.keys(value)
+    .filter((key) => value[key] !== undefined)
+    .sort(compareUtf8);
+  return `map[${keys.map((key) => `${key}:${goFormat(value[key])}`).join(' ')}]`;
+}
+
+/** `%v` of a float64: an exponent of two digits from 1e21 and below 1e-4. */
+function formatFloat(value: number): string {
+  const [mantissa = '', exponent = '0'] = value.toExponential().split('e');
+  const power = Number(exponent);
+  if (power >= -4 && power < 21) return String(value);
+  return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
+}
+
+/** Go's name of the type that a decoded JSON value has. */
+export function goTypeName(value: JsonValue | undefined): string {
+  if (value === null || value === undefined) return '<nil>';
+  if (typeof value === 'string') return 'string';
+  if (typeof value === 'boolean') return 'bool';
+  if (typeof value === 'bigint') return 'int64';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64';
+  return Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}';
+}

@@ -1,0 +1,263 @@
+import { decodeDetailed, goKind, JsonError } from '../decode-json.js';
+import { newBadRequest, newRequestEntityTooLarge } from '../errors.js';
+import { deepCopy, isObject, type JsonObject, type JsonValue, stringifyJson } from '../json.js';
+import { quote } from '../meta.js';
+import { unprocessable } from './errors.js';
+
+export const MAX_JSON_PATCH_OPERATIONS = 10000;
+
+/** Bytes by which all copy operations of a patch together may grow an object, by default. */
+export const MAX_COPY_BYTES = 3 * 1024 * 1024;
+
+export interface DecodedPatch<T> {
+  readonly patch: T;
+  /** `json patch unknown field "[0].foo"`. Empty unless asked for. */
+  readonly strictErrors: readonly string[];
+}
+
+/** An operation, its fields unchecked: what is wrong with it shows when it is carried out. */
+export type JsonPatchOperation = JsonObject;
+
+const FIELDS = new Set(['op', 'path', 'from', 'value']);
+
+/** Reads a JSON patch. Throws ApiError; the text of objections depends on `strict` (fieldValidation Warn or Strict). */
+export function decodeJsonPatch(
+  body: Uint8Array | string,
+  strict: boolean,
+): DecodedPatch<readonly JsonPatchOperation[]> {
+  const prefix = strict ? 'error decoding patch: ' : '';
+  const listType = strict ? '[]handlers.jsonPatchOp' : 'jsonpatch.Patch';
+  const itemType = strict ? 'handlers.jsonPatchOp' : 'jsonpatch.Operation';
+  const refuse = (text: string): never => {
+    throw newBadRequest(prefix + text);
+  };
+  const mismatch = (value: JsonValue, type: string): never =>
+    refuse(`json: cannot unmarshal ${goKind(value)} into Go value of type ${type}`);
+  const { value, duplicates } = decode(body, strict, refuse);
+  if (value === null) return { patch: [], strictErrors: [] };
+  if (!Array.isArray(value)) return mismatch(value, listType);
+  const strictErrors = duplicates.map((path) => `json patch duplicate field ${quote(path)}`);
+  const operations = value.map((item, i) => {
+    if (item === null) return {};
+    if (!isObject(item)) return mismatch(item, itemType);
+    if (strict) checkFields(item, i, strictErrors, refuse);
+    return item;
+  });
+  if (operations.length > MAX_JSON_PATCH_OPERATIONS) {
+    throw newRequestEntityTooLarge(
+      `The allowed maximum operations in a JSON patch is ${String(MAX_JSON_PATCH_OPERATIONS)}, got ${String(operations.length)}`,
+    );
+  }
+  return { patch: operations, strictErrors };
+}
+
+function decode(
+  body: Uint8Array | string,
+  strict: boolean,
+  refuse: (text: string) => never,
+): ReturnType<typeof decodeDetailed> {
+  try {
+    return decodeDetailed(body, strict);
+  } catch (error) {
+    if (error instanceof JsonError) return refuse(error.message);
+    throw error;
+  }
+}
+
+function checkFields(item: JsonObject, i: number, errors: string[], refuse: (text: string) => never): void {
+  for (const key in item) {
+    const value = item[key];
+    if (!FIELDS.has(key)) errors.push(`json patch unknown field ${quote(`[${String(i)}].${key}`)}`);
+    else if (key !== 'value' && typeof value !== 'string' && value !== null) {
+      refuse(`json: cannot unmarshal ${goKind(value)} into Go struct field jsonPatchOp.${key} of type string`);
+    }
+  }
+}
+
+/** Why an operation could not be carried out. Clients only learn that one could not. */
+class Inapplicable extends Error {}
+
+const INDEX = /^[-+]?[0-9]{1,15}$/;
+
+function index(key: string, length: number, insert: boolean): number {
+  if (!INDEX.test(key)) throw new Inapplicable(`not an index: ${quote(key)}`);
+  const given = Number(key);
+  const limit = insert ? length + 1 : length;
+  // Negative indices count from the end.
+  const at = given < 0 ? given + limit : given;
+  if (at < 0 || at >= limit) throw new Inapplicable(`Unable to access invalid index: ${key}`);
+  return at;
+}
+
+type Container = JsonObject | JsonValue[];
+
+const isContainer = (value: JsonValue | undefined): value is Container => typeof value === 'object' && value !== null;
+
+const decodeToken = (token: string): string => token.replace(/~1/g, '/').replace(/~0/g, '~');
+
+class Patcher {
+  /** Containers that this patch made itself, and so may change. */
+  private readonly own = new Set<Container>();
+  private copied = 0;
+
+  constructor(
+    private root: Container,
+    private readonly maxCopyBytes: number,
+  ) {
+    this.root = this.writable(root);
+  }
+
+  result(): JsonValue {
+    return this.root;
+  }
+
+  run(operation: JsonPatchOperation): void {
+    switch (operation['op']) {
+      case 'add':
+        this.add(this.text(operation, 'path'), valueOf(operation));
+        break;
+      case 'remove':
+        this.remove(this.text(operation, 'path'));
+        break;
+      case 'replace':
+        this.replace(this.text(operation, 'path'), operation);
+        break;
+      case 'move': {
+        const from = this.text(operation, 'from');
+        const value = this.get(from);
+        this.remove(from);
+        this.add(this.text(operation, 'path'), value ?? null);
+        break;
+      }
+      case 'test':
+        this.test(this.text(operation, 'path'), operation);
+        break;
+      case 'copy':
+        this.copy(this.text(operation, 'from'), this.text(operation, 'path'));
+        break;
+      default:
+        throw new Inapplicable('Unexpected kind');
+    }
+  }
+
+  private text(operation: JsonPatchOperation, field: string): string {
+    const value = operation[field];
+    if (typeof value !== 'string') throw new Inapplicable(`operation missing ${field} field`);
+    return value;
+  }
+
+  private writable<T extends Container>(container: T): T {
+    if (this.own.has(container)) return container;
+    const copy = (Array.isArray(container) ? [...container] : Object.assign({}, container)) as T;
+    this.own.add(copy);
+    return copy;
+  }
+
+  /** The container that a path's last token stands in, and that token. What stands before the first slash is ignored. */
+  private find(path: string, write: boolean): [Container, string] {
+    const tokens = path.split('/').map(decodeToken);
+    const key = tokens.pop();
+    if (tokens.length === 0 || key === undefined) throw new Inapplicable(`doc is missing path: ${quote(path)}`);
+    let current = this.root;
+    for (const token of tokens.slice(1)) {
+      const at = Array.isArray(current) ? index(token, current.length, false) : token;
+      const next = (current as JsonObject)[at];
+      if (!isContainer(next) || (typeof at === 'string' && !Object.hasOwn(current, at))) {
+        throw new Inapplicable(`doc is missing path: ${quote(path)}`);
+      }
+      const child = write ? this.writable(next) : next;
+      if (child !== next) (current as JsonObject)[at] = child;
+      current = child;
+    }
+    return [current, key];
+  }
+
+  /** Undefined where an object lacks the key; an array must have the index. */
+  private get(path: string): JsonValue | undefined {
+    const [container, key] = this.find(path, false);
+    if (Array.isArray(container)) return container[index(key, container.length, false)];
+    return Object.hasOwn(container, key) ? container[key] : undefined;
+  }
+
+  private add(path: string, value: JsonValue): void {
+    const [container, key] = this.find(path, true);
+    if (!Array.isArray(container)) container[key] = value;
+    else if (key === '-') container.push(value);
+    else container.splice(index(key, container.length, true), 0, value);
+  }
+
+  private remove(path: string): void {
+    const [container, key] = this.find(path, true);
+    if (Array.isArray(container)) container.splice(index(key, container.length, false), 1);
+    else if (!Object.hasOwn(container, key)) throw new Inapplicable(`Unable to remove nonexistent key: ${key}`);
+    else delete container[key];
+  }
+
+  /** An object need not have the key that is replaced, as in kube-apiserver. */
+  private replace(path: string, operation: JsonPatchOperation): void {
+    const value = valueOf(operation);
+    if (path === '') {
+      if (!isContainer(value)) throw new Inapplicable('replace operation value must be object or array');
+      this.root = this.writable(value);
+      return;
+    }
+    const [container, key] = this.find(path, true);
+    if (Array.isArray(container)) container[index(key, container.length, false)] = value;
+    else container[key] = value;
+  }
+
+  private test(path: string, operation: JsonPatchOperation): void {
+    const expected = operation['value'];
+    const actual = path === '' ? this.root : this.get(path);
+    if (!testEqual(actual, expected)) throw new Inapplicable(`testing value ${path} failed`);
+  }
+
+  private copy(from: string, path: string): void {
+    const value = this.get(from) ?? null;
+    this.find(path, false);
+    if (value !== null) this.copied += Buffer.byteLength(stringifyJson(value));
+    if (this.copied > this.maxCopyBytes) {
+      throw new Inapplicable('Unable to complete the copy, the accumulated size increase of copy exceeds the limit');
+    }
+    this.add(path, deepCopy(value));
+  }
+}
+
+const valueOf = (operation: JsonPatchOperation): JsonValue => {
+  const value = operation['value'];
+  return value === undefined ? null : deepCopy(value);
+};
+
+/** Equality of values; a missing one equals null, but only at the top. */
+function testEqual(actual: JsonValue | undefined, expected: JsonValue | undefined): boolean {
+  const a = actual ?? null;
+  const b = expected ?? null;
+  if (!isContainer(a) || !isContainer(b)) return typeof a === typeof b && a === b;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
+    return a.every((item, i) => testEqual(item, b[i]));
+  }
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && testEqual(a[key], b[key]))
+  );
+}
+
+/**
+ * The document after the patch; the document itself is not changed, and shares what the patch does not touch. Throws the
+ * 422 that clients see when an operation does not apply or a test fails.
+ */
+export function applyJsonPatch(
+  document: JsonObject,
+  operations: readonly JsonPatchOperation[],
+  maxCopyBytes = MAX_COPY_BYTES,
+): JsonValue {
+  const patcher = new Patcher(document, maxCopyBytes);
+  try {
+    for (const operation of operations) patcher.run(operation);
+  } catch (error) {
+    if (error instanceof Inapplicable) throw unprocessable();
+    throw error;
+  }
+  return patcher.result();
+}

@@ -1,0 +1,58 @@
+import { decodeDetailed, goKind, JsonError } from '../decode-json.js';
+import { newBadRequest } from '../errors.js';
+import { isObject, type JsonObject, type JsonValue } from '../json.js';
+import { quote } from '../meta.js';
+import type { DecodedPatch } from './json-patch.js';
+
+const BAD_PATCH = 'Invalid JSON Patch';
+
+/** Reads a JSON merge patch. Throws ApiError. Without `strict` a list is taken, and replaces the object. */
+export function decodeMergePatch(body: Uint8Array | string, strict: boolean): DecodedPatch<JsonObject | JsonValue[]> {
+  let decoded;
+  try {
+    decoded = decodeDetailed(body, strict);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw newBadRequest(strict ? `error decoding patch: ${error.message}` : BAD_PATCH);
+  }
+  const { value } = decoded;
+  if (isObject(value) || (Array.isArray(value) && !strict)) {
+    return { patch: value, strictErrors: decoded.duplicates.map((path) => `duplicate field ${quote(path)}`) };
+  }
+  throw newBadRequest(
+    strict && value !== null
+      ? `error decoding patch: json: cannot unmarshal ${goKind(value)} into Go value of type map[string]interface {}`
+      : BAD_PATCH,
+  );
+}
+
+/** A value of a patch that meets nothing to be merged with: nulls in objects vanish, also within lists. */
+function pruneNulls(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map((item) => (item === null ? null : pruneNulls(item)));
+  if (!isObject(value)) return value;
+  const out: JsonObject = {};
+  for (const key in value) {
+    const member = value[key];
+    if (member !== null && member !== undefined) out[key] = pruneNulls(member);
+  }
+  return out;
+}
+
+function mergeObjects(document: JsonObject, patch: JsonObject): JsonObject {
+  const out: JsonObject = { ...document };
+  for (const key in patch) {
+    const value = patch[key];
+    if (value === undefined) continue;
+    const current = Object.hasOwn(out, key) ? out[key] : undefined;
+    if (value === null) delete out[key];
+    else if (!isObject(current)) out[key] = pruneNulls(value);
+    // Over an object, a value that is none stands as it is.
+    else out[key] = isObject(value) ? mergeObjects(current, value) : value;
+  }
+  return out;
+}
+
+/** The document after the patch. Neither is changed; the result may share parts with both. */
+export function applyMergePatch(document: JsonObject, patch: JsonObject | JsonValue[]): JsonValue {
+  return Array.isArray(patch) ? pruneNulls(patch) : mergeObjects(document, patch);
+}

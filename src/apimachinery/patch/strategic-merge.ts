@@ -1,0 +1,416 @@
+import { decodeDetailed, goKind, JsonError } from '../decode-json.js';
+import type { ApiError } from '../errors.js';
+import { newBadRequest } from '../errors.js';
+import { goFormat, goTypeName } from '../go-format.js';
+import { deepCopy, isObject, type JsonObject, type JsonValue } from '../json.js';
+import { quote } from '../meta.js';
+import { dereference, type GoType } from '../scheme/types.js';
+import { internal, unprocessable } from './errors.js';
+import type { DecodedPatch } from './json-patch.js';
+
+const DIRECTIVE = '$patch';
+const RETAIN_KEYS = '$retainKeys';
+const DELETE_PREFIX = '$deleteFromPrimitiveList';
+const ORDER_PREFIX = '$setElementOrder';
+
+const badPrimitiveList = (): ApiError => newBadRequest('invalid patch format of primitive list');
+const badRetainKeys = (): ApiError => newBadRequest('invalid patch format of retainKeys');
+const badElementOrder = (): ApiError => newBadRequest('invalid patch format of setElementOrder list');
+const noMergeKey = (map: JsonObject, key: string): ApiError =>
+  internal(`map: ${goFormat(map)} does not contain declared merge key: ${key}`);
+const badArgument = (expected: string, actual: JsonValue | undefined): ApiError =>
+  internal(`expected a ${expected}, but received a ${goTypeName(actual)}`);
+
+/** Reads a strategic merge patch. Throws ApiError. */
+export function decodeStrategicMergePatch(body: Uint8Array | string, strict: boolean): DecodedPatch<JsonObject> {
+  let decoded;
+  try {
+    decoded = decodeDetailed(body, strict);
+  } catch (error) {
+    if (error instanceof JsonError) throw newBadRequest(error.message);
+    throw error;
+  }
+  const { value } = decoded;
+  if (value === null) return { patch: {}, strictErrors: [] };
+  if (!isObject(value)) {
+    throw newBadRequest(`json: cannot unmarshal ${goKind(value)} into Go value of type map[string]interface {}`);
+  }
+  return { patch: value, strictErrors: decoded.duplicates.map((path) => `duplicate field ${quote(path)}`) };
+}
+
+/** What a field's patches do, and the type of its value (for lists, of their elements). */
+interface FieldMeta {
+  readonly strategy: string;
+  readonly mergeKey: string;
+  readonly type: GoType;
+}
+
+function lookup(type: GoType, key: string): FieldMeta {
+  const struct = type.kind === 'ptr' && type.elem !== undefined ? type.elem : type;
+  if (struct.kind !== 'struct') {
+    throw internal(`merging an object in json but data type is not struct, instead is: ${reflectKind(struct)}`);
+  }
+  let field = struct.fields.get(key);
+  if (field === undefined) {
+    const folded = key.toLowerCase();
+    for (const candidate of struct.fields.values()) if (candidate.name.toLowerCase() === folded) field ??= candidate;
+  }
+  if (field === undefined) {
+    throw internal(`unable to find api field in struct ${struct.name} for the json field ${quote(key)}`);
+  }
+  const strategy = field.patchStrategies.find((name) => name !== 'retainKeys') ?? '';
+  return { strategy, mergeKey: field.patchMergeKey, type: field.type };
+}
+
+function lookupList(type: GoType, key: string): FieldMeta {
+  const meta = lookup(type, key);
+  const list = meta.type.kind === 'ptr' ? dereference(meta.type) : meta.type;
+  if (list.kind === 'slice' && list.elem !== undefined) {
+    if (list.elem.kind === 'slice') throw internal('unexpected slice of slice');
+    return { ...meta, type: list.elem };
+  }
+  if (meta.type.kind === 'ptr') return { ...meta, type: list };
+  throw internal(`expected slice or array type, but got: ${reflectKind(type)}`);
+}
+
+/** Go's kind of a type; types with a decoder of their own are structs. */
+function reflectKind(type: GoType): string {
+  if (type.kind === 'custom') return 'struct';
+  if (type.kind === 'bytes') return 'slice';
+  return type.kind;
+}
+
+/** Drops nulls from a value that meets nothing; changes it in place. */
+function discardNulls(value: JsonValue): void {
+  if (Array.isArray(value)) value.forEach(discardNulls);
+  else if (isObject(value)) {
+    for (const key in value) {
+      const member = value[key];
+      if (member === null) delete value[key];
+      else if (member !== undefined) discardNulls(member);
+    }
+  }
+}
+
+/** The value without the maps that carry a directive; undefined when it is one itself. */
+function removeDirectives(value: JsonValue): JsonValue | undefined {
+  if (Array.isArray(value)) return value.map(removeDirectives).filter((item) => item !== undefined);
+  if (!isObject(value)) return value;
+  if (Object.hasOwn(value, DIRECTIVE)) return undefined;
+  for (const key in value) {
+    const kept = removeDirectives(value[key] ?? null);
+    if (kept === undefined) delete value[key];
+    else value[key] = kept;
+  }
+  return value;
+}
+
+/** The rest of a directive's key after its prefix and a slash. */
+function listName(key: string, prefix: string, error: () => ApiError): string {
+  const slash = key.indexOf('/');
+  if (slash < 0 || key.slice(0, slash) !== prefix) throw error();
+  return key.slice(slash + 1);
+}
+
+function mergeMap(given: JsonObject, patch: JsonObject, type: GoType): JsonObject {
+  if (Object.hasOwn(patch, DIRECTIVE)) return replaceMap(patch);
+  const original = given;
+  retainKeys(original, patch);
+  mergeOrderedLists(original, patch, type);
+  // Deletions come first, so that what a patch both deletes and adds is there afterwards.
+  const keys = Object.keys(patch).sort(
+    (a, b) => Number(b.startsWith(DELETE_PREFIX)) - Number(a.startsWith(DELETE_PREFIX)),
+  );
+  for (const patchKey of keys) {
+    const isDeleteList = patchKey.startsWith(DELETE_PREFIX);
+    const key = isDeleteList ? listName(patchKey, DELETE_PREFIX, badPrimitiveList) : patchKey;
+    mergeField(original, key, patch[patchKey] ?? null, isDeleteList, type);
+  }
+  return original;
+}
+
+function replaceMap(patch: JsonObject): JsonObject {
+  const { [DIRECTIVE]: directive, ...rest } = patch;
+  if (directive === 'replace') return rest;
+  if (directive === 'delete') return {};
+  throw internal(`unknown patch type: ${formatVerbS(directive)} in map: ${goFormat(patch)}`);
+}
+
+/** Go's `%s` of a value that should have been text. */
+function formatVerbS(value: JsonValue | undefined): string {
+  if (typeof value === 'string') return value;
+  if (value === null || value === undefined) return '%!s(<nil>)';
+  return `%!s(${goTypeName(value)}=${goFormat(value)})`;
+}
+
+function mergeField(original: JsonObject, key: string, value: JsonValue, isDeleteList: boolean, type: GoType): void {
+  if (value === null) {
+    delete original[key];
+    return;
+  }
+  const current = Object.hasOwn(original, key) ? original[key] : undefined;
+  if (current === undefined || goTypeName(current) !== goTypeName(value)) {
+    if (isDeleteList) return;
+    discardNulls(value);
+    setOrDelete(original, key, removeDirectives(value));
+  } else if (isObject(current) && isObject(value)) {
+    const meta = lookup(type, key);
+    original[key] = meta.strategy === 'replace' ? value : mergeMap(current, value, meta.type);
+  } else if (Array.isArray(current) && Array.isArray(value)) {
+    original[key] = mergeList(current, value, lookupList(type, key), isDeleteList);
+  } else setOrDelete(original, key, removeDirectives(value));
+}
+
+function setOrDelete(object: JsonObject, key: string, value: JsonValue | undefined): void {
+  if (value === undefined) delete object[key];
+  else object[key] = value;
+}
+
+/** `$retainKeys` names all keys that the map may have after the patch. */
+function retainKeys(original: JsonObject, patch: JsonObject): void {
+  if (!Object.hasOwn(patch, RETAIN_KEYS)) return;
+  const list = patch[RETAIN_KEYS];
+  delete patch[RETAIN_KEYS];
+  if (!Array.isArray(list)) throw badRetainKeys();
+  const retained = new Set(list);
+  for (const key in patch) {
+    if (patch[key] === null || key.startsWith(DELETE_PREFIX) || key.startsWith(ORDER_PREFIX)) continue;
+    if (!retained.has(key)) throw badRetainKeys();
+  }
+  for (const key of Object.keys(original)) if (!retained.has(key)) delete original[key];
+}
+
+/** Lists for which the patch has a `$setElementOrder`, with that order. */
+function mergeOrderedLists(original: JsonObject, patch: JsonObject, type: GoType): void {
+  for (const orderKey of Object.keys(patch)) {
+    if (!orderKey.startsWith(ORDER_PREFIX)) continue;
+    const order = patch[orderKey];
+    delete patch[orderKey];
+    if (!Array.isArray(order)) throw badArgument('[]interface {}', order);
+    const key = listName(orderKey, ORDER_PREFIX, badElementOrder);
+    const current = listAt(original, key);
+    const wanted = listAt(patch, key);
+    const meta = lookupList(type, key);
+    if (wanted === undefined) {
+      // Go hands a nil list on, which no order is checked against.
+      if (current === undefined) continue;
+    } else validateOrder(wanted, order, meta.mergeKey);
+    const merged = mergeWanted(current, wanted, meta);
+    elementsAreMaps([current ?? [], wanted ?? []]);
+    original[key] = inOrder(merged, order, current ?? [], meta.mergeKey);
+    delete patch[key];
+  }
+}
+
+function listAt(object: JsonObject, key: string): JsonValue[] | undefined {
+  if (!Object.hasOwn(object, key)) return undefined;
+  const value = object[key];
+  if (!Array.isArray(value)) throw badArgument('[]interface {}', value);
+  return value;
+}
+
+function mergeWanted(current: JsonValue[] | undefined, wanted: JsonValue[] | undefined, meta: FieldMeta): JsonValue[] {
+  if (wanted === undefined) return current ?? [];
+  if (current !== undefined) return mergeList([...current], wanted, meta, false);
+  const added = removeDirectives(wanted);
+  return Array.isArray(added) ? added : [];
+}
+
+/** The list of a patch must be a part of the order it asks for, in that order. */
+function validateOrder(list: JsonValue[], order: JsonValue[], mergeKey: string): void {
+  if (list.length === 0 || order.length === 0) return;
+  const kept = mergeKey === '' ? list : list.filter((item) => !isDeletion(item));
+  let at = 0;
+  let seen = 0;
+  while (at < kept.length && seen < order.length) {
+    const item = kept[at];
+    if (isObject(item) && Object.hasOwn(item, DIRECTIVE)) {
+      at++;
+      continue;
+    }
+    if (sameElement(item, order[seen], mergeKey)) at++;
+    seen++;
+  }
+  if (at >= kept.length || seen < order.length) return;
+  throw internal(
+    `The order in patch list:\n${goFormat(list)}\n doesn't match ${ORDER_PREFIX} list:\n${goFormat(order)}\n`,
+  );
+}
+
+function isDeletion(item: JsonValue): boolean {
+  if (!isObject(item)) throw badArgument('map[string]interface {}', item);
+  return item[DIRECTIVE] === 'delete';
+}
+
+function sameElement(left: JsonValue | undefined, right: JsonValue | undefined, mergeKey: string): boolean {
+  if (mergeKey === '') return left === right;
+  return keyValue(left, mergeKey) === keyValue(right, mergeKey);
+}
+
+/** The element's value of the merge key, which it must have. */
+function keyValue(item: JsonValue | undefined, mergeKey: string): JsonValue | undefined {
+  if (!isObject(item)) throw badArgument('map[string]interface {}', item);
+  if (!Object.hasOwn(item, mergeKey)) throw noMergeKey(item, mergeKey);
+  return item[mergeKey];
+}
+
+/** Whether the elements are maps; they must all be of one type. */
+function elementsAreMaps(lists: readonly JsonValue[][]): boolean {
+  let first: string | undefined;
+  for (const item of lists.flat()) {
+    const name = goTypeName(item);
+    if (first === undefined && Array.isArray(item)) throw unprocessable();
+    if (first !== undefined && name !== first) {
+      throw internal(`list element types are not identical: ${goFormat(lists as JsonValue[][])}`);
+    }
+    first = name;
+  }
+  if (first === undefined) throw internal('no elements in any of the given slices');
+  return first.startsWith('map');
+}
+
+function mergeList(original: JsonValue[], patch: JsonValue[], meta: FieldMeta, isDeleteList: boolean): JsonValue[] {
+  if (meta.strategy !== 'merge' && !isDeleteList) return patch;
+  if (original.length === 0 && patch.length === 0) return original;
+  if (!elementsAreMaps([original, patch])) {
+    if (isDeleteList) {
+      const unwanted = new Set(patch);
+      return original.filter((item) => !unwanted.has(item));
+    }
+    return inOrder(deduplicate([...original, ...patch]), patch, original, meta.mergeKey);
+  }
+  if (meta.mergeKey === '') throw internal(`cannot merge lists without merge key for ${reflectKind(meta.type)}`);
+  const { current, wanted } = applyListDirectives(original, patch, meta.mergeKey);
+  const merged = mergeElements(current, wanted, meta);
+  return inOrder(merged, wanted, current, meta.mergeKey);
+}
+
+/** Later duplicates go, and the last element takes their place, as Go does it. */
+function deduplicate(list: JsonValue[]): JsonValue[] {
+  let last = list.length - 1;
+  for (let i = 0; i < last; i++) {
+    for (let j = i + 1; j <= last; j++) {
+      if (list[i] !== list[j]) continue;
+      list[j] = list[last] ?? null;
+      list.length = last;
+      last--;
+      j--;
+    }
+  }
+  return list;
+}
+
+/** Elements with `$patch: delete` delete theirs; one with `$patch: replace` makes the patch the whole list. */
+function applyListDirectives(
+  original: JsonValue[],
+  patch: JsonValue[],
+  mergeKey: string,
+): { current: JsonValue[]; wanted: JsonValue[] } {
+  const wanted: JsonValue[] = [];
+  let current = original;
+  let replace = false;
+  for (const item of patch) {
+    if (!isObject(item)) continue;
+    if (!Object.hasOwn(item, DIRECTIVE)) {
+      wanted.push(item);
+      continue;
+    }
+    const directive = item[DIRECTIVE];
+    if (directive === 'delete') {
+      if (!Object.hasOwn(item, mergeKey)) throw noMergeKey(item, mergeKey);
+      current = current.filter(
+        (element) => !(isObject(element) && Object.hasOwn(element, mergeKey) && element[mergeKey] === item[mergeKey]),
+      );
+    } else if (directive === 'replace') replace = true;
+    else if (directive === 'merge') throw internal('merging lists cannot yet be specified in the patch');
+    else throw internal(`unknown patch type: ${formatVerbS(directive)} in map: ${goFormat(item)}`);
+  }
+  return replace ? { current: wanted, wanted: [] } : { current, wanted };
+}
+
+function mergeElements(current: JsonValue[], wanted: JsonValue[], meta: FieldMeta): JsonValue[] {
+  const merged = [...current];
+  for (const item of wanted) {
+    const value = keyValue(item, meta.mergeKey);
+    const at = merged.findIndex(
+      (element) => isObject(element) && Object.hasOwn(element, meta.mergeKey) && element[meta.mergeKey] === value,
+    );
+    const found = at < 0 ? undefined : merged[at];
+    if (isObject(found) && isObject(item)) merged[at] = mergeMap(found, item, meta.type);
+    else merged.push(item);
+  }
+  return merged;
+}
+
+/**
+ * An insertion sort, because what has no place counts as smaller than everything before it: the outcome then depends on the
+ * algorithm, and clients see it.
+ */
+function sortByPlace(list: JsonValue[], place: (item: JsonValue) => number): JsonValue[] {
+  const entries = list.map((item) => ({ item, at: place(item) }));
+  if (entries.every((entry) => entry.at >= 0)) return entries.sort((a, b) => a.at - b.at).map((entry) => entry.item);
+  const out: { item: JsonValue; at: number }[] = [];
+  for (const entry of entries) {
+    let to = out.length;
+    while (to > 0 && goesBefore(entry.at, out[to - 1]?.at ?? -1)) to--;
+    out.splice(to, 0, entry);
+  }
+  return out.map((entry) => entry.item);
+}
+
+const goesBefore = (a: number, b: number): boolean => a < 0 || b < 0 || a < b;
+
+/**
+ * Puts a merged list in order: the elements of the patch as the patch has them; those that only the server has where they
+ * stood, relative to the others.
+ */
+function inOrder(
+  merged: JsonValue[],
+  patchOrder: JsonValue[],
+  serverOrder: JsonValue[],
+  mergeKey: string,
+): JsonValue[] {
+  const keyed = mergeKey !== '';
+  const key = (item: JsonValue): JsonValue | undefined => (keyed ? keyValue(item, mergeKey) : item);
+  const positions = (list: readonly JsonValue[]): Map<JsonValue | undefined, number> => {
+    const places = new Map<JsonValue | undefined, number>();
+    list.forEach((item, i) => {
+      const value = key(item);
+      if (!places.has(value)) places.set(value, i);
+    });
+    return places;
+  };
+  const inPatch = positions(patchOrder);
+  const onServer = positions(serverOrder);
+  const place = (places: ReadonlyMap<JsonValue | undefined, number>, item: JsonValue): number =>
+    places.get(key(item)) ?? -1;
+  const sorted = (list: JsonValue[], places: ReadonlyMap<JsonValue | undefined, number>): JsonValue[] =>
+    sortByPlace(list, (item) => place(places, item));
+  const wanted = sorted(
+    merged.filter((item) => inPatch.has(key(item))),
+    inPatch,
+  );
+  const others = sorted(
+    merged.filter((item) => !inPatch.has(key(item))),
+    onServer,
+  );
+  const out: JsonValue[] = [];
+  let next = 0;
+  for (const item of wanted) {
+    const limit = place(onServer, item);
+    while (next < others.length && limit >= 0) {
+      const at = place(onServer, others[next] ?? null);
+      if (at < 0 || at >= limit) break;
+      out.push(others[next++] ?? null);
+    }
+    out.push(item);
+  }
+  return out.concat(others.slice(next));
+}
+
+/**
+ * The object after a strategic merge patch by the rules of its built-in type. Neither is changed. Throws ApiError.
+ */
+export function applyStrategicMergePatch(object: JsonObject, patch: JsonObject, type: GoType): JsonObject {
+  return mergeMap(deepCopy(object), deepCopy(patch), type);
+}

@@ -1,0 +1,58 @@
+import type { LineCounter, YAMLError } from 'yaml';
+
+/** What Go's scanner and parser say about the mistakes that the parser here finds. */
+function problem(error: YAMLError, text: string): string {
+  const at = text.charAt(error.pos[0]);
+  switch (error.code) {
+    case 'TAB_AS_INDENT':
+    case 'BAD_SCALAR_START':
+      return 'found character that cannot start any token';
+    case 'BAD_ALIAS':
+      return 'did not find expected alphabetic or numeric character';
+    case 'BAD_DIRECTIVE':
+      return 'found unknown directive name';
+    case 'BAD_DQ_ESCAPE':
+      return 'found unknown escape character';
+    case 'BAD_INDENT':
+      return error.message.includes('flow') ? 'did not find expected node content' : 'did not find expected key';
+    case 'BLOCK_IN_FLOW':
+      return at === '-'
+        ? 'block sequence entries are not allowed in this context'
+        : 'did not find expected node content';
+    case 'BLOCK_AS_IMPLICIT_KEY':
+    case 'MULTILINE_IMPLICIT_KEY':
+      return 'mapping values are not allowed in this context';
+    case 'KEY_OVER_1024_CHARS':
+      return "could not find expected ':'";
+    case 'MISSING_CHAR':
+      return missing(error.message);
+    case 'MULTIPLE_ANCHORS':
+    case 'MULTIPLE_TAGS':
+      return 'did not find expected node content';
+    case 'UNEXPECTED_TOKEN':
+      return 'did not find expected node content';
+    case 'TAG_RESOLVE_FAILED':
+      return 'found undefined tag handle';
+    default:
+      return 'did not find expected key';
+  }
+}
+
+function missing(message: string): string {
+  if (message.includes('closing "quote') || message.includes("closing 'quote")) return 'found unexpected end of stream';
+  if (message.includes('end with a ]')) return "did not find expected ',' or ']'";
+  if (message.includes('end with a }') || message.includes(', or : between')) return "did not find expected ',' or '}'";
+  return "could not find expected ':'";
+}
+
+/** Objections of the scanner name the line itself, those of the parser the one before; none names the first line. */
+const FROM_SCANNER = /^(found |mapping values|block sequence|could not find)/;
+
+/** Go's text for a mistake in a YAML text, as far as it can be told from where the parser here stumbled. */
+export function yamlErrorText(error: YAMLError, text: string, lines: LineCounter): string {
+  const flow = /end with a ([\]}])/.exec(error.message);
+  const what = flow === null ? problem(error, text) : `did not find expected ',' or '${flow[1] ?? ''}'`;
+  const { line } = lines.linePos(error.pos[0]);
+  const named = FROM_SCANNER.test(what) ? (line === 1 ? 0 : line) : line - 1;
+  return named === 0 ? `yaml: ${what}` : `yaml: line ${String(named)}: ${what}`;
+}

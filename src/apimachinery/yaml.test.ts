@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { goJson } from './meta.js';
+import type { JsonValue } from './json.js';
+import { compareKeys } from './yaml-emitter.js';
+import { decodeYaml, parseYaml, toYaml } from './yaml.js';
+
+describe('parseYaml', () => {
+  const good: [string, JsonValue][] = [
+    ['', null],
+    ['---\n', null],
+    ['just text', 'just text'],
+    ['a: y\nb: n\nc: Yes\nd: OFF\ne: "y"\n', { a: true, b: false, c: true, d: false, e: 'y' }],
+    ['n: 1\n1: a\n1.5: b\ntrue: c\n', { false: 1, '1': 'a', '1.5': 'b', true: 'c' }],
+    ['[0b11, 0o17, 017, 1_000, .5, 1e3, 0x1F, +1, -1, 08]', [3, 15, 15, 1000, 0.5, 1000, 31, 1, -1, 8]],
+    ['[9007199254740993, -9223372036854775808]', [9007199254740993n, -9223372036854775808n]],
+    ['a: 2020-01-02\nb: 12:30:45\n', { a: '2020-01-02', b: '12:30:45' }],
+    ['x: &x {a: 1, b: 2}\nz:\n  <<: *x\n  a: 3\n', { x: { a: 1, b: 2 }, z: { a: 3, b: 2 } }],
+    ["a: !!int '3'\nb: !!str 3\nc: !!float 3\nd: !foo x\n", { a: 3, b: '3', c: 3, d: 'x' }],
+    ['a: b\n---\nc: d\n', { a: 'b' }],
+    [
+      'a: >\n folded\n text\n\n more\nb: |-\n lit\nc: |+\n keep\n\n',
+      { a: 'folded text\nmore\n', b: 'lit', c: 'keep\n\n' },
+    ],
+    ['{"a": [1, {"b": null}]}', { a: [1, { b: null }] }],
+    ['a: !!binary aGVsbG8=\n', { a: 'hello' }],
+  ];
+  test.each(good)('%j', (text, value) => {
+    expect(parseYaml(text).value).toEqual(value);
+  });
+
+  const bad: [string, string][] = [
+    ['a: [b\n', "yaml: line 1: did not find expected ',' or ']'"],
+    ['a:\n\tb: c\n', 'yaml: line 2: found character that cannot start any token'],
+    ['a: *x\n', "yaml: unknown anchor 'x' referenced"],
+    ['a: &x [*x]\n', "yaml: anchor 'x' value contains itself"],
+    ['a: .inf\n', 'json: unsupported value: +Inf'],
+    ['<<: [1]\n', 'yaml: map merge requires map or sequence of maps as the value'],
+    ['a: !!int x\n', 'yaml: cannot decode !!str `x` as a !!int'],
+  ];
+  test.each(bad)('%j is refused', (text, message) => {
+    expect(() => parseYaml(text)).toThrow(new Error(message));
+  });
+
+  test('aliases cannot blow a document up', () => {
+    const levels = ['a0: &a0 [x,x,x,x,x,x,x,x,x,x]'];
+    for (let i = 1; i < 9; i++) levels.push(`a${String(i)}: &a${String(i)} [${`*a${String(i - 1)},`.repeat(10)}]`);
+    expect(() => parseYaml(levels.join('\n'))).toThrow('document contains excessive aliasing');
+  });
+
+  test('duplicates are found only when asked for', () => {
+    const text = 'a: 1\nb:\n  c: 1\n  c: 2\na: 3\n';
+    expect(decodeYaml(text, false)).toEqual({ value: { a: 3, b: { c: 2 } }, duplicates: [] });
+    expect(decodeYaml(text, true).sourceErrors).toEqual([
+      'yaml: unmarshal errors:\n  line 4: key "c" already set in map\n  line 5: key "a" already set in map',
+    ]);
+  });
+});
+
+describe('toYaml', () => {
+  const cases: [string, JsonValue, string][] = [
+    ['scalars', { a: 1, b: 1.5, c: true, d: null, e: '' }, 'a: 1\nb: 1.5\nc: true\nd: null\ne: ""\n'],
+    [
+      'numbers',
+      [1e20, 1e21, 1234567.5, 0.00001, 9223372036854775807n],
+      '- 1e+20\n- 1e+21\n- 1.2345675e+06\n- 1e-05\n- 9223372036854775807\n',
+    ],
+    ['nesting', { l: ['x', ['y', { k: 1, m: [] }], {}] }, 'l:\n- x\n- - "y"\n  - k: 1\n    m: []\n- {}\n'],
+    [
+      'texts that look like other things',
+      ['yes', '1', '1.0', '2020-01-02', '12:30', '~', '<<'],
+      '- "yes"\n- "1"\n- "1.0"\n- "2020-01-02"\n- "12:30"\n- "~"\n- <<\n',
+    ],
+    [
+      'indicators',
+      ['#a', 'a #b', 'a: b', '- a', "'", '@x', ' a', 'a ', 'a:b'],
+      "- '#a'\n- 'a #b'\n- 'a: b'\n- '- a'\n- ''''\n- '@x'\n- ' a'\n- 'a '\n- a:b\n",
+    ],
+    [
+      'lines',
+      { a: 'x\ny\n', b: 'x\n\ny', c: ' x\n', d: 'x \ny', e: '\n' },
+      'a: |\n  x\n  y\nb: |-\n  x\n\n  y\nc: |2\n   x\nd: "x \\ny"\ne: |2+\n\n',
+    ],
+    ['special characters', ['\t', '\u{1f600}', 'é', '\u0000'], '- "\\t"\n- "\\U0001F600"\n- é\n- "\\0"\n'],
+    [
+      'keys',
+      { 'a\nb': 1, '': 2, yes: 3, ['k'.repeat(129)]: 4 },
+      `"": 2\n? |-\n  a\n  b\n: 1\n? ${'k'.repeat(129)}\n: 4\n"yes": 3\n`,
+    ],
+  ];
+  test.each(cases)('%s', (_, value, text) => {
+    expect(toYaml(value)).toBe(text);
+  });
+
+  test('keys in natural order', () => {
+    expect(['a10', 'a2', 'a02', 'B', 'a', '1', 'a-1', 'é'].sort(compareKeys)).toEqual([
+      '1',
+      'B',
+      'a',
+      'a-1',
+      'a2',
+      'a02',
+      'a10',
+      'é',
+    ]);
+  });
+
+  test('what is written is read again', () => {
+    const text = fc.oneof(
+      fc.string(),
+      fc.constantFrom('yes', 'a: b', 'x\n y\n', '0x1', '1e3', "it's", '- a', '\n\n', '...'),
+    );
+    const { value } = fc.letrec<{ value: JsonValue }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4 },
+        text,
+        fc.integer(),
+        fc.boolean(),
+        fc.constant(null),
+        fc.array(tie('value'), { maxLength: 4 }),
+        fc.dictionary(
+          text.filter((key) => key !== '<<' && key !== '__proto__'),
+          tie('value'),
+          { maxKeys: 4 },
+        ),
+      ),
+    }));
+    fc.assert(
+      fc.property(value, (tree) => {
+        expect(goJson(parseYaml(toYaml(tree)).value)).toBe(goJson(tree));
+      }),
+    );
+  });
+});

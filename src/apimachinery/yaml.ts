@@ -1,0 +1,217 @@
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type Document } from 'yaml';
+import type { DetailedJson } from './decode-json.js';
+import { convertNumber } from './json-parser.js';
+import { JsonError, MAX_DEPTH } from './json-syntax.js';
+import type { JsonObject, JsonValue } from './json.js';
+import { quote } from './meta.js';
+import { yamlErrorText } from './yaml-errors.js';
+import { formatG } from './yaml-emitter.js';
+import { type Resolved, resolvePlain } from './yaml-resolve.js';
+
+export { toYaml } from './yaml-emitter.js';
+
+/** Beyond so many nodes, ever less of them may come from aliases (the bounds of Go's decoder). */
+const ALIAS_RANGE_LOW = 400_000;
+const ALIAS_RANGE_HIGH = 4_000_000;
+
+const TAG_PREFIX = 'tag:yaml.org,2002:';
+
+function allowedAliasRatio(nodes: number): number {
+  if (nodes <= ALIAS_RANGE_LOW) return 0.99;
+  if (nodes >= ALIAS_RANGE_HIGH) return 0.1;
+  return 0.99 - (0.89 * (nodes - ALIAS_RANGE_LOW)) / (ALIAS_RANGE_HIGH - ALIAS_RANGE_LOW);
+}
+
+/** Turns the nodes of one document into JSON, with the rules of YAML 1.1 as Kubernetes reads it. */
+class Converter {
+  readonly duplicates: string[] = [];
+  private nodes = 0;
+  private aliased = 0;
+  private aliasDepth = 0;
+  private depth = 0;
+  private readonly open = new Set<unknown>();
+
+  constructor(
+    private readonly document: Document.Parsed,
+    private readonly lines: LineCounter,
+  ) {}
+
+  node(node: unknown): JsonValue {
+    this.nodes++;
+    if (this.aliasDepth > 0) this.aliased++;
+    if (this.aliased > 100 && this.nodes > 1000 && this.aliased / this.nodes > allowedAliasRatio(this.nodes)) {
+      throw new JsonError('yaml: document contains excessive aliasing');
+    }
+    if (isScalar(node)) return this.scalar(node.value, node.type, node.tag, node.source);
+    if (isAlias(node)) return this.alias(node);
+    if (++this.depth > MAX_DEPTH) throw new JsonError(`yaml: exceeded max depth of ${String(MAX_DEPTH)}`);
+    try {
+      if (isSeq(node)) return node.items.map((item) => this.node(item));
+      if (isMap(node)) return this.map(node.items);
+      return null;
+    } finally {
+      this.depth--;
+    }
+  }
+
+  private alias(node: { source: string; resolve(doc: Document): unknown }): JsonValue {
+    const target = node.resolve(this.document);
+    if (target === undefined) throw new JsonError(`yaml: unknown anchor '${node.source}' referenced`);
+    if (this.open.has(target)) throw new JsonError(`yaml: anchor '${node.source}' value contains itself`);
+    this.open.add(target);
+    this.aliasDepth++;
+    try {
+      return this.node(target);
+    } finally {
+      this.aliasDepth--;
+      this.open.delete(target);
+    }
+  }
+
+  private scalar(
+    value: unknown,
+    style: string | undefined,
+    tag: string | undefined,
+    source: string | undefined,
+  ): JsonValue {
+    const text = typeof value === 'string' ? value : (source ?? '');
+    return toJson(this.resolve(text, style === 'PLAIN' || style === undefined, tag), text);
+  }
+
+  private resolve(text: string, plain: boolean, tag: string | undefined): Resolved {
+    const short = tag?.startsWith(TAG_PREFIX) === true ? tag.slice(TAG_PREFIX.length) : tag;
+    if (short === undefined || short === '') return plain ? resolvePlain(text) : text;
+    switch (short) {
+      case 'str':
+        return text;
+      case 'binary':
+        return Buffer.from(text, 'base64').toString('utf8');
+      case 'bool':
+      case 'int':
+      case 'float':
+      case 'null':
+        return this.tagged(short, text);
+      default:
+        return text;
+    }
+  }
+
+  private tagged(tag: 'bool' | 'int' | 'float' | 'null', text: string): Resolved {
+    const value = resolvePlain(text);
+    const kind = kindOf(value);
+    if (kind === tag || (tag === 'float' && kind === 'int')) return value;
+    throw new JsonError(`yaml: cannot decode !!${kind} \`${text}\` as a !!${tag}`);
+  }
+
+  private map(items: readonly { key: unknown; value: unknown }[]): JsonObject {
+    const out: JsonObject = {};
+    const seen = new Set<string>();
+    for (const { key, value } of items) {
+      if (isMergeKey(key)) {
+        this.merge(out, value, seen);
+        continue;
+      }
+      const name = this.key(key);
+      if (seen.has(name)) this.duplicate(key, name);
+      seen.add(name);
+      out[name] = this.node(value);
+    }
+    return out;
+  }
+
+  /** Keys that stand in the map itself win over merged ones. */
+  private merge(out: JsonObject, value: unknown, seen: ReadonlySet<string>): void {
+    const merged = this.node(value);
+    for (const source of Array.isArray(merged) ? [...merged].reverse() : [merged]) {
+      if (typeof source !== 'object' || source === null || Array.isArray(source)) {
+        throw new JsonError('yaml: map merge requires map or sequence of maps as the value');
+      }
+      for (const key in source) if (!seen.has(key)) out[key] = source[key];
+    }
+  }
+
+  private duplicate(key: unknown, name: string): void {
+    const range = isScalar(key) ? key.range : undefined;
+    const line = this.lines.linePos(range?.[0] ?? 0).line;
+    this.duplicates.push(`line ${String(line)}: key ${quote(name)} already set in map`);
+  }
+
+  private key(key: unknown): string {
+    if (!isScalar(key) && !isAlias(key)) {
+      throw new JsonError('yaml: invalid map key: a list or map cannot be a key');
+    }
+    const value = isScalar(key)
+      ? this.resolve(
+          typeof key.value === 'string' ? key.value : (key.source ?? ''),
+          key.type === 'PLAIN' || key.type === undefined,
+          key.tag,
+        )
+      : this.node(key);
+    if (typeof value === 'string') return value;
+    if (typeof value === 'number' && !Number.isInteger(value)) return formatG(Math.fround(value));
+    if (value === null) throw new JsonError('unsupported map key of type: %!s(<nil>), key: <nil>');
+    if (typeof value === 'object') throw new JsonError('yaml: invalid map key: a list or map cannot be a key');
+    return String(value);
+  }
+}
+
+const isMergeKey = (key: unknown): boolean =>
+  isScalar(key) && key.value === '<<' && (key.type === 'PLAIN' || key.type === undefined) && key.tag === undefined;
+
+function kindOf(value: Resolved): string {
+  if (value === null) return 'null';
+  if (typeof value === 'boolean') return 'bool';
+  if (typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))) return 'int';
+  return typeof value === 'number' ? 'float' : 'str';
+}
+
+/** On its way to JSON a number is printed and read again. */
+function toJson(value: Resolved, text: string): JsonValue {
+  if (typeof value === 'bigint') return convertNumber(value.toString());
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    const name = Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
+    throw new JsonError(`json: unsupported value: ${name}`);
+  }
+  return typeof value === 'string' && value === '' ? text : value;
+}
+
+/**
+ * The first document of a YAML text as JSON. Throws JsonError with the text of Go's decoder. `duplicates` holds at most one
+ * text, which names every duplicate key; it is no path, and is reported as it is.
+ */
+export function parseYaml(input: Uint8Array | string): {
+  readonly value: JsonValue;
+  readonly duplicates: readonly string[];
+} {
+  const text = typeof input === 'string' ? input : Buffer.from(input).toString('utf8');
+  const lines = new LineCounter();
+  const documents = parseAllDocuments(text, {
+    schema: 'failsafe',
+    version: '1.1',
+    uniqueKeys: false,
+    keepSourceTokens: false,
+    lineCounter: lines,
+    prettyErrors: false,
+    stringKeys: false,
+    logLevel: 'silent',
+  });
+  const first = 'empty' in documents ? undefined : documents[0];
+  if (first === undefined) return { value: null, duplicates: [] };
+  const error = first.errors[0];
+  if (error !== undefined) throw new JsonError(yamlErrorText(error, text, lines));
+  const converter = new Converter(first, lines);
+  const value = converter.node(first.contents);
+  const { duplicates } = converter;
+  return {
+    value,
+    duplicates: duplicates.length === 0 ? [] : [`yaml: unmarshal errors:\n  ${duplicates.join('\n  ')}`],
+  };
+}
+
+/** As decodeDetailed does for JSON. YAML's duplicates are found by line, not by path. */
+export function decodeYaml(input: Uint8Array | string, strict: boolean): DetailedJson {
+  const { value, duplicates } = parseYaml(input);
+  return strict && duplicates.length > 0
+    ? { value, duplicates: [], sourceErrors: duplicates }
+    : { value, duplicates: [] };
+}
