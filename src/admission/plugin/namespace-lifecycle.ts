@@ -1,0 +1,64 @@
+import { ApiError, newForbidden, newNotFound } from '../../apimachinery/errors.js';
+import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
+import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
+
+/** Namespaces that cannot be deleted. */
+const IMMORTAL = new Set(['default', 'kube-system', 'kube-public']);
+const NAMESPACES = { group: '', resource: 'namespaces' };
+
+/** Access to namespaces: what the cache has, and a fresh read where the cache has nothing. */
+export interface NamespaceReader {
+  cached(name: string): KubeObject | undefined;
+  live(name: string): Promise<KubeObject | undefined>;
+}
+
+/** Refuses objects in namespaces that do not exist or are being deleted, and the deletion of the namespaces that must stay. */
+export function namespaceLifecycle(namespaces: NamespaceReader): AdmissionPlugin {
+  return {
+    name: 'NamespaceLifecycle',
+    handles: (operation) => operation !== 'CONNECT',
+    admit(attributes) {
+      const { operation, resource, namespace, name } = attributes;
+      const isNamespace = resource.group === '' && resource.resource === 'namespaces';
+      if (operation === 'DELETE' && isNamespace && attributes.subresource === '' && IMMORTAL.has(name)) {
+        throw newForbidden(resource, name, 'this namespace may not be deleted');
+      }
+      // Namespaces themselves, cluster-scoped objects, deletions and access reviews are let through.
+      if (isNamespace || namespace === '' || operation === 'DELETE' || isAccessReview(attributes)) return;
+      const known = namespaces.cached(namespace);
+      if (known !== undefined) {
+        check(attributes, known);
+        return;
+      }
+      return namespaces.live(namespace).then((live) => {
+        if (live === undefined) throw newNotFound(NAMESPACES, namespace);
+        check(attributes, live);
+      });
+    },
+  };
+}
+
+function isAccessReview(attributes: AdmissionAttributes): boolean {
+  return attributes.resource.group === 'authorization.k8s.io' && attributes.resource.resource === 'localsubjectaccessreviews';
+}
+
+function check(attributes: AdmissionAttributes, namespace: KubeObject): void {
+  if (attributes.operation !== 'CREATE') return;
+  const phase = (namespace['status'] as { phase?: string } | undefined)?.phase;
+  if (phase !== 'Terminating' && !hasDeletionTimestamp(namespace)) return;
+  const refused = newForbidden(
+    attributes.resource,
+    attributes.name,
+    `unable to create new content in namespace ${attributes.namespace} because it is being terminated`,
+  );
+  throw new ApiError(refused.code, refused.reason, refused.message, {
+    ...refused.details,
+    causes: [
+      {
+        reason: 'NamespaceTerminating',
+        message: `namespace ${attributes.namespace} is being terminated`,
+        field: 'metadata.namespace',
+      },
+    ],
+  });
+}

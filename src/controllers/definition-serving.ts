@@ -1,0 +1,110 @@
+import type { GroupResource, KubeObject } from '../apimachinery/meta.js';
+import { deepEqual, type JsonObject, type JsonValue } from '../apimachinery/json.js';
+import { isConditionTrue, readDefinition } from '../registry/customresource/definition.js';
+import { customAttributes, serveDefinition } from '../registry/customresource/serve.js';
+import { noConversion } from '../registry/customresource/view.js';
+import { ResourceStore } from '../registry/generic/resource-store.js';
+import type { ApiRegistry } from '../registry/rest/api-registry.js';
+import type { Cacher } from '../storage/cacher/interfaces.js';
+import type { Backend } from '../storage/interfaces.js';
+import type { Clock } from '../util/clock.js';
+
+/** Custom groups come after the built-in ones in discovery. */
+const CUSTOM_GROUP_PRIORITY = 1000;
+
+export interface ServingOptions {
+  readonly registry: ApiRegistry;
+  readonly backend: Backend;
+  readonly cacher: Cacher;
+  readonly clock: Clock;
+  readonly cbor: boolean;
+}
+
+interface Serving {
+  readonly inputs: JsonObject;
+  readonly groupResource: GroupResource;
+  /** Aborted when what is served of the definition is replaced or withdrawn. */
+  readonly retired: AbortController;
+}
+
+/** Puts definitions into service and takes them out of it, as their objects change. */
+export class DefinitionServing {
+  private readonly serving = new Map<string, Serving>();
+  private epoch = 0;
+
+  constructor(private readonly options: ServingOptions) {}
+
+  /** Brings what is served of a definition up to date with it. Nothing happens where nothing of importance changed. */
+  update(crd: KubeObject): void {
+    const name = crd.metadata.name ?? '';
+    const accepted = isConditionTrue(crd, 'NamesAccepted');
+    if (!accepted && !isConditionTrue(crd, 'Established')) {
+      this.withdraw(name);
+      return;
+    }
+    const inputs = servingInputs(crd);
+    const before = this.serving.get(name);
+    if (before !== undefined && deepEqual(before.inputs, inputs)) return;
+    this.install(crd, inputs);
+  }
+
+  /** The definition is gone: so is everything that was kept of its objects. */
+  remove(crd: KubeObject): void {
+    const name = crd.metadata.name ?? '';
+    this.withdraw(name);
+    this.options.cacher.remove(storageName(crd));
+  }
+
+  /** The store of a definition's objects, whether it is served or not. */
+  store(crd: KubeObject): ResourceStore {
+    const definition = readDefinition(crd);
+    const groupResource = { group: definition.group, resource: definition.names.plural };
+    const resource = storageName(crd);
+    const { backend, cacher, clock } = this.options;
+    const cache = cacher.add({ resource, attributes: customAttributes(definition) });
+    return new ResourceStore(groupResource, definition.namespaced, resource, backend, cache, clock);
+  }
+
+  private install(crd: KubeObject, inputs: JsonObject): void {
+    const definition = readDefinition(crd);
+    const store = this.store(crd);
+    const retired = new AbortController();
+    const apis = serveDefinition({
+      definition,
+      store,
+      conversion: noConversion,
+      terminating: isConditionTrue(crd, 'Terminating'),
+      epoch: ++this.epoch,
+      signal: retired.signal,
+      clock: this.options.clock,
+      cbor: this.options.cbor,
+    });
+    const { groupResource } = store;
+    const name = crd.metadata.name ?? '';
+    this.serving.get(name)?.retired.abort();
+    this.serving.set(name, { inputs, groupResource, retired });
+    this.options.registry.install({ groupResource, apis, groupPriority: CUSTOM_GROUP_PRIORITY });
+  }
+
+  private withdraw(name: string): void {
+    const serving = this.serving.get(name);
+    if (serving === undefined) return;
+    this.serving.delete(name);
+    serving.retired.abort();
+    this.options.registry.remove(serving.groupResource);
+  }
+}
+
+/** Definitions are named `<plural>.<group>`, which is how the store names their types. */
+const storageName = (crd: KubeObject): string => crd.metadata.name ?? '';
+
+function servingInputs(crd: KubeObject): JsonObject {
+  const status = crd['status'] as { acceptedNames?: JsonValue } | undefined;
+  return {
+    uid: crd.metadata.uid ?? '',
+    spec: crd['spec'],
+    names: status?.acceptedNames,
+    terminating: isConditionTrue(crd, 'Terminating'),
+    established: isConditionTrue(crd, 'Established'),
+  };
+}

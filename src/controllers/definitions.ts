@@ -1,0 +1,116 @@
+import { ApiError } from '../apimachinery/errors.js';
+import { hasDeletionTimestamp, type KubeObject } from '../apimachinery/meta.js';
+import { deepEqual } from '../apimachinery/json.js';
+import { isConditionTrue } from '../registry/customresource/definition.js';
+import {
+  computeNamesAccepted,
+  establish,
+  setTerminating,
+  CLEANUP_FINALIZER,
+} from '../registry/apiextensions/customresourcedefinition/status.js';
+import type { ResourceStore } from '../registry/generic/resource-store.js';
+import type { TypeClient } from '../registry/rest/type-client.js';
+import type { Clock } from '../util/clock.js';
+import { WorkQueue } from '../util/work-queue.js';
+import type { DefinitionServing } from './definition-serving.js';
+
+/** How soon a definition whose objects still wait for their finalizers is looked at again. */
+const DRAIN_POLL_MILLIS = 250;
+
+export interface DefinitionControllerOptions {
+  readonly client: TypeClient;
+  readonly serving: DefinitionServing;
+  readonly clock: Clock;
+  /** Deletes all objects of a store, as the server itself; finalizers hold them back as usual. */
+  deleteObjects(store: ResourceStore, definition: KubeObject): Promise<void>;
+  onError(name: string, error: unknown): void;
+}
+
+/**
+ * The life of definitions: their names are accepted or refused, they are established and served, and when they are deleted
+ * their objects go first, behind the customresourcecleanup finalizer.
+ */
+export class DefinitionController {
+  private readonly definitions = new Map<string, KubeObject>();
+  private readonly queue: WorkQueue;
+  private syncedOnce: (() => void) | undefined;
+  readonly synced: Promise<void>;
+
+  constructor(private readonly options: DefinitionControllerOptions) {
+    this.synced = new Promise((resolve) => { this.syncedOnce = resolve; });
+    this.queue = new WorkQueue({
+      clock: options.clock,
+      work: (name) => this.sync(name),
+      onError: (name, error) => {
+        // A conflict only means that a newer state is on its way.
+        if (!(error instanceof ApiError && (error.code === 409 || error.code === 404))) options.onError(name, error);
+      },
+    });
+  }
+
+  start(signal: AbortSignal): void {
+    this.options.client.watch(
+      {
+        upsert: (crd) => {
+          const name = crd.metadata.name ?? '';
+          this.definitions.set(name, crd);
+          this.options.serving.update(crd);
+          this.enqueueGroup(crd);
+        },
+        delete: (crd) => {
+          this.definitions.delete(crd.metadata.name ?? '');
+          this.options.serving.remove(crd);
+          this.enqueueGroup(crd);
+        },
+        reset: () => { this.definitions.clear(); },
+        synced: () => { this.syncedOnce?.(); },
+      },
+      signal,
+    );
+    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+  }
+
+  /** Names are unique within a group: a change of one definition may settle another's conflict. */
+  private enqueueGroup(crd: KubeObject): void {
+    const group = groupOf(crd);
+    for (const [name, other] of this.definitions) if (groupOf(other) === group) this.queue.add(name);
+  }
+
+  private async sync(name: string): Promise<void> {
+    const crd = this.definitions.get(name);
+    if (crd === undefined) return;
+    if (hasDeletionTimestamp(crd)) {
+      await this.finalize(crd);
+      return;
+    }
+    const others = [...this.definitions.values()].filter((other) => other !== crd && groupOf(other) === groupOf(crd));
+    const now = this.options.clock.now();
+    const next = establish(computeNamesAccepted(crd, others, now), now);
+    if (deepEqual(next['status'], crd['status'])) return;
+    await this.options.client.updateStatus(next);
+  }
+
+  private async finalize(crd: KubeObject): Promise<void> {
+    if (!(crd.metadata.finalizers ?? []).includes(CLEANUP_FINALIZER)) return;
+    const { client, serving, clock } = this.options;
+    if (!isConditionTrue(crd, 'Terminating')) {
+      await client.updateStatus(setTerminating(crd, clock.now(), 'InstanceDeletionInProgress'));
+      return;
+    }
+    const store = serving.store(crd);
+    if (isConditionTrue(crd, 'Established')) await this.options.deleteObjects(store, crd);
+    if (store.cache.size() > 0) {
+      this.queue.addAfter(crd.metadata.name ?? '', DRAIN_POLL_MILLIS);
+      return;
+    }
+    const done = setTerminating(crd, clock.now(), 'InstanceDeletionCompleted');
+    const marked = await client.updateStatus(done);
+    const finalizers = (marked.metadata.finalizers ?? []).filter((finalizer) => finalizer !== CLEANUP_FINALIZER);
+    const next: KubeObject = { ...marked, metadata: { ...marked.metadata, finalizers } };
+    await client.update(next);
+  }
+}
+
+function groupOf(crd: KubeObject): string {
+  return (crd['spec'] as { group?: string } | undefined)?.group ?? '';
+}

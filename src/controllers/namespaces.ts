@@ -1,0 +1,190 @@
+import { ApiError } from '../apimachinery/errors.js';
+import { deepCopy, deepEqual, type JsonObject, objectAt } from '../apimachinery/json.js';
+import { formatTime, hasDeletionTimestamp, type KubeObject } from '../apimachinery/meta.js';
+import type { ApiRegistry, StoredApi } from '../registry/rest/api-registry.js';
+import type { TypeClient } from '../registry/rest/type-client.js';
+import type { Clock } from '../util/clock.js';
+import { WorkQueue } from '../util/work-queue.js';
+
+const RETRY_MILLIS = 500;
+const FINALIZER = 'kubernetes';
+
+export interface NamespaceControllerOptions {
+  readonly client: TypeClient;
+  readonly registry: ApiRegistry;
+  readonly clock: Clock;
+  /** Deletes all objects of a type in a namespace. */
+  deleteAll(api: StoredApi, namespace: string): Promise<void>;
+  /** Writes spec.finalizers through the finalize subresource. */
+  finalize(namespace: KubeObject): Promise<void>;
+  onError(name: string, error: unknown): void;
+}
+
+/** What is left in a namespace after everything was told to go. */
+interface Remainder {
+  readonly resources: Map<string, number>;
+  readonly finalizers: Map<string, number>;
+  readonly errors: string[];
+}
+
+/** Empties namespaces that are being deleted, tells in their conditions what holds them up, and lets them go when they are empty. */
+export class NamespaceController {
+  private readonly queue: WorkQueue;
+
+  constructor(private readonly options: NamespaceControllerOptions) {
+    this.queue = new WorkQueue({
+      clock: options.clock,
+      work: (name) => this.sync(name),
+      workers: 10,
+      onError: (name, error) => {
+        if (!(error instanceof ApiError && (error.code === 409 || error.code === 404))) options.onError(name, error);
+      },
+    });
+  }
+
+  start(signal: AbortSignal): void {
+    const enqueue = (namespace: KubeObject): void => {
+      if (hasDeletionTimestamp(namespace)) this.queue.add(namespace.metadata.name ?? '');
+    };
+    const ignore = (): void => undefined;
+    this.options.client.watch({ upsert: enqueue, delete: ignore, reset: ignore, synced: ignore }, signal);
+    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+  }
+
+  private async sync(name: string): Promise<void> {
+    let namespace = await this.options.client.get('', name);
+    if (namespace === undefined || !hasDeletionTimestamp(namespace)) return;
+    namespace = await this.setTerminating(namespace);
+    const finalizers = objectAt(namespace, 'spec')?.['finalizers'];
+    if (!Array.isArray(finalizers) || !finalizers.includes(FINALIZER)) return;
+    const remainder = await this.empty(name);
+    namespace = await this.tell(namespace, remainder);
+    if (remainder.resources.size > 0 || remainder.errors.length > 0) {
+      this.queue.addAfter(name, RETRY_MILLIS);
+      return;
+    }
+    const next = deepCopy(namespace);
+    next['spec'] = { ...objectAt(next, 'spec'), finalizers: finalizers.filter((finalizer) => finalizer !== FINALIZER) };
+    await this.options.finalize(next);
+  }
+
+  private async setTerminating(namespace: KubeObject): Promise<KubeObject> {
+    if (objectAt(namespace, 'status')?.['phase'] === 'Terminating') return namespace;
+    const next = deepCopy(namespace);
+    next['status'] = { ...objectAt(next, 'status'), phase: 'Terminating' };
+    return this.options.client.updateStatus(next);
+  }
+
+  private async empty(namespace: string): Promise<Remainder> {
+    const remainder: Remainder = { resources: new Map(), finalizers: new Map(), errors: [] };
+    for (const api of storedTypes(this.options.registry)) {
+      if (!api.served.verbs.includes('delete')) continue;
+      try {
+        if (hasObjects(api, namespace)) await this.options.deleteAll(api, namespace);
+        count(api, namespace, remainder);
+      } catch (error) {
+        remainder.errors.push(error instanceof Error ? error.message : String(error));
+      }
+    }
+    return remainder;
+  }
+
+  private async tell(namespace: KubeObject, remainder: Remainder): Promise<KubeObject> {
+    const next = deepCopy(namespace);
+    const status = objectAt(next, 'status') ?? {};
+    const before = Array.isArray(status['conditions']) ? (status['conditions'] as JsonObject[]) : [];
+    status['conditions'] = mergeConditions(before, describe(remainder), this.options.clock.now());
+    next['status'] = status;
+    if (deepEqual(next, namespace)) return namespace;
+    return this.options.client.updateStatus(next);
+  }
+}
+
+/** Each namespaced type once, whatever the number of its versions. */
+function storedTypes(registry: ApiRegistry): StoredApi[] {
+  const types = new Map<string, StoredApi>();
+  for (const api of registry.all()) {
+    if (api.kind === 'stored' && api.served.type.namespaced) types.set(api.store.resource, api);
+  }
+  return [...types.values()];
+}
+
+function* objectsIn(api: StoredApi, namespace: string): Iterable<KubeObject> {
+  for (const item of api.store.cache.peekAll(`${namespace}/`)) yield api.served.toObject(item);
+}
+
+function hasObjects(api: StoredApi, namespace: string): boolean {
+  for (const _ of api.store.cache.peekAll(`${namespace}/`)) return true;
+  return false;
+}
+
+function count(api: StoredApi, namespace: string, remainder: Remainder): void {
+  const { group, resource } = api.served.groupResource;
+  const add = (to: Map<string, number>, key: string): void => void to.set(key, (to.get(key) ?? 0) + 1);
+  for (const object of objectsIn(api, namespace)) {
+    add(remainder.resources, `${resource}.${group}`);
+    for (const finalizer of object.metadata.finalizers ?? []) add(remainder.finalizers, finalizer);
+  }
+}
+
+interface Finding {
+  readonly type: string;
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The five conditions of a namespace that goes, in kube-controller-manager's order and words. */
+function describe(remainder: Remainder): Finding[] {
+  const list = (counts: ReadonlyMap<string, number>, what: (key: string, n: number) => string): string =>
+    [...counts].map(([key, n]) => what(key, n)).sort().join(', ');
+  const ok = (type: string, reason: string, message: string): Finding => ({ type, status: 'False', reason, message });
+  const failed = remainder.errors.sort().join(', ');
+  const resources = list(remainder.resources, (key, n) => `${key} has ${n} resource instances`);
+  const finalizers = list(remainder.finalizers, (key, n) => `${key} in ${n} resource instances`);
+  return [
+    ok('NamespaceDeletionDiscoveryFailure', 'ResourcesDiscovered', 'All resources successfully discovered'),
+    ok('NamespaceDeletionGroupVersionParsingFailure', 'ParsedGroupVersions', 'All legacy kube types successfully parsed'),
+    failed === ''
+      ? ok(
+          'NamespaceDeletionContentFailure',
+          'ContentDeleted',
+          'All content successfully deleted, may be waiting on finalization',
+        )
+      : {
+          type: 'NamespaceDeletionContentFailure',
+          status: 'True',
+          reason: 'ContentDeletionFailed',
+          message: `Failed to delete all resource types, ${remainder.errors.length} remaining: ${failed}`,
+        },
+    resources === ''
+      ? ok('NamespaceContentRemaining', 'ContentRemoved', 'All content successfully removed')
+      : {
+          type: 'NamespaceContentRemaining',
+          status: 'True',
+          reason: 'SomeResourcesRemain',
+          message: `Some resources are remaining: ${resources}`,
+        },
+    finalizers === ''
+      ? ok('NamespaceFinalizersRemaining', 'ContentHasNoFinalizers', 'All content-preserving finalizers finished')
+      : {
+          type: 'NamespaceFinalizersRemaining',
+          status: 'True',
+          reason: 'SomeFinalizersRemain',
+          message: `Some content in the namespace has finalizers remaining: ${finalizers}`,
+        },
+  ];
+}
+
+function mergeConditions(before: readonly JsonObject[], findings: readonly Finding[], now: number): JsonObject[] {
+  const merged = before.map((condition) => ({ ...condition }));
+  for (const finding of findings) {
+    const old = merged.find((condition) => condition['type'] === finding.type);
+    if (old === undefined) merged.push({ ...finding, lastTransitionTime: formatTime(now) });
+    else {
+      if (old['status'] !== finding.status) old['lastTransitionTime'] = formatTime(now);
+      Object.assign(old, finding);
+    }
+  }
+  return merged;
+}

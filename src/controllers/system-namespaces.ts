@@ -1,0 +1,34 @@
+import { ApiError } from '../apimachinery/errors.js';
+import type { TypeClient } from '../registry/rest/type-client.js';
+import { type Clock, sleep } from '../util/clock.js';
+
+const SYSTEM_NAMESPACES = ['kube-system', 'kube-public', 'kube-node-lease', 'default'];
+const INTERVAL_MILLIS = 60_000;
+
+/** Makes the namespaces that must always be there, at start and again whenever one has gone. */
+export async function keepSystemNamespaces(
+  client: TypeClient,
+  clock: Clock,
+  signal: AbortSignal,
+  failed: (error: unknown) => void,
+): Promise<void> {
+  await ensure(client);
+  void (async () => {
+    while (!signal.aborted) {
+      await sleep(clock, INTERVAL_MILLIS, signal);
+      if (signal.aborted) return;
+      await ensure(client).catch(failed);
+    }
+  })();
+}
+
+async function ensure(client: TypeClient): Promise<void> {
+  for (const name of SYSTEM_NAMESPACES) {
+    if ((await client.get('', name)) !== undefined) continue;
+    try {
+      await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    } catch (error) {
+      if (!(error instanceof ApiError && error.reason === 'AlreadyExists')) throw error;
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import { newMethodNotSupported } from '../../apimachinery/errors.js';
+import { managerOrUserAgent } from '../../managedfields/manager-name.js';
+import { createObject } from '../../registry/generic/create.js';
+import { isTooLarge } from '../../registry/generic/resource-store.js';
+import { dedupOwnerReferences, ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
+import { readBody } from './body.js';
+import { decodeBody } from './decode-body.js';
+import { negotiateObject, writeWritten } from './respond.js';
+import { Query } from './query.js';
+import { admissionAttributes, type RequestScope } from './scope.js';
+import { createOrUpdateOptions } from './write-options.js';
+
+/** POST on a collection. */
+export async function createHandler(scope: RequestScope): Promise<void> {
+  const { context, request, served, environment } = scope;
+  if (!served.verbs.includes('create')) throw newMethodNotSupported(served.groupResource, 'create');
+  const query = new Query(request.url ?? '');
+  const media = negotiateObject(scope, query);
+  const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
+  environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'create', body.length);
+  const options = createOrUpdateOptions(query, 'CreateOptions');
+  context.dryRun = options.dryRun;
+  const object = decodeBody(scope, body, options.fieldValidation);
+  const namespace = context.info.namespace;
+  wipeSystemFields(object.metadata);
+  ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
+  const warn = (text: string): void => { context.warn(text); };
+  dedupOwnerReferences(object, warn, false);
+  scope.fieldManager.update(undefined, object, managerOrUserAgent(options.fieldManager, context.userAgent));
+  const optionsObject = { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1', ...(options.dryRun ? { dryRun: ['All'] } : {}) };
+  const name = object.metadata.name ?? '';
+  if (environment.admission.mutates('CREATE')) {
+    await environment.admission.admit(admissionAttributes(scope, 'CREATE', name, object, undefined, optionsObject));
+    dedupOwnerReferences(object, warn, true);
+  }
+  const store = (): ReturnType<typeof createObject> =>
+    createObject(scope.store, {
+      context,
+      served,
+      namespace,
+      object,
+      dryRun: options.dryRun,
+      validate: (made) =>
+        environment.admission.validate(
+          admissionAttributes(scope, 'CREATE', made.metadata.name ?? '', made, undefined, optionsObject),
+        ),
+    });
+  const created = await store().catch((error: unknown) => {
+    if (!isTooLarge(error) || object.metadata.managedFields === undefined) throw error;
+    // The bookkeeping can be done without; the object cannot.
+    delete object.metadata.managedFields;
+    return store();
+  });
+  await writeWritten(scope, 201, created, media);
+}

@@ -1,0 +1,121 @@
+import { ApiError, newBadRequest } from '../../apimachinery/errors.js';
+import { type DetailedJson, decodeDetailed, interpretTypeMeta, JsonError } from '../../apimachinery/decode-json.js';
+import { formatGroupVersion, parseGroupVersion, quote } from '../../apimachinery/meta.js';
+import { isObject } from '../../apimachinery/json.js';
+import { decodeYaml } from '../../apimachinery/yaml.js';
+import { DecodeError, type DecodedObject, type ServedVersion } from '../../registry/rest/served.js';
+import { type Encoding, negotiateInput } from '../negotiation/media.js';
+import type { KubeObject } from '../../apimachinery/meta.js';
+import type { RequestScope } from './scope.js';
+import type { FieldValidation } from './write-options.js';
+import { decodeCborBody, decodeProtobufBody } from '../../apimachinery/codec/body.js';
+
+const SUMMARY_BYTES = 30;
+
+/** The body as an object of the served version; unknown and duplicate fields are refused, warned of or dropped. */
+export function decodeBody(scope: RequestScope, body: Buffer, validation: FieldValidation): KubeObject {
+  const { served, context } = scope;
+  const format = negotiateInput(scope.request.headers['content-type'], {
+    custom: served.type.custom,
+    cbor: scope.environment.features.enabled('CBORServingAndStorage'),
+  });
+  const decoded = decodeObject(served, body, format, validation !== 'Ignore');
+  const { strictErrors } = decoded;
+  if (strictErrors.length > 0) {
+    if (validation === 'Strict') {
+      throw cannotBeHandled(served, decoded.object, `strict decoding error: ${strictErrors.join(', ')}`);
+    }
+    for (const text of strictErrors) context.warn(text);
+  }
+  const given = decoded.object.apiVersion ?? '';
+  if (given !== served.groupVersion) {
+    throw newBadRequest(
+      `the API version in the data (${given}) does not match the expected API version (${served.groupVersion})`,
+    );
+  }
+  return decoded.object;
+}
+
+function decodeObject(served: ServedVersion, body: Buffer, format: Encoding, strict: boolean): DecodedObject {
+  let json: DetailedJson;
+  let kind = '';
+  let version = '';
+  try {
+    json = parse(body, format, strict);
+    const meta = interpretTypeMeta(json.value);
+    const gv = parseGroupVersion(meta.apiVersion);
+    if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${meta.apiVersion}`);
+    kind = meta.kind === '' ? served.gvk.kind : meta.kind;
+    version = meta.apiVersion === '' ? served.gvk.version : gv.version;
+    if (!isObject(json.value)) throw new JsonError('not an object');
+    return decodeKind(served, json, meta, strict);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    if (!(error instanceof JsonError || error instanceof DecodeError)) throw error;
+    if (kind !== '') {
+      throw newBadRequest(
+        `${kind} in version ${quote(version)} cannot be handled as a ${served.gvk.kind}: ${error.message}`,
+      );
+    }
+    throw newBadRequest(
+      `the object provided is unrecognized (must be of type ${served.gvk.kind}): ${error.message} (${summarize(body)})`,
+    );
+  }
+}
+
+function decodeKind(
+  served: ServedVersion,
+  json: DetailedJson,
+  meta: { apiVersion: string; kind: string },
+  strict: boolean,
+): DecodedObject {
+  const expected = served.gvk;
+  const gv = meta.apiVersion === '' ? served.groupVersion : meta.apiVersion;
+  const kind = meta.kind === '' ? expected.kind : meta.kind;
+  if (!served.type.custom && (kind !== expected.kind || gv !== served.groupVersion)) {
+    throw mismatch(served, gv, kind);
+  }
+  const object = json.value as KubeObject;
+  if (meta.apiVersion === '') object.apiVersion = formatGroupVersion(expected);
+  if (meta.kind === '') object.kind = expected.kind;
+  return served.decode(json, strict);
+}
+
+/** A body of another registered or unknown type than the path's. */
+function mismatch(served: ServedVersion, groupVersion: string, kind: string): ApiError {
+  const gv = parseGroupVersion(groupVersion) ?? { group: '', version: groupVersion };
+  return newBadRequest(
+    groupVersion === served.groupVersion
+      ? `${kind} in version ${quote(gv.version)} cannot be handled as a ${served.gvk.kind}: converting (${kind}) to (${served.gvk.kind}): unknown conversion`
+      : `the API version in the data (${groupVersion}) does not match the expected API version (${served.groupVersion})`,
+  );
+}
+
+function cannotBeHandled(served: ServedVersion, object: KubeObject, why: string): ApiError {
+  const gv = parseGroupVersion(object.apiVersion ?? '') ?? { version: '' };
+  return newBadRequest(
+    `${object.kind ?? ''} in version ${quote(gv.version)} cannot be handled as a ${served.gvk.kind}: ${why}`,
+  );
+}
+
+/** The tree of a body in any format. */
+export function parse(body: Buffer, format: Encoding, strict: boolean): DetailedJson {
+  switch (format) {
+    case 'json':
+      return decodeDetailed(body, strict);
+    case 'yaml':
+      return decodeYaml(body, strict);
+    case 'cbor':
+      return decodeCborBody(body);
+    case 'protobuf':
+      return decodeProtobufBody(body);
+  }
+}
+
+/** The first bytes of a body, for error messages: text where it looks like an object, else hexadecimal. */
+function summarize(body: Buffer): string {
+  if (body.length === 0) return '<empty>';
+  const more = body.length > SUMMARY_BYTES ? ' ...' : '';
+  const start = body.subarray(0, SUMMARY_BYTES);
+  return start[0] === 0x7b ? start.toString('utf8') + more : start.toString('hex') + more;
+}

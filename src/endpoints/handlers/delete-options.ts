@@ -1,0 +1,132 @@
+import { newBadRequest, newInvalid } from '../../apimachinery/errors.js';
+import { type FieldError, FieldPath, invalid, notSupported } from '../../apimachinery/field-error.js';
+import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json.js';
+import { goKind, interpretTypeMeta, JsonError } from '../../apimachinery/decode-json.js';
+import { parseGroupVersion, quote } from '../../apimachinery/meta.js';
+import type { DeleteOptions } from '../../registry/generic/delete.js';
+import { negotiateInput } from '../negotiation/media.js';
+import { parse } from './decode-body.js';
+import { dryRunValues, validateDryRun } from './write-options.js';
+import type { Query } from './query.js';
+import type { RequestScope } from './scope.js';
+
+const POLICIES = ['Foreground', 'Background', 'Orphan', 'nil'];
+
+/** Reads DeleteOptions from the body, or from the query where there is none, and checks them. */
+export function deleteOptions(scope: RequestScope, query: Query, body: Buffer): DeleteOptions {
+  const raw = body.length > 0 ? fromBody(scope, body) : fromQuery(query);
+  const unsafe = scope.environment.features.enabled('AllowUnsafeMalformedObjectDeletion');
+  const options: RawOptions = unsafe ? raw : { ...raw, ignoreStoreReadError: undefined };
+  const errors = validate(options);
+  if (errors.length > 0) throw newInvalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
+  return {
+    gracePeriodSeconds: options.gracePeriodSeconds,
+    orphanDependents: options.orphanDependents,
+    propagationPolicy: options.propagationPolicy,
+    preconditions: options.preconditions ?? {},
+    dryRun: options.dryRun.length > 0,
+    ignoreStoreReadError: options.ignoreStoreReadError === true,
+  };
+}
+
+interface RawOptions {
+  readonly gracePeriodSeconds: number | undefined;
+  readonly orphanDependents: boolean | undefined;
+  readonly propagationPolicy: string | undefined;
+  readonly preconditions: { uid?: string | undefined; resourceVersion?: string | undefined } | undefined;
+  readonly dryRun: readonly string[];
+  readonly ignoreStoreReadError: boolean | undefined;
+}
+
+function fromQuery(query: Query): RawOptions {
+  const policy = query.has('propagationPolicy') ? query.string('propagationPolicy') : undefined;
+  return {
+    gracePeriodSeconds: query.integer('gracePeriodSeconds'),
+    orphanDependents: query.boolean('orphanDependents'),
+    propagationPolicy: policy,
+    preconditions: undefined,
+    dryRun: dryRunValues(query),
+    ignoreStoreReadError: query.boolean('ignoreStoreReadErrorWithClusterBreakingPotential'),
+  };
+}
+
+/** The body may carry DeleteOptions of the meta group or of the resource's own group. */
+function fromBody(scope: RequestScope, body: Buffer): RawOptions {
+  const format = negotiateInput(scope.request.headers['content-type'], {
+    custom: false,
+    cbor: scope.environment.features.enabled('CBORServingAndStorage'),
+  });
+  try {
+    const { value } = parse(body, format, false);
+    const { apiVersion, kind } = interpretTypeMeta(value);
+    const gv = parseGroupVersion(apiVersion);
+    if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${apiVersion}`);
+    if (kind !== '' && kind !== 'DeleteOptions') {
+      throw newBadRequest(
+        `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme ${quote('k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:61')}`,
+      );
+    }
+    return fromObject(isObject(value) ? value : {});
+  } catch (error) {
+    if (error instanceof JsonError) throw newBadRequest(error.message);
+    throw error;
+  }
+}
+
+function fromObject(object: JsonObject): RawOptions {
+  const preconditions = typed(object, 'preconditions', 'object', 'v1.Preconditions');
+  const dryRun = object['dryRun'];
+  return {
+    gracePeriodSeconds: typed(object, 'gracePeriodSeconds', 'number', 'int64') as number | undefined,
+    orphanDependents: typed(object, 'orphanDependents', 'bool', 'bool') as boolean | undefined,
+    propagationPolicy: typed(object, 'propagationPolicy', 'string', 'v1.DeletionPropagation') as string | undefined,
+    preconditions:
+      preconditions === undefined
+        ? undefined
+        : {
+            uid: stringAt(objectAt(object, 'preconditions'), 'uid'),
+            resourceVersion: stringAt(objectAt(object, 'preconditions'), 'resourceVersion'),
+          },
+    dryRun: Array.isArray(dryRun) ? dryRun.map((value) => String(value)) : [],
+    ignoreStoreReadError: typed(object, 'ignoreStoreReadErrorWithClusterBreakingPotential', 'bool', 'bool') as
+      | boolean
+      | undefined,
+  };
+}
+
+/** A member of the kind expected, undefined where it is absent or null; else Go's decoding error. */
+function typed(object: JsonObject, name: string, kind: string, goType: string): JsonValue | undefined {
+  const value = object[name];
+  if (value === undefined || value === null) return undefined;
+  if (goKind(value) === kind) return value;
+  throw new JsonError(
+    `json: cannot unmarshal ${goKind(value)} into Go struct field DeleteOptions.${name} of type ${goType}`,
+  );
+}
+
+function validate(options: RawOptions): FieldError[] {
+  const errors: FieldError[] = [];
+  const path = FieldPath.of('propagationPolicy');
+  const policy = options.propagationPolicy;
+  if (options.orphanDependents !== undefined && policy !== undefined) {
+    errors.push(invalid(path, policy, 'orphanDependents and deletionPropagation cannot be both set'));
+  }
+  if (policy !== undefined && !POLICIES.slice(0, 3).includes(policy)) errors.push(notSupported(path, policy, POLICIES));
+  errors.push(...validateDryRun(options.dryRun), ...validateUnsafe(options));
+  return errors;
+}
+
+/** The unsafe deletion goes with no other option. */
+function validateUnsafe(options: RawOptions): FieldError[] {
+  if (options.ignoreStoreReadError !== true) return [];
+  const field = FieldPath.of('ignoreStoreReadErrorWithClusterBreakingPotential');
+  const refuse = (name: string): FieldError =>
+    invalid(field, true, `cannot be set together with .${name}`);
+  const errors: FieldError[] = [];
+  if (options.dryRun.length > 0) errors.push(refuse('dryRun'));
+  if (options.propagationPolicy !== undefined) errors.push(refuse('propagationPolicy'));
+  if (options.orphanDependents !== undefined) errors.push(refuse('orphanDependents'));
+  if (options.gracePeriodSeconds !== undefined) errors.push(refuse('gracePeriodSeconds'));
+  if (options.preconditions !== undefined) errors.push(refuse('preconditions'));
+  return errors;
+}

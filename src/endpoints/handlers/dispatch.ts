@@ -1,0 +1,150 @@
+import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
+import { ApiError, newForbidden, newGenericNotFound, newMethodNotSupported, newNotFound } from '../../apimachinery/errors.js';
+import type { ApiRegistry, StoredApi } from '../../registry/rest/api-registry.js';
+import type { RequestContext } from '../../request/context.js';
+import type { Handler, HttpRequest, HttpResponse } from '../http.js';
+import { createHandler } from './create.js';
+import { deleteCollectionHandler, deleteHandler } from './delete.js';
+import { getHandler } from './get.js';
+import { listHandler } from './list.js';
+import { patchHandler } from './patch.js';
+import { respondNotFoundText } from './respond.js';
+import { scaleHandler } from './scale.js';
+import type { HandlerEnvironment, RequestScope } from './scope.js';
+import { updateHandler } from './update.js';
+import { virtualHandler } from './virtual.js';
+
+/** Verbs that may go over all namespaces of a namespaced type. */
+const ACROSS_NAMESPACES = new Set(['list', 'watch', 'deletecollection']);
+
+/** The handler of all resource requests: finds the type, then the verb. */
+export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvironment): Handler {
+  return (context, request, response) => {
+    const { info } = context;
+    const api = registry.lookup(info.apiGroup, info.apiVersion, info.resource);
+    if (api === undefined) {
+      unknown(registry, context, response);
+      return;
+    }
+    if (api.kind === 'virtual') {
+      context.served = true;
+      return virtualHandler(api.type, environment, context, request, response);
+    }
+    context.served = true;
+    const { type } = api.served;
+    const misplaced = type.namespaced
+      ? info.namespace === '' && !ACROSS_NAMESPACES.has(info.verb)
+      : info.namespace !== '' && info.resource !== 'namespaces';
+    if (misplaced) {
+      if (type.custom) respondNotFoundText(response);
+      else throw newGenericNotFound();
+      return;
+    }
+    warnOfDeprecation(api, context);
+    return serve(api, environment, context, request, response);
+  };
+}
+
+/** Paths of built-in group versions are known to the router, which answers with a Status; all others are plain text. */
+function unknown(registry: ApiRegistry, context: RequestContext, response: HttpResponse): void {
+  const { apiGroup, apiVersion, apiPrefix } = context.info;
+  if (apiPrefix === 'api' || registry.isBuiltIn(apiGroup, apiVersion)) throw newGenericNotFound();
+  respondNotFoundText(response);
+}
+
+function warnOfDeprecation(api: StoredApi, context: RequestContext): void {
+  const { version } = api.served;
+  if (!version.deprecated) return;
+  const { group, kind } = api.served.gvk;
+  context.warn(version.deprecationWarning ?? `${group}/${version.name} ${kind} is deprecated`);
+  context.annotate('k8s.io/deprecated', 'true');
+}
+
+function serve(
+  api: StoredApi,
+  environment: HandlerEnvironment,
+  context: RequestContext,
+  request: HttpRequest,
+  response: HttpResponse,
+): Promise<void> {
+  const { served, store } = api;
+  const { subresource, name } = context.info;
+  const base = { environment: api.terminating ? { ...environment, admission: forbidCreate(environment.admission) } : environment, context, request, response, served, store, subresource };
+  if (subresource === '') {
+    return verb({ ...base, strategy: served.strategy, fieldManager: served.fieldManager });
+  }
+  if (subresource === 'scale' && served.scale !== undefined) {
+    return scaleHandler({ ...base, strategy: served.strategy, fieldManager: served.scale.fieldManager }, served.scale);
+  }
+  const sub = served.subresources[subresource];
+  if (sub === undefined) {
+    if (!served.type.custom) throw newGenericNotFound();
+    throw newNotFound(served.groupResource, name);
+  }
+  return subresourceVerb({ ...base, strategy: sub.strategy, fieldManager: sub.fieldManager });
+}
+
+/** Admission of a type whose definition is going: nothing new. */
+function forbidCreate(chain: AdmissionChain): AdmissionChain {
+  const refuse = (attributes: AdmissionAttributes): void => {
+    if (attributes.operation !== 'CREATE') return;
+    const why = 'create not allowed while custom resource definition is terminating';
+    throw newForbidden(attributes.resource, attributes.name, why);
+  };
+  return {
+    mutates: (operation) => operation === 'CREATE' || chain.mutates(operation),
+    admit(attributes) {
+      refuse(attributes);
+      return chain.admit(attributes);
+    },
+    validate(attributes) {
+      refuse(attributes);
+      return chain.validate(attributes);
+    },
+  };
+}
+
+function verb(scope: RequestScope): Promise<void> {
+  switch (scope.context.info.verb) {
+    case 'get':
+      return getHandler(scope);
+    case 'list':
+      return listHandler(scope, false);
+    case 'watch':
+    case 'watchlist':
+      return listHandler(scope, true);
+    case 'create':
+      return createHandler(scope);
+    case 'update':
+      return updateHandler(scope);
+    case 'patch':
+      return patchHandler(scope);
+    case 'delete':
+      return deleteHandler(scope);
+    case 'deletecollection':
+      return deleteCollectionHandler(scope);
+    default:
+      throw methodNotAllowed(scope);
+  }
+}
+
+/** Subresources that show and write the object itself: status, finalize, approval. */
+function subresourceVerb(scope: RequestScope): Promise<void> {
+  switch (scope.context.info.verb) {
+    case 'get':
+      return getHandler(scope);
+    case 'update':
+      return updateHandler(scope);
+    case 'patch':
+      return patchHandler(scope);
+    default:
+      throw methodNotAllowed(scope);
+  }
+}
+
+/** Built-in paths are refused by the router, custom ones by the handler: each with its own words. */
+export function methodNotAllowed(scope: Pick<RequestScope, 'served' | 'context'>): ApiError {
+  const { served, context } = scope;
+  if (served.type.custom) return newMethodNotSupported(served.groupResource, context.info.verb);
+  return new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
+}

@@ -1,0 +1,191 @@
+import { ApiError, newBadRequest, newConflict, newInternalError, newInvalid, newMethodNotSupported, newNotFound } from '../../apimachinery/errors.js';
+import { decodeCborBody } from '../../apimachinery/codec/body.js';
+import { goKind, JsonError } from '../../apimachinery/decode-json.js';
+import { FieldPath, invalid } from '../../apimachinery/field-error.js';
+import { deepCopy, isObject, type JsonValue } from '../../apimachinery/json.js';
+import { goJson, type KubeObject } from '../../apimachinery/meta.js';
+import { applyJsonPatch, decodeJsonPatch } from '../../apimachinery/patch/json-patch.js';
+import { applyMergePatch, decodeMergePatch } from '../../apimachinery/patch/merge-patch.js';
+import { decodeStrategicMergePatch } from '../../apimachinery/patch/strategic-merge.js';
+import { parseYaml } from '../../apimachinery/yaml.js';
+import { managerOrUserAgent } from '../../managedfields/manager-name.js';
+import { isTooLarge } from '../../registry/generic/resource-store.js';
+import { ensureNamespace } from '../../registry/generic/system-fields.js';
+import { updateObject } from '../../registry/generic/update.js';
+import { DecodeError } from '../../registry/rest/served.js';
+import { negotiatePatch } from '../negotiation/media.js';
+import { readBody } from './body.js';
+import { negotiateObject, writeWritten } from './respond.js';
+import { Query } from './query.js';
+import type { RequestScope } from './scope.js';
+import { checkName, mutate, validators } from './update.js';
+import { patchOptions, type WriteOptions } from './write-options.js';
+
+const APPLY_YAML = 'application/apply-patch+yaml';
+const APPLY_CBOR = 'application/apply-patch+cbor';
+
+/** Makes the patched object from the current one; rerunnable, does not change `current`. */
+export type Mechanism = (current: KubeObject | undefined) => KubeObject;
+
+/** PATCH on an object, or on a subresource that writes it. */
+export async function patchHandler(scope: RequestScope): Promise<void> {
+  const { context, request, served, environment } = scope;
+  if (!served.verbs.includes('patch')) throw newMethodNotSupported(served.groupResource, 'patch');
+  const patchType = negotiatePatch(request.headers['content-type'], served.patchTypes, served.type.custom);
+  const query = new Query(request.url ?? '');
+  const media = negotiateObject(scope, query);
+  const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
+  environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'patch', body.length);
+  const apply = isApply(patchType);
+  const options = patchOptions(query, apply);
+  context.dryRun = options.dryRun;
+  const mechanism = patchMechanism(scope, patchType, body, options);
+  const { namespace, name } = context.info;
+  let tracksFields = true;
+  const store = (): ReturnType<typeof updateObject> =>
+    updateObject(scope.store, {
+      context,
+      served,
+      strategy: scope.strategy,
+      namespace,
+      name,
+      dryRun: options.dryRun,
+      forceAllowCreate: apply && scope.subresource === '',
+      expectedUid: undefined,
+      transform: async (current) => {
+        const next = mechanism(current);
+        checkIdentity(scope, next, current);
+        if (!tracksFields) delete next.metadata.managedFields;
+        await mutate(scope, next, current);
+        return next;
+      },
+      ...validators(scope),
+    });
+  const updated = await store().catch((error: unknown) => {
+    if (!isTooLarge(error) || apply) throw error;
+    tracksFields = false;
+    return store();
+  });
+  await writeWritten(scope, updated.created ? 201 : 200, updated, media);
+}
+
+export const isApply = (patchType: string): boolean => patchType === APPLY_YAML || patchType === APPLY_CBOR;
+
+function checkIdentity(scope: RequestScope, next: KubeObject, current: KubeObject | undefined): void {
+  const { namespace, name } = scope.context.info;
+  const uid = next.metadata.uid ?? '';
+  if (uid !== '' && current === undefined) {
+    throw newConflict(
+      scope.served.groupResource,
+      name,
+      `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
+    );
+  }
+  ensureNamespace(scope.served.type.namespaced ? namespace : '', next.metadata);
+  checkName(next, name);
+}
+
+function applyMechanism(scope: RequestScope, patchType: string, body: Buffer, options: WriteOptions): Mechanism {
+  let value: JsonValue;
+  let duplicates: readonly string[] = [];
+  try {
+    if (patchType === APPLY_CBOR) value = decodeCborBody(body).value;
+    else ({ value, duplicates } = parseYaml(body));
+    if (value === null) value = {};
+    if (!isObject(value)) {
+      throw new JsonError(
+        `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${goKind(value)} into Go value of type map[string]interface {}`,
+      );
+    }
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const text = error.message.startsWith('yaml: ') ? `error converting YAML to JSON: ${error.message}` : error.message;
+    throw newBadRequest(`error decoding YAML: ${text}`);
+  }
+  const configuration = value;
+  return (current) => {
+    const next = scope.fieldManager.apply(current, deepCopy(configuration), options.fieldManager, options.force);
+    if (duplicates.length > 0 && options.fieldValidation === 'Strict') {
+      throw newBadRequest(`error strict decoding YAML: error converting YAML to JSON: ${duplicates.join(', ')}`);
+    }
+    if (duplicates.length > 0 && options.fieldValidation === 'Warn') {
+      for (const text of duplicates) scope.context.warn(`error converting YAML to JSON: ${text}`);
+    }
+    return next;
+  };
+}
+
+/** How a patch of a type changes an object. */
+export function patchMechanism(scope: RequestScope, patchType: string, body: Buffer, options: WriteOptions): Mechanism {
+  if (isApply(patchType)) return applyMechanism(scope, patchType, body, options);
+  const manager = managerOrUserAgent(options.fieldManager, scope.context.userAgent);
+  let patch: Patch | undefined;
+  return (current) => {
+    // A missing object is told before a malformed patch.
+    if (current === undefined) throw newNotFound(scope.served.groupResource, scope.context.info.name);
+    patch ??= decodePatch(scope, patchType, body, options.fieldValidation !== 'Ignore');
+    const { apply, strictErrors } = patch;
+    // What comes out may share parts with what went in, and is changed further on.
+    const patched = deepCopy(apply(current));
+    return scope.fieldManager.update(current, decodePatched(scope, patched, options, strictErrors), manager);
+  };
+}
+
+interface Patch {
+  apply(current: KubeObject): JsonValue;
+  readonly strictErrors: readonly string[];
+}
+
+/** Reads the patch once; it may be applied several times. */
+function decodePatch(scope: RequestScope, patchType: string, body: Buffer, strict: boolean): Patch {
+  switch (patchType) {
+    case 'application/json-patch+json': {
+      const { patch, strictErrors } = decodeJsonPatch(body, strict);
+      return { apply: (current) => applyJsonPatch(current, patch), strictErrors };
+    }
+    case 'application/merge-patch+json': {
+      const { patch, strictErrors } = decodeMergePatch(body, strict);
+      return { apply: (current) => applyMergePatch(current, patch), strictErrors };
+    }
+    default: {
+      const { patch, strictErrors } = decodeStrategicMergePatch(body, strict);
+      const merge = scope.served.strategicMerge;
+      if (merge === undefined) throw newInternalError(`unexpected patch type: ${patchType}`);
+      return { apply: (current) => merge(current, patch), strictErrors };
+    }
+  }
+}
+
+/** The patched tree as an object of the version; what it must not hold is refused, or warned of, as an invalid patch. */
+function decodePatched(scope: RequestScope, patched: JsonValue, options: WriteOptions, strict: readonly string[]): KubeObject {
+  const refuse = (why: string): ApiError =>
+    newInvalid({ group: '', kind: '' }, '', [invalid(FieldPath.of('patch'), goJson(patched), why)]);
+  if (!isObject(patched)) throw refuse(`json: cannot unmarshal ${goKind(patched)} into Go value of type map[string]interface {}`);
+  const { kind, apiVersion } = patched;
+  if (scope.served.type.custom) {
+    if (typeof kind !== 'string' || kind === '') throw refuse(`Object 'Kind' is missing in '${goJson(patched)}'`);
+    if (typeof apiVersion !== 'string' || apiVersion === '') {
+      throw newInternalError("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+    }
+  } else {
+    patched['kind'] ??= scope.served.gvk.kind;
+    patched['apiVersion'] ??= scope.served.groupVersion;
+  }
+  const text = strict.length > 0 || options.fieldValidation === 'Strict' ? goJson(patched) : undefined;
+  try {
+    const decoded = scope.served.decode({ value: patched, duplicates: [] }, options.fieldValidation !== 'Ignore');
+    const errors = [...strict, ...decoded.strictErrors];
+    if (errors.length > 0) {
+      if (options.fieldValidation === 'Strict') {
+        const why = `strict decoding error: ${errors.join(', ')}`;
+        throw newInvalid({ group: '', kind: '' }, '', [invalid(FieldPath.of('patch'), text, why)]);
+      }
+      for (const error of errors) scope.context.warn(error);
+    }
+    return decoded.object;
+  } catch (error) {
+    if (error instanceof DecodeError) throw refuse(error.message);
+    throw error;
+  }
+}
+

@@ -1,0 +1,47 @@
+import { newBadRequest } from '../../apimachinery/errors.js';
+import { quote } from '../../apimachinery/meta.js';
+
+const MAX_INT64 = 0x7fffffffffffffffn;
+const MIN_INT64 = -0x8000000000000000n;
+
+/** Query parameters read as kube-apiserver's parameter codec reads them: the first value of a name counts. */
+export class Query {
+  private readonly parameters: URLSearchParams | undefined;
+
+  /** `url`: path and query, as in the request line. */
+  constructor(url: string) {
+    const at = url.indexOf('?');
+    this.parameters = at < 0 ? undefined : new URLSearchParams(url.slice(at + 1));
+  }
+
+  has(name: string): boolean {
+    return this.parameters?.has(name) ?? false;
+  }
+
+  string(name: string): string {
+    return this.parameters?.get(name) ?? '';
+  }
+
+  all(name: string): readonly string[] {
+    return this.parameters?.getAll(name) ?? [];
+  }
+
+  /** Every value is true but `0` and `false`; undefined where the parameter is absent. */
+  boolean(name: string): boolean | undefined {
+    const text = this.parameters?.get(name);
+    if (text === undefined || text === null) return undefined;
+    return text !== '0' && text.toLowerCase() !== 'false';
+  }
+
+  /** 400 with Go's text where it is no 64-bit integer. */
+  integer(name: string): number | undefined {
+    const text = this.parameters?.get(name);
+    if (text === undefined || text === null) return undefined;
+    if (!/^[+-]?[0-9]+$/.test(text)) throw newBadRequest(`strconv.ParseInt: parsing ${quote(text)}: invalid syntax`);
+    const value = BigInt(text.startsWith('+') ? text.slice(1) : text);
+    if (value > MAX_INT64 || value < MIN_INT64) {
+      throw newBadRequest(`strconv.ParseInt: parsing ${quote(text)}: value out of range`);
+    }
+    return Number(value);
+  }
+}

@@ -1,0 +1,149 @@
+import type { KubeObject } from '../../apimachinery/meta.js';
+import type { JsonObject } from '../../apimachinery/json.js';
+import { DetachedObject } from '../../registry/generic/detached-object.js';
+import type { DeletedCollection } from '../../registry/generic/delete-collection.js';
+import type { ListResult } from '../../registry/generic/list.js';
+import type { CachedObject } from '../../storage/cacher/interfaces.js';
+import type { StoredObject } from '../../storage/interfaces.js';
+import type { HttpResponse } from '../http.js';
+import { negotiate, type NegotiatedMedia } from '../negotiation/media.js';
+import { writeList } from '../responsewriters/list.js';
+import { writeObject, writeTree } from '../responsewriters/object.js';
+import type { ResponseOptions } from '../responsewriters/options.js';
+import { Query } from './query.js';
+import type { RequestScope } from './scope.js';
+
+/** The form in which an object is wanted. */
+export function negotiateObject(scope: RequestScope, query: Query): NegotiatedMedia {
+  return negotiated(scope, query, 'object', false);
+}
+
+/** The form in which a list, or a watch, is wanted. */
+export function negotiateList(scope: RequestScope, query: Query, watch: boolean): NegotiatedMedia {
+  return negotiated(scope, query, 'list', watch);
+}
+
+function negotiated(scope: RequestScope, query: Query, route: 'object' | 'list', watch: boolean): NegotiatedMedia {
+  const { custom } = scope.served.type;
+  return negotiate(
+    scope.request.headers.accept,
+    {
+      custom,
+      cbor: scope.environment.features.enabled('CBORServingAndStorage'),
+      transforms: true,
+      route: custom ? undefined : route,
+      watch,
+    },
+    { pretty: query.string('pretty'), userAgent: scope.context.userAgent },
+  );
+}
+
+export function responseOptions(scope: Pick<RequestScope, 'environment'>, query?: Query): ResponseOptions {
+  const { features, clock } = scope.environment;
+  return {
+    clock,
+    compression: features.enabled('APIResponseCompression'),
+    cbor: features.enabled('CBORServingAndStorage'),
+    includeObject: query?.string('includeObject'),
+  };
+}
+
+/** Answers with what a write stored, or would have stored. */
+export function writeWritten(
+  scope: RequestScope,
+  status: number,
+  written: { readonly object: KubeObject; readonly stored: StoredObject | undefined },
+  media: NegotiatedMedia,
+): Promise<void> {
+  const { context, request, response, served } = scope;
+  const object = written.stored === undefined ? written.object : new DetachedObject(written.stored);
+  const query = new Query(request.url ?? '');
+  return writeObject(context, request, response, status, object, served, media, responseOptions(scope, query));
+}
+
+export function writeStored(
+  scope: RequestScope,
+  status: number,
+  object: CachedObject,
+  media: NegotiatedMedia,
+  query: Query,
+): Promise<void> {
+  const { context, request, response, served } = scope;
+  return writeObject(context, request, response, status, object, served, media, responseOptions(scope, query));
+}
+
+export function writeListResult(
+  scope: RequestScope,
+  result: ListResult,
+  media: NegotiatedMedia,
+  query: Query,
+): Promise<void> {
+  const { context, request, response, served } = scope;
+  const metadata = {
+    resourceVersion: String(result.list.revision),
+    continue: result.continue,
+    remainingItemCount: result.remainingItemCount,
+  };
+  return writeList(context, request, response, result.list, metadata, served, media, responseOptions(scope, query));
+}
+
+/** A Status of success that says what it was about. */
+export function writeSuccess(
+  scope: RequestScope,
+  code: number,
+  details: JsonObject,
+  media: NegotiatedMedia,
+): Promise<void> {
+  const { context, request, response } = scope;
+  const status: KubeObject = {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Success',
+    details: Object.fromEntries(Object.entries(details).filter(([, value]) => value !== '')),
+    ...(code === 200 ? {} : { code }),
+  };
+  return writeTree(context, request, response, code, status, media, responseOptions(scope));
+}
+
+/** The objects that a deletecollection deleted, as a list. */
+export function writeDeletedCollection(
+  scope: RequestScope,
+  deleted: DeletedCollection,
+  media: NegotiatedMedia,
+): Promise<void> {
+  const { context, request, response, served } = scope;
+  const { items } = deleted;
+  const list = {
+    revision: deleted.revision,
+    length: items.length,
+    lastKey: undefined,
+    remaining: undefined,
+    items: () => items,
+    *chunks(representation: Parameters<CachedObject['render']>[0]): Generator<Uint8Array> {
+      const separator = Buffer.from(representation.separator);
+      for (let i = 0; i < items.length; i++) {
+        if (i > 0 && separator.length > 0) yield separator;
+        yield (items[i] as CachedObject).render(representation);
+      }
+    },
+    gzipChunks: (): Iterable<Uint8Array> => [],
+  };
+  const metadata = {
+    resourceVersion: String(deleted.revision),
+    continue: deleted.continue,
+    remainingItemCount: deleted.remainingItemCount,
+  };
+  return writeList(context, request, response, list, metadata, served, media, {
+    ...responseOptions(scope),
+    compression: false,
+  });
+}
+
+/** The plain text with which unknown paths outside of built-in groups are answered. */
+export function respondNotFoundText(response: HttpResponse): void {
+  response.statusCode = 404;
+  response.setHeader('Content-Type', 'text/plain; charset=utf-8');
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  response.end('404 page not found\n');
+}

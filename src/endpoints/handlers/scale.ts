@@ -1,0 +1,167 @@
+import { ApiError, newBadRequest, newInternalError } from '../../apimachinery/errors.js';
+import { deepCopy, isObject, type JsonObject, objectAt } from '../../apimachinery/json.js';
+import { type KubeObject, quote } from '../../apimachinery/meta.js';
+import { ScaleManagedFields } from '../../managedfields/scale.js';
+import { managerOrUserAgent } from '../../managedfields/manager-name.js';
+import { decodeScale, SCALE_GVK } from '../../registry/customresource/scale.js';
+import { DetachedObject } from '../../registry/generic/detached-object.js';
+import { ensureNamespace } from '../../registry/generic/system-fields.js';
+import { type Updated, updateObject } from '../../registry/generic/update.js';
+import type { ScalePaths, ServedVersion } from '../../registry/rest/served.js';
+import type { NegotiatedMedia } from '../negotiation/media.js';
+import { negotiatePatch } from '../negotiation/media.js';
+import { writeTree } from '../responsewriters/object.js';
+import { readBody } from './body.js';
+import { decodeBody } from './decode-body.js';
+import { readAt } from './get.js';
+import { isApply, type Mechanism, patchMechanism } from './patch.js';
+import { Query } from './query.js';
+import { negotiateObject, responseOptions } from './respond.js';
+import type { RequestScope } from './scope.js';
+import { checkName, validators } from './update.js';
+import { createOrUpdateOptions, patchOptions } from './write-options.js';
+
+/** Stands for replicas that are not set, so that a write must set them. */
+const UNSET = -2147483648;
+
+/** GET, PUT and PATCH of the scale subresource: an autoscaling/v1 Scale that stands for two or three fields of the object. */
+export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Promise<void> {
+  const { context, request, store } = scope;
+  const { namespace, name, verb } = context.info;
+  const query = new Query(request.url ?? '');
+  if (verb === 'get') {
+    const media = negotiateObject(scope, query);
+    const object = await store.get(store.key(namespace, name), name, readAt(query.string('resourceVersion')));
+    const { scale, found } = scaleOf(scope.served.toObject(object), paths);
+    if (!found) throw newInternalError(`the spec replicas field ${quote(paths.specReplicasPath)} does not exist`);
+    await writeScale(scope, scale, media);
+    return;
+  }
+  if (verb !== 'update' && verb !== 'patch') {
+    const { group, resource } = scope.served.groupResource;
+    throw new ApiError(405, 'MethodNotAllowed', `${verb} is not supported on resources of kind ${quote(`${resource}.${group}`)}`, {
+      group,
+      kind: resource,
+    });
+  }
+  const media = negotiateObject(scope, query);
+  const mechanism = await readMechanism(scope, query);
+  const updated = await storeScaled(scope, paths, mechanism);
+  const object =
+    updated.stored === undefined ? updated.object : scope.served.toObject(new DetachedObject(updated.stored));
+  await writeScale(scope, scaleOf(object, paths).scale, media);
+}
+
+/** How the request changes a Scale. */
+async function readMechanism(scope: RequestScope, query: Query): Promise<Mechanism> {
+  const { context, request, environment } = scope;
+  const scaleScope: RequestScope = { ...scope, served: asScale(scope.served) };
+  const patchType =
+    context.info.verb === 'patch'
+      ? negotiatePatch(request.headers['content-type'], scope.served.patchTypes, scope.served.type.custom)
+      : '';
+  const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
+  if (patchType !== '') {
+    const options = patchOptions(query, isApply(patchType));
+    context.dryRun = options.dryRun;
+    return patchMechanism(scaleScope, patchType, body, options);
+  }
+  const options = createOrUpdateOptions(query, 'UpdateOptions');
+  context.dryRun = options.dryRun;
+  const object = decodeBody(scaleScope, body, options.fieldValidation);
+  ensureNamespace(scope.served.type.namespaced ? context.info.namespace : '', object.metadata);
+  checkName(object, context.info.name);
+  const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
+  return (current) => scope.fieldManager.update(current, deepCopy(object), manager);
+}
+
+function storeScaled(scope: RequestScope, paths: ScalePaths, mechanism: Mechanism): Promise<Updated> {
+  const { context, served } = scope;
+  const { namespace, name } = context.info;
+  return updateObject(scope.store, {
+    context,
+    served,
+    strategy: scope.strategy,
+    namespace,
+    name,
+    dryRun: context.dryRun,
+    forceAllowCreate: false,
+    expectedUid: undefined,
+    transform: (current) => {
+      if (current === undefined) throw new Error('the scale of an object that does not exist');
+      return scaled(scope, paths, current, mechanism);
+    },
+    ...validators(scope),
+  });
+}
+
+/** The object with the replicas that the changed Scale asks for. */
+function scaled(scope: RequestScope, paths: ScalePaths, current: KubeObject, mechanism: Mechanism): KubeObject {
+  const fields = new ScaleManagedFields(current.metadata.managedFields, scope.served.groupVersion, paths.byVersion);
+  const { scale, found } = scaleOf(current, paths);
+  if (!found) (scale['spec'] as JsonObject)['replicas'] = UNSET;
+  const owned = fields.toScale();
+  if (owned !== undefined && owned.length > 0) scale.metadata.managedFields = owned;
+  const next = mechanism(scale);
+  ensureNamespace(scope.served.type.namespaced ? scope.context.info.namespace : '', next.metadata);
+  checkName(next, scope.context.info.name);
+  const replicas = objectAt(next, 'spec')?.['replicas'] ?? 0;
+  if (replicas === UNSET) {
+    throw newBadRequest(`the spec replicas field ${quote(paths.specReplicasPath)} cannot be empty`);
+  }
+  const object = deepCopy(current);
+  setNested(object, paths.specReplicas, replicas);
+  const version = next.metadata.resourceVersion ?? '';
+  if (version !== '') object.metadata.resourceVersion = version;
+  const managed = fields.toParent(next.metadata.managedFields);
+  if (managed === undefined || managed.length === 0) delete object.metadata.managedFields;
+  else object.metadata.managedFields = managed;
+  return object;
+}
+
+function setNested(object: JsonObject, path: readonly string[], value: JsonObject[string]): void {
+  let parent = object;
+  for (const key of path.slice(0, -1)) {
+    const child = parent[key];
+    const next = isObject(child) ? child : {};
+    parent[key] = next;
+    parent = next;
+  }
+  parent[path[path.length - 1] ?? ''] = value;
+}
+
+/** The Scale of an object, and whether it has replicas at all. Values of wrong types count as absent, as a validated object has none. */
+function scaleOf(object: KubeObject, paths: ScalePaths): { scale: KubeObject; found: boolean } {
+  const replicas = nested(object, paths.specReplicas);
+  const status = nested(object, paths.statusReplicas);
+  const selector = paths.labelSelector === undefined ? undefined : nested(object, paths.labelSelector);
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+  const scale: KubeObject = {
+    kind: 'Scale',
+    apiVersion: 'autoscaling/v1',
+    metadata: Object.fromEntries(
+      Object.entries({ name, namespace, uid, resourceVersion, creationTimestamp }).filter(([, value]) => value !== undefined),
+    ),
+    spec: typeof replicas === 'number' && replicas !== 0 ? { replicas } : {},
+    status: {
+      replicas: typeof status === 'number' ? status : 0,
+      ...(typeof selector === 'string' && selector !== '' ? { selector } : {}),
+    },
+  };
+  return { scale, found: replicas !== undefined };
+}
+
+function nested(object: JsonObject, path: readonly string[]): JsonObject[string] {
+  let value: JsonObject[string] = object;
+  for (const key of path) value = isObject(value) ? value[key] : undefined;
+  return value;
+}
+
+/** The type as its Scale shows it, for decoding bodies and patches. */
+function asScale(served: ServedVersion): ServedVersion {
+  return { ...served, gvk: SCALE_GVK, groupVersion: 'autoscaling/v1', decode: (body, strict) => decodeScale(body, strict) };
+}
+
+async function writeScale(scope: RequestScope, scale: KubeObject, media: NegotiatedMedia): Promise<void> {
+  await writeTree(scope.context, scope.request, scope.response, 200, scale, media, responseOptions(scope));
+}

@@ -1,0 +1,79 @@
+import type { AdmissionAttributes, AdmissionChain, AdmissionOperation } from '../../admission/interfaces.js';
+import type { KubeObject } from '../../apimachinery/meta.js';
+import type { JsonObject } from '../../apimachinery/json.js';
+import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
+import type { FieldManager } from '../../managedfields/interfaces.js';
+import type { ResourceStore } from '../../registry/generic/resource-store.js';
+import type { Strategy } from '../../registry/rest/interfaces.js';
+import type { ServedVersion } from '../../registry/rest/served.js';
+import type { RequestContext } from '../../request/context.js';
+import type { FeatureGates } from '../../util/feature-gates.js';
+import type { Clock } from '../../util/clock.js';
+import type { HttpRequest, HttpResponse } from '../http.js';
+
+/** What all handlers share; made once by the composition root. */
+export interface HandlerEnvironment {
+  readonly admission: AdmissionChain;
+  readonly authorizer: Authorizer;
+  readonly features: FeatureGates;
+  readonly clock: Clock;
+  /** Bytes. */
+  readonly maxRequestBodyBytes: number;
+  /** Seconds that a watch without timeoutSeconds lasts at least; it lasts up to twice as long. */
+  readonly minRequestTimeoutSeconds: number;
+  readonly metrics: HandlerMetrics;
+}
+
+/** Hooks for the metrics that only handlers can count. */
+export interface HandlerMetrics {
+  requestBodySize(group: string, resource: string, verb: string, bytes: number): void;
+  watchEvents(group: string, version: string, resource: string, count: number, bytes: number): void;
+}
+
+/** One request for a stored resource, or a subresource of it that writes the same object. */
+export interface RequestScope {
+  readonly environment: HandlerEnvironment;
+  readonly context: RequestContext;
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  readonly served: ServedVersion;
+  readonly store: ResourceStore;
+  readonly subresource: string;
+  /** The type's strategy, or the subresource's. */
+  readonly strategy: Strategy;
+  readonly fieldManager: FieldManager;
+}
+
+/** The attributes of a change for admission. */
+export function admissionAttributes(
+  scope: RequestScope,
+  operation: AdmissionOperation,
+  name: string,
+  object: KubeObject | undefined,
+  oldObject: KubeObject | undefined,
+  options: JsonObject,
+): AdmissionAttributes {
+  const { context, served } = scope;
+  return {
+    operation,
+    kind: served.gvk,
+    resource: { ...served.groupResource, version: served.gvk.version },
+    subresource: scope.subresource,
+    namespace: admissionNamespace(scope, name),
+    name,
+    object,
+    oldObject,
+    options,
+    dryRun: context.dryRun,
+    user: context.user,
+    signal: context.signal,
+    warn: (text) => { context.warn(text); },
+    annotate: (key, value) => { context.annotate(key, value); },
+  };
+}
+
+/** A namespace is in itself, as far as admission is concerned. */
+function admissionNamespace(scope: RequestScope, name: string): string {
+  const { group, resource } = scope.served.groupResource;
+  return group === '' && resource === 'namespaces' ? name : scope.context.info.namespace;
+}

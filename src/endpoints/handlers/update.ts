@@ -1,0 +1,123 @@
+import { newBadRequest, newInternalError, newMethodNotSupported } from '../../apimachinery/errors.js';
+import { deepCopy } from '../../apimachinery/json.js';
+import type { KubeObject } from '../../apimachinery/meta.js';
+import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
+import { managerOrUserAgent } from '../../managedfields/manager-name.js';
+import { isTooLarge } from '../../registry/generic/resource-store.js';
+import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/system-fields.js';
+import { updateObject } from '../../registry/generic/update.js';
+import { forbidden } from '../filters/forbidden.js';
+import { readBody } from './body.js';
+import { decodeBody } from './decode-body.js';
+import { negotiateObject, writeWritten } from './respond.js';
+import { Query } from './query.js';
+import { admissionAttributes, type RequestScope } from './scope.js';
+import { createOrUpdateOptions } from './write-options.js';
+
+/** PUT on an object, or on a subresource that writes it. */
+export async function updateHandler(scope: RequestScope): Promise<void> {
+  const { context, request, served, environment } = scope;
+  if (!served.verbs.includes('update')) throw newMethodNotSupported(served.groupResource, 'update');
+  const query = new Query(request.url ?? '');
+  const media = negotiateObject(scope, query);
+  const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
+  environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'update', body.length);
+  const options = createOrUpdateOptions(query, 'UpdateOptions');
+  context.dryRun = options.dryRun;
+  const object = decodeBody(scope, body, options.fieldValidation);
+  const { namespace, name } = context.info;
+  ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
+  checkName(object, name);
+  dedupOwnerReferences(object, (text) => { context.warn(text); }, false);
+  const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
+  let tracksFields = true;
+  const uid = object.metadata.uid ?? '';
+  const store = (): ReturnType<typeof updateObject> =>
+    updateObject(scope.store, {
+      context,
+      served,
+      strategy: scope.strategy,
+      namespace,
+      name,
+      dryRun: options.dryRun,
+      forceAllowCreate: false,
+      expectedUid: uid === '' ? undefined : uid,
+      transform: async (current) => {
+        const next = deepCopy(object);
+        if (tracksFields) scope.fieldManager.update(current, next, manager);
+        else delete next.metadata.managedFields;
+        await mutate(scope, next, current);
+        return next;
+      },
+      ...validators(scope),
+    });
+  const updated = await store().catch((error: unknown) => {
+    if (!isTooLarge(error)) throw error;
+    tracksFields = false;
+    return store();
+  });
+  await writeWritten(scope, updated.created ? 201 : 200, updated, media);
+}
+
+/** The object's name must be the URL's. */
+export function checkName(object: KubeObject, name: string): void {
+  const given = object.metadata.name ?? '';
+  if (given === '') {
+    throw newBadRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
+  }
+  if (given !== name) {
+    throw newBadRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
+  }
+}
+
+/** Mutating admission of the new state. */
+export async function mutate(scope: RequestScope, next: KubeObject, current: KubeObject | undefined): Promise<void> {
+  const operation = current === undefined ? 'CREATE' : 'UPDATE';
+  const { admission } = scope.environment;
+  if (!admission.mutates(operation)) return;
+  await admission.admit(admissionAttributes(scope, operation, scope.context.info.name, next, current, optionsFor(operation, scope)));
+  dedupOwnerReferences(next, (text) => { scope.context.warn(text); }, true);
+}
+
+const optionsFor = (operation: 'CREATE' | 'UPDATE', scope: RequestScope): { kind: string; apiVersion: string; dryRun?: string[] } => ({
+  kind: operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions',
+  apiVersion: 'meta.k8s.io/v1',
+  ...(scope.context.dryRun ? { dryRun: ['All'] } : {}),
+});
+
+/** Validating admission; a create on the way of an update asks for the permission to create first. */
+export function validators(scope: RequestScope): {
+  validateCreate(object: KubeObject): Promise<void>;
+  validateUpdate(object: KubeObject, old: KubeObject): Promise<void> | void;
+} {
+  const { admission } = scope.environment;
+  const { name } = scope.context.info;
+  return {
+    async validateCreate(object) {
+      await authorizeCreate(scope);
+      await admission.validate(admissionAttributes(scope, 'CREATE', name, object, undefined, optionsFor('CREATE', scope)));
+    },
+    validateUpdate: (object, old) =>
+      admission.validate(admissionAttributes(scope, 'UPDATE', name, object, old, optionsFor('UPDATE', scope))),
+  };
+}
+
+async function authorizeCreate(scope: RequestScope): Promise<void> {
+  const { context, served, environment } = scope;
+  const attributes: AuthorizerAttributes = {
+    user: context.user,
+    verb: 'create',
+    resourceRequest: true,
+    namespace: context.info.namespace,
+    apiGroup: served.gvk.group,
+    apiVersion: served.gvk.version,
+    resource: served.groupResource.resource,
+    subresource: scope.subresource,
+    name: context.info.name,
+    path: context.info.path,
+  };
+  const result = await environment.authorizer.authorize(attributes, context.signal);
+  if (result.decision === 'allow') return;
+  if (result.error !== undefined && result.error !== '') throw newInternalError(result.error);
+  throw forbidden(attributes, result.reason);
+}

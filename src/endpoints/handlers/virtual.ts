@@ -1,0 +1,60 @@
+import { ApiError } from '../../apimachinery/errors.js';
+import type { KubeObject } from '../../apimachinery/meta.js';
+import type { VirtualType } from '../../registry/rest/virtual.js';
+import type { RequestContext } from '../../request/context.js';
+import { ensureNamespace } from '../../registry/generic/system-fields.js';
+import type { HttpRequest, HttpResponse } from '../http.js';
+import { negotiate } from '../negotiation/media.js';
+import { writeTree } from '../responsewriters/object.js';
+import { readBody } from './body.js';
+import { decodeVirtual } from './decode-body.js';
+import { Query } from './query.js';
+import { responseOptions } from './respond.js';
+import type { HandlerEnvironment } from './scope.js';
+import { createOrUpdateOptions } from './write-options.js';
+
+/** POST of a type that is only created: reviews. */
+export async function virtualHandler(
+  type: VirtualType,
+  environment: HandlerEnvironment,
+  context: RequestContext,
+  request: HttpRequest,
+  response: HttpResponse,
+): Promise<void> {
+  const { info } = context;
+  if (info.verb !== 'create' || info.subresource !== '' || type.namespaced !== (info.namespace !== '')) {
+    throw new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
+  }
+  const query = new Query(request.url ?? '');
+  const cbor = environment.features.enabled('CBORServingAndStorage');
+  const media = negotiate(
+    request.headers.accept,
+    { custom: false, cbor, transforms: true, route: 'object' },
+    { pretty: query.string('pretty'), userAgent: context.userAgent },
+  );
+  const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
+  const options = createOrUpdateOptions(query, 'CreateOptions');
+  context.dryRun = options.dryRun;
+  const object: KubeObject = decodeVirtual(type, context, request, body, options.fieldValidation, cbor);
+  ensureNamespace(type.namespaced ? info.namespace : '', object.metadata);
+  const attributes = {
+    operation: 'CREATE' as const,
+    kind: type,
+    resource: type,
+    subresource: '',
+    namespace: info.namespace,
+    name: object.metadata.name ?? '',
+    object,
+    oldObject: undefined,
+    options: { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1' },
+    dryRun: options.dryRun,
+    user: context.user,
+    signal: context.signal,
+    warn: (text: string) => { context.warn(text); },
+    annotate: (key: string, value: string) => { context.annotate(key, value); },
+  };
+  await environment.admission.admit(attributes);
+  await environment.admission.validate(attributes);
+  const answer = await type.create(context, object, info.namespace);
+  await writeTree(context, request, response, 201, answer, media, responseOptions({ environment }));
+}

@@ -1,0 +1,174 @@
+import { ApiError, newMethodNotSupported, toApiError } from '../../apimachinery/errors.js';
+import { interpretStorageError } from '../../registry/generic/interpret-error.js';
+import { parseResourceVersion } from '../../registry/generic/resource-version.js';
+import { StorageError } from '../../storage/errors.js';
+import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';
+import type { NegotiatedMedia } from '../negotiation/media.js';
+import { eventFrames, type EventFrames } from '../responsewriters/events.js';
+import type { HttpResponse } from '../http.js';
+import type { ListOptions } from './list-options.js';
+import type { Query } from './query.js';
+import { responseOptions } from './respond.js';
+import type { RequestScope } from './scope.js';
+
+/** Serves a watch until its time is up, the client goes, or it cannot keep up. Resolves when the stream has ended. */
+export async function serveWatch(
+  scope: RequestScope,
+  options: ListOptions,
+  media: NegotiatedMedia,
+  query: Query,
+): Promise<void> {
+  const { served, environment } = scope;
+  if (!served.verbs.includes('watch')) throw newMethodNotSupported(served.groupResource, 'watch');
+  const seconds = watchSeconds(options, environment.minRequestTimeoutSeconds);
+  const frames = eventFrames(served, media, responseOptions(scope, query));
+  const stream = new WatchStream(scope, media, frames);
+  const deadline = environment.clock.monotonic() + seconds * 1000;
+  let watcher: Watcher;
+  try {
+    watcher = await scope.store.cache.watch(watchOptions(scope, options, deadline), stream);
+  } catch (error) {
+    if (error instanceof StorageError && error.code === 'compacted') {
+      // Too old is told as an event of a stream that has begun, as kube-apiserver does.
+      stream.fail(toApiError(interpretStorageError(error, 'watch')));
+      return;
+    }
+    throw interpretStorageError(error, 'watch');
+  }
+  await stream.run(watcher, seconds * 1000);
+}
+
+/** `timeoutSeconds`, or a random time between the minimum and twice of it, so that clients do not come back all at once. */
+function watchSeconds(options: ListOptions, minimum: number): number {
+  const asked = options.timeoutSeconds ?? 0;
+  return asked > 0 ? asked : minimum * (1 + Math.random());
+}
+
+function watchOptions(scope: RequestScope, options: ListOptions, deadline: number): CacheWatchOptions {
+  const { store, context } = scope;
+  const namespace = context.info.namespace === '' ? (options.predicate.namespace ?? '') : context.info.namespace;
+  const prefix = store.namespaced && namespace !== '' ? `${namespace}/` : '';
+  const { name } = options.predicate;
+  const single = name !== undefined && (!store.namespaced || namespace !== '');
+  return {
+    prefix,
+    key: single ? store.key(namespace, name) : undefined,
+    predicate: options.predicate,
+    start: watchStart(options, store.cache.revision()),
+    initialEventsBookmark: options.sendInitialEvents === true && options.allowWatchBookmarks,
+    bookmarks: options.allowWatchBookmarks,
+    deadline,
+  };
+}
+
+/** Where a watch starts (spec: watch). Without initial events a watch from "most recent" or "any" starts at the cache's revision. */
+function watchStart(options: ListOptions, current: number): ReadAt {
+  const revision = parseResourceVersion(options.resourceVersion);
+  if (options.sendInitialEvents === true) {
+    if (options.resourceVersion === '') return { mode: 'most-recent' };
+    return revision === 0 ? { mode: 'any' } : { mode: 'not-older-than', revision };
+  }
+  if (options.sendInitialEvents === false && revision === 0) return { mode: 'exact', revision: current };
+  if (options.resourceVersion === '') return { mode: 'most-recent' };
+  return revision === 0 ? { mode: 'any' } : { mode: 'exact', revision };
+}
+
+/** The response of a watch: frames out, back-pressure in. */
+class WatchStream {
+  private watcher: Watcher | undefined;
+  private started = false;
+  private finish: (() => void) | undefined;
+  private over = false;
+  private readonly response: HttpResponse;
+
+  constructor(
+    private readonly scope: RequestScope,
+    private readonly media: NegotiatedMedia,
+    private readonly frames: EventFrames,
+  ) {
+    this.response = scope.response;
+  }
+
+  receive(events: readonly WatchEvent[]): boolean {
+    if (this.over) return true;
+    this.begin();
+    if (this.frames.impossible) {
+      this.end();
+      return true;
+    }
+    let bytes = 0;
+    let writable = true;
+    try {
+      const parts = events.map((event) => this.encode(event));
+      const all = parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
+      bytes = all.length;
+      writable = this.response.write(all);
+    } catch (error) {
+      this.fail(toApiError(interpretStorageError(error, 'watch')));
+      return true;
+    }
+    const { group, version } = this.scope.served.gvk;
+    this.scope.environment.metrics.watchEvents(group, version, this.scope.served.groupResource.resource, events.length, bytes);
+    return writable;
+  }
+
+  private encode(event: WatchEvent): Uint8Array {
+    const frame = this.started ? this.frames.rest : this.frames.first;
+    this.started = true;
+    return event.encoded(frame);
+  }
+
+  ended(reason: 'slow' | 'closed' | Error): void {
+    if (reason instanceof Error) this.fail(toApiError(interpretStorageError(reason, 'watch')));
+    else this.end();
+  }
+
+  /** Sends an ERROR event and ends the stream. */
+  fail(error: ApiError): void {
+    if (this.over) return;
+    this.begin();
+    this.response.write(this.frames.error(error.status));
+    this.end();
+  }
+
+  /** Until the time is up, the client has gone or the cacher ends it. */
+  run(watcher: Watcher, millis: number): Promise<void> {
+    if (this.over) {
+      watcher.stop();
+      return Promise.resolve();
+    }
+    this.watcher = watcher;
+    this.begin();
+    const { context, environment } = this.scope;
+    return new Promise((resolve) => {
+      const timer = environment.clock.setTimer(millis, () => { this.end(); });
+      const stop = (): void => { this.end(); };
+      const drain = (): void => { watcher.resume(); };
+      this.response.on('drain', drain);
+      this.response.on('close', stop);
+      context.signal.addEventListener('abort', stop, { once: true });
+      this.finish = () => {
+        timer.cancel();
+        this.response.removeListener('drain', drain);
+        this.response.removeListener('close', stop);
+        context.signal.removeEventListener('abort', stop);
+        resolve();
+      };
+    });
+  }
+
+  private begin(): void {
+    if (this.response.headersSent) return;
+    this.response.statusCode = 200;
+    this.response.setHeader('Content-Type', this.media.mediaType);
+    this.response.flushHeaders();
+  }
+
+  private end(): void {
+    if (this.over) return;
+    this.over = true;
+    this.watcher?.stop();
+    this.response.end();
+    this.finish?.();
+  }
+}

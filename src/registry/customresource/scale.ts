@@ -1,0 +1,74 @@
+import type { DetailedJson } from '../../apimachinery/decode-json.js';
+import { goKind } from '../../apimachinery/decode-json.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { type GroupVersionKind, type KubeObject, quote } from '../../apimachinery/meta.js';
+import { MetadataError, readMetadata } from '../../schema/metadata.js';
+import { DecodeError, type DecodedObject } from '../rest/served.js';
+
+export const SCALE_GVK: GroupVersionKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' };
+
+const INT32_MAX = 2147483647;
+type FieldType = 'int32' | 'string';
+const SPEC: Readonly<Record<string, FieldType>> = { replicas: 'int32' };
+const STATUS: Readonly<Record<string, FieldType>> = { replicas: 'int32', selector: 'string' };
+const TOP = new Set(['apiVersion', 'kind', 'metadata', 'spec', 'status']);
+
+/** Reads a body as an autoscaling/v1 Scale, with Go's errors for wrong types. */
+export function decodeScale(body: DetailedJson, strict: boolean): DecodedObject {
+  const given = body.value as JsonObject;
+  const unknown: string[] = [];
+  const note = (path: string): void => void (strict && unknown.push(path));
+  for (const key in given) if (!TOP.has(key)) note(key);
+  const object: KubeObject = {
+    kind: 'Scale',
+    apiVersion: 'autoscaling/v1',
+    metadata: metadataOf(given['metadata'], note),
+    spec: fields(given['spec'], 'ScaleSpec', 'spec', SPEC, note),
+    status: fields(given['status'], 'ScaleStatus', 'status', STATUS, note),
+  };
+  const strictErrors = [
+    ...body.duplicates.map((path) => `duplicate field ${quote(path)}`),
+    ...unknown.map((path) => `unknown field ${quote(path)}`),
+  ];
+  return { object, strictErrors };
+}
+
+function metadataOf(value: JsonValue | undefined, note: (path: string) => void): KubeObject['metadata'] {
+  if (value === undefined) return {};
+  try {
+    return readMetadata(value, false, (path) => { note(`metadata.${path}`); });
+  } catch (error) {
+    if (error instanceof MetadataError) throw new DecodeError(error.message);
+    throw error;
+  }
+}
+
+function fields(
+  value: JsonValue | undefined,
+  struct: string,
+  at: string,
+  types: Readonly<Record<string, FieldType>>,
+  note: (path: string) => void,
+): JsonObject {
+  const out: JsonObject = {};
+  if (value === undefined || value === null) return out;
+  if (!isObject(value)) throw new DecodeError(`json: cannot unmarshal ${goKind(value)} into Go struct field Scale.${at} of type v1.${struct}`);
+  for (const key in value) {
+    const member = value[key];
+    const type = Object.hasOwn(types, key) ? types[key] : undefined;
+    if (type === undefined) note(`${at}.${key}`);
+    else if (member !== undefined && member !== null) {
+      if (!fits(member, type)) throw new DecodeError(mismatch(member, struct, `${at}.${key}`, type));
+      out[key] = member;
+    }
+  }
+  return out;
+}
+
+const fits = (value: JsonValue, type: FieldType): boolean =>
+  type === 'string' ? typeof value === 'string' : Number.isInteger(value) && Math.abs(value as number) <= INT32_MAX + 1;
+
+function mismatch(value: JsonValue, struct: string, path: string, type: FieldType): string {
+  const what = typeof value === 'number' || typeof value === 'bigint' ? `number ${String(value)}` : goKind(value);
+  return `json: cannot unmarshal ${what} into Go struct field ${struct}.${path} of type ${type}`;
+}

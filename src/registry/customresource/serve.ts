@@ -1,0 +1,317 @@
+import { createHash } from 'node:crypto';
+import { ApiError } from '../../apimachinery/errors.js';
+import { supportedFieldNames } from '../../apimachinery/fields.js';
+import type { DetailedJson } from '../../apimachinery/decode-json.js';
+import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
+import { type GroupVersionKind, type KubeObject, quote } from '../../apimachinery/meta.js';
+import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
+import { createFieldManager } from '../../managedfields/field-manager.js';
+import { createScaleFieldManager } from '../../managedfields/scale.js';
+import type { FieldManager } from '../../managedfields/interfaces.js';
+import { compileSchema } from '../../schema/compile.js';
+import { compileRules } from '../../schema/cel/index.js';
+import type { CompiledSchema, ScalePaths as SchemaScalePaths } from '../../schema/interfaces.js';
+import { MetadataError, readMetadata } from '../../schema/metadata.js';
+import { tableConvertorFor } from '../../schema/table.js';
+import { simplePath } from '../../schema/scale.js';
+import type { Attributes } from '../../storage/cacher/interfaces.js';
+import { customResourceType, type Type } from '../../structured-merge-diff/custom-resource.js';
+import { type Clock, sleep } from '../../util/clock.js';
+import type { ResourceStore } from '../generic/resource-store.js';
+import type { StoredApi } from '../rest/api-registry.js';
+import type { ApiResourceEntry, ResourceType, ResourceVersion } from '../rest/interfaces.js';
+import { DecodeError, type DecodedObject, type ScalePaths, type ServedVersion } from '../rest/served.js';
+import type { Definition, DefinitionVersion } from './definition.js';
+import { type CustomStrategyOptions, customResourceStrategy, customStatusStrategy } from './strategy.js';
+import { type Conversion, CustomView } from './view.js';
+
+const VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+const SUBRESOURCE_VERBS = ['get', 'patch', 'update'];
+const PATCH_TYPES = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml'];
+
+export interface ServeOptions {
+  readonly definition: Definition;
+  readonly store: ResourceStore;
+  readonly conversion: Conversion;
+  readonly terminating: boolean;
+  /** Set apart from earlier views of the same versions. */
+  readonly epoch: number;
+  /** Aborts when the definition changes or goes. */
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  readonly cbor: boolean;
+}
+
+/** Labels and selectable fields of a custom resource, by the definition's paths. */
+export function customAttributes(definition: Definition): (object: JsonObject) => Attributes {
+  const storage = definition.versions.find((version) => version.name === definition.storageVersion);
+  const paths = (storage?.selectableFields ?? []).map((path) => ({ name: path.replace(/^\./, ''), keys: simplePath(path) }));
+  return (object) => {
+    const meta = objectAt(object, 'metadata');
+    const fields: Record<string, string> = { 'metadata.name': stringAt(meta, 'name') ?? '' };
+    if (definition.namespaced) fields['metadata.namespace'] = stringAt(meta, 'namespace') ?? '';
+    for (const { name, keys } of paths) fields[name] = selectableValue(object, keys);
+    return { labels: objectAt(meta, 'labels') as Record<string, string> | undefined, fields };
+  };
+}
+
+function selectableValue(object: JsonObject, keys: readonly string[]): string {
+  let value: JsonObject[string] = object;
+  for (const key of keys) value = isObject(value) ? value[key] : undefined;
+  return value === undefined || value === null || typeof value === 'object' ? '' : String(value);
+}
+
+/** Makes everything that serving a definition takes: one api for each served version, over one store. */
+export function serveDefinition(options: ServeOptions): StoredApi[] {
+  const { definition } = options;
+  const compiled = new Map<string, CompiledVersion>();
+  for (const version of definition.versions) compiled.set(version.name, compileVersion(definition, version));
+  const type = resourceType(definition, compiled);
+  const typeOf = (groupVersion: string): Type | undefined => {
+    const name = groupVersion.startsWith(`${definition.group}/`) ? groupVersion.slice(definition.group.length + 1) : '';
+    return compiled.get(name)?.mergeType;
+  };
+  return [...compiled.values()]
+    .filter(({ version }) => version.served)
+    .map((version) => ({
+      kind: 'stored' as const,
+      served: servedVersion(options, type, version, typeOf),
+      store: options.store,
+      terminating: options.terminating,
+    }));
+}
+
+interface CompiledVersion {
+  readonly version: DefinitionVersion;
+  readonly schema: CompiledSchema;
+  readonly mergeType: Type;
+  readonly preserveUnknownFields: boolean;
+}
+
+function compileVersion(definition: Definition, version: DefinitionVersion): CompiledVersion {
+  const schema = version.schema ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+  const scale = readScale(version);
+  return {
+    version,
+    schema: compileSchema(schema, { compileRules, ...(scale === undefined ? {} : { scale }) }),
+    mergeType: customResourceType(version.schema, definition.preserveUnknownFields),
+    preserveUnknownFields: definition.preserveUnknownFields || version.schema === undefined,
+  };
+}
+
+function readScale(version: DefinitionVersion): SchemaScalePaths | undefined {
+  if (version.scale === undefined) return undefined;
+  const labelSelectorPath = stringAt(version.scale, 'labelSelectorPath');
+  return {
+    specReplicasPath: stringAt(version.scale, 'specReplicasPath') ?? '',
+    statusReplicasPath: stringAt(version.scale, 'statusReplicasPath') ?? '',
+    ...(labelSelectorPath === undefined ? {} : { labelSelectorPath }),
+  };
+}
+
+function resourceType(definition: Definition, compiled: ReadonlyMap<string, CompiledVersion>): ResourceType {
+  const { names } = definition;
+  const versions = [...compiled.values()].map(({ version }): ResourceVersion => ({
+    name: version.name,
+    served: version.served,
+    deprecated: version.deprecated,
+    deprecationWarning: version.deprecationWarning,
+    table: tableConvertorFor(version.columns),
+    selectableFields: version.selectableFields.map((path) => path.replace(/^\./, '')),
+  }));
+  const storage = compiled.get(definition.storageVersion) ?? [...compiled.values()][0];
+  if (storage === undefined) throw new Error(`definition ${definition.name} has no versions`);
+  return {
+    group: definition.group,
+    resource: names.plural,
+    singular: names.singular,
+    kind: names.kind,
+    listKind: names.listKind,
+    shortNames: names.shortNames,
+    categories: names.categories,
+    namespaced: definition.namespaced,
+    versions,
+    storageVersion: definition.storageVersion,
+    custom: true,
+    attributes: customAttributes(definition),
+    validateName: nameIsDnsSubdomain,
+    strategy: customResourceStrategy(strategyOptions(definition, storage)),
+    subresources: {},
+    deletion: {},
+  };
+}
+
+function strategyOptions(definition: Definition, compiled: CompiledVersion): CustomStrategyOptions {
+  return {
+    gvk: gvkOf(definition, compiled.version),
+    namespaced: definition.namespaced,
+    schema: compiled.schema,
+    hasStatus: compiled.version.hasStatus,
+  };
+}
+
+const gvkOf = (definition: Definition, version: DefinitionVersion): GroupVersionKind => ({
+  group: definition.group,
+  version: version.name,
+  kind: definition.names.kind,
+});
+
+function servedVersion(
+  options: ServeOptions,
+  type: ResourceType,
+  compiled: CompiledVersion,
+  typeOf: (groupVersion: string) => Type | undefined,
+): ServedVersion {
+  const { definition, store } = options;
+  const { version, schema } = compiled;
+  const gvk = gvkOf(definition, version);
+  const groupVersion = `${gvk.group}/${gvk.version}`;
+  const storageGroupVersion = `${gvk.group}/${definition.storageVersion}`;
+  const described = type.versions.find((candidate) => candidate.name === version.name);
+  if (described === undefined) throw new Error(`version ${version.name} is not described`);
+  const strategy = customResourceStrategy(strategyOptions(definition, compiled));
+  const statusStrategy = customStatusStrategy(strategyOptions(definition, compiled));
+  const manager = (subresource: string, resetFields: ServedVersion['strategy']['resetFields']): FieldManager =>
+    createFieldManager({
+      kind: gvk,
+      subresource,
+      typeOf,
+      converter: options.conversion,
+      resetFields,
+      applyDefaults: (object) => { schema.applyDefaults(object); },
+      clock: options.clock,
+    });
+  const view = new CustomView({
+    id: `${store.resource}/${version.name}/${options.epoch}`,
+    groupVersion,
+    schema,
+    conversion: options.conversion,
+    preserveUnknownFields: compiled.preserveUnknownFields,
+    isStorage: version.name === definition.storageVersion,
+  });
+  void verifyLater(view, options);
+  return {
+    type,
+    version: described,
+    groupVersion,
+    id: view.json.id,
+    json: view.json,
+    listItem: view.json,
+    toObject: (object) => view.toObject(object),
+    gvk,
+    groupResource: store.groupResource,
+    decode: (body, strict) => decodeCustom(compiled, gvk, body, strict),
+    toStorage: (object) => {
+      if (options.signal.aborted) throw definitionChanged();
+      return options.conversion.convert(object, storageGroupVersion);
+    },
+    strategy,
+    fieldManager: manager('', strategy.resetFields),
+    subresources: version.hasStatus
+      ? { status: { strategy: statusStrategy, fieldManager: manager('status', statusStrategy.resetFields) } }
+      : {},
+    scale: servedScale(definition, version, options.clock),
+    patchTypes: options.cbor ? [...PATCH_TYPES, 'application/apply-patch+cbor'] : PATCH_TYPES,
+    verbs: VERBS,
+    discovery: discoveryEntries(definition, version),
+    returnsDeletedObject: false,
+    fieldNames: supportedFieldNames([
+      'metadata.name',
+      ...(definition.namespaced ? ['metadata.namespace'] : []),
+      ...described.selectableFields,
+    ]),
+  };
+}
+
+/** Requests under an earlier definition are given this long to end before stored objects are looked at. */
+const SETTLE_MILLIS = 1000;
+
+async function verifyLater(view: CustomView, options: ServeOptions): Promise<void> {
+  const { store, signal, clock } = options;
+  if (store.cache.size() > 0 || options.epoch > 1) await sleep(clock, SETTLE_MILLIS, signal);
+  if (signal.aborted) return;
+  await store.cache.ready();
+  await view.verify(store.cache.peekAll(''), signal);
+}
+
+/** A write that was prepared under a definition that has changed meanwhile would escape the new one's rules. */
+function definitionChanged(): ApiError {
+  const text = 'the definition of the resource has changed while the request was processed, please try again';
+  return new ApiError(503, 'ServiceUnavailable', text, { retryAfterSeconds: 1 });
+}
+
+function servedScale(definition: Definition, version: DefinitionVersion, clock: Clock): ScalePaths | undefined {
+  const scale = readScale(version);
+  if (scale === undefined) return undefined;
+  const byVersion: Record<string, readonly string[] | null> = {};
+  for (const other of definition.versions) {
+    const paths = readScale(other);
+    byVersion[`${definition.group}/${other.name}`] = paths === undefined ? null : simplePath(paths.specReplicasPath);
+  }
+  return {
+    byVersion,
+    specReplicas: simplePath(scale.specReplicasPath),
+    statusReplicas: simplePath(scale.statusReplicasPath),
+    labelSelector: scale.labelSelectorPath === undefined ? undefined : simplePath(scale.labelSelectorPath),
+    specReplicasPath: scale.specReplicasPath,
+    fieldManager: createScaleFieldManager(clock),
+  };
+}
+
+/** A body as an object of the version: metadata read strictly, unknown fields pruned, embedded objects coerced, defaults set. */
+function decodeCustom(
+  compiled: CompiledVersion,
+  gvk: GroupVersionKind,
+  body: DetailedJson,
+  strict: boolean,
+): DecodedObject {
+  const object = body.value as KubeObject;
+  const strictErrors = body.duplicates.map((path) => `duplicate field ${quote(path)}`);
+  const unknown: string[] = [];
+  try {
+    const given = (object as JsonObject)['metadata'];
+    object.metadata =
+      given === undefined
+        ? {}
+        : readMetadata(given, false, strict ? (path) => unknown.push(`metadata.${path}`) : undefined);
+  } catch (error) {
+    if (error instanceof MetadataError) throw new DecodeError(error.message);
+    throw error;
+  }
+  // Objects of another group or kind pass, and are refused by their kind.
+  const isOwn = object.kind === gvk.kind && object.apiVersion?.startsWith(`${gvk.group}/`) === true;
+  if (isOwn) {
+    if (!compiled.preserveUnknownFields) unknown.push(...compiled.schema.prune(object, strict));
+    const [failure] = compiled.schema.coerce(object, unknown);
+    if (failure !== undefined) throw new DecodeError(failure.toString());
+    compiled.schema.applyDefaults(object);
+  }
+  if (strict) strictErrors.push(...unknown.map((path) => `unknown field ${quote(path)}`));
+  return { object, strictErrors };
+}
+
+function discoveryEntries(definition: Definition, version: DefinitionVersion): ApiResourceEntry[] {
+  const { names, namespaced, group } = definition;
+  const entry: ApiResourceEntry = {
+    name: names.plural,
+    singularName: names.singular,
+    namespaced,
+    kind: names.kind,
+    verbs: VERBS,
+    shortNames: names.shortNames,
+    categories: names.categories,
+    storageVersionHash: storageVersionHash(group, definition.storageVersion, names.kind),
+  };
+  const entries = [entry];
+  const base = { singularName: '', namespaced, verbs: SUBRESOURCE_VERBS };
+  if (version.hasStatus) entries.push({ ...base, name: `${names.plural}/status`, kind: names.kind });
+  if (version.scale !== undefined) {
+    entries.push({ ...base, name: `${names.plural}/scale`, kind: 'Scale', group: 'autoscaling', version: 'v1' });
+  }
+  return entries;
+}
+
+/** As kube-apiserver computes it: base64 of the first 8 bytes of SHA-256 over `group/version/kind`. */
+export function storageVersionHash(group: string, version: string, kind: string): string {
+  return createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');
+}

@@ -1,0 +1,95 @@
+import { type FieldError, FieldPath, invalid } from '../../apimachinery/field-error.js';
+import { deepCopy, deepEqual } from '../../apimachinery/json.js';
+import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
+import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
+import { finalizerWarnings, validateObjectMeta, validateObjectMetaUpdate } from '../../apimachinery/validation/object-meta.js';
+import type { CompiledSchema } from '../../schema/interfaces.js';
+import type { Strategy } from '../rest/interfaces.js';
+
+const METADATA = FieldPath.of('metadata');
+
+export interface CustomStrategyOptions {
+  readonly gvk: GroupVersionKind;
+  readonly namespaced: boolean;
+  readonly schema: CompiledSchema;
+  readonly hasStatus: boolean;
+}
+
+/** How objects of a custom resource are created and updated (apiextensions-apiserver, registry/customresource). */
+export function customResourceStrategy(options: CustomStrategyOptions): Strategy {
+  const { gvk, schema, namespaced } = options;
+  const groupVersion = `${gvk.group}/${gvk.version}`;
+  return {
+    allowCreateOnUpdate: false,
+    allowUnconditionalUpdate: false,
+    hasGeneration: true,
+    ...(options.hasStatus ? { resetFields: { [groupVersion]: [['status']] } } : {}),
+    prepareForCreate(_context, object) {
+      if (options.hasStatus) delete object['status'];
+      object.metadata.generation = 1;
+    },
+    validateCreate(_context, object) {
+      const typeErrors = validateTypeMeta(gvk, object);
+      if (typeErrors.length > 0) return typeErrors;
+      const before = validateObjectMeta(object.metadata, namespaced, nameIsDnsSubdomain, METADATA);
+      return [...before, ...schema.validate(object, { before })];
+    },
+    warningsOnCreate: (_context, object) => finalizerWarnings(object.metadata.finalizers, undefined),
+    prepareForUpdate(_context, object, old) {
+      if (options.hasStatus) {
+        if (old['status'] !== undefined) object['status'] = old['status'];
+        else delete object['status'];
+      }
+      if (!equalButMetadata(object, old)) object.metadata.generation = (old.metadata.generation ?? 0) + 1;
+    },
+    validateUpdate(_context, object, old) {
+      const typeErrors = validateTypeMeta(gvk, object);
+      if (typeErrors.length > 0) return typeErrors;
+      const before = validateObjectMetaUpdate(object.metadata, old.metadata, METADATA);
+      return [...before, ...schema.validate(object, { old, before })];
+    },
+    warningsOnUpdate: (_context, object, old) => finalizerWarnings(object.metadata.finalizers, old.metadata.finalizers),
+  };
+}
+
+/** The status subresource: everything but the status stays as it was. */
+export function customStatusStrategy(options: CustomStrategyOptions): Strategy {
+  const { gvk, schema } = options;
+  return {
+    ...customResourceStrategy(options),
+    resetFields: { [`${gvk.group}/${gvk.version}`]: [['metadata'], ['spec']] },
+    prepareForUpdate(_context, object, old) {
+      const { status } = object;
+      const { managedFields } = object.metadata;
+      for (const key in object) delete object[key];
+      Object.assign(object, deepCopy(old));
+      if (managedFields === undefined) delete object.metadata.managedFields;
+      else object.metadata.managedFields = managedFields;
+      if (status === undefined) delete object['status'];
+      else object['status'] = status;
+    },
+    validateUpdate(_context, object, old) {
+      const typeErrors = validateTypeMeta(gvk, object);
+      if (typeErrors.length > 0) return typeErrors;
+      const before = validateObjectMetaUpdate(object.metadata, old.metadata, METADATA);
+      return [...before, ...schema.validateStatus(object, { old, before })];
+    },
+    warningsOnUpdate: () => [],
+  };
+}
+
+function equalButMetadata(a: KubeObject, b: KubeObject): boolean {
+  const { metadata: _a, ...restA } = a;
+  const { metadata: _b, ...restB } = b;
+  return deepEqual(restA, restB);
+}
+
+function validateTypeMeta(gvk: GroupVersionKind, object: KubeObject): FieldError[] {
+  const errors: FieldError[] = [];
+  const groupVersion = `${gvk.group}/${gvk.version}`;
+  if (object.kind !== gvk.kind) errors.push(invalid(FieldPath.of('kind'), object.kind ?? '', `must be ${gvk.kind}`));
+  if (object.apiVersion !== groupVersion) {
+    errors.push(invalid(FieldPath.of('apiVersion'), object.apiVersion ?? '', `must be ${groupVersion}`));
+  }
+  return errors;
+}

@@ -1,0 +1,74 @@
+import { newInvalid } from '../../apimachinery/errors.js';
+import { FieldPath, type FieldError } from '../../apimachinery/field-error.js';
+import type { KubeObject } from '../../apimachinery/meta.js';
+import { nameIsPathSegment } from '../../apimachinery/validation/names.js';
+import { validateObjectMeta, validateObjectMetaUpdate } from '../../apimachinery/validation/object-meta.js';
+import type { RequestContext } from '../../request/context.js';
+import type { Strategy } from '../rest/interfaces.js';
+import type { ServedVersion } from '../rest/served.js';
+import { ensureNamespace } from './system-fields.js';
+
+const METADATA = FieldPath.of('metadata');
+
+/** What every create goes through before it is stored (apiserver, registry/rest BeforeCreate). */
+export function beforeCreate(
+  context: RequestContext,
+  served: ServedVersion,
+  strategy: Strategy,
+  namespace: string,
+  object: KubeObject,
+): void {
+  ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
+  strategy.prepareForCreate(context, object);
+  refuse(served, object, strategy.validateCreate(context, object));
+  refuse(served, object, validateObjectMeta(object.metadata, served.type.namespaced, nameIsPathSegment, METADATA));
+  for (const text of strategy.warningsOnCreate?.(context, object) ?? []) context.warn(text);
+  strategy.canonicalize?.(object);
+}
+
+/** What every update goes through (apiserver, registry/rest BeforeUpdate). `old` is not changed. */
+export function beforeUpdate(
+  context: RequestContext,
+  served: ServedVersion,
+  strategy: Strategy,
+  namespace: string,
+  object: KubeObject,
+  old: KubeObject,
+): void {
+  ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
+  const meta = object.metadata;
+  if (old.metadata.generation === undefined) delete meta.generation;
+  else meta.generation = old.metadata.generation;
+  strategy.prepareForUpdate(context, object, old);
+  keepSystemFields(object, old);
+  // The strategy may have exchanged metadata.
+  const errors = [
+    ...validateObjectMeta(object.metadata, served.type.namespaced, nameIsPathSegment, METADATA),
+    ...validateObjectMetaUpdate(object.metadata, old.metadata, METADATA),
+    ...strategy.validateUpdate(context, object, old),
+  ];
+  refuse(served, object, errors);
+  for (const text of strategy.warningsOnUpdate?.(context, object, old) ?? []) context.warn(text);
+  strategy.canonicalize?.(object);
+}
+
+/** An update neither changes nor drops what the server has set. */
+function keepSystemFields(object: KubeObject, old: KubeObject): void {
+  const meta = object.metadata;
+  const was = old.metadata;
+  if ((meta.uid === undefined || meta.uid === '') && was.uid !== undefined) meta.uid = was.uid;
+  if (was.creationTimestamp !== undefined && was.creationTimestamp !== null) {
+    meta.creationTimestamp = was.creationTimestamp;
+  }
+  if (was.deletionTimestamp !== undefined && was.deletionTimestamp !== null) {
+    meta.deletionTimestamp = was.deletionTimestamp;
+  }
+  if (was.deletionGracePeriodSeconds !== undefined && meta.deletionGracePeriodSeconds === undefined) {
+    meta.deletionGracePeriodSeconds = was.deletionGracePeriodSeconds;
+  }
+}
+
+function refuse(served: ServedVersion, object: KubeObject, errors: readonly FieldError[]): void {
+  if (errors.length === 0) return;
+  throw newInvalid({ group: served.gvk.group, kind: served.gvk.kind }, object.metadata.name ?? '', errors);
+}

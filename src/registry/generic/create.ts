@@ -1,0 +1,79 @@
+import { ApiError, newAlreadyExists, newGenerateNameConflict } from '../../apimachinery/errors.js';
+import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
+import { deepCopy } from '../../apimachinery/json.js';
+import type { RequestContext } from '../../request/context.js';
+import type { StoredObject } from '../../storage/interfaces.js';
+import type { ServedVersion } from '../rest/served.js';
+import { beforeCreate } from './before.js';
+import { decodeStored } from './detached-object.js';
+import type { ResourceStore } from './resource-store.js';
+import { objectResourceVersion } from './resource-version.js';
+import { fillSystemFields, generateName } from './system-fields.js';
+
+/** How often a generated name that is taken is drawn again. */
+const GENERATE_NAME_ATTEMPTS = 8;
+
+export interface CreateRequest {
+  readonly context: RequestContext;
+  readonly served: ServedVersion;
+  readonly namespace: string;
+  readonly object: KubeObject;
+  readonly dryRun: boolean;
+  /** Validating admission, called with the finished object. */
+  validate(object: KubeObject): Promise<void> | void;
+}
+
+/** `stored` is undefined for a dry run; then `object` is the answer. */
+export interface Created {
+  readonly object: KubeObject;
+  readonly stored: StoredObject | undefined;
+}
+
+/** Creates an object; a name made from generateName is drawn again when it is taken. */
+export async function createObject(store: ResourceStore, request: CreateRequest): Promise<Created> {
+  const { object } = request;
+  const generates = (object.metadata.generateName ?? '') !== '' && (object.metadata.name ?? '') === '';
+  if (!generates) return createOnce(store, request, object);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await createOnce(store, request, deepCopy(object));
+    } catch (error) {
+      const taken = error instanceof ApiError && error.reason === 'AlreadyExists';
+      if (!taken || attempt >= GENERATE_NAME_ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function createOnce(store: ResourceStore, request: CreateRequest, object: KubeObject): Promise<Created> {
+  const { context, served, namespace } = request;
+  const meta = object.metadata;
+  fillSystemFields(meta, store.clock.now());
+  if ((meta.generateName ?? '') !== '' && (meta.name ?? '') === '') meta.name = generateName(meta.generateName ?? '');
+  beforeCreate(context, served, served.strategy, namespace, object);
+  const pending = request.validate(object);
+  if (pending !== undefined) await pending;
+  if (objectResourceVersion(object.metadata.resourceVersion) !== 0) {
+    throw new ApiError(500, '', 'resourceVersion should not be set on objects to be created');
+  }
+  delete object.metadata.resourceVersion;
+  const name = object.metadata.name ?? '';
+  const key = store.key(namespace, name);
+  if (request.dryRun) {
+    const existing = await store.fresh(key);
+    if (existing !== undefined) throw alreadyExists(store, object, existing);
+    return { object, stored: undefined };
+  }
+  const stored = await store.insert(key, served.toStorage(object));
+  if (stored === undefined) throw alreadyExists(store, object, await store.fresh(key));
+  return { object, stored };
+}
+
+function alreadyExists(store: ResourceStore, object: KubeObject, existing: StoredObject | undefined): ApiError {
+  const name = object.metadata.name ?? '';
+  const error =
+    (object.metadata.generateName ?? '') === ''
+      ? newAlreadyExists(store.groupResource, name)
+      : newGenerateNameConflict(store.groupResource, name, 1);
+  if (existing === undefined || !hasDeletionTimestamp(decodeStored(existing) as KubeObject)) return error;
+  return new ApiError(error.code, error.reason, `object is being deleted: ${error.message}`, error.details);
+}

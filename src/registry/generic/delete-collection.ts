@@ -1,0 +1,69 @@
+import { ApiError } from '../../apimachinery/errors.js';
+import type { CachedObject } from '../../storage/cacher/interfaces.js';
+import { deleteObject, type DeleteRequest } from './delete.js';
+import { listObjects } from './list.js';
+import type { ListRequest } from './list-options.js';
+import type { ResourceStore } from './resource-store.js';
+
+/** Deletions under way at once; they share the store's commits. */
+const WORKERS = 64;
+const PAGE_SIZE = 10_000;
+
+/** What was deleted, as it was when it was listed, for the answer. */
+export interface DeletedCollection {
+  readonly items: readonly CachedObject[];
+  readonly revision: number;
+  /** Set where the request's own limit left a rest. */
+  readonly continue: string;
+  readonly remainingItemCount: number | undefined;
+}
+
+/** Deletes what a list selects, page by page; an object that is gone meanwhile is no error. */
+export async function deleteCollection(
+  store: ResourceStore,
+  request: Omit<DeleteRequest, 'name'>,
+  selection: ListRequest,
+): Promise<DeletedCollection> {
+  const items: CachedObject[] = [];
+  let page: ListRequest = selection.limit > 0 ? selection : { ...selection, limit: PAGE_SIZE };
+  let revision = 0;
+  for (;;) {
+    const result = await listObjects(store, request.namespace, page);
+    if (revision === 0) revision = result.list.revision;
+    const found = [...result.list.items()];
+    items.push(...found);
+    await deleteAll(store, request, found);
+    if (result.continue === '' || selection.limit > 0) {
+      return { items, revision, continue: result.continue, remainingItemCount: result.remainingItemCount };
+    }
+    page = { ...page, continue: result.continue, resourceVersion: '', resourceVersionMatch: '' };
+  }
+}
+
+async function deleteAll(
+  store: ResourceStore,
+  request: Omit<DeleteRequest, 'name'>,
+  found: readonly CachedObject[],
+): Promise<void> {
+  let next = 0;
+  let failed: unknown;
+  const work = async (): Promise<void> => {
+    while (next < found.length && failed === undefined) {
+      const item = found[next++];
+      if (item === undefined) return;
+      try {
+        await deleteObject(store, { ...request, ...place(item.key) });
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 404) continue;
+        failed = error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(WORKERS, found.length) }, work));
+  if (failed !== undefined) throw failed instanceof Error ? failed : new Error(String(failed));
+}
+
+function place(key: string): { namespace: string; name: string } {
+  const slash = key.indexOf('/');
+  return slash < 0 ? { namespace: '', name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}

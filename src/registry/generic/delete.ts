@@ -1,0 +1,181 @@
+import { newConflict, newNotFound } from '../../apimachinery/errors.js';
+import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
+import type { RequestContext } from '../../request/context.js';
+import type { StoredObject } from '../../storage/interfaces.js';
+import type { ServedVersion } from '../rest/served.js';
+import { DetachedObject } from './detached-object.js';
+import type { ResourceStore } from './resource-store.js';
+
+export const FINALIZER_ORPHAN = 'orphan';
+export const FINALIZER_FOREGROUND = 'foregroundDeletion';
+
+/** meta/v1 DeleteOptions after validation. */
+export interface DeleteOptions {
+  readonly gracePeriodSeconds: number | undefined;
+  readonly orphanDependents: boolean | undefined;
+  readonly propagationPolicy: string | undefined;
+  readonly preconditions: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
+  readonly dryRun: boolean;
+  /** Only where the gate AllowUnsafeMalformedObjectDeletion lets it through. */
+  readonly ignoreStoreReadError: boolean;
+}
+
+export interface DeleteRequest {
+  readonly context: RequestContext;
+  readonly served: ServedVersion;
+  readonly namespace: string;
+  readonly name: string;
+  readonly options: DeleteOptions;
+  /** Validating admission. */
+  validate(object: KubeObject): Promise<void> | void;
+}
+
+export interface Deleted {
+  /** The object as it was last, or as it now waits for its finalizers. */
+  readonly object: KubeObject;
+  /** Its stored form, where it still exists. */
+  readonly stored: StoredObject | undefined;
+  /** False: it was only marked, and waits for finalizers or its grace period. */
+  readonly removed: boolean;
+}
+
+/**
+ * Deletes an object: at once, or in two phases where finalizers or a grace period ask for it. Whoever changes the object in
+ * between makes it start again.
+ */
+export async function deleteObject(store: ResourceStore, request: DeleteRequest): Promise<Deleted> {
+  const key = store.key(request.namespace, request.name);
+  let current: StoredObject | undefined = await store.fresh(key);
+  for (;;) {
+    request.context.signal.throwIfAborted();
+    if (current === undefined) throw newNotFound(store.groupResource, request.name);
+    const old = request.served.toObject(new DetachedObject(current));
+    checkPreconditions(request, old, String(current.revision));
+    const next = markedForDeletion(store, request, old);
+    if (next === 'pending') return { object: old, stored: current, removed: false };
+    await request.validate(old);
+    if (request.options.dryRun) {
+      return { object: next ?? old, stored: undefined, removed: next === undefined };
+    }
+    if (next === undefined) {
+      const result = await store.remove(key, current.revision);
+      if (result.outcome === 'committed') return { object: old, stored: undefined, removed: true };
+      current = result.current;
+      continue;
+    }
+    const result = await store.replace(key, current, request.served.toStorage(next));
+    if (result.outcome === 'committed') return { object: next, stored: result.object, removed: false };
+    current = result.current;
+  }
+}
+
+/**
+ * The object with the marks of deletion, undefined where it can go at once, 'pending' where nothing is to be done because its
+ * grace period is already running.
+ */
+function markedForDeletion(store: ResourceStore, request: DeleteRequest, old: KubeObject): KubeObject | undefined | 'pending' {
+  const next: KubeObject = { ...old, metadata: { ...old.metadata } };
+  const special = request.served.type.deletion.beforeDelete?.(request.context, next);
+  if (special !== undefined) return special;
+  const graceful = applyGrace(store, request, next);
+  if (graceful === 'pending') return 'pending';
+  setGarbageCollectionFinalizers(request, next);
+  const waits = (next.metadata.finalizers ?? []).length > 0;
+  if (graceful === 'graceful') return next;
+  if (!waits) return undefined;
+  markAsDeleting(next, store.clock.now());
+  return next;
+}
+
+/** Graceful deletion for types that have it (pods). */
+function applyGrace(store: ResourceStore, request: DeleteRequest, object: KubeObject): 'graceful' | 'pending' | 'none' {
+  const strategy = request.served.type.deletion;
+  if (strategy.gracePeriodSeconds === undefined) return 'none';
+  const asked = negativeIsOne(request.options.gracePeriodSeconds);
+  const meta = object.metadata;
+  if (hasDeletionTimestamp(object)) return shortenGrace(store, meta, asked);
+  const seconds = strategy.gracePeriodSeconds(object, asked);
+  if (seconds === undefined || seconds === 0) return 'none';
+  meta.deletionTimestamp = formatTime(store.clock.now() + seconds * 1000);
+  meta.deletionGracePeriodSeconds = seconds;
+  if ((meta.generation ?? 0) > 0) meta.generation = (meta.generation ?? 0) + 1;
+  return 'graceful';
+}
+
+/** A running grace period can only become shorter. */
+function shortenGrace(
+  store: ResourceStore,
+  meta: KubeObject['metadata'],
+  asked: number | undefined,
+): 'graceful' | 'pending' | 'none' {
+  const running = negativeIsOne(meta.deletionGracePeriodSeconds) ?? 0;
+  if (running === 0) return 'none';
+  if (asked === undefined || asked >= running) return 'pending';
+  const now = store.clock.now();
+  const at = Date.parse(meta.deletionTimestamp ?? '') - running * 1000 + asked * 1000;
+  const seconds = at < now && asked !== 0 ? 1 : asked;
+  if (seconds === 0) return 'none';
+  meta.deletionTimestamp = formatTime(Math.max(at, now));
+  meta.deletionGracePeriodSeconds = seconds;
+  return 'graceful';
+}
+
+const negativeIsOne = (seconds: number | undefined): number | undefined =>
+  seconds !== undefined && seconds < 0 ? 1 : seconds;
+
+/** Sets deletionTimestamp now, and a grace period of none. */
+export function markAsDeleting(object: KubeObject, now: number): void {
+  const meta = object.metadata;
+  if (!hasDeletionTimestamp(object) && (meta.generation ?? 0) > 0) meta.generation = (meta.generation ?? 0) + 1;
+  if (!hasDeletionTimestamp(object) || Date.parse(meta.deletionTimestamp ?? '') > now) {
+    meta.deletionTimestamp = formatTime(now);
+  }
+  meta.deletionGracePeriodSeconds = 0;
+}
+
+/** The finalizers that the garbage collector works on, as options, existing finalizers and the type ask for. */
+function setGarbageCollectionFinalizers(request: DeleteRequest, object: KubeObject): void {
+  const existing = object.metadata.finalizers ?? [];
+  const policy = effectivePolicy(request, existing);
+  const wanted = existing.filter((name) => name !== FINALIZER_ORPHAN && name !== FINALIZER_FOREGROUND);
+  if (policy === 'Orphan') wanted.push(FINALIZER_ORPHAN);
+  if (policy === 'Foreground') wanted.push(FINALIZER_FOREGROUND);
+  const same = wanted.length === existing.length && wanted.every((name) => existing.includes(name));
+  if (same) return;
+  if (wanted.length === 0) delete object.metadata.finalizers;
+  else object.metadata.finalizers = wanted;
+}
+
+function effectivePolicy(request: DeleteRequest, finalizers: readonly string[]): 'Orphan' | 'Foreground' | 'Background' {
+  const { orphanDependents, propagationPolicy } = request.options;
+  if (orphanDependents !== undefined) return orphanDependents ? 'Orphan' : 'Background';
+  if (propagationPolicy === 'Orphan' || propagationPolicy === 'Foreground' || propagationPolicy === 'Background') {
+    return propagationPolicy;
+  }
+  for (const finalizer of finalizers) {
+    if (finalizer === FINALIZER_ORPHAN) return 'Orphan';
+    if (finalizer === FINALIZER_FOREGROUND) return 'Foreground';
+  }
+  return request.served.type.deletion.defaultGarbageCollection === 'orphan' ? 'Orphan' : 'Background';
+}
+
+/** Preconditions, with the conflict texts of kube-apiserver (which names the kind, not the resource). */
+function checkPreconditions(request: DeleteRequest, old: KubeObject, resourceVersion: string): void {
+  const wanted = request.options.preconditions;
+  const subject = { group: request.served.gvk.group, resource: request.served.gvk.kind };
+  const uid = old.metadata.uid ?? '';
+  if (wanted.uid !== undefined && wanted.uid !== uid) {
+    throw newConflict(
+      subject,
+      request.name,
+      `the UID in the precondition (${wanted.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
+    );
+  }
+  if (wanted.resourceVersion !== undefined && wanted.resourceVersion !== resourceVersion) {
+    throw newConflict(
+      subject,
+      request.name,
+      `the ResourceVersion in the precondition (${wanted.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`,
+    );
+  }
+}

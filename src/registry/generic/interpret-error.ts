@@ -1,0 +1,39 @@
+import { ApiError, newInternalError, newRequestEntityTooLarge, newResourceExpired } from '../../apimachinery/errors.js';
+import { StorageError } from '../../storage/errors.js';
+
+/** Where a failure of the store becomes an answer: the one place that maps storage codes to Status. */
+export function interpretStorageError(error: unknown, what: 'get' | 'list' | 'watch' | 'write'): unknown {
+  if (!(error instanceof StorageError)) return error;
+  switch (error.code) {
+    case 'too-large':
+      return tooLargeResourceVersion(error.info.revision ?? 0, error.info.current ?? 0);
+    case 'compacted':
+      return newResourceExpired(
+        what === 'watch'
+          ? `too old resource version: ${error.info.revision ?? 0} (${error.info.current ?? 0})`
+          : 'The resourceVersion for the provided list is too old.',
+      );
+    case 'object-too-large':
+      return newRequestEntityTooLarge(error.message);
+    case 'corrupt':
+      return newInternalError(error.message);
+    case 'unavailable':
+    case 'closed':
+    case 'unusable':
+      return new ApiError(503, 'ServiceUnavailable', `the store is not available: ${error.message}`, {
+        retryAfterSeconds: 1,
+      });
+    case 'unknown-outcome':
+      return new ApiError(504, 'Timeout', `Timeout: the store did not confirm the request: ${error.message}`, {
+        retryAfterSeconds: 1,
+      });
+  }
+}
+
+/** 504 with the cause that client-go looks for. */
+export function tooLargeResourceVersion(wanted: number, current: number): ApiError {
+  return new ApiError(504, 'Timeout', `Timeout: Too large resource version: ${wanted}, current: ${current}`, {
+    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+    retryAfterSeconds: 1,
+  });
+}

@@ -1,0 +1,47 @@
+import { newBadRequest } from '../../apimachinery/errors.js';
+import { ContinueTokenError, decodeContinueToken } from '../../storage/continue-token.js';
+import type { ReadAt } from '../../storage/cacher/interfaces.js';
+import type { SelectionPredicate } from '../../storage/selection-predicate.js';
+import { parseResourceVersion } from './resource-version.js';
+
+/** A list as a client asked for it, after validation of its options. */
+export interface ListRequest {
+  readonly resourceVersion: string;
+  readonly resourceVersionMatch: string;
+  readonly limit: number;
+  readonly continue: string;
+  readonly predicate: SelectionPredicate;
+}
+
+/** Which state is read, and from which key on. */
+export interface ListStart {
+  readonly at: ReadAt;
+  readonly from: string;
+}
+
+/** The list matrix of the specification (List and get semantics). */
+export function resolveList(request: ListRequest): ListStart {
+  if (request.continue !== '') return resolveContinue(request);
+  const revision = parseResourceVersion(request.resourceVersion);
+  const given = request.resourceVersion !== '';
+  if (!given) return { at: { mode: 'most-recent' }, from: '' };
+  if (request.resourceVersionMatch === 'Exact') return { at: { mode: 'exact', revision }, from: '' };
+  if (revision === 0) return { at: { mode: 'any' }, from: '' };
+  // Without a match a limit makes the version exact: the pages that follow must agree with the first.
+  if (request.resourceVersionMatch === '' && request.limit > 0) return { at: { mode: 'exact', revision }, from: '' };
+  return { at: { mode: 'not-older-than', revision }, from: '' };
+}
+
+function resolveContinue(request: ListRequest): ListStart {
+  try {
+    const token = decodeContinueToken(request.continue);
+    if (request.resourceVersion !== '' && request.resourceVersion !== '0') {
+      throw newBadRequest('specifying resource version is not allowed when using continue');
+    }
+    const at: ReadAt = token.revision > 0 ? { mode: 'exact', revision: token.revision } : { mode: 'most-recent' };
+    return { at, from: token.startKey };
+  } catch (error) {
+    if (error instanceof ContinueTokenError) throw newBadRequest(`invalid continue token: ${error.message}`);
+    throw error;
+  }
+}

@@ -1,0 +1,74 @@
+import { ApiError, newResourceExpired } from '../../apimachinery/errors.js';
+import { encodeContinueToken } from '../../storage/continue-token.js';
+import { StorageError } from '../../storage/errors.js';
+import type { CachedList } from '../../storage/cacher/interfaces.js';
+import { interpretStorageError } from './interpret-error.js';
+import { type ListRequest, type ListStart, resolveList } from './list-options.js';
+import type { ResourceStore } from './resource-store.js';
+
+const CONTINUE_EXPIRED =
+  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter';
+const OR_INCONSISTENT =
+  ', or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
+
+export interface ListResult {
+  readonly list: CachedList;
+  /** '' at the end of the list. */
+  readonly continue: string;
+  /** Undefined where it is not told: with selectors, and when the list is complete. */
+  readonly remainingItemCount: number | undefined;
+}
+
+/** Lists a namespace ('' for all) at the state that the request asks for. */
+export async function listObjects(store: ResourceStore, namespace: string, request: ListRequest): Promise<ListResult> {
+  const start = resolveList(request);
+  const within = namespace === '' ? (request.predicate.namespace ?? '') : namespace;
+  const prefix = store.namespaced && within !== '' ? `${within}/` : '';
+  // Tokens name the key relative to the request's own collection, so that they reach nothing outside of it.
+  const scope = store.namespaced && namespace !== '' ? `${namespace}/` : '';
+  const list = await read(store, start, prefix, scope, request);
+  if (list.lastKey === undefined) return { list, continue: '', remainingItemCount: undefined };
+  return {
+    list,
+    continue: encodeContinueToken({ revision: list.revision, startKey: `${list.lastKey.slice(scope.length)}\0` }),
+    remainingItemCount: request.predicate.everything ? list.remaining : undefined,
+  };
+}
+
+async function read(
+  store: ResourceStore,
+  start: ListStart,
+  prefix: string,
+  scope: string,
+  request: ListRequest,
+): Promise<CachedList> {
+  try {
+    return await store.cache.list(start.at, {
+      prefix,
+      from: start.from === '' ? '' : scope + start.from,
+      limit: request.limit,
+      predicate: request.predicate,
+    });
+  } catch (error) {
+    if (error instanceof StorageError && error.code === 'compacted' && request.continue !== '') {
+      throw continueExpired(start.from);
+    }
+    throw interpretStorageError(error, 'list');
+  }
+}
+
+/** 410 with a token that goes on at the newest state, for clients that accept an inconsistent list. */
+function continueExpired(from: string): ApiError {
+  return new ExpiredContinueError(encodeContinueToken({ revision: -1, startKey: from }));
+}
+
+class ExpiredContinueError extends ApiError {
+  constructor(private readonly token: string) {
+    const expired = newResourceExpired(CONTINUE_EXPIRED + OR_INCONSISTENT);
+    super(expired.code, expired.reason, expired.message);
+  }
+
+  override get status(): ApiError['status'] {
+    return { ...super.status, metadata: { continue: this.token } };
+  }
+}

@@ -1,0 +1,300 @@
+import { randomUUID } from 'node:crypto';
+import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
+import { ApiError } from '../../apimachinery/errors.js';
+import { deepCopy, type JsonObject } from '../../apimachinery/json.js';
+import type { GroupResource, KubeObject } from '../../apimachinery/meta.js';
+import type { UserInfo } from '../../authentication/user/user.js';
+import type { RequestContext } from '../../request/context.js';
+import type { CachedObject, WatchEvent, Watcher } from '../../storage/cacher/interfaces.js';
+import { EVERYTHING } from '../../storage/selection-predicate.js';
+import { type Clock, sleep } from '../../util/clock.js';
+import type { ApiRegistry, StoredApi } from '../rest/api-registry.js';
+import type { Strategy } from '../rest/interfaces.js';
+import type { DeletePreconditions, TypeClient, TypeClients, TypeListener } from '../rest/type-client.js';
+import { createObject } from './create.js';
+import { deleteObject } from './delete.js';
+import { DetachedObject } from './detached-object.js';
+import { listObjects } from './list.js';
+import { updateObject } from './update.js';
+
+/** The server's own identity towards its own API. */
+export const LOOPBACK_USER: UserInfo = { name: 'system:apiserver', uid: '', groups: ['system:masters'], extra: {} };
+
+const RETRY_MILLIS = 1000;
+
+export interface LocalClientOptions {
+  readonly registry: ApiRegistry;
+  readonly admission: AdmissionChain;
+  readonly clock: Clock;
+  readonly user?: UserInfo;
+  /** Noted in managedFields. */
+  readonly fieldManager: string;
+}
+
+/** Clients for the server's own loops, without HTTP, through the same admission, validation and storage as everybody else. */
+export class LocalClients implements TypeClients {
+  constructor(private readonly options: LocalClientOptions) {}
+
+  for(type: GroupResource): TypeClient {
+    return new LocalClient(this.options, type);
+  }
+}
+
+/** The version in which the loops see a type: the storage version, or the first served one. */
+function findApi(registry: ApiRegistry, type: GroupResource): StoredApi {
+  let found: StoredApi | undefined;
+  for (const api of registry.all()) {
+    if (api.kind !== 'stored') continue;
+    const { groupResource, version, type: described } = api.served;
+    if (groupResource.group !== type.group || groupResource.resource !== type.resource) continue;
+    if (found === undefined || version.name === described.storageVersion) found = api;
+  }
+  if (found === undefined) throw new ApiError(404, 'NotFound', `no type ${type.resource} in group "${type.group}" is served`);
+  return found;
+}
+
+class LocalClient implements TypeClient {
+  constructor(
+    private readonly options: LocalClientOptions,
+    private readonly type: GroupResource,
+  ) {}
+
+  private api(): StoredApi {
+    return findApi(this.options.registry, this.type);
+  }
+
+  private context(namespace: string, name: string, verb: string): RequestContext {
+    const api = this.api();
+    return {
+      info: {
+        isResourceRequest: true,
+        path: '',
+        verb,
+        apiPrefix: api.served.gvk.group === '' ? 'api' : 'apis',
+        apiGroup: api.served.gvk.group,
+        apiVersion: api.served.gvk.version,
+        namespace,
+        resource: this.type.resource,
+        subresource: '',
+        name,
+        parts: [],
+        fieldSelector: '',
+        labelSelector: '',
+      },
+      user: this.options.user ?? LOOPBACK_USER,
+      userAgent: this.options.fieldManager,
+      auditId: randomUUID(),
+      signal: new AbortController().signal,
+      receivedAt: this.options.clock.now(),
+      dryRun: false,
+      warn: () => undefined,
+      annotate: () => undefined,
+    };
+  }
+
+  async get(namespace: string, name: string): Promise<KubeObject | undefined> {
+    const { served, store } = this.api();
+    const stored = await store.fresh(store.key(namespace, name));
+    return stored === undefined ? undefined : served.toObject(new DetachedObject(stored));
+  }
+
+  async list(namespace: string): Promise<readonly KubeObject[]> {
+    const { served, store } = this.api();
+    const { list } = await listObjects(store, namespace, {
+      resourceVersion: '',
+      resourceVersionMatch: '',
+      limit: 0,
+      continue: '',
+      predicate: EVERYTHING,
+    });
+    return [...list.items()].map((item) => served.toObject(item));
+  }
+
+  async create(object: KubeObject): Promise<KubeObject> {
+    const { served, store } = this.api();
+    const namespace = object.metadata.namespace ?? '';
+    const context = this.context(namespace, object.metadata.name ?? '', 'create');
+    served.fieldManager.update(undefined, object, this.options.fieldManager);
+    await this.options.admission.admit(this.attributes(context, 'CREATE', object, undefined));
+    const created = await createObject(store, {
+      context,
+      served,
+      namespace,
+      object,
+      dryRun: false,
+      validate: (made) => this.options.admission.validate(this.attributes(context, 'CREATE', made, undefined)),
+    });
+    return created.stored === undefined ? created.object : served.toObject(new DetachedObject(created.stored));
+  }
+
+  update(object: KubeObject): Promise<KubeObject> {
+    const { served } = this.api();
+    return this.write(object, served.strategy, () => object, '');
+  }
+
+  updateStatus(object: KubeObject): Promise<KubeObject> {
+    const { served } = this.api();
+    const status = served.subresources['status'];
+    return this.write(object, status?.strategy ?? served.strategy, () => object, 'status');
+  }
+
+  apply(object: KubeObject, fieldManager: string): Promise<KubeObject> {
+    const { served } = this.api();
+    return this.write(
+      object,
+      served.strategy,
+      (current) => served.fieldManager.apply(current, object, fieldManager, true),
+      '',
+      true,
+    );
+  }
+
+  private async write(
+    object: KubeObject,
+    strategy: Strategy,
+    next: (current: KubeObject | undefined) => KubeObject,
+    subresource: string,
+    apply = false,
+  ): Promise<KubeObject> {
+    const { served, store } = this.api();
+    const namespace = object.metadata.namespace ?? '';
+    const name = object.metadata.name ?? '';
+    const context = this.context(namespace, name, 'update');
+    const manager = served.subresources[subresource]?.fieldManager ?? served.fieldManager;
+    const updated = await updateObject(store, {
+      context,
+      served,
+      strategy,
+      namespace,
+      name,
+      dryRun: false,
+      forceAllowCreate: apply,
+      expectedUid: object.metadata.uid,
+      transform: async (current) => {
+        const made = apply ? next(current) : deepCopy(next(current));
+        if (!apply) manager.update(current, made, this.options.fieldManager);
+        await this.options.admission.admit(this.attributes(context, current === undefined ? 'CREATE' : 'UPDATE', made, current));
+        return made;
+      },
+      validateCreate: (made) => this.options.admission.validate(this.attributes(context, 'CREATE', made, undefined)),
+      validateUpdate: (made, old) => this.options.admission.validate(this.attributes(context, 'UPDATE', made, old)),
+    });
+    return updated.stored === undefined ? updated.object : served.toObject(new DetachedObject(updated.stored));
+  }
+
+  async delete(namespace: string, name: string, preconditions: DeletePreconditions = {}): Promise<void> {
+    const { served, store } = this.api();
+    const context = this.context(namespace, name, 'delete');
+    await deleteObject(store, {
+      context,
+      served,
+      namespace,
+      name,
+      options: {
+        gracePeriodSeconds: undefined,
+        orphanDependents: undefined,
+        propagationPolicy: 'Background',
+        preconditions,
+        dryRun: false,
+        ignoreStoreReadError: false,
+      },
+      validate: async (object) => {
+        const attributes = this.attributes(context, 'DELETE', undefined, object);
+        await this.options.admission.admit(attributes);
+        await this.options.admission.validate(attributes);
+      },
+    });
+  }
+
+  watch(listener: TypeListener, signal: AbortSignal): void {
+    void this.follow(listener, signal);
+  }
+
+  /** Watches from the state there is; after any end but the caller's own it begins anew. */
+  private async follow(listener: TypeListener, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.followOnce(listener, signal);
+      } catch {
+        // Not served yet, or the store is away: tried again below.
+      }
+      if (signal.aborted) return;
+      await sleep(this.options.clock, RETRY_MILLIS, signal);
+      if (!signal.aborted) listener.reset();
+    }
+  }
+
+  private async followOnce(listener: TypeListener, signal: AbortSignal): Promise<void> {
+    const { served, store } = this.api();
+    let watcher: Watcher | undefined;
+    const over = new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => { resolve(); }, { once: true });
+      const receive = (events: readonly WatchEvent[]): boolean => {
+        for (const event of events) tell(listener, event, (object) => served.toObject(object));
+        return true;
+      };
+      store.cache
+        .watch(
+          {
+            prefix: '',
+            predicate: EVERYTHING,
+            start: { mode: 'most-recent' },
+            initialEventsBookmark: true,
+            bookmarks: false,
+            deadline: Infinity,
+          },
+          { receive, ended: () => { resolve(); } },
+        )
+        .then(
+          (started) => { watcher = started; },
+          () => { resolve(); },
+        );
+    });
+    await over;
+    watcher?.stop();
+  }
+
+  private attributes(
+    context: RequestContext,
+    operation: 'CREATE' | 'UPDATE' | 'DELETE',
+    object: KubeObject | undefined,
+    oldObject: KubeObject | undefined,
+  ): AdmissionAttributes {
+    const { served } = this.api();
+    const options: JsonObject = {};
+    const { namespace, name } = context.info;
+    const isNamespace = this.type.group === '' && this.type.resource === 'namespaces';
+    return {
+      operation,
+      kind: served.gvk,
+      resource: { ...served.groupResource, version: served.gvk.version },
+      subresource: '',
+      namespace: isNamespace ? name : namespace,
+      name,
+      object,
+      oldObject,
+      options,
+      dryRun: false,
+      user: context.user,
+      signal: context.signal,
+      warn: () => undefined,
+      annotate: () => undefined,
+    };
+  }
+}
+
+function tell(listener: TypeListener, event: WatchEvent, decode: (object: CachedObject) => KubeObject): void {
+  if (event.object === undefined) {
+    if (event.initialEventsEnd) listener.synced();
+    return;
+  }
+  let object: KubeObject;
+  try {
+    object = decode(event.object);
+  } catch {
+    // What cannot be decoded is nobody's business but the administrator's.
+    return;
+  }
+  if (event.type === 'DELETED') listener.delete(object);
+  else listener.upsert(object);
+}

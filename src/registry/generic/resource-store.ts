@@ -1,0 +1,152 @@
+import { ApiError, newNotFound } from '../../apimachinery/errors.js';
+import type { GroupResource, KubeObject } from '../../apimachinery/meta.js';
+import { deepEqual, type JsonObject } from '../../apimachinery/json.js';
+import { encodeObject } from '../../storage/encode.js';
+import type { Backend, StoredObject, WriteResult } from '../../storage/interfaces.js';
+import type { CachedObject, ReadAt, ResourceCache } from '../../storage/cacher/interfaces.js';
+import type { Clock } from '../../util/clock.js';
+import { interpretStorageError } from './interpret-error.js';
+import { decodeStored } from './detached-object.js';
+
+/** What one write of one object came to. */
+export interface WriteOutcome {
+  readonly stored: StoredObject;
+  /** False: the object was equal to what is stored, and nothing was written. */
+  readonly changed: boolean;
+  readonly created: boolean;
+}
+
+/** What to store in place of what is there. */
+export type TryUpdate = (current: StoredObject | undefined) => Promise<JsonObject>;
+
+/** Reads and writes of one resource type, shared by all its versions. Keys are `namespace/name` or `name`. */
+export class ResourceStore {
+  constructor(
+    readonly groupResource: GroupResource,
+    readonly namespaced: boolean,
+    /** The type's name in the store. */
+    readonly resource: string,
+    private readonly backend: Backend,
+    readonly cache: ResourceCache,
+    readonly clock: Clock,
+  ) {}
+
+  key(namespace: string, name: string): string {
+    return this.namespaced ? `${namespace}/${name}` : name;
+  }
+
+  /** The key as kube-apiserver's messages show it. */
+  displayKey(key: string): string {
+    const { group, resource } = this.groupResource;
+    return `/registry/${group === '' ? '' : `${group}/`}${resource}/${key}`;
+  }
+
+  async get(key: string, name: string, at: ReadAt): Promise<CachedObject> {
+    let found: CachedObject | undefined;
+    try {
+      found = await this.cache.get(key, at);
+    } catch (error) {
+      throw interpretStorageError(error, 'get');
+    }
+    if (found === undefined) throw newNotFound(this.groupResource, name);
+    return found;
+  }
+
+  /** The newest state, read from the backend. */
+  async fresh(key: string): Promise<StoredObject | undefined> {
+    try {
+      return await this.backend.get(this.resource, key);
+    } catch (error) {
+      throw interpretStorageError(error, 'get');
+    }
+  }
+
+  async insert(key: string, object: JsonObject): Promise<StoredObject | undefined> {
+    const result = await this.write(key, 0, object);
+    return result.outcome === 'committed' ? result.object : undefined;
+  }
+
+  /**
+   * Reads, lets `tryUpdate` make the new state, and writes it if nobody was faster; else again. The first try works on the
+   * cache's state; an error made of a state that has changed since is not believed. `tryUpdate` must be rerunnable.
+   */
+  async guaranteedUpdate(key: string, tryUpdate: TryUpdate, signal: AbortSignal): Promise<WriteOutcome> {
+    let current: StoredObject | undefined = this.cache.peek(key);
+    let isFresh = false;
+    if (current === undefined) {
+      current = await this.fresh(key);
+      isFresh = true;
+    }
+    for (;;) {
+      signal.throwIfAborted();
+      let next: JsonObject;
+      try {
+        next = await tryUpdate(current);
+      } catch (error) {
+        if (isFresh) throw error;
+        const newest = await this.fresh(key);
+        if (newest?.revision === current?.revision) throw error;
+        current = newest;
+        isFresh = true;
+        continue;
+      }
+      if (current !== undefined && this.isUnchanged(next, current)) {
+        if (isFresh) return { stored: current, changed: false, created: false };
+        const newest = await this.fresh(key);
+        if (newest?.revision === current.revision) return { stored: current, changed: false, created: false };
+        current = newest;
+        isFresh = true;
+        continue;
+      }
+      const result = await this.write(key, current?.revision ?? 0, next);
+      if (result.outcome === 'committed') {
+        return { stored: result.object, changed: true, created: current === undefined };
+      }
+      current = result.current;
+      isFresh = true;
+    }
+  }
+
+  /** Writes the object over the state given; an equal one is not written, and counts as committed. */
+  async replace(key: string, current: StoredObject, object: JsonObject): Promise<WriteResult> {
+    if (this.isUnchanged(object, current)) return { outcome: 'committed', object: current };
+    return this.write(key, current.revision, object);
+  }
+
+  /** Removes the object if it still has the revision; the current one where it has not, undefined where it was gone. */
+  async remove(key: string, revision: number): Promise<WriteResult> {
+    return this.write(key, revision, undefined);
+  }
+
+  private async write(key: string, expected: number, object: JsonObject | undefined): Promise<WriteResult> {
+    try {
+      return await this.backend.write({
+        resource: this.resource,
+        key,
+        expected,
+        value: object === undefined ? undefined : encodeObject(object),
+      });
+    } catch (error) {
+      throw interpretStorageError(error, 'write');
+    }
+  }
+
+  private isUnchanged(next: JsonObject, current: StoredObject): boolean {
+    const now = current.object ?? decodeStored(current);
+    return equalButResourceVersion(next, now);
+  }
+}
+
+/** Whether two objects are equal when metadata.resourceVersion is left aside. */
+export function equalButResourceVersion(a: JsonObject, b: JsonObject): boolean {
+  const { metadata: metaA, ...restA } = a as KubeObject;
+  const { metadata: metaB, ...restB } = b as KubeObject;
+  const { resourceVersion: _a, ...ownA } = metaA;
+  const { resourceVersion: _b, ...ownB } = metaB;
+  return deepEqual(ownA, ownB) && deepEqual(restA, restB);
+}
+
+/** Whether an error says that the object is too large for the store, so that a try without managedFields is worth it. */
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 413;
+}

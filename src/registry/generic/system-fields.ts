@@ -1,0 +1,68 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { newBadRequest } from '../../apimachinery/errors.js';
+import { formatTime, type KubeObject, type ObjectMeta, type OwnerReference } from '../../apimachinery/meta.js';
+import { deepEqual } from '../../apimachinery/json.js';
+
+/** Letters and digits that spell no words (apiserver, storage/names). */
+const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
+const RANDOM_LENGTH = 5;
+const MAX_GENERATED_NAME_LENGTH = 63;
+
+/** A name from a prefix: five random characters are appended, the prefix is cut so that the whole has 63 at most. */
+export function generateName(prefix: string): string {
+  let name = prefix.slice(0, MAX_GENERATED_NAME_LENGTH - RANDOM_LENGTH);
+  for (let i = 0; i < RANDOM_LENGTH; i++) name += ALPHABET.charAt(randomInt(ALPHABET.length));
+  return name;
+}
+
+/** Clears what only the server sets, before a create. */
+export function wipeSystemFields(meta: ObjectMeta): void {
+  delete meta.uid;
+  delete meta.creationTimestamp;
+  delete meta.deletionTimestamp;
+  delete meta.deletionGracePeriodSeconds;
+  delete meta.selfLink;
+}
+
+export function fillSystemFields(meta: ObjectMeta, now: number): void {
+  meta.creationTimestamp = formatTime(now);
+  meta.uid = randomUUID();
+}
+
+/** The object's namespace becomes the request's, or a 400 says that they differ. `expected` is '' for cluster-scoped types. */
+export function ensureNamespace(expected: string, meta: ObjectMeta): void {
+  const given = meta.namespace ?? '';
+  if (given === expected) return;
+  if (given === '') {
+    meta.namespace = expected;
+    return;
+  }
+  if (expected === '') {
+    // A namespace on a cluster-scoped object is dropped.
+    delete meta.namespace;
+    return;
+  }
+  throw newBadRequest('the namespace of the provided object does not match the namespace sent on the request');
+}
+
+const DUPLICATE_OWNERS = (when: string, uids: readonly string[]): string =>
+  `.metadata.ownerReferences contains duplicate entries${when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids.join(', ')}`;
+
+/** Drops owner references that occur twice, with a warning. */
+export function dedupOwnerReferences(
+  object: KubeObject,
+  warn: (text: string) => void,
+  afterMutatingAdmission: boolean,
+): void {
+  const references = object.metadata.ownerReferences;
+  if (!Array.isArray(references) || references.length < 2) return;
+  const kept: OwnerReference[] = [];
+  const duplicates: string[] = [];
+  for (const reference of references) {
+    if (kept.some((other) => deepEqual(other, reference))) duplicates.push(reference.uid ?? '');
+    else kept.push(reference);
+  }
+  if (duplicates.length === 0) return;
+  warn(DUPLICATE_OWNERS(afterMutatingAdmission ? ' after mutating admission happens' : '', duplicates));
+  object.metadata.ownerReferences = kept;
+}

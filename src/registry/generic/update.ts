@@ -1,0 +1,171 @@
+import { newConflict, newInvalid, newNotFound } from '../../apimachinery/errors.js';
+import { FieldPath, invalid } from '../../apimachinery/field-error.js';
+import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
+import { deepEqual, type JsonObject } from '../../apimachinery/json.js';
+import type { RequestContext } from '../../request/context.js';
+import type { StoredObject } from '../../storage/interfaces.js';
+import type { Strategy } from '../rest/interfaces.js';
+import type { ServedVersion } from '../rest/served.js';
+import { beforeCreate, beforeUpdate } from './before.js';
+import { DetachedObject } from './detached-object.js';
+import type { ResourceStore } from './resource-store.js';
+import { objectResourceVersion } from './resource-version.js';
+import { fillSystemFields } from './system-fields.js';
+
+const OPTIMISTIC_LOCK =
+  'the object has been modified; please apply your changes to the latest version and try again';
+
+export interface UpdateRequest {
+  readonly context: RequestContext;
+  readonly served: ServedVersion;
+  /** The type's own strategy, or a subresource's. */
+  readonly strategy: Strategy;
+  readonly namespace: string;
+  readonly name: string;
+  readonly dryRun: boolean;
+  /** Apply creates what does not exist, whatever the type says. */
+  readonly forceAllowCreate: boolean;
+  /** The uid that the client's object names, as a precondition. */
+  readonly expectedUid: string | undefined;
+  /** Makes the new object from the current one (undefined: there is none). Rerunnable; must not change `current`. */
+  transform(current: KubeObject | undefined): Promise<KubeObject> | KubeObject;
+  validateCreate(object: KubeObject): Promise<void> | void;
+  validateUpdate(object: KubeObject, old: KubeObject): Promise<void> | void;
+}
+
+export interface Updated {
+  readonly object: KubeObject;
+  /** Undefined for a dry run, or when the update removed the object: then `object` is the answer. */
+  readonly stored: StoredObject | undefined;
+  readonly created: boolean;
+}
+
+/** Thrown inside tryUpdate to leave the loop without a write. */
+class Leave extends Error {
+  constructor(
+    readonly object: KubeObject,
+    readonly remove: StoredObject | undefined,
+    readonly created: boolean,
+  ) {
+    super('leave');
+  }
+}
+
+/**
+ * Updates an object, or creates it where that is allowed. An object that is being deleted and whose last finalizer goes is
+ * removed.
+ */
+export async function updateObject(store: ResourceStore, request: UpdateRequest): Promise<Updated> {
+  const key = store.key(request.namespace, request.name);
+  let last: KubeObject | undefined;
+  const tryUpdate = async (current: StoredObject | undefined): Promise<JsonObject> => {
+    const next =
+      current === undefined ? await createInstead(store, request) : await nextState(store, request, current);
+    last = next;
+    if (request.dryRun) throw new Leave(next, undefined, current === undefined);
+    return request.served.toStorage(next);
+  };
+  for (;;) {
+    try {
+      const outcome = await store.guaranteedUpdate(key, tryUpdate, request.context.signal);
+      return { object: last as KubeObject, stored: outcome.stored, created: outcome.created };
+    } catch (error) {
+      if (!(error instanceof Leave)) throw error;
+      if (error.remove === undefined || request.dryRun) {
+        return { object: error.object, stored: undefined, created: error.created };
+      }
+      const removed = await store.remove(key, error.remove.revision);
+      // Whoever was faster either removed it too, or changed it: then everything is decided anew.
+      if (removed.outcome === 'committed' || removed.current === undefined) {
+        return { object: error.object, stored: undefined, created: false };
+      }
+    }
+  }
+}
+
+async function createInstead(store: ResourceStore, request: UpdateRequest): Promise<KubeObject> {
+  const { served, strategy, context } = request;
+  if (!strategy.allowCreateOnUpdate && !request.forceAllowCreate) {
+    throw newNotFound(store.groupResource, request.name);
+  }
+  const object = await request.transform(undefined);
+  if (request.expectedUid !== undefined) throw preconditionFailed(store, request, '');
+  fillSystemFields(object.metadata, store.clock.now());
+  beforeCreate(context, served, strategy, request.namespace, object);
+  await request.validateCreate(object);
+  delete object.metadata.resourceVersion;
+  return object;
+}
+
+async function nextState(
+  store: ResourceStore,
+  request: UpdateRequest,
+  current: StoredObject,
+): Promise<KubeObject> {
+  const { served, strategy, context } = request;
+  const old = served.toObject(new DetachedObject(current));
+  if (request.expectedUid !== undefined && request.expectedUid !== (old.metadata.uid ?? '')) {
+    throw preconditionFailed(store, request, old.metadata.uid ?? '');
+  }
+  const object = await request.transform(old);
+  checkResourceVersion(store, request, object, current);
+  beforeUpdate(context, served, strategy, request.namespace, object, old);
+  ignoreManagedFieldsTimestamps(object, old);
+  await request.validateUpdate(object, old);
+  if (isFinallyGone(object, old) && served.type.deletion.mayDeleteDuringUpdate?.(object) !== false) throw new Leave(object, current, false);
+  return object;
+}
+
+function checkResourceVersion(
+  store: ResourceStore,
+  request: UpdateRequest,
+  object: KubeObject,
+  current: StoredObject,
+): void {
+  const given = objectResourceVersion(object.metadata.resourceVersion);
+  if (given === 0) {
+    if (!request.strategy.allowUnconditionalUpdate) {
+      const kind = { group: store.groupResource.group, kind: store.groupResource.resource };
+      const path = FieldPath.of('metadata', 'resourceVersion');
+      throw newInvalid(kind, request.name, [invalid(path, 0, 'must be specified for an update')]);
+    }
+    object.metadata.resourceVersion = String(current.revision);
+    return;
+  }
+  if (given !== current.revision) throw newConflict(store.groupResource, request.name, OPTIMISTIC_LOCK);
+}
+
+function preconditionFailed(store: ResourceStore, request: UpdateRequest, actual: string): Error {
+  const key = store.displayKey(store.key(request.namespace, request.name));
+  return newConflict(
+    store.groupResource,
+    request.name,
+    `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${request.expectedUid ?? ''}, UID in object meta: ${actual}`,
+  );
+}
+
+/** The last finalizer went and no grace period is left: the update is the deletion. */
+function isFinallyGone(object: KubeObject, old: KubeObject): boolean {
+  if ((object.metadata.finalizers ?? []).length > 0 || !hasDeletionTimestamp(old)) return false;
+  const grace = old.metadata.deletionGracePeriodSeconds;
+  return grace === undefined || grace === 0;
+}
+
+/** When nothing changed but times in managedFields, the old ones stay, so that nothing is written. */
+function ignoreManagedFieldsTimestamps(object: KubeObject, old: KubeObject): void {
+  const now = object.metadata.managedFields;
+  const was = old.metadata.managedFields;
+  if (now === undefined || was === undefined || now.length !== was.length) return;
+  const sameButTime = now.every((entry, i) => {
+    const { time: _now, ...a } = entry;
+    const { time: _was, ...b } = was[i] ?? {};
+    return deepEqual(a, b);
+  });
+  if (!sameButTime || deepEqual(now, was)) return;
+  const { managedFields: _m, ...meta } = object.metadata;
+  const { managedFields: _w, ...oldMeta } = old.metadata;
+  if (!deepEqual(meta, oldMeta)) return;
+  const { metadata: _a, ...rest } = object;
+  const { metadata: _b, ...oldRest } = old;
+  if (deepEqual(rest, oldRest)) object.metadata.managedFields = was;
+}

@@ -1,0 +1,68 @@
+import type { DetailedJson } from '../../apimachinery/decode-json.js';
+import type { JsonObject } from '../../apimachinery/json.js';
+import type { GroupResource, GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
+import type { FieldNames } from '../../apimachinery/fields.js';
+import type { FieldManager } from '../../managedfields/interfaces.js';
+import type { ApiResourceEntry, Strategy, VersionView } from './interfaces.js';
+
+export interface DecodedObject {
+  readonly object: KubeObject;
+  /** `duplicate field "spec.a"`, `unknown field "spec.foo"`, in kube-apiserver's order. Empty unless asked for. */
+  readonly strictErrors: readonly string[];
+}
+
+/** The body is not an object of the type: the text stands after `… cannot be handled as a Widget: `. */
+export class DecodeError extends Error {
+  override readonly name = 'DecodeError';
+}
+
+/** How a subresource writes the object it belongs to. */
+export interface ServedSubresource {
+  readonly strategy: Strategy;
+  readonly fieldManager: FieldManager;
+}
+
+/** Where the scale subresource finds its values in an object: paths without the leading dot. */
+export interface ScalePaths {
+  readonly specReplicas: readonly string[];
+  readonly statusReplicas: readonly string[];
+  readonly labelSelector: readonly string[] | undefined;
+  /** The same, as written in the definition. */
+  readonly specReplicasPath: string;
+  /** Where each version of the type (`group/version`) has its replicas; null: it has no scale. */
+  readonly byVersion: Readonly<Record<string, readonly string[] | null>>;
+  /** Of the scale subresource, for autoscaling/v1 Scale objects. */
+  readonly fieldManager: FieldManager;
+}
+
+/**
+ * One version of a type with everything that handlers need to serve it. Strategies and schemas belong to the version,
+ * because defaults, pruning and validation follow the version that the client speaks.
+ */
+export interface ServedVersion extends VersionView {
+  readonly gvk: GroupVersionKind;
+  readonly groupResource: GroupResource;
+  /**
+   * Makes an object of this version from a decoded body, which it may change: types checked, unknown fields dropped, defaults
+   * set. apiVersion and kind are the version's already, or absent. Throws DecodeError.
+   */
+  decode(body: DetailedJson, strict: boolean): DecodedObject;
+  /** The stored form of an object of this version. May share parts with it. */
+  toStorage(object: KubeObject): JsonObject;
+  readonly strategy: Strategy;
+  readonly fieldManager: FieldManager;
+  readonly subresources: Readonly<Record<string, ServedSubresource>>;
+  readonly scale: ScalePaths | undefined;
+  /** Patch content types taken, in the order in which 415 lists them. */
+  readonly patchTypes: readonly string[];
+  /** Strategic merge patch for built-in types; throws ApiError. */
+  strategicMerge?(current: JsonObject, patch: JsonObject): JsonObject;
+  /** The verbs that discovery shows and handlers take. */
+  readonly verbs: readonly string[];
+  /** The resource and its subresources, as discovery lists them. */
+  readonly discovery: readonly ApiResourceEntry[];
+  /** Whether a deletion answers with the object instead of a Status. */
+  readonly returnsDeletedObject: boolean;
+  /** Which field selectors this version takes. */
+  readonly fieldNames: FieldNames;
+}
