@@ -1,0 +1,390 @@
+import type { Call, Comprehension, Expr, Ident, ListExpr, MapExpr, Select, StructExpr } from '../ast.js';
+import type { FunctionDecl, OverloadDecl, VariableDecl } from '../declarations.js';
+import type { Issue } from '../source.js';
+import type { Type } from '../types.js';
+import {
+  BOOL,
+  BYTES,
+  DOUBLE,
+  DYN,
+  ERROR,
+  INT,
+  NULL,
+  STRING,
+  UINT,
+  isDyn,
+  isOptional,
+  listOf,
+  mapOf,
+  optionalOf,
+  paramType,
+} from '../types.js';
+import { Type as CelType } from '../types.js';
+import type { Value } from '../values/value.js';
+import { Double, Uint } from '../values/value.js';
+import type { Declarations } from './scope.js';
+import { Scopes, candidates } from './scope.js';
+import { Substitution, isLessSpecific } from './substitution.js';
+
+/** Types of the parameters of generic overloads, made afresh per call so that calls do not meet. */
+function instantiate(overload: OverloadDecl, fresh: () => Type): { args: readonly Type[]; result: Type } {
+  if (!overload.result.open && !overload.args.some((arg) => arg.open)) return overload;
+  const names = new Map<string, Type>();
+  const replace = (type: Type): Type => {
+    if (!type.open) return type;
+    if (type.kind !== 'param') return new CelType(type.kind, type.name, type.params.map(replace));
+    let param = names.get(type.name);
+    if (param === undefined) names.set(type.name, (param = fresh()));
+    return param;
+  };
+  return { args: overload.args.map(replace), result: replace(overload.result) };
+}
+
+function qualifiedName(expr: Expr): string | undefined {
+  if (expr.kind === 'ident') return expr.name;
+  if (expr.kind !== 'select' || expr.test) return undefined;
+  const prefix = qualifiedName(expr.operand);
+  return prefix === undefined ? undefined : `${prefix}.${expr.field}`;
+}
+
+function literalType(value: Value): Type {
+  switch (typeof value) {
+    case 'boolean':
+      return BOOL;
+    case 'string':
+      return STRING;
+    case 'number':
+    case 'bigint':
+      return INT;
+    default:
+  }
+  if (value === null) return NULL;
+  if (value instanceof Double) return DOUBLE;
+  return value instanceof Uint ? UINT : BYTES;
+}
+
+/** Finds the type and the overloads of every node; the checked tree is the parsed one, written on. */
+export class Checker {
+  readonly issues: Issue[] = [];
+  private readonly substitution = new Substitution();
+  private readonly scopes = new Scopes();
+  private readonly typed: Expr[] = [];
+  private freshCount = 0;
+
+  constructor(private readonly declarations: Declarations) {}
+
+  /** Checks the whole expression and returns its type. */
+  check(expr: Expr): Type {
+    this.visit(expr);
+    for (const node of this.typed) node.type = this.substitution.apply(node.type ?? DYN, true);
+    return expr.type ?? ERROR;
+  }
+
+  private report(offset: number, message: string): void {
+    this.issues.push({ offset, message });
+  }
+
+  private undeclared(offset: number, name: string): void {
+    this.report(offset, `undeclared reference to '${name}' (in container '${this.declarations.container}')`);
+  }
+
+  private mismatch(offset: number, expected: Type, found: Type): void {
+    this.report(offset, `expected type '${expected.toString()}' but found '${found.toString()}'`);
+  }
+
+  private fresh(): Type {
+    return paramType(`_var${this.freshCount++}`);
+  }
+
+  private set(expr: Expr, type: Type): void {
+    expr.type = type;
+    if (type.open) this.typed.push(expr);
+  }
+
+  private lookup(name: string): VariableDecl | undefined {
+    if (this.declarations.container === '') {
+      const plain = name.startsWith('.') ? name.slice(1) : name;
+      return this.scopes.find(plain) ?? this.declarations.variable(plain);
+    }
+    for (const candidate of candidates(this.declarations.container, name)) {
+      const found = this.scopes.find(candidate) ?? this.declarations.variable(candidate);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  private lookupFunction(name: string): FunctionDecl | undefined {
+    for (const candidate of candidates(this.declarations.container, name)) {
+      const found = this.declarations.function(candidate);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  private visit(expr: Expr): Type {
+    switch (expr.kind) {
+      case 'literal':
+        expr.type = literalType(expr.value);
+        break;
+      case 'ident':
+        this.ident(expr);
+        break;
+      case 'select':
+        this.select(expr);
+        break;
+      case 'call':
+        this.call(expr);
+        break;
+      case 'list':
+        this.list(expr);
+        break;
+      case 'map':
+        this.map(expr);
+        break;
+      case 'struct':
+        this.struct(expr);
+        break;
+      case 'comprehension':
+        this.comprehension(expr);
+        break;
+      case 'invalid':
+        expr.type = ERROR;
+    }
+    return expr.type ?? ERROR;
+  }
+
+  private ident(expr: Ident): void {
+    const found = this.lookup(expr.name);
+    if (found === undefined) {
+      expr.type = ERROR;
+      this.undeclared(expr.offset, expr.name);
+      return;
+    }
+    this.resolve(expr, found);
+  }
+
+  private resolve(expr: Ident, decl: VariableDecl): void {
+    expr.name = decl.name;
+    if (decl.value !== undefined) expr.constant = decl.value;
+    this.set(expr, decl.type);
+  }
+
+  private select(expr: Select): void {
+    const name = expr.test ? undefined : qualifiedName(expr);
+    const found = name === undefined ? undefined : this.lookup(name);
+    if (found !== undefined) {
+      expr.resolved = { kind: 'ident', offset: expr.offset, name: found.name };
+      this.resolve(expr.resolved, found);
+      this.set(expr, found.type);
+      return;
+    }
+    const type = this.field(expr.offset, expr.operand, expr.field, false);
+    this.set(expr, expr.test ? BOOL : this.substitution.apply(type));
+  }
+
+  private field(offset: number, operand: Expr, name: string, optional: boolean): Type {
+    const operandType = this.substitution.apply(this.visit(operand));
+    const wasOptional = isOptional(operandType);
+    const target = wasOptional ? operandType.elem : operandType;
+    let result: Type = DYN;
+    if (target.kind === 'map') result = target.elem;
+    else if (target.kind === 'struct') result = this.structField(offset, target, name);
+    else if (target.kind === 'param') this.substitution.assignable(DYN, target);
+    else if (!isDyn(target) && target.kind !== 'error') {
+      this.report(offset, `type '${target.toString()}' does not support field selection`);
+    }
+    return wasOptional || optional ? optionalOf(result) : result;
+  }
+
+  private structField(offset: number, type: Type, name: string): Type {
+    const struct = this.declarations.struct(type.name);
+    if (struct === undefined) {
+      this.report(offset, `unexpected failed resolution of '${type.name}'`);
+      return ERROR;
+    }
+    const field = struct.field(name);
+    if (field === undefined) this.report(offset, `undefined field '${name}'`);
+    return field ?? ERROR;
+  }
+
+  private call(expr: Call): void {
+    if (expr.name === '_?._') {
+      const [operand, field] = expr.args;
+      if (operand === undefined || field?.kind !== 'literal' || typeof field.value !== 'string') return;
+      field.type = STRING;
+      this.set(expr, this.substitution.apply(this.field(expr.offset, operand, field.value, true)));
+      return;
+    }
+    for (const arg of expr.args) this.visit(arg);
+    if (expr.target !== undefined) {
+      const prefix = qualifiedName(expr.target);
+      const namespaced = prefix === undefined ? undefined : this.lookupFunction(`${prefix}.${expr.name}`);
+      if (namespaced !== undefined) {
+        expr.target = undefined;
+        this.resolveCall(expr, namespaced);
+        return;
+      }
+      this.visit(expr.target);
+    }
+    const found = this.lookupFunction(expr.name);
+    if (found === undefined) {
+      expr.type = ERROR;
+      this.undeclared(expr.offset, expr.name);
+      return;
+    }
+    this.resolveCall(expr, found);
+  }
+
+  private resolveCall(expr: Call, found: FunctionDecl): void {
+    expr.name = found.name;
+    const args = expr.target === undefined ? expr.args : [expr.target, ...expr.args];
+    if (found.name === '_&&_' || found.name === '_||_') {
+      this.logical(expr, found);
+      return;
+    }
+    const types = args.map((arg) => arg.type ?? ERROR);
+    const matching: OverloadDecl[] = [];
+    let result: Type | undefined;
+    for (const overload of found.overloads) {
+      if (overload.member !== (expr.target !== undefined)) continue;
+      if (overload.args.length !== types.length) continue;
+      const signature = instantiate(overload, () => this.fresh());
+      if (!this.substitution.assignableAll(types, signature.args)) continue;
+      matching.push(overload);
+      const type = this.substitution.apply(signature.result);
+      if (result === undefined) result = type;
+      else if (!isDyn(result) && !type.equals(result)) result = DYN;
+    }
+    if (result === undefined) {
+      expr.type = ERROR;
+      this.noMatchingOverload(expr, found, types);
+      return;
+    }
+    expr.overloads = matching;
+    this.set(expr, result);
+  }
+
+  private noMatchingOverload(expr: Call, found: FunctionDecl, types: readonly Type[]): void {
+    const texts = types.map((type) => this.substitution.apply(type, true).toString());
+    const receiver = expr.target === undefined ? '' : `${texts.shift() ?? ''}.`;
+    this.report(
+      expr.offset,
+      `found no matching overload for '${found.name}' applied to '${receiver}(${texts.join(', ')})'`,
+    );
+  }
+
+  private logical(expr: Call, found: FunctionDecl): void {
+    expr.overloads = found.overloads;
+    let result = BOOL;
+    for (const arg of expr.args) {
+      const type = arg.type ?? ERROR;
+      if (this.substitution.assignable(type, BOOL)) continue;
+      this.mismatch(arg.offset, BOOL, type);
+      result = ERROR;
+    }
+    expr.type = result;
+  }
+
+  /** The common type of the elements so far and the next one. */
+  private join(offset: number, previous: Type | undefined, current: Type): Type {
+    if (previous === undefined) return current;
+    if (this.substitution.assignable(previous, current)) return isLessSpecific(previous, current) ? previous : current;
+    if (!this.declarations.homogeneous) return DYN;
+    this.mismatch(offset, previous, current);
+    return ERROR;
+  }
+
+  /** The type of an element or value; `?x` gives the content of an optional. */
+  private item(expr: Expr, optional: boolean): Type {
+    const type = this.visit(expr);
+    if (!optional) return type;
+    if (isOptional(type)) return type.elem;
+    if (!isDyn(type)) this.mismatch(expr.offset, optionalOf(type), type);
+    return type;
+  }
+
+  private list(expr: ListExpr): void {
+    let elem: Type | undefined;
+    expr.elements.forEach((element, i) => {
+      elem = this.join(element.offset, elem, this.item(element, expr.optional.has(i)));
+    });
+    this.set(expr, listOf(elem ?? this.fresh()));
+  }
+
+  private map(expr: MapExpr): void {
+    let key: Type | undefined;
+    let value: Type | undefined;
+    for (const entry of expr.entries) {
+      key = this.join(entry.key.offset, key, this.visit(entry.key));
+      value = this.join(entry.value.offset, value, this.item(entry.value, entry.optional));
+    }
+    this.set(expr, mapOf(key ?? this.fresh(), value ?? this.fresh()));
+  }
+
+  private struct(expr: StructExpr): void {
+    const decl = this.lookup(expr.name);
+    if (decl === undefined) {
+      this.undeclared(expr.offset, expr.name);
+      expr.type = ERROR;
+      return;
+    }
+    expr.name = decl.name;
+    let type: Type = ERROR;
+    if (decl.type.kind !== 'type') this.report(expr.offset, `'${decl.type.toString()}' is not a type`);
+    else if (decl.type.elem.kind !== 'struct') {
+      this.report(expr.offset, `'${decl.type.elem.name}' is not a message type`);
+    } else type = decl.type.elem;
+    expr.type = type;
+    for (const field of expr.fields) {
+      const value = this.item(field.value, field.optional);
+      const declared = type.kind === 'struct' ? this.structField(field.offset, type, field.name) : ERROR;
+      if (this.substitution.assignable(declared, value)) continue;
+      this.report(
+        field.offset,
+        `expected type of field '${field.name}' is '${declared.toString()}' but provided type is '${value.toString()}'`,
+      );
+    }
+  }
+
+  private comprehension(expr: Comprehension): void {
+    this.visit(expr.range);
+    const accu = this.visit(expr.accuInit);
+    const [first, second] = this.iterationTypes(expr);
+    this.scopes.push({ name: expr.accuVar, type: accu });
+    this.scopes.push({ name: expr.iterVar, type: first });
+    if (expr.iterVar2 !== undefined) this.scopes.push({ name: expr.iterVar2, type: second });
+    this.expect(expr.condition, BOOL);
+    this.expect(expr.step, accu);
+    if (expr.iterVar2 !== undefined) this.scopes.pop();
+    this.scopes.pop();
+    const result = this.visit(expr.result);
+    this.scopes.pop();
+    this.set(expr, this.substitution.apply(result));
+  }
+
+  private expect(expr: Expr, type: Type): void {
+    const found = this.visit(expr);
+    if (!this.substitution.assignable(type, found)) this.mismatch(expr.offset, type, found);
+  }
+
+  private iterationTypes(expr: Comprehension): [Type, Type] {
+    const range = this.substitution.apply(expr.range.type ?? ERROR);
+    switch (range.kind) {
+      case 'list':
+        return expr.iterVar2 === undefined ? [range.elem, DYN] : [INT, range.elem];
+      case 'map':
+        return [range.params[0] ?? DYN, range.elem];
+      case 'dyn':
+      case 'error':
+      case 'param':
+        this.substitution.assignable(DYN, range);
+        return [DYN, DYN];
+      default:
+        this.report(
+          expr.range.offset,
+          `expression of type '${range.toString()}' cannot be range of a comprehension (must be list, map, or dynamic)`,
+        );
+        return [ERROR, ERROR];
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import { toText } from '../library/conversions.js';
+import type { Value } from '../values/value.js';
+import { CelError, CelList, CelMap, Double, NO_SUCH_OVERLOAD, Uint, typeName } from '../values/value.js';
+
+/** A value as error texts print it. */
+export function shown(value: Value): string {
+  const text = toText(value);
+  return typeof text === 'string' ? text : typeName(value);
+}
+
+export const noSuchKey = (key: Value): CelError => new CelError(`no such key: ${shown(key)}`);
+
+/** The integer that an index stands for, or why it is none. */
+function listIndex(index: Value): number | CelError {
+  if (typeof index === 'number') return index;
+  if (index instanceof Double || index instanceof Uint) {
+    const number = Number(index.value);
+    return Number.isSafeInteger(number) ? number : new CelError(`unsupported index value ${shown(index)} in list`);
+  }
+  return typeof index === 'bigint' ? -1 : new CelError(`unsupported index type '${typeName(index)}' in list`);
+}
+
+/** What stands at a key or index; undefined: nothing. */
+export function lookup(container: Value, key: Value): Value | undefined {
+  if (container instanceof CelMap) return container.find(key);
+  if (container instanceof CelList) {
+    const index = listIndex(key);
+    if (index instanceof CelError) return index;
+    return index >= 0 && index < container.size ? container.get(index) : undefined;
+  }
+  return container instanceof CelError ? container : undefined;
+}
+
+/** `container.name` or `container['name']` */
+export function field(container: Value, name: string): Value {
+  if (container instanceof CelMap) return container.field(name) ?? noSuchKey(name);
+  return at(container, name);
+}
+
+/** `container[key]` */
+export function at(container: Value, key: Value): Value {
+  if (key instanceof CelError) return key;
+  if (isBadKey(key)) return NO_SUCH_OVERLOAD;
+  const found = lookup(container, key);
+  if (found !== undefined) return found;
+  return container instanceof CelList ? new CelError(`index out of bounds: ${shown(key)}`) : noSuchKey(key);
+}
+
+function isBadKey(key: Value): boolean {
+  return key === null || key instanceof CelList || key instanceof CelMap;
+}

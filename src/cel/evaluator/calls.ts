@@ -1,0 +1,270 @@
+import type { Call } from '../ast.js';
+import { callCost, equalityCost } from '../cost/runtime.js';
+import type { CallCost, OverloadDecl } from '../declarations.js';
+import { SINGLETONS } from '../library/standard.js';
+import type { Type } from '../types.js';
+import { isDyn } from '../types.js';
+import type { Value } from '../values/value.js';
+import {
+  type ArrayList,
+  CelError,
+  CelList,
+  CelMap,
+  Double,
+  Duration,
+  NO_SUCH_OVERLOAD,
+  Opaque,
+  Optional,
+  Timestamp,
+  TypeValue,
+  Uint,
+  mapKey,
+  noSuchOverload,
+} from '../values/value.js';
+import type { Run } from './frame.js';
+import { compare, equal } from './operators.js';
+import type { Plan } from './planner.js';
+
+/** Whether a value at run time is one of a static type. Only the first element of a list is looked at. */
+export function isOfType(value: Value, type: Type): boolean {
+  switch (type.kind) {
+    case 'bool':
+      return typeof value === 'boolean' || (type.nullable && value === null);
+    case 'int':
+      return typeof value === 'number' || typeof value === 'bigint' || (type.nullable && value === null);
+    case 'string':
+      return typeof value === 'string' || (type.nullable && value === null);
+    case 'uint':
+      return value instanceof Uint;
+    case 'double':
+      return value instanceof Double;
+    case 'bytes':
+      return value instanceof Uint8Array;
+    case 'null':
+      return value === null;
+    case 'duration':
+      return value instanceof Duration;
+    case 'timestamp':
+      return value instanceof Timestamp;
+    case 'list':
+      return value instanceof CelList && (value.size === 0 || isOfType(value.get(0), type.elem));
+    case 'map':
+      return value instanceof CelMap;
+    case 'type':
+      return value instanceof TypeValue;
+    case 'struct':
+      return value instanceof Opaque ? value.typeName === type.name : value instanceof CelMap;
+    case 'opaque':
+      if (type.name === 'optional_type') return value instanceof Optional;
+      return value instanceof Opaque && value.typeName === type.name;
+    default:
+      return true;
+  }
+}
+
+const matchesSignature = (overload: OverloadDecl, args: readonly Value[]): boolean =>
+  overload.args.length === args.length && overload.args.every((type, i) => isOfType(args[i] as Value, type));
+
+/** Whether a static type says what a value is. */
+const isCertain = (type: Type | undefined): boolean =>
+  type !== undefined &&
+  !isDyn(type) &&
+  type.kind !== 'error' &&
+  !type.open &&
+  type.params.every((param) => isCertain(param));
+
+type Dispatch = (args: readonly Value[]) => Value;
+
+function dispatcher(expr: Call, overloads: readonly OverloadDecl[], argTypes: readonly (Type | undefined)[]): Dispatch {
+  const [only] = overloads;
+  if (only !== undefined && (overloads.length === 1 || SINGLETONS.has(expr.name))) {
+    if (SINGLETONS.has(expr.name) || argTypes.every(isCertain)) return (args) => only.run(...args);
+    return (args) => (matchesSignature(only, args) ? only.run(...args) : noSuchOverload(expr.name, args));
+  }
+  return (args) => {
+    for (const overload of overloads) if (matchesSignature(overload, args)) return overload.run(...args);
+    return noSuchOverload(expr.name, args);
+  };
+}
+
+/** The run of a function call; choices, selections and indices are not calls. */
+export function planCall(expr: Call, args: readonly Plan[]): Run {
+  const overloads = expr.overloads ?? [];
+  const runs = args.map((arg) => arg.run);
+  const [first, second] = runs;
+  if (first !== undefined && second !== undefined && runs.length === 2) {
+    const special = planOperator(expr, first, second);
+    if (special !== undefined) return special;
+  }
+  const id = overloads.length === 1 ? (overloads[0]?.id ?? '') : '';
+  const cost = callCost(expr.name, id);
+  const types = (expr.target === undefined ? expr.args : [expr.target, ...expr.args]).map((arg) => arg.type);
+  const dispatch = dispatcher(expr, overloads, types);
+  if (first !== undefined && runs.length === 1) return unary(first, cost, dispatch);
+  if (first !== undefined && second !== undefined && runs.length === 2) return binary(first, second, cost, dispatch);
+  return variadic(runs, cost, dispatch);
+}
+
+function unary(arg: Run, cost: CallCost | number, dispatch: Dispatch): Run {
+  if (typeof cost === 'number') {
+    return (frame) => {
+      const value = arg(frame);
+      frame.cost += cost;
+      return value instanceof CelError ? value : dispatch([value]);
+    };
+  }
+  return (frame) => {
+    const args = [arg(frame)];
+    frame.charge(0);
+    const result = args[0] instanceof CelError ? args[0] : dispatch(args);
+    frame.charge(cost(args, result));
+    return result;
+  };
+}
+
+function binary(left: Run, right: Run, cost: CallCost | number, dispatch: Dispatch): Run {
+  return (frame) => {
+    const a = left(frame);
+    const b = right(frame);
+    const args = [a, b];
+    if (a instanceof CelError || b instanceof CelError) {
+      const error = a instanceof CelError ? a : b;
+      frame.cost += typeof cost === 'number' ? cost : cost(args, error);
+      return error;
+    }
+    if (typeof cost === 'number') {
+      frame.cost += cost;
+      return dispatch(args);
+    }
+    frame.charge(0);
+    const result = dispatch(args);
+    frame.charge(cost(args, result));
+    return result;
+  };
+}
+
+function variadic(runs: readonly Run[], cost: CallCost | number, dispatch: Dispatch): Run {
+  return (frame) => {
+    const args: Value[] = [];
+    for (const run of runs) {
+      const value = run(frame);
+      if (value instanceof CelError) return value;
+      args.push(value);
+    }
+    frame.charge(0);
+    const result = dispatch(args);
+    frame.charge(typeof cost === 'number' ? cost : cost(args, result));
+    return result;
+  };
+}
+
+// --- operators with ways of their own
+
+function planOperator(expr: Call, left: Run, right: Run): Run | undefined {
+  switch (expr.name) {
+    case '_&&_':
+      return logical(left, right, false);
+    case '_||_':
+      return logical(left, right, true);
+    case '_==_':
+      return equality(left, right, false);
+    case '_!=_':
+      return equality(left, right, true);
+    case '_<_':
+      return ordering(expr, left, right, (order) => order < 0);
+    case '_<=_':
+      return ordering(expr, left, right, (order) => order <= 0);
+    case '_>_':
+      return ordering(expr, left, right, (order) => order > 0);
+    case '_>=_':
+      return ordering(expr, left, right, (order) => order >= 0);
+    case 'or':
+    case 'orValue':
+      return expr.target === undefined ? undefined : orElse(left, right, expr.name === 'orValue');
+    default:
+      return undefined;
+  }
+}
+
+/** `&&` (`decisive` is false) and `||` (true): the decisive value wins over errors on either side. */
+function logical(left: Run, right: Run, decisive: boolean): Run {
+  return (frame) => {
+    const a = left(frame);
+    if (a === decisive) return a;
+    const b = right(frame);
+    if (typeof a === 'boolean' && typeof b === 'boolean') return b;
+    if (b === decisive) return b;
+    if (typeof a !== 'boolean') return a instanceof CelError ? a : NO_SUCH_OVERLOAD;
+    return b instanceof CelError ? b : NO_SUCH_OVERLOAD;
+  };
+}
+
+function equality(left: Run, right: Run, negated: boolean): Run {
+  return (frame) => {
+    const a = left(frame);
+    const b = right(frame);
+    if (typeof a === 'number' && typeof b === 'number') {
+      frame.cost++;
+      return (a === b) !== negated;
+    }
+    if (a instanceof CelError || b instanceof CelError) {
+      frame.cost += equalityCost([a, b], a);
+      return a instanceof CelError ? a : b;
+    }
+    frame.charge(equalityCost([a, b], a));
+    const result = equal(a, b);
+    if (negated) return result !== true;
+    return result;
+  };
+}
+
+function ordering(expr: Call, left: Run, right: Run, accept: (order: number) => boolean): Run {
+  const id = expr.overloads?.length === 1 ? (expr.overloads[0]?.id ?? '') : '';
+  const cost = callCost(expr.name, id);
+  return (frame) => {
+    const a = left(frame);
+    const b = right(frame);
+    if (typeof a === 'number' && typeof b === 'number') {
+      frame.cost++;
+      return accept(a - b);
+    }
+    frame.charge(typeof cost === 'number' ? cost : cost([a, b], a));
+    if (a instanceof CelError) return a;
+    if (b instanceof CelError) return b;
+    const order = compare(a, b);
+    if (order instanceof CelError) return order === NO_SUCH_OVERLOAD ? noSuchOverload(expr.name, [a, b]) : order;
+    return accept(order);
+  };
+}
+
+/** `a.or(b)` and `a.orValue(b)`: the second is evaluated only if the first is none. */
+function orElse(left: Run, right: Run, unwrap: boolean): Run {
+  return (frame) => {
+    const value = left(frame);
+    if (!(value instanceof Optional)) return value;
+    if (value.value === undefined) return right(frame);
+    return unwrap ? value.value : value;
+  };
+}
+
+/** Membership in a constant list of scalars; undefined if the list holds anything else. */
+export function planMembership(item: Run, list: ArrayList, listCost: number): Run | undefined {
+  const set = new Set<string | number | bigint | boolean>();
+  const doubles: Double[] = [];
+  for (const value of list.items) {
+    if (value instanceof Double && !Number.isInteger(value.value)) doubles.push(value);
+    else {
+      const key = mapKey(value);
+      if (key === undefined) return undefined;
+      set.add(key);
+    }
+  }
+  return (frame) => {
+    frame.cost += listCost;
+    const value = item(frame);
+    if (value instanceof CelError) return value;
+    const key = mapKey(value);
+    if (key !== undefined) return set.has(key);
+    return value instanceof Double && doubles.some((double) => double.value === value.value);
+  };
+}

@@ -1,0 +1,132 @@
+import type { Value } from '../values/value.js';
+import { CelError, CelList, CelMap, Optional } from '../values/value.js';
+import { at, field, lookup } from './access.js';
+import type { Frame, Run } from './frame.js';
+
+/** One step from a value to a part of it. */
+export type Step =
+  | { readonly kind: 'field'; readonly name: string; readonly optional: boolean }
+  | { readonly kind: 'index'; readonly index: Run; readonly optional: boolean };
+
+/**
+ * Selections and indices that follow each other. Each step costs 1, the start costs `rootCost` (0 where an
+ * enclosing `?:` takes its branch without observing it).
+ */
+export function chain(root: Run, rootCost: number, steps: readonly Step[], mayBeOptional: boolean): Run {
+  if (mayBeOptional || steps.some((step) => step.optional)) return optionalChain(root, rootCost, steps);
+  const names = steps.map((step) => (step.kind === 'field' ? step.name : undefined));
+  const [first, second, third] = names;
+  if (first !== undefined && names.length === 1) return oneField(root, rootCost, first);
+  if (first !== undefined && second !== undefined && names.length === 2)
+    return twoFields(root, rootCost, first, second);
+  if (first !== undefined && second !== undefined && third !== undefined && names.length === 3) {
+    return oneField(twoFields(root, rootCost, first, second), 0, third);
+  }
+  const last = steps.at(-1);
+  if (last?.kind === 'index' && steps.length === 1) return oneIndex(root, rootCost, last.index);
+  if (last === undefined) return root;
+  const head = chain(root, rootCost, steps.slice(0, -1), false);
+  return last.kind === 'field' ? oneField(head, 0, last.name) : oneIndex(head, 0, last.index);
+}
+
+function oneField(root: Run, rootCost: number, name: string): Run {
+  const cost = rootCost + 1;
+  return (frame) => {
+    const value = root(frame);
+    if (value instanceof CelMap) {
+      frame.cost += cost;
+      return value.field(name) ?? field(value, name);
+    }
+    if (value instanceof CelError) {
+      frame.cost += rootCost;
+      return value;
+    }
+    frame.cost += cost;
+    return field(value, name);
+  };
+}
+
+function twoFields(root: Run, rootCost: number, first: string, second: string): Run {
+  const inner = oneField(root, rootCost, first);
+  return (frame) => {
+    const value = inner(frame);
+    if (value instanceof CelError) return value;
+    frame.cost++;
+    return field(value, second);
+  };
+}
+
+function oneIndex(root: Run, rootCost: number, index: Run): Run {
+  return (frame) => {
+    const value = root(frame);
+    frame.cost += rootCost;
+    if (value instanceof CelError) return value;
+    const key = index(frame);
+    frame.cost++;
+    if (typeof key === 'number' && value instanceof CelList && key >= 0 && key < value.size) return value.get(key);
+    return at(value, key);
+  };
+}
+
+/** Once a step or the start is optional, what is absent gives none, and the result is optional. */
+function optionalChain(root: Run, rootCost: number, steps: readonly Step[]): Run {
+  return (frame) => {
+    frame.cost += rootCost;
+    let value = root(frame);
+    if (value instanceof CelError) return value;
+    let optional = value instanceof Optional;
+    if (value instanceof Optional) {
+      if (value.value === undefined) return value;
+      value = value.value;
+    }
+    for (const step of steps) {
+      optional ||= step.optional;
+      const next = optional ? tryStep(frame, value, step) : takeStep(frame, value, step);
+      if (next === undefined) return Optional.none;
+      if (next instanceof CelError) return next;
+      value = next;
+    }
+    return optional ? new Optional(value) : value;
+  };
+}
+
+function takeStep(frame: Frame, value: Value, step: Step): Value {
+  if (step.kind === 'field') {
+    frame.cost++;
+    return field(value, step.name);
+  }
+  const key = step.index(frame);
+  frame.cost++;
+  return at(value, key);
+}
+
+function tryStep(frame: Frame, value: Value, step: Step): Value | undefined {
+  const key = step.kind === 'field' ? step.name : step.index(frame);
+  if (key instanceof CelError) return key;
+  const found = lookup(value, key);
+  if (found !== undefined) frame.cost++;
+  return found;
+}
+
+/** `has(root.steps.name)`: the steps are paid for, the start is not. */
+export function presence(root: Run, steps: readonly Step[], name: string): Run {
+  return (frame) => {
+    let value = root(frame);
+    if (value instanceof CelError) return value;
+    let optional = value instanceof Optional;
+    if (value instanceof Optional) {
+      if (value.value === undefined) return false;
+      value = value.value;
+    }
+    for (const step of steps) {
+      optional ||= step.optional;
+      const next = optional ? tryStep(frame, value, step) : takeStep(frame, value, step);
+      if (next === undefined) return false;
+      if (next instanceof CelError) return next;
+      value = next;
+    }
+    frame.cost++;
+    const found = value instanceof CelMap ? value.field(name) : lookup(value, name);
+    return found instanceof CelError ? found : found !== undefined;
+  };
+}

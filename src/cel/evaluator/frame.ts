@@ -1,0 +1,23 @@
+import type { Value } from '../values/value.js';
+
+/** The evaluation went over its cost limit. Nothing in an expression can absorb it. */
+export class CostExceeded extends Error {}
+
+/** The state of one evaluation. */
+export class Frame {
+  cost = 0;
+
+  constructor(
+    readonly slots: (Value | undefined)[],
+    readonly limit: number,
+  ) {}
+
+  /** Pays for work whose cost depends on sizes; ends the evaluation that cannot. */
+  charge(cost: number): void {
+    this.cost += cost;
+    if (this.cost > this.limit) throw new CostExceeded();
+  }
+}
+
+/** A compiled expression: pays as it goes, returns errors as values. */
+export type Run = (frame: Frame) => Value;

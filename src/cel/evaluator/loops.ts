@@ -1,0 +1,131 @@
+import type { Value } from '../values/value.js';
+import { ArrayList, CelError, CelList, CelMap, EntryMap, NO_SUCH_OVERLOAD, typeName } from '../values/value.js';
+import { CostExceeded, type Frame, type Run } from './frame.js';
+
+/** Where a loop keeps its variables. */
+export interface LoopSlots {
+  readonly first: number;
+  /** -1: the loop has one variable. */
+  readonly second: number;
+  readonly accu: number;
+}
+
+type Visit = (first: Value, second: Value) => boolean;
+
+/** Calls `visit` for every element or entry, as long as it returns true. Returns an error if there is nothing to iterate. */
+function iterate(range: Value, two: boolean, visit: Visit): CelError | undefined {
+  if (range instanceof CelList) {
+    const size = range.size;
+    for (let i = 0; i < size; i++) {
+      const item = range.get(i);
+      if (!visit(two ? i : item, item)) break;
+    }
+    return undefined;
+  }
+  if (range instanceof CelMap) {
+    for (const key of range.keys()) if (!visit(key, two ? (range.find(key) ?? null) : null)) break;
+    return undefined;
+  }
+  return range instanceof CelError ? range : new CelError(`got '${typeName(range)}', expected iterable type`);
+}
+
+function set(frame: Frame, slots: LoopSlots, first: Value, second: Value): void {
+  frame.slots[slots.first] = first;
+  if (slots.second >= 0) frame.slots[slots.second] = second;
+  if (frame.cost > frame.limit) throw new CostExceeded();
+}
+
+/** `all` (`stop` is false) and `exists` (`stop` is true): an error counts only if nothing decides. */
+export function quantifier(range: Run, body: Run, slots: LoopSlots, stop: boolean): Run {
+  // Asking whether the accumulator has decided, then joining the next result to it.
+  const question = stop ? 3 : 2;
+  return (frame) => {
+    let result: Value = !stop;
+    let decided = false;
+    const failed = iterate(range(frame), slots.second >= 0, (first, second) => {
+      frame.cost += question;
+      if (decided) return false;
+      set(frame, slots, first, second);
+      frame.cost++;
+      const value = body(frame);
+      if (value === stop) decided = true;
+      else if (typeof value !== 'boolean' && !(result instanceof CelError)) {
+        result = value instanceof CelError ? value : NO_SUCH_OVERLOAD;
+      }
+      return true;
+    });
+    if (failed !== undefined) return failed;
+    frame.cost++;
+    return decided ? stop : result;
+  };
+}
+
+/** `exists_one`: errors are not absorbed. */
+export function existsOne(range: Run, body: Run, slots: LoopSlots): Run {
+  return (frame) => {
+    let count = 0;
+    let error: CelError | undefined;
+    const failed = iterate(range(frame), slots.second >= 0, (first, second) => {
+      set(frame, slots, first, second);
+      const value = body(frame);
+      if (value === true && error === undefined) {
+        count++;
+        frame.cost += 2;
+      } else if (typeof value !== 'boolean') error = value instanceof CelError ? value : NO_SUCH_OVERLOAD;
+      return true;
+    });
+    frame.cost += 2;
+    return failed ?? error ?? count === 1;
+  };
+}
+
+/** `map`, `filter` and `transformList`: with a filter, only what it accepts is gathered. */
+export function gatherList(range: Run, filter: Run | undefined, item: Run, slots: LoopSlots): Run {
+  return (frame) => {
+    const items: Value[] = [];
+    let error: CelError | undefined;
+    const failed = iterate(range(frame), slots.second >= 0, (first, second) => {
+      set(frame, slots, first, second);
+      const accepted = filter === undefined ? true : filter(frame);
+      if (accepted === false) return true;
+      if (accepted !== true) {
+        error = accepted instanceof CelError ? accepted : NO_SUCH_OVERLOAD;
+        return true;
+      }
+      // The accumulator, a list of one, and the sum.
+      frame.cost += 12;
+      const value = item(frame);
+      if (value instanceof CelError) error ??= value;
+      else items.push(value);
+      return true;
+    });
+    frame.cost++;
+    return failed ?? error ?? new ArrayList(items);
+  };
+}
+
+/** `transformMap` and `transformMapEntry`. `insert` adds to the map and pays. */
+export function gatherMap(
+  range: Run,
+  filter: Run | undefined,
+  insert: (frame: Frame, map: EntryMap) => CelError | undefined,
+  slots: LoopSlots,
+): Run {
+  return (frame) => {
+    const map = new EntryMap();
+    let error: CelError | undefined;
+    const failed = iterate(range(frame), slots.second >= 0, (first, second) => {
+      set(frame, slots, first, second);
+      const accepted = filter === undefined ? true : filter(frame);
+      if (accepted === false) return true;
+      if (accepted !== true) error = accepted instanceof CelError ? accepted : NO_SUCH_OVERLOAD;
+      else {
+        const problem = insert(frame, map);
+        error ??= problem;
+      }
+      return true;
+    });
+    frame.cost++;
+    return failed ?? error ?? map;
+  };
+}

@@ -1,0 +1,390 @@
+import type { Call, Comprehension, Expr, Ident, ListExpr, MapExpr, StructExpr } from '../ast.js';
+import { ACCUMULATOR } from '../ast.js';
+import { LIST_BASE, LIST_LITERAL, MAP_BASE, STRUCT_BASE } from '../cost/runtime.js';
+import type { StructDecl } from '../declarations.js';
+import { CONVERSION_NAMES } from '../library/standard.js';
+import { isDyn, isOptional } from '../types.js';
+import type { Value } from '../values/value.js';
+import { ArrayList, CelError, CelMap, EntryMap, NO_SUCH_OVERLOAD, Optional, typeName } from '../values/value.js';
+import { shown } from './access.js';
+import { planCall, planMembership } from './calls.js';
+import type { Step } from './chain.js';
+import { chain, presence } from './chain.js';
+import type { Frame, Run } from './frame.js';
+import type { LoopSlots } from './loops.js';
+import { existsOne, gatherList, gatherMap, quantifier } from './loops.js';
+
+/** A planned expression. Constants are known before evaluation. */
+export interface Plan {
+  readonly run: Run;
+  readonly constant?: { readonly value: Value; readonly cost: number };
+}
+
+/** The expression cannot be run; the message says which constant part of it fails. */
+export class PlanError extends Error {}
+
+const DYNAMIC = new CelError('no such overload');
+
+/** Turns a checked expression into closures over slots. */
+export class Planner {
+  /** The variables that the expression uses, and their slots. */
+  readonly variables = new Map<string, number>();
+  slots = 0;
+  private readonly scopes: { name: string; slot: number; lazy: Run | undefined }[] = [];
+
+  constructor(private readonly structs: (name: string) => StructDecl | undefined) {}
+
+  plan(expr: Expr): Plan {
+    switch (expr.kind) {
+      case 'literal':
+        return this.constant(expr.value, 0);
+      case 'list':
+        return this.list(expr);
+      case 'map':
+        return this.map(expr);
+      case 'struct':
+        return { run: this.struct(expr) };
+      case 'comprehension':
+        return { run: this.comprehension(expr) };
+      case 'call':
+        return this.call(expr);
+      case 'ident':
+        if (expr.constant !== undefined) return this.constant(expr.constant, 0);
+        return { run: this.attribute(expr, 1) };
+      case 'select':
+        if (expr.resolved?.constant !== undefined) return this.constant(expr.resolved.constant, 0);
+        return { run: this.attribute(expr, 1) };
+      case 'invalid':
+        return this.constant(DYNAMIC, 0);
+    }
+  }
+
+  private run(expr: Expr): Run {
+    return this.plan(expr).run;
+  }
+
+  private constant(value: Value, cost: number): Plan {
+    const run: Run =
+      cost === 0
+        ? () => value
+        : (frame) => {
+            frame.cost += cost;
+            return value;
+          };
+    return { run, constant: { value, cost } };
+  }
+
+  // --- variables and parts of values
+
+  private slot(): number {
+    return this.slots++;
+  }
+
+  private variable(expr: Ident): Run {
+    const scope = this.scopes.findLast((candidate) => candidate.name === expr.name);
+    if (scope?.lazy !== undefined) return lazyVariable(scope.slot, scope.lazy);
+    let slot = scope?.slot ?? this.variables.get(expr.name);
+    if (slot === undefined) this.variables.set(expr.name, (slot = this.slot()));
+    const at = slot;
+    const missing = new CelError(`no such attribute(s): ${expr.name}`);
+    return (frame) => frame.slots[at] ?? missing;
+  }
+
+  private isAttribute(expr: Expr): boolean {
+    if (expr.kind === 'ident') return expr.constant === undefined;
+    if (expr.kind === 'select') return expr.resolved?.constant === undefined;
+    return expr.kind === 'call' && ['_[_]', '_[?_]', '_?._', '_?_:_'].includes(expr.name);
+  }
+
+  /** The plan of a variable, selection, index or choice; `rootCost` is what its start costs. */
+  private attribute(expr: Expr, rootCost: 0 | 1): Run {
+    if (!this.isAttribute(expr)) return this.run(expr);
+    if (expr.kind === 'select' && expr.test) {
+      const { root, steps } = this.unchain(expr.operand);
+      return presence(this.root(root), steps, expr.field);
+    }
+    const { root, steps } = this.unchain(expr);
+    const start = this.root(root);
+    // A choice costs nothing itself.
+    const cost = root.kind === 'call' && root.name === '_?_:_' ? 0 : rootCost;
+    if (steps.length > 0) {
+      const type = root.type;
+      return chain(start, cost, steps, type === undefined || isDyn(type) || isOptional(type));
+    }
+    if (cost === 0) return start;
+    return (frame) => {
+      frame.cost++;
+      return start(frame);
+    };
+  }
+
+  private root(expr: Expr): Run {
+    if (expr.kind === 'ident' && expr.constant === undefined) return this.variable(expr);
+    if (expr.kind === 'select' && expr.resolved !== undefined) return this.variable(expr.resolved);
+    if (expr.kind === 'call' && expr.name === '_?_:_') return this.choice(expr);
+    return this.run(expr);
+  }
+
+  /** Splits `a.b[c].d` into `a` and its steps. */
+  private unchain(expr: Expr): { root: Expr; steps: Step[] } {
+    const steps: Step[] = [];
+    let root = expr;
+    for (;;) {
+      if (root.kind === 'select' && !root.test && root.resolved === undefined) {
+        steps.unshift({ kind: 'field', name: root.field, optional: false });
+        root = root.operand;
+        continue;
+      }
+      const [operand, index] = root.kind === 'call' ? root.args : [];
+      if (root.kind !== 'call' || operand === undefined || index === undefined) break;
+      if (root.name === '_?._' && index.kind === 'literal') {
+        steps.unshift({ kind: 'field', name: String(index.value), optional: true });
+      } else if (root.name === '_[_]' || root.name === '_[?_]') {
+        steps.unshift(this.indexStep(index, root.name === '_[?_]'));
+      } else break;
+      root = operand;
+    }
+    return { root, steps };
+  }
+
+  private indexStep(index: Expr, optional: boolean): Step {
+    if (index.kind === 'literal' && typeof index.value === 'string')
+      return { kind: 'field', name: index.value, optional };
+    return { kind: 'index', index: this.attribute(index, 0), optional };
+  }
+
+  private choice(expr: Call): Run {
+    const [condition, yes, no] = expr.args;
+    if (condition === undefined || yes === undefined || no === undefined) return () => NO_SUCH_OVERLOAD;
+    const test = this.run(condition);
+    const whenTrue = this.attribute(yes, 0);
+    const whenFalse = this.attribute(no, 0);
+    return (frame) => {
+      const value = test(frame);
+      if (value === true) return whenTrue(frame);
+      if (value === false) return whenFalse(frame);
+      return value instanceof CelError ? value : NO_SUCH_OVERLOAD;
+    };
+  }
+
+  // --- calls
+
+  private call(expr: Call): Plan {
+    if (this.isAttribute(expr)) return { run: this.attribute(expr, 1) };
+    const args = (expr.target === undefined ? expr.args : [expr.target, ...expr.args]).map((arg) => this.plan(arg));
+    if (expr.name === '@in' && expr.overloads?.length === 1 && expr.overloads[0]?.id === 'in_list') {
+      const folded = this.membership(args);
+      if (folded !== undefined) return folded;
+    }
+    const run = planCall(expr, args);
+    const only = args[0]?.constant;
+    if (CONVERSION_NAMES.has(expr.name) && args.length === 1 && only !== undefined) {
+      const value = run({ slots: [], limit: Infinity, cost: 0, charge: () => undefined });
+      if (value instanceof CelError) throw new PlanError(value.message);
+      return this.constant(value, only.cost);
+    }
+    return { run };
+  }
+
+  /** `x in [constants]` asks a set. */
+  private membership(args: readonly Plan[]): Plan | undefined {
+    const [item, list] = args;
+    if (item === undefined || !(list?.constant?.value instanceof ArrayList)) return undefined;
+    const { value, cost } = list.constant;
+    if (value.size === 0) return this.constant(false, cost);
+    const run = planMembership(item.run, value, cost);
+    return run === undefined ? undefined : { run };
+  }
+
+  // --- literals
+
+  private list(expr: ListExpr): Plan {
+    const plans = expr.elements.map((element) => this.plan(element));
+    const base = expr.synthetic ? LIST_BASE : LIST_LITERAL;
+    if (plans.every((plan) => plan.constant !== undefined) && expr.optional.size === 0) {
+      const items = plans.map((plan) => plan.constant?.value ?? null);
+      const inner = plans.reduce((sum, plan) => sum + (plan.constant?.cost ?? 0), 0);
+      return this.constant(new ArrayList(items), inner + (expr.synthetic ? 0 : LIST_LITERAL));
+    }
+    const runs = plans.map((plan) => plan.run);
+    const { optional } = expr;
+    const run: Run = (frame) => {
+      const items: Value[] = [];
+      for (let i = 0; i < runs.length; i++) {
+        const value = (runs[i] as Run)(frame);
+        if (value instanceof CelError) return value;
+        if (!optional.has(i)) items.push(value);
+        else if (!(value instanceof Optional)) {
+          return new CelError(`cannot initialize optional list element from non-optional value ${shown(value)}`);
+        } else if (value.value !== undefined) items.push(value.value);
+      }
+      frame.cost += base;
+      return new ArrayList(items);
+    };
+    return { run };
+  }
+
+  private map(expr: MapExpr): Plan {
+    const entries = expr.entries.map((entry) => ({
+      key: this.plan(entry.key),
+      value: this.plan(entry.value),
+      optional: entry.optional,
+    }));
+    const build: Run = (frame) => {
+      const map = new EntryMap();
+      for (const entry of entries) {
+        const problem = addEntry(frame, map, entry.key.run, entry.value.run, entry.optional);
+        if (problem !== undefined) return problem;
+      }
+      frame.cost += MAP_BASE;
+      return map;
+    };
+    const constant = entries.every(
+      (entry) => entry.key.constant !== undefined && entry.value.constant !== undefined && !entry.optional,
+    );
+    if (!constant) return { run: build };
+    const value = build({ slots: [], limit: Infinity, cost: 0, charge: () => undefined });
+    if (value instanceof CelError) return { run: build };
+    return this.constant(
+      value,
+      entries.reduce((sum, entry) => sum + (entry.value.constant?.cost ?? 0), 0),
+    );
+  }
+
+  private struct(expr: StructExpr): Run {
+    const decl = this.structs(expr.name);
+    const fields = expr.fields.map((field) => ({
+      name: field.name,
+      run: this.run(field.value),
+      optional: field.optional,
+    }));
+    return (frame) => {
+      const values = new Map<string, Value>();
+      for (const field of fields) {
+        const value = field.run(frame);
+        if (value instanceof CelError) return value;
+        if (!field.optional) values.set(field.name, value);
+        else if (!(value instanceof Optional)) return notOptional(field.name, value);
+        else if (value.value !== undefined) values.set(field.name, value.value);
+      }
+      frame.cost += STRUCT_BASE;
+      return decl?.create?.(values) ?? new CelError(`unknown type '${expr.name}'`);
+    };
+  }
+
+  // --- loops
+
+  private scoped<T>(name: string, slot: number, lazy: Run | undefined, plan: () => T): T {
+    this.scopes.push({ name, slot, lazy });
+    const result = plan();
+    this.scopes.pop();
+    return result;
+  }
+
+  private comprehension(expr: Comprehension): Run {
+    const range = this.run(expr.range);
+    if (expr.accuVar !== ACCUMULATOR) return this.binding(expr);
+    const slots: LoopSlots = {
+      first: this.slot(),
+      second: expr.iterVar2 === undefined ? -1 : this.slot(),
+      accu: this.slot(),
+    };
+    const inner = <T>(plan: () => T): T =>
+      this.scoped(expr.iterVar, slots.first, undefined, () =>
+        expr.iterVar2 === undefined ? plan() : this.scoped(expr.iterVar2, slots.second, undefined, plan),
+      );
+    return inner(() => this.loop(expr, range, slots));
+  }
+
+  /** Macros make a few shapes of loops, each of which has a loop of its own. */
+  private loop(expr: Comprehension, range: Run, slots: LoopSlots): Run {
+    const { step } = expr;
+    if (step.kind !== 'call') return () => NO_SUCH_OVERLOAD;
+    const [first, second] = step.args;
+    if (step.name === '_&&_' || step.name === '_||_') {
+      return quantifier(range, this.run(second ?? step), slots, step.name === '_||_');
+    }
+    const filter = step.name === '_?_:_' && first !== undefined ? this.run(first) : undefined;
+    const added = filter === undefined ? step : second;
+    if (added?.kind !== 'call') return () => NO_SUCH_OVERLOAD;
+    const item = added.args[1];
+    if (item === undefined) return () => NO_SUCH_OVERLOAD;
+    if (added.name === 'cel.@mapInsert') return this.mapLoop(range, filter, added, slots);
+    if (item.kind === 'list') return gatherList(range, filter, this.run(item.elements[0] ?? item), slots);
+    return existsOne(range, filter ?? this.run(item), slots);
+  }
+
+  private mapLoop(range: Run, filter: Run | undefined, insert: Call, slots: LoopSlots): Run {
+    const [, key, value] = insert.args;
+    if (key === undefined) return () => NO_SUCH_OVERLOAD;
+    const first = this.run(key);
+    const second = value === undefined ? undefined : this.run(value);
+    return gatherMap(
+      range,
+      filter,
+      (frame, map) => {
+        // The accumulator and the call.
+        frame.cost += 2;
+        const left = first(frame);
+        if (left instanceof CelError) return left;
+        if (second === undefined) return mergeInto(map, left);
+        const right = second(frame);
+        return right instanceof CelError ? right : insertInto(map, left, right);
+      },
+      slots,
+    );
+  }
+
+  /** A comprehension over nothing names a value; the value is computed when it is first asked for. */
+  private binding(expr: Comprehension): Run {
+    const init = this.run(expr.accuInit);
+    const slot = this.slot();
+    const result = this.scoped(expr.accuVar, slot, init, () => this.run(expr.result));
+    return (frame) => {
+      frame.slots[slot] = undefined;
+      return result(frame);
+    };
+  }
+}
+
+function lazyVariable(slot: number, init: Run): Run {
+  return (frame) => {
+    const known = frame.slots[slot];
+    if (known !== undefined) return known;
+    const value = init(frame);
+    frame.slots[slot] = value;
+    return value;
+  };
+}
+
+const notOptional = (name: string, value: Value): CelError =>
+  new CelError(`cannot initialize optional entry '${name}' from non-optional value ${shown(value)}`);
+
+function addEntry(frame: Frame, map: EntryMap, key: Run, value: Run, optional: boolean): CelError | undefined {
+  const k = key(frame);
+  if (k instanceof CelError) return k;
+  let v = value(frame);
+  if (v instanceof CelError) return v;
+  if (optional) {
+    if (!(v instanceof Optional)) return notOptional(shown(k), v);
+    if (v.value === undefined) return undefined;
+    v = v.value;
+  }
+  return insertInto(map, k, v, 'Failed with repeated key');
+}
+
+function insertInto(map: EntryMap, key: Value, value: Value, repeated?: string): CelError | undefined {
+  const inserted = map.insert(key, value);
+  if (inserted === true) return undefined;
+  if (inserted === undefined) return new CelError(`unsupported key type: ${typeName(key)}`);
+  return new CelError(repeated ?? `insert failed: key ${shown(key)} already exists`);
+}
+
+function mergeInto(map: EntryMap, entries: Value): CelError | undefined {
+  if (!(entries instanceof CelMap)) return NO_SUCH_OVERLOAD;
+  for (const key of entries.keys()) {
+    const problem = insertInto(map, key, entries.find(key) ?? null);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}

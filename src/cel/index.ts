@@ -1,0 +1,36 @@
+/**
+ * The expression language: compile against declared variables and types, evaluate with metered cost, estimate the
+ * worst case. This module needs nothing of Annex but `util` and can be published by itself.
+ */
+export { Environment } from './environment.js';
+export type { CompileFailure, CompileResult, EnvironmentOptions, Library } from './environment.js';
+export { LIMIT_EXCEEDED, Program } from './program.js';
+export type { Bindings, Outcome } from './program.js';
+export type { FunctionDecl, OverloadDecl, StructDecl, VariableDecl } from './declarations.js';
+export { fn, method, overload } from './declarations.js';
+export * as types from './types.js';
+export { Type } from './types.js';
+export {
+  ArrayList,
+  CelError,
+  CelList,
+  CelMap,
+  Double,
+  Duration,
+  EntryMap,
+  Opaque,
+  Optional,
+  Timestamp,
+  TypeValue,
+  Uint,
+  typeName,
+} from './values/value.js';
+export type { Value } from './values/value.js';
+export { fromJson } from './schema/json.js';
+export { DeclType, SchemaTypes, adapterOf, withTypeAndObjectMeta } from './schema/decl-type.js';
+export type { Adapter } from './schema/values.js';
+export { escapeIdentifier, unescapeIdentifier } from './schema/escape.js';
+export { kubernetesEnvironment } from './kubernetes.js';
+export type { ExpressionOrigin } from './kubernetes.js';
+export { formatIssues } from './source.js';
+export type { Issue } from './source.js';

@@ -1,0 +1,21 @@
+import type { Implementation } from '../declarations.js';
+import type { Value } from '../values/value.js';
+import { ArrayList, CelList, NO_SUCH_OVERLOAD } from '../values/value.js';
+
+/** Wraps an implementation over strings; the dispatcher has checked the types where they are static. */
+export const onString =
+  (run: (text: string) => Value): Implementation =>
+  (value) =>
+    typeof value === 'string' ? run(value) : NO_SUCH_OVERLOAD;
+
+export const onStrings =
+  (run: (a: string, b: string) => Value): Implementation =>
+  (a, b) =>
+    typeof a === 'string' && typeof b === 'string' ? run(a, b) : NO_SUCH_OVERLOAD;
+
+export const onList =
+  (run: (list: CelList) => Value): Implementation =>
+  (value) =>
+    value instanceof CelList ? run(value) : NO_SUCH_OVERLOAD;
+
+export const listFrom = (items: Iterable<Value>): ArrayList => new ArrayList([...items]);

@@ -1,0 +1,95 @@
+import type { Expr } from './ast.js';
+import { walk } from './ast.js';
+import type { StructDecl } from './declarations.js';
+import { CostExceeded, Frame, type Run } from './evaluator/frame.js';
+import { PlanError, Planner } from './evaluator/planner.js';
+import { DYN, type Type } from './types.js';
+import { CelError, type Value } from './values/value.js';
+
+/** Values of variables by name. */
+export type Bindings = Readonly<Record<string, Value | undefined>>;
+
+/** What an evaluation came to. A cost is always known. */
+export type Outcome =
+  | { readonly kind: 'value'; readonly value: Value; readonly cost: number }
+  | { readonly kind: 'error'; readonly message: string; readonly cost: number }
+  /** The cost limit was exceeded; the message is the reference implementation's. */
+  | { readonly kind: 'limit'; readonly message: string; readonly cost: number };
+
+export const LIMIT_EXCEEDED = 'operation cancelled: actual cost limit exceeded';
+
+interface Planned {
+  readonly run: Run;
+  readonly slots: number;
+  readonly variables: readonly (readonly [string, number])[];
+}
+
+/** A checked expression. It is planned when it is first needed. */
+export class Program {
+  private planned: Planned | string | undefined;
+  private references: ReadonlySet<string> | undefined;
+
+  constructor(
+    readonly source: string,
+    /** The checked tree; not to be changed. */
+    readonly expr: Expr,
+    private readonly structs: (name: string) => StructDecl | undefined,
+  ) {}
+
+  get outputType(): Type {
+    return this.expr.type ?? DYN;
+  }
+
+  /** The names of the variables (and type constants) that the expression mentions. */
+  get variables(): ReadonlySet<string> {
+    if (this.references === undefined) {
+      const names = new Set<string>();
+      walk(this.expr, (node) => {
+        if (node.kind === 'ident') names.add(node.name);
+        if (node.kind === 'select' && node.resolved !== undefined) names.add(node.resolved.name);
+      });
+      this.references = names;
+    }
+    return this.references;
+  }
+
+  /** Why the expression cannot be run, though it is well typed: a constant part of it fails. */
+  get planError(): string | undefined {
+    const planned = this.prepare();
+    return typeof planned === 'string' ? planned : undefined;
+  }
+
+  private prepare(): Planned | string {
+    this.planned ??= plan(this.expr, this.structs);
+    return this.planned;
+  }
+
+  /** Evaluates the expression; it ends when it costs more than `limit`. */
+  evaluate(bindings: Bindings, limit = Infinity): Outcome {
+    const planned = this.prepare();
+    if (typeof planned === 'string') return { kind: 'error', message: planned, cost: 0 };
+    const slots = new Array<Value | undefined>(planned.slots);
+    for (const [name, slot] of planned.variables) slots[slot] = bindings[name];
+    const frame = new Frame(slots, limit);
+    try {
+      const value = planned.run(frame);
+      if (frame.cost > limit) return { kind: 'limit', message: LIMIT_EXCEEDED, cost: frame.cost };
+      if (value instanceof CelError) return { kind: 'error', message: value.message, cost: frame.cost };
+      return { kind: 'value', value, cost: frame.cost };
+    } catch (error) {
+      if (error instanceof CostExceeded) return { kind: 'limit', message: LIMIT_EXCEEDED, cost: frame.cost };
+      throw error;
+    }
+  }
+}
+
+function plan(expr: Expr, structs: (name: string) => StructDecl | undefined): Planned | string {
+  const planner = new Planner(structs);
+  try {
+    const { run } = planner.plan(expr);
+    return { run, slots: planner.slots, variables: [...planner.variables] };
+  } catch (error) {
+    if (error instanceof PlanError) return error.message;
+    throw error;
+  }
+}

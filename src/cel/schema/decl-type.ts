@@ -1,0 +1,277 @@
+import type { StructDecl } from '../declarations.js';
+import type { Type } from '../types.js';
+import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, listOf, mapOf, objectType } from '../types.js';
+import { CelError } from '../values/value.js';
+import { escapeIdentifier, isReserved, unescapeIdentifier } from './escape.js';
+import type { Json, JsonMap } from './json.js';
+import { Preserved, isJsonMap } from './json.js';
+import { adaptBool, adaptDouble, adaptInt, adaptIntOrString, stringAdapter } from './scalars.js';
+import type { Adapter, Property } from './values.js';
+import { SchemaKeyedList, SchemaList, SchemaMap, SchemaObject, SchemaSet } from './values.js';
+
+/** The largest request that estimates reckon with. */
+export const MAX_REQUEST_BYTES = 3 * 1024 * 1024;
+const MIN_STRING = 2;
+const MAX_STRING = MAX_REQUEST_BYTES - 2;
+
+/** A structural schema (the OpenAPI v3 schema of a CRD's version), as plain JSON. */
+export type Schema = JsonMap;
+
+export interface DeclField {
+  readonly type: DeclType;
+}
+
+/** The type of a node of a schema: what expressions see, and how large values can get. */
+export class DeclType {
+  /** Upper bound of `size()`. */
+  maxElements = 0;
+  /** Of objects, by identifier. */
+  fields: ReadonlyMap<string, DeclField> | undefined;
+  key: DeclType | undefined;
+  elem: DeclType | undefined;
+
+  constructor(
+    readonly type: Type,
+    /** The fewest bytes of JSON that a value takes. */
+    public minSize: number,
+  ) {}
+}
+
+const STRING_KEY = sized(new DeclType(STRING, MIN_STRING), 0);
+
+function sized(type: DeclType, max: number): DeclType {
+  type.maxElements = max;
+  return type;
+}
+
+const child = (schema: Schema, key: string): Schema | undefined => {
+  const value = schema[key];
+  return isJsonMap(value) ? value : undefined;
+};
+const texts = (value: Json): readonly string[] =>
+  Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
+const bound = (value: Json): number | undefined =>
+  typeof value === 'number' || typeof value === 'bigint' ? Math.max(0, Number(value)) : undefined;
+
+const OBJECT_META: Schema = {
+  type: 'object',
+  properties: { name: { type: 'string' }, generateName: { type: 'string' } },
+};
+
+/** At the root of a resource, its type and name are known, whatever the schema says. */
+export function withTypeAndObjectMeta(schema: Schema): Schema {
+  const properties = child(schema, 'properties');
+  const type = (of: Schema | undefined, name: string): Json =>
+    of === undefined ? undefined : child(of, name)?.['type'];
+  const metadata = properties === undefined ? undefined : child(properties, 'metadata');
+  const names = metadata === undefined ? undefined : child(metadata, 'properties');
+  if (
+    type(properties, 'kind') === 'string' &&
+    type(properties, 'apiVersion') === 'string' &&
+    metadata?.['type'] === 'object' &&
+    type(names, 'name') === 'string' &&
+    type(names, 'generateName') === 'string'
+  ) {
+    return schema;
+  }
+  const string: Schema = { type: 'string' };
+  return { ...schema, properties: { ...properties, kind: string, apiVersion: string, metadata: OBJECT_META } };
+}
+
+/** What kind of list a schema declares: its keys matter only for keyed ones. */
+function listAdapter(schema: Schema, items: Schema): Adapter {
+  const adapt = adapterOf(items);
+  const kind = schema['x-kubernetes-list-type'];
+  const keys = texts(schema['x-kubernetes-list-map-keys']);
+  return (json) => {
+    if (!Array.isArray(json)) {
+      return new CelError('invalid data, expected an array for the provided schema with type=array');
+    }
+    if (kind === 'map') return new SchemaKeyedList(json, adapt, keys);
+    return kind === 'set' ? new SchemaSet(json, adapt) : new SchemaList(json, adapt);
+  };
+}
+
+function objectAdapter(schema: Schema): Adapter {
+  const wrong = new CelError('invalid data, expected a map for the provided schema with type=object');
+  const embedded = schema['x-kubernetes-embedded-resource'] === true;
+  const full = embedded ? withTypeAndObjectMeta(schema) : schema;
+  const properties = child(full, 'properties');
+  if (properties !== undefined) {
+    const byName = new Map<string, Property>();
+    const byKey = new Map<string, Property>();
+    for (const [key, value] of Object.entries(properties)) {
+      if (!isJsonMap(value)) continue;
+      const property = lazyProperty(key, value);
+      byKey.set(key, property);
+      byName.set(property.identifier, property);
+      if (unescapeIdentifier(key) === key) byName.set(key, property);
+    }
+    const shape = { byName, byKey };
+    return (json) => (isJsonMap(json) ? new SchemaObject(json, shape) : wrong);
+  }
+  const values = child(schema, 'additionalProperties');
+  if (values !== undefined) {
+    const adapt = adapterOf(values);
+    return (json) => (isJsonMap(json) ? new SchemaMap(json, adapt) : wrong);
+  }
+  const shape = { byName: new Map<string, Property>(), byKey: new Map<string, Property>() };
+  return (json) => (isJsonMap(json) ? new SchemaObject(json, shape) : wrong);
+}
+
+/** Adapters of properties that no expression reads are never made. */
+function lazyProperty(key: string, schema: Schema): Property {
+  let adapt: Adapter = (json) => {
+    adapt = adapterOf(schema);
+    return adapt(json);
+  };
+  return { key, identifier: escapeIdentifier(key) ?? key, adapt: (json) => adapt(json) };
+}
+
+function plainAdapter(schema: Schema): Adapter {
+  if (schema['x-kubernetes-int-or-string'] === true) return adaptIntOrString;
+  const items = child(schema, 'items');
+  switch (schema['type']) {
+    case 'object':
+      return objectAdapter(schema);
+    case 'array':
+      if (items !== undefined) return listAdapter(schema, items);
+      return () => new CelError('invalid array type, expected Items with a non-empty Schema');
+    case 'string':
+      return stringAdapter(typeof schema['format'] === 'string' ? schema['format'] : '');
+    case 'integer':
+      return adaptInt;
+    case 'number':
+      return adaptDouble;
+    case 'boolean':
+      return adaptBool;
+    default:
+      if (schema['x-kubernetes-preserve-unknown-fields'] === true) return (json) => new Preserved(json);
+      return () =>
+        new CelError(
+          'invalid type, expected object, array, number, integer, boolean or string, or no type with x-kubernetes-int-or-string or x-kubernetes-preserve-unknown-fields is true, got ',
+        );
+  }
+}
+
+const adapters = new WeakMap<Schema, Adapter>();
+const NULL_REFUSED = new CelError('invalid data, got null for schema with nullable=false');
+
+/** Makes values of stored JSON that is valid for the schema; of other JSON, errors that say what is wrong. */
+export function adapterOf(schema: Schema): Adapter {
+  const known = adapters.get(schema);
+  if (known !== undefined) return known;
+  const nullable = schema['nullable'] === true;
+  const plain = plainAdapter(schema);
+  const adapter: Adapter = (json) =>
+    json === null || json === undefined ? (nullable ? null : NULL_REFUSED) : plain(json);
+  adapters.set(schema, adapter);
+  return adapter;
+}
+
+/** The object types of a schema by name. */
+export class SchemaTypes {
+  private readonly structs = new Map<string, StructDecl>();
+
+  constructor(
+    /** Errors name object types by this and their path. */
+    private readonly prefix: string,
+    /** Whether `self.namespace` may be written for `self.__namespace__`. */
+    private readonly reservedNames = true,
+  ) {}
+
+  struct(name: string): StructDecl | undefined {
+    return this.structs.get(name);
+  }
+
+  /** The type of a schema's values; undefined where expressions see nothing (untyped nodes). */
+  declare(schema: Schema, isRoot: boolean, path = this.prefix): DeclType | undefined {
+    if (schema['x-kubernetes-int-or-string'] === true) {
+      const max = bound(schema['maxLength']);
+      return sized(new DeclType(DYN, 1), max === undefined ? MAX_STRING : max * 4);
+    }
+    const full = isRoot ? withTypeAndObjectMeta(schema) : schema;
+    switch (full['type']) {
+      case 'array':
+        return this.list(full, path);
+      case 'object':
+        return this.object(full, path);
+      case 'string':
+        return declareString(full);
+      case 'boolean':
+        return new DeclType(BOOL, 4);
+      case 'number':
+        return new DeclType(DOUBLE, 1);
+      case 'integer':
+        return new DeclType(INT, 1);
+      default:
+        return undefined;
+    }
+  }
+
+  private list(schema: Schema, path: string): DeclType | undefined {
+    const items = child(schema, 'items');
+    if (items === undefined) return undefined;
+    const elem = this.declare(items, items['x-kubernetes-embedded-resource'] === true, `${path}.@idx`);
+    if (elem === undefined) return undefined;
+    const list = new DeclType(listOf(elem.type), 2);
+    list.elem = elem;
+    return sized(list, bound(schema['maxItems']) ?? Math.floor(MAX_STRING / (elem.minSize + 1)));
+  }
+
+  private object(schema: Schema, path: string): DeclType | undefined {
+    const values = child(schema, 'additionalProperties');
+    if (values === undefined) return this.struct_(schema, path);
+    const elem = this.declare(values, values['x-kubernetes-embedded-resource'] === true, `${path}.@elem`);
+    if (elem === undefined) return undefined;
+    const map = new DeclType(mapOf(STRING, elem.type), 2);
+    map.key = STRING_KEY;
+    map.elem = elem;
+    return sized(map, bound(schema['maxProperties']) ?? Math.floor(MAX_STRING / (elem.minSize + 6)));
+  }
+
+  private struct_(schema: Schema, path: string): DeclType {
+    const required = new Set(texts(schema['required']));
+    const fields = new Map<string, DeclField>();
+    let minSize = 2;
+    for (const [name, property] of Object.entries(child(schema, 'properties') ?? {})) {
+      if (!isJsonMap(property)) continue;
+      const identifier = escapeIdentifier(name);
+      const embedded = property['x-kubernetes-embedded-resource'] === true;
+      const type = this.declare(property, embedded, `${path}.${identifier ?? name}`);
+      if (type === undefined) continue;
+      if (identifier !== undefined) fields.set(identifier, { type });
+      if (required.has(name) && property['default'] === undefined)
+        minSize += Buffer.byteLength(name) + type.minSize + 4;
+    }
+    const declared = new DeclType(objectType(path), minSize);
+    declared.fields = fields;
+    this.structs.set(path, {
+      type: declared.type,
+      field: (name) =>
+        (fields.get(name) ?? (this.reservedNames && isReserved(name) ? fields.get(`__${name}__`) : undefined))?.type
+          .type,
+    });
+    return declared;
+  }
+}
+
+function declareString(schema: Schema): DeclType {
+  const max = bound(schema['maxLength']);
+  switch (schema['format']) {
+    case 'byte':
+      return sized(new DeclType(BYTES, MIN_STRING), max ?? MAX_STRING);
+    case 'duration':
+      return sized(new DeclType(DURATION, 3), 32);
+    case 'date':
+      return sized(new DeclType(TIMESTAMP, 12), 12);
+    case 'date-time':
+      return sized(new DeclType(TIMESTAMP, 21), 32);
+    default:
+  }
+  const type = new DeclType(STRING, MIN_STRING);
+  if (max !== undefined) return sized(type, max * 4);
+  const values = texts(schema['enum']);
+  if (!Array.isArray(schema['enum']) || schema['enum'].length === 0) return sized(type, MAX_STRING);
+  return sized(type, Math.max(0, ...values.map((value) => Buffer.byteLength(value))));
+}

@@ -1,0 +1,263 @@
+import { noSuchKey } from '../evaluator/access.js';
+import { equal } from '../evaluator/operators.js';
+import type { Value } from '../values/value.js';
+import { ArrayList, CelError, CelList, CelMap, NO_SUCH_OVERLOAD } from '../values/value.js';
+import type { Json, JsonMap } from './json.js';
+import { equalJson } from './json.js';
+
+/** Makes the value of a stored part. */
+export type Adapter = (json: Json) => Value;
+
+export interface Property {
+  /** The name in the stored object. */
+  readonly key: string;
+  /** The name in expressions. */
+  readonly identifier: string;
+  readonly adapt: Adapter;
+}
+
+/** What the schema says about an object. */
+export interface Shape {
+  /** By every name that expressions may use. */
+  readonly byName: ReadonlyMap<string, Property>;
+  readonly byKey: ReadonlyMap<string, Property>;
+}
+
+function countMembers(json: JsonMap): number {
+  let count = 0;
+  for (const _ in json) count++;
+  return count;
+}
+
+/** A stored object with declared properties. Null and undeclared properties are absent. */
+export class SchemaObject extends CelMap {
+  constructor(
+    readonly json: JsonMap,
+    private readonly shape: Shape,
+  ) {
+    super();
+  }
+
+  get size(): number {
+    return countMembers(this.json);
+  }
+
+  find(key: Value): Value | undefined {
+    return typeof key === 'string' ? this.field(key) : NO_SUCH_OVERLOAD;
+  }
+
+  field(name: string): Value | undefined {
+    const property = this.shape.byName.get(name);
+    if (property === undefined) return undefined;
+    const json = this.json[property.key];
+    // A function is what a plain object inherits.
+    if (json === undefined || json === null || typeof json === 'function') return undefined;
+    return property.adapt(json);
+  }
+
+  keys(): readonly Value[] {
+    const keys: Value[] = [];
+    for (const key in this.json) {
+      const property = this.shape.byKey.get(key);
+      if (property !== undefined) keys.push(property.identifier);
+    }
+    return keys;
+  }
+
+  override equals(other: CelMap): boolean | CelError {
+    if (this.size !== other.size) return false;
+    for (const key in this.json) {
+      const property = this.shape.byKey.get(key);
+      if (property === undefined) {
+        if (!(other instanceof SchemaObject) && !(other instanceof SchemaMap)) return NO_SUCH_OVERLOAD;
+        const theirs = other.json[key];
+        if (theirs !== undefined && !equalJson(this.json[key], theirs)) return false;
+        continue;
+      }
+      const mine = this.field(property.identifier);
+      const theirs = other.field(property.identifier);
+      if (mine === undefined || theirs === undefined) {
+        if (mine !== theirs) return false;
+        continue;
+      }
+      const same = equal(mine, theirs);
+      if (same !== true) return same;
+    }
+    return true;
+  }
+}
+
+/** A stored object whose values are all of one type. */
+export class SchemaMap extends CelMap {
+  constructor(
+    readonly json: JsonMap,
+    private readonly adapt: Adapter,
+  ) {
+    super();
+  }
+
+  get size(): number {
+    return countMembers(this.json);
+  }
+
+  find(key: Value): Value | undefined {
+    return typeof key === 'string' ? this.field(key) : NO_SUCH_OVERLOAD;
+  }
+
+  field(name: string): Value | undefined {
+    const json = Object.hasOwn(this.json, name) ? this.json[name] : undefined;
+    return json === undefined ? undefined : this.adapt(json);
+  }
+
+  keys(): readonly Value[] {
+    return Object.keys(this.json);
+  }
+
+  override equals(other: CelMap): boolean | CelError {
+    if (this.size !== other.size) return false;
+    for (const key in this.json) {
+      const theirs = other.field(key);
+      if (theirs === undefined) return false;
+      const same = equal(this.field(key) ?? noSuchKey(key), theirs);
+      if (same !== true) return same;
+    }
+    return true;
+  }
+}
+
+/** A stored list. */
+export class SchemaList extends CelList {
+  constructor(
+    readonly json: readonly Json[],
+    protected readonly adapt: Adapter,
+  ) {
+    super();
+  }
+
+  get size(): number {
+    return this.json.length;
+  }
+
+  get(index: number): Value {
+    return this.adapt(this.json[index]);
+  }
+
+  override equals(other: CelList): boolean | CelError {
+    if (this.size !== other.size) return false;
+    for (let i = 0; i < this.size; i++) {
+      const same = equal(this.get(i), other.get(i));
+      if (same !== true) return same;
+    }
+    return true;
+  }
+}
+
+/** A list whose order does not matter and whose elements are scalars that occur once. */
+export class SchemaSet extends SchemaList {
+  override equals(other: CelList): boolean | CelError {
+    if (this.size !== other.size) return false;
+    const mine = new Set<Value>(this);
+    for (const item of other) if (!mine.has(item)) return false;
+    return true;
+  }
+
+  override concat(other: CelList): Value {
+    const items: Value[] = [...this];
+    const known = new Set(items);
+    for (const item of other) {
+      if (known.has(item)) continue;
+      known.add(item);
+      items.push(item);
+    }
+    return new ValueSet(items);
+  }
+}
+
+/** The union of sets. */
+class ValueSet extends ArrayList {
+  override equals(other: CelList): boolean | CelError {
+    if (this.size !== other.size) return false;
+    const mine = new Set(this.items);
+    for (const item of other) if (!mine.has(item)) return false;
+    return true;
+  }
+
+  override concat(other: CelList): Value {
+    const known = new Set(this.items);
+    return new ValueSet([...this.items, ...[...other].filter((item) => !known.has(item))]);
+  }
+}
+
+/** Reads the key of an element of a keyed list. */
+type KeyOf = (item: Value) => string;
+
+function keyReader(keys: readonly string[]): KeyOf {
+  return (item) => {
+    if (!(item instanceof CelMap)) return '';
+    return JSON.stringify(
+      keys.map((key) => {
+        const value = item.field(key);
+        return typeof value === 'bigint' ? [value.toString()] : value === undefined ? null : value;
+      }),
+    );
+  };
+}
+
+function equalKeyed(a: CelList, b: CelList, keyOf: KeyOf): boolean | CelError {
+  if (a.size !== b.size) return false;
+  const mine = new Map([...a].map((item) => [keyOf(item), item]));
+  for (const item of b) {
+    const found = mine.get(keyOf(item));
+    if (found === undefined) return false;
+    const same = equal(found, item);
+    if (same !== true) return same;
+  }
+  return true;
+}
+
+/** Elements of the second list replace those of the first with the same key, others follow. */
+function mergeKeyed(a: CelList, b: CelList, keyOf: KeyOf): Value {
+  const items = [...a];
+  const places = new Map(items.map((item, i) => [keyOf(item), i]));
+  for (const item of b) {
+    const place = places.get(keyOf(item));
+    if (place === undefined) items.push(item);
+    else items[place] = item;
+  }
+  return new KeyedValues(items, keyOf);
+}
+
+/** A list whose elements are objects with a key. */
+export class SchemaKeyedList extends SchemaList {
+  private readonly keyOf: KeyOf;
+
+  constructor(json: readonly Json[], adapt: Adapter, keys: readonly string[]) {
+    super(json, adapt);
+    this.keyOf = keyReader(keys);
+  }
+
+  override equals(other: CelList): boolean | CelError {
+    return equalKeyed(this, other, this.keyOf);
+  }
+
+  override concat(other: CelList): Value {
+    return mergeKeyed(this, other, this.keyOf);
+  }
+}
+
+class KeyedValues extends ArrayList {
+  constructor(
+    items: readonly Value[],
+    private readonly keyOf: KeyOf,
+  ) {
+    super(items);
+  }
+
+  override equals(other: CelList): boolean | CelError {
+    return equalKeyed(this, other, this.keyOf);
+  }
+
+  override concat(other: CelList): Value {
+    return mergeKeyed(this, other, this.keyOf);
+  }
+}

@@ -1,0 +1,57 @@
+/** A 64-bit signed integer: a number where that is exact, else a bigint. The same value always has the same form. */
+export type Integer = number | bigint;
+
+export const MIN_INT = -0x8000000000000000n;
+export const MAX_INT = 0x7fffffffffffffffn;
+export const MAX_UINT = 0xffffffffffffffffn;
+
+const SAFE = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** The integer in its one form, or undefined outside of 64 bits. */
+export function integer(value: bigint): Integer | undefined {
+  if (value <= SAFE && value >= -SAFE) return Number(value);
+  return value < MIN_INT || value > MAX_INT ? undefined : value;
+}
+
+/** Sum, difference, product … of integers whose result left the range where numbers are exact. */
+type Exact = (a: bigint, b: bigint) => bigint;
+
+const exact = (a: Integer, b: Integer, op: Exact): Integer | undefined => integer(op(BigInt(a), BigInt(b)));
+
+/** Each returns undefined on overflow. */
+export function add(a: Integer, b: Integer): Integer | undefined {
+  if (typeof a === 'number' && typeof b === 'number') {
+    const sum = a + b;
+    if (Number.isSafeInteger(sum)) return sum;
+  }
+  return exact(a, b, (x, y) => x + y);
+}
+
+export function subtract(a: Integer, b: Integer): Integer | undefined {
+  if (typeof a === 'number' && typeof b === 'number') {
+    const difference = a - b;
+    if (Number.isSafeInteger(difference)) return difference;
+  }
+  return exact(a, b, (x, y) => x - y);
+}
+
+export function multiply(a: Integer, b: Integer): Integer | undefined {
+  if (typeof a === 'number' && typeof b === 'number') {
+    const product = a * b;
+    if (Number.isSafeInteger(product)) return product + 0;
+  }
+  return exact(a, b, (x, y) => x * y);
+}
+
+/** The divisor is not zero. Rounds towards zero. */
+export function divide(a: Integer, b: Integer): Integer | undefined {
+  if (typeof a === 'number' && typeof b === 'number') return Math.trunc(a / b) + 0;
+  return exact(a, b, (x, y) => x / y);
+}
+
+/** The divisor is not zero. The result has the sign of the dividend. */
+export function modulo(a: Integer, b: Integer): Integer | undefined {
+  if (typeof a === 'number' && typeof b === 'number') return (a % b) + 0;
+  if (a === MIN_INT && b === -1) return undefined;
+  return exact(a, b, (x, y) => x % y);
+}

@@ -1,0 +1,47 @@
+import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
+import { isObject } from '../../apimachinery/json.js';
+
+/** One entry of x-kubernetes-validations. */
+export interface Rule {
+  readonly rule: string;
+  readonly message: string;
+  readonly messageExpression: string;
+  readonly reason: string | undefined;
+  readonly fieldPath: string;
+  readonly optionalOldSelf: boolean | undefined;
+  /** As it was written. */
+  readonly source: JsonObject;
+}
+
+const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
+
+export function rulesOf(schema: JsonObject): readonly Rule[] {
+  const entries = schema['x-kubernetes-validations'];
+  if (!Array.isArray(entries)) return [];
+  return entries.filter(isObject).map((source) => {
+    const { reason, optionalOldSelf } = source;
+    return {
+      rule: text(source['rule']),
+      message: text(source['message']),
+      messageExpression: text(source['messageExpression']),
+      reason: typeof reason === 'string' ? reason : undefined,
+      fieldPath: text(source['fieldPath']),
+      optionalOldSelf: typeof optionalOldSelf === 'boolean' ? optionalOldSelf : undefined,
+      source,
+    };
+  });
+}
+
+/** Go's strings.TrimSpace: Unicode white space, U+FEFF not among it. */
+export const trimSpace = (value: string): string =>
+  value.replace(
+    /^[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+|[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+$/g,
+    '',
+  );
+
+/** What errors call a rule: its message, else its text. */
+export const ruleName = (rule: Rule): string => trimSpace(rule.message === '' ? rule.rule : rule.message);
+
+/** The message of a rule that has failed. */
+export const failureMessage = (rule: Rule): string =>
+  rule.message === '' ? `failed rule: ${trimSpace(rule.rule)}` : trimSpace(rule.message);
