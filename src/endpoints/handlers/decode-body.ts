@@ -6,7 +6,10 @@ import { decodeYaml } from '../../apimachinery/yaml.js';
 import { DecodeError, type DecodedObject, type ServedVersion } from '../../registry/rest/served.js';
 import { type Encoding, negotiateInput } from '../negotiation/media.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
-import type { RequestScope } from './scope.js';
+import type { ProtobufCodec, TypeMeta } from '../../apimachinery/codec/protobuf.js';
+import type { RequestContext } from '../../request/context.js';
+import type { HttpRequest } from '../http.js';
+import type { HandlerEnvironment, RequestScope } from './scope.js';
 import type { FieldValidation } from './write-options.js';
 import { decodeCborBody, decodeProtobufBody } from '../../apimachinery/codec/body.js';
 
@@ -15,33 +18,55 @@ const SUMMARY_BYTES = 30;
 /** The body as an object of the served version; unknown and duplicate fields are refused, warned of or dropped. */
 export function decodeBody(scope: RequestScope, body: Buffer, validation: FieldValidation): KubeObject {
   const { served, context } = scope;
-  const format = negotiateInput(scope.request.headers['content-type'], {
-    custom: served.type.custom,
-    cbor: scope.environment.features.enabled('CBORServingAndStorage'),
+  return decodeAs(served, scope.environment, context, scope.request, body, validation);
+}
+
+/** What decoding must know of a type: a version of a stored type, or a type that is only created. */
+export type Decodable = Pick<ServedVersion, 'gvk' | 'groupVersion' | 'decode'> & {
+  readonly type: Pick<ServedVersion['type'], 'custom'>;
+};
+
+export function decodeAs(
+  target: Decodable,
+  environment: HandlerEnvironment,
+  context: RequestContext,
+  request: HttpRequest,
+  body: Buffer,
+  validation: FieldValidation,
+): KubeObject {
+  const format = negotiateInput(request.headers['content-type'], {
+    custom: target.type.custom,
+    cbor: environment.features.enabled('CBORServingAndStorage'),
   });
-  const decoded = decodeObject(served, body, format, validation !== 'Ignore');
+  const decoded = decodeObject(target, environment, body, format, validation !== 'Ignore');
   const { strictErrors } = decoded;
   if (strictErrors.length > 0) {
     if (validation === 'Strict') {
-      throw cannotBeHandled(served, decoded.object, `strict decoding error: ${strictErrors.join(', ')}`);
+      throw cannotBeHandled(target, decoded.object, `strict decoding error: ${strictErrors.join(', ')}`);
     }
     for (const text of strictErrors) context.warn(text);
   }
   const given = decoded.object.apiVersion ?? '';
-  if (given !== served.groupVersion) {
+  if (given !== target.groupVersion) {
     throw newBadRequest(
-      `the API version in the data (${given}) does not match the expected API version (${served.groupVersion})`,
+      `the API version in the data (${given}) does not match the expected API version (${target.groupVersion})`,
     );
   }
   return decoded.object;
 }
 
-function decodeObject(served: ServedVersion, body: Buffer, format: Encoding, strict: boolean): DecodedObject {
+function decodeObject(
+  served: Decodable,
+  environment: HandlerEnvironment,
+  body: Buffer,
+  format: Encoding,
+  strict: boolean,
+): DecodedObject {
   let json: DetailedJson;
   let kind = '';
   let version = '';
   try {
-    json = parse(body, format, strict);
+    json = parse(body, format, strict, environment.protobuf, { apiVersion: served.groupVersion, kind: served.gvk.kind });
     const meta = interpretTypeMeta(json.value);
     const gv = parseGroupVersion(meta.apiVersion);
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${meta.apiVersion}`);
@@ -64,7 +89,7 @@ function decodeObject(served: ServedVersion, body: Buffer, format: Encoding, str
 }
 
 function decodeKind(
-  served: ServedVersion,
+  served: Decodable,
   json: DetailedJson,
   meta: { apiVersion: string; kind: string },
   strict: boolean,
@@ -82,7 +107,7 @@ function decodeKind(
 }
 
 /** A body of another registered or unknown type than the path's. */
-function mismatch(served: ServedVersion, groupVersion: string, kind: string): ApiError {
+function mismatch(served: Decodable, groupVersion: string, kind: string): ApiError {
   const gv = parseGroupVersion(groupVersion) ?? { group: '', version: groupVersion };
   return newBadRequest(
     groupVersion === served.groupVersion
@@ -91,7 +116,7 @@ function mismatch(served: ServedVersion, groupVersion: string, kind: string): Ap
   );
 }
 
-function cannotBeHandled(served: ServedVersion, object: KubeObject, why: string): ApiError {
+function cannotBeHandled(served: Decodable, object: KubeObject, why: string): ApiError {
   const gv = parseGroupVersion(object.apiVersion ?? '') ?? { version: '' };
   return newBadRequest(
     `${object.kind ?? ''} in version ${quote(gv.version)} cannot be handled as a ${served.gvk.kind}: ${why}`,
@@ -99,7 +124,13 @@ function cannotBeHandled(served: ServedVersion, object: KubeObject, why: string)
 }
 
 /** The tree of a body in any format. */
-export function parse(body: Buffer, format: Encoding, strict: boolean): DetailedJson {
+export function parse(
+  body: Buffer,
+  format: Encoding,
+  strict: boolean,
+  protobuf: ProtobufCodec,
+  fallback: TypeMeta,
+): DetailedJson {
   switch (format) {
     case 'json':
       return decodeDetailed(body, strict);
@@ -108,7 +139,7 @@ export function parse(body: Buffer, format: Encoding, strict: boolean): Detailed
     case 'cbor':
       return decodeCborBody(body);
     case 'protobuf':
-      return decodeProtobufBody(body);
+      return decodeProtobufBody(body, protobuf, fallback);
   }
 }
 

@@ -57,7 +57,10 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
     cbor: scope.environment.features.enabled('CBORServingAndStorage'),
   });
   try {
-    const { value } = parse(body, format, false);
+    const { value } = parse(body, format, false, scope.environment.protobuf, {
+      apiVersion: 'meta.k8s.io/v1',
+      kind: 'DeleteOptions',
+    });
     const { apiVersion, kind } = interpretTypeMeta(value);
     const gv = parseGroupVersion(apiVersion);
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${apiVersion}`);

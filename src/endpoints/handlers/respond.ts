@@ -39,9 +39,10 @@ function negotiated(scope: RequestScope, query: Query, route: 'object' | 'list',
 }
 
 export function responseOptions(scope: Pick<RequestScope, 'environment'>, query?: Query): ResponseOptions {
-  const { features, clock } = scope.environment;
+  const { features, clock, protobuf } = scope.environment;
   return {
     clock,
+    protobuf,
     compression: features.enabled('APIResponseCompression'),
     cbor: features.enabled('CBORServingAndStorage'),
     includeObject: query?.string('includeObject'),

@@ -1,4 +1,5 @@
 import type { AdmissionAttributes, AdmissionChain, AdmissionOperation } from '../../admission/interfaces.js';
+import type { ProtobufCodec } from '../../apimachinery/codec/protobuf.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import type { JsonObject } from '../../apimachinery/json.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
@@ -22,6 +23,8 @@ export interface HandlerEnvironment {
   /** Seconds that a watch without timeoutSeconds lasts at least; it lasts up to twice as long. */
   readonly minRequestTimeoutSeconds: number;
   readonly metrics: HandlerMetrics;
+  /** Of the built-in types. */
+  readonly protobuf: ProtobufCodec;
 }
 
 /** Hooks for the metrics that only handlers can count. */

@@ -1,5 +1,5 @@
 import { ApiError } from '../../apimachinery/errors.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import { formatGroupVersion, type KubeObject } from '../../apimachinery/meta.js';
 import type { VirtualType } from '../../registry/rest/virtual.js';
 import type { RequestContext } from '../../request/context.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
@@ -7,7 +7,8 @@ import type { HttpRequest, HttpResponse } from '../http.js';
 import { negotiate } from '../negotiation/media.js';
 import { writeTree } from '../responsewriters/object.js';
 import { readBody } from './body.js';
-import { decodeVirtual } from './decode-body.js';
+import { decodeAs } from './decode-body.js';
+import { builtinDecoder } from '../../registry/generic/builtin-decoder.js';
 import { Query } from './query.js';
 import { responseOptions } from './respond.js';
 import type { HandlerEnvironment } from './scope.js';
@@ -35,7 +36,13 @@ export async function virtualHandler(
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   const options = createOrUpdateOptions(query, 'CreateOptions');
   context.dryRun = options.dryRun;
-  const object: KubeObject = decodeVirtual(type, context, request, body, options.fieldValidation, cbor);
+  const target = {
+    gvk: type,
+    groupVersion: formatGroupVersion(type),
+    type: { custom: false },
+    decode: builtinDecoder(type),
+  };
+  const object: KubeObject = decodeAs(target, environment, context, request, body, options.fieldValidation);
   ensureNamespace(type.namespaced ? info.namespace : '', object.metadata);
   const attributes = {
     operation: 'CREATE' as const,

@@ -5,6 +5,7 @@ import { StorageError } from '../../storage/errors.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { eventFrames, type EventFrames } from '../responsewriters/events.js';
+import type { ServerResponse } from 'node:http';
 import type { HttpResponse } from '../http.js';
 import type { ListOptions } from './list-options.js';
 import type { Query } from './query.js';
@@ -80,6 +81,8 @@ class WatchStream {
   private finish: (() => void) | undefined;
   private over = false;
   private readonly response: HttpResponse;
+  /** What both kinds of responses have in common. */
+  private readonly out: { write(bytes: Uint8Array): boolean; flushHeaders(): void };
 
   constructor(
     private readonly scope: RequestScope,
@@ -87,6 +90,7 @@ class WatchStream {
     private readonly frames: EventFrames,
   ) {
     this.response = scope.response;
+    this.out = scope.response as ServerResponse;
   }
 
   receive(events: readonly WatchEvent[]): boolean {
@@ -102,7 +106,7 @@ class WatchStream {
       const parts = events.map((event) => this.encode(event));
       const all = parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
       bytes = all.length;
-      writable = this.response.write(all);
+      writable = this.out.write(all);
     } catch (error) {
       this.fail(toApiError(interpretStorageError(error, 'watch')));
       return true;
@@ -127,7 +131,7 @@ class WatchStream {
   fail(error: ApiError): void {
     if (this.over) return;
     this.begin();
-    this.response.write(this.frames.error(error.status));
+    this.out.write(this.frames.error(error.status));
     this.end();
   }
 
@@ -161,7 +165,7 @@ class WatchStream {
     if (this.response.headersSent) return;
     this.response.statusCode = 200;
     this.response.setHeader('Content-Type', this.media.mediaType);
-    this.response.flushHeaders();
+    this.out.flushHeaders();
   }
 
   private end(): void {

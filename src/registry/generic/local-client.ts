@@ -10,7 +10,7 @@ import { EVERYTHING } from '../../storage/selection-predicate.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { ApiRegistry, StoredApi } from '../rest/api-registry.js';
 import type { Strategy } from '../rest/interfaces.js';
-import type { DeletePreconditions, TypeClient, TypeClients, TypeListener } from '../rest/type-client.js';
+import type { DeletePreconditions, DeletionPolicy, TypeClient, TypeClients, TypeListener } from '../rest/type-client.js';
 import { createObject } from './create.js';
 import { deleteObject } from './delete.js';
 import { DetachedObject } from './detached-object.js';
@@ -182,7 +182,12 @@ class LocalClient implements TypeClient {
     return updated.stored === undefined ? updated.object : served.toObject(new DetachedObject(updated.stored));
   }
 
-  async delete(namespace: string, name: string, preconditions: DeletePreconditions = {}): Promise<void> {
+  async delete(
+    namespace: string,
+    name: string,
+    preconditions: DeletePreconditions = {},
+    policy: DeletionPolicy = 'Background',
+  ): Promise<void> {
     const { served, store } = this.api();
     const context = this.context(namespace, name, 'delete');
     await deleteObject(store, {
@@ -193,7 +198,7 @@ class LocalClient implements TypeClient {
       options: {
         gracePeriodSeconds: undefined,
         orphanDependents: undefined,
-        propagationPolicy: 'Background',
+        propagationPolicy: policy,
         preconditions,
         dryRun: false,
         ignoreStoreReadError: false,

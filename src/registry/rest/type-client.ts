@@ -1,5 +1,7 @@
 import type { GroupResource, KubeObject } from '../../apimachinery/meta.js';
 
+export type DeletionPolicy = 'Background' | 'Foreground' | 'Orphan';
+
 export interface DeletePreconditions {
   readonly uid?: string;
   readonly resourceVersion?: string;
@@ -21,7 +23,7 @@ export interface TypeClient {
   /** Server-side apply, conflicts forced. */
   apply(object: KubeObject, fieldManager: string): Promise<KubeObject>;
   /** Not found (404) and conflict with the preconditions (409) are thrown. */
-  delete(namespace: string, name: string, preconditions?: DeletePreconditions): Promise<void>;
+  delete(namespace: string, name: string, preconditions?: DeletePreconditions, policy?: DeletionPolicy): Promise<void>;
   /**
    * Tells the listener of every object there is, then `synced`, then of every change, in order, until the signal aborts. What
    * interrupts it is mended inside; after a gap all objects are told again, between `reset` and `synced`.

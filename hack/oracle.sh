@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Replays the recorded scenarios of kube-apiserver against a fresh server.
+#   hack/oracle.sh [embedded|mongodb] [arguments of oracle.py check, e.g. -v 3 --only '^cel']
+# Needs Python 3.11 with PyYAML; prints one line a scenario and `N passed, M failed`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+backend=${1:-embedded}
+shift || true
+scratch=$(mktemp -d)
+port=${ORACLE_PORT:-6460}
+token=oracle-$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
+printf '%s,admin,admin,system:masters\n' "$token" > "$scratch/tokens.csv"
+flags=(--data-dir "$scratch/data" --secure-port "$port" --bind-address 127.0.0.1 --token-auth-file "$scratch/tokens.csv"
+  --controllers= --feature-gates=WatchList=true --storage-backend "$backend")
+if [ "$backend" = mongodb ]; then
+  flags+=(--mongodb-uri "${ORACLE_MONGODB_URI:?name a replica set}" --mongodb-database "oracle$$")
+fi
+node dist/main.js serve "${flags[@]}" > "$scratch/server.log" 2>&1 &
+server=$!
+trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$scratch"' EXIT
+for _ in $(seq 150); do
+  if curl -sfk "https://127.0.0.1:$port/readyz" > /dev/null; then break; fi
+  kill -0 "$server" 2>/dev/null || { cat "$scratch/server.log" >&2; exit 1; }
+  sleep 0.2
+done
+python3 -c 'import yaml' 2> /dev/null || {
+  python3 -m venv .cache/python && .cache/python/bin/pip -q install PyYAML==6.0.2
+  PATH="$PWD/.cache/python/bin:$PATH"
+}
+status=0
+ORACLE_SERVER=https://127.0.0.1:$port ORACLE_TOKEN=$token ORACLE_CA=$scratch/data/ca.crt \
+  python3 test/oracle/oracle.py check --golden test/oracle/goldens "$@" test/oracle/scenarios/*.yaml || status=$?
+if grep -q '"level":"error"' "$scratch/server.log"; then
+  echo "errors in the server's log:" >&2
+  grep '"level":"error"' "$scratch/server.log" | head -20 >&2
+fi
+exit $status
