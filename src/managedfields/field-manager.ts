@@ -218,11 +218,11 @@ function entriesOf(object: KubeObject | undefined): readonly JsonValue[] | undef
   return Array.isArray(entries) ? entries : undefined;
 }
 
-/** An empty list, or a list of one empty entry. */
+/** A list of one empty entry. An empty list is no reset, lest clients that do not know managedFields clear them. */
 function isReset(entries: readonly JsonValue[]): boolean {
   const [only] = entries;
-  if (only === undefined) return true;
-  return entries.length === 1 && isObject(only) && Object.values(only).every((value) => value === undefined || value === null || value === '');
+  if (entries.length !== 1 || !isObject(only)) return false;
+  return Object.values(only).every((value) => value === undefined || value === null || value === '');
 }
 
 function setManagedFields(object: KubeObject, entries: ManagedFieldsEntry[] | undefined): void {

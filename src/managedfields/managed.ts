@@ -43,6 +43,11 @@ export class Managed {
     return identifier;
   }
 
+  /** Makes encode() know an identifier that came from elsewhere. */
+  adopt(identifier: string): void {
+    if (!this.infos.has(identifier)) this.infos.set(identifier, parseIdentifier(identifier));
+  }
+
   /** The entries in their order; undefined: there are none. */
   encode(): ManagedFieldsEntry[] | undefined {
     if (this.fields.size === 0) return undefined;

@@ -3,8 +3,8 @@
 
     record.py SERVER TOKEN CA_FILE > sequences.json
 
-The sequences are in sequences.yaml-like Python below. Needs only the standard library. Every sequence runs in a namespace of its own,
-which is removed afterwards; so is the definition that they use.
+Names of sequences may follow, to record only these. Needs only the standard library. The namespace and the definition that the
+sequences use are removed afterwards.
 """
 import json
 import ssl
@@ -173,6 +173,7 @@ def substitute(value, name, namespace):
 
 
 def run(base, steps, name, namespace):
+    base = base.replace("NAMESPACE", namespace)
     live, out = None, []
     for step in steps:
         step = substitute(step, name, namespace)
@@ -183,15 +184,12 @@ def run(base, steps, name, namespace):
             status, answer = call("POST", path + query, step["body"])
         else:
             status, answer = call("PATCH", target + query, step["body"], TYPES[step["op"]])
-        before = live
-        if status < 300:
-            live = answer
-        # The live object as the next step's version shows it.
-        out.append(step | {"status": status, "live": before, "answer": answer})
-        if "version" in step or any("version" in other for other in steps):
-            following = steps[len(out)] if len(out) < len(steps) else {}
-            _, live = call("GET", base.replace("/v1/", "/%s/" % following.get("version", "v1")) + "/" + name)
+        out.append(step | {"status": status, "live": live, "answer": answer})
+        # The live object as the next step's version shows it, with what controllers did meanwhile.
         time.sleep(1.1)
+        following = steps[len(out)] if len(out) < len(steps) else {}
+        found, shown = call("GET", base.replace("/v1/", "/%s/" % following.get("version", "v1")) + "/" + name)
+        live = shown if found == 200 else None
     return out
 
 
@@ -214,10 +212,10 @@ def main():
         name = "mf-a" if kind != "customresourcedefinition" else "things.other." + GROUP
         steps = [create(body), apply("one", {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": {"name": "a", "labels": {"new": "x"}}}), merge("ed", {"metadata": {"labels": {"new": "y"}}}), apply("one", body, force=True)]
         result["sequences"][kind] = run(path, steps, name, namespace)
-        call("DELETE", path + "/" + name)
+        call("DELETE", path.replace("NAMESPACE", namespace) + "/" + name)
     call("DELETE", "/api/v1/namespaces/" + namespace)
     call("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/probes." + GROUP)
-    json.dump(result, sys.stdout, separators=(",", ":"), sort_keys=True)
+    json.dump(result, sys.stdout, separators=(",", ":"))
     print()
 
 

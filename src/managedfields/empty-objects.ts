@@ -1,0 +1,66 @@
+import type { JsonObject } from '../apimachinery/json.js';
+import { type GroupKind, formatGroupKind } from '../apimachinery/meta.js';
+
+const lists = (...names: string[]): JsonObject => Object.fromEntries(names.map((name) => [name, null]));
+const texts = (...names: string[]): JsonObject => Object.fromEntries(names.map((name) => [name, '']));
+
+const roleRef: JsonObject = texts('apiGroup', 'kind', 'name');
+const resourceNames: JsonObject = texts('plural', 'kind');
+
+/**
+ * What Kubernetes' built-in kinds hold before anything is set, where that is anything: members that are always there. Whoever creates an
+ * object with them owns what is in them, but not them.
+ */
+const EMPTY: Readonly<Record<string, JsonObject>> = {
+  Namespace: { spec: {}, status: {} },
+  Node: {
+    spec: {},
+    status: {
+      daemonEndpoints: { kubeletEndpoint: { Port: 0 } },
+      nodeInfo: texts(
+        'machineID',
+        'systemUUID',
+        'bootID',
+        'kernelVersion',
+        'osImage',
+        'containerRuntimeVersion',
+        'kubeletVersion',
+        'kubeProxyVersion',
+        'operatingSystem',
+        'architecture',
+      ),
+    },
+  },
+  Pod: { spec: lists('containers'), status: {} },
+  Service: { spec: {}, status: { loadBalancer: {} } },
+  PersistentVolume: { spec: {}, status: {} },
+  PersistentVolumeClaim: { spec: { resources: {} }, status: {} },
+  Event: {
+    involvedObject: {},
+    source: {},
+    ...lists('firstTimestamp', 'lastTimestamp', 'eventTime'),
+    ...texts('reportingComponent', 'reportingInstance'),
+  },
+  'Event.events.k8s.io': { ...lists('eventTime', 'deprecatedFirstTimestamp', 'deprecatedLastTimestamp'), regarding: {}, deprecatedSource: {} },
+  'Lease.coordination.k8s.io': { spec: {} },
+  'CertificateSigningRequest.certificates.k8s.io': { spec: { ...lists('request'), ...texts('signerName') }, status: {} },
+  'Role.rbac.authorization.k8s.io': lists('rules'),
+  'ClusterRole.rbac.authorization.k8s.io': lists('rules'),
+  'RoleBinding.rbac.authorization.k8s.io': { roleRef },
+  'ClusterRoleBinding.rbac.authorization.k8s.io': { roleRef },
+  'CustomResourceDefinition.apiextensions.k8s.io': {
+    spec: { ...texts('group', 'scope'), ...lists('versions'), names: resourceNames },
+    status: { ...lists('conditions', 'storedVersions'), acceptedNames: resourceNames },
+  },
+  'APIService.apiregistration.k8s.io': { spec: { groupPriorityMinimum: 0, versionPriority: 0 }, status: {} },
+  'ValidatingAdmissionPolicy.admissionregistration.k8s.io': { spec: {}, status: {} },
+  'ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io': { spec: {} },
+  'MutatingAdmissionPolicy.admissionregistration.k8s.io': { spec: {} },
+  'MutatingAdmissionPolicyBinding.admissionregistration.k8s.io': { spec: {} },
+  'Scale.autoscaling': { spec: {}, status: { replicas: 0 } },
+};
+
+/** FieldManagerOptions.emptyObject of a built-in kind: never to be changed. */
+export function emptyObjectOf(kind: GroupKind): JsonObject {
+  return EMPTY[formatGroupKind(kind)] ?? {};
+}

@@ -1,0 +1,100 @@
+import type { ManagedFieldsEntry } from '../apimachinery/meta.js';
+import type { JsonValue } from '../apimachinery/json.js';
+import { FieldSet } from '../structured-merge-diff/field-set.js';
+import { PathElement } from '../structured-merge-diff/path-element.js';
+import { customResourceType } from '../structured-merge-diff/custom-resource.js';
+import type { Clock } from '../util/clock.js';
+import { emptyObjectOf } from './empty-objects.js';
+import { createFieldManager, fieldSets } from './field-manager.js';
+import type { FieldManager } from './interfaces.js';
+import { Managed } from './managed.js';
+
+type Path = readonly PathElement[];
+
+const SCALE = { group: 'autoscaling', version: 'v1', kind: 'Scale' };
+const SCALE_VERSION = 'autoscaling/v1';
+const REPLICAS: Path = [PathElement.field('spec'), PathElement.field('replicas')];
+
+const scaleSchema = {
+  type: 'object',
+  properties: {
+    spec: { type: 'object', properties: { replicas: { type: 'integer', format: 'int32' } } },
+    status: {
+      type: 'object',
+      properties: { replicas: { type: 'integer', format: 'int32' }, selector: { type: 'string' } },
+    },
+  },
+};
+
+/** The field manager of a scale subresource: for autoscaling/v1 Scale objects, whatever they are the scale of. */
+export function createScaleFieldManager(clock: Clock): FieldManager {
+  const type = customResourceType(scaleSchema);
+  return createFieldManager({
+    kind: SCALE,
+    subresource: 'scale',
+    typeOf: (version) => (version === SCALE_VERSION ? type : undefined),
+    emptyObject: emptyObjectOf(SCALE),
+    clock,
+  });
+}
+
+/**
+ * Carries managedFields between an object and its scale. `paths`: where each version of the object (`group/version`) has its replicas,
+ * null: it has no scale. Both functions throw an Error where entries cannot be read.
+ */
+export class ScaleManagedFields {
+  private readonly paths = new Map<string, Path | undefined>();
+
+  constructor(
+    private readonly parent: readonly JsonValue[] | undefined,
+    private readonly version: string,
+    paths: Readonly<Record<string, readonly string[] | null>>,
+  ) {
+    for (const [name, path] of Object.entries(paths)) this.paths.set(name, path?.map((step) => PathElement.field(step)));
+  }
+
+  /** The entries of the scale: the managers that own the replicas. */
+  toScale(): ManagedFieldsEntry[] | undefined {
+    const managed = this.decodeParent();
+    for (const [manager, owned] of managed.fields) {
+      const path = this.paths.get(owned.apiVersion);
+      if (path === undefined || !owned.set.has(path)) managed.fields.delete(manager);
+      else managed.fields.set(manager, { ...owned, set: FieldSet.ofPaths([REPLICAS]), apiVersion: SCALE_VERSION });
+    }
+    return managed.encode();
+  }
+
+  /** The entries of the object after its scale was written, and has `scale` for entries. */
+  toParent(scale: readonly JsonValue[] | undefined): ManagedFieldsEntry[] | undefined {
+    const managed = this.decodeParent();
+    const written = Managed.decode(scale ?? [], fieldSets);
+    for (const [manager, owned] of [...managed.fields]) {
+      if (!this.paths.has(owned.apiVersion)) {
+        managed.fields.delete(manager);
+        continue;
+      }
+      const path = this.paths.get(owned.apiVersion);
+      if (path === undefined || !owned.set.has(path)) continue;
+      if (written.fields.delete(manager)) continue;
+      // Who wrote the scale took the replicas from this manager.
+      const set = owned.set.difference(FieldSet.ofPaths([path]));
+      if (set.isEmpty) managed.fields.delete(manager);
+      else managed.fields.set(manager, { ...owned, set });
+    }
+    this.addWriters(managed, written);
+    return managed.encode();
+  }
+
+  private addWriters(managed: Managed, written: Managed): void {
+    const path = this.paths.get(this.version);
+    for (const [manager, owned] of written.fields) {
+      if (path === undefined || !owned.set.has(REPLICAS)) continue;
+      managed.adopt(manager);
+      managed.fields.set(manager, { set: FieldSet.ofPaths([path]), apiVersion: this.version, applied: owned.applied });
+    }
+  }
+
+  private decodeParent(): Managed {
+    return Managed.decode(this.parent ?? [], fieldSets);
+  }
+}
