@@ -20,7 +20,7 @@ import type {
 } from './interfaces.js';
 import { validateListTypes } from './list-types.js';
 import { EMPTY_NODE, SchemaNode } from './node.js';
-import { pruneObject } from './prune.js';
+import { pruneObject, pruneUnknown } from './prune.js';
 import { NONE, oldProperty } from './ratchet.js';
 import { followPath, validateScaleSpec, validateScaleStatus } from './scale.js';
 import { validateValue } from './validate.js';
@@ -56,7 +56,7 @@ class StructuralSchema implements CompiledSchema {
     this.scale = options.scale;
     this.rules = this.root.hasRules ? options.compileRules?.(schema) : undefined;
     this.defaults = new DefaultValues((value, node) => {
-      pruneObject(value, node, node.embedded, false);
+      pruneUnknown(value, node, node.embedded);
       coerceEmbedded(value, node, false, { dropInvalid: true });
     });
   }

@@ -60,6 +60,12 @@ export interface NamedNode {
   readonly node: SchemaNode;
 }
 
+const INT_OR_STRING = ['integer', 'string'];
+const TYPE_LISTS: ReadonlyMap<string, readonly string[]> = new Map(
+  ['', 'string', 'integer', 'number', 'boolean', 'array', 'object'].map((type) => [type, type === '' ? [] : [type]]),
+);
+const NO_CHILDREN: readonly NamedNode[] = [];
+
 /** Schemas nest no deeper than this; deeper ones are refused when the definition is validated. */
 export const MAX_SCHEMA_DEPTH = 500;
 
@@ -121,7 +127,7 @@ export class SchemaNode {
       isObject(value) ? new SchemaNode(value, depth + 1) : undefined;
     const type = textOf(schema['type']);
     const intOrString = schema['x-kubernetes-int-or-string'] === true;
-    this.types = intOrString ? ['integer', 'string'] : type === '' ? [] : [type];
+    this.types = intOrString ? INT_OR_STRING : (TYPE_LISTS.get(type) ?? [type]);
     this.nullable = schema['nullable'] === true;
     this.format = supportedFormat(this.types, textOf(schema['format']));
     this.typed = this.types.length > 0 || this.format !== '';
@@ -152,21 +158,24 @@ export class SchemaNode {
     this.listMapKeys = stringsOf(schema['x-kubernetes-list-map-keys']);
     this.fallback = schema['default'] ?? undefined;
 
-    const children = this.properties === undefined ? [] : [...this.properties].map(([key, node]) => ({ key, node }));
-    const others = [this.items, typeof this.additional === 'object' ? this.additional : undefined];
-    this.defaulted = children.filter(({ node }) => node.fallback !== undefined);
-    this.defaultsBelow = children.filter(({ node }) => node.hasDefaults);
+    const { properties, items } = this;
+    const children = properties === undefined ? NO_CHILDREN : Array.from(properties, ([key, node]) => ({ key, node }));
+    const others = [items, typeof this.additional === 'object' ? this.additional : undefined];
+    const having = (test: (node: SchemaNode) => boolean): readonly NamedNode[] =>
+      children.some(({ node }) => test(node)) ? children.filter(({ node }) => test(node)) : NO_CHILDREN;
+    this.defaulted = having((node) => node.fallback !== undefined);
+    this.defaultsBelow = having((node) => node.hasDefaults);
     this.hasDefaults =
       this.defaulted.length > 0 ||
       this.defaultsBelow.length > 0 ||
       others.some((node) => node !== undefined && (node.fallback !== undefined || node.hasDefaults));
-    this.listTypesBelow = children.filter(({ node }) => node.hasListTypes);
+    this.listTypesBelow = having((node) => node.hasListTypes);
     this.hasListTypes =
       this.listType === 'set' ||
       this.listType === 'map' ||
       this.listTypesBelow.length > 0 ||
       others.some((node) => node?.hasListTypes === true);
-    this.embeddedBelow = children.filter(({ node }) => node.hasEmbedded);
+    this.embeddedBelow = having((node) => node.hasEmbedded);
     this.hasEmbedded =
       this.embedded || this.embeddedBelow.length > 0 || others.some((node) => node?.hasEmbedded === true);
     const rules = schema['x-kubernetes-validations'];
@@ -192,6 +201,17 @@ function matchesType(types: readonly string[], wanted: string, type: string, for
 
 /** Kube-apiserver's rules: a format alone takes strings and, by an oddity, arrays. */
 function acceptedKinds(types: readonly string[], format: string): number {
+  const masks = format === '' ? PLAIN_MASKS : undefined;
+  const known = masks?.get(types);
+  if (known !== undefined) return known;
+  const mask = computeKinds(types, format);
+  masks?.set(types, mask);
+  return mask;
+}
+
+const PLAIN_MASKS = new WeakMap<readonly string[], number>();
+
+function computeKinds(types: readonly string[], format: string): number {
   let mask = 0;
   const numbers = types.includes('number') || types.includes('integer');
   for (const kind of [STRING, INTEGER, FLOAT, BOOLEAN, ARRAY, OBJECT]) {
@@ -205,12 +225,14 @@ function acceptedKinds(types: readonly string[], format: string): number {
   return mask;
 }
 
+const NO_STRINGS: readonly string[] = [];
+
 export function textOf(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 
 export function stringsOf(value: JsonValue | undefined): readonly string[] {
-  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : NO_STRINGS;
 }
 
 function lengths(schema: JsonObject, minKey: string, maxKey: string): LengthRules | undefined {
@@ -223,9 +245,12 @@ function countOf(value: JsonValue | undefined): number | undefined {
   return typeof value === 'number' || typeof value === 'bigint' ? Number(value) : undefined;
 }
 
+const LOGIC_KEYS = ['anyOf', 'oneOf', 'allOf', 'not'];
+
 type Sub = (value: JsonValue | undefined) => SchemaNode | undefined;
 
 function compileLogic(schema: JsonObject, sub: Sub): LogicRules | undefined {
+  if (LOGIC_KEYS.every((key) => schema[key] === undefined)) return undefined;
   const list = (key: string): readonly SchemaNode[] => {
     const value = schema[key];
     return Array.isArray(value) ? value.map((item) => sub(item) ?? EMPTY_NODE) : [];

@@ -28,8 +28,10 @@ export interface NumericFault {
 const MAX_INT64 = 2 ** 63;
 
 export function compileNumeric(schema: JsonObject, types: readonly string[], format: string): NumericRules | undefined {
+  const bounded = schema['minimum'] ?? schema['maximum'] ?? schema['multipleOf'];
   const single = types.length === 1 ? types[0] : undefined;
   const typeName = single === 'integer' || single === 'number' ? single : '';
+  if (typeName === '' && bounded === undefined) return undefined;
   const ranged = typeName === 'integer' ? /^int(32|64)$/ : /^(float|double)$/;
   const usedFormat = typeName !== '' && ranged.test(format) ? format : '';
   const limit = (key: string, prefix: string): Limit | undefined => {
@@ -40,7 +42,7 @@ export function compileNumeric(schema: JsonObject, types: readonly string[], for
     const fits = fitsRange(value, typeName, usedFormat);
     return { value, whole, misfit: fits ? undefined : (path) => rangeText(prefix, typeName, usedFormat, path) };
   };
-  const rules: NumericRules = {
+  return {
     typeName,
     format: usedFormat,
     multipleOf: limit('multipleOf', 'MultipleOf'),
@@ -49,8 +51,6 @@ export function compileNumeric(schema: JsonObject, types: readonly string[], for
     maximum: limit('maximum', 'Maximum boundary'),
     exclusiveMaximum: schema['exclusiveMaximum'] === true,
   };
-  const unbounded = rules.multipleOf === undefined && rules.minimum === undefined && rules.maximum === undefined;
-  return unbounded && typeName === '' ? undefined : rules;
 }
 
 /** Whether the number passes; the common case, without any text. */

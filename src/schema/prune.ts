@@ -1,6 +1,6 @@
 import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
 import { compareUtf8 } from '../apimachinery/meta.js';
-import { SchemaNode } from './node.js';
+import type { SchemaNode } from './node.js';
 
 /** Unknown fields of one object are listed up to this number of fields and of characters; a last entry counts the rest. */
 const MAX_PATHS = 10_000;
@@ -13,7 +13,11 @@ class Trail {
   private characters = 0;
   private left = 0;
 
-  constructor(readonly collect: boolean) {}
+  constructor(
+    readonly collect: boolean,
+    /** Whether nulls are removed, too. */
+    readonly nulls: boolean,
+  ) {}
 
   record(key: string): void {
     if (this.found.length >= MAX_PATHS || this.characters > MAX_PATH_CHARACTERS) {
@@ -44,10 +48,17 @@ export const isMetaField = (key: string): boolean => key === 'metadata' || key =
  * nor have a default. With `isRoot` apiVersion, kind and metadata are left alone. Returns the unknown fields' paths, sorted.
  */
 export function pruneObject(object: JsonValue, node: SchemaNode, isRoot: boolean, collect: boolean): readonly string[] {
-  const trail = new Trail(collect);
+  const trail = new Trail(collect, true);
   if (isRoot && isObject(object)) pruneMembers(object, node, true, trail);
   else prune(object, node, trail);
   return trail.sorted();
+}
+
+/** Removes only the fields that the schema does not know. */
+export function pruneUnknown(value: JsonValue, node: SchemaNode, isResource: boolean): void {
+  const trail = new Trail(false, false);
+  if (isResource && isObject(value)) pruneMembers(value, node, true, trail);
+  else prune(value, node, trail);
 }
 
 function prune(value: JsonValue | undefined, node: SchemaNode | undefined, trail: Trail): void {
@@ -105,12 +116,12 @@ function members(value: JsonObject, node: SchemaNode, isResource: boolean, prese
   for (const key in value) {
     const child = properties?.get(key) ?? (typeof additional === 'object' ? additional : undefined);
     const member = value[key];
-    if (member === null && child !== undefined && !child.nullable && child.fallback === undefined) {
+    if (trail.nulls && member === null && child !== undefined && !child.nullable && child.fallback === undefined) {
       delete value[key];
       continue;
     }
     if (isResource && isMetaField(key)) {
-      if (child !== undefined) pruneNulls(member, child);
+      if (trail.nulls && child !== undefined) pruneNulls(member, child);
       continue;
     }
     if (child !== undefined || additional !== undefined) {

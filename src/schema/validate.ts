@@ -25,8 +25,10 @@ import { NONE, type Old, itemCorrelator, oldProperty, unchanged } from './ratche
 
 /** Errors beyond this number are not collected; a last one says so. */
 export const MAX_ERRORS = 10_000;
-/** Values visited by one validation; alternatives (anyOf …) visit a value once each. A quarter of a second of work. */
-export const MAX_VISITS = 5_000_000;
+/** Values visited by one validation; alternatives (anyOf …) visit a value once each. A fifth of a second of work. */
+export const MAX_VISITS = 3_000_000;
+/** What an error costs in visits. */
+const ERROR_COST = 10;
 
 type Segment = string | number;
 
@@ -46,6 +48,9 @@ class Walk {
   visits = 0;
   /** Whether the first segment is an additional property: its path begins with a dot. */
   rootAdditional = false;
+  /** Only whether there is an error is asked: nothing is collected. */
+  probing = false;
+  failed = false;
 
   constructor(private readonly prefix: string) {}
 
@@ -66,8 +71,15 @@ class Walk {
     return this.prefix === '' ? tail : `${this.prefix}.${tail}`;
   }
 
+  /** Called before an error's text is made: true where nobody wants it. */
+  onlyNoted(): boolean {
+    this.failed = true;
+    return this.probing;
+  }
+
   add(error: FieldError, message: string): void {
     if (this.errors.length >= MAX_ERRORS) throw new Exhausted();
+    this.visits += ERROR_COST;
     this.errors.push(error);
     this.messages.push(message);
   }
@@ -104,6 +116,12 @@ class Walk {
  * to field errors). `prefix` is the path of the value; with `old`, errors of unchanged values are dropped.
  */
 export function validateValue(node: SchemaNode, value: JsonValue, prefix: string, old: Old = NONE): FieldError[] {
+  const errors = collect(node, value, prefix, NONE);
+  // Only where there are errors the old value matters.
+  return errors.length > 0 && old !== NONE ? collect(node, value, prefix, old) : errors;
+}
+
+function collect(node: SchemaNode, value: JsonValue, prefix: string, old: Old): FieldError[] {
   const walk = new Walk(prefix);
   try {
     visit(node, value, walk, old);
@@ -162,6 +180,7 @@ function check(node: SchemaNode, value: JsonValue, walk: Walk, old: Old): void {
 
 function checkNull(node: SchemaNode, walk: Walk): void {
   if (node.types.length > 0 && !node.nullable) {
+    if (walk.onlyNoted()) return;
     const name = walk.name;
     const message = `${name} in body must be of type ${node.types.join(',')}: "null"`;
     walk.add(typeInvalid(walk.field(name), 'null', message), message);
@@ -171,6 +190,7 @@ function checkNull(node: SchemaNode, walk: Walk): void {
 }
 
 function addTypeError(node: SchemaNode, kind: number, walk: Walk): void {
+  if (walk.onlyNoted()) return;
   const name = walk.name;
   const [expected, found] = typeFault(node, kind);
   const message = `${name} in body must be of type ${expected}: ${quote(found)}`;
@@ -184,17 +204,20 @@ function checkText(node: SchemaNode, value: string, walk: Walk): void {
     const { min, max } = length;
     // A text has at most as many characters as UTF-16 units, and at least half as many.
     if (max !== undefined && value.length > max && codePoints(value) > max) {
+      if (walk.onlyNoted()) return;
       const name = walk.name;
       walk.add(tooLong(walk.field(name), max), `${name} in body should be at most ${String(max)} chars long`);
       return;
     }
     if (min !== undefined && value.length < min * 2 && codePoints(value) < min) {
+      if (walk.onlyNoted()) return;
       const name = walk.name;
       walk.addInvalid(name, value, `${name} in body should be at least ${String(min)} chars long`);
       return;
     }
   }
   if (pattern !== undefined && !pattern.matches(value)) {
+    if (walk.onlyNoted()) return;
     const name = walk.name;
     const error = pattern.error();
     const text = error === undefined ? pattern.text : `${pattern.text}, but pattern is invalid: ${error}`;
@@ -217,6 +240,7 @@ function codePoints(text: string): number {
 
 function checkFormat(node: SchemaNode, value: string, walk: Walk): void {
   if (node.formatCheck === undefined || node.formatCheck(value)) return;
+  if (walk.onlyNoted()) return;
   const name = walk.name;
   const message = `${name} in body must be of type ${node.format}: ${quote(value)}`;
   walk.add(typeInvalid(walk.field(name), value, message), message);
@@ -224,6 +248,7 @@ function checkFormat(node: SchemaNode, value: string, walk: Walk): void {
 
 function checkNumber(node: SchemaNode, value: number | bigint, whole: boolean, walk: Walk): void {
   if (node.numeric === undefined || numberPasses(node.numeric, value, whole)) return;
+  if (walk.onlyNoted()) return;
   const name = walk.name;
   for (const fault of numericFaults(node.numeric, value, whole, name)) {
     if (fault.value === undefined) walk.addGeneral(fault.message);
@@ -246,10 +271,12 @@ function checkArray(node: SchemaNode, value: JsonValue[], walk: Walk, old: Old):
   if (count === undefined) return;
   const { min, max } = count;
   if (min !== undefined && value.length < min) {
+    if (walk.onlyNoted()) return;
     const name = walk.name;
     walk.addInvalid(name, value.length, `${name} in body should have at least ${String(min)} items`);
   }
   if (max !== undefined && value.length > max) {
+    if (walk.onlyNoted()) return;
     const name = walk.name;
     walk.add(tooMany(walk.field(name), value.length, max), `${name} in body should have at most ${String(max)} items`);
   }
@@ -273,6 +300,7 @@ function checkObject(node: SchemaNode, value: JsonObject, walk: Walk, old: Old):
         visit(additional, member, walk, childOld(old, depth, key));
         if (depth === 0) walk.rootAdditional = false;
       } else if (additional === false) {
+        if (walk.onlyNoted()) return;
         walk.path.length = depth;
         const name = walk.name;
         walk.addInvalid(name, key, `${name}.${key} in body is a forbidden property`);
@@ -286,6 +314,7 @@ function checkObject(node: SchemaNode, value: JsonObject, walk: Walk, old: Old):
     const member = value[key];
     // What an object inherits are functions.
     if (member !== undefined && typeof member !== 'function') continue;
+    if (walk.onlyNoted()) return;
     const name = `${walk.name}.${key}`;
     walk.add(required(walk.field(name)), `${name} in body is required`);
   }
@@ -301,10 +330,12 @@ function checkPropertyCount(min: number | undefined, max: number | undefined, va
   let count = 0;
   for (const key in value) if (value[key] !== undefined) count++;
   if (min !== undefined && count < min) {
+    if (walk.onlyNoted()) return;
     const name = walk.name;
     walk.addInvalid(name, count, `${name} in body should have at least ${String(min)} properties`);
   }
   if (max !== undefined && count > max) {
+    if (walk.onlyNoted()) return;
     const name = walk.name;
     walk.add(tooMany(walk.field(name), count, max), `${name} in body should have at most ${String(max)} properties`);
   }
@@ -333,89 +364,97 @@ function convertsTo(value: JsonValue, allowed: JsonValue): boolean {
 }
 
 function addEnumError(values: readonly JsonValue[], value: JsonValue, walk: Walk): void {
+  if (walk.onlyNoted()) return;
   const name = walk.name;
   const supported = values.map((allowed) => (typeof allowed === 'string' ? allowed : goJson(allowed)));
   walk.add(notSupported(walk.field(name), value, supported), `${name} in body should be one of ${supported.join(' ')}`);
 }
 
-/** One alternative's outcome. */
-interface Outcome {
+/** Whether the value passes, without an error's text being made. Counts the passed checks where it does. */
+function passes(node: SchemaNode, value: JsonValue, walk: Walk): boolean {
+  const { failed, probing, matches } = walk;
+  walk.failed = false;
+  walk.probing = true;
+  check(node, value, walk, NONE);
+  const passed = !walk.failed;
+  walk.failed = failed;
+  walk.probing = probing;
+  if (!passed) walk.matches = matches;
+  return passed;
+}
+
+/** One alternative's failures. */
+interface Failures {
   readonly errors: FieldError[];
   readonly messages: string[];
   readonly matches: number;
 }
 
-function attempt(node: SchemaNode, value: JsonValue, walk: Walk): Outcome {
+function failuresOf(node: SchemaNode, value: JsonValue, walk: Walk): Failures {
   const { errors, messages, matches } = walk;
   walk.errors = [];
   walk.messages = [];
   walk.matches = 0;
   check(node, value, walk, NONE);
-  const outcome = { errors: walk.errors, messages: walk.messages, matches: walk.matches };
+  const failures = { errors: walk.errors, messages: walk.messages, matches: walk.matches };
   walk.errors = errors;
   walk.messages = messages;
   walk.matches = matches;
-  return outcome;
+  return failures;
 }
 
-function merge(outcome: Outcome | undefined, walk: Walk): void {
-  if (outcome === undefined) return;
-  walk.matches += outcome.matches;
-  for (let i = 0; i < outcome.errors.length; i++)
-    walk.add(outcome.errors[i] as FieldError, outcome.messages[i] as string);
+/** Adds the failures of the alternative that passed the most checks, the first of equals. */
+function addBest(nodes: readonly SchemaNode[], value: JsonValue, walk: Walk): void {
+  let best: Failures | undefined;
+  for (const node of nodes) {
+    const failures = failuresOf(node, value, walk);
+    if (best === undefined || failures.matches > best.matches) best = failures;
+  }
+  if (best === undefined) return;
+  walk.matches += best.matches;
+  for (let i = 0; i < best.errors.length; i++) walk.add(best.errors[i] as FieldError, best.messages[i] as string);
 }
 
 function checkLogic(logic: LogicRules, value: JsonValue, walk: Walk): void {
-  if (logic.anyOf.length > 0) checkAnyOf(logic.anyOf, value, walk);
-  if (logic.oneOf.length > 0) checkOneOf(logic.oneOf, value, walk);
-  if (logic.allOf.length > 0) {
-    let passed = 0;
-    for (const node of logic.allOf) {
-      const outcome = attempt(node, value, walk);
-      if (outcome.errors.length === 0) passed++;
-      merge(outcome, walk);
-    }
-    if (passed !== logic.allOf.length) {
-      const none = passed === 0 ? '. None validated' : '';
-      walk.addGeneral(`${quote(walk.name)} must validate all the schemas (allOf)${none}`);
-    }
+  if (logic.anyOf.length > 0 && !logic.anyOf.some((node) => passes(node, value, walk)) && !walk.onlyNoted()) {
+    walk.addGeneral(`${quote(walk.name)} must validate at least one schema (anyOf)`);
+    addBest(logic.anyOf, value, walk);
   }
-  if (logic.not !== undefined && attempt(logic.not, value, walk).errors.length === 0) {
+  if (logic.oneOf.length > 0) checkOneOf(logic.oneOf, value, walk);
+  if (logic.allOf.length > 0) checkAllOf(logic.allOf, value, walk);
+  if (logic.not === undefined) return;
+  const { matches } = walk;
+  if (passes(logic.not, value, walk) && !walk.onlyNoted()) {
     walk.addGeneral(`${quote(walk.name)} must not validate the schema (not)`);
   }
-}
-
-function checkAnyOf(nodes: readonly SchemaNode[], value: JsonValue, walk: Walk): void {
-  let best: Outcome | undefined;
-  for (const node of nodes) {
-    const outcome = attempt(node, value, walk);
-    if (outcome.errors.length === 0) {
-      merge(outcome, walk);
-      return;
-    }
-    if (best === undefined || outcome.matches > best.matches) best = outcome;
-  }
-  walk.addGeneral(`${quote(walk.name)} must validate at least one schema (anyOf)`);
-  merge(best, walk);
+  walk.matches = matches;
 }
 
 function checkOneOf(nodes: readonly SchemaNode[], value: JsonValue, walk: Walk): void {
-  let best: Outcome | undefined;
-  let first: Outcome | undefined;
+  const before = walk.matches;
+  let first = before;
   let passed = 0;
   for (const node of nodes) {
-    const outcome = attempt(node, value, walk);
-    if (outcome.errors.length === 0) {
-      passed++;
-      best = undefined;
-      first ??= outcome;
-    } else if (passed === 0 && (best === undefined || outcome.matches > best.matches)) best = outcome;
+    walk.matches = before;
+    if (passes(node, value, walk) && ++passed === 1) first = walk.matches;
   }
-  if (passed === 1) {
-    merge(first, walk);
-    return;
-  }
+  walk.matches = passed === 1 ? first : before;
+  if (passed === 1 || walk.onlyNoted()) return;
   const found = passed === 0 ? 'Found none valid' : `Found ${String(passed)} valid alternatives`;
   walk.addGeneral(`${quote(walk.name)} must validate one and only one schema (oneOf). ${found}`);
-  merge(best, walk);
+  if (passed === 0) addBest(nodes, value, walk);
+}
+
+function checkAllOf(nodes: readonly SchemaNode[], value: JsonValue, walk: Walk): void {
+  const { failed } = walk;
+  let passed = 0;
+  for (const node of nodes) {
+    walk.failed = false;
+    check(node, value, walk, NONE);
+    if (!walk.failed) passed++;
+  }
+  walk.failed = failed;
+  if (passed === nodes.length || walk.onlyNoted()) return;
+  const none = passed === 0 ? '. None validated' : '';
+  walk.addGeneral(`${quote(walk.name)} must validate all the schemas (allOf)${none}`);
 }

@@ -1,0 +1,49 @@
+import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
+import type { KubeObject } from '../../../apimachinery/meta.js';
+import { objectsAt, stringsAt } from './internal.js';
+import { clientConfigOf } from './webhook.js';
+
+/** Sets what a definition may leave out, in place: names derived from the kind, no conversion, the first stored version. */
+export function setCustomResourceDefinitionDefaults(crd: KubeObject): void {
+  const spec = (crd['spec'] = objectAt(crd, 'spec') ?? {});
+  const names = (spec['names'] = objectAt(spec, 'names') ?? {});
+  const kind = stringAt(names, 'kind') ?? '';
+  if ((stringAt(names, 'singular') ?? '') === '' && kind !== '') names['singular'] = kind.toLowerCase();
+  if ((stringAt(names, 'listKind') ?? '') === '' && kind !== '') names['listKind'] = `${kind}List`;
+  const conversion = (spec['conversion'] = objectAt(spec, 'conversion') ?? { strategy: 'None' });
+  const service = objectAt(clientConfigOf(conversion), 'service');
+  if (service !== undefined) service['port'] ??= 443;
+  if (spec['preserveUnknownFields'] === false) delete spec['preserveUnknownFields'];
+  const status = (crd['status'] = statusOf(crd));
+  if (stringsAt(status, 'storedVersions').length > 0) return;
+  const storage = storageVersionOf(spec);
+  status['storedVersions'] = storage === undefined ? null : [storage];
+}
+
+/** The status with the members that are always there. */
+function statusOf(crd: KubeObject): JsonObject {
+  const status = objectAt(crd, 'status') ?? {};
+  return {
+    ...status,
+    conditions: status['conditions'] ?? null,
+    acceptedNames: objectAt(status, 'acceptedNames') ?? { plural: '', kind: '' },
+    storedVersions: status['storedVersions'] ?? null,
+  };
+}
+
+export function storageVersionOf(spec: JsonObject | undefined): string | undefined {
+  return stringAt(
+    objectsAt(spec, 'versions').find((version) => version['storage'] === true),
+    'name',
+  );
+}
+
+/** The status of a definition that was just made. */
+export function initialStatus(crd: KubeObject): JsonObject {
+  const storage = storageVersionOf(objectAt(crd, 'spec'));
+  return {
+    conditions: null,
+    acceptedNames: { plural: '', kind: '' },
+    storedVersions: storage === undefined ? null : [storage],
+  };
+}

@@ -1,0 +1,171 @@
+import { type FieldError, FieldPath } from '../../../apimachinery/field-error.js';
+import { type JsonObject, type JsonValue, stringAt } from '../../../apimachinery/json.js';
+import type { KubeObject } from '../../../apimachinery/meta.js';
+import { hasUnprunedDefaults } from '../../../schema/default-validation.js';
+import type { JsonSchemaProps } from '../../../schema/interfaces.js';
+import { structuralError, validateStructural } from '../../../schema/structural.js';
+import { caBundleFault } from './ca-bundle.js';
+import { type InternalSpec, objectsAt, sameValue, schemasOf } from './internal.js';
+import { nonAtomicItems, validateMapListKeys } from './schema-validation.js';
+import { isConditionTrue } from './status.js';
+import { schemaHas } from './visit.js';
+import { clientConfigOf } from './webhook.js';
+
+/** How many fields of a version may be selectable. */
+export const MAX_SELECTABLE_FIELDS = 8;
+
+/** Expressions of a definition before an update: they may use what later versions took away. */
+export interface KnownExpressions {
+  readonly rules: ReadonlySet<string>;
+  readonly messageExpressions: ReadonlySet<string>;
+}
+
+/** Checks of rules, which are another layer's. */
+export interface RuleChecks {
+  /**
+   * Compiles the rules of a schema that is known to be structural, and estimates their costs: errors as kube-apiserver has
+   * them. `unchanged`: the schema was accepted before, so limits of single rules don't count.
+   */
+  readonly validateRules?:
+    | ((schema: JsonSchemaProps, path: FieldPath, unchanged: boolean, known: KnownExpressions) => readonly FieldError[])
+    | undefined;
+  /** Runs the rules of a schema on its default. */
+  readonly validateDefaultByRules?:
+    ((schema: JsonSchemaProps, value: JsonValue, path: FieldPath) => readonly FieldError[]) | undefined;
+}
+
+/** What a definition must fulfil. Updates need not fulfil what the stored definition did not. */
+export interface SchemaRequirements {
+  readonly schemas: boolean;
+  readonly validTypes: boolean;
+  readonly structural: boolean;
+  readonly prunedDefaults: boolean;
+  readonly atomicSets: boolean;
+  readonly mapListKeys: boolean;
+  readonly immutableNames: boolean;
+  readonly recognizedReviewVersion: boolean;
+  readonly validCaBundle: boolean;
+  /** Versions, or '' for the common ones, that may have more selectable fields than the limit. */
+  readonly manySelectableFields: ReadonlySet<string>;
+  /** Versions whose schema is the same as before. */
+  readonly unchangedVersions: ReadonlySet<string>;
+  readonly validateRules?:
+    ((schema: JsonSchemaProps, path: FieldPath, unchanged: boolean) => readonly FieldError[]) | undefined;
+  readonly validateDefaultByRules?: RuleChecks['validateDefaultByRules'];
+}
+
+function rulesWith(checks: RuleChecks, known: KnownExpressions): SchemaRequirements['validateRules'] {
+  const { validateRules } = checks;
+  if (validateRules === undefined) return undefined;
+  return (schema, path, unchanged) => validateRules(schema, path, unchanged, known);
+}
+
+export function requirementsForCreate(checks: RuleChecks): SchemaRequirements {
+  return {
+    schemas: true,
+    validTypes: true,
+    structural: true,
+    prunedDefaults: true,
+    atomicSets: true,
+    mapListKeys: true,
+    immutableNames: false,
+    recognizedReviewVersion: true,
+    validCaBundle: false,
+    manySelectableFields: new Set(),
+    unchangedVersions: new Set(),
+    validateRules: rulesWith(checks, { rules: new Set(), messageExpressions: new Set() }),
+    validateDefaultByRules: checks.validateDefaultByRules,
+  };
+}
+
+export function requirementsForUpdate(
+  spec: InternalSpec,
+  old: InternalSpec,
+  oldCrd: KubeObject,
+  checks: RuleChecks,
+): SchemaRequirements {
+  const schemas = schemasOf(old);
+  const none = (test: (schema: JsonSchemaProps) => boolean): boolean =>
+    !schemas.some((schema) => schemaHas(schema, test));
+  return {
+    schemas:
+      old.validation?.schema !== undefined || old.versions.every(({ validation }) => validation?.schema !== undefined),
+    validTypes: none((schema) => isUnknownType(stringAt(schema, 'type') ?? '')),
+    structural: schemas.every(isStructural),
+    prunedDefaults: !schemas.some((schema) => isStructural(schema) && hasUnprunedDefaults(schema)),
+    atomicSets: none((schema) => nonAtomicItems(schema) !== undefined),
+    mapListKeys: none((schema) => validateMapListKeys(schema, FieldPath.empty).length > 0),
+    immutableNames: isConditionTrue(oldCrd, 'Established'),
+    recognizedReviewVersion: old.conversion === undefined || hasRecognizedVersion(old.conversion),
+    validCaBundle: isConditionTrue(oldCrd, 'Established') && !hasInvalidCaBundle(old),
+    manySelectableFields: new Set(manySelectableFields(spec, old)),
+    unchangedVersions: new Set(unchangedVersions(spec, old)),
+    validateRules: rulesWith(checks, knownExpressions(schemas)),
+    validateDefaultByRules: checks.validateDefaultByRules,
+  };
+}
+
+const KNOWN_TYPES = new Set(['', 'string', 'number', 'integer', 'boolean', 'array', 'object']);
+const isUnknownType = (type: string): boolean => !KNOWN_TYPES.has(type);
+
+const isStructural = (schema: JsonSchemaProps): boolean =>
+  structuralError(schema) === undefined && validateStructural(schema, FieldPath.empty).length === 0;
+
+/** Versions of ConversionReview that kube-apiserver speaks. */
+export const REVIEW_VERSIONS = ['v1', 'v1beta1'];
+
+export function reviewVersionsOf(conversion: JsonObject): readonly string[] {
+  const webhook = conversion['webhook'];
+  const versions =
+    typeof webhook === 'object' && webhook !== null && !Array.isArray(webhook)
+      ? webhook['conversionReviewVersions']
+      : undefined;
+  return Array.isArray(versions) ? versions.filter((version): version is string => typeof version === 'string') : [];
+}
+
+function hasRecognizedVersion(conversion: JsonObject): boolean {
+  const versions = reviewVersionsOf(conversion);
+  return versions.length === 0 || versions.some((version) => REVIEW_VERSIONS.includes(version));
+}
+
+function hasInvalidCaBundle(spec: InternalSpec): boolean {
+  const bundle = spec.conversion === undefined ? undefined : clientConfigOf(spec.conversion)?.['caBundle'];
+  return typeof bundle === 'string' && bundle !== '' && caBundleFault(bundle) !== undefined;
+}
+
+function* manySelectableFields(spec: InternalSpec, old: InternalSpec): Generator<string> {
+  const kept = (fields: readonly JsonObject[], before: readonly JsonObject[]): boolean =>
+    before.length > MAX_SELECTABLE_FIELDS && sameValue([...fields], [...before]);
+  if (kept(spec.selectableFields, old.selectableFields)) yield '';
+  for (const version of spec.versions) {
+    const before = old.versions.find(({ name }) => name === version.name);
+    if (before !== undefined && kept(version.selectableFields, before.selectableFields)) yield version.name;
+  }
+}
+
+function* unchangedVersions(spec: InternalSpec, old: InternalSpec): Generator<string> {
+  const schemaFor = (from: InternalSpec, name: string): JsonSchemaProps | undefined =>
+    from.versions.some(({ validation }) => validation !== undefined)
+      ? from.versions.find((version) => version.name === name)?.validation?.schema
+      : from.validation?.schema;
+  for (const { name } of spec.versions) {
+    const before = schemaFor(old, name);
+    if (before !== undefined && sameValue(before, schemaFor(spec, name))) yield name;
+  }
+}
+
+function knownExpressions(schemas: readonly JsonSchemaProps[]): KnownExpressions {
+  const rules = new Set<string>();
+  const messageExpressions = new Set<string>();
+  for (const schema of schemas) {
+    schemaHas(schema, (part) => {
+      for (const rule of objectsAt(part, 'x-kubernetes-validations')) {
+        rules.add(stringAt(rule, 'rule') ?? '');
+        const expression = stringAt(rule, 'messageExpression') ?? '';
+        if (expression !== '') messageExpressions.add(expression);
+      }
+      return false;
+    });
+  }
+  return { rules, messageExpressions };
+}

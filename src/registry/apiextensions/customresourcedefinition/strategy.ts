@@ -1,0 +1,92 @@
+import { type JsonObject, deepCopy, objectAt, stringAt } from '../../../apimachinery/json.js';
+import { type KubeObject, formatTime, hasDeletionTimestamp, quote } from '../../../apimachinery/meta.js';
+import { isRecognizedFormat } from '../../../schema/formats.js';
+import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
+import { initialStatus, setCustomResourceDefinitionDefaults, storageVersionOf } from './defaults.js';
+import { schemasOf, stringsAt, toInternalSpec } from './internal.js';
+import type { RuleChecks } from './requirements.js';
+import { CLEANUP_FINALIZER, setTerminating } from './status.js';
+import {
+  validateCustomResourceDefinition,
+  validateCustomResourceDefinitionStatusUpdate,
+  validateCustomResourceDefinitionUpdate,
+} from './validation.js';
+import { schemaHas } from './visit.js';
+
+/** How definitions are written. `checks` validate the rules of their schemas. */
+export function customResourceDefinitionStrategy(checks: RuleChecks = {}): Strategy {
+  return {
+    allowCreateOnUpdate: false,
+    allowUnconditionalUpdate: false,
+    hasGeneration: true,
+    resetFields: { 'apiextensions.k8s.io/v1': [['status']] },
+    prepareForCreate: (_, crd) => {
+      setCustomResourceDefinitionDefaults(crd);
+      crd['status'] = initialStatus(crd);
+    },
+    validateCreate: (_, crd) => validateCustomResourceDefinition(crd, checks),
+    warningsOnCreate: (_, crd) => formatWarnings(unrecognizedFormats(crd)),
+    prepareForUpdate: (_, crd, old) => {
+      setCustomResourceDefinitionDefaults(crd);
+      crd['status'] = withStoredVersion(deepCopy(objectAt(old, 'status') ?? {}), crd);
+    },
+    validateUpdate: (_, crd, old) => validateCustomResourceDefinitionUpdate(crd, old, checks),
+    warningsOnUpdate: (_, crd, old) => {
+      const known = unrecognizedFormats(old);
+      return formatWarnings(new Set([...unrecognizedFormats(crd)].filter((format) => !known.has(format))));
+    },
+  };
+}
+
+/** Writes of the status subresource: everything but the spec is taken as it is given, metadata too, as in kube-apiserver. */
+export const customResourceDefinitionStatusStrategy: Strategy = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: false,
+  resetFields: { 'apiextensions.k8s.io/v1': [['spec']] },
+  prepareForCreate: () => undefined,
+  validateCreate: () => [],
+  prepareForUpdate: (_, crd, old) => {
+    crd['spec'] = deepCopy(old['spec']);
+    setCustomResourceDefinitionDefaults(crd);
+  },
+  validateUpdate: (_, crd, old) => validateCustomResourceDefinitionStatusUpdate(crd, old),
+};
+
+/** The first deletion only marks a definition; it goes when its objects are gone and the finalizer is taken away. */
+export const customResourceDefinitionDeletion: DeletionStrategy = {
+  beforeDelete: (context, crd) => {
+    if (hasDeletionTimestamp(crd)) return undefined;
+    const finalizers = crd.metadata.finalizers ?? [];
+    const marked: KubeObject = {
+      ...crd,
+      metadata: {
+        ...crd.metadata,
+        deletionTimestamp: formatTime(context.receivedAt),
+        finalizers: finalizers.includes(CLEANUP_FINALIZER) ? finalizers : [...finalizers, CLEANUP_FINALIZER],
+      },
+    };
+    return setTerminating(marked, context.receivedAt, 'InstanceDeletionPending');
+  },
+};
+
+function withStoredVersion(status: JsonObject, crd: KubeObject): JsonObject {
+  const storage = storageVersionOf(objectAt(crd, 'spec'));
+  const stored = stringsAt(status, 'storedVersions');
+  if (storage === undefined || stored.includes(storage)) return status;
+  return { ...status, storedVersions: [...stored, storage] };
+}
+
+function unrecognizedFormats(crd: KubeObject): Set<string> {
+  const formats = new Set<string>();
+  for (const schema of schemasOf(toInternalSpec(crd))) {
+    schemaHas(schema, (part) => {
+      const format = stringAt(part, 'format') ?? '';
+      if (format !== '' && !isRecognizedFormat(stringAt(part, 'type') ?? '', format)) formats.add(format);
+      return false;
+    });
+  }
+  return formats;
+}
+
+const formatWarnings = (formats: ReadonlySet<string>): string[] =>
+  [...formats].map((format) => `unrecognized format ${quote(format)}`);

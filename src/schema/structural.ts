@@ -1,0 +1,277 @@
+import { type FieldError, type FieldPath, forbidden, invalid, required } from '../apimachinery/field-error.js';
+import { type JsonObject, type JsonValue, isObject, objectAt } from '../apimachinery/json.js';
+import { compareUtf8 } from '../apimachinery/meta.js';
+import type { JsonSchemaProps } from './interfaces.js';
+import { textOf } from './node.js';
+import { patternFor } from './patterns.js';
+
+/** Where a schema stands: some messages differ by it. */
+type Level = 'root' | 'item' | 'field';
+
+const UNSUPPORTED: readonly (readonly [key: string, name: string, isSet: (value: JsonValue | undefined) => boolean])[] =
+  [
+    ['id', 'id', isSet],
+    ['$schema', 'schema', isSet],
+    ['$ref', '$ref', isSet],
+    ['patternProperties', 'patternProperties', isSet],
+    ['dependencies', 'dependencies', isSet],
+    ['additionalItems', 'additionalItems', (value) => value !== undefined && value !== null],
+    ['definitions', 'definitions', isSet],
+  ];
+
+/** Whether a member says anything: false, empty texts, lists and maps do not. */
+function isSet(value: JsonValue | undefined): boolean {
+  if (value === undefined || value === null || value === '' || value === false) return false;
+  return typeof value !== 'object' || Object.keys(value).length > 0;
+}
+
+function schemasAt(schema: JsonObject, key: string): readonly JsonObject[] {
+  const value = schema[key];
+  return Array.isArray(value) ? value.map((item) => (isObject(item) ? item : {})) : [];
+}
+
+function propertiesOf(schema: JsonObject): readonly (readonly [string, JsonObject])[] {
+  const properties = objectAt(schema, 'properties');
+  if (properties === undefined) return [];
+  return Object.keys(properties).map((key) => [key, objectAt(properties, key) ?? {}]);
+}
+
+/** Why a schema cannot be read as a structural one at all, or undefined. */
+export function structuralError(schema: JsonSchemaProps): string | undefined {
+  for (const [key, name, test] of UNSUPPORTED) {
+    if (test(schema[key])) return `OpenAPIV3Schema '${name}' is not supported`;
+  }
+  const not = objectAt(schema, 'not');
+  const inner = [
+    ...(not === undefined ? [] : [not]),
+    ...['allOf', 'anyOf', 'oneOf'].flatMap((key) => schemasAt(schema, key)),
+  ];
+  for (const part of inner) {
+    const error = structuralError(part);
+    if (error !== undefined) return error;
+  }
+  if (schema['x-kubernetes-preserve-unknown-fields'] === false) {
+    return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined";
+  }
+  const { items, additionalProperties } = schema;
+  if (Array.isArray(items) && items.length > 0) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
+  const below = [items, ...propertiesOf(schema).map(([, property]) => property), additionalProperties].filter(isObject);
+  for (const part of below) {
+    const error = structuralError(part);
+    if (error !== undefined) return error;
+  }
+  return undefined;
+}
+
+/** What keeps a schema from being structural, in the order of the texts. */
+export function validateStructural(schema: JsonSchemaProps, path: FieldPath): FieldError[] {
+  const errors: FieldError[] = [];
+  invariants(schema, 'root', path, errors);
+  valueCompleteness(schema, schema, path, path, errors);
+  return errors
+    .map((error) => ({ error, text: error.toString() }))
+    .sort((a, b) => compareUtf8(a.text, b.text))
+    .map(({ error }) => error);
+}
+
+const TYPE_MISSING: Readonly<Record<Level, string>> = {
+  root: 'must not be empty at the root',
+  item: 'must not be empty for specified array items',
+  field: 'must not be empty for specified object fields',
+};
+
+function invariants(schema: JsonObject, level: Level, path: FieldPath, errors: FieldError[]): void {
+  const type = textOf(schema['type']);
+  const items = objectAt(schema, 'items');
+  if (type === 'array' && items === undefined) errors.push(required(path.child('items'), 'must be specified'));
+  if (items !== undefined) invariants(items, 'item', path.child('items'), errors);
+  for (const [key, property] of propertiesOf(schema)) {
+    invariants(property, 'field', path.child('properties').key(key), errors);
+  }
+  const additional = schema['additionalProperties'] ?? undefined;
+  const additionalPath = path.child('additionalProperties');
+  if (additional !== undefined) {
+    if (level === 'root') errors.push(forbidden(additionalPath, 'must not be used at the root'));
+    if (isObject(additional)) invariants(additional, 'field', additionalPath, errors);
+  }
+  extensions(schema, path, errors);
+  const anyOfPattern = isIntOrString(schemasAt(schema, 'anyOf'));
+  const allOfPattern = isIntOrString(schemasAt(schemasAt(schema, 'allOf')[0] ?? {}, 'anyOf'));
+  valueValidation(schema, anyOfPattern, allOfPattern, path, errors);
+  typeInvariants(schema, type, level, path, errors);
+  metadataInvariants(schema, level, path, errors);
+}
+
+function extensions(schema: JsonObject, path: FieldPath, errors: FieldError[]): void {
+  if (schema['x-kubernetes-int-or-string'] !== true) return;
+  for (const key of ['x-kubernetes-preserve-unknown-fields', 'x-kubernetes-embedded-resource']) {
+    if (schema[key] !== true) continue;
+    errors.push(invalid(path.child(key), true, 'must be false if x-kubernetes-int-or-string is true'));
+  }
+}
+
+function typeInvariants(schema: JsonObject, type: string, level: Level, path: FieldPath, errors: FieldError[]): void {
+  const embedded = schema['x-kubernetes-embedded-resource'] === true;
+  const preserve = schema['x-kubernetes-preserve-unknown-fields'] === true;
+  const typePath = path.child('type');
+  if (embedded && type !== 'object') {
+    const text = 'must be object if x-kubernetes-embedded-resource is true';
+    errors.push(type === '' ? required(typePath, text) : invalid(typePath, type, text));
+  } else if (type === '' && schema['x-kubernetes-int-or-string'] !== true && !preserve) {
+    errors.push(required(typePath, TYPE_MISSING[level]));
+  }
+  if (embedded && (schema['additionalProperties'] ?? undefined) !== undefined) {
+    const text = 'must not be used if x-kubernetes-embedded-resource is set';
+    errors.push(forbidden(path.child('additionalProperties'), text));
+  }
+  if (level === 'root' && type !== '' && type !== 'object') {
+    errors.push(invalid(typePath, type, 'must be object at the root'));
+  }
+  if (embedded && !preserve && propertiesOf(schema).length === 0) {
+    const text =
+      'must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields';
+    errors.push(required(path.child('properties'), text));
+  }
+}
+
+function metadataInvariants(schema: JsonObject, level: Level, path: FieldPath, errors: FieldError[]): void {
+  const isResource = level === 'root' || schema['x-kubernetes-embedded-resource'] === true;
+  for (const [key, property] of propertiesOf(schema)) {
+    const at = path.child('properties').key(key);
+    const type = textOf(property['type']);
+    if (isResource && (key === 'kind' || key === 'apiVersion') && type !== 'string') {
+      errors.push(invalid(at.child('type'), type, 'must be string'));
+    }
+    if (key !== 'metadata') continue;
+    if (isResource && type !== 'object') errors.push(invalid(at.child('type'), type, 'must be object'));
+    if (level === 'root' && !restrictsNamesOnly(property)) {
+      const text = 'must not specify anything other than name and generateName, but metadata is implicitly specified';
+      errors.push(forbidden(at, text));
+    }
+  }
+}
+
+function restrictsNamesOnly(metadata: JsonObject): boolean {
+  return Object.keys(metadata).every((key) => {
+    if (key === 'type' || key === 'default' || !isSet(metadata[key])) return true;
+    if (key !== 'properties') return false;
+    return propertiesOf(metadata).every(([name]) => name === 'name' || name === 'generateName');
+  });
+}
+
+/** Exactly `anyOf: [{type: integer}, {type: string}]`. */
+function isIntOrString(anyOf: readonly JsonObject[]): boolean {
+  const hasOnlyType = (schema: JsonObject | undefined, type: string): boolean =>
+    schema?.['type'] === type && Object.keys(schema).every((key) => key === 'type' || !isSet(schema[key]));
+  return anyOf.length === 2 && hasOnlyType(anyOf[0], 'integer') && hasOnlyType(anyOf[1], 'string');
+}
+
+function valueValidation(
+  schema: JsonObject,
+  skipAnyOf: boolean,
+  skipFirstAllOf: boolean,
+  path: FieldPath,
+  errors: FieldError[],
+): void {
+  if (!skipAnyOf) {
+    schemasAt(schema, 'anyOf').forEach((part, i) => nested(part, false, path.child('anyOf').index(i), errors));
+  }
+  schemasAt(schema, 'allOf').forEach((part, i) =>
+    nested(part, skipFirstAllOf && i === 0, path.child('allOf').index(i), errors),
+  );
+  schemasAt(schema, 'oneOf').forEach((part, i) => nested(part, false, path.child('oneOf').index(i), errors));
+  const not = objectAt(schema, 'not');
+  if (not !== undefined) nested(not, false, path.child('not'), errors);
+  const pattern = textOf(schema['pattern']);
+  const error = pattern === '' ? undefined : patternFor(pattern).error();
+  if (error !== undefined) {
+    errors.push(invalid(path.child('pattern'), pattern, `must be a valid regular expression, but isn't: ${error}`));
+  }
+}
+
+const FORBIDDEN_IN_LOGIC: readonly (readonly [key: string, detail: string])[] = [
+  ['default', 'must be undefined to be structural'],
+  ['title', 'must be empty to be structural'],
+  ['description', 'must be empty to be structural'],
+  ['nullable', 'must be false to be structural'],
+  ['x-kubernetes-preserve-unknown-fields', 'must be false to be structural'],
+  ['x-kubernetes-embedded-resource', 'must be false to be structural'],
+  ['x-kubernetes-int-or-string', 'must be false to be structural'],
+  ['x-kubernetes-list-map-keys', 'must be empty to be structural'],
+  ['x-kubernetes-list-type', 'must be undefined to be structural'],
+  ['x-kubernetes-map-type', 'must be undefined to be structural'],
+  ['x-kubernetes-validations', 'must be empty to be structural'],
+];
+
+/** Members of which any value is a value. */
+const BY_PRESENCE = new Set(['default', 'x-kubernetes-list-type', 'x-kubernetes-map-type']);
+
+/** Below anyOf, allOf, oneOf and not only values may be validated. */
+function nested(schema: JsonObject, skipAnyOf: boolean, path: FieldPath, errors: FieldError[]): void {
+  valueValidation(schema, skipAnyOf, false, path, errors);
+  const items = objectAt(schema, 'items');
+  if (items !== undefined) nested(items, false, path.child('items'), errors);
+  for (const [key, property] of propertiesOf(schema)) {
+    nested(property, false, path.child('properties').key(key), errors);
+  }
+  if (textOf(schema['type']) !== '') errors.push(forbidden(path.child('type'), 'must be empty to be structural'));
+  const { additionalProperties } = schema;
+  if (isObject(additionalProperties) || additionalProperties === true) {
+    errors.push(forbidden(path.child('additionalProperties'), 'must be undefined to be structural'));
+  }
+  for (const [key, detail] of FORBIDDEN_IN_LOGIC) {
+    const value = schema[key];
+    const present = BY_PRESENCE.has(key) ? value !== undefined && value !== null : isSet(value);
+    if (present) errors.push(forbidden(path.child(key), detail));
+  }
+  if (propertiesOf(schema).some(([key]) => key === 'metadata')) {
+    errors.push(forbidden(path.child('properties').key('metadata'), 'must not be specified in a nested context'));
+  }
+}
+
+/** Everything that is validated must be specified outside of the logic, too. */
+function valueCompleteness(
+  schema: JsonObject,
+  structure: JsonObject,
+  path: FieldPath,
+  at: FieldPath,
+  errors: FieldError[],
+): void {
+  const not = objectAt(schema, 'not');
+  if (not !== undefined) nestedCompleteness(not, structure, path, at.child('not'), errors);
+  for (const key of ['allOf', 'anyOf', 'oneOf']) {
+    schemasAt(schema, key).forEach((part, i) =>
+      nestedCompleteness(part, structure, path, at.child(key).index(i), errors),
+    );
+  }
+}
+
+function nestedCompleteness(
+  schema: JsonObject,
+  structure: JsonObject | undefined,
+  path: FieldPath,
+  at: FieldPath,
+  errors: FieldError[],
+): void {
+  if (structure === undefined) {
+    errors.push(required(path, `because it is defined in ${at.toString()}`));
+    return;
+  }
+  valueCompleteness(schema, structure, path, at, errors);
+  const items = objectAt(schema, 'items');
+  if (items !== undefined) {
+    nestedCompleteness(items, objectAt(structure, 'items'), path.child('items'), at.child('items'), errors);
+  }
+  const properties = objectAt(structure, 'properties');
+  for (const [key, property] of propertiesOf(schema)) {
+    const keyPath = path.child('properties').key(key);
+    const keyAt = at.child('properties').key(key);
+    nestedCompleteness(
+      property,
+      properties !== undefined && Object.hasOwn(properties, key) ? (objectAt(properties, key) ?? {}) : undefined,
+      keyPath,
+      keyAt,
+      errors,
+    );
+  }
+}
