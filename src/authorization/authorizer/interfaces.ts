@@ -37,10 +37,7 @@ export interface AuthorizationResult {
 
 /** `authorize` may answer at once, so that the hot path makes no promise. */
 export interface Authorizer {
-  authorize(
-    attributes: AuthorizerAttributes,
-    signal: AbortSignal,
-  ): AuthorizationResult | Promise<AuthorizationResult>;
+  authorize(attributes: AuthorizerAttributes, signal: AbortSignal): AuthorizationResult | Promise<AuthorizationResult>;
 }
 
 export interface ResourceRule {

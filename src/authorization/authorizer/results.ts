@@ -1,3 +1,4 @@
+import { quote } from '../../apimachinery/meta.js';
 import type { AuthorizationResult, Decision } from './interfaces.js';
 
 export const NO_OPINION: AuthorizationResult = { decision: 'no-opinion', reason: '' };
@@ -11,4 +12,9 @@ export function aggregateTexts(texts: readonly string[]): string {
   if (texts.length === 0) return '';
   const distinct = [...new Set(texts)];
   return distinct.length === 1 ? (distinct[0] ?? '') : `[${distinct.join(', ')}]`;
+}
+
+/** Go's `%q` of a list of strings. */
+export function quoteList(values: readonly string[]): string {
+  return `[${values.map(quote).join(' ')}]`;
 }

@@ -1,0 +1,109 @@
+import { goKind, JsonError, interpretTypeMeta, parseJson } from '../../apimachinery/decode-json.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { parseGroupVersion, quote } from '../../apimachinery/meta.js';
+import { ALL_AUTHENTICATED } from '../../authentication/user/user.js';
+
+const GROUP = 'abac.authorization.kubernetes.io';
+
+/** One line of a policy file, in the internal form: empty fields match nothing but requests that lack them. */
+export interface AbacPolicy {
+  readonly user: string;
+  readonly group: string;
+  readonly readonly: boolean;
+  readonly apiGroup: string;
+  readonly resource: string;
+  readonly namespace: string;
+  readonly nonResourcePath: string;
+}
+
+/** A policy file that cannot be used; the server does not start with it. */
+export class PolicyFileError extends Error {
+  override readonly name = 'PolicyFileError';
+}
+
+/** Reads a policy file: one JSON object a line; blank lines and comments (`#`) are skipped. */
+export function parsePolicyFile(path: string, text: string): readonly AbacPolicy[] {
+  const policies: AbacPolicy[] = [];
+  text.split('\n').forEach((raw, index) => {
+    const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
+    const trimmed = line.trim();
+    if (trimmed === '' || trimmed.startsWith('#')) return;
+    try {
+      policies.push(readPolicy(line));
+    } catch (error) {
+      if (!(error instanceof LineError) && !(error instanceof JsonError)) throw error;
+      const why =
+        error instanceof JsonError ? `couldn't get version/kind; json parse error: ${error.message}` : error.message;
+      throw new PolicyFileError(`error reading policy file ${path}, line ${index + 1}: ${line}: ${why}`);
+    }
+  });
+  return policies;
+}
+
+class LineError extends Error {}
+
+function readPolicy(line: string): AbacPolicy {
+  const value = parseJson(line);
+  const { apiVersion, kind } = interpretTypeMeta(value);
+  const object = isObject(value) ? value : {};
+  if (apiVersion === '' || kind === '') return convertUnversioned(object);
+  const version = parseGroupVersion(apiVersion);
+  const known = version?.group === GROUP && kind === 'Policy';
+  if (known && version.version === 'v1beta1') return convertV1beta1(object);
+  if (known && version.version === 'v0') return convertUnversioned(object);
+  throw new LineError(
+    `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
+  );
+}
+
+function convertV1beta1(object: JsonObject): AbacPolicy {
+  const value = object['spec'] ?? {};
+  if (!isObject(value)) throw mismatch(value, 'Policy.spec', 'v1beta1.PolicySpec');
+  const field = (name: string): string => text(value[name], `PolicySpec.spec.${name}`);
+  const user = field('user');
+  const group = field('group');
+  const everyone = user === '*' || group === '*';
+  return {
+    user: everyone ? '' : user,
+    group: everyone ? ALL_AUTHENTICATED : group,
+    readonly: flag(value['readonly'], 'PolicySpec.spec.readonly'),
+    apiGroup: field('apiGroup'),
+    resource: field('resource'),
+    namespace: field('namespace'),
+    nonResourcePath: field('nonResourcePath'),
+  };
+}
+
+/** The first form had no API groups and no paths: what it leaves empty matches everything. */
+function convertUnversioned(object: JsonObject): AbacPolicy {
+  const field = (name: string): string => text(object[name], `Policy.${name}`);
+  const user = field('user');
+  const group = field('group');
+  const resource = field('resource');
+  const namespace = field('namespace');
+  const everyone = (user === '' && group === '') || user === '*' || group === '*';
+  return {
+    user: everyone ? '' : user,
+    group: everyone ? ALL_AUTHENTICATED : group,
+    readonly: flag(object['readonly'], 'Policy.readonly'),
+    apiGroup: '*',
+    resource: resource === '' ? '*' : resource,
+    namespace: namespace === '' ? '*' : namespace,
+    nonResourcePath: resource === '' && namespace === '' ? '*' : '',
+  };
+}
+
+function text(value: JsonValue | undefined, field: string): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value !== 'string') throw mismatch(value, field, 'string');
+  return value;
+}
+
+function flag(value: JsonValue | undefined, field: string): boolean {
+  if (value === undefined || value === null) return false;
+  if (typeof value !== 'boolean') throw mismatch(value, field, 'bool');
+  return value;
+}
+
+const mismatch = (value: JsonValue, field: string, type: string): LineError =>
+  new LineError(`json: cannot unmarshal ${goKind(value)} into Go struct field ${field} of type ${type}`);

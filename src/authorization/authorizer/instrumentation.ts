@@ -1,0 +1,57 @@
+import type { AuthorizationResult, Authorizer, AuthorizerAttributes } from './interfaces.js';
+
+export type WebhookOutcome = 'success' | 'error' | 'timeout' | 'canceled';
+
+/** What is counted; the names of the metrics are kube-apiserver's. */
+export interface AuthorizationMetrics {
+  /** apiserver_authorization_decisions_total: only allow and deny are decisions. */
+  decision(type: string, name: string, decision: 'allowed' | 'denied'): void;
+  /** apiserver_authorization_webhook_evaluations_total and …_duration_seconds. */
+  webhookEvaluation(name: string, outcome: WebhookOutcome, seconds: number): void;
+  /** apiserver_authorization_webhook_evaluations_fail_open_total. */
+  webhookFailOpen(name: string, outcome: WebhookOutcome): void;
+  /** apiserver_authorization_match_condition_evaluation_seconds. */
+  matchConditions(name: string, seconds: number): void;
+  /** apiserver_authorization_match_condition_evaluation_errors_total. */
+  matchConditionError(name: string): void;
+  /** apiserver_authorization_match_condition_exclusions_total. */
+  matchConditionExclusion(name: string): void;
+  /** apiserver_authorization_config_controller_automatic_reloads_total and …_reload_last_timestamp_seconds. */
+  configReload(status: 'success' | 'failure', at: number): void;
+  /** apiserver_authorization_config_controller_last_config_info; the file's text, to be hashed. */
+  configInUse(text: string): void;
+}
+
+const nothing = (): void => undefined;
+
+export const noMetrics: AuthorizationMetrics = {
+  decision: nothing,
+  webhookEvaluation: nothing,
+  webhookFailOpen: nothing,
+  matchConditions: nothing,
+  matchConditionError: nothing,
+  matchConditionExclusion: nothing,
+  configReload: nothing,
+  configInUse: nothing,
+};
+
+/** Counts the decisions of one member of the chain. */
+export class InstrumentedAuthorizer implements Authorizer {
+  constructor(
+    private readonly type: string,
+    private readonly name: string,
+    private readonly inner: Authorizer,
+    private readonly metrics: AuthorizationMetrics,
+  ) {}
+
+  authorize(attributes: AuthorizerAttributes, signal: AbortSignal): AuthorizationResult | Promise<AuthorizationResult> {
+    const answer = this.inner.authorize(attributes, signal);
+    return answer instanceof Promise ? answer.then((result) => this.count(result)) : this.count(answer);
+  }
+
+  private count(result: AuthorizationResult): AuthorizationResult {
+    if (result.decision === 'allow') this.metrics.decision(this.type, this.name, 'allowed');
+    else if (result.decision === 'deny') this.metrics.decision(this.type, this.name, 'denied');
+    return result;
+  }
+}

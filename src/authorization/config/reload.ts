@@ -1,0 +1,118 @@
+import type { UserInfo } from '../../authentication/user/user.js';
+import type { Clock, Timer } from '../../util/clock.js';
+import type { AuthorizationMetrics } from '../authorizer/instrumentation.js';
+import type {
+  AuthorizationResult,
+  Authorizer,
+  AuthorizerAttributes,
+  RuleResolver,
+  RulesResult,
+} from '../authorizer/interfaces.js';
+
+const RELOAD_MILLIS = 60_000;
+
+/** A chain of authorizers made from a configuration. */
+export interface Chain {
+  readonly authorizer: Authorizer;
+  readonly ruleResolver: RuleResolver;
+  /** Ends what the chain holds open, once it is replaced. */
+  close(): void;
+}
+
+export interface ReloadOptions {
+  /** The file's text now. */
+  readonly read: () => Promise<string>;
+  /** Makes the chain of a text; throws what is wrong with it. */
+  readonly build: (text: string) => Promise<Chain>;
+  /** Calls back when the file may have changed; ends with the signal. */
+  readonly watch: (changed: () => void, signal: AbortSignal) => void;
+  readonly clock: Clock;
+  readonly metrics: AuthorizationMetrics;
+  /** Told of every file that was not taken. */
+  readonly failed: (text: string) => void;
+}
+
+/**
+ * The chain of a configuration file: a changed file replaces it whole, a broken one leaves it in force. The file is read when
+ * a change is seen and every minute.
+ */
+export class ReloadingChain implements Authorizer, RuleResolver {
+  private timer: Timer | undefined;
+  private reading = false;
+  private again = false;
+
+  constructor(
+    private current: Chain,
+    private lastText: string,
+    private readonly options: ReloadOptions,
+  ) {}
+
+  start(signal: AbortSignal): void {
+    this.options.metrics.configInUse(this.lastText);
+    this.options.watch(() => this.check(signal), signal);
+    this.schedule(signal);
+    signal.addEventListener(
+      'abort',
+      () => {
+        this.timer?.cancel();
+        this.current.close();
+      },
+      { once: true },
+    );
+  }
+
+  authorize(attributes: AuthorizerAttributes, signal: AbortSignal): AuthorizationResult | Promise<AuthorizationResult> {
+    return this.current.authorizer.authorize(attributes, signal);
+  }
+
+  rulesFor(user: UserInfo, namespace: string): RulesResult {
+    return this.current.ruleResolver.rulesFor(user, namespace);
+  }
+
+  private schedule(signal: AbortSignal): void {
+    this.timer = this.options.clock.setTimer(RELOAD_MILLIS, () => {
+      this.check(signal);
+      if (!signal.aborted) this.schedule(signal);
+    });
+  }
+
+  /** One reading at a time; a change that is seen meanwhile sets off another. */
+  private check(signal: AbortSignal): void {
+    if (signal.aborted) return;
+    this.again = true;
+    if (this.reading) return;
+    this.reading = true;
+    void this.readWhileChanged(signal);
+  }
+
+  private async readWhileChanged(signal: AbortSignal): Promise<void> {
+    while (this.again && !signal.aborted) {
+      this.again = false;
+      await this.reload(signal);
+    }
+    this.reading = false;
+  }
+
+  private async reload(signal: AbortSignal): Promise<void> {
+    const { read, build, metrics, clock, failed } = this.options;
+    try {
+      const text = await read();
+      if (text === this.lastText) return;
+      // Remembered also where it is refused, so that the same broken file is reported once.
+      this.lastText = text;
+      const next = await build(text);
+      if (signal.aborted) {
+        next.close();
+        return;
+      }
+      const old = this.current;
+      this.current = next;
+      old.close();
+      metrics.configReload('success', clock.now());
+      metrics.configInUse(text);
+    } catch (error) {
+      metrics.configReload('failure', clock.now());
+      failed(`reloading authorization config: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import type { KubeObject } from '../../apimachinery/meta.js';
+
+/** Kinds that a node may reach through its pods. */
+export type ReferenceKind =
+  'pod' | 'serviceaccount' | 'secret' | 'configmap' | 'persistentvolumeclaim' | 'resourceclaim';
+
+export interface Reference {
+  readonly kind: ReferenceKind;
+  readonly name: string;
+}
+
+const MIRROR_POD = 'kubernetes.io/config.mirror';
+/** Volume sources that name a secret of the pod's namespace, with the path to the name. */
+const SECRET_SOURCES: readonly (readonly [string, readonly string[]])[] = [
+  ['azureFile', ['secretName']],
+  ['cephfs', ['secretRef', 'name']],
+  ['cinder', ['secretRef', 'name']],
+  ['flexVolume', ['secretRef', 'name']],
+  ['rbd', ['secretRef', 'name']],
+  ['secret', ['secretName']],
+  ['scaleIO', ['secretRef', 'name']],
+  ['iscsi', ['secretRef', 'name']],
+  ['storageos', ['secretRef', 'name']],
+  ['csi', ['nodePublishSecretRef', 'name']],
+];
+
+function objects(value: JsonValue | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+function textAt(object: JsonObject | undefined, path: readonly string[]): string {
+  let current: JsonObject | undefined = object;
+  for (const key of path.slice(0, -1)) current = objectAt(current, key);
+  return stringAt(current, path.at(-1) ?? '') ?? '';
+}
+
+/** What a pod bound to a node makes readable for the node: objects of the pod's namespace. */
+export function podReferences(pod: KubeObject): Reference[] {
+  const found: Reference[] = [];
+  const add = (kind: ReferenceKind, name: string): void => {
+    if (name !== '') found.push({ kind, name });
+  };
+  add('pod', pod.metadata.name ?? '');
+  // A node makes mirror pods itself and must not give itself access by them.
+  if (pod.metadata.annotations?.[MIRROR_POD] !== undefined) return found;
+  const spec = objectAt(pod, 'spec') ?? {};
+  add('serviceaccount', stringAt(spec, 'serviceAccountName') ?? '');
+  for (const secret of objects(spec['imagePullSecrets'])) add('secret', stringAt(secret, 'name') ?? '');
+  for (const list of ['initContainers', 'containers', 'ephemeralContainers']) {
+    for (const container of objects(spec[list])) addContainer(container, add);
+  }
+  for (const volume of objects(spec['volumes'])) addVolume(pod, volume, add);
+  addClaims(pod, spec, add);
+  return found;
+}
+
+type Add = (kind: ReferenceKind, name: string) => void;
+
+function addContainer(container: JsonObject, add: Add): void {
+  for (const from of objects(container['envFrom'])) {
+    add('secret', textAt(from, ['secretRef', 'name']));
+    add('configmap', textAt(from, ['configMapRef', 'name']));
+  }
+  for (const variable of objects(container['env'])) {
+    add('secret', textAt(variable, ['valueFrom', 'secretKeyRef', 'name']));
+    add('configmap', textAt(variable, ['valueFrom', 'configMapKeyRef', 'name']));
+  }
+}
+
+function addVolume(pod: KubeObject, volume: JsonObject, add: Add): void {
+  for (const [source, path] of SECRET_SOURCES) add('secret', textAt(objectAt(volume, source), path));
+  add('configmap', textAt(volume, ['configMap', 'name']));
+  for (const source of objects(objectAt(volume, 'projected')?.['sources'])) {
+    add('secret', textAt(source, ['secret', 'name']));
+    add('configmap', textAt(source, ['configMap', 'name']));
+  }
+  add('persistentvolumeclaim', textAt(volume, ['persistentVolumeClaim', 'claimName']));
+  if (objectAt(volume, 'ephemeral') !== undefined) {
+    add('persistentvolumeclaim', `${pod.metadata.name ?? ''}-${stringAt(volume, 'name') ?? ''}`);
+  }
+}
+
+function addClaims(pod: KubeObject, spec: JsonObject, add: Add): void {
+  const status = objectAt(pod, 'status') ?? {};
+  const statuses = objects(status['resourceClaimStatuses']);
+  for (const claim of objects(spec['resourceClaims'])) {
+    const direct = stringAt(claim, 'resourceClaimName') ?? '';
+    const made = statuses.find((candidate) => candidate['name'] === claim['name']);
+    add('resourceclaim', direct === '' ? (stringAt(made, 'resourceClaimName') ?? '') : direct);
+  }
+  add('resourceclaim', textAt(status, ['extendedResourceClaimStatus', 'resourceClaimName']));
+}
+
+export interface VolumeReferences {
+  /** `namespace/name` of the claim that is bound; undefined: none. */
+  readonly claim: string | undefined;
+  /** `namespace/name` of the secrets that kubelets need for the volume. */
+  readonly secrets: readonly string[];
+}
+
+/** Sources whose secret is in the claim's namespace where the reference names none. */
+const CLAIM_NAMESPACE_SOURCES = ['cephfs', 'flexVolume', 'rbd', 'scaleIO', 'iscsi'];
+const NODE_SECRETS = ['nodePublishSecretRef', 'nodeStageSecretRef', 'nodeExpandSecretRef'];
+
+export function volumeReferences(volume: KubeObject): VolumeReferences {
+  const spec = objectAt(volume, 'spec') ?? {};
+  const claimRef = objectAt(spec, 'claimRef');
+  if (claimRef === undefined) return { claim: undefined, secrets: [] };
+  const claimNamespace = stringAt(claimRef, 'namespace') ?? '';
+  const secrets: string[] = [];
+  const add = (ref: JsonObject | undefined, fallback: string): void => {
+    const name = stringAt(ref, 'name') ?? '';
+    const namespace = stringAt(ref, 'namespace') ?? '';
+    if (name !== '') secrets.push(`${namespace === '' ? fallback : namespace}/${name}`);
+  };
+  const azure = objectAt(spec, 'azureFile');
+  if (azure !== undefined) {
+    add({ name: azure['secretName'], namespace: azure['secretNamespace'] }, claimNamespace);
+  }
+  for (const source of CLAIM_NAMESPACE_SOURCES) add(objectAt(objectAt(spec, source), 'secretRef'), claimNamespace);
+  for (const source of ['cinder', 'storageos']) add(objectAt(objectAt(spec, source), 'secretRef'), '');
+  for (const ref of NODE_SECRETS) add(objectAt(objectAt(spec, 'csi'), ref), '');
+  return { claim: `${claimNamespace}/${stringAt(claimRef, 'name') ?? ''}`, secrets };
+}

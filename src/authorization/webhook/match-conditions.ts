@@ -1,0 +1,63 @@
+import type { JsonObject } from '../../apimachinery/json.js';
+import type { Clock } from '../../util/clock.js';
+import type { AuthorizationMetrics } from '../authorizer/instrumentation.js';
+import type { AuthorizerAttributes } from '../authorizer/interfaces.js';
+import { aggregateTexts } from '../authorizer/results.js';
+import { matchRequest } from './review.js';
+
+/** A compiled boolean expression over `request`, the v1 spec of the review. Throws where the evaluation fails. */
+export interface MatchExpression {
+  evaluate(request: JsonObject): boolean;
+}
+
+/** Compiles an expression; the text of an error says why it is not valid. */
+export interface MatchExpressionCompiler {
+  compile(expression: string): MatchExpression | { readonly error: string };
+}
+
+export interface CompiledCondition {
+  readonly expression: string;
+  readonly program: MatchExpression;
+}
+
+export interface MatchOutcome {
+  readonly matches: boolean;
+  readonly error?: string;
+}
+
+const MATCH: MatchOutcome = { matches: true };
+const NO_MATCH: MatchOutcome = { matches: false };
+
+/** The conditions of one webhook: it is asked only if all are true. */
+export class MatchConditions {
+  constructor(
+    private readonly name: string,
+    private readonly conditions: readonly CompiledCondition[],
+    private readonly metrics: AuthorizationMetrics,
+    private readonly clock: Clock,
+  ) {}
+
+  /** False where any is false, whatever errors others gave; an error where none is false but one failed. */
+  evaluate(attributes: AuthorizerAttributes): MatchOutcome {
+    if (this.conditions.length === 0) return MATCH;
+    const began = this.clock.monotonic();
+    const outcome = this.run(matchRequest(attributes));
+    this.metrics.matchConditions(this.name, (this.clock.monotonic() - began) / 1000);
+    if (outcome.error !== undefined) this.metrics.matchConditionError(this.name);
+    else if (!outcome.matches) this.metrics.matchConditionExclusion(this.name);
+    return outcome;
+  }
+
+  private run(request: JsonObject): MatchOutcome {
+    const errors: string[] = [];
+    for (const { expression, program } of this.conditions) {
+      try {
+        if (!program.evaluate(request)) return NO_MATCH;
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        errors.push(`cel evaluation error: expression '${expression}' resulted in error: ${why}`);
+      }
+    }
+    return errors.length === 0 ? MATCH : { matches: false, error: aggregateTexts(errors) };
+  }
+}

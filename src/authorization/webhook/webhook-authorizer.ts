@@ -1,0 +1,136 @@
+import { stringifyJson } from '../../apimachinery/json.js';
+import { sleep, type Clock } from '../../util/clock.js';
+import type { AuthorizationMetrics, WebhookOutcome } from '../authorizer/instrumentation.js';
+import type {
+  AuthorizationResult,
+  Authorizer,
+  AuthorizerAttributes,
+  RuleResolver,
+  RulesResult,
+} from '../authorizer/interfaces.js';
+import { NO_OPINION, result } from '../authorizer/results.js';
+import { postError, ResponseError, type WebhookTransport } from './connection.js';
+import type { MatchConditions } from './match-conditions.js';
+import { readReview, reviewBody, reviewSpec, type ReviewStatus, type ReviewVersion } from './review.js';
+import { TtlCache } from './ttl-cache.js';
+
+const CACHE_CAPACITY = 8192;
+/** A question whose parts that the client controls are longer is not cached. */
+const MAX_CACHED_LENGTH = 10_000;
+const RETRY = { attempts: 5, firstMillis: 500, factor: 1.5, jitter: 0.2 };
+
+export interface WebhookOptions {
+  readonly name: string;
+  readonly version: ReviewVersion;
+  /** Lifetimes of cached answers in milliseconds; 0: not cached. */
+  readonly authorizedTtl: number;
+  readonly unauthorizedTtl: number;
+  readonly timeout: number;
+  /** What a failed call, a malformed answer or a failed condition means. */
+  readonly onError: 'no-opinion' | 'deny';
+  readonly matchConditions: MatchConditions;
+}
+
+export interface WebhookDependencies {
+  readonly transport: WebhookTransport;
+  readonly clock: Clock;
+  readonly metrics: AuthorizationMetrics;
+  /** In [0, 1), for the jitter of retries. */
+  readonly random: () => number;
+}
+
+const RULES: RulesResult = {
+  resourceRules: [],
+  nonResourceRules: [],
+  incomplete: true,
+  error: 'webhook authorizer does not support user rule resolution',
+};
+
+/** Asks a remote service with SubjectAccessReviews. Answers from the cache, and exclusions by condition, are synchronous. */
+export class WebhookAuthorizer implements Authorizer, RuleResolver {
+  private readonly cache: TtlCache<ReviewStatus>;
+
+  constructor(
+    private readonly options: WebhookOptions,
+    private readonly dependencies: WebhookDependencies,
+  ) {
+    this.cache = new TtlCache(CACHE_CAPACITY, dependencies.clock);
+  }
+
+  rulesFor(): RulesResult {
+    return RULES;
+  }
+
+  authorize(attributes: AuthorizerAttributes, signal: AbortSignal): AuthorizationResult | Promise<AuthorizationResult> {
+    const match = this.options.matchConditions.evaluate(attributes);
+    if (match.error !== undefined) return result(this.options.onError, '', match.error);
+    if (!match.matches) return NO_OPINION;
+    const spec = reviewSpec(attributes);
+    const key = stringifyJson(spec);
+    const known = this.cache.get(key);
+    if (known !== undefined) return decide(known);
+    return this.ask(reviewBody(spec, this.options.version), signal).then(
+      (status) => {
+        const { authorizedTtl, unauthorizedTtl } = this.options;
+        if (mayCache(attributes)) this.cache.set(key, status, status.allowed ? authorizedTtl : unauthorizedTtl);
+        return decide(status);
+      },
+      (error: unknown) => result(this.options.onError, '', error instanceof Error ? error.message : String(error)),
+    );
+  }
+
+  private async ask(body: string, signal: AbortSignal): Promise<ReviewStatus> {
+    const { clock, metrics, random } = this.dependencies;
+    const { name, onError } = this.options;
+    let wait = RETRY.firstMillis;
+    for (let attempt = 1; ; attempt++) {
+      const began = clock.monotonic();
+      const seconds = (): number => (clock.monotonic() - began) / 1000;
+      try {
+        const status = await this.call(body, signal);
+        metrics.webhookEvaluation(name, 'success', seconds());
+        return status;
+      } catch (error) {
+        const outcome = outcomeOf(error, signal);
+        metrics.webhookEvaluation(name, outcome, seconds());
+        const again = error instanceof ResponseError && error.transient && attempt < RETRY.attempts;
+        if (!again || signal.aborted) {
+          if (onError === 'no-opinion' && !signal.aborted) metrics.webhookFailOpen(name, outcome);
+          throw error;
+        }
+        await sleep(clock, wait * (1 + RETRY.jitter * random()), signal);
+        wait *= RETRY.factor;
+      }
+    }
+  }
+
+  private async call(body: string, signal: AbortSignal): Promise<ReviewStatus> {
+    const { transport } = this.dependencies;
+    const response = await transport.post(body, this.options.timeout, signal);
+    if (response.status < 200 || response.status > 206) throw postError(response);
+    return readReview(response.body, this.options.version);
+  }
+}
+
+function outcomeOf(error: unknown, signal: AbortSignal): WebhookOutcome {
+  if (signal.aborted) return 'canceled';
+  return error instanceof ResponseError && error.timeout ? 'timeout' : 'error';
+}
+
+function decide({ allowed, denied, reason }: ReviewStatus): AuthorizationResult {
+  if (denied) {
+    return allowed
+      ? result('deny', reason, 'webhook subject access review returned both allow and deny response')
+      : result('deny', reason);
+  }
+  return result(allowed ? 'allow' : 'no-opinion', reason);
+}
+
+function mayCache(attributes: AuthorizerAttributes): boolean {
+  const { namespace, verb, apiGroup, apiVersion, resource, subresource, name, path } = attributes;
+  let length = 0;
+  for (const part of [namespace, verb, apiGroup, apiVersion, resource, subresource, name, path]) {
+    length += Buffer.byteLength(part);
+  }
+  return length < MAX_CACHED_LENGTH;
+}
