@@ -5,6 +5,7 @@ import type { Declarations } from './checker/scope.js';
 import type { FunctionDecl, OverloadDecl, StructDecl, VariableDecl } from './declarations.js';
 import { parseDuration, parseTimestamp } from './values/time.js';
 import { compileRegex } from './library/regex-cache.js';
+import type { Library } from './library/library.js';
 import { STANDARD_FUNCTIONS, STANDARD_TYPES } from './library/standard.js';
 import type { Macros } from './parser/macros.js';
 import { STANDARD_MACROS } from './parser/macros.js';
@@ -15,13 +16,6 @@ import { formatIssues } from './source.js';
 import type { Type } from './types.js';
 import { isOptional } from './types.js';
 import { CelError } from './values/value.js';
-
-/** Functions, types and macros that belong together. */
-export interface Library {
-  readonly functions?: readonly FunctionDecl[];
-  readonly types?: readonly VariableDecl[];
-  readonly macros?: Macros;
-}
 
 export interface EnvironmentOptions {
   readonly libraries: readonly Library[];

@@ -3,7 +3,8 @@
  * worst case. This module needs nothing of Annex but `util` and can be published by itself.
  */
 export { Environment } from './environment.js';
-export type { CompileFailure, CompileResult, EnvironmentOptions, Library } from './environment.js';
+export type { CompileFailure, CompileResult, EnvironmentOptions } from './environment.js';
+export type { Library } from './library/library.js';
 export { LIMIT_EXCEEDED, Program } from './program.js';
 export type { Bindings, Outcome } from './program.js';
 export type { FunctionDecl, OverloadDecl, StructDecl, VariableDecl } from './declarations.js';
@@ -32,5 +33,8 @@ export type { Adapter } from './schema/values.js';
 export { escapeIdentifier, unescapeIdentifier } from './schema/escape.js';
 export { kubernetesEnvironment } from './kubernetes.js';
 export type { ExpressionOrigin } from './kubernetes.js';
+export { AUTHORIZER_TYPES, AuthorizerValue, ResourceCheck } from './library/authorizer.js';
+export type { AuthorizationAnswer, AuthorizationQuery, Authorize, ResourceQuery } from './library/authorizer.js';
+export { JSON_PATCH_LIBRARY } from './library/json-patch.js';
 export { formatIssues } from './source.js';
 export type { Issue } from './source.js';

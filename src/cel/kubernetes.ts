@@ -1,6 +1,17 @@
-import { Environment, type Library } from './environment.js';
+import { Environment } from './environment.js';
+import type { Library } from './library/library.js';
+import { AUTHORIZER_LIBRARY, SELECTORS_LIBRARY } from './library/authorizer.js';
+import { EXTENDED_LISTS_LIBRARY, LISTS_LIBRARY } from './library/lists.js';
+import { FORMAT_LIBRARY } from './library/named-formats.js';
+import { CIDR_LIBRARY, IP_LIBRARY } from './library/net.js';
 import { OPTIONAL_LIBRARY } from './library/optional.js';
+import { QUANTITY_LIBRARY } from './library/quantity.js';
+import { REGEX_LIBRARY } from './library/regex.js';
+import { SEMVER_LIBRARY } from './library/semver.js';
+import { SETS_LIBRARY } from './library/sets.js';
+import { STRINGS_LIBRARY } from './library/strings.js';
 import { TWO_VARIABLE_LIBRARY } from './library/two-variable.js';
+import { URLS_LIBRARY } from './library/urls.js';
 
 /** Whether an expression is being written now or was accepted before. */
 export type ExpressionOrigin = 'new' | 'stored';
@@ -9,13 +20,24 @@ interface VersionedLibrary {
   readonly library: Library;
   /** The minor version of Kubernetes 1 that brought it. */
   readonly since: number;
-  /** The version that replaced it. */
-  readonly until?: number;
 }
 
 const LIBRARIES: readonly VersionedLibrary[] = [
+  { library: URLS_LIBRARY, since: 0 },
+  { library: REGEX_LIBRARY, since: 0 },
+  { library: LISTS_LIBRARY, since: 0 },
+  { library: STRINGS_LIBRARY, since: 0 },
+  { library: AUTHORIZER_LIBRARY, since: 27 },
   { library: OPTIONAL_LIBRARY, since: 28 },
+  { library: QUANTITY_LIBRARY, since: 28 },
+  { library: SETS_LIBRARY, since: 29 },
+  { library: IP_LIBRARY, since: 30 },
+  { library: CIDR_LIBRARY, since: 30 },
+  { library: FORMAT_LIBRARY, since: 31 },
+  { library: SELECTORS_LIBRARY, since: 31 },
   { library: TWO_VARIABLE_LIBRARY, since: 32 },
+  { library: SEMVER_LIBRARY, since: 33 },
+  { library: EXTENDED_LISTS_LIBRARY, since: 34 },
 ];
 
 /** The version whose API this is; new expressions may use what the version before it had, so that it can be gone back to. */
@@ -37,7 +59,7 @@ export function kubernetesEnvironment(origin: ExpressionOrigin, compatibility = 
 }
 
 function create(version: number): Environment {
-  const enabled = LIBRARIES.filter(({ since, until }) => since <= version && (until === undefined || version < until));
+  const enabled = LIBRARIES.filter(({ since }) => since <= version);
   return Environment.create({
     libraries: enabled.map(({ library }) => library),
     homogeneous: true,

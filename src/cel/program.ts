@@ -3,6 +3,7 @@ import { walk } from './ast.js';
 import type { StructDecl } from './declarations.js';
 import { CostExceeded, Frame, type Run } from './evaluator/frame.js';
 import { PlanError, Planner } from './evaluator/planner.js';
+import { AnswerPending } from './library/authorizer.js';
 import { DYN, type Type } from './types.js';
 import { CelError, type Value } from './values/value.js';
 
@@ -79,6 +80,21 @@ export class Program {
     } catch (error) {
       if (error instanceof CostExceeded) return { kind: 'limit', message: LIMIT_EXCEEDED, cost: frame.cost };
       throw error;
+    }
+  }
+
+  /**
+   * The same for bindings with an authorizer whose answers take time: the evaluation is repeated when an answer has
+   * arrived. The cost limit bounds how many checks there can be.
+   */
+  async evaluateAsync(bindings: Bindings, limit = Infinity): Promise<Outcome> {
+    for (;;) {
+      try {
+        return this.evaluate(bindings, limit);
+      } catch (error) {
+        if (!(error instanceof AnswerPending)) throw error;
+        await error.answer;
+      }
     }
   }
 }

@@ -2,6 +2,7 @@ import type { CallCost } from '../declarations.js';
 import type { Value } from '../values/value.js';
 import { CelList, CelMap, Opaque, Optional } from '../values/value.js';
 import { codePointLength } from '../values/text.js';
+import { formatRegexSize } from '../library/named-formats.js';
 
 /** The owner's specification asks 40 for a list that an author wrote; lists that macros make cost 10. */
 export const LIST_LITERAL = 40;
@@ -11,7 +12,6 @@ export const STRUCT_BASE = 40;
 const TRAVERSAL = 0.1;
 const REGEX = 0.25;
 const AUTHORIZATION = 350000;
-const MAX_NAMED_FORMAT_REGEX = 128;
 
 /** What `size()` would give; 1 for values that have no size. */
 export function sizeOf(value: Value | undefined): number {
@@ -83,7 +83,7 @@ const BY_NAME = new Map<string, CallCost | number>([
   ['join', (_args, result) => Math.ceil(sizeOf(result) * 2 * TRAVERSAL)],
   ['find', ofRegex],
   ['findAll', ofRegex],
-  ['validate', (args) => regex(sizeOf(args[1]), MAX_NAMED_FORMAT_REGEX)],
+  ['validate', (args) => regex(sizeOf(args[1]), formatRegexSize(args[0]) ?? 1)],
 ]);
 for (const name of ['isSorted', 'sum', 'max', 'min', 'indexOf', 'lastIndexOf']) {
   BY_NAME.set(name, (args) => traversal(args[0]));
@@ -135,11 +135,48 @@ for (const id of [
 }
 for (const id of ['add_string', 'add_bytes']) BY_OVERLOAD.set(id, ofSum);
 
+/** What making a list of that size costs. */
+const allocated = (factor: number, size: number): number => Math.trunc(size * factor) + 1 + LIST_BASE;
+const ofResult: CallCost = (_args, result) => allocated(1, sizeOf(result));
+const ofFlatten: CallCost = (args) => allocated(args.length === 2 ? Number(args[1]) : 1, sizeOf(args[0]));
+
+/** Comparing every element of a list with every other. */
+function selfCompare(list: Value | undefined): number {
+  if (!(list instanceof CelList) || list.size === 0) return allocated(2, 0);
+  const first = list.get(0);
+  const factor = typeof first === 'string' || first instanceof Uint8Array ? 2 + TRAVERSAL : 2;
+  return allocated(factor, list.size * list.size);
+}
+
+const sets =
+  (factor: number): CallCost =>
+  (args) =>
+    1 + Math.trunc(sizeOf(args[0]) * sizeOf(args[1]) * factor);
+
+/** Costs of extensions; they come before those that go by name. */
+const OF_EXTENSIONS = new Map<string, CallCost>([
+  ['list_sets_contains_list', sets(1)],
+  ['list_sets_intersects_list', sets(1)],
+  ['list_sets_equivalent_list', sets(2)],
+  ['list_slice', ofResult],
+  ['lists_range', ofResult],
+  ['list_reverse', ofResult],
+  ['list_flatten', ofFlatten],
+  ['list_flatten_int', ofFlatten],
+  ['list_distinct', (args) => selfCompare(args[0])],
+]);
+const ofSort: CallCost = (args) => selfCompare(args[0]);
+const ofSortBy: CallCost = (args) => selfCompare(args[1]);
+
 /** The cost of calls of an overload; `overload` is empty where several are possible. A number is a fixed cost. */
 export function callCost(name: string, overload: string): CallCost | number {
   if (name === 'ip') return overload === 'cidr_ip' ? 1 : ofFirst;
   if (name === 'containsIP') return containsIP(overload);
   if (name === 'containsCIDR') return containsCIDR(overload);
+  const extension = OF_EXTENSIONS.get(overload);
+  if (extension !== undefined) return extension;
+  if (overload.endsWith('_sort')) return ofSort;
+  if (overload.endsWith('_sortByAssociatedKeys')) return ofSortBy;
   return BY_NAME.get(name) ?? BY_OVERLOAD.get(overload) ?? 1;
 }
 

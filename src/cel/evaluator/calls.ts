@@ -21,9 +21,8 @@ import {
   mapKey,
   noSuchOverload,
 } from '../values/value.js';
-import type { Run } from './frame.js';
+import type { Plan, Run } from './frame.js';
 import { compare, equal } from './operators.js';
-import type { Plan } from './planner.js';
 
 /** Whether a value at run time is one of a static type. Only the first element of a list is looked at. */
 export function isOfType(value: Value, type: Type): boolean {

@@ -21,3 +21,9 @@ export class Frame {
 
 /** A compiled expression: pays as it goes, returns errors as values. */
 export type Run = (frame: Frame) => Value;
+
+/** A planned expression. Constants are known before evaluation. */
+export interface Plan {
+  readonly run: Run;
+  readonly constant?: { readonly value: Value; readonly cost: number };
+}

@@ -10,15 +10,9 @@ import { shown } from './access.js';
 import { planCall, planMembership } from './calls.js';
 import type { Step } from './chain.js';
 import { chain, presence } from './chain.js';
-import type { Frame, Run } from './frame.js';
+import type { Frame, Plan, Run } from './frame.js';
 import type { LoopSlots } from './loops.js';
 import { existsOne, gatherList, gatherMap, quantifier } from './loops.js';
-
-/** A planned expression. Constants are known before evaluation. */
-export interface Plan {
-  readonly run: Run;
-  readonly constant?: { readonly value: Value; readonly cost: number };
-}
 
 /** The expression cannot be run; the message says which constant part of it fails. */
 export class PlanError extends Error {}

@@ -1,5 +1,5 @@
 import { fn, method, overload } from '../declarations.js';
-import type { Library } from '../environment.js';
+import type { Library } from './library.js';
 import { OPTIONAL_MACROS } from '../parser/macros.js';
 import { BOOL, DYN, INT, STRING, listOf, mapOf, optionalOf, paramType } from '../types.js';
 import type { Value } from '../values/value.js';

@@ -1,5 +1,5 @@
 import { fn, overload } from '../declarations.js';
-import type { Library } from '../environment.js';
+import type { Library } from './library.js';
 import { TWO_VARIABLE_MACROS } from '../parser/macros.js';
 import { mapOf, paramType } from '../types.js';
 import { NO_SUCH_OVERLOAD } from '../values/value.js';

@@ -1,0 +1,262 @@
+import { fn, method } from '../declarations.js';
+import type { Library } from './library.js';
+import { BOOL, STRING, objectType } from '../types.js';
+import type { Value } from '../values/value.js';
+import { CelError, NO_SUCH_OVERLOAD, Opaque } from '../values/value.js';
+import { typeConstant } from './standard.js';
+
+const AUTHORIZER = objectType('kubernetes.authorization.Authorizer');
+const PATH_CHECK = objectType('kubernetes.authorization.PathCheck');
+const GROUP_CHECK = objectType('kubernetes.authorization.GroupCheck');
+const RESOURCE_CHECK = objectType('kubernetes.authorization.ResourceCheck');
+const DECISION = objectType('kubernetes.authorization.Decision');
+
+/** What an expression asks to be allowed. Exactly one of path and resource is given. */
+export interface AuthorizationQuery {
+  readonly verb: string;
+  readonly path?: string;
+  readonly resource?: ResourceQuery;
+  /** Set by `serviceAccount(…)`: asked in the name of this account instead of the user. */
+  readonly serviceAccount?: { readonly namespace: string; readonly name: string };
+}
+
+export interface ResourceQuery {
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly fieldSelector: string;
+  readonly labelSelector: string;
+}
+
+export interface AuthorizationAnswer {
+  readonly allowed: boolean;
+  readonly reason: string;
+  /** The error of an authorizer that failed. */
+  readonly error?: string;
+}
+
+/** Answers queries; an answer may take time. */
+export type Authorize = (query: AuthorizationQuery) => AuthorizationAnswer | Promise<AuthorizationAnswer>;
+
+/** An evaluation needs an answer that is not there yet: wait for it and evaluate again. */
+export class AnswerPending extends Error {
+  constructor(readonly answer: Promise<void>) {
+    super('an authorization check is pending');
+  }
+}
+
+abstract class Receiver extends Opaque {
+  equals(other: Value): boolean | CelError {
+    return this === other ? true : NO_SUCH_OVERLOAD;
+  }
+}
+
+/** The value of the variable `authorizer`. It remembers answers, so that an evaluation can be repeated. */
+export class AuthorizerValue extends Receiver {
+  readonly typeName = AUTHORIZER.name;
+  private readonly answers: Map<string, AuthorizationAnswer>;
+
+  constructor(
+    private readonly authorize: Authorize,
+    readonly serviceAccount?: { readonly namespace: string; readonly name: string },
+    answers?: Map<string, AuthorizationAnswer>,
+  ) {
+    super();
+    this.answers = answers ?? new Map();
+  }
+
+  as(namespace: string, name: string): AuthorizerValue {
+    return new AuthorizerValue(this.authorize, { namespace, name }, this.answers);
+  }
+
+  ask(asked: Omit<AuthorizationQuery, 'serviceAccount'>): AuthorizationAnswer {
+    const query: AuthorizationQuery =
+      this.serviceAccount === undefined ? asked : { ...asked, serviceAccount: this.serviceAccount };
+    const key = JSON.stringify(query);
+    const known = this.answers.get(key);
+    if (known !== undefined) return known;
+    const answer = this.authorize(query);
+    if (!(answer instanceof Promise)) {
+      this.answers.set(key, answer);
+      return answer;
+    }
+    throw new AnswerPending(answer.then((arrived) => void this.answers.set(key, arrived)));
+  }
+}
+
+class PathCheck extends Receiver {
+  readonly typeName = PATH_CHECK.name;
+  constructor(
+    readonly authorizer: AuthorizerValue,
+    readonly path: string,
+  ) {
+    super();
+  }
+}
+
+class GroupCheck extends Receiver {
+  readonly typeName = GROUP_CHECK.name;
+  constructor(
+    readonly authorizer: AuthorizerValue,
+    readonly group: string,
+  ) {
+    super();
+  }
+}
+
+/** The value of the variable `authorizer.requestResource`, and of `authorizer.group(g).resource(r)`. */
+export class ResourceCheck extends Receiver {
+  readonly typeName = RESOURCE_CHECK.name;
+  constructor(
+    readonly authorizer: AuthorizerValue,
+    readonly query: ResourceQuery,
+  ) {
+    super();
+  }
+
+  with(part: Partial<ResourceQuery>): ResourceCheck {
+    return new ResourceCheck(this.authorizer, { ...this.query, ...part });
+  }
+}
+
+class Decision extends Receiver {
+  readonly typeName = DECISION.name;
+  constructor(readonly answer: AuthorizationAnswer) {
+    super();
+  }
+}
+
+const EMPTY = { subresource: '', namespace: '', name: '', fieldSelector: '', labelSelector: '' };
+const LABEL = /^[a-z0-9-]{1,63}$/;
+const isLabel = (text: string): boolean => LABEL.test(text) && !text.startsWith('-') && !text.endsWith('-');
+const isSubdomain = (text: string): boolean =>
+  text.length <= 253 && text.split('.').every((part) => /^[a-z0-9-]+$/.test(part) && !/^-|-$/.test(part));
+
+function serviceAccount(authorizer?: Value, namespace?: Value, name?: Value): Value {
+  if (!(authorizer instanceof AuthorizerValue) || typeof namespace !== 'string' || typeof name !== 'string')
+    return NO_SUCH_OVERLOAD;
+  if (!isSubdomain(name)) return new CelError('Invalid service account name');
+  return isLabel(namespace) ? authorizer.as(namespace, name) : new CelError('Invalid service account namespace');
+}
+
+const onAuthorizer =
+  (run: (authorizer: AuthorizerValue, text: string) => Value) =>
+  (value?: Value, text?: Value): Value =>
+    value instanceof AuthorizerValue && typeof text === 'string' ? run(value, text) : NO_SUCH_OVERLOAD;
+
+function resource(check?: Value, name?: Value): Value {
+  if (!(check instanceof GroupCheck) || typeof name !== 'string') return NO_SUCH_OVERLOAD;
+  if (name.trim() === '') return new CelError('resource must not be empty');
+  return new ResourceCheck(check.authorizer, { ...EMPTY, group: check.group, resource: name });
+}
+
+const narrowed =
+  (key: keyof ResourceQuery) =>
+  (check?: Value, text?: Value): Value =>
+    check instanceof ResourceCheck && typeof text === 'string' ? check.with({ [key]: text }) : NO_SUCH_OVERLOAD;
+
+function check(value?: Value, verb?: Value): Value {
+  if (typeof verb !== 'string') return NO_SUCH_OVERLOAD;
+  if (value instanceof PathCheck) return new Decision(value.authorizer.ask({ verb, path: value.path }));
+  return value instanceof ResourceCheck
+    ? new Decision(value.authorizer.ask({ verb, resource: value.query }))
+    : NO_SUCH_OVERLOAD;
+}
+
+const onDecision =
+  (run: (answer: AuthorizationAnswer) => Value) =>
+  (value?: Value): Value =>
+    value instanceof Decision ? run(value.answer) : NO_SUCH_OVERLOAD;
+
+/** Types of the variables that expressions reach the authorizer by. */
+export const AUTHORIZER_TYPES = { authorizer: AUTHORIZER, resourceCheck: RESOURCE_CHECK } as const;
+
+export const AUTHORIZER_LIBRARY: Library = {
+  types: [AUTHORIZER, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK, DECISION].map((type) => typeConstant(type.name, type)),
+  functions: [
+    fn(
+      'path',
+      method(
+        'authorizer_path',
+        [AUTHORIZER, STRING],
+        PATH_CHECK,
+        onAuthorizer((authorizer, path) =>
+          path.trim() === '' ? new CelError('path must not be empty') : new PathCheck(authorizer, path),
+        ),
+      ),
+    ),
+    fn(
+      'group',
+      method(
+        'authorizer_group',
+        [AUTHORIZER, STRING],
+        GROUP_CHECK,
+        onAuthorizer((authorizer, group) => new GroupCheck(authorizer, group)),
+      ),
+    ),
+    fn('serviceAccount', method('authorizer_serviceaccount', [AUTHORIZER, STRING, STRING], AUTHORIZER, serviceAccount)),
+    fn('resource', method('groupcheck_resource', [GROUP_CHECK, STRING], RESOURCE_CHECK, resource)),
+    fn(
+      'subresource',
+      method('resourcecheck_subresource', [RESOURCE_CHECK, STRING], RESOURCE_CHECK, narrowed('subresource')),
+    ),
+    fn('namespace', method('resourcecheck_namespace', [RESOURCE_CHECK, STRING], RESOURCE_CHECK, narrowed('namespace'))),
+    fn('name', method('resourcecheck_name', [RESOURCE_CHECK, STRING], RESOURCE_CHECK, narrowed('name'))),
+    fn(
+      'check',
+      method('pathcheck_check', [PATH_CHECK, STRING], DECISION, check),
+      method('resourcecheck_check', [RESOURCE_CHECK, STRING], DECISION, check),
+    ),
+    fn(
+      'errored',
+      method(
+        'decision_errored',
+        [DECISION],
+        BOOL,
+        onDecision((answer) => answer.error !== undefined),
+      ),
+    ),
+    fn(
+      'error',
+      method(
+        'decision_error',
+        [DECISION],
+        STRING,
+        onDecision((answer) => answer.error ?? ''),
+      ),
+    ),
+    fn(
+      'allowed',
+      method(
+        'decision_allowed',
+        [DECISION],
+        BOOL,
+        onDecision((answer) => answer.allowed),
+      ),
+    ),
+    fn(
+      'reason',
+      method(
+        'decision_reason',
+        [DECISION],
+        STRING,
+        onDecision((answer) => answer.reason),
+      ),
+    ),
+  ],
+};
+
+export const SELECTORS_LIBRARY: Library = {
+  functions: [
+    fn(
+      'fieldSelector',
+      method('authorizer_fieldselector', [RESOURCE_CHECK, STRING], RESOURCE_CHECK, narrowed('fieldSelector')),
+    ),
+    fn(
+      'labelSelector',
+      method('authorizer_labelselector', [RESOURCE_CHECK, STRING], RESOURCE_CHECK, narrowed('labelSelector')),
+    ),
+  ],
+};
