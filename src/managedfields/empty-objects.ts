@@ -41,9 +41,16 @@ const EMPTY: Readonly<Record<string, JsonObject>> = {
     ...lists('firstTimestamp', 'lastTimestamp', 'eventTime'),
     ...texts('reportingComponent', 'reportingInstance'),
   },
-  'Event.events.k8s.io': { ...lists('eventTime', 'deprecatedFirstTimestamp', 'deprecatedLastTimestamp'), regarding: {}, deprecatedSource: {} },
+  'Event.events.k8s.io': {
+    ...lists('eventTime', 'deprecatedFirstTimestamp', 'deprecatedLastTimestamp'),
+    regarding: {},
+    deprecatedSource: {},
+  },
   'Lease.coordination.k8s.io': { spec: {} },
-  'CertificateSigningRequest.certificates.k8s.io': { spec: { ...lists('request'), ...texts('signerName') }, status: {} },
+  'CertificateSigningRequest.certificates.k8s.io': {
+    spec: { ...lists('request'), ...texts('signerName') },
+    status: {},
+  },
   'Role.rbac.authorization.k8s.io': lists('rules'),
   'ClusterRole.rbac.authorization.k8s.io': lists('rules'),
   'RoleBinding.rbac.authorization.k8s.io': { roleRef },

@@ -72,7 +72,12 @@ class DefaultFieldManager implements FieldManager {
     return managed.encode();
   }
 
-  private applied(live: KubeObject | undefined, configuration: JsonObject, manager: string, force: boolean): KubeObject {
+  private applied(
+    live: KubeObject | undefined,
+    configuration: JsonObject,
+    manager: string,
+    force: boolean,
+  ): KubeObject {
     const managed = this.decode(entriesOf(live), 'failed to decode managed fields: ');
     const kind = kindText(configuration);
     if (kind !== this.kind) throw newBadRequest(`invalid object type: ${kind}`);

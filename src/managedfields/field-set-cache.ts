@@ -1,13 +1,5 @@
 import type { JsonObject } from '../apimachinery/json.js';
-import type { FieldSet } from '../structured-merge-diff/field-set.js';
-import { fromFieldsV1, toFieldsV1 } from '../structured-merge-diff/serialize.js';
-
-/** A decoded fieldsV1. */
-export interface DecodedFields {
-  readonly set: FieldSet;
-  /** The JSON is what the set is written as. */
-  readonly canonical: boolean;
-}
+import { type ReadFields, readFieldsV1 } from '../structured-merge-diff/serialize.js';
 
 /** What a text takes beside its characters: the set itself is a few times as large as its text. */
 const OVERHEAD = 256;
@@ -17,7 +9,7 @@ const OVERHEAD = 256;
  * own back at each write. A hit returns the same set, by whose identity others cache in turn. Least recently used go first.
  */
 export class FieldSetCache {
-  private readonly byText = new Map<string, DecodedFields>();
+  private readonly byText = new Map<string, ReadFields>();
   private characters = 0;
   private hitCount = 0;
   private missCount = 0;
@@ -26,7 +18,7 @@ export class FieldSetCache {
   constructor(private readonly maxCharacters = 8 * 1024 * 1024) {}
 
   /** Throws SyntaxError. */
-  decode(fields: JsonObject): DecodedFields {
+  decode(fields: JsonObject): ReadFields {
     const text = textOf(fields);
     const known = this.byText.get(text);
     if (known !== undefined) {
@@ -36,18 +28,22 @@ export class FieldSetCache {
       return known;
     }
     this.missCount++;
-    const set = fromFieldsV1(fields);
-    const decoded = { set, canonical: textOf(toFieldsV1(set)) === text };
+    const decoded = readFieldsV1(fields);
     this.keep(text, decoded);
     return decoded;
   }
 
   /** For metrics. */
-  get statistics(): { readonly sets: number; readonly characters: number; readonly hits: number; readonly misses: number } {
+  get statistics(): {
+    readonly sets: number;
+    readonly characters: number;
+    readonly hits: number;
+    readonly misses: number;
+  } {
     return { sets: this.byText.size, characters: this.characters, hits: this.hitCount, misses: this.missCount };
   }
 
-  private keep(text: string, decoded: DecodedFields): void {
+  private keep(text: string, decoded: ReadFields): void {
     const cost = text.length + OVERHEAD;
     if (cost > this.maxCharacters / 64) return;
     this.byText.set(text, decoded);

@@ -85,9 +85,8 @@ export class Managed {
   private write(identifier: string, owned: VersionedSet): ManagedFieldsEntry {
     const time = this.times.get(identifier);
     const source = this.sources.get(identifier);
-    if (source !== undefined && source.owned.set === owned.set && source.owned.apiVersion === owned.apiVersion) {
-      if (source.time === (time ?? '')) return source.entry;
-    }
+    const known = source?.owned.set === owned.set ? source : undefined;
+    if (known?.owned.apiVersion === owned.apiVersion && known.time === (time ?? '')) return known.entry;
     const info = this.infos.get(identifier);
     const entry: ManagedFieldsEntry = {};
     if (info !== undefined && info.manager !== '') entry.manager = info.manager;
@@ -95,7 +94,7 @@ export class Managed {
     entry.apiVersion = owned.apiVersion;
     if (time !== undefined) entry.time = time;
     entry.fieldsType = 'FieldsV1';
-    entry.fieldsV1 = toFieldsV1(owned.set);
+    entry.fieldsV1 = known?.entry.fieldsV1 ?? toFieldsV1(owned.set);
     if (info !== undefined && info.subresource !== '') entry.subresource = info.subresource;
     return entry;
   }
@@ -113,7 +112,12 @@ export function managerIdentifier(info: ManagerInfo): string {
 
 /** Reads an identifier back. */
 export function parseIdentifier(identifier: string): ManagerInfo {
-  const { manager = '', operation = '', apiVersion = '', subresource = '' } = JSON.parse(identifier) as Partial<ManagerInfo>;
+  const {
+    manager = '',
+    operation = '',
+    apiVersion = '',
+    subresource = '',
+  } = JSON.parse(identifier) as Partial<ManagerInfo>;
   return { manager, operation, apiVersion, subresource };
 }
 

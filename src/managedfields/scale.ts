@@ -50,7 +50,11 @@ export class ScaleManagedFields {
     private readonly version: string,
     paths: Readonly<Record<string, readonly string[] | null>>,
   ) {
-    for (const [name, path] of Object.entries(paths)) this.paths.set(name, path?.map((step) => PathElement.field(step)));
+    for (const [name, path] of Object.entries(paths))
+      this.paths.set(
+        name,
+        path?.map((step) => PathElement.field(step)),
+      );
   }
 
   /** The entries of the scale: the managers that own the replicas. */

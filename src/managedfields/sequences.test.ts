@@ -55,7 +55,8 @@ function applyDefaults(object: KubeObject): void {
 function managerOf(apiVersion: string, kind: string, subresource: string, clock: FakeClock): FieldManager {
   const gvk = { ...parseGroupVersion(apiVersion)!, kind };
   const common = { kind: gvk, subresource, clock };
-  if (gvk.group !== group) return createFieldManager({ ...common, typeOf: () => builtin.typeOf(gvk), emptyObject: emptyObjectOf(gvk) });
+  if (gvk.group !== group)
+    return createFieldManager({ ...common, typeOf: () => builtin.typeOf(gvk), emptyObject: emptyObjectOf(gvk) });
   return createFieldManager({
     ...common,
     typeOf: (version) => customTypes.get(version),
@@ -84,7 +85,8 @@ function content(object: JsonObject): JsonObject {
 
 function replay(step: Step): void {
   const body = step.answer.metadata.managedFields === undefined && step.live === null ? step.body : step.answer;
-  const version = (step.version ?? '') === '' ? (step.body['apiVersion'] ?? step.live?.apiVersion) : `${group}/${step.version!}`;
+  const version =
+    (step.version ?? '') === '' ? (step.body['apiVersion'] ?? step.live?.apiVersion) : `${group}/${step.version!}`;
   const kind = step.op === 'apply' ? (step.live?.kind ?? step.body['kind']) : body['kind'];
   const own = step.op === 'apply' && step.live !== null ? (step.live.apiVersion ?? '') : (version as string);
   const manager = managerOf(own, kind as string, step.subresource ?? '', new FakeClock(writtenAt(step.answer)));
@@ -92,7 +94,9 @@ function replay(step: Step): void {
   const live = step.live ?? undefined;
   if (step.op === 'apply') {
     if (step.status >= 300 && step.status !== 422) {
-      expect(errorOf(() => manager.apply(live, step.body, step.manager, step.force === true))).toEqual(sorted(step.answer));
+      expect(errorOf(() => manager.apply(live, step.body, step.manager, step.force === true))).toEqual(
+        sorted(step.answer),
+      );
       return;
     }
     const given = JSON.stringify(step.body);
@@ -120,6 +124,11 @@ function replay(step: Step): void {
   expect(JSON.stringify(step.live)).toBe(before);
 }
 
+const SET_LATER: Record<string, readonly string[]> = {
+  Pod: ['priority', 'preemptionPolicy'],
+  Service: ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'],
+};
+
 /** What was about to be stored: the answer, without what is set after the managers were. */
 function nextOf(step: Step): KubeObject {
   const next = deepCopy(step.answer);
@@ -129,15 +138,23 @@ function nextOf(step: Step): KubeObject {
   }
   const empty = emptyObjectOf({ ...parseGroupVersion(next.apiVersion ?? '')!, kind: next.kind ?? '' });
   if (next['status'] !== undefined) next['status'] = empty['status'];
-  if (step.body['metadata'] !== undefined) next.metadata.finalizers = (step.body['metadata'] as KubeObject['metadata']).finalizers ?? [];
-  if (isObject(step.body) && Array.isArray(step.body['rules']) && next['rules'] === null) next['rules'] = step.body['rules'];
+  const { finalizers } = step.body['metadata'] as KubeObject['metadata'];
+  if (finalizers === undefined) delete next.metadata.finalizers;
+  const custom = objectAt(next, 'spec');
+  for (const field of SET_LATER[next.kind ?? ''] ?? []) delete custom?.[field];
+  if (isObject(step.body) && Array.isArray(step.body['rules']) && next['rules'] === null)
+    next['rules'] = step.body['rules'];
   return next;
 }
 
-/** toEqual() does not look at the order of members, which counts in fieldsV1. */
+/**
+ * toEqual() does not look at the order of members, which counts in fieldsV1; but kube-apiserver shows it with built-in types only, as
+ * it sorts all members of custom resources by name.
+ */
 function expectEntries(actual: KubeObject, expected: KubeObject): void {
   const entries = actual.metadata.managedFields;
   expect(entries).toEqual(expected.metadata.managedFields);
+  if (expected.apiVersion?.startsWith(group) === true) return;
   expect(entries?.map((entry) => JSON.stringify(entry.fieldsV1))).toEqual(
     expected.metadata.managedFields?.map((entry) => JSON.stringify(entry.fieldsV1)),
   );

@@ -1,6 +1,11 @@
 import { ApiError, newBadRequest } from '../apimachinery/errors.js';
 import { isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
-import { formatGroupVersion, formatGroupVersionKind, type KubeObject, parseGroupVersion } from '../apimachinery/meta.js';
+import {
+  formatGroupVersion,
+  formatGroupVersionKind,
+  type KubeObject,
+  parseGroupVersion,
+} from '../apimachinery/meta.js';
 import { FieldSet } from '../structured-merge-diff/field-set.js';
 import { PathElement } from '../structured-merge-diff/path-element.js';
 import type { Type } from '../structured-merge-diff/schema.js';
@@ -35,7 +40,9 @@ export class StructuredMerge {
 
   constructor(private readonly options: FieldManagerOptions) {
     this.version = formatGroupVersion(options.kind);
-    this.updater = new Updater({ convert: (value, version) => this.convert(value, version) }, (version) => this.reset(version));
+    this.updater = new Updater({ convert: (value, version) => this.convert(value, version) }, (version) =>
+      this.reset(version),
+    );
   }
 
   update(live: JsonObject, next: JsonObject, managers: Managers, manager: string): Managers {
@@ -150,4 +157,3 @@ export function withoutManagedFields(object: KubeObject): KubeObject {
   delete metadata.managedFields;
   return { ...object, metadata };
 }
-

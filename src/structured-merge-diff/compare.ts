@@ -1,7 +1,7 @@
 import { deepEqual, type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import { FieldSet, type SetNode } from './field-set.js';
 import { fieldType, isEmptyMap, type Kind, kindOf, member } from './kinds.js';
-import { itemElement, knownItemText } from './list-items.js';
+import { itemElement, itemText, samePlaces } from './list-items.js';
 import { PathElement } from './path-element.js';
 import type { ListType, MapType, Type } from './schema.js';
 import { addedContent, type Content } from './to-field-set.js';
@@ -92,6 +92,7 @@ function compareLists(type: ListType, before: JsonValue, after: JsonValue): Chan
   const was = Array.isArray(before) ? before : [];
   const is = Array.isArray(after) ? after : [];
   if (type.atomic || (was.length === 0 && is.length === 0)) return compareLeaves(before, after);
+  if (samePlaces(type, was, is)) return comparePlaces(type, was, is);
   const old = indexItems(type, was);
   const now = indexItems(type, is);
   let changes: Changes | undefined;
@@ -103,6 +104,16 @@ function compareLists(type: ListType, before: JsonValue, after: JsonValue): Chan
     if (old.has(text)) continue;
     const change = compareItems(type, undefined, items);
     if (change !== undefined) (changes ??= new Changes()).add(itemElement(type, firstOf(items), text), change);
+  }
+  return changes?.done();
+}
+
+function comparePlaces(type: ListType, was: readonly JsonValue[], is: readonly JsonValue[]): Change | undefined {
+  let changes: Changes | undefined;
+  for (let i = 0; i < was.length; i++) {
+    const change = compareValue(type.element, was[i], is[i]);
+    if (change !== undefined)
+      (changes ??= new Changes()).add(itemElement(type, is[i], itemText(type, is[i], i)), change);
   }
   return changes?.done();
 }
@@ -120,7 +131,7 @@ function indexItems(type: ListType, items: readonly JsonValue[]): Map<string, It
   const index = new Map<string, Items>();
   for (let i = 0; i < items.length; i++) {
     const item = items[i] ?? null;
-    const text = knownItemText(type, item, i);
+    const text = itemText(type, item, i);
     const same = index.get(text);
     if (same === undefined) index.set(text, item);
     else if (same instanceof Duplicates) same.items.push(item);
@@ -177,6 +188,7 @@ function merge(a: Change | undefined, b: Change | undefined): Change | undefined
 
 function mergeContent(a: Content | undefined, b: Content | undefined): Content | undefined {
   if (a === undefined || b === undefined) return a ?? b;
-  const children = a.children === undefined || b.children === undefined ? (a.children ?? b.children) : a.children.union(b.children);
+  const children =
+    a.children === undefined || b.children === undefined ? (a.children ?? b.children) : a.children.union(b.children);
   return { member: a.member || b.member, children };
 }

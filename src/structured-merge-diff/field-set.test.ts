@@ -131,14 +131,34 @@ describe('serialization', () => {
 
   test.each<[string, JsonObject, JsonObject]>([
     ['the empty set', {}, {}],
-    ['keys in another order are the same item', { 'k:{"b":1,"a":2}': {}, 'k:{"a":2,"b":1}': { 'f:x': {} } }, { 'k:{"a":2,"b":1}': { '.': {}, 'f:x': {} } }],
+    [
+      'keys in another order are the same item',
+      { 'k:{"b":1,"a":2}': {}, 'k:{"a":2,"b":1}': { 'f:x': {} } },
+      { 'k:{"a":2,"b":1}': { '.': {}, 'f:x': {} } },
+    ],
     ['unknown kinds are left out', { 'q:x': { 'f:a': {} }, 'f:a': { 'z:1': {} } }, { 'f:a': {} }],
     ['null is a leaf', { 'f:a': null }, { 'f:a': {} }],
-    ['a dot says that the element is a member', { 'f:a': { '.': {}, 'f:b': {} }, 'f:c': { 'f:d': {} } }, { 'f:a': { '.': {}, 'f:b': {} }, 'f:c': { 'f:d': {} } }],
-    ['characters that are escaped', { 'v:"a<b>&\\u2028\\b\\f"': {} }, { 'v:"a\\u003cb\\u003e\\u0026\\u2028\\u0008\\u000c"': {} }],
-    ['integers beyond 2^53', { 'k:{"id":9007199254740993}': {}, 'v:-9007199254740993': {} }, { 'k:{"id":9007199254740993}': {}, 'v:-9007199254740993': {} }],
+    [
+      'a dot says that the element is a member',
+      { 'f:a': { '.': {}, 'f:b': {} }, 'f:c': { 'f:d': {} } },
+      { 'f:a': { '.': {}, 'f:b': {} }, 'f:c': { 'f:d': {} } },
+    ],
+    [
+      'characters that are escaped',
+      { 'v:"a<b>&\\u2028\\b\\f"': {} },
+      { 'v:"a\\u003cb\\u003e\\u0026\\u2028\\u0008\\u000c"': {} },
+    ],
+    [
+      'integers beyond 2^53',
+      { 'k:{"id":9007199254740993}': {}, 'v:-9007199254740993': {} },
+      { 'k:{"id":9007199254740993}': {}, 'v:-9007199254740993': {} },
+    ],
     ['field names with any character', { 'f:': {}, 'f:a:b"c': {} }, { 'f:': {}, 'f:a:b"c': {} }],
-    ['member names that every object inherits', { 'f:constructor': {}, 'f:__proto__': {} }, { 'f:__proto__': {}, 'f:constructor': {} }],
+    [
+      'member names that every object inherits',
+      { 'f:constructor': {}, 'f:__proto__': {} },
+      { 'f:__proto__': {}, 'f:constructor': {} },
+    ],
   ])('%s', (_name, given, written) => {
     const out = toFieldsV1(fromFieldsV1(given));
     expect(JSON.stringify(out)).toBe(JSON.stringify(written));

@@ -115,7 +115,11 @@ export class FieldSet {
     let changed = false;
     let i = 0;
     let j = 0;
-    for (let a = this.nodes[i], b = other.nodes[j]; a !== undefined || b !== undefined; a = this.nodes[i], b = other.nodes[j]) {
+    for (
+      let a = this.nodes[i], b = other.nodes[j];
+      a !== undefined || b !== undefined;
+      a = this.nodes[i], b = other.nodes[j]
+    ) {
       const order = a === undefined ? 1 : b === undefined ? -1 : byElement(a, b);
       if (order < 0 && a !== undefined) out.push(a);
       else if (order > 0 && b !== undefined) {
@@ -172,7 +176,8 @@ export class FieldSet {
       }
       const member = a.member && !b.member;
       let children = recursive && b.member ? undefined : a.children;
-      if (children !== undefined && b.children !== undefined) children = nonEmpty(children.subtract(b.children, recursive));
+      if (children !== undefined && b.children !== undefined)
+        children = nonEmpty(children.subtract(b.children, recursive));
       if (member === a.member && children === a.children) out.push(a);
       else {
         changed = true;
@@ -243,7 +248,8 @@ export function sortNodes(nodes: SetNode[]): SetNode[] {
     const node = nodes[i];
     if (node === undefined) break;
     let j = i - 1;
-    for (let before = nodes[j]; before !== undefined && byElement(before, node) > 0; before = nodes[--j]) nodes[j + 1] = before;
+    for (let before = nodes[j]; before !== undefined && byElement(before, node) > 0; before = nodes[--j])
+      nodes[j + 1] = before;
     nodes[j + 1] = node;
   }
   return nodes;

@@ -1,5 +1,14 @@
 import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../apimachinery/json.js';
-import { DEDUCED, type ListType, type MapType, type Scalar, type StructField, structField, type Type, UNTYPED } from './schema.js';
+import {
+  DEDUCED,
+  type ListType,
+  type MapType,
+  type Scalar,
+  type StructField,
+  structField,
+  type Type,
+  UNTYPED,
+} from './schema.js';
 
 /** A type while it is made, so that types can refer to one another in circles. */
 interface MutableType {
@@ -88,9 +97,14 @@ export class TypeBuilder {
     const fields = new Map<string, StructField>();
     for (const name of Object.keys(properties)) {
       const property = properties[name];
-      if (isObject(property)) fields.set(name, structField(name, this.reference(property, preserve, depth), property['default']));
+      if (isObject(property))
+        fields.set(name, structField(name, this.reference(property, preserve, depth), property['default']));
     }
-    return { fields, element: this.elementOf(schema, fields.size, preserve, depth), atomic: mapRelationship(schema) === true };
+    return {
+      fields,
+      element: this.elementOf(schema, fields.size, preserve, depth),
+      atomic: mapRelationship(schema) === true,
+    };
   }
 
   private elementOf(schema: JsonObject, properties: number, preserve: boolean, depth: number): Type | undefined {

@@ -3,7 +3,7 @@ import { compareUtf8, quote } from '../apimachinery/meta.js';
 import { member } from './kinds.js';
 import { PathElement } from './path-element.js';
 import type { ListType } from './schema.js';
-import { elementString, elementText } from './value.js';
+import { elementText } from './value.js';
 
 interface ListKey {
   readonly name: string;
@@ -25,33 +25,53 @@ function namerOf(list: ListType): ItemNamer {
   const known = namers.get(list);
   if (known !== undefined) return known;
   const fields = list.element.map?.fields;
-  const keys = [...list.keys].sort(compareUtf8).map((name) => ({ name, default: fields?.get(name)?.default ?? undefined }));
+  const keys = [...list.keys]
+    .sort(compareUtf8)
+    .map((name) => ({ name, default: fields?.get(name)?.default ?? undefined }));
   const namer = { keys, labels: keys.map((key) => `${JSON.stringify(key.name)}:`) };
   namers.set(list, namer);
   return namer;
 }
 
+/** Why an item has no path element, so that it cannot be told apart; undefined: it has one. For lists that are not atomic. */
+export function itemProblem(list: ListType, item: JsonValue | undefined): string | undefined {
+  if (list.keys.length === 0) return setItemProblem(item);
+  if (item === null || item === undefined) return 'associative list with keys may not have a null element';
+  if (!isObject(item)) return 'associative list with keys may not have non-map elements';
+  for (const key of namerOf(list).keys) if (keyValue(item, key) !== undefined) return undefined;
+  const names = list.keys.map(quote).join(' ');
+  return `associative list with keys has an element that omits all key fields [${names}] (and doesn't have default values for any key fields)`;
+}
+
+function setItemProblem(item: JsonValue | undefined): string | undefined {
+  if (item === null || item === undefined)
+    return "associative list without keys has an element that's an explicit null";
+  if (typeof item !== 'object') return undefined;
+  return Array.isArray(item)
+    ? 'not supported: associative list with lists as elements'
+    : "associative list without keys has an element that's a map type";
+}
+
 /**
- * The serialized path element of an item, by which items are equal; or an Error that says why the item has none. For lists that
- * are not atomic. Cheaper than the element itself.
+ * The serialized path element of an item, by which items are equal. Cheaper than the element itself. What has none, which validation
+ * prevents, is equal to nothing else.
  */
-export function itemText(list: ListType, item: JsonValue | undefined): string | Error {
-  if (list.keys.length === 0) return setItemText(item);
-  if (item === null || item === undefined) return new Error('associative list with keys may not have a null element');
-  if (!isObject(item)) return new Error('associative list with keys may not have non-map elements');
+export function itemText(list: ListType, item: JsonValue | undefined, index: number): string {
+  if (list.keys.length === 0) {
+    return item === null || typeof item === 'object' || item === undefined
+      ? `!${String(index)}`
+      : `v:${elementText(item)}`;
+  }
+  if (!isObject(item)) return `!${String(index)}`;
   const { keys, labels } = namerOf(list);
   let text = '';
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i];
     const value = key === undefined ? undefined : keyValue(item, key);
     if (value === undefined) continue;
-    text += `${text === '' ? 'k:{' : ','}${labels[i] ?? ''}${typeof value === 'string' ? elementString(value) : elementText(value)}`;
+    text += `${text === '' ? 'k:{' : ','}${labels[i] ?? ''}${elementText(value)}`;
   }
-  if (text !== '') return `${text}}`;
-  const names = list.keys.map(quote).join(' ');
-  return new Error(
-    `associative list with keys has an element that omits all key fields [${names}] (and doesn't have default values for any key fields)`,
-  );
+  return text === '' ? `!${String(index)}` : `${text}}`;
 }
 
 /** A null is a value of its own, for which no default stands in. */
@@ -60,14 +80,23 @@ function keyValue(item: JsonObject, key: ListKey): JsonValue | undefined {
   return value === undefined ? key.default : value;
 }
 
-function setItemText(item: JsonValue | undefined): string | Error {
-  if (typeof item === 'string') return `v:${elementString(item)}`;
-  if (item === null || item === undefined) {
-    return new Error("associative list without keys has an element that's an explicit null");
+/**
+ * Whether two lists have the same items in the same places, none of them twice, judged by a single key that is a string: the common
+ * case, which spares naming the items. False: they may have nevertheless.
+ */
+export function samePlaces(list: ListType, a: readonly JsonValue[], b: readonly JsonValue[]): boolean {
+  const [key, second] = list.keys;
+  if (key === undefined || second !== undefined || a.length !== b.length) return false;
+  const seen = new Set<JsonValue | undefined>();
+  for (let i = 0; i < a.length; i++) {
+    const was = a[i];
+    const is = b[i];
+    if (!isObject(was) || !isObject(is)) return false;
+    const value = was[key];
+    if (typeof value !== 'string' || value !== is[key] || seen.has(value)) return false;
+    seen.add(value);
   }
-  if (Array.isArray(item)) return new Error('not supported: associative list with lists as elements');
-  if (isObject(item)) return new Error("associative list without keys has an element that's a map type");
-  return `v:${elementText(item)}`;
+  return true;
 }
 
 /** The path element of an item whose text is known. */
@@ -82,10 +111,4 @@ export function itemElement(list: ListType, item: JsonValue | undefined, text: s
     values.push(value);
   }
   return PathElement.keys(names, values, text);
-}
-
-/** As itemText(), for items that were validated; what has no element of its own is never equal to another. */
-export function knownItemText(list: ListType, item: JsonValue | undefined, index: number): string {
-  const text = itemText(list, item);
-  return typeof text === 'string' ? text : `!${String(index)}`;
 }

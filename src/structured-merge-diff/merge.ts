@@ -1,13 +1,17 @@
 import { deepCopy, type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import { fieldType, isEmptyMap, kindOf, member } from './kinds.js';
-import { knownItemText } from './list-items.js';
+import { itemText } from './list-items.js';
 import type { ListType, MapType, Type } from './schema.js';
 
 /**
  * Merges a configuration into a live value: what the configuration holds wins, nothing is removed. Items of lists stand as in `live`
  * unless the configuration orders them otherwise. The result shares nothing with the arguments.
  */
-export function mergeValues(type: Type, live: JsonValue | undefined, config: JsonValue | undefined): JsonValue | undefined {
+export function mergeValues(
+  type: Type,
+  live: JsonValue | undefined,
+  config: JsonValue | undefined,
+): JsonValue | undefined {
   if (live === undefined || config === undefined) return deepCopy(config ?? live);
   const kind = kindOf(type, config);
   if (kind === 'map' && type.map !== undefined) return mergeMaps(type.map, live, config);
@@ -17,7 +21,8 @@ export function mergeValues(type: Type, live: JsonValue | undefined, config: Jso
 
 function mergeMaps(type: MapType, live: JsonValue, config: JsonValue): JsonValue {
   const old = typeof live === 'object' && live !== null && !Array.isArray(live) && !isEmptyMap(live) ? live : undefined;
-  const now = typeof config === 'object' && config !== null && !Array.isArray(config) && !isEmptyMap(config) ? config : undefined;
+  const now =
+    typeof config === 'object' && config !== null && !Array.isArray(config) && !isEmptyMap(config) ? config : undefined;
   if (type.atomic || (old === undefined && now === undefined)) return deepCopy(config);
   const out: JsonObject = {};
   for (const key in old) {
@@ -32,7 +37,12 @@ function mergeMaps(type: MapType, live: JsonValue, config: JsonValue): JsonValue
   return out;
 }
 
-function mergeMember(type: MapType, key: string, old: JsonValue | undefined, now: JsonValue | undefined): JsonValue | undefined {
+function mergeMember(
+  type: MapType,
+  key: string,
+  old: JsonValue | undefined,
+  now: JsonValue | undefined,
+): JsonValue | undefined {
   if (now === undefined) return deepCopy(old);
   return old === undefined ? undefined : mergeValues(fieldType(type, key), old, now);
 }
@@ -64,8 +74,8 @@ class ListMerge {
     private readonly old: readonly JsonValue[],
     private readonly now: readonly JsonValue[],
   ) {
-    this.oldTexts = old.map((item, i) => knownItemText(type, item, i));
-    this.nowTexts = now.map((item, i) => knownItemText(type, item, i));
+    this.oldTexts = old.map((item, i) => itemText(type, item, i));
+    this.nowTexts = now.map((item, i) => itemText(type, item, i));
     old.forEach((item, i) => {
       const text = this.oldTexts[i] ?? '';
       this.oldItems.set(text, this.oldItems.has(text) ? null : item);

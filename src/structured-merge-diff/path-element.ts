@@ -12,6 +12,9 @@ const INDEX = 3;
 
 const NONE: readonly never[] = [];
 
+/** Most keys by far: one, a plain string or a small integer, already in canonical form. */
+const PLAIN_KEY = /^k:\{"([^"\\\x00-\x1f]*)":(?:"([^"\\<>&\u2028\u2029\x00-\x1f]*)"|(0|-?[1-9][0-9]{0,14}))\}$/;
+
 /** One step of a path: a field of a map, an item of a list by its keys, by its value or by its index. Immutable. */
 export class PathElement {
   private constructor(
@@ -53,7 +56,7 @@ export class PathElement {
       case 'v':
         return PathElement.parseValue(body);
       case 'k':
-        return PathElement.parseKeys(body);
+        return PathElement.plainKey(text) ?? PathElement.parseKeys(body);
       case 'i':
         if (!/^[+-]?[0-9]{1,15}$/.test(body)) throw new SyntaxError(`parsing ${JSON.stringify(body)}: invalid syntax`);
         return PathElement.index(Number(body));
@@ -65,6 +68,12 @@ export class PathElement {
   private static parseValue(body: string): PathElement {
     const value = parseElementJson(body);
     return new PathElement(VALUE, `v:${elementText(value)}`, NONE, [value], true);
+  }
+
+  private static plainKey(text: string): PathElement | undefined {
+    const match = PLAIN_KEY.exec(text);
+    if (match === null) return undefined;
+    return new PathElement(KEY, text, [match[1] ?? ''], [match[2] ?? Number(match[3])], true);
   }
 
   private static parseKeys(body: string): PathElement {

@@ -6,7 +6,8 @@ import { DEDUCED, type MapType, type Type, UNTYPED } from './schema.js';
  * something in it now owns the whole. (What was atomic and no longer is stays as it was.) Returns the set itself if nothing changes.
  */
 export function reconcile(type: Type, set: FieldSet): FieldSet {
-  if (type.map !== undefined) return isUntyped(type.map) ? set : reconcileNodes(set, (node) => mapMember(type.map, node));
+  if (type.map !== undefined)
+    return isUntyped(type.map) ? set : reconcileNodes(set, (node) => mapMember(type.map, node));
   if (type.scalar !== undefined) return set;
   return type.list === undefined ? set : reconcileNodes(set, () => type.list?.element);
 }
@@ -25,7 +26,11 @@ function reconcileNodes(set: FieldSet, typeOf: (node: SetNode) => Type | undefin
 
 function reconcileNode(type: Type, node: SetNode): SetNode {
   if (node.children === undefined) return node;
-  if (type.map !== undefined ? !isUntyped(type.map) && type.map.atomic : type.scalar === undefined && type.list?.atomic === true) {
+  if (
+    type.map !== undefined
+      ? !isUntyped(type.map) && type.map.atomic
+      : type.scalar === undefined && type.list?.atomic === true
+  ) {
     return { element: node.element, member: true, children: undefined };
   }
   const children = reconcile(type, node.children);

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../apimachinery/json.js';
 import { FieldSet, type SetNode } from './field-set.js';
 import { fieldType, isEmptyMap, kindOf } from './kinds.js';
-import { itemElement, knownItemText } from './list-items.js';
+import { itemElement, itemText } from './list-items.js';
 import { PathElement } from './path-element.js';
 import type { ListType, MapType, Type } from './schema.js';
 
@@ -30,9 +30,10 @@ function pickFromList(type: ListType, value: JsonValue, items: FieldSet, extract
   if (value.length === 0 || type.atomic) return extract ? value : null;
   const out: JsonValue[] = [];
   value.forEach((item, i) => {
-    const node = nodeOf(items, itemElement(type, item, knownItemText(type, item, i)));
+    const node = nodeOf(items, itemElement(type, item, itemText(type, item, i)));
     if (extract) {
-      if (node !== undefined) out.push(node.children === undefined ? item : pick(type.element, item, node.children, true));
+      if (node !== undefined)
+        out.push(node.children === undefined ? item : pick(type.element, item, node.children, true));
     } else if (node?.member !== true) {
       out.push(node?.children === undefined ? item : pick(type.element, item, node.children, false));
     }

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import { FieldSet, nonEmpty, type SetNode } from './field-set.js';
 import { PathElement } from './path-element.js';
 
@@ -23,34 +23,73 @@ export function toFieldsV1(set: FieldSet): JsonObject {
   return out;
 }
 
-/** Reads the FieldsV1 form. Elements of unknown kind are left out. Throws SyntaxError. */
-export function fromFieldsV1(fields: JsonObject): FieldSet {
-  return read(fields, 0).children ?? FieldSet.empty;
+export interface ReadFields {
+  readonly set: FieldSet;
+  /** What was read is the form in which the set is written. */
+  readonly canonical: boolean;
 }
 
-/** What stands below an element; `member`: the element itself is in the set, because it says so or because nothing is below it. */
-function read(fields: JsonObject, depth: number): { children: FieldSet | undefined; member: boolean } {
-  if (depth > MAX_DEPTH) throw new SyntaxError('exceeded max depth');
-  const nodes: SetNode[] = [];
-  let member = false;
-  let ordered = true;
-  for (const key in fields) {
-    const below = fields[key];
-    if (below === undefined) continue;
-    if (key === '.') {
-      member = true;
-      continue;
+/** Reads the FieldsV1 form. Elements of unknown kind are left out. Throws SyntaxError. */
+export function readFieldsV1(fields: JsonObject): ReadFields {
+  const reader = new Reader();
+  const set = reader.read(fields, 0) ?? FieldSet.empty;
+  return { set, canonical: reader.canonical };
+}
+
+export function fromFieldsV1(fields: JsonObject): FieldSet {
+  return readFieldsV1(fields).set;
+}
+
+class Reader {
+  canonical = true;
+  /** Whether what was read last says that the element above it is in the set: by a dot, or because nothing is below it. */
+  private member = false;
+
+  read(fields: JsonObject, depth: number): FieldSet | undefined {
+    if (depth > MAX_DEPTH) throw new SyntaxError('exceeded max depth');
+    const nodes: SetNode[] = [];
+    let member = false;
+    let ordered = true;
+    let last: PathElement | undefined;
+    for (const key in fields) {
+      const below = fields[key];
+      if (below === undefined) continue;
+      if (key === '.') {
+        member = true;
+        if (last !== undefined || !isObject(below) || !isEmpty(below)) this.canonical = false;
+        continue;
+      }
+      const element = PathElement.parse(key);
+      if (element === undefined) {
+        this.canonical = false;
+        continue;
+      }
+      if (element.text !== key) this.canonical = false;
+      if (last !== undefined && last.compare(element) >= 0) ordered = false;
+      nodes.push(this.node(element, below, depth));
+      last = element;
     }
-    const element = PathElement.parse(key);
-    if (element === undefined) continue;
-    if (below !== null && !isObject(below)) throw new SyntaxError('expect { or n, but found something else');
-    const node = { element, ...(below === null ? { children: undefined, member: true } : read(below, depth + 1)) };
-    const last = nodes[nodes.length - 1];
-    if (last !== undefined && last.element.compare(element) >= 0) ordered = false;
-    nodes.push(node);
+    if (nodes.length === 0 && member) this.canonical = false;
+    this.member = member || nodes.length === 0;
+    if (ordered) return nonEmpty(FieldSet.ofSorted(nodes));
+    this.canonical = false;
+    return nonEmpty(fromUnordered(nodes));
   }
-  if (nodes.length === 0) return { children: undefined, member: true };
-  return { children: nonEmpty(ordered ? FieldSet.ofSorted(nodes) : fromUnordered(nodes)), member };
+
+  private node(element: PathElement, below: JsonValue, depth: number): SetNode {
+    if (below === null) {
+      this.canonical = false;
+      return { element, member: true, children: undefined };
+    }
+    if (!isObject(below)) throw new SyntaxError('expect { or n, but found something else');
+    const children = this.read(below, depth + 1);
+    return { element, member: this.member, children };
+  }
+}
+
+function isEmpty(fields: JsonObject): boolean {
+  for (const key in fields) if (fields[key] !== undefined) return false;
+  return true;
 }
 
 /** Two spellings of one key (its fields in another order) are one element. */

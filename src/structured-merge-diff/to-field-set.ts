@@ -1,7 +1,7 @@
 import type { JsonValue } from '../apimachinery/json.js';
 import { FieldSet, nonEmpty, type SetNode } from './field-set.js';
 import { isEmptyMap, kindOf } from './kinds.js';
-import { itemElement, knownItemText } from './list-items.js';
+import { itemElement, itemText } from './list-items.js';
 import { PathElement } from './path-element.js';
 import type { ListType, MapType, Type } from './schema.js';
 
@@ -74,7 +74,11 @@ function mapContent(
     if (type === undefined) continue;
     const content = contentOf(type, member, field !== undefined);
     if (!content.member && content.children === undefined) continue;
-    nodes.push({ element: field?.element ?? PathElement.field(key), member: content.member, children: content.children });
+    nodes.push({
+      element: field?.element ?? PathElement.field(key),
+      member: content.member,
+      children: content.children,
+    });
   }
   return nodes.length === 0 ? undefined : FieldSet.ofNodes(nodes);
 }
@@ -88,7 +92,7 @@ function listContent(
   const nodes = new Map<string, SetNode>();
   for (let i = 0; i < value.length; i++) {
     const item = value[i];
-    const text = knownItemText(list, item, i);
+    const text = itemText(list, item, i);
     const same = nodes.get(text);
     if (same === undefined) {
       const element = itemElement(list, item, text);

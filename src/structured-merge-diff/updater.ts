@@ -177,7 +177,11 @@ export class Updater {
   ): TypedValue {
     if (last === undefined || last.set.isEmpty) return merged;
     // What is applied again is not removed: the walk that finds that out can be saved.
-    if (last.apiVersion === version && last.set.withNamedFields(merged.type).isSubsetOf(set.withNamedFields(merged.type))) return merged;
+    if (
+      last.apiVersion === version &&
+      last.set.withNamedFields(merged.type).isSubsetOf(set.withNamedFields(merged.type))
+    )
+      return merged;
     const converted = this.converter.convert(merged, last.apiVersion);
     if (converted === undefined) return merged;
     const { type } = converted;
@@ -194,7 +198,8 @@ export class Updater {
   private addBackOwned(merged: TypedValue, pruned: TypedValue, managers: Managers): TypedValue {
     const owned = new Map<string, FieldSet>();
     const first = owned.set(merged.version, FieldSet.empty);
-    for (const { apiVersion, set } of managers.values()) first.set(apiVersion, set.union(owned.get(apiVersion) ?? FieldSet.empty));
+    for (const { apiVersion, set } of managers.values())
+      first.set(apiVersion, set.union(owned.get(apiVersion) ?? FieldSet.empty));
     let whole = merged;
     let out = pruned;
     for (const [version, set] of owned) {

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../apimachinery/json.js';
 import { formatPlain, formatSyntax, goType } from './format.js';
 import { fieldType, kindOf } from './kinds.js';
-import { itemElement, itemText } from './list-items.js';
+import { itemElement, itemProblem, itemText } from './list-items.js';
 import type { ListType, MapType, Scalar, Type } from './schema.js';
 import { MAX_DEPTH } from './serialize.js';
 
@@ -40,10 +40,13 @@ function validate(type: Type, value: JsonValue | undefined, duplicates: boolean,
   if (depth > MAX_DEPTH) return failure('exceeded max depth');
   switch (kindOf(type, value)) {
     case 'scalar':
-      return type.scalar === undefined || fits(type.scalar, value) ? undefined : failure(scalarMismatch(type.scalar, value));
+      return type.scalar === undefined || fits(type.scalar, value)
+        ? undefined
+        : failure(scalarMismatch(type.scalar, value));
     case 'map':
       if (value === null || value === undefined || type.map === undefined) return undefined;
-      if (typeof value !== 'object' || Array.isArray(value)) return failure(`expected map, got &{${formatPlain(value)}}`);
+      if (typeof value !== 'object' || Array.isArray(value))
+        return failure(`expected map, got &{${formatPlain(value)}}`);
       return validateMap(type.map, value, duplicates, depth);
     case 'list':
       if (value === null || value === undefined || type.list === undefined) return undefined;
@@ -83,10 +86,8 @@ function scalarMismatch(scalar: Scalar, value: JsonValue = null): string {
 }
 
 /** The errors found below a path element, with it before their paths. */
-function below(found: Errors, errors: Errors, prefix: () => string): Errors {
-  if (found === undefined) return errors;
-  const text = prefix();
-  for (const error of found) error.path = text + error.path;
+function below(found: ValidationError[], errors: Errors, prefix: string): Errors {
+  for (const error of found) error.path = prefix + error.path;
   if (errors === undefined) return found;
   for (const error of found) errors.push(error);
   return errors;
@@ -98,10 +99,10 @@ function validateMap(map: MapType, value: JsonObject, duplicates: boolean, depth
     const member = value[key];
     if (member === undefined) continue;
     if (map.element === undefined && !map.fields.has(key)) {
-      return below(failure('field not declared in schema'), errors, () => `.${key}`);
+      return below(failure('field not declared in schema'), errors, `.${key}`);
     }
     const found = validate(fieldType(map, key), member, duplicates, depth + 1);
-    if (found !== undefined) errors = below(found, errors, () => `.${key}`);
+    if (found !== undefined) errors = below(found, errors, `.${key}`);
   }
   return errors;
 }
@@ -111,16 +112,20 @@ function validateList(list: ListType, items: readonly JsonValue[], duplicates: b
   const seen = list.atomic || duplicates ? undefined : new Set<string>();
   for (let i = 0; i < items.length; i++) {
     const item = items[i];
-    const text = list.atomic ? '' : itemText(list, item);
+    const problem = list.atomic ? undefined : itemProblem(list, item);
     // An item without an element ends the list, for nothing below it could be named.
-    if (typeof text !== 'string') return below(failure(`element ${String(i)}: ${text.message}`), errors, () => '');
-    const name = (): string => (list.atomic ? `[${String(i)}]` : itemElement(list, item, text).toString());
+    if (problem !== undefined) return below(failure(`element ${String(i)}: ${problem}`), errors, '');
     if (seen !== undefined) {
-      if (seen.has(text)) errors = below(failure(`duplicate entries for key ${name()}`), errors, () => '');
+      const text = itemText(list, item, i);
+      if (seen.has(text)) errors = below(failure(`duplicate entries for key ${itemName(list, item, i)}`), errors, '');
       else seen.add(text);
     }
     const found = validate(list.element, item, duplicates, depth + 1);
-    if (found !== undefined) errors = below(found, errors, name);
+    if (found !== undefined) errors = below(found, errors, itemName(list, item, i));
   }
   return errors;
+}
+
+function itemName(list: ListType, item: JsonValue | undefined, index: number): string {
+  return list.atomic ? `[${String(index)}]` : itemElement(list, item, itemText(list, item, index)).toString();
 }

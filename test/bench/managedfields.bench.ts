@@ -76,7 +76,13 @@ function object(items: number): KubeObject {
 }
 
 function stored(item: KubeObject): KubeObject {
-  item.metadata = { ...item.metadata, uid: 'u-1', resourceVersion: '5', generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' };
+  item.metadata = {
+    ...item.metadata,
+    uid: 'u-1',
+    resourceVersion: '5',
+    generation: 1,
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  };
   return item;
 }
 
@@ -101,45 +107,100 @@ function measure<T>(name: string, rounds: number, make: (round: number) => T, ru
   }
   times.sort((a, b) => a - b);
   const mean = (spent * 1000) / (times.length * batch);
-  process.stdout.write(`${name.padEnd(34)} mean ${mean.toFixed(1).padStart(7)} us   median ${(times[times.length >> 1] ?? 0).toFixed(1).padStart(7)} us\n`);
+  process.stdout.write(
+    `${name.padEnd(34)} mean ${mean.toFixed(1).padStart(7)} us   median ${(times[times.length >> 1] ?? 0).toFixed(1).padStart(7)} us\n`,
+  );
 }
 
 const parse = (json: string): KubeObject => JSON.parse(json) as KubeObject;
 
-for (const [label, items, rounds] of [['2 KiB', 5, 20000], ['20 KiB', 47, 4000]] as const) {
+for (const [label, items, rounds] of [
+  ['2 KiB', 5, 20000],
+  ['20 KiB', 47, 4000],
+] as const) {
   const plain = JSON.stringify(object(items));
   const created = JSON.stringify(stored(manager.update(undefined, parse(plain), 'creator')));
   const applied = JSON.stringify(stored(manager.apply(undefined, parse(plain), 'applier', false)));
   process.stdout.write(`${label}: ${plain.length} bytes as sent, ${created.length} stored\n`);
-  measure(`${label} create`, rounds, () => parse(plain), (next) => manager.update(undefined, next, 'creator'));
+  measure(
+    `${label} create`,
+    rounds,
+    () => parse(plain),
+    (next) => manager.update(undefined, next, 'creator'),
+  );
   const change = (json: string, round: number): { live: KubeObject; next: KubeObject } => {
     const next = parse(json);
     setSeq(next, round + 1);
     return { live: parse(json), next };
   };
-  measure(`${label} update, same manager`, rounds, (round) => change(created, round), ({ live, next }) => manager.update(live, next, 'creator'));
-  measure(`${label} update, another manager`, rounds, (round) => change(created, round), ({ live, next }) => manager.update(live, next, 'editor'));
-  measure(`${label} update, nothing changed`, rounds, () => ({ live: parse(created), next: parse(created) }), ({ live, next }) => manager.update(live, next, 'creator'));
-  measure(`${label} update, entries missing`, rounds, (round) => {
-    const next = parse(plain);
-    setSeq(next, round + 1);
-    return { live: parse(created), next };
-  }, ({ live, next }) => manager.update(live, next, 'creator'));
-  measure(`${label} create by apply`, rounds, () => parse(plain), (config) => manager.apply(undefined, config, 'applier', false));
-  measure(`${label} apply a change`, rounds, (round) => {
-    const config = parse(plain);
-    setSeq(config, round + 1);
-    return { live: parse(applied), config };
-  }, ({ live, config }) => manager.apply(live, config, 'applier', false));
-  measure(`${label} apply nothing new`, rounds, () => ({ live: parse(applied), config: parse(plain) }), ({ live, config }) => manager.apply(live, config, 'applier', false));
-  measure(`${label} apply without an item`, rounds, () => {
-    const config = parse(plain);
-    ((config['spec'] as JsonObject)['results'] as unknown[]).pop();
-    return { live: parse(applied), config };
-  }, ({ live, config }) => manager.apply(live, config, 'applier', false));
+  measure(
+    `${label} update, same manager`,
+    rounds,
+    (round) => change(created, round),
+    ({ live, next }) => manager.update(live, next, 'creator'),
+  );
+  measure(
+    `${label} update, another manager`,
+    rounds,
+    (round) => change(created, round),
+    ({ live, next }) => manager.update(live, next, 'editor'),
+  );
+  measure(
+    `${label} update, nothing changed`,
+    rounds,
+    () => ({ live: parse(created), next: parse(created) }),
+    ({ live, next }) => manager.update(live, next, 'creator'),
+  );
+  measure(
+    `${label} update, entries missing`,
+    rounds,
+    (round) => {
+      const next = parse(plain);
+      setSeq(next, round + 1);
+      return { live: parse(created), next };
+    },
+    ({ live, next }) => manager.update(live, next, 'creator'),
+  );
+  measure(
+    `${label} create by apply`,
+    rounds,
+    () => parse(plain),
+    (config) => manager.apply(undefined, config, 'applier', false),
+  );
+  measure(
+    `${label} apply a change`,
+    rounds,
+    (round) => {
+      const config = parse(plain);
+      setSeq(config, round + 1);
+      return { live: parse(applied), config };
+    },
+    ({ live, config }) => manager.apply(live, config, 'applier', false),
+  );
+  measure(
+    `${label} apply nothing new`,
+    rounds,
+    () => ({ live: parse(applied), config: parse(plain) }),
+    ({ live, config }) => manager.apply(live, config, 'applier', false),
+  );
+  measure(
+    `${label} apply without an item`,
+    rounds,
+    () => {
+      const config = parse(plain);
+      ((config['spec'] as JsonObject)['results'] as unknown[]).pop();
+      return { live: parse(applied), config };
+    },
+    ({ live, config }) => manager.apply(live, config, 'applier', false),
+  );
   let unique = 0;
-  measure(`${label} update, sets never met before`, Math.min(rounds, 4000), (round) => {
-    const text = created.replaceAll('check-required-labels-', `check-${unique++}-`);
-    return change(text, round);
-  }, ({ live, next }) => manager.update(live, next, 'creator'));
+  measure(
+    `${label} update, sets never met before`,
+    Math.min(rounds, 4000),
+    (round) => {
+      const text = created.replaceAll('check-required-labels-', `check-${unique++}-`);
+      return change(text, round);
+    },
+    ({ live, next }) => manager.update(live, next, 'creator'),
+  );
 }

@@ -186,35 +186,44 @@ def run(base, steps, name, namespace):
             status, answer = call("PATCH", target + query, step["body"], TYPES[step["op"]])
         out.append(step | {"status": status, "live": live, "answer": answer})
         # The live object as the next step's version shows it, with what controllers did meanwhile.
-        time.sleep(1.1)
+        time.sleep(1.02)
         following = steps[len(out)] if len(out) < len(steps) else {}
         found, shown = call("GET", base.replace("/v1/", "/%s/" % following.get("version", "v1")) + "/" + name)
         live = shown if found == 200 else None
     return out
 
 
+def remove(path):
+    """Removes an object, finalizers or not: no controllers run beside the server."""
+    call("DELETE", path)
+    call("PATCH", path, {"metadata": {"finalizers": None}}, TYPES["merge"])
+    if "/namespaces/" in path and path.startswith("/api/v1/namespaces/") and path.count("/") == 4:
+        name = path.rsplit("/", 1)[1]
+        call("PUT", path + "/finalize", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {"finalizers": []}})
+
+
 def main():
-    namespace = "mf-fixtures"
-    call("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/probes." + GROUP)
+    namespace = "mf-fixtures-%d" % (time.time() % 100000)
     call("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
-    time.sleep(2)
+    call("POST", "/api/v1/namespaces/%s/serviceaccounts" % namespace, {"metadata": {"name": "default"}})
     call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition())
-    time.sleep(3)
+    time.sleep(4)
     result = {"definition": definition(), "sequences": {}}
     base = "/apis/%s/v1/namespaces/%s/probes" % (GROUP, namespace)
     for i, (title, steps) in enumerate(SEQUENCES.items()):
         if not ONLY or title in ONLY:
             result["sequences"][title] = run(base, steps, "a%d" % i, namespace)
+            remove(base + "/a%d" % i)
     for kind in CORE:
         if ONLY and kind not in ONLY:
             continue
         cluster, path, body = core_sequence(kind)
-        name = "mf-a" if kind != "customresourcedefinition" else "things.other." + GROUP
+        name = namespace + "-a" if kind != "customresourcedefinition" else "things.other." + GROUP
         steps = [create(body), apply("one", {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": {"name": "a", "labels": {"new": "x"}}}), merge("ed", {"metadata": {"labels": {"new": "y"}}}), apply("one", body, force=True)]
         result["sequences"][kind] = run(path, steps, name, namespace)
-        call("DELETE", path.replace("NAMESPACE", namespace) + "/" + name)
-    call("DELETE", "/api/v1/namespaces/" + namespace)
-    call("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/probes." + GROUP)
+        remove(path.replace("NAMESPACE", namespace) + "/" + name)
+    remove("/api/v1/namespaces/" + namespace)
+    remove("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/probes." + GROUP)
     json.dump(result, sys.stdout, separators=(",", ":"))
     print()
 
