@@ -25,15 +25,19 @@ function isSet(value: JsonValue | undefined): boolean {
   return typeof value !== 'object' || Object.keys(value).length > 0;
 }
 
+const NOTHING: JsonObject = {};
+const NO_SCHEMAS: readonly JsonObject[] = [];
+const NO_PROPERTIES: readonly (readonly [string, JsonObject])[] = [];
+
 function schemasAt(schema: JsonObject, key: string): readonly JsonObject[] {
   const value = schema[key];
-  return Array.isArray(value) ? value.map((item) => (isObject(item) ? item : {})) : [];
+  return Array.isArray(value) ? value.map((item) => (isObject(item) ? item : NOTHING)) : NO_SCHEMAS;
 }
 
 function propertiesOf(schema: JsonObject): readonly (readonly [string, JsonObject])[] {
   const properties = objectAt(schema, 'properties');
-  if (properties === undefined) return [];
-  return Object.keys(properties).map((key) => [key, objectAt(properties, key) ?? {}]);
+  if (properties === undefined) return NO_PROPERTIES;
+  return Object.keys(properties).map((key) => [key, objectAt(properties, key) ?? NOTHING]);
 }
 
 /** Why a schema cannot be read as a structural one at all, or undefined. */
@@ -41,27 +45,35 @@ export function structuralError(schema: JsonSchemaProps): string | undefined {
   for (const [key, name, test] of UNSUPPORTED) {
     if (test(schema[key])) return `OpenAPIV3Schema '${name}' is not supported`;
   }
-  const not = objectAt(schema, 'not');
-  const inner = [
-    ...(not === undefined ? [] : [not]),
-    ...['allOf', 'anyOf', 'oneOf'].flatMap((key) => schemasAt(schema, key)),
-  ];
-  for (const part of inner) {
-    const error = structuralError(part);
+  const { not, items, properties, additionalProperties } = schema;
+  if (isObject(not)) {
+    const error = structuralError(not);
     if (error !== undefined) return error;
+  }
+  for (const key of LOGIC) {
+    const parts = schema[key];
+    if (!Array.isArray(parts)) continue;
+    for (const part of parts) {
+      const error = isObject(part) ? structuralError(part) : undefined;
+      if (error !== undefined) return error;
+    }
   }
   if (schema['x-kubernetes-preserve-unknown-fields'] === false) {
     return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined";
   }
-  const { items, additionalProperties } = schema;
   if (Array.isArray(items) && items.length > 0) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
-  const below = [items, ...propertiesOf(schema).map(([, property]) => property), additionalProperties].filter(isObject);
-  for (const part of below) {
-    const error = structuralError(part);
-    if (error !== undefined) return error;
+  let error = isObject(items) ? structuralError(items) : undefined;
+  if (isObject(properties)) {
+    for (const key in properties) {
+      const property = properties[key];
+      if (error === undefined && isObject(property)) error = structuralError(property);
+    }
   }
-  return undefined;
+  if (error === undefined && isObject(additionalProperties)) error = structuralError(additionalProperties);
+  return error;
 }
+
+const LOGIC = ['allOf', 'anyOf', 'oneOf'];
 
 /** What keeps a schema from being structural, in the order of the texts. */
 export function validateStructural(schema: JsonSchemaProps, path: FieldPath): FieldError[] {
@@ -239,7 +251,7 @@ function valueCompleteness(
 ): void {
   const not = objectAt(schema, 'not');
   if (not !== undefined) nestedCompleteness(not, structure, path, at.child('not'), errors);
-  for (const key of ['allOf', 'anyOf', 'oneOf']) {
+  for (const key of LOGIC) {
     schemasAt(schema, key).forEach((part, i) =>
       nestedCompleteness(part, structure, path, at.child(key).index(i), errors),
     );

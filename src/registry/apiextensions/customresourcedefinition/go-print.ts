@@ -133,15 +133,29 @@ const ruleJson = (rule: JsonObject): string => struct(rule, RULE_FIELDS);
 
 /** Go's names of the schema's members that are set, in the order of the struct. */
 export function setFieldNames(schema: JsonSchemaProps): string[] {
-  const zero = new Set(['null', '""', 'false']);
-  return SCHEMA_FIELDS.filter(([name, key, print]) => {
+  return SCHEMA_FIELDS.filter(([name, key]) => {
     const value = schema[key];
+    if (value === undefined || value === null) return false;
     // Pointers are set whatever they point to.
-    return POINTERS.has(name) ? value !== undefined && value !== null : !zero.has(print(value));
+    if (POINTERS.has(name) || typeof value === 'number' || typeof value === 'bigint') return true;
+    if (typeof value !== 'object') return value !== '' && value !== false;
+    return Object.keys(value).length > 0;
   }).map(([name]) => name);
 }
 
-const POINTERS = new Set(['Ref', 'XPreserveUnknownFields', 'XListType', 'XMapType']);
+const POINTERS = new Set([
+  'Ref',
+  'Default',
+  'Example',
+  'Items',
+  'Not',
+  'AdditionalProperties',
+  'AdditionalItems',
+  'ExternalDocs',
+  'XPreserveUnknownFields',
+  'XListType',
+  'XMapType',
+]);
 
 export const printSchema = (schema: JsonSchemaProps): Printed => new Printed(schemaJson(schema));
 

@@ -24,11 +24,10 @@ export interface KnownExpressions {
 export interface RuleChecks {
   /**
    * Compiles the rules of a schema that is known to be structural, and estimates their costs: errors as kube-apiserver has
-   * them. `unchanged`: the schema was accepted before, so limits of single rules don't count.
+   * them. Not asked about schemas that an update leaves as they were.
    */
   readonly validateRules?:
-    | ((schema: JsonSchemaProps, path: FieldPath, unchanged: boolean, known: KnownExpressions) => readonly FieldError[])
-    | undefined;
+    ((schema: JsonSchemaProps, path: FieldPath, known: KnownExpressions) => readonly FieldError[]) | undefined;
   /** Runs the rules of a schema on its default. */
   readonly validateDefaultByRules?:
     ((schema: JsonSchemaProps, value: JsonValue, path: FieldPath) => readonly FieldError[]) | undefined;
@@ -49,15 +48,14 @@ export interface SchemaRequirements {
   readonly manySelectableFields: ReadonlySet<string>;
   /** Versions whose schema is the same as before. */
   readonly unchangedVersions: ReadonlySet<string>;
-  readonly validateRules?:
-    ((schema: JsonSchemaProps, path: FieldPath, unchanged: boolean) => readonly FieldError[]) | undefined;
+  readonly validateRules?: ((schema: JsonSchemaProps, path: FieldPath) => readonly FieldError[]) | undefined;
   readonly validateDefaultByRules?: RuleChecks['validateDefaultByRules'];
 }
 
 function rulesWith(checks: RuleChecks, known: KnownExpressions): SchemaRequirements['validateRules'] {
   const { validateRules } = checks;
   if (validateRules === undefined) return undefined;
-  return (schema, path, unchanged) => validateRules(schema, path, unchanged, known);
+  return (schema, path) => validateRules(schema, path, known);
 }
 
 export function requirementsForCreate(checks: RuleChecks): SchemaRequirements {
@@ -84,7 +82,9 @@ export function requirementsForUpdate(
   oldCrd: KubeObject,
   checks: RuleChecks,
 ): SchemaRequirements {
-  const schemas = schemasOf(old);
+  const unchanged = new Set(unchangedVersions(spec, old));
+  // Only for changed schemas it matters what the stored ones were like.
+  const schemas = spec.versions.every(({ name }) => unchanged.has(name)) ? [] : schemasOf(old);
   const none = (test: (schema: JsonSchemaProps) => boolean): boolean =>
     !schemas.some((schema) => schemaHas(schema, test));
   return {
@@ -99,7 +99,7 @@ export function requirementsForUpdate(
     recognizedReviewVersion: old.conversion === undefined || hasRecognizedVersion(old.conversion),
     validCaBundle: isConditionTrue(oldCrd, 'Established') && !hasInvalidCaBundle(old),
     manySelectableFields: new Set(manySelectableFields(spec, old)),
-    unchangedVersions: new Set(unchangedVersions(spec, old)),
+    unchangedVersions: unchanged,
     validateRules: rulesWith(checks, knownExpressions(schemas)),
     validateDefaultByRules: checks.validateDefaultByRules,
   };

@@ -37,12 +37,14 @@ export function validateValidation(
   const schema = validation?.schema;
   if (schema === undefined) return [];
   const at = path.child('openAPIV3Schema');
-  if (depthOf(schema) > MAX_DEPTH) {
+  if (isTooDeep(schema)) {
     return [forbidden(at, `must not nest deeper than ${String(MAX_DEPTH)} levels`)];
   }
   const errors = statusEnabled ? rootErrors(schema, path) : [];
   if (schema['nullable'] === true)
     errors.push(forbidden(path.child('openAPIV3Schema.nullable'), 'nullable cannot be true at the root'));
+  // What did not change was found valid before.
+  if (requirements.unchangedVersions.has(version)) return errors;
   const fault = requirements.structural ? structuralError(schema) : undefined;
   let structural = false;
   if (requirements.structural && fault === undefined) {
@@ -54,7 +56,7 @@ export function validateValidation(
   const found = new SchemaValidation(requirements).run(schema, at);
   errors.push(...found);
   if (structural && found.length === 0) {
-    errors.push(...(requirements.validateRules?.(schema, at, requirements.unchangedVersions.has(version)) ?? []));
+    errors.push(...(requirements.validateRules?.(schema, at) ?? []));
   }
   // What keeps a schema from being read overlaps with the errors above, which say more.
   if (errors.length === 0 && fault !== undefined) errors.push(invalid(at, '', fault));
@@ -69,22 +71,13 @@ function validateDefaultsOf(schema: JsonSchemaProps, at: FieldPath, requirements
   });
 }
 
-function depthOf(value: JsonValue): number {
-  let depth = 0;
-  let level: JsonValue[] = [value];
-  while (level.length > 0 && depth <= MAX_DEPTH * 2) {
-    depth++;
-    const next: JsonValue[] = [];
-    for (const item of level) {
-      if (typeof item !== 'object' || item === null) continue;
-      for (const member of Array.isArray(item) ? item : Object.values(item)) {
-        if (typeof member === 'object' && member !== null) next.push(member);
-      }
-    }
-    level = next;
-  }
-  // Two levels of JSON make one of the schema.
-  return Math.ceil(depth / 2);
+/** Whether the schema nests deeper than the limit. Two levels of JSON make one of the schema. */
+function isTooDeep(value: JsonValue | undefined, left = MAX_DEPTH * 2): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (left === 0) return true;
+  if (Array.isArray(value)) return value.some((item) => isTooDeep(item, left - 1));
+  for (const key in value) if (isTooDeep(value[key], left - 1)) return true;
+  return false;
 }
 
 function rootErrors(schema: JsonSchemaProps, path: FieldPath): FieldError[] {

@@ -121,16 +121,14 @@ function validateImmutableFields(spec: InternalSpec, old: InternalSpec, establis
 }
 
 function validateSpec(spec: InternalSpec, given: SchemaRequirements): FieldError[] {
-  const schemas = schemasOf(spec);
+  // Other definitions must have structural schemas in any case.
+  const schemas = spec.preserveUnknownFields ? schemasOf(spec) : [];
   const hasDefaults = schemas.some((schema) => schemaHas(schema, (part) => (part['default'] ?? null) !== null));
-  const structural =
-    given.structural ||
-    !spec.preserveUnknownFields ||
-    hasDefaults ||
-    schemas.some((schema) => schemaHas(schema, isExtended));
+  const extended = hasDefaults || schemas.some((schema) => schemaHas(schema, isExtended));
+  const structural = given.structural || !spec.preserveUnknownFields || extended;
   const requirements = { ...given, structural };
   const errors = [...validateGroup(spec.group), ...validateScope(spec.scope), ...validateSchemasPresent(spec, given)];
-  if (hasDefaults && spec.preserveUnknownFields) {
+  if (hasDefaults) {
     errors.push(
       invalid(SPEC.child('preserveUnknownFields'), true, 'must be false in order to use defaults in the schema'),
     );
