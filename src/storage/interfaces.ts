@@ -99,6 +99,8 @@ export interface Backend {
   list(resource: string, options: ListOptions): Promise<StoredList>;
   /** Revision of the newest committed write, read consistently (after every write acknowledged before the call). */
   currentRevision(): Promise<Revision>;
+  /** The same without asking anybody; absent where other processes write to the store too. */
+  revisionNow?(): Revision;
   /** Oldest revision that can still be read exactly and after which a watch can start. */
   compactedRevision(): Revision;
   events(after: Revision, signal: AbortSignal): EventStream;

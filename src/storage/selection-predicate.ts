@@ -8,6 +8,8 @@ export interface SelectionPredicate {
   readonly name?: string | undefined;
   /** Likewise for `metadata.namespace=x`. */
   readonly namespace?: string | undefined;
+  /** Equal ids mean equal predicates: then they are evaluated once for all watchers that share them. */
+  readonly id?: string | undefined;
 }
 
 export const EVERYTHING: SelectionPredicate = { everything: true, matches: () => true };

@@ -12,6 +12,8 @@ export interface Attributes {
 /** An object in the cache: immutable bytes, attributes, and representations made on first use. */
 export interface CachedObject extends StoredObject {
   readonly attributes: Attributes;
+  /** The bytes are no JSON object. Lists that show it fail with StorageError 'corrupt'. */
+  readonly undecodable?: boolean | undefined;
   /** Decodes the bytes (a fresh copy at every call, resourceVersion included); throws StorageError 'corrupt'. */
   decode(): JsonObject;
   /** The bytes of a representation, kept under its id while the cache budget lasts. */
@@ -127,6 +129,10 @@ export interface ResourceCache {
   get(key: string, at: ReadAt): Promise<CachedObject | undefined>;
   /** The same without waiting, from what is there; undefined also where the cache is not ready. For the write path and for controllers. */
   peek(key: string): CachedObject | undefined;
+  /** Resolves once the type's objects have been loaded. */
+  ready(): Promise<void>;
+  /** Likewise all objects under a prefix, at the cache's present state. */
+  peekAll(prefix: string): Iterable<CachedObject>;
   list(at: ReadAt, options: CacheListOptions): Promise<CachedList>;
   /** StorageError 'compacted' where the start is too old, 'too-large' where it does not come in time. */
   watch(options: CacheWatchOptions, receiver: WatchReceiver): Promise<Watcher>;

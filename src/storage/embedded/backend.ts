@@ -182,6 +182,10 @@ export class EmbeddedBackend implements Backend {
     return promised(() => this.store().committer.revision);
   }
 
+  revisionNow(): Revision {
+    return this.store().committer.revision;
+  }
+
   compactedRevision(): Revision {
     return this.oldest;
   }

@@ -1,0 +1,212 @@
+import { systemClock, type Clock, type Timer } from '../../util/clock.js';
+import { StorageError } from '../errors.js';
+import type { Backend, LogEvent, Revision } from '../interfaces.js';
+import { Budget, type BudgetStats } from './budget.js';
+import { History } from './history.js';
+import type { CachedType, Cacher, ResourceCache } from './interfaces.js';
+import { TypeCache, type Shared } from './type-cache.js';
+import { NewestRevision, RevisionWaits } from './waits.js';
+
+export interface CacherOptions {
+  readonly backend: Backend;
+  readonly clock?: Clock;
+  /** Bound of all derived bytes: joined and compressed blocks, tables, metadata. */
+  readonly budgetBytes?: number;
+  /** How long past states can be listed from memory. */
+  readonly snapshotMillis?: number;
+  /** Bounds of the recent events kept in memory, over all types. */
+  readonly historyEvents?: number;
+  readonly historyBytes?: number;
+  /** How long a read waits for a revision. */
+  readonly waitMillis?: number;
+  /** Events that a watcher whose transport is full may be behind before it is ended. */
+  readonly maxBacklog?: number;
+  readonly maxWatchersPerType?: number;
+}
+
+/** What the cacher holds, for metrics. */
+export interface CacherStats {
+  readonly revision: Revision;
+  readonly budget: BudgetStats;
+  readonly history: { readonly events: number; readonly bytes: number };
+  readonly types: readonly { readonly resource: string; readonly objects: number; readonly watchers: number }[];
+}
+
+const TICK_MILLIS = 1_000;
+const RETRY_MILLIS = 250;
+const MAX_RETRY_MILLIS = 5_000;
+
+/** The caches of all types, fed by one stream of the backend's events. */
+export class StorageCacher implements Cacher {
+  private readonly types = new Map<string, TypeCache>();
+  private readonly clock: Clock;
+  private readonly budget: Budget;
+  private readonly history: History;
+  private readonly newest: NewestRevision;
+  private readonly stopping = new AbortController();
+  private waits: RevisionWaits;
+  private shared: Shared | undefined;
+  private following: Promise<void> | undefined;
+  private timer: Timer | undefined;
+  private trouble = 'the cache has not started';
+
+  constructor(private readonly options: CacherOptions) {
+    this.clock = options.clock ?? systemClock;
+    this.budget = new Budget(options.budgetBytes ?? 128 << 20);
+    this.history = new History(
+      {
+        maxEvents: options.historyEvents ?? 20_000,
+        maxBytes: options.historyBytes ?? 24 << 20,
+        snapshotMillis: options.snapshotMillis ?? 75_000,
+      },
+      this.clock,
+    );
+    this.newest = new NewestRevision(options.backend);
+    this.waits = new RevisionWaits(this.clock, options.waitMillis ?? 3_000, 0);
+  }
+
+  async start(): Promise<void> {
+    const { backend, maxBacklog, maxWatchersPerType, waitMillis } = this.options;
+    const revision = await backend.currentRevision();
+    this.waits = new RevisionWaits(this.clock, waitMillis ?? 3_000, revision);
+    this.shared = {
+      backend,
+      clock: this.clock,
+      budget: this.budget,
+      history: this.history,
+      waits: this.waits,
+      newest: this.newest,
+      maxBacklog: maxBacklog ?? 10_000,
+      maxWatchers: maxWatchersPerType ?? 100_000,
+    };
+    this.trouble = '';
+    this.following = this.follow();
+    this.tick();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    this.timer?.cancel();
+    this.trouble = 'the cache is stopped';
+    const closed = new StorageError('closed', this.trouble);
+    for (const cache of this.types.values()) cache.close(closed);
+    this.waits.close(closed);
+    await this.following;
+  }
+
+  add(type: CachedType): ResourceCache {
+    if (this.shared === undefined) throw new StorageError('closed', 'the cache has not started');
+    let cache = this.types.get(type.resource);
+    if (cache === undefined) {
+      cache = new TypeCache(type, this.shared);
+      this.types.set(type.resource, cache);
+    } else {
+      cache.retype(type);
+    }
+    return cache;
+  }
+
+  remove(resource: string): void {
+    this.types.get(resource)?.close(new StorageError('closed', `${resource} is no longer served`));
+    this.types.delete(resource);
+  }
+
+  healthy(): { readonly ok: boolean; readonly reason: string } {
+    return { ok: this.trouble === '', reason: this.trouble };
+  }
+
+  stats(): CacherStats {
+    const types = [...this.types.values()].map((cache) => ({
+      resource: cache.resource,
+      objects: cache.size(),
+      watchers: cache.watcherCount(),
+    }));
+    return { revision: this.waits.revision, budget: this.budget.stats(), history: this.history.size(), types };
+  }
+
+  /** Follows the log; where the stream is lost it goes on from where it was, or reads everything again. */
+  private async follow(): Promise<void> {
+    const { signal } = this.stopping;
+    let retry = RETRY_MILLIS;
+    const connected = (): void => {
+      this.trouble = '';
+      retry = RETRY_MILLIS;
+    };
+    while (!signal.aborted) {
+      const error = await this.followOnce(connected);
+      if (error === undefined) continue;
+      if (error instanceof StorageError && error.code === 'closed') {
+        this.trouble = 'the store is closed';
+        return;
+      }
+      this.trouble = `the cache does not follow the store: ${error.message}`;
+      if (error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large'))
+        await this.reload();
+      await this.pause(retry);
+      retry = Math.min(retry * 2, MAX_RETRY_MILLIS);
+    }
+  }
+
+  /** Until the stream ends; tells why, or undefined where it was told to. */
+  private async followOnce(connected: () => void): Promise<Error | undefined> {
+    try {
+      for await (const batch of this.options.backend.events(this.waits.revision, this.stopping.signal).batches) {
+        this.process(batch);
+        connected();
+      }
+      return undefined;
+    } catch (error) {
+      if (this.stopping.signal.aborted) return undefined;
+      return error instanceof Error ? error : new Error(String(error));
+    }
+  }
+
+  /** Everything that happened in between is unknown: all types are read again, from the newest revision on. */
+  private async reload(): Promise<void> {
+    try {
+      const revision = await this.options.backend.currentRevision();
+      this.waits.reset(revision);
+    } catch {
+      return;
+    }
+    for (const cache of this.types.values()) cache.reload();
+    this.trouble = '';
+  }
+
+  private process(batch: readonly LogEvent[]): void {
+    const touched = new Set<TypeCache>();
+    for (const event of batch) {
+      const cache = this.types.get(event.resource);
+      if (cache === undefined) continue;
+      cache.take(event);
+      touched.add(cache);
+    }
+    const last = batch.at(-1);
+    if (last !== undefined) this.waits.see(last.revision);
+    for (const cache of touched) cache.flush();
+    this.waits.release();
+  }
+
+  private pause(millis: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.clock.setTimer(millis, resolve);
+      this.stopping.signal.addEventListener(
+        'abort',
+        () => {
+          timer.cancel();
+          resolve();
+        },
+        { once: true },
+      );
+    });
+  }
+
+  private tick(): void {
+    this.timer = this.clock.setTimer(TICK_MILLIS, () => {
+      const now = this.clock.monotonic();
+      this.history.expire(now);
+      for (const cache of this.types.values()) cache.sendBookmarks(now);
+      this.tick();
+    });
+  }
+}

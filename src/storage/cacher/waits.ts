@@ -1,0 +1,136 @@
+import type { Clock, Timer } from '../../util/clock.js';
+import { StorageError } from '../errors.js';
+import type { Backend, Revision } from '../interfaces.js';
+
+interface Wait {
+  readonly revision: Revision;
+  readonly deadline: number;
+  resolve(): void;
+  reject(error: StorageError): void;
+}
+
+/** Reads that wait until the cache has seen a revision. All wait equally long at most, so one timer serves all. */
+export class RevisionWaits {
+  private waits: Wait[] = [];
+  /** Those who wait as long as it takes: watches that start in the future. */
+  private readonly patient = new Set<() => void>();
+  private timer: Timer | undefined;
+  private closed: StorageError | undefined;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly maxMillis: number,
+    private newest: Revision,
+  ) {}
+
+  get revision(): Revision {
+    return this.newest;
+  }
+
+  wait(revision: Revision): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.closed !== undefined) reject(this.closed);
+      else if (revision <= this.newest) resolve();
+      else {
+        this.waits.push({ revision, deadline: this.clock.monotonic() + this.maxMillis, resolve, reject });
+        this.schedule();
+      }
+    });
+  }
+
+  /** The same without a limit of time; resolves also when the signal aborts. */
+  async reach(revision: Revision, signal: AbortSignal): Promise<void> {
+    while (revision > this.newest && !signal.aborted && this.closed === undefined) {
+      await new Promise<void>((resolve) => {
+        const done = (): void => {
+          this.patient.delete(done);
+          signal.removeEventListener('abort', done);
+          resolve();
+        };
+        this.patient.add(done);
+        signal.addEventListener('abort', done, { once: true });
+      });
+    }
+  }
+
+  /** Everything up to the revision has been seen. Those who wait are told with `release`. */
+  see(revision: Revision): void {
+    this.newest = revision;
+  }
+
+  /** The event stream starts again at a revision. */
+  reset(revision: Revision): void {
+    this.newest = revision;
+    this.release();
+  }
+
+  release(): void {
+    for (const done of [...this.patient]) done();
+    if (this.waits.length === 0) return;
+    const due = this.waits.filter((wait) => wait.revision <= this.newest);
+    if (due.length === 0) return;
+    this.waits = this.waits.filter((wait) => wait.revision > this.newest);
+    for (const wait of due) wait.resolve();
+  }
+
+  close(error: StorageError): void {
+    this.closed = error;
+    this.timer?.cancel();
+    for (const wait of this.waits.splice(0)) wait.reject(error);
+    for (const done of [...this.patient]) done();
+  }
+
+  private schedule(): void {
+    const first = this.waits[0];
+    if (this.timer !== undefined || first === undefined) return;
+    this.timer = this.clock.setTimer(Math.max(1, first.deadline - this.clock.monotonic()), () => {
+      this.timer = undefined;
+      this.expire();
+      this.schedule();
+    });
+  }
+
+  private expire(): void {
+    const now = this.clock.monotonic();
+    let count = 0;
+    for (const wait of this.waits) {
+      if (wait.deadline > now) break;
+      count++;
+    }
+    for (const wait of this.waits.splice(0, count)) {
+      const { revision } = wait;
+      const message = `Too large resource version: ${revision}, current: ${this.newest}`;
+      wait.reject(new StorageError('too-large', message, { revision, current: this.newest }));
+    }
+  }
+}
+
+/**
+ * Asks the backend for its newest revision, one question at a time. Whoever comes while one is under way waits for the
+ * next one: the answer to a question says nothing about writes that were acknowledged after it was asked.
+ */
+export class NewestRevision {
+  private running: Promise<Revision> | undefined;
+  private next: Promise<Revision> | undefined;
+
+  constructor(private readonly backend: Backend) {}
+
+  ask(): Promise<Revision> {
+    if (this.running === undefined) return this.start();
+    this.next ??= this.running
+      .catch(() => 0)
+      .then(() => {
+        this.next = undefined;
+        return this.start();
+      });
+    return this.next;
+  }
+
+  private start(): Promise<Revision> {
+    const question = this.backend.currentRevision().finally(() => {
+      if (this.running === question) this.running = undefined;
+    });
+    this.running = question;
+    return question;
+  }
+}
