@@ -270,3 +270,32 @@ function parseMediaType(header: string): string | undefined {
   }
   return base;
 }
+
+/**
+ * Whether the first acceptable alternative of the header asks for an object of a certain type, given in the parameters `g`, `v`
+ * and `as`, and in which encoding. Undefined where a plain answer comes first, or nothing is acceptable.
+ */
+export function negotiateConversion(
+  header: string | undefined,
+  cbor: boolean,
+  wanted: { readonly group: string; readonly version: string; readonly kind: string },
+): { readonly encoding: Encoding; readonly mediaType: string; readonly pretty: boolean } | undefined {
+  if (header === undefined || header === '') return undefined;
+  for (const clause of parseAccept(header)) {
+    const { params } = clause;
+    const converts = params.has('as') || params.has('g') || params.has('v');
+    const fits =
+      params.get('g') === wanted.group && params.get('v') === wanted.version && params.get('as') === wanted.kind;
+    if ((converts && !fits) || (params.get('stream') ?? '') !== '' || (params.get('sv') ?? '') !== '') continue;
+    const serializer = offered(cbor).find((one) => matches(clause, one));
+    if (serializer === undefined) continue;
+    if (!converts) return undefined;
+    const { encoding } = serializer;
+    return {
+      encoding,
+      mediaType: `${serializer.mediaType};g=${wanted.group};v=${wanted.version};as=${wanted.kind}`,
+      pretty: params.get('pretty') === '1',
+    };
+  }
+  return undefined;
+}

@@ -30,6 +30,8 @@ export interface TableConvertor {
 
 /** What a kind of object does on its way into the store (apiserver, registry/rest). Functions change `object` in place. */
 export interface Strategy {
+  /** Asks for permissions beyond the request's own (RBAC's escalation guard), before anything else; throws ApiError. `old` undefined: a create. */
+  guard?(context: RequestContext, object: KubeObject, old: KubeObject | undefined): Promise<void>;
   /** Clears what a client may not set at creation (status, say). */
   prepareForCreate(context: RequestContext, object: KubeObject): void;
   validateCreate(context: RequestContext, object: KubeObject): readonly FieldError[];
@@ -102,6 +104,22 @@ export interface ResourceType {
   /** Strategies of subresources that write the same object: `status`. */
   readonly subresources: Readonly<Record<string, Strategy>>;
   readonly deletion: DeletionStrategy;
+  /** Sets the defaults of a built-in type in place, whenever an object is decoded. */
+  applyDefaults?(object: KubeObject): void;
+  /** A built-in type that shares another one's objects (events.k8s.io and core events): the store's name of that type, and how to convert. */
+  readonly storedAs?: StoredAs | undefined;
+  /** Whether a deletion answers with the object instead of a Status. */
+  readonly returnsDeletedObject?: boolean | undefined;
+  /** Verbs of a built-in type, in discovery's order, where they are not all. */
+  readonly verbs?: readonly string[] | undefined;
+}
+
+/** How the objects of one type are kept as those of another. */
+export interface StoredAs {
+  readonly resource: string;
+  /** Both take over what they are given. */
+  toStorage(object: KubeObject): KubeObject;
+  fromStorage(stored: KubeObject): KubeObject;
 }
 
 /** `name` of what `categories`, discovery and `kubectl api-resources` show for a path below a group version. */
@@ -133,6 +151,8 @@ export interface ApiGroupVersion {
   readonly resources: readonly ApiResourceEntry[];
   /** False while a CRD's version was just added or is about to go (aggregated discovery's freshness). */
   readonly stale?: boolean;
+  /** The types of this version are made by definitions at run time; discovery answers for them in slightly other ways. */
+  readonly custom?: boolean;
 }
 
 /**

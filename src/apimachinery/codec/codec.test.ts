@@ -1,0 +1,191 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import type protobuf from 'protobufjs';
+import { parseJson } from '../decode-json.js';
+import { deepEqual, isObject, type JsonObject, type JsonValue } from '../json.js';
+import { cborListHead, decodeCbor, encodeCbor, encodeCborEvent, selfDescribed } from './cbor.js';
+import type { GoTypes } from './go-types.js';
+import { encodeWatchEvent, ProtobufCodec, readEnvelope } from './protobuf.js';
+import { decodeCborBody, decodeProtobufBody } from './body.js';
+
+const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
+const goTypes = read('data/types/types.json') as GoTypes;
+const codec = new ProtobufCodec(read('data/protobuf.json') as protobuf.INamespace, goTypes);
+
+/** Recorded from kube-apiserver v1.36.3: the same object in JSON and Protobuf. */
+const goldens = read('src/apimachinery/codec/goldens.json') as Record<string, { json: JsonObject; protobuf: string }>;
+
+/** What JSON prints though Protobuf does not carry it: empty values. */
+function withoutEmpty(value: JsonValue): JsonValue | undefined {
+  if (Array.isArray(value)) return value.length === 0 ? undefined : value.map((item) => withoutEmpty(item) ?? null);
+  if (isObject(value)) {
+    const entries = Object.entries(value).flatMap(([key, member]) => {
+      const kept = member === undefined ? undefined : withoutEmpty(member);
+      return kept === undefined ? [] : [[key, kept] as const];
+    });
+    return entries.length === 0 ? undefined : Object.fromEntries(entries);
+  }
+  return value === null || value === '' || value === 0 || value === false ? undefined : value;
+}
+
+describe('Protobuf of kube-apiserver', () => {
+  const names = Object.keys(goldens);
+
+  test.each(names)('%s is written byte for byte', (name) => {
+    const golden = goldens[name]!;
+    expect(Buffer.from(codec.encode(golden.json)).toString('base64')).toBe(golden.protobuf);
+  });
+
+  // JSON repeats the type in the items of this list, Protobuf does not.
+  test.each(names.filter((name) => name !== 'partials'))('%s is read', (name) => {
+    const golden = goldens[name]!;
+    const bytes = Buffer.from(golden.protobuf, 'base64');
+    const object = codec.decode(bytes);
+    expect(withoutEmpty(object)).toEqual(withoutEmpty(golden.json));
+    expect(Buffer.from(codec.encode(object)).equals(bytes)).toBe(true);
+  });
+
+  test('pointers keep their zeros', () => {
+    const pod = codec.decode(Buffer.from(goldens['pod']!.protobuf, 'base64'));
+    expect(pod['spec']).toMatchObject({
+      terminationGracePeriodSeconds: 0,
+      automountServiceAccountToken: false,
+      containers: [{ securityContext: { privileged: false, runAsUser: 0 }, livenessProbe: { httpGet: { port: 80 } } }],
+    });
+  });
+
+  test('a list is a head, its items and a tail', () => {
+    const { json, protobuf: expected } = goldens['leases']!;
+    const items = (json['items'] as JsonObject[]).map((item) =>
+      codec.encodeItem({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' }, item),
+    );
+    const size = items.reduce((sum, item) => sum + item.length, 0);
+    const type = { apiVersion: 'coordination.k8s.io/v1', kind: 'LeaseList' };
+    const { head, tail } = codec.encodeList(type, json['metadata'] as JsonObject, size);
+    expect(Buffer.concat([head, ...items, tail]).toString('base64')).toBe(expected);
+  });
+
+  test('every kind of the served groups has a message', () => {
+    const withoutMessage = Object.keys(goTypes.kinds).filter((key) => {
+      if (/^(apiregistration\.k8s\.io|autoscaling|policy)\//.test(key)) return false;
+      const slash = key.lastIndexOf('/');
+      return !codec.knows({ apiVersion: key.slice(0, slash), kind: key.slice(slash + 1) });
+    });
+    expect(withoutMessage).toEqual([]);
+  });
+
+  test('a watch event has its length before it', () => {
+    const object = Buffer.from(goldens['status']!.protobuf, 'base64');
+    const event = Buffer.from(encodeWatchEvent('ERROR', object));
+    expect(event.readUInt32BE(0)).toBe(event.length - 4);
+    expect(event.subarray(4, 11).toString('latin1')).toBe('\n\x05ERROR');
+    expect(event.subarray(-object.length).equals(object)).toBe(true);
+  });
+
+  test.each<[string, Buffer, string]>([
+    ['nothing', Buffer.alloc(0), 'empty data'],
+    [
+      'JSON',
+      Buffer.from('{}'),
+      'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]',
+    ],
+    ['a message cut off', Buffer.from('k8s\0\x0a\x20', 'latin1'), 'unexpected EOF'],
+    [
+      'an endless integer',
+      Buffer.from('k8s\0\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff', 'latin1'),
+      'proto: integer overflow',
+    ],
+    ['an illegal wire type', Buffer.from('k8s\0\x17', 'latin1'), 'proto: illegal wireType 7'],
+    ['an unknown type', Buffer.from('k8s\0\x0a\x04\x0a\x02x1', 'latin1'), 'no Protobuf message for x1, Kind='],
+  ])('%s is refused', (_name, bytes, message) => {
+    expect(() => decodeProtobufBody(bytes, codec)).toThrow(message);
+  });
+
+  test('arbitrary bytes are read or refused, nothing else', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        const body = Buffer.concat([
+          Buffer.from('k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod\x12', 'latin1'),
+          Buffer.from([bytes.length % 128]),
+          bytes,
+        ]);
+        try {
+          expect(isObject(decodeProtobufBody(body, codec).value)).toBe(true);
+        } catch (error) {
+          expect((error as Error).name).toBe('JsonError');
+        }
+      }),
+    );
+  });
+
+  test('64-bit integers survive', () => {
+    const lease = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'a', generation: 9007199254740993n, deletionGracePeriodSeconds: -1 },
+    };
+    const back = codec.decode(codec.encode(lease));
+    expect(back['metadata']).toEqual({ name: 'a', generation: 9007199254740993n, deletionGracePeriodSeconds: -1 });
+    expect(readEnvelope(codec.encode(lease)).kind).toBe('Pod');
+  });
+});
+
+describe('CBOR', () => {
+  test('strings are byte strings', () => {
+    expect(Buffer.from(encodeCbor({ a: 'é' })).toString('hex')).toBe('a1416142c3a9');
+  });
+
+  test('an event holds a self-described object', () => {
+    const event = encodeCborEvent('ADDED', selfDescribed(encodeCbor({ a: 1 })));
+    expect(Buffer.from(event).subarray(0, 4).toString('hex')).toBe('d9d9f7a2');
+    expect(decodeCbor(event)).toEqual({ type: 'ADDED', object: { a: 1 } });
+  });
+
+  test('a list is a head and its items', () => {
+    for (const count of [0, 1, 23, 24, 300, 70_000]) {
+      const items = Array.from({ length: count }, () => encodeCbor(7));
+      const list = decodeCbor(Buffer.concat([cborListHead({ kind: 'L', metadata: {} }, 'items', count), ...items]));
+      expect(list).toEqual({ kind: 'L', metadata: {}, items: new Array(count).fill(7) });
+    }
+  });
+
+  test.each<[string, string, JsonValue]>([
+    ['a text string', '6161', 'a'],
+    ['bytes to be base64', 'd64201ff', 'Af8='],
+    ['bytes to be base64url', 'd54201ff', 'Af8'],
+    ['bytes to be hexadecimal', 'd74201ff', '01ff'],
+    ['an unknown tag', 'd8641864', 100],
+    ['an indefinite list', '9f0102ff', [1, 2]],
+    ['half a float', 'f93e00', 1.5],
+    ['a large integer', '1b0020000000000001', 9007199254740993n],
+  ])('%s is read', (_name, hex, expected) => {
+    expect(decodeCbor(Buffer.from(hex, 'hex'))).toEqual(expected);
+  });
+
+  test.each<[string, string]>([
+    ['undefined', 'f7'],
+    ['NaN', 'f97e00'],
+    ['infinity', 'f97c00'],
+    ['a bignum', 'c249010000000000000000'],
+    ['an integer beyond int64', '1b8000000000000000'],
+    ['duplicate keys', 'a2416101416102'],
+    ['a number as a key', 'a10102'],
+    ['text after the end', '0101'],
+    ['a simple value', 'f0'],
+    ['nothing', ''],
+  ])('%s is refused', (_name, hex) => {
+    expect(() => decodeCborBody(Buffer.from(hex, 'hex'))).toThrow();
+    expect(() => decodeCborBody(Buffer.from(hex, 'hex'))).toThrow(
+      expect.objectContaining({ name: 'JsonError' }) as Error,
+    );
+  });
+
+  test('JSON survives', () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        const value = parseJson(text);
+        expect(deepEqual(decodeCbor(encodeCbor(value)), value)).toBe(true);
+      }),
+    );
+  });
+});

@@ -1,0 +1,227 @@
+import { createHash } from 'node:crypto';
+import { type ApiError, newGenericNotFound } from '../../apimachinery/errors.js';
+import { type JsonObject, stringifyJson } from '../../apimachinery/json.js';
+import type { ApiGroup, ApiGroupVersion } from '../../registry/rest/interfaces.js';
+import type { RequestContext } from '../../request/context.js';
+import type { HttpRequest, HttpResponse } from '../http.js';
+import {
+  type NegotiatedMedia,
+  negotiate,
+  negotiateConversion,
+  newRouterError,
+  wantsPretty,
+} from '../negotiation/media.js';
+import { sendBytes, type WriterOptions } from '../responsewriters/body.js';
+import { encodeTree } from '../responsewriters/encoders.js';
+import { prettyParameter, writeStatus } from '../responsewriters/status.js';
+import {
+  aggregatedType,
+  apiGroup,
+  apiGroupList,
+  apiResourceList,
+  apiVersions,
+  groupDiscoveryList,
+} from './documents.js';
+
+/** Where discovery gets what is served. */
+export interface DiscoverySource {
+  /** The core group (named '') and all others, in the order in which they are shown. */
+  groups(): readonly ApiGroup[];
+  /** `changed` is called after every change of what `groups` gives. */
+  onChange(changed: () => void): void;
+}
+
+export interface DiscoveryOptions extends WriterOptions {
+  /** Host and port under which clients reach the server. */
+  readonly serverAddress: string;
+}
+
+type Form = Pick<NegotiatedMedia, 'encoding' | 'mediaType' | 'pretty'>;
+
+/** Answers `/api`, `/apis` and what is directly below them. Documents are made on first use after a change. */
+export class Discovery {
+  private bytes = new Map<string, Uint8Array>();
+  private tags = new Map<string, string>();
+  private byName: ReadonlyMap<string, ApiGroup> | undefined;
+
+  constructor(
+    private readonly source: DiscoverySource,
+    private readonly options: DiscoveryOptions,
+  ) {
+    source.onChange(() => {
+      this.bytes = new Map();
+      this.tags = new Map();
+      this.byName = undefined;
+    });
+  }
+
+  private groups(): ReadonlyMap<string, ApiGroup> {
+    return (this.byName ??= new Map(this.source.groups().map((group) => [group.name, group])));
+  }
+
+  /** A Handler for `/api`, `/api/<version>`, `/apis`, `/apis/<group>` and `/apis/<group>/<version>`. */
+  readonly handle = async (context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<void> => {
+    const [root = '', ...rest] = context.info.path.replace(/^\/|\/$/g, '').split('/');
+    if (root === 'api') await this.core(rest[0], context, request, response);
+    else if (rest[0] === undefined) await this.apis(context, request, response);
+    else await this.group(rest[0], rest[1], context, request, response);
+  };
+
+  private async core(
+    version: string | undefined,
+    context: RequestContext,
+    request: HttpRequest,
+    response: HttpResponse,
+  ): Promise<void> {
+    const core = this.groups().get('');
+    if (version !== undefined) {
+      const found = core?.versions.find((one) => one.version === version);
+      if (core === undefined || found === undefined) await this.fail(newGenericNotFound(), context, request, response);
+      else await this.resources(core, found, context, request, response);
+      return;
+    }
+    if (!(await this.allowsMethod(context, request, response))) return;
+    const document = (): JsonObject => apiVersions(core, this.options.serverAddress);
+    const aggregated = (): JsonObject => groupDiscoveryList(core === undefined ? [] : [core]);
+    await this.either('/api', document, aggregated, true, context, request, response);
+  }
+
+  private async apis(context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<void> {
+    const named = (): ApiGroup[] => [...this.groups().values()].filter((group) => group.name !== '');
+    const document = (): JsonObject => apiGroupList(named());
+    const aggregated = (): JsonObject => groupDiscoveryList(named());
+    await this.either('/apis', document, aggregated, false, context, request, response);
+  }
+
+  /** The aggregated document where the client asks for it, else the other. */
+  private async either(
+    path: string,
+    document: () => JsonObject,
+    aggregated: () => JsonObject,
+    routed: boolean,
+    context: RequestContext,
+    request: HttpRequest,
+    response: HttpResponse,
+  ): Promise<void> {
+    const asked = negotiateConversion(request.headers.accept, this.options.cbor, aggregatedType);
+    if (asked === undefined) {
+      await this.write(path, document, routed, context, request, response);
+      return;
+    }
+    const tag = this.etag(path, aggregated);
+    response.setHeader('Vary', 'Accept');
+    response.setHeader('Cache-Control', 'public');
+    response.setHeader('ETag', tag);
+    if (request.headers['if-none-match'] === tag) {
+      response.writeHead(304);
+      response.end();
+      return;
+    }
+    const pretty = asked.encoding === 'json' && (asked.pretty || wantsPretty(hints(context, request)));
+    await this.send(`${path} aggregated`, aggregated, { ...asked, pretty }, request, response);
+  }
+
+  private etag(path: string, document: () => JsonObject): string {
+    let tag = this.tags.get(path);
+    if (tag === undefined) {
+      const hash = createHash('sha512').update(stringifyJson(document())).digest('hex');
+      tag = `"${hash.toUpperCase()}"`;
+      this.tags.set(path, tag);
+    }
+    return tag;
+  }
+
+  private async group(
+    name: string,
+    version: string | undefined,
+    context: RequestContext,
+    request: HttpRequest,
+    response: HttpResponse,
+  ): Promise<void> {
+    const group = this.groups().get(name);
+    if (group === undefined || name === '') {
+      notFound(response);
+      return;
+    }
+    if (version === undefined) {
+      await this.write(`/apis/${name}`, () => apiGroup(group), false, context, request, response);
+      return;
+    }
+    const found = group.versions.find((one) => one.version === version);
+    if (found !== undefined) await this.resources(group, found, context, request, response);
+    else if (group.versions.some((one) => one.custom === true)) notFound(response);
+    else await this.fail(newGenericNotFound(), context, request, response);
+  }
+
+  private async resources(
+    group: ApiGroup,
+    version: ApiGroupVersion,
+    context: RequestContext,
+    request: HttpRequest,
+    response: HttpResponse,
+  ): Promise<void> {
+    const custom = version.custom === true;
+    if (!custom && !(await this.allowsMethod(context, request, response))) return;
+    const path = `/apis/${group.name}/${version.version}`;
+    await this.write(path, () => apiResourceList(group, version), !custom, context, request, response);
+  }
+
+  private async allowsMethod(context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<boolean> {
+    if (request.method === 'GET') return true;
+    const message = 'the server does not allow this method on the requested resource';
+    await this.fail(newRouterError(405, 'MethodNotAllowed', message), context, request, response);
+    return false;
+  }
+
+  private fail(error: ApiError, context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<void> {
+    return writeStatus(context, request, response, error, this.options);
+  }
+
+  /** Throws the 406 of the negotiation, for the caller to write like other errors. */
+  private async write(
+    path: string,
+    document: () => JsonObject,
+    routed: boolean,
+    context: RequestContext,
+    request: HttpRequest,
+    response: HttpResponse,
+  ): Promise<void> {
+    const media = negotiate(
+      request.headers.accept,
+      { custom: false, cbor: this.options.cbor, transforms: false, route: routed ? 'object' : undefined },
+      hints(context, request),
+    );
+    await this.send(path, document, media, request, response);
+  }
+
+  private async send(
+    path: string,
+    document: () => JsonObject,
+    media: Form,
+    request: HttpRequest,
+    response: HttpResponse,
+  ): Promise<void> {
+    const key = `${media.encoding}${media.pretty ? ' pretty' : ''} ${path}`;
+    let bytes = this.bytes.get(key);
+    if (bytes === undefined) {
+      bytes = encodeTree(media, document(), this.options.protobuf);
+      this.bytes.set(key, bytes);
+    }
+    await sendBytes(request, response, 200, media.mediaType, bytes, this.options);
+  }
+}
+
+const hints = (context: RequestContext, request: HttpRequest): { pretty: string | undefined; userAgent: string } => ({
+  pretty: prettyParameter(request.url ?? ''),
+  userAgent: context.userAgent,
+});
+
+/** The answer to paths that no API has. */
+export function notFound(response: HttpResponse): void {
+  const body = '404 page not found\n';
+  response.setHeader('Content-Type', 'text/plain; charset=utf-8');
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  response.setHeader('Content-Length', body.length);
+  response.writeHead(404);
+  response.end(body);
+}

@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto';
+import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
+import { formatGroupVersion, type GroupVersionKind } from '../../apimachinery/meta.js';
+import type { ApiGroup, ApiGroupVersion, ApiResourceEntry } from '../../registry/rest/interfaces.js';
+
+/** What identifies the version in which a type is stored, in an APIResource. */
+export function storageVersionHash(gvk: GroupVersionKind): string {
+  return createHash('sha256')
+    .update(`${gvk.group}/${gvk.version}/${gvk.kind}`)
+    .digest()
+    .subarray(0, 8)
+    .toString('base64');
+}
+
+/** The answer to `/api`. It has no apiVersion, as in kube-apiserver. */
+export function apiVersions(core: ApiGroup | undefined, serverAddress: string): JsonObject {
+  return {
+    kind: 'APIVersions',
+    versions: (core?.versions ?? []).map((version) => version.version),
+    serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress }],
+  };
+}
+
+function groupMembers(group: ApiGroup): JsonObject {
+  const version = (name: string): JsonObject => ({
+    groupVersion: formatGroupVersion({ group: group.name, version: name }),
+    version: name,
+  });
+  return {
+    name: group.name,
+    versions: group.versions.map((one) => version(one.version)),
+    preferredVersion: version(group.preferredVersion),
+  };
+}
+
+/** The answer to `/apis`. */
+export const apiGroupList = (groups: readonly ApiGroup[]): JsonObject => ({
+  kind: 'APIGroupList',
+  apiVersion: 'v1',
+  groups: groups.map(groupMembers),
+});
+
+/** The answer to `/apis/<group>`. */
+export const apiGroup = (group: ApiGroup): JsonObject => ({
+  kind: 'APIGroup',
+  apiVersion: 'v1',
+  ...groupMembers(group),
+});
+
+/** The answer to `/apis/<group>/<version>` and `/api/v1`; the latter has no apiVersion, as in kube-apiserver. */
+export function apiResourceList(group: ApiGroup, version: ApiGroupVersion): JsonObject {
+  return {
+    kind: 'APIResourceList',
+    ...(group.name === '' ? {} : { apiVersion: 'v1' }),
+    groupVersion: formatGroupVersion({ group: group.name, version: version.version }),
+    resources: version.resources.map(apiResource),
+  };
+}
+
+function apiResource(entry: ApiResourceEntry): JsonObject {
+  return {
+    name: entry.name,
+    singularName: entry.singularName,
+    namespaced: entry.namespaced,
+    ...named('group', entry.group),
+    ...named('version', entry.version),
+    kind: entry.kind,
+    verbs: [...entry.verbs],
+    ...listed('shortNames', entry.shortNames),
+    ...listed('categories', entry.categories),
+    ...named('storageVersionHash', entry.storageVersionHash),
+  };
+}
+
+const named = (key: string, value: string | undefined): JsonObject =>
+  value === undefined || value === '' ? {} : { [key]: value };
+
+const listed = (key: string, values: readonly string[] | undefined): JsonObject =>
+  values === undefined || values.length === 0 ? {} : { [key]: [...values] };
+
+/** The type of the aggregated discovery document. */
+export const aggregatedType = { group: 'apidiscovery.k8s.io', version: 'v2', kind: 'APIGroupDiscoveryList' };
+
+/** The answer to `/apis` (or `/api`, for the core group alone) for clients that ask for aggregated discovery. */
+export const groupDiscoveryList = (groups: readonly ApiGroup[]): JsonObject => ({
+  kind: aggregatedType.kind,
+  apiVersion: `${aggregatedType.group}/${aggregatedType.version}`,
+  metadata: {},
+  items: groups.map((group) => ({
+    metadata: named('name', group.name),
+    versions: group.versions.map((version) => versionDiscovery(group, version)),
+  })),
+});
+
+function versionDiscovery(group: ApiGroup, version: ApiGroupVersion): JsonObject {
+  const resources = aggregate(
+    version.resources,
+    version.custom === true ? { group: group.name, version: version.version } : noVersion,
+  );
+  return {
+    version: version.version,
+    ...(resources.length === 0 ? {} : { resources }),
+    freshness: version.stale === true ? 'Stale' : 'Current',
+  };
+}
+
+const noVersion = { group: '', version: '' };
+
+/** Resources with their subresources; kinds of built-in types are told without group and version, as in kube-apiserver. */
+function aggregate(
+  entries: readonly ApiResourceEntry[],
+  own: { readonly group: string; readonly version: string },
+): JsonObject[] {
+  const kindOf = (entry: ApiResourceEntry): JsonObject => ({
+    group: entry.responseKind?.group ?? entry.group ?? own.group,
+    version: entry.responseKind?.version ?? entry.version ?? own.version,
+    kind: entry.responseKind?.kind ?? entry.kind,
+  });
+  const subresources = new Map<string, JsonValue[]>();
+  for (const entry of entries) {
+    const slash = entry.name.indexOf('/');
+    if (slash === -1) continue;
+    const resource = entry.name.slice(0, slash);
+    const list = subresources.get(resource) ?? [];
+    list.push({ subresource: entry.name.slice(slash + 1), responseKind: kindOf(entry), verbs: [...entry.verbs] });
+    subresources.set(resource, list);
+  }
+  const resources = entries.filter((entry) => !entry.name.includes('/'));
+  return resources.map((entry) => {
+    const below = subresources.get(entry.name);
+    return {
+      resource: entry.name,
+      responseKind: kindOf(entry),
+      scope: entry.namespaced ? 'Namespaced' : 'Cluster',
+      singularResource: entry.singularName,
+      verbs: [...entry.verbs],
+      ...listed('shortNames', entry.shortNames),
+      ...listed('categories', entry.categories),
+      ...(below === undefined ? {} : { subresources: below }),
+    };
+  });
+}
