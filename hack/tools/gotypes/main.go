@@ -26,6 +26,8 @@ type field struct {
 	OmitZero  bool   `json:"z,omitempty"`
 	Strategy  string `json:"ps,omitempty"`
 	MergeKey  string `json:"pk,omitempty"`
+	// Go names of the structs that it is embedded by, which decoding errors name.
+	Embedded []string `json:"em,omitempty"`
 }
 
 type goType struct {
@@ -88,7 +90,10 @@ func fields(t reflect.Type) []field {
 			if e.Kind() == reflect.Pointer {
 				e = e.Elem()
 			}
-			all = append(all, fields(e)...)
+			for _, inner := range fields(e) {
+				inner.Embedded = append([]string{f.Name}, inner.Embedded...)
+				all = append(all, inner)
+			}
 			continue
 		}
 		if name == "" {

@@ -24,6 +24,8 @@ export interface GoField {
   /** `merge`, `replace`, `retainKeys`, as the published schemas have them; empty: replace. */
   readonly patchStrategies: readonly string[];
   readonly patchMergeKey: string;
+  /** Names of the embedded structs that it comes from; errors name them. */
+  readonly embedded: readonly string[];
 }
 
 /** The shape of a built-in Go type: what decoding, its errors, encoding and strategic merge patches depend on. Immutable. */
@@ -44,7 +46,7 @@ interface RawType {
   readonly s: string;
   readonly n?: string;
   readonly e?: number;
-  readonly f?: readonly { n: string; t: number; o?: boolean; z?: boolean; ps?: string; pk?: string }[];
+  readonly f?: readonly { n: string; t: number; o?: boolean; z?: boolean; ps?: string; pk?: string; em?: string[] }[];
 }
 
 interface RawTypes {
@@ -85,9 +87,13 @@ function link(raw: RawTypes): ReadonlyMap<string, GoType> {
         omitZero: f.z === true,
         patchStrategies: f.ps === undefined || f.ps === '' ? [] : f.ps.split(','),
         patchMergeKey: f.pk ?? '',
+        embedded: f.em ?? [],
       });
     }
   });
+  // Schemas within schemas: the types that are a schema or something simpler have no shape of their own in Go.
+  const schema = all.find((type) => type.text === 'v1.JSONSchemaProps');
+  for (const type of all) if (type.text.startsWith('v1.JSONSchemaPropsOr')) type.elem = schema;
   return new Map(Object.entries(raw.kinds).map(([key, index]) => [key, at(index)]));
 }
 

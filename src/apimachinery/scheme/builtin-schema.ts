@@ -1,0 +1,95 @@
+import type { DetailedJson } from '../decode-json.js';
+import { isObject, type JsonObject, type JsonValue } from '../json.js';
+import { formatGroupVersion, type GroupVersionKind, type KubeObject, quote } from '../meta.js';
+import { TypedDecoder, zeroValue } from './decoder.js';
+import { goType, type GoType } from './types.js';
+
+export interface TypedObject {
+  readonly object: KubeObject;
+  /** `unknown field "spec.x"` and `duplicate field "spec.a"` in the order of the text. Empty unless asked for. */
+  readonly strictErrors: readonly string[];
+}
+
+/** How objects of one built-in kind are read. Made once per kind. */
+export class BuiltinSchema {
+  constructor(
+    readonly gvk: GroupVersionKind,
+    readonly type: GoType,
+  ) {}
+
+  /**
+   * The object as kube-apiserver would return it, apart from defaults: known fields only, in the type's order, zero values
+   * dropped, times and quantities canonical. apiVersion and kind stay as given. Throws JsonError with the decoder's text.
+   * The tree that is handed in is not changed, and not kept but for raw values.
+   */
+  decode(json: DetailedJson, strict: boolean): TypedObject {
+    const decoder = new TypedDecoder(strict, json.floats);
+    const object = decoder.run(this.type, json.value);
+    return { object: withMetadata(object), strictErrors: strict ? strictErrors(json, decoder.unknown) : [] };
+  }
+
+  /** A tree that is known to fit, in the same form. Throws JsonError. */
+  normalize(object: JsonValue): KubeObject {
+    return withMetadata(new TypedDecoder(false, undefined).run(this.type, object));
+  }
+
+  /** Unknown fields of a tree, sorted, as strategic merge patches report them: `unknown field "spec.x"`. */
+  unknownFields(object: JsonValue): string[] {
+    const decoder = new TypedDecoder(true, undefined);
+    decoder.run(this.type, object);
+    return decoder.unknown.map((path) => `unknown field ${quote(path)}`).sort();
+  }
+
+  /** An object without anything but apiVersion, kind and what is always written. */
+  empty(): KubeObject {
+    const object = withMetadata(zeroValue(this.type));
+    return { kind: this.gvk.kind, apiVersion: formatGroupVersion(this.gvk), ...object };
+  }
+}
+
+function withMetadata(value: JsonValue): KubeObject {
+  const object: JsonObject = isObject(value) ? value : {};
+  const { metadata } = object;
+  if (!isObject(metadata)) object['metadata'] = {};
+  return object as KubeObject;
+}
+
+/** Puts unknown and duplicate fields in the order in which the text has them. */
+function strictErrors(json: DetailedJson, unknown: readonly string[]): string[] {
+  const { positions, duplicates } = json;
+  const source = json.sourceErrors ?? [];
+  if (positions === undefined) return [...source, ...unknown.map((path) => `unknown field ${quote(path)}`)];
+  const found = [
+    ...unknown.map((path) => ({ text: `unknown field ${quote(path)}`, at: positions.get(path) ?? 0 })),
+    ...duplicates
+      .filter((path) => !unknown.some((parent) => isWithin(path, parent)))
+      .map((path) => ({ text: `duplicate field ${quote(path)}`, at: positions.get(`duplicate ${path}`) ?? 0 })),
+  ];
+  return [...source, ...found.sort((a, b) => a.at - b.at).map((entry) => entry.text)];
+}
+
+/** What stands in an unknown field is not looked at. */
+const isWithin = (path: string, parent: string): boolean =>
+  path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);
+
+const schemas = new Map<string, BuiltinSchema>();
+
+/** The schema of a built-in kind; undefined where there is no such kind. */
+export function builtinSchema(gvk: GroupVersionKind): BuiltinSchema | undefined {
+  const key = `${formatGroupVersion(gvk)}/${gvk.kind}`;
+  let schema = schemas.get(key);
+  if (schema === undefined) {
+    const type = goType(gvk);
+    if (type === undefined) return undefined;
+    schema = new BuiltinSchema(gvk, type);
+    schemas.set(key, schema);
+  }
+  return schema;
+}
+
+/** As builtinSchema, for kinds that are known to exist. */
+export function requireSchema(group: string, version: string, kind: string): BuiltinSchema {
+  const schema = builtinSchema({ group, version, kind });
+  if (schema === undefined) throw new Error(`no built-in kind ${group}/${version} ${kind}`);
+  return schema;
+}

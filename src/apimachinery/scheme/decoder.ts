@@ -1,0 +1,362 @@
+import { goKind } from '../decode-json.js';
+import type { FloatLiterals } from '../json-parser.js';
+import { JsonError } from '../json-syntax.js';
+import { isObject, type JsonObject, type JsonValue } from '../json.js';
+import { compareUtf8 } from '../meta.js';
+import { canonicalQuantity, QuantityError } from '../quantity.js';
+import { canonicalMicroTime, canonicalTime, TimeError } from '../time.js';
+import { dereference, type GoField, type GoType } from './types.js';
+
+/** Most unknown fields that are reported. */
+const MAX_UNKNOWN = 100;
+
+const INT32 = { min: -(2 ** 31), max: 2 ** 31 - 1 };
+
+/**
+ * Reads a JSON tree into a built-in type and gives what the type's encoder would write: fields in the type's order, zero
+ * values left out or filled in as its tags say, times and quantities canonical, unknown fields gone. The first wrong type is
+ * remembered and reported at the end; what a type's own decoder objects to ends the work at once, as in Go.
+ */
+export class TypedDecoder {
+  readonly unknown: string[] = [];
+  private firstError: string | undefined;
+  /** Name of the struct, and path of fields, that errors name. */
+  private struct = '';
+  private readonly fieldStack: string[] = [];
+  /** Path with indices and keys, kept only when unknown fields are wanted. */
+  private path = '';
+
+  constructor(
+    private strict: boolean,
+    private readonly floats: FloatLiterals | undefined,
+  ) {}
+
+  /** Throws JsonError. */
+  run(type: GoType, value: JsonValue): JsonValue {
+    const result = this.value(type, value, undefined, '');
+    if (this.firstError !== undefined) throw new JsonError(this.firstError);
+    return result;
+  }
+
+  private mismatchText(what: string, type: string): string {
+    const where = this.fieldStack.length === 0 ? `value` : `struct field ${this.struct}.${this.fieldStack.join('.')}`;
+    return `json: cannot unmarshal ${what} into Go ${where} of type ${type}`;
+  }
+
+  /** Notes a wrong type; the value is then as if it had not been there. */
+  private mismatch(what: string, type: GoType): JsonValue {
+    this.firstError ??= this.mismatchText(what, type.text);
+    return zeroValue(type);
+  }
+
+  private literal(value: number | bigint, holder: JsonObject | JsonValue[] | undefined, key: string): string {
+    return (holder === undefined ? undefined : this.floats?.get(holder)?.get(key)) ?? String(value);
+  }
+
+  private value(type: GoType, value: JsonValue, holder: JsonObject | JsonValue[] | undefined, key: string): JsonValue {
+    switch (type.kind) {
+      case 'ptr':
+        return value === null || type.elem === undefined ? null : this.value(type.elem, value, holder, key);
+      case 'custom':
+        return this.custom(type, value, holder, key);
+      case 'interface':
+        return value;
+      default:
+        if (value === null) return zeroValue(type);
+    }
+    switch (type.kind) {
+      case 'struct':
+        return isObject(value) ? this.structValue(type, value) : this.mismatch(goKind(value), type);
+      case 'map':
+        return isObject(value) ? this.map(type, value) : this.mismatch(goKind(value), type);
+      case 'slice':
+        return Array.isArray(value) ? this.slice(type, value) : this.mismatch(goKind(value), type);
+      case 'bytes':
+        return this.bytes(type, value);
+      case 'string':
+        return typeof value === 'string' ? value : this.mismatch(goKind(value), type);
+      case 'bool':
+        return typeof value === 'boolean' ? value : this.mismatch(goKind(value), type);
+      default:
+        return this.number(type, value, holder, key);
+    }
+  }
+
+  private number(type: GoType, value: JsonValue, holder: JsonObject | JsonValue[] | undefined, key: string): JsonValue {
+    if (typeof value !== 'number' && typeof value !== 'bigint') return this.mismatch(goKind(value), type);
+    if (type.kind === 'float64') return Number(value);
+    const literal = this.literal(value, holder, key);
+    const whole = /^-?[0-9]+$/.test(literal);
+    const fits =
+      typeof value === 'bigint'
+        ? type.kind === 'int64'
+        : type.kind === 'int32'
+          ? value >= INT32.min && value <= INT32.max
+          : Number.isSafeInteger(value);
+    return whole && fits ? value : this.mismatch(`number ${literal}`, type);
+  }
+
+  private structValue(type: GoType, value: JsonObject): JsonObject {
+    const given: JsonObject = {};
+    const outerPath = this.path;
+    const outerStruct = this.struct;
+    // In the order of the text, because of the order of errors; the result has the order of the type.
+    for (const key in value) {
+      const field = type.fields.get(key);
+      if (field === undefined) {
+        if (this.strict) this.foundUnknown(outerPath === '' ? key : `${outerPath}.${key}`);
+        continue;
+      }
+      this.struct = type.name;
+      this.fieldStack.push(...field.embedded, key);
+      if (this.strict) this.path = outerPath === '' ? key : `${outerPath}.${key}`;
+      given[key] = this.value(field.type, value[key] ?? null, value, key);
+      this.fieldStack.length -= 1 + field.embedded.length;
+    }
+    this.path = outerPath;
+    this.struct = outerStruct;
+    return inTypeOrder(type, given);
+  }
+
+  private foundUnknown(path: string): void {
+    if (this.unknown.length < MAX_UNKNOWN && !this.unknown.includes(path)) this.unknown.push(path);
+  }
+
+  private map(type: GoType, value: JsonObject): JsonObject {
+    const { elem } = type;
+    if (elem === undefined) return value;
+    const out: JsonObject = {};
+    const outerPath = this.path;
+    for (const key in value) {
+      if (this.strict) this.path = outerPath === '' ? key : `${outerPath}.${key}`;
+      out[key] = this.value(elem, value[key] ?? null, value, key);
+    }
+    this.path = outerPath;
+    return withSortedKeys(out);
+  }
+
+  private slice(type: GoType, value: JsonValue[]): JsonValue[] {
+    const { elem } = type;
+    if (elem === undefined) return value;
+    const outerPath = this.path;
+    const out = value.map((item, i) => {
+      if (this.strict) this.path = `${outerPath}[${String(i)}]`;
+      return this.value(elem, item, value, String(i));
+    });
+    this.path = outerPath;
+    return out;
+  }
+
+  private bytes(type: GoType, value: JsonValue): JsonValue {
+    if (Array.isArray(value)) {
+      const numbers = value.map((item) => (typeof item === 'number' && item >= 0 && item < 256 ? item : 0));
+      return Buffer.from(numbers).toString('base64');
+    }
+    if (typeof value !== 'string') return this.mismatch(goKind(value), type);
+    const decoded = Buffer.from(value, 'base64').toString('base64');
+    if (decoded === value) return value;
+    const bad = badBase64(value);
+    if (bad === undefined) return decoded;
+    this.firstError ??= `illegal base64 data at input byte ${String(bad)}`;
+    return null;
+  }
+
+  /** Types with a decoder of their own. */
+  private custom(type: GoType, value: JsonValue, holder: JsonObject | JsonValue[] | undefined, key: string): JsonValue {
+    switch (type.text) {
+      case 'v1.Time':
+        return this.time(value, canonicalTime);
+      case 'v1.MicroTime':
+        return this.time(value, canonicalMicroTime);
+      case 'resource.Quantity':
+        return this.quantity(value, holder, key);
+      case 'intstr.IntOrString':
+        return this.intOrString(value, holder, key);
+      case 'v1.JSONSchemaPropsOrBool':
+      case 'v1.JSONSchemaPropsOrArray':
+      case 'v1.JSONSchemaPropsOrStringArray':
+        return this.schemaOr(type, value);
+      default:
+        // Raw JSON: FieldsV1, RawExtension, JSON.
+        return value;
+    }
+  }
+
+  private time(value: JsonValue, canonical: (text: string) => string | null): JsonValue {
+    if (value === null) return null;
+    if (typeof value !== 'string') throw new JsonError(this.mismatchText(goKind(value), 'string'));
+    try {
+      return canonical(value);
+    } catch (error) {
+      throw error instanceof TimeError ? new JsonError(error.message) : error;
+    }
+  }
+
+  private quantity(value: JsonValue, holder: JsonObject | JsonValue[] | undefined, key: string): JsonValue {
+    if (value === null) return '0';
+    const number = typeof value === 'number' || typeof value === 'bigint';
+    const text = number ? this.literal(value, holder, key) : typeof value === 'string' ? value.trim() : 'x';
+    try {
+      return canonicalQuantity(text);
+    } catch (error) {
+      throw error instanceof QuantityError ? new JsonError(error.message) : error;
+    }
+  }
+
+  private intOrString(value: JsonValue, holder: JsonObject | JsonValue[] | undefined, key: string): JsonValue {
+    if (typeof value === 'string') return value;
+    if (value === null) return 0;
+    if (typeof value === 'number' || typeof value === 'bigint') {
+      const literal = this.literal(value, holder, key);
+      const fits = /^-?[0-9]+$/.test(literal) && Number(value) >= INT32.min && Number(value) <= INT32.max;
+      if (fits) return value;
+      throw new JsonError(this.mismatchText(`number ${literal}`, 'int32'));
+    }
+    throw new JsonError(this.mismatchText(goKind(value), 'int32'));
+  }
+
+  /** A schema or something simpler, within a schema. Unknown fields in it are not looked for, as in kube-apiserver. */
+  private schemaOr(type: GoType, value: JsonValue): JsonValue {
+    const { elem } = type;
+    const { strict } = this;
+    this.strict = false;
+    try {
+      if (isObject(value)) return elem === undefined ? value : this.value(elem, value, undefined, '');
+      if (type.text === 'v1.JSONSchemaPropsOrBool') {
+        if (typeof value === 'boolean') return value;
+        throw new JsonError('boolean or JSON schema expected');
+      }
+      if (!Array.isArray(value) || value.length === 0) return null;
+      if (type.text === 'v1.JSONSchemaPropsOrArray') {
+        return elem === undefined ? value : value.map((item) => this.value(elem, item, value, ''));
+      }
+      return value.map((item) => (typeof item === 'string' ? item : this.mismatch(goKind(item), STRING)));
+    } finally {
+      this.strict = strict;
+    }
+  }
+}
+
+const STRING: GoType = { kind: 'string', text: 'string', name: 'string', elem: undefined, fields: new Map() };
+
+/** Where Go's decoder finds the text not to be base64; undefined where it is. Line breaks are skipped. */
+function badBase64(text: string): number | undefined {
+  const bytes = Buffer.from(text, 'utf8');
+  let count = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const c = bytes[i] ?? 0;
+    if (c === 0x0a || c === 0x0d) continue;
+    if (/[A-Za-z0-9+/]/.test(String.fromCharCode(c))) {
+      count++;
+      continue;
+    }
+    if (c !== 0x3d || count % 4 < 2) return i;
+    return badPadding(bytes, i, count % 4 === 2);
+  }
+  return count % 4 === 0 ? undefined : bytes.length - (count % 4);
+}
+
+/** After a first `=` at `at` another one must follow, if `more`, and then nothing. */
+function badPadding(bytes: Buffer, at: number, more: boolean): number | undefined {
+  let missing = more;
+  for (let i = at + 1; i < bytes.length; i++) {
+    const c = bytes[i];
+    if (c === 0x0a || c === 0x0d) continue;
+    if (!missing) return i;
+    if (c !== 0x3d) return i - 1;
+    missing = false;
+  }
+  return missing ? bytes.length : undefined;
+}
+
+/** The fields of a struct as its encoder writes them. */
+function inTypeOrder(type: GoType, given: JsonObject): JsonObject {
+  const out: JsonObject = {};
+  for (const field of type.fields.values()) {
+    const value = Object.hasOwn(given, field.name) ? given[field.name] : undefined;
+    if (value === undefined) {
+      if (isWrittenWhenAbsent(field)) out[field.name] = zeroValue(field.type);
+    } else if (!isOmitted(field, value)) out[field.name] = value;
+  }
+  return out;
+}
+
+function withSortedKeys(map: JsonObject): JsonObject {
+  const keys = Object.keys(map);
+  if (isSorted(keys)) return map;
+  const out: JsonObject = {};
+  for (const key of keys.sort(compareUtf8)) out[key] = map[key];
+  return out;
+}
+
+function isSorted(keys: readonly string[]): boolean {
+  for (let i = 1; i < keys.length; i++) if (compareUtf8(keys[i - 1] ?? '', keys[i] ?? '') > 0) return false;
+  return true;
+}
+
+/** Whether the encoder leaves the field out with this value. */
+function isOmitted(field: GoField, value: JsonValue): boolean {
+  if (field.omitZero && value === null) return true;
+  if (!field.omitEmpty) return false;
+  switch (field.type.kind) {
+    case 'struct':
+    case 'custom':
+      return false;
+    case 'ptr':
+    case 'interface':
+      return value === null;
+    default:
+      if (value === null || value === '' || value === 0 || value === false) return true;
+      if (Array.isArray(value)) return value.length === 0;
+      if (typeof value !== 'object') return false;
+      for (const _ in value) return false;
+      return true;
+  }
+}
+
+const writtenWhenAbsent = new WeakMap<GoField, boolean>();
+
+function isWrittenWhenAbsent(field: GoField): boolean {
+  let written = writtenWhenAbsent.get(field);
+  if (written === undefined) {
+    written = !isOmitted(field, zeroValue(field.type));
+    writtenWhenAbsent.set(field, written);
+  }
+  return written;
+}
+
+/** What the encoder writes for a type's zero value. A new tree at every call. */
+export function zeroValue(type: GoType): JsonValue {
+  switch (type.kind) {
+    case 'string':
+      return '';
+    case 'bool':
+      return false;
+    case 'int32':
+    case 'int64':
+    case 'float64':
+      return 0;
+    case 'custom':
+      if (type.text === 'resource.Quantity') return '0';
+      if (type.text === 'intstr.IntOrString') return 0;
+      return type.text === 'v1.JSONSchemaPropsOrBool' ? false : null;
+    case 'struct': {
+      const out: JsonObject = {};
+      for (const field of type.fields.values()) if (isWrittenWhenAbsent(field)) out[field.name] = zeroValue(field.type);
+      return out;
+    }
+    default:
+      return null;
+  }
+}
+
+/** The struct that a value at a path of fields has, for those who look schemas up. */
+export function typeAt(type: GoType, path: readonly string[]): GoType | undefined {
+  let current: GoType | undefined = dereference(type);
+  for (const name of path) {
+    if (current === undefined) return undefined;
+    const next: GoType | undefined = current.kind === 'struct' ? current.fields.get(name)?.type : current.elem;
+    current = next === undefined ? undefined : dereference(next);
+  }
+  return current;
+}
