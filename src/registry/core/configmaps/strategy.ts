@@ -1,0 +1,65 @@
+import { type FieldError, FieldPath, forbidden, invalid, tooLong } from '../../../apimachinery/field-error.js';
+import { deepEqual, isObject, type JsonObject } from '../../../apimachinery/json.js';
+import { compareUtf8, type KubeObject } from '../../../apimachinery/meta.js';
+import { isConfigMapKey, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
+import type { Strategy } from '../../rest/interfaces.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
+import { nothing } from '../shared/resource-type.js';
+
+/** Bytes that all values of a ConfigMap or Secret may have together. */
+export const MAX_DATA_SIZE = 1024 * 1024;
+
+export const IMMUTABLE_TEXT = 'field is immutable when `immutable` is set';
+
+/** The entries of a map of texts, in the order of their keys. */
+export function entriesOf(object: JsonObject, field: string): [string, string][] {
+  const map = object[field];
+  if (!isObject(map)) return [];
+  return Object.keys(map)
+    .sort(compareUtf8)
+    .map((key) => [key, typeof map[key] === 'string' ? map[key] : '']);
+}
+
+/** Bytes that a base64 text stands for. */
+export function decodedLength(base64: string): number {
+  return Buffer.byteLength(base64, 'base64');
+}
+
+function validate(object: KubeObject): FieldError[] {
+  const errors = validateCoreMeta(object.metadata, true, nameIsDnsSubdomain);
+  const binary = new Map(entriesOf(object, 'binaryData'));
+  let size = 0;
+  for (const [key, value] of entriesOf(object, 'data')) {
+    const path = FieldPath.of('data').key(key);
+    errors.push(...isConfigMapKey(key).map((text) => invalid(path, key, text)));
+    if (binary.has(key)) errors.push(invalid(path, key, 'duplicate of key present in binaryData'));
+    size += Buffer.byteLength(value);
+  }
+  for (const [key, value] of binary) {
+    errors.push(...isConfigMapKey(key).map((text) => invalid(FieldPath.of('binaryData').key(key), key, text)));
+    size += decodedLength(value);
+  }
+  if (size > MAX_DATA_SIZE) errors.push(tooLong('', MAX_DATA_SIZE));
+  return errors;
+}
+
+/** What may not change once `immutable` is set. */
+export function immutableErrors(object: KubeObject, old: KubeObject, fields: readonly string[]): FieldError[] {
+  if (old['immutable'] !== true) return [];
+  const changed = fields.filter((field) => !deepEqual(object[field] ?? {}, old[field] ?? {}));
+  if (object['immutable'] !== true) changed.unshift('immutable');
+  return changed.map((field) => forbidden(field, IMMUTABLE_TEXT));
+}
+
+export const configMapStrategy: Strategy = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: true,
+  prepareForCreate: nothing,
+  prepareForUpdate: nothing,
+  validateCreate: (_context, object) => validate(object),
+  validateUpdate: (_context, object, old) => [
+    ...validateCoreMetaUpdate(object.metadata, old.metadata),
+    ...immutableErrors(object, old, ['data', 'binaryData']),
+    ...validate(object),
+  ],
+};

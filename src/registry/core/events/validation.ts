@@ -1,0 +1,116 @@
+import { type FieldError, FieldPath, invalid, required } from '../../../apimachinery/field-error.js';
+import { deepEqual, isObject, type JsonValue, objectAt, stringAt } from '../../../apimachinery/json.js';
+import type { GroupVersion, KubeObject } from '../../../apimachinery/meta.js';
+import { isDns1123Subdomain, isQualifiedName, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
+import { validateImmutableField } from '../../../apimachinery/validation/object-meta.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
+
+const REPORTING_INSTANCE_LIMIT = 128;
+const ACTION_LIMIT = 128;
+const REASON_LIMIT = 128;
+const NOTE_LIMIT = 1024;
+
+const text = (object: KubeObject, field: string): string => stringAt(object, field) ?? '';
+
+const isSet = (value: JsonValue | undefined): boolean => value !== undefined && value !== null && value !== '';
+
+const isCore = (version: GroupVersion): boolean => version.group === '' && version.version === 'v1';
+
+const mismatch = (namespace: string): FieldError =>
+  invalid(FieldPath.of('involvedObject', 'namespace'), namespace, 'does not match event.namespace');
+
+/** Required text of at most so many bytes. */
+function boundedText(object: KubeObject, field: string, limit: number, needed: boolean): FieldError[] {
+  const value = text(object, field);
+  const errors: FieldError[] = [];
+  if (needed && value === '') errors.push(required(field));
+  if (Buffer.byteLength(value) > limit) {
+    errors.push(invalid(field, '', `can have at most ${String(limit)} characters`));
+  }
+  return errors;
+}
+
+/** Rules for all events. Those with an eventTime must be complete; they come from clients of the new API. */
+function legacyErrors(event: KubeObject, version: GroupVersion): FieldError[] {
+  const errors: FieldError[] = [];
+  const namespace = event.metadata.namespace ?? '';
+  const involved = stringAt(objectAt(event, 'involvedObject'), 'namespace') ?? '';
+  if (!isSet(event['eventTime'])) {
+    const matches = involved === '' ? namespace === '' || namespace === 'default' : namespace === involved;
+    if (!matches) errors.push(mismatch(involved));
+  } else {
+    if (involved === '' && namespace !== 'default' && namespace !== 'kube-system') errors.push(mismatch(involved));
+    const controller = text(event, 'reportingComponent');
+    const field = isCore(version) ? 'reportingComponent' : 'reportingController';
+    if (controller === '') errors.push(required(field));
+    errors.push(...isQualifiedName(controller).map((message) => invalid(field, controller, message)));
+    errors.push(
+      ...boundedText(event, 'reportingInstance', REPORTING_INSTANCE_LIMIT, true),
+      ...boundedText(event, 'action', ACTION_LIMIT, true),
+      ...boundedText(event, 'reason', REASON_LIMIT, true),
+      ...boundedText(event, 'message', NOTE_LIMIT, false),
+    );
+  }
+  errors.push(...isDns1123Subdomain(namespace).map((message) => invalid('namespace', namespace, message)));
+  return errors;
+}
+
+function seriesErrors(event: KubeObject): FieldError[] {
+  const series = objectAt(event, 'series');
+  if (series === undefined) return [];
+  const errors: FieldError[] = [];
+  const count = typeof series['count'] === 'number' ? series['count'] : 0;
+  if (count < 2) errors.push(invalid('series.count', '', 'should be at least 2'));
+  if (!isSet(series['lastObservedTime'])) errors.push(required('series.lastObservedTime'));
+  return errors;
+}
+
+const unset = (field: string): FieldError => invalid(field, '', 'needs to be unset');
+
+/** An event in its stored form (core/v1), created through either version. */
+export function validateEventCreate(event: KubeObject, version: GroupVersion): FieldError[] {
+  const errors = legacyErrors(event, version);
+  if (isCore(version)) return errors;
+  errors.push(...validateCoreMeta(event.metadata, true, nameIsDnsSubdomain), ...seriesErrors(event));
+  if (!isSet(event['eventTime'])) errors.push(required('eventTime'));
+  const type = text(event, 'type');
+  if (type !== 'Normal' && type !== 'Warning') errors.push(invalid('type', '', `has invalid value: ${type}`));
+  if (isSet(event['firstTimestamp'])) errors.push(unset('firstTimestamp'));
+  if (isSet(event['lastTimestamp'])) errors.push(unset('lastTimestamp'));
+  if (event['count'] !== undefined && event['count'] !== 0) errors.push(unset('count'));
+  const source = objectAt(event, 'source');
+  if (isSet(source?.['component']) || isSet(source?.['host'])) errors.push(unset('source'));
+  return errors;
+}
+
+/** Stored fields that an update through events.k8s.io may not change, in the order of their errors, and their zero values. */
+const IMMUTABLE: readonly (readonly [string, string, JsonValue])[] = [
+  ['involvedObject', 'involvedObject', {}],
+  ['reason', 'reason', ''],
+  ['message', 'message', ''],
+  ['source', 'source', {}],
+  ['firstTimestamp', 'firstTimestamp', null],
+  ['lastTimestamp', 'lastTimestamp', null],
+  ['count', 'count', 0],
+  ['reason', 'reason', ''],
+  ['type', 'type', ''],
+  ['eventTime', 'eventTime', null],
+  ['action', 'action', ''],
+  ['related', 'related', null],
+  ['reportingComponent', 'reportingController', ''],
+  ['reportingInstance', 'reportingInstance', ''],
+];
+
+export function validateEventUpdate(event: KubeObject, old: KubeObject, version: GroupVersion): FieldError[] {
+  const errors = legacyErrors(event, version);
+  if (isCore(version)) return errors;
+  errors.push(...validateCoreMetaUpdate(event.metadata, old.metadata));
+  if (!deepEqual(event['series'] ?? null, old['series'] ?? null)) errors.push(...seriesErrors(event));
+  for (const [field, shown, zero] of IMMUTABLE) {
+    const value = event[field] ?? zero;
+    const before = old[field] ?? zero;
+    if (isObject(value) && isObject(before) && deepEqual(value, before)) continue;
+    errors.push(...validateImmutableField(value, before, FieldPath.of(shown)));
+  }
+  return errors;
+}

@@ -1,0 +1,63 @@
+import { readDataFile } from '../../../apimachinery/data-files.js';
+import { isObject, type JsonValue } from '../../../apimachinery/json.js';
+import type { KubeObject } from '../../../apimachinery/meta.js';
+import { timeMillis } from '../../../apimachinery/time.js';
+import { humanDuration } from '../../../util/human-duration.js';
+import type { TableColumn, TableConvertor } from '../../rest/interfaces.js';
+
+/** A cell that shows how long ago something was; undefined: nobody knows. */
+export class Age {
+  constructor(readonly since: number | undefined) {}
+
+  /** The age of an object. */
+  static of(object: KubeObject): Age {
+    return Age.at(object.metadata.creationTimestamp);
+  }
+
+  static at(time: JsonValue | undefined): Age {
+    return new Age(typeof time === 'string' ? timeMillis(time) : undefined);
+  }
+}
+
+export type Cell = JsonValue | Age;
+
+const UNKNOWN = '<unknown>';
+
+const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
+
+let columnsByPath: Readonly<Record<string, JsonValue | undefined>> | undefined;
+
+/** The columns of a built-in type, by the path of its collection: `api/v1/pods`. */
+export function columnsOf(path: string): TableColumn[] {
+  if (columnsByPath === undefined) {
+    const all = readDataFile('types', 'columns.json');
+    columnsByPath = isObject(all) ? all : {};
+  }
+  const columns = columnsByPath[path];
+  if (!Array.isArray(columns)) throw new Error(`data/types/columns.json: no columns for ${path}`);
+  return columns.filter(isObject).map((column) => ({
+    name: text(column['name']),
+    type: text(column['type']),
+    format: text(column['format']),
+    description: text(column['description']),
+    priority: typeof column['priority'] === 'number' ? column['priority'] : 0,
+  }));
+}
+
+/** A convertor from a function that gives a row; ages are printed for the moment of the request. */
+export function tableOf(path: string, row: (object: KubeObject) => readonly Cell[]): TableConvertor {
+  let columns: readonly TableColumn[] | undefined;
+  return {
+    get columns() {
+      columns ??= columnsOf(path);
+      return columns;
+    },
+    cells: (object, now) =>
+      row(object).map((cell) => {
+        if (!(cell instanceof Age)) return cell;
+        return cell.since === undefined ? UNKNOWN : humanDuration(now - cell.since);
+      }),
+    timeDependent: true,
+    since: (object) => row(object).map((cell) => (cell instanceof Age ? cell.since : undefined)),
+  };
+}
