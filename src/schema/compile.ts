@@ -5,9 +5,10 @@
 // large ones. A tree of uniform nodes needs none, and checks a 2 KiB object in a few microseconds, because paths are
 // made only for errors and every walk skips the parts of the schema that do not concern it.
 import { createHash } from 'node:crypto';
-import { type FieldError, FieldPath, invalid } from '../apimachinery/field-error.js';
+import type { FieldError } from '../apimachinery/field-error.js';
 import { type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import { goJson } from '../apimachinery/meta.js';
+import { blockedRules } from './cel/index.js';
 import { DefaultValues, applyDefaults } from './defaults.js';
 import { coerceEmbedded, validateEmbedded } from './embedded.js';
 import type {
@@ -24,15 +25,6 @@ import { pruneObject, pruneUnknown } from './prune.js';
 import { NONE, oldProperty } from './ratchet.js';
 import { followPath, validateScaleSpec, validateScaleStatus } from './scale.js';
 import { validateValue } from './validate.js';
-
-/** Errors after which rules are not run: they could meet values of unexpected types. */
-const BLOCKING = new Set([
-  'FieldValueNotSupported',
-  'FieldValueRequired',
-  'FieldValueTooLong',
-  'FieldValueTooMany',
-  'FieldValueTypeInvalid',
-]);
 
 /** Compiles the openAPIV3Schema of one version of a type, which must be a valid structural schema. */
 export function compileSchema(openAPIV3Schema: JsonSchemaProps, options: CompileOptions = {}): CompiledSchema {
@@ -115,12 +107,9 @@ class StructuralSchema implements CompiledSchema {
 
   private addRuleErrors(object: JsonObject, options: ValidationOptions, errors: FieldError[]): FieldError[] {
     if (this.rules === undefined) return errors;
-    const isBlocking = (error: FieldError): boolean => BLOCKING.has(error.type);
-    if (errors.some(isBlocking) || options.before?.some(isBlocking) === true) {
-      const text =
-        'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
-      errors.push(invalid(FieldPath.empty, null, text));
-    } else errors.push(...this.rules(object, options.old, ''));
+    const blocked = blockedRules(options.before === undefined ? errors : [...options.before, ...errors]);
+    if (blocked !== undefined) return [...errors, blocked];
+    errors.push(...this.rules(object, options.old));
     return errors;
   }
 }

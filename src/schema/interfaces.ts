@@ -20,10 +20,10 @@ export interface ScalePaths {
 }
 
 /**
- * Runs the rules (x-kubernetes-validations) of a schema: all of the object's, transition rules too where there is an old
- * object. `path` is the field path of the object, empty for a whole one.
+ * Runs the rules (x-kubernetes-validations) of a schema on a whole object: all of them, transition rules where there is an old
+ * object; errors of what did not change since are let pass.
  */
-export type RulesValidator = (object: JsonValue, old: JsonValue | undefined, path: string) => readonly FieldError[];
+export type RulesValidator = (object: JsonObject, old: JsonObject | undefined) => readonly FieldError[];
 
 export interface CompileOptions {
   /** Makes the validator of the schema's rules; called once, if there are rules. Without it rules are not run. */

@@ -8,7 +8,7 @@ import {
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, type JsonValue, isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { validateDefaults } from '../../../schema/default-validation.js';
-import { fieldPathFault } from '../../../schema/field-path.js';
+import { resolveFieldPath } from '../../../schema/cel/index.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import { structuralError, validateStructural } from '../../../schema/structural.js';
 import { printItems, printSchema, setFieldNames } from './go-print.js';
@@ -305,7 +305,7 @@ class SchemaValidation {
     const at = path.child('fieldPath');
     if (goTrim(fieldPath) === '') this.errors.push(invalid(at, fieldPath, 'must be non-empty if specified'));
     if (hasNewlines(fieldPath)) this.errors.push(invalid(at, fieldPath, 'must not contain line breaks'));
-    if (structuralError(schema) === undefined && fieldPathFault(schema, fieldPath) !== undefined) {
+    if (structuralError(schema) === undefined && 'error' in resolveFieldPath(fieldPath, schema)) {
       this.errors.push(invalid(at, fieldPath, 'must be a valid path'));
     }
   }

@@ -5,6 +5,7 @@ import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
 import { initialStatus, setCustomResourceDefinitionDefaults, storageVersionOf } from './defaults.js';
 import { schemasOf, stringsAt, toInternalSpec } from './internal.js';
 import type { RuleChecks } from './requirements.js';
+import { validateDefaultByRules } from './rule-checks.js';
 import { CLEANUP_FINALIZER, setTerminating } from './status.js';
 import {
   validateCustomResourceDefinition,
@@ -14,7 +15,7 @@ import {
 import { schemaHas } from './visit.js';
 
 /** How definitions are written. `checks` validate the rules of their schemas. */
-export function customResourceDefinitionStrategy(checks: RuleChecks = {}): Strategy {
+export function customResourceDefinitionStrategy(checks: RuleChecks = { validateDefaultByRules }): Strategy {
   return {
     allowCreateOnUpdate: false,
     allowUnconditionalUpdate: false,

@@ -7,7 +7,7 @@ import {
   tooMany,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
-import { resolveFieldPath } from '../../../schema/field-path.js';
+import { resolveFieldPath } from '../../../schema/cel/index.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import { structuralError } from '../../../schema/structural.js';
 import type { InternalVersion } from './internal.js';
@@ -95,17 +95,18 @@ export function validateSelectableFields(
       errors.push(required(at));
       continue;
     }
-    const found = resolveFieldPath(schema, text, false);
+    const found = resolveFieldPath(text, schema, false);
     if ('error' in found) {
       errors.push(invalid(at, text, `is an invalid path: ${found.error}`));
       continue;
     }
-    if (found.path[0] === 'metadata') errors.push(invalid(at, text, 'must not point to fields in metadata'));
+    if (/^metadata(?![^.[])/.test(found.path.toString()))
+      errors.push(invalid(at, text, 'must not point to fields in metadata'));
     if (!['string', 'boolean', 'integer'].includes(stringAt(found.schema, 'type') ?? '')) {
       const allowed = 'Enum string fields and strings with formats are allowed.';
       errors.push(invalid(at, text, `must point to a field of type string, boolean or integer. ${allowed}`));
     }
-    const key = found.path.join('.');
+    const key = found.path.toString();
     if (seen.has(key)) errors.push(duplicate(at, text));
     seen.add(key);
   }
