@@ -159,7 +159,7 @@ export class ApiServer {
       this.accept(request, response, true);
     });
     server.on('sessionError', () => undefined);
-    server.on('tlsClientError', (error) => {
+    server.on('tlsClientError', (error: Error) => {
       this.config.chain.logger.v(3, 'TLS handshake failed', { error: error.message });
     });
     return server;
@@ -226,6 +226,7 @@ export class ApiServer {
     exchange.expectsContinue = expectsContinue;
     this.inFlight++;
     const done = (): void => {
+      exchange.finished = true;
       if (exchange.served || !exchange.info.isResourceRequest)
         metrics.completed(exchange, clock.monotonic() - startedAt);
       if (this.config.chain.logger.enabled(3)) this.log(exchange, clock.monotonic() - startedAt);

@@ -1,3 +1,4 @@
+import { messageOf } from '../util/error-message.js';
 import { Command, CommanderError, Option } from 'commander';
 import { featureGates } from '../util/feature-gates.js';
 import { enabledControllers } from './controller-names.js';
@@ -65,7 +66,7 @@ function named(name: string, check: () => unknown): void {
   try {
     check();
   } catch (error) {
-    throw new FlagError(`invalid argument for --${name}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new FlagError(`invalid argument for --${name}: ${messageOf(error)}`);
   }
 }
 
@@ -79,5 +80,5 @@ export function describeFailure(error: unknown): { message: string; code: number
       code: error.exitCode,
     };
   }
-  return { message: error instanceof Error ? error.message : String(error), code: 1 };
+  return { message: messageOf(error), code: 1 };
 }

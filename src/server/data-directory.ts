@@ -1,7 +1,8 @@
+import { messageOf } from '../util/error-message.js';
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createCertificate, generateKey, keyPem, type CertificateRequest } from '../util/certificates.js';
 import type { Clock } from '../util/clock.js';
 
@@ -14,7 +15,7 @@ export class StartError extends Error {
   override readonly name = 'StartError';
 }
 
-const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const reason = (error: unknown): string => messageOf(error);
 
 /** Reads a file or says which one cannot be read, and for which flag. */
 export function readFile(path: string, what: string): string {
@@ -30,6 +31,16 @@ export function writePrivateFile(path: string, content: string): void {
   const temporary = `${path}.tmp`;
   writeFileSync(temporary, content, { mode: 0o600 });
   renameSync(temporary, path);
+}
+
+/** With its parents; node's own recursion does not end where a parent cannot be made. */
+function makeDirectory(path: string): void {
+  if (existsSync(path)) {
+    if (!statSync(path).isDirectory()) throw new Error('it is not a directory');
+    return;
+  }
+  makeDirectory(dirname(path));
+  mkdirSync(path, { mode: 0o700 });
 }
 
 interface Signer {
@@ -62,7 +73,7 @@ export class DataDirectory {
   ) {
     this.pki = join(path, 'pki');
     try {
-      mkdirSync(this.pki, { recursive: true, mode: 0o700 });
+      makeDirectory(this.pki);
     } catch (error) {
       throw new StartError(`--data-dir: cannot create ${path}: ${reason(error)}`);
     }

@@ -1,3 +1,4 @@
+import { messageOf } from '../util/error-message.js';
 import { formatGoDuration, parseGoDuration } from '../util/go-duration.js';
 
 /** A value that a flag cannot take; the text names the flag. */
@@ -103,7 +104,7 @@ export function parseFlag<T>(flag: Flag<T>, texts: readonly string[]): T {
     const joined = flag.kind.repeatable ? texts.filter((value) => value !== '').join(',') : (texts.at(-1) ?? '');
     return flag.kind.parse(joined);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new FlagError(`invalid argument ${JSON.stringify(texts.join(','))} for --${flag.name}: ${why}`);
   }
 }

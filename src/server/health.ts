@@ -1,3 +1,4 @@
+import { messageOf } from '../util/error-message.js';
 import type { Handler, HttpResponse } from '../endpoints/http.js';
 import { send, writeText } from '../endpoints/filters/status.js';
 import { Exchange } from '../endpoints/filters/exchange.js';
@@ -127,7 +128,7 @@ async function failureOf(check: HealthCheck): Promise<string | undefined> {
     await check.check();
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

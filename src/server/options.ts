@@ -232,13 +232,11 @@ export const FLAGS = {
   verbosity: flag(LOGS, 'v', int(0, 10), 0, 'Verbosity of the log.'),
 } as const;
 
-type Values = { [K in keyof typeof FLAGS]: (typeof FLAGS)[K] extends Flag<infer T> ? T : never };
-
 /** The values of all flags. */
-export interface Options extends Values {}
+export type Options = { [K in keyof typeof FLAGS]: (typeof FLAGS)[K] extends Flag<infer T> ? T : never };
 
 export function defaultOptions(): Options {
-  return Object.fromEntries(Object.entries(FLAGS).map(([key, { default: value }]) => [key, value])) as Values;
+  return Object.fromEntries(Object.entries(FLAGS).map(([key, { default: value }]) => [key, value])) as Options;
 }
 
 const AUTHORIZERS = ['AlwaysAllow', 'AlwaysDeny', 'Node', 'RBAC'];

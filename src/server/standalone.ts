@@ -1,5 +1,6 @@
+import { messageOf } from '../util/error-message.js';
 import { join, resolve } from 'node:path';
-import { collectDefaultMetrics } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { RequestAuthenticator, TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
 import { AnonymousAuthenticator, WithFallback } from '../authentication/request/anonymous.js';
 import { AuthenticatedGroupAdder } from '../authentication/request/authenticated-group.js';
@@ -48,9 +49,7 @@ function caFile(path: string, flag: string): CaFile | undefined {
   try {
     return new CaFile(path);
   } catch (error) {
-    throw new StartError(
-      `--${flag}: ${path} cannot be used: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new StartError(`--${flag}: ${path} cannot be used: ${messageOf(error)}`);
   }
 }
 
@@ -74,7 +73,13 @@ function readFiles(options: Options, credentials: Credentials): Files {
   };
 }
 
-function makeAuthenticator(options: Options, files: Files, clock: Clock, logger: Logger): RequestAuthenticator {
+interface Authenticators {
+  readonly request: RequestAuthenticator;
+  /** All kinds of tokens together; undefined where there is none. */
+  readonly tokens: TokenAuthenticator | undefined;
+}
+
+function makeAuthenticators(options: Options, files: Files, clock: Clock, logger: Logger): Authenticators {
   const methods: RequestAuthenticator[] = [];
   if (files.proxyCa !== undefined) {
     const headers = {
@@ -96,12 +101,15 @@ function makeAuthenticator(options: Options, files: Files, clock: Clock, logger:
       }),
     );
   }
-  if (tokens.length > 0) {
-    const union = new UnionTokenAuthenticator(tokens);
+  const union = tokens.length > 0 ? new UnionTokenAuthenticator(tokens) : undefined;
+  if (union !== undefined) {
     methods.push(new BearerTokenAuthenticator(union, []), new WebSocketProtocolAuthenticator(union, []));
   }
   const known = new AuthenticatedGroupAdder(new UnionRequestAuthenticator(methods));
-  return options.anonymousAuth ? new WithFallback(known, new AnonymousAuthenticator()) : known;
+  return {
+    request: options.anonymousAuth ? new WithFallback(known, new AnonymousAuthenticator()) : known,
+    tokens: union,
+  };
 }
 
 const json = (value: unknown): Handler => {
@@ -111,22 +119,23 @@ const json = (value: unknown): Handler => {
   };
 };
 
-function installCommon(server: ApiServer, version: string): void {
+function installCommon(server: ApiServer, version: string, registry: Registry): void {
+  const all = Registry.merge([metricsRegistry, registry]);
   server.register('/version', json(versionInfo(version)));
   server.register('/version/', json(versionInfo(version)), false);
   server.register('/metrics', async (_context, _request, response) => {
-    send(response, 200, metricsRegistry.contentType, await metricsRegistry.metrics());
+    send(response, 200, all.contentType, await all.metrics());
   });
 }
 
-function registerProcessMetrics(): void {
-  collectDefaultMetrics({ register: metricsRegistry });
+function registerProcessMetrics(registry: Registry): void {
+  collectDefaultMetrics({ register: registry });
   const gauge = {
     name: 'kubernetes_feature_enabled',
     help: 'Stage and state of each feature gate.',
     labels: ['name', 'stage'],
   };
-  new CellGauge(gauge, metricsRegistry, (metric) => {
+  new CellGauge(gauge, registry, (metric) => {
     for (const { name, stage, enabled } of featureGates.entries()) metric.cell(name, stage).value = enabled ? 1 : 0;
   });
 }
@@ -136,9 +145,9 @@ function installHealth(
   plane: ControlPlane,
   hooks: readonly PostStartHook[],
   shutdown: ShutdownCheck,
-  context: { clock: Clock; logger: Logger; livezGrace: number },
+  context: { clock: Clock; logger: Logger; registry: Registry; livezGrace: number },
 ): void {
-  const health = new Health(context.clock, context.logger);
+  const health = new Health(context.clock, context.logger, context.registry);
   const always = ['healthz', 'livez', 'readyz'] as const;
   health.add(pingCheck, always);
   health.add(new LogCheck(context.logger, context.clock), always);
@@ -189,7 +198,7 @@ function watchFiles(
       }
     } catch (error) {
       context.logger.error('certificates cannot be reloaded', {
-        error: error instanceof Error ? error.message : String(error),
+        error: messageOf(error),
       });
     }
     context.clock.setTimer(RELOAD_MILLIS, check);
@@ -218,7 +227,7 @@ function listenError(error: unknown, options: Options): StartError {
   if (code === 'EACCES') return new StartError(`--secure-port: not permitted to listen on ${where}`);
   if (code === 'EADDRNOTAVAIL')
     return new StartError(`--bind-address: ${options.bindAddress} is not an address of this host`);
-  return new StartError(`cannot listen on ${where}: ${error instanceof Error ? error.message : String(error)}`);
+  return new StartError(`cannot listen on ${where}: ${messageOf(error)}`);
 }
 
 /** Starts `annex serve` in standalone mode; resolves when it listens and its start-up work is done. */
@@ -232,9 +241,12 @@ export async function startStandalone(
   const names = ['0.0.0.0', '::'].includes(options.bindAddress) ? [] : [options.bindAddress];
   const credentials = directory.prepare(urlOf(options.bindAddress, options.securePort), names);
   const files = readFiles(options, credentials);
-  const authenticator = makeAuthenticator(options, files, clock, logger);
-  const plane = await buildControlPlane({ options, clock, logger });
-  registerProcessMetrics();
+  const { request: authenticator, tokens } = makeAuthenticators(options, files, clock, logger);
+  const registry = new Registry();
+  const metrics = new ChainMetrics(registry);
+  const serverAddress = urlOf(options.bindAddress, options.securePort).replace('https://', '');
+  const plane = await buildControlPlane({ options, clock, logger, metrics, registry, serverAddress, tokens });
+  registerProcessMetrics(registry);
   const server = createServer({
     tls: files.tls,
     http2MaxStreamsPerConnection: options.http2MaxStreams === 0 ? 250 : options.http2MaxStreams,
@@ -245,7 +257,7 @@ export async function startStandalone(
       wheel: new TimerWheel(clock),
       logger,
       gates: featureGates,
-      metrics: new ChainMetrics(),
+      metrics,
       writeStatus: writePlainStatus,
       requestTimeout: options.requestTimeout,
       maxRequestsInFlight: options.maxRequestsInflight,
@@ -257,12 +269,12 @@ export async function startStandalone(
       parseSelectors: undefined,
     },
   });
-  const hooks = plane.hooks.map(({ name, run }) => new PostStartHook(name, run));
+  const hooks = plane.hooks.map((hook) => new PostStartHook(hook.name, () => hook.run()));
   const shutdown = new ShutdownCheck();
   server.setResourceHandler(plane.resourceHandler);
-  installCommon(server, annexVersion(root));
+  installCommon(server, annexVersion(root), registry);
   plane.install(server);
-  installHealth(server, plane, hooks, shutdown, { clock, logger, livezGrace: options.livezGracePeriod });
+  installHealth(server, plane, hooks, shutdown, { clock, logger, registry, livezGrace: options.livezGracePeriod });
   let port: number;
   try {
     ({ port } = await server.listen(options.securePort, options.bindAddress));

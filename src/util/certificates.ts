@@ -5,7 +5,7 @@ import {
   type KeyObject,
   randomBytes,
   sign,
-  X509Certificate,
+  type X509Certificate,
 } from 'node:crypto';
 import { isIP } from 'node:net';
 import {

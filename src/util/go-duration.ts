@@ -10,7 +10,7 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 
 /** int64 nanoseconds, in milliseconds. */
-const MAX_MILLIS = 9_223_372_036_854.775807;
+const MAX_MILLIS = 2 ** 63 / 1e6;
 
 /** Go's time.ParseDuration: milliseconds of `1h2m3.5s`. Throws an Error with Go's text. */
 export function parseGoDuration(text: string): number {

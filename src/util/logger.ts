@@ -1,3 +1,4 @@
+import { Writable } from 'node:stream';
 import winston from 'winston';
 
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -11,7 +12,7 @@ export interface Logger {
   enabled(level: number): boolean;
   /** Writes when `level` is enabled. */
   v(level: number, message: string, fields?: LogFields): void;
-  /** Resolves when all that was logged so far has been handed to the output; rejects after `millis`. */
+  /** Resolves when all that was logged so far has been handed to the output. */
   flush(): Promise<void>;
 }
 
@@ -19,6 +20,7 @@ class WinstonLogger implements Logger {
   constructor(
     private readonly out: winston.Logger,
     private readonly verbosity: number,
+    private readonly stream: NodeJS.WritableStream,
   ) {}
 
   info(message: string, fields?: LogFields): void {
@@ -42,9 +44,8 @@ class WinstonLogger implements Logger {
   }
 
   async flush(): Promise<void> {
-    const out: NodeJS.WritableStream = process.stderr;
     await new Promise<void>((resolve, reject) => {
-      out.write('', (error?: Error | null) => {
+      this.stream.write('', (error?: Error | null) => {
         if (error) reject(error);
         else resolve();
       });
@@ -52,14 +53,30 @@ class WinstonLogger implements Logger {
   }
 }
 
+/** Where winston puts the finished line. */
+const LINE = Symbol.for('message');
+
+function lineOf(entry: unknown): string {
+  if (typeof entry !== 'object' || entry === null || !(LINE in entry)) return '';
+  return typeof entry[LINE] === 'string' ? `${entry[LINE]}\n` : '';
+}
+
 /** A logger that writes one JSON line an entry to stderr, or to the stream given. */
 export function createLogger(verbosity: number, stream: NodeJS.WritableStream = process.stderr): Logger {
   const out = winston.createLogger({
     level: 'info',
     format: winston.format.combine(winston.format.timestamp(), winston.format.json()),
-    transports: [new winston.transports.Stream({ stream })],
   });
-  return new WinstonLogger(out, verbosity);
+  out.pipe(
+    new Writable({
+      objectMode: true,
+      write: (entry: unknown, _encoding, done) => {
+        stream.write(lineOf(entry));
+        done();
+      },
+    }),
+  );
+  return new WinstonLogger(out, verbosity, stream);
 }
 
 /** Drops everything; for tests and for parts that were given none. */

@@ -149,6 +149,8 @@ export class HistogramCell {
 /** A histogram whose series are looked up once. */
 export class CellHistogram extends Histogram {
   private readonly cells: Cells<HistogramCell>;
+  /** Knows name, help and type; the base class' own answer would ask this class again. */
+  private readonly blank: Histogram;
 
   constructor(
     private readonly options: MetricOptions,
@@ -157,6 +159,7 @@ export class CellHistogram extends Histogram {
   ) {
     super({ ...configuration(options, registry), buckets: [...bounds] });
     this.cells = new Cells(options.labels, (labels) => new HistogramCell(labels, bounds));
+    this.blank = new Histogram({ name: options.name, help: options.help, registers: [] });
   }
 
   cell(...values: string[]): HistogramCell {
@@ -164,9 +167,8 @@ export class CellHistogram extends Histogram {
   }
 
   override async get(): ReturnType<Histogram['get']> {
-    const empty = await super.get();
-    const values = [...this.cells.all()].flatMap((cell) => this.series(cell));
-    return { ...empty, values };
+    const empty = await this.blank.get();
+    return { ...empty, values: [...this.cells.all()].flatMap((cell) => this.series(cell)) };
   }
 
   /** What the registry prints, where it asks by this name first. */

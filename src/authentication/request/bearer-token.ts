@@ -1,3 +1,4 @@
+import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import {
   AuthenticationError,
   type AuthenticationRequest,
@@ -39,6 +40,6 @@ export class BearerTokenAuthenticator implements RequestAuthenticator {
       request.warn?.(SPACE_WARNING);
       return undefined;
     }
-    return known(this.tokens.authenticateToken(token, this.audiences, request.signal));
+    return known(this.tokens.authenticateToken(token, this.audiences, NEVER_ABORTED));
   }
 }

@@ -1,3 +1,4 @@
+import { messageOf } from '../../util/error-message.js';
 import type { Clock } from '../../util/clock.js';
 import {
   AuthenticationError,
@@ -36,7 +37,7 @@ export class RequestHeaderAuthenticator implements RequestAuthenticator {
     try {
       this.pool.verify(chain, this.clock.now());
     } catch (error) {
-      throw new AuthenticationError(error instanceof Error ? error.message : String(error));
+      throw new AuthenticationError(messageOf(error));
     }
     const { commonName } = chain.leaf;
     if (config.allowedNames.length > 0 && !config.allowedNames.includes(commonName)) {

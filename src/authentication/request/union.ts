@@ -1,3 +1,4 @@
+import { messageOf } from '../../util/error-message.js';
 import {
   AuthenticationError,
   type AuthenticationRequest,
@@ -9,7 +10,7 @@ import {
 
 /** One error of several: it tells clients what the last one would, where that one may. */
 function combined(errors: readonly unknown[]): AuthenticationError {
-  const texts = [...new Set(errors.map((error) => (error instanceof Error ? error.message : String(error))))];
+  const texts = [...new Set(errors.map((error) => messageOf(error)))];
   const told = errors.find(
     (error): error is AuthenticationError => error instanceof AuthenticationError && error.tellClient,
   );

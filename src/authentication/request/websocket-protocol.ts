@@ -1,3 +1,4 @@
+import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import {
   AuthenticationError,
   type AuthenticationRequest,
@@ -37,7 +38,7 @@ export class WebSocketProtocolAuthenticator implements RequestAuthenticator {
     }
     if (token === undefined || token === '') return undefined;
     if (others === 0) throw new AuthenticationError('missing additional subprotocol');
-    return known(this.tokens.authenticateToken(token, this.audiences, request.signal));
+    return known(this.tokens.authenticateToken(token, this.audiences, NEVER_ABORTED));
   }
 }
 

@@ -1,3 +1,4 @@
+import { messageOf } from '../../util/error-message.js';
 import type { TLSSocket } from 'node:tls';
 import type { X509Certificate } from 'node:crypto';
 import type { Clock } from '../../util/clock.js';
@@ -117,7 +118,7 @@ export class X509Authenticator implements RequestAuthenticator {
       this.pool.verify(chain, now);
     } catch (error) {
       const { serialNumber } = chain.leaf.certificate;
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       throw new AuthenticationError(`verifying certificate SN=${serialNumber} failed: ${why}`);
     }
     const until = Math.min(chain.leaf.notAfter, ...chain.intermediates.map(({ notAfter }) => notAfter));

@@ -1,3 +1,4 @@
+import { messageOf } from '../../util/error-message.js';
 import { newUnauthorized } from '../../apimachinery/errors.js';
 import { AuthenticationError, type AuthenticationResponse } from '../../authentication/authenticator/interfaces.js';
 import { ALL_UNAUTHENTICATED, ANONYMOUS } from '../../authentication/user/user.js';
@@ -16,7 +17,7 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
     if (error !== undefined) {
       logger.v(2, 'unable to authenticate the request', {
         auditID: exchange.auditId,
-        error: error instanceof Error ? error.message : String(error),
+        error: messageOf(error),
       });
     }
     retire(exchange);

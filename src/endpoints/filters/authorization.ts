@@ -1,5 +1,6 @@
 import { quote } from '../../apimachinery/meta.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
+import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import { type ChainConfig, isPromise, type Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
 import { escapeHtml, forbidden } from './forbidden.js';
@@ -60,7 +61,7 @@ export function withAuthorization(next: Step, config: ChainConfig): Step {
   };
   return (exchange) => {
     const attributes = attributesOf(exchange, config);
-    const result = authorizer.authorize(attributes, exchange.signal);
+    const result = authorizer.authorize(attributes, NEVER_ABORTED);
     return isPromise(result) ? waitFor(exchange, attributes, result) : decided(exchange, attributes, result);
   };
 }

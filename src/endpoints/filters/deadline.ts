@@ -1,3 +1,4 @@
+import { messageOf } from '../../util/error-message.js';
 import { newBadRequest } from '../../apimachinery/errors.js';
 import { first, parseQuery } from '../../request/query.js';
 import { parseGoDuration } from '../../util/go-duration.js';
@@ -23,7 +24,7 @@ function timeoutOf(exchange: Exchange, maximum: number): number {
   try {
     wanted = parseGoDuration(text);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw newBadRequest(`invalid timeout specified in the request URL - ${why}`);
   }
   return wanted > 0 && wanted < maximum ? wanted : maximum;
@@ -55,7 +56,7 @@ export function withDeadline(next: Step, config: ChainConfig): Step {
     }
     exchange.response.on('close', () => {
       exchange.unschedule();
-      exchange.abort();
+      if (!exchange.finished) exchange.abort();
     });
     return next(exchange);
   };

@@ -25,6 +25,9 @@ const NO_INFO: RequestInfo = {
   labelSelector: '',
 };
 
+/** Why signals abort; made once, because an error with its stack is dear. */
+const GONE = new Error('the client went away or the time of the request is over');
+
 /** The connection that a request came on. */
 export interface Connection {
   readonly socket: TLSSocket | undefined;
@@ -43,6 +46,8 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   served = false;
   /** The client waits for `100 Continue` before it sends the body. */
   expectsContinue = false;
+  /** The handler has done its work. */
+  finished = false;
   longRunning = false;
   timedOut = false;
   warningsEnabled = false;
@@ -92,13 +97,14 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   get signal(): AbortSignal {
     if (this.controller === undefined) {
       this.controller = new AbortController();
-      if (this.timedOut || this.response.destroyed) this.controller.abort();
+      if (this.timedOut || this.response.destroyed) this.controller.abort(GONE);
     }
     return this.controller.signal;
   }
 
+  /** Without effect where nobody asked for the signal. */
   abort(): void {
-    this.controller?.abort();
+    this.controller?.abort(GONE);
   }
 
   warn(text: string): void {

@@ -1,3 +1,4 @@
+import { messageOf } from '../../util/error-message.js';
 import { ApiError, toApiError } from '../../apimachinery/errors.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
@@ -15,7 +16,7 @@ export function withPanicRecovery(next: Step, config: ChainConfig): Step {
         method: exchange.method,
         path: exchange.path,
         auditID: exchange.auditId,
-        error: error instanceof Error ? error.message : String(error),
+        error: messageOf(error),
         stack: error instanceof Error ? error.stack : undefined,
       });
     }

@@ -30,7 +30,7 @@ export class WarningRecorder {
   }
 
   private push(text: string): void {
-    const cut = this.truncating && runes(text) > ITEM_RUNES ? [...text].slice(0, ITEM_RUNES).join('') : text;
+    const cut = this.truncating && runes(text) > ITEM_RUNES ? Array.from(text).slice(0, ITEM_RUNES).join('') : text;
     const header = warningHeader(cut);
     if (header === undefined) return;
     this.written += runes(cut);

@@ -1,0 +1,318 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import type { AuthorizationResult, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
+import { AuthenticationError, type AuthenticationResponse } from '../../authentication/authenticator/interfaces.js';
+import { newNotFound } from '../../apimachinery/errors.js';
+import { FakeClock } from '../../util/clock.js';
+import { FeatureGates } from '../../util/feature-gates.js';
+import { silentLogger } from '../../util/logger.js';
+import { TimerWheel } from '../../util/timer-wheel.js';
+import { Registry } from 'prom-client';
+import { buildHandlerChain, FILTERS } from './chain.js';
+import type { ChainConfig, Step } from './chain-config.js';
+import { Exchange } from './exchange.js';
+import { ChainMetrics } from './metrics.js';
+import { writePlainStatus } from './status.js';
+
+/** Keeps what would be sent. */
+class RecordedResponse extends ServerResponse {
+  body = '';
+  continued = false;
+
+  override end(chunk?: unknown): this {
+    if (typeof chunk === 'string' || Buffer.isBuffer(chunk)) this.body += chunk.toString();
+    return super.end();
+  }
+
+  override writeContinue(): void {
+    this.continued = true;
+  }
+}
+
+interface Scene {
+  method?: string;
+  url?: string;
+  headers?: Record<string, string>;
+  http2?: boolean;
+  expectsContinue?: boolean;
+}
+
+const ALICE: AuthenticationResponse = { user: { name: 'alice', uid: '', groups: [], extra: {} } };
+const MASTER: AuthenticationResponse = { user: { name: 'root', uid: '', groups: ['system:masters'], extra: {} } };
+
+class Stage {
+  readonly clock = new FakeClock();
+  readonly log: string[] = [];
+  retired = 0;
+  authenticate: () => AuthenticationResponse | undefined | Promise<AuthenticationResponse | undefined> = () => ALICE;
+  authorize: (attributes: AuthorizerAttributes) => AuthorizationResult = () => ({ decision: 'allow', reason: '' });
+  handler: Step = (exchange) => {
+    exchange.response.end('done');
+  };
+  readonly step: Step;
+
+  constructor(config: Partial<ChainConfig> = {}) {
+    this.step = buildHandlerChain((exchange) => {
+      this.log.push('handler');
+      return this.handler(exchange);
+    }, this.config(config));
+  }
+
+  private config(config: Partial<ChainConfig>): ChainConfig {
+    return {
+      authenticator: {
+        authenticateRequest: () => {
+          this.log.push('authenticate');
+          return this.authenticate();
+        },
+      },
+      authorizer: {
+        authorize: (attributes) => {
+          this.log.push(`authorize ${attributes.verb} ${attributes.resource}`);
+          return this.authorize(attributes);
+        },
+      },
+      clock: this.clock,
+      wheel: new TimerWheel(this.clock),
+      logger: silentLogger,
+      gates: new FeatureGates(),
+      metrics: new ChainMetrics(new Registry()),
+      writeStatus: writePlainStatus,
+      requestTimeout: 60_000,
+      maxRequestsInFlight: 1,
+      maxMutatingRequestsInFlight: 1,
+      goawayChance: 0,
+      random: () => 0.5,
+      strictTransportSecurity: '',
+      audit: undefined,
+      parseSelectors: undefined,
+      ...config,
+    };
+  }
+
+  start(scene: Scene = {}): { response: RecordedResponse; running: void | Promise<void>; exchange: Exchange } {
+    const { method = 'GET', url = '/api/v1/pods', headers = {} } = scene;
+    const [path = '', query = ''] = url.split('?');
+    const request = new IncomingMessage(new Socket());
+    Object.assign(request, { method, url, rawHeaders: Object.entries(headers).flat() });
+    const response = new RecordedResponse(request);
+    const connection = {
+      socket: undefined,
+      http2: scene.http2 === true,
+      retire: () => {
+        this.retired++;
+      },
+    };
+    const { clock } = this;
+    const exchange = new Exchange(request, response, connection, 'id', clock.now(), clock.monotonic(), path, query);
+    exchange.expectsContinue = scene.expectsContinue === true;
+    return { response, running: this.step(exchange), exchange };
+  }
+
+  async run(scene: Scene = {}): Promise<RecordedResponse> {
+    const { response, running } = this.start(scene);
+    await running;
+    return response;
+  }
+}
+
+const message = (response: RecordedResponse): unknown => (JSON.parse(response.body) as { message: unknown }).message;
+
+describe('the handler chain', () => {
+  test('has its stages in this order', () => {
+    expect(FILTERS.map(([name]) => name)).toEqual([
+      'panic-recovery',
+      'request-info',
+      'deadline',
+      'warnings',
+      'authentication',
+      'audit',
+      'impersonation',
+      'max-in-flight',
+      'authorization',
+    ]);
+  });
+
+  test('asks who, then whether, then serves, without a promise', () => {
+    const stage = new Stage();
+    const { response, running } = stage.start();
+    expect(running).toBeUndefined();
+    expect(stage.log).toEqual(['authenticate', 'authorize list pods', 'handler']);
+    expect(response.body).toBe('done');
+    expect(response.getHeader('cache-control')).toBe('no-cache, private');
+  });
+
+  test('understands the path before it looks at credentials', async () => {
+    const stage = new Stage();
+    const response = await stage.run({ url: '/api/v1/watch' });
+    expect(stage.log).toEqual([]);
+    expect(response.statusCode).toBe(500);
+    expect(response.body).toBe(
+      'Internal Server Error: "/api/v1/watch": failed to create RequestInfo: unable to determine kind and namespace from url, /api/v1/watch\n',
+    );
+  });
+
+  test('refuses a bad timeout before it looks at credentials', async () => {
+    const stage = new Stage();
+    const response = await stage.run({ url: '/livez?timeout=abc' });
+    expect(stage.log).toEqual([]);
+    expect(response.statusCode).toBe(400);
+    expect(message(response)).toBe('invalid timeout specified in the request URL - time: invalid duration "abc"');
+  });
+
+  test('authenticates before impersonation', async () => {
+    const stage = new Stage();
+    stage.authenticate = () => undefined;
+    const response = await stage.run({ headers: { 'Impersonate-Group': 'a' } });
+    expect(response.statusCode).toBe(401);
+    expect(message(response)).toBe('Unauthorized');
+  });
+
+  test('impersonates before the limits, and the limits stand before authorization', async () => {
+    const stage = new Stage();
+    let release = (): void => undefined;
+    stage.handler = () =>
+      new Promise((resolve) => {
+        release = resolve;
+      });
+    const first = stage.start();
+    stage.authorize = () => ({ decision: 'deny', reason: '' });
+    const impersonating = await stage.run({ headers: { 'Impersonate-User': 'bob' } });
+    expect(impersonating.statusCode).toBe(403);
+    const busy = await stage.run();
+    expect(busy.statusCode).toBe(429);
+    expect(busy.body).toBe('Too many requests, please try again later.\n');
+    expect(busy.getHeader('retry-after')).toBe('1');
+    const writing = await stage.run({ method: 'POST' });
+    expect(writing.statusCode).toBe(403);
+    const watching = await stage.run({ url: '/api/v1/pods?watch=1' });
+    expect(watching.statusCode).toBe(403);
+    stage.authenticate = () => MASTER;
+    expect((await stage.run()).statusCode).toBe(403);
+    release();
+    await first.running;
+    stage.authenticate = () => ALICE;
+    expect((await stage.run()).statusCode).toBe(403);
+  });
+
+  test('says why in the text of a 403', async () => {
+    const stage = new Stage();
+    stage.authorize = () => ({ decision: 'no-opinion', reason: 'no <rule>' });
+    const resource = await stage.run({ url: '/apis/apps/v1/namespaces/x/deployments/y/status' });
+    expect(message(resource)).toBe(
+      'deployments.apps "y" is forbidden: User "alice" cannot get resource "deployments/status" in API group "apps" in the namespace "x": no <rule>',
+    );
+    const other = await stage.run({ url: '/nope' });
+    expect(message(other)).toBe('forbidden: User "alice" cannot get path "/nope": no <rule>');
+    expect(other.getHeader('x-content-type-options')).toBe('nosniff');
+  });
+
+  test.each([
+    ['an authenticator that fails', new AuthenticationError('bad'), 'Unauthorized'],
+    ['one that may tell why', new AuthenticationError('expired', true), 'expired'],
+    ['one with a defect', new TypeError('oops'), 'Unauthorized'],
+  ])('answers 401 to %s', async (_name, error, text) => {
+    const stage = new Stage();
+    stage.authenticate = () => {
+      throw error;
+    };
+    expect(message(await stage.run())).toBe(text);
+    stage.authenticate = () => Promise.reject(error);
+    expect(message(await stage.run())).toBe(text);
+  });
+
+  test('turns what a handler throws into a Status, and a defect into the text of a panic', async () => {
+    const stage = new Stage();
+    stage.handler = () => {
+      throw newNotFound({ group: '', resource: 'pods' }, 'x');
+    };
+    expect(message(await stage.run())).toBe('pods "x" not found');
+    stage.handler = () => Promise.reject(new TypeError('x is undefined'));
+    const response = await stage.run();
+    expect(response.statusCode).toBe(500);
+    expect(response.body).toBe('This request caused apiserver to panic. Look in the logs for details.\n');
+  });
+
+  test('ends a request that takes too long, and lets go of its place only when the handler returns', async () => {
+    const stage = new Stage();
+    let release = (): void => undefined;
+    stage.handler = () =>
+      new Promise((resolve) => {
+        release = resolve;
+      });
+    const { response, exchange, running } = stage.start({ url: '/api/v1/pods?timeout=2s' });
+    const { signal } = exchange;
+    stage.clock.advance(1900);
+    expect(response.headersSent).toBe(false);
+    stage.clock.advance(300);
+    expect(response.statusCode).toBe(504);
+    expect(response.getHeader('content-type')).toBe('text/plain; charset=utf-8');
+    expect(JSON.parse(response.body)).toEqual({
+      metadata: {},
+      status: 'Failure',
+      message: 'Timeout: request did not complete within the allotted timeout',
+      reason: 'Timeout',
+      details: {},
+      code: 504,
+    });
+    expect(signal.aborted).toBe(true);
+    expect((await stage.run()).statusCode).toBe(429);
+    release();
+    await running;
+  });
+
+  test('cuts an answer off that has begun when its time is over', () => {
+    const stage = new Stage();
+    stage.handler = (exchange) => {
+      exchange.response.end('part');
+      return new Promise(() => undefined);
+    };
+    const { response } = stage.start();
+    stage.clock.advance(60_200);
+    expect(response.destroyed).toBe(true);
+  });
+
+  test('keeps the deadline until the client has taken the answer', async () => {
+    const stage = new Stage();
+    const slow = await stage.run();
+    stage.clock.advance(60_200);
+    expect(slow.destroyed).toBe(true);
+    const quick = await stage.run();
+    quick.emit('close');
+    stage.clock.advance(60_200);
+    expect(quick.destroyed).toBe(false);
+  });
+
+  test('gives watches no deadline', () => {
+    const stage = new Stage();
+    stage.handler = () => new Promise(() => undefined);
+    const { response } = stage.start({ url: '/api/v1/pods?watch=true' });
+    stage.clock.advance(3_600_000);
+    expect(response.headersSent).toBe(false);
+    expect(response.destroyed).toBe(false);
+  });
+
+  test('lets unknown clients have one request a connection on HTTP/2 only', async () => {
+    const stage = new Stage();
+    stage.authenticate = () => undefined;
+    await stage.run({ http2: true });
+    await stage.run({ http2: false });
+    expect(stage.retired).toBe(1);
+  });
+
+  test('asks HTTP/2 clients to go elsewhere by chance', async () => {
+    const stage = new Stage({ goawayChance: 0.02, random: () => 0.01 });
+    await stage.run({ http2: true });
+    await stage.run({ http2: false });
+    expect(stage.retired).toBe(1);
+  });
+
+  test('lets the client send its body only when it may', async () => {
+    const stage = new Stage();
+    const waiting = { method: 'POST', expectsContinue: true };
+    expect((await stage.run(waiting)).continued).toBe(true);
+    expect((await stage.run({ method: 'POST' })).continued).toBe(false);
+    stage.authorize = () => ({ decision: 'deny', reason: '' });
+    expect((await stage.run(waiting)).continued).toBe(false);
+  });
+});
