@@ -16,7 +16,7 @@ export interface NamespaceControllerOptions {
   /** Deletes all objects of a type in a namespace. */
   deleteAll(api: StoredApi, namespace: string): Promise<void>;
   /** Writes spec.finalizers through the finalize subresource. */
-  finalize(namespace: KubeObject): Promise<void>;
+  finalize(namespace: KubeObject): Promise<unknown>;
   onError(name: string, error: unknown): void;
 }
 

@@ -1,13 +1,39 @@
-import { newGenericNotFound } from '../apimachinery/errors.js';
+import { join, resolve } from 'node:path';
+import type { Registry } from 'prom-client';
+import { admissionChain } from '../admission/chain.js';
+import { namespaceLifecycle, type NamespaceReader } from '../admission/plugin/namespace-lifecycle.js';
+import { loadProtobufCodec } from '../apimachinery/codec/load.js';
+import type { KubeObject } from '../apimachinery/meta.js';
+import type { TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
 import type { Authorizer } from '../authorization/authorizer/interfaces.js';
 import { alwaysAllow, alwaysDeny } from '../authorization/authorizer/constant.js';
+import { RbacIndex } from '../authorization/rbac/rbac-index.js';
 import { PrivilegedGroupAuthorizer, UnionAuthorizer } from '../authorization/union/union.js';
-import { ALL_AUTHENTICATED } from '../authentication/user/user.js';
+import { resourceHandler } from '../endpoints/handlers/dispatch.js';
+import type { HandlerEnvironment } from '../endpoints/handlers/scope.js';
+import { WatchTracker } from '../endpoints/handlers/watch-tracker.js';
+import type { ChainMetrics } from '../endpoints/filters/metrics.js';
 import type { Handler } from '../endpoints/http.js';
+import { customResourceDefinitionType } from '../registry/apiextensions/customresourcedefinition/type.js';
+import { authenticationReviews } from '../registry/authentication/reviews.js';
+import { authorizationReviews } from '../registry/authorization/reviews.js';
+import { builtinResourceTypes } from '../registry/core/index.js';
+import { DetachedObject } from '../registry/generic/detached-object.js';
+import { LocalClients } from '../registry/generic/local-client.js';
+import type { ResourceStore } from '../registry/generic/resource-store.js';
+import { rbacTypes } from '../registry/rbac/types.js';
+import { ApiRegistry } from '../registry/rest/api-registry.js';
+import { StorageCacher } from '../storage/cacher/cacher.js';
+import { EmbeddedBackend } from '../storage/embedded/backend.js';
 import type { Clock } from '../util/clock.js';
+import { featureGates } from '../util/feature-gates.js';
 import type { Logger } from '../util/logger.js';
 import type { ApiServer } from './api-server.js';
+import { installBuiltins, installVirtual } from './builtin-apis.js';
+import { installDocuments } from './documents.js';
+import { handlerMetrics } from './handler-metrics.js';
 import type { HealthCheck } from './health.js';
+import { Loops } from './loops.js';
 import type { Options } from './options.js';
 
 /** What the server serves, behind the chain. */
@@ -31,46 +57,102 @@ export interface ControlPlaneDependencies {
   readonly options: Options;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics: ChainMetrics;
+  /** Where the process's metrics are. */
+  readonly registry: Registry;
+  /** Host and port under which clients reach the server. */
+  readonly serverAddress: string;
+  /** All token methods, for TokenReview; undefined: there is none. */
+  readonly tokens: TokenAuthenticator | undefined;
 }
 
-const PUBLIC = new Set(['/healthz', '/livez', '/readyz', '/version', '/version/']);
-const DISCOVERY = ['/api', '/apis', '/openapi', '/version'];
-
-/** What is open to all: health and version; and discovery to who is known. */
-const publicPaths: Authorizer = {
-  authorize: ({ user, verb, path, resourceRequest }) => {
-    const none = { decision: 'no-opinion', reason: '' } as const;
-    if (resourceRequest || (verb !== 'get' && verb !== 'head')) return none;
-    if (verb === 'get' && PUBLIC.has(path)) return { decision: 'allow', reason: '' };
-    const discovery = DISCOVERY.some((prefix) => path === prefix || path.startsWith(`${prefix}/`));
-    const known = user.groups.includes(ALL_AUTHENTICATED);
-    return verb === 'get' && discovery && known ? { decision: 'allow', reason: '' } : none;
-  },
-};
-
-function authorizerOf(modes: readonly string[]): Authorizer {
+function authorizerOf(modes: readonly string[], rbac: RbacIndex): Authorizer {
   const byMode: Readonly<Record<string, Authorizer>> = {
     AlwaysAllow: alwaysAllow,
     AlwaysDeny: alwaysDeny,
-    RBAC: publicPaths,
+    RBAC: rbac,
   };
   return new UnionAuthorizer([new PrivilegedGroupAuthorizer(), ...modes.flatMap((mode) => byMode[mode] ?? [])]);
+}
+
+/** Namespaces for admission: the cache, and a fresh read where it has none. */
+function namespaceReader(store: ResourceStore): NamespaceReader {
+  return {
+    cached: (name) => store.cache.peek(name)?.decode() as KubeObject | undefined,
+    live: async (name) => {
+      const stored = await store.fresh(name);
+      return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);
+    },
+  };
 }
 
 /**
  * Store, cacher, registry, handlers and controllers of standalone mode. THE PLACE where they are put together: everything below the
  * chain is constructed here and nowhere else.
  */
-export function buildControlPlane({ options }: ControlPlaneDependencies): Promise<ControlPlane> {
-  return Promise.resolve({
-    authorizer: authorizerOf(options.authorizationMode),
-    resourceHandler: () => {
-      throw newGenericNotFound();
-    },
-    install: () => undefined,
-    checks: [],
-    hooks: [],
-    endWatches: () => undefined,
-    close: () => Promise.resolve(),
+export async function buildControlPlane(dependencies: ControlPlaneDependencies): Promise<ControlPlane> {
+  const { options, clock, logger } = dependencies;
+  const stop = new AbortController();
+  const backend = new EmbeddedBackend({
+    directory: join(resolve(options.dataDir), 'store'),
+    clock,
+    historyMillis: options.historyWindow,
   });
+  await backend.open();
+  const cacher = new StorageCacher({ backend, clock, budgetBytes: options.cacheBudget });
+  await cacher.start();
+  const registry = new ApiRegistry();
+  const rbac = new RbacIndex();
+  const authorizer = authorizerOf(options.authorizationMode, rbac);
+  const cbor = featureGates.enabled('CBORServingAndStorage');
+  const types = [
+    ...builtinResourceTypes(),
+    ...rbacTypes({ authorizer, rules: rbac }),
+    customResourceDefinitionType({}),
+  ];
+  const stores = installBuiltins(types, { registry, backend, cacher, clock, cbor });
+  installVirtual(
+    [
+      ...authorizationReviews({ authorizer, ruleResolver: rbac }),
+      ...authenticationReviews({ tokens: dependencies.tokens, apiAudiences: [], clock }),
+    ],
+    registry,
+  );
+  const namespaces = stores.get('namespaces');
+  const admission = admissionChain(namespaces === undefined ? [] : [namespaceLifecycle(namespaceReader(namespaces))]);
+  const clients = (fieldManager: string): LocalClients => new LocalClients({ registry, admission, clock, fieldManager });
+  const environment: HandlerEnvironment = {
+    admission,
+    authorizer,
+    features: featureGates,
+    clock,
+    maxRequestBodyBytes: options.maxRequestBodyBytes,
+    minRequestTimeoutSeconds: options.minRequestTimeout / 1000,
+    metrics: handlerMetrics(dependencies.metrics, dependencies.registry),
+    watches: new WatchTracker(),
+    protobuf: loadProtobufCodec(),
+  };
+  const loops = new Loops({ options, clock, logger, registry, backend, cacher, rbac, clients, admission, cbor, signal: stop.signal });
+  return {
+    authorizer,
+    resourceHandler: resourceHandler(registry, environment),
+    install: (server) => { installDocuments(server, registry, environment, dependencies.serverAddress); },
+    checks: [
+      { name: 'etcd', check: () => backend.ping() },
+      {
+        name: 'informer-sync',
+        check: () => {
+          const { ok, reason } = cacher.healthy();
+          if (!ok) throw new Error(reason);
+        },
+      },
+    ],
+    hooks: loops.hooks(),
+    endWatches: () => { environment.watches.endAll(); },
+    close: async () => {
+      stop.abort();
+      await cacher.stop();
+      await backend.close();
+    },
+  };
 }

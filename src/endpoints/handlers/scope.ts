@@ -11,6 +11,7 @@ import type { RequestContext } from '../../request/context.js';
 import type { FeatureGates } from '../../util/feature-gates.js';
 import type { Clock } from '../../util/clock.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
+import type { WatchTracker } from './watch-tracker.js';
 
 /** What all handlers share; made once by the composition root. */
 export interface HandlerEnvironment {
@@ -23,6 +24,7 @@ export interface HandlerEnvironment {
   /** Seconds that a watch without timeoutSeconds lasts at least; it lasts up to twice as long. */
   readonly minRequestTimeoutSeconds: number;
   readonly metrics: HandlerMetrics;
+  readonly watches: WatchTracker;
   /** Of the built-in types. */
   readonly protobuf: ProtobufCodec;
 }

@@ -8,7 +8,7 @@ import { negotiate } from '../negotiation/media.js';
 import { writeTree } from '../responsewriters/object.js';
 import { readBody } from './body.js';
 import { decodeAs } from './decode-body.js';
-import { builtinDecoder } from '../../registry/generic/builtin-decoder.js';
+import { builtinDecoder } from '../../registry/generic/builtin-served.js';
 import { Query } from './query.js';
 import { responseOptions } from './respond.js';
 import type { HandlerEnvironment } from './scope.js';

@@ -151,13 +151,16 @@ class WatchStream {
       this.response.on('drain', drain);
       this.response.on('close', stop);
       context.signal.addEventListener('abort', stop, { once: true });
+      let untrack: (() => unknown) | undefined;
       this.finish = () => {
         timer.cancel();
+        untrack?.();
         this.response.removeListener('drain', drain);
         this.response.removeListener('close', stop);
         context.signal.removeEventListener('abort', stop);
         resolve();
       };
+      untrack = environment.watches.add(stop);
     });
   }
 

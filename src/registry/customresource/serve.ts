@@ -10,7 +10,7 @@ import { createScaleFieldManager } from '../../managedfields/scale.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
 import { compileSchema } from '../../schema/compile.js';
 import { compileRules } from '../../schema/cel/index.js';
-import type { CompiledSchema, ScalePaths as SchemaScalePaths } from '../../schema/interfaces.js';
+import type { CompiledSchema, RulesValidator, ScalePaths as SchemaScalePaths } from '../../schema/interfaces.js';
 import { MetadataError, readMetadata } from '../../schema/metadata.js';
 import { tableConvertorFor } from '../../schema/table.js';
 import { simplePath } from '../../schema/scale.js';
@@ -81,6 +81,13 @@ export function serveDefinition(options: ServeOptions): StoredApi[] {
     }));
 }
 
+/** The rules of a schema, run with ratcheting on updates. */
+function rulesOf(schema: JsonObject): RulesValidator | undefined {
+  const rules = compileRules(schema);
+  if (rules === undefined) return undefined;
+  return (object, old) => rules.validate(object, { old, ratchet: old !== undefined }).errors;
+}
+
 interface CompiledVersion {
   readonly version: DefinitionVersion;
   readonly schema: CompiledSchema;
@@ -93,7 +100,7 @@ function compileVersion(definition: Definition, version: DefinitionVersion): Com
   const scale = readScale(version);
   return {
     version,
-    schema: compileSchema(schema, { compileRules, ...(scale === undefined ? {} : { scale }) }),
+    schema: compileSchema(schema, { compileRules: rulesOf, ...(scale === undefined ? {} : { scale }) }),
     mergeType: customResourceType(version.schema, definition.preserveUnknownFields),
     preserveUnknownFields: definition.preserveUnknownFields || version.schema === undefined,
   };

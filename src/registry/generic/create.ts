@@ -47,6 +47,7 @@ export async function createObject(store: ResourceStore, request: CreateRequest)
 async function createOnce(store: ResourceStore, request: CreateRequest, object: KubeObject): Promise<Created> {
   const { context, served, namespace } = request;
   const meta = object.metadata;
+  if (served.strategy.guard !== undefined) await served.strategy.guard(context, object, undefined);
   fillSystemFields(meta, store.clock.now());
   if ((meta.generateName ?? '') !== '' && (meta.name ?? '') === '') meta.name = generateName(meta.generateName ?? '');
   beforeCreate(context, served, served.strategy, namespace, object);

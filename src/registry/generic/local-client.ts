@@ -133,9 +133,13 @@ class LocalClient implements TypeClient {
   }
 
   updateStatus(object: KubeObject): Promise<KubeObject> {
+    return this.updateSubresource(object, 'status');
+  }
+
+  updateSubresource(object: KubeObject, subresource: string): Promise<KubeObject> {
     const { served } = this.api();
-    const status = served.subresources['status'];
-    return this.write(object, status?.strategy ?? served.strategy, () => object, 'status');
+    const strategy = served.subresources[subresource]?.strategy ?? served.strategy;
+    return this.write(object, strategy, () => object, subresource);
   }
 
   apply(object: KubeObject, fieldManager: string): Promise<KubeObject> {

@@ -90,6 +90,7 @@ async function createInstead(store: ResourceStore, request: UpdateRequest): Prom
   }
   const object = await request.transform(undefined);
   if (request.expectedUid !== undefined) throw preconditionFailed(store, request, '');
+  if (strategy.guard !== undefined) await strategy.guard(context, object, undefined);
   fillSystemFields(object.metadata, store.clock.now());
   beforeCreate(context, served, strategy, request.namespace, object);
   await request.validateCreate(object);
@@ -108,6 +109,7 @@ async function nextState(
     throw preconditionFailed(store, request, old.metadata.uid ?? '');
   }
   const object = await request.transform(old);
+  if (strategy.guard !== undefined) await strategy.guard(context, object, old);
   checkResourceVersion(store, request, object, current);
   beforeUpdate(context, served, strategy, request.namespace, object, old);
   ignoreManagedFieldsTimestamps(object, old);

@@ -125,7 +125,11 @@ export class ApiRegistry {
       return {
         name,
         preferredVersion: versions[0]?.[0] ?? '',
-        versions: versions.map(([version, entry]) => ({ version, resources: resourceEntries(entry) })),
+        versions: versions.map(([version, entry]) => ({
+          version,
+          resources: resourceEntries(entry),
+          custom: !this.isBuiltIn(name, version),
+        })),
       };
     });
   }

@@ -34,6 +34,10 @@ export class FakeTypeClient implements TypeClient {
     return this.store(object, `uid-${this.version + 1}`);
   }
 
+  async updateSubresource(object: KubeObject, subresource: string): Promise<KubeObject> {
+    return this.replace(`update ${subresource}`, object);
+  }
+
   async update(object: KubeObject): Promise<KubeObject> {
     return this.replace('update', object);
   }

@@ -20,6 +20,8 @@ export interface TypeClient {
   /** Conflict (409) where the object's resourceVersion is not the stored one. */
   update(object: KubeObject): Promise<KubeObject>;
   updateStatus(object: KubeObject): Promise<KubeObject>;
+  /** Writes the object through a subresource: `finalize`, `approval`. */
+  updateSubresource(object: KubeObject, subresource: string): Promise<KubeObject>;
   /** Server-side apply, conflicts forced. */
   apply(object: KubeObject, fieldManager: string): Promise<KubeObject>;
   /** Not found (404) and conflict with the preconditions (409) are thrown. */

@@ -1,0 +1,27 @@
+import { Discovery } from '../endpoints/discovery/discovery.js';
+import type { HandlerEnvironment } from '../endpoints/handlers/scope.js';
+import type { ApiRegistry } from '../registry/rest/api-registry.js';
+import type { ApiServer } from './api-server.js';
+
+/** Registers discovery and OpenAPI, which follow what is served. */
+export function installDocuments(
+  server: ApiServer,
+  registry: ApiRegistry,
+  environment: HandlerEnvironment,
+  serverAddress: string,
+): void {
+  const { features, protobuf } = environment;
+  const discovery = new Discovery(
+    { groups: () => registry.apiGroups(), onChange: (changed) => void registry.onChange(changed) },
+    {
+      serverAddress,
+      compression: features.enabled('APIResponseCompression'),
+      cbor: features.enabled('CBORServingAndStorage'),
+      protobuf,
+    },
+  );
+  for (const path of ['/api', '/apis']) {
+    server.register(path, discovery.handle);
+    server.registerPrefix(`${path}/`, discovery.handle);
+  }
+}
