@@ -10,7 +10,12 @@ const pod = (name: string, nodeName: string, spec: JsonObject = {}, more: JsonOb
   ...more,
 });
 
-const ask = (verb: string, resource: string, more: Partial<AuthorizerAttributes> = {}, user = 'system:node:n1'): AuthorizerAttributes => ({
+const ask = (
+  verb: string,
+  resource: string,
+  more: Partial<AuthorizerAttributes> = {},
+  user = 'system:node:n1',
+): AuthorizerAttributes => ({
   user: { name: user, uid: '', groups: ['system:nodes'], extra: {} },
   verb,
   resourceRequest: true,
@@ -28,7 +33,12 @@ const every: JsonObject = {
   serviceAccountName: 'sa',
   imagePullSecrets: [{ name: 'pull' }],
   initContainers: [{ env: [{ valueFrom: { secretKeyRef: { name: 'init' } } }] }],
-  containers: [{ envFrom: [{ secretRef: { name: 'from' } }, { configMapRef: { name: 'cmfrom' } }], env: [{ valueFrom: { configMapKeyRef: { name: 'cmkey' } } }] }],
+  containers: [
+    {
+      envFrom: [{ secretRef: { name: 'from' } }, { configMapRef: { name: 'cmfrom' } }],
+      env: [{ valueFrom: { configMapKeyRef: { name: 'cmkey' } } }],
+    },
+  ],
   ephemeralContainers: [{ envFrom: [{ secretRef: { name: 'debug' } }] }],
   volumes: [
     { name: 'a', secret: { secretName: 'vol' } },
@@ -39,20 +49,40 @@ const every: JsonObject = {
     { name: 'f', csi: { nodePublishSecretRef: { name: 'csi' } } },
     { name: 'g', iscsi: { secretRef: { name: 'iscsi' } } },
   ],
-  resourceClaims: [{ name: 'x', resourceClaimName: 'rc' }, { name: 'y', resourceClaimTemplateName: 't' }],
+  resourceClaims: [
+    { name: 'x', resourceClaimName: 'rc' },
+    { name: 'y', resourceClaimTemplateName: 't' },
+  ],
 };
 
 const volume = (name: string, spec: JsonObject): KubeObject => ({ metadata: { name }, spec });
 
 function filled(): NodeGraph {
   const graph = new NodeGraph();
-  graph.upsertPod(pod('p', 'n1', every, { status: { resourceClaimStatuses: [{ name: 'y', resourceClaimName: 'made' }] } }));
+  graph.upsertPod(
+    pod('p', 'n1', every, { status: { resourceClaimStatuses: [{ name: 'y', resourceClaimName: 'made' }] } }),
+  );
   graph.upsertPod(pod('other', 'n2', { volumes: [{ name: 'v', secret: { secretName: 'theirs' } }] }));
-  graph.upsertPod({ ...pod('mirror', 'n1', { volumes: [{ name: 'v', secret: { secretName: 'grab' } }] }), metadata: { name: 'mirror', namespace: 'ns', annotations: { 'kubernetes.io/config.mirror': 'x' } } });
+  graph.upsertPod({
+    ...pod('mirror', 'n1', { volumes: [{ name: 'v', secret: { secretName: 'grab' } }] }),
+    metadata: { name: 'mirror', namespace: 'ns', annotations: { 'kubernetes.io/config.mirror': 'x' } },
+  });
   graph.upsertPod(pod('waiting', '', { serviceAccountName: 'nobody' }));
-  graph.upsertVolume(volume('pv', { claimRef: { namespace: 'ns', name: 'claim' }, csi: { nodeStageSecretRef: { namespace: 'store', name: 'stage' }, controllerPublishSecretRef: { namespace: 'store', name: 'control' } } }));
-  graph.upsertVolume(volume('pv2', { claimRef: { namespace: 'ns', name: 'unused' }, rbd: { secretRef: { name: 'unused' } } }));
-  graph.upsertVolume(volume('pv3', { claimRef: { namespace: 'ns', name: 'claim' }, rbd: { secretRef: { name: 'rbd' } } }));
+  graph.upsertVolume(
+    volume('pv', {
+      claimRef: { namespace: 'ns', name: 'claim' },
+      csi: {
+        nodeStageSecretRef: { namespace: 'store', name: 'stage' },
+        controllerPublishSecretRef: { namespace: 'store', name: 'control' },
+      },
+    }),
+  );
+  graph.upsertVolume(
+    volume('pv2', { claimRef: { namespace: 'ns', name: 'unused' }, rbd: { secretRef: { name: 'unused' } } }),
+  );
+  graph.upsertVolume(
+    volume('pv3', { claimRef: { namespace: 'ns', name: 'claim' }, rbd: { secretRef: { name: 'rbd' } } }),
+  );
   graph.upsertVolume(volume('free', {}));
   return graph;
 }
@@ -60,12 +90,24 @@ function filled(): NodeGraph {
 const unrelated = "no relationship found between node 'n1' and this object";
 
 describe('decisions', () => {
-  const select = (node: string): Partial<AuthorizerAttributes> => ({ fieldSelector: [{ key: 'spec.nodeName', operator: 'In', values: [node] }] });
+  const select = (node: string): Partial<AuthorizerAttributes> => ({
+    fieldSelector: [{ key: 'spec.nodeName', operator: 'In', values: [node] }],
+  });
   const named = (name: string, namespace = 'ns'): Partial<AuthorizerAttributes> => ({ name, namespace });
-  const yes = ['pull', 'init', 'from', 'debug', 'vol', 'proj', 'csi', 'iscsi', 'rbd'].map((name): readonly [string, AuthorizerAttributes, string] => [`secret ${name}`, ask('get', 'secrets', named(name)), 'allow']);
+  const yes = ['pull', 'init', 'from', 'debug', 'vol', 'proj', 'csi', 'iscsi', 'rbd'].map(
+    (name): readonly [string, AuthorizerAttributes, string] => [
+      `secret ${name}`,
+      ask('get', 'secrets', named(name)),
+      'allow',
+    ],
+  );
   const cases: readonly (readonly [string, AuthorizerAttributes, string])[] = [
     ...yes,
-    ...['cmfrom', 'cmkey', 'cmvol', 'cmproj'].map((name): readonly [string, AuthorizerAttributes, string] => [`config map ${name}`, ask('watch', 'configmaps', named(name)), 'allow']),
+    ...['cmfrom', 'cmkey', 'cmvol', 'cmproj'].map((name): readonly [string, AuthorizerAttributes, string] => [
+      `config map ${name}`,
+      ask('watch', 'configmaps', named(name)),
+      'allow',
+    ]),
     ['secret of a volume in another namespace', ask('get', 'secrets', named('stage', 'store')), 'allow'],
     ['secret for controllers only', ask('get', 'secrets', named('control', 'store')), unrelated],
     ['secret of a volume nobody uses', ask('get', 'secrets', named('unused')), unrelated],
@@ -74,23 +116,43 @@ describe('decisions', () => {
     ['secret of the same name elsewhere', ask('get', 'secrets', named('vol', 'other')), unrelated],
     ['secret, written', ask('update', 'secrets', named('vol')), 'can only read resources of this type'],
     ['secrets, all', ask('list', 'secrets'), 'No Object name found'],
-    ['secrets of all namespaces', ask('list', 'secrets', { namespace: '' }), 'can only read namespaced object of this type'],
+    [
+      'secrets of all namespaces',
+      ask('list', 'secrets', { namespace: '' }),
+      'can only read namespaced object of this type',
+    ],
     ['secret, subresource', ask('get', 'secrets', { ...named('vol'), subresource: 'x' }), 'cannot read subresource'],
     ['claim', ask('get', 'persistentvolumeclaims', named('claim')), 'allow'],
     ['claim of an ephemeral volume', ask('get', 'persistentvolumeclaims', named('p-e')), 'allow'],
-    ['claims, all', ask('list', 'persistentvolumeclaims', named('claim')), 'can only get individual resources of this type'],
+    [
+      'claims, all',
+      ask('list', 'persistentvolumeclaims', named('claim')),
+      'can only get individual resources of this type',
+    ],
     ['claim status', ask('patch', 'persistentvolumeclaims', { ...named('claim'), subresource: 'status' }), 'allow'],
-    ['claim status, read', ask('get', 'persistentvolumeclaims', { ...named('claim'), subresource: 'status' }), 'can only get/update/patch this type'],
+    [
+      'claim status, read',
+      ask('get', 'persistentvolumeclaims', { ...named('claim'), subresource: 'status' }),
+      'can only get/update/patch this type',
+    ],
     ['volume', ask('get', 'persistentvolumes', named('pv', '')), 'allow'],
     ['volume nobody uses', ask('get', 'persistentvolumes', named('pv2', '')), unrelated],
     ['volume without a claim', ask('get', 'persistentvolumes', named('free', '')), unrelated],
     ['service account', ask('get', 'serviceaccounts', named('sa')), 'allow'],
     ['token', ask('create', 'serviceaccounts', { ...named('sa'), subresource: 'token' }), 'allow'],
     ["another account's token", ask('create', 'serviceaccounts', { ...named('x'), subresource: 'token' }), unrelated],
-    ['service account, created', ask('create', 'serviceaccounts', named('sa')), 'can only create token subresource of serviceaccount'],
+    [
+      'service account, created',
+      ask('create', 'serviceaccounts', named('sa')),
+      'can only create token subresource of serviceaccount',
+    ],
     ['service accounts, all', ask('list', 'serviceaccounts'), 'can only create tokens for individual service accounts'],
     ['resource claim', ask('get', 'resourceclaims', { ...named('rc'), apiGroup: 'resource.k8s.io' }), 'allow'],
-    ['resource claim made for the pod', ask('get', 'resourceclaims', { ...named('made'), apiGroup: 'resource.k8s.io' }), 'allow'],
+    [
+      'resource claim made for the pod',
+      ask('get', 'resourceclaims', { ...named('made'), apiGroup: 'resource.k8s.io' }),
+      'allow',
+    ],
     ['own node', ask('get', 'nodes', named('n1', '')), 'allow'],
     ['other node', ask('get', 'nodes', named('n2', '')), "node 'n1' cannot read 'n2', only its own Node object"],
     ['all nodes', ask('list', 'nodes', { namespace: '' }), "node 'n1' cannot read all nodes, only its own Node object"],
@@ -101,7 +163,11 @@ describe('decisions', () => {
     ['own pod', ask('get', 'pods', named('p')), 'allow'],
     ["another node's pod", ask('get', 'pods', named('other')), unrelated],
     ['own pods', ask('list', 'pods', select('n1')), 'allow'],
-    ["another node's pods", ask('list', 'pods', select('n2')), 'can only list/watch pods with spec.nodeName field selector'],
+    [
+      "another node's pods",
+      ask('list', 'pods', select('n2')),
+      'can only list/watch pods with spec.nodeName field selector',
+    ],
     ['all pods', ask('watch', 'pods', { namespace: '' }), 'can only list/watch pods with spec.nodeName field selector'],
     ['one pod, watched', ask('watch', 'pods', named('p')), 'allow'],
     ['pod that is not bound', ask('get', 'pods', named('waiting')), unrelated],
@@ -109,12 +175,28 @@ describe('decisions', () => {
     ['eviction', ask('create', 'pods', { ...named('p'), subresource: 'eviction' }), 'allow'],
     ['pod, updated', ask('update', 'pods', named('p')), ''],
     ['lease', ask('update', 'leases', { ...named('n1', 'kube-node-lease'), apiGroup: 'coordination.k8s.io' }), 'allow'],
-    ['lease of another node', ask('update', 'leases', { ...named('n2', 'kube-node-lease'), apiGroup: 'coordination.k8s.io' }), 'can only access node lease with the same name as the requesting node'],
-    ['lease elsewhere', ask('get', 'leases', { ...named('n1'), apiGroup: 'coordination.k8s.io' }), 'can only access leases in the "kube-node-lease" system namespace'],
-    ['leases, all', ask('list', 'leases', { namespace: 'kube-node-lease', apiGroup: 'coordination.k8s.io' }), 'can only get, create, update, patch, or delete a node lease'],
+    [
+      'lease of another node',
+      ask('update', 'leases', { ...named('n2', 'kube-node-lease'), apiGroup: 'coordination.k8s.io' }),
+      'can only access node lease with the same name as the requesting node',
+    ],
+    [
+      'lease elsewhere',
+      ask('get', 'leases', { ...named('n1'), apiGroup: 'coordination.k8s.io' }),
+      'can only access leases in the "kube-node-lease" system namespace',
+    ],
+    [
+      'leases, all',
+      ask('list', 'leases', { namespace: 'kube-node-lease', apiGroup: 'coordination.k8s.io' }),
+      'can only get, create, update, patch, or delete a node lease',
+    ],
     ['own CSINode', ask('get', 'csinodes', { ...named('n1', ''), apiGroup: 'storage.k8s.io' }), 'allow'],
     ['slices of the node', ask('list', 'resourceslices', { ...select('n1'), apiGroup: 'resource.k8s.io' }), 'allow'],
-    ['all slices', ask('list', 'resourceslices', { apiGroup: 'resource.k8s.io' }), 'can only list/watch/deletecollection resourceslices with nodeName field selector'],
+    [
+      'all slices',
+      ask('list', 'resourceslices', { apiGroup: 'resource.k8s.io' }),
+      'can only list/watch/deletecollection resourceslices with nodeName field selector',
+    ],
     ['services', ask('list', 'services'), 'allow'],
     ['endpoints', ask('get', 'endpoints', named('x')), 'allow'],
     ['events', ask('create', 'events'), 'allow'],
@@ -125,7 +207,11 @@ describe('decisions', () => {
     ['path', ask('get', '', { resourceRequest: false, path: '/healthz' }), ''],
     ['nameless node', ask('get', 'services', {}, 'system:node:'), 'unknown node for user "system:node:"'],
     ['other user', ask('get', 'services', {}, 'jane'), ''],
-    ['node that is in no group', { ...ask('get', 'services'), user: { name: 'system:node:n1', uid: '', groups: [], extra: {} } }, ''],
+    [
+      'node that is in no group',
+      { ...ask('get', 'services'), user: { name: 'system:node:n1', uid: '', groups: [], extra: {} } },
+      '',
+    ],
   ];
   const authorizer = new NodeAuthorizer(filled());
   test.each(cases)('%s', (_name, attributes, expected) => {
@@ -152,6 +238,9 @@ test('changes of pods and volumes are in force at once', () => {
 
 test('rules of nodes cannot be told', () => {
   const authorizer = new NodeAuthorizer(new NodeGraph());
-  expect(authorizer.rulesFor(ask('get', 'x').user)).toMatchObject({ incomplete: true, error: 'node authorizer does not support user rule resolution' });
+  expect(authorizer.rulesFor(ask('get', 'x').user)).toMatchObject({
+    incomplete: true,
+    error: 'node authorizer does not support user rule resolution',
+  });
   expect(authorizer.rulesFor(ask('get', 'x', {}, 'jane').user)).toMatchObject({ incomplete: false, error: '' });
 });

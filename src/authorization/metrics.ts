@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto';
+import type { Registry } from 'prom-client';
+import { CellCounter, CellGauge, CellHistogram, metricsRegistry } from '../util/metrics.js';
+import type { AuthorizationMetrics } from './authorizer/instrumentation.js';
+
+const PREFIX = 'apiserver_authorization';
+const CONFIG = `${PREFIX}_config_controller`;
+const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const CONDITION_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
+
+const hash = (text: string): string => (text === '' ? '' : `sha256:${createHash('sha256').update(text).digest('hex')}`);
+
+/** The metrics of authorization, under kube-apiserver's names. To be made once for a registry. */
+export function authorizationMetrics(serverId: string, registry: Registry = metricsRegistry): AuthorizationMetrics {
+  const counter = (name: string, help: string, ...labels: string[]): CellCounter =>
+    new CellCounter({ name, help, labels }, registry);
+  const server = hash(serverId);
+  const decisions = counter(
+    `${PREFIX}_decisions_total`,
+    'Total number of terminal decisions made by an authorizer split by authorizer type, name, and decision.',
+    'type',
+    'name',
+    'decision',
+  );
+  const webhooks = webhookMetrics(counter, registry);
+  const conditions = conditionMetrics(counter, registry);
+  const reloads = counter(
+    `${CONFIG}_automatic_reloads_total`,
+    'Total number of automatic reloads of authorization configuration split by status and apiserver identity.',
+    'status',
+    'apiserver_id_hash',
+  );
+  const help =
+    'Timestamp of the last automatic reload of authorization configuration split by status and apiserver identity.';
+  const labels = ['status', 'apiserver_id_hash'];
+  const last = new CellGauge({ name: `${CONFIG}_automatic_reload_last_timestamp_seconds`, help, labels }, registry);
+  const info = new CellGauge(
+    {
+      name: `${CONFIG}_last_config_info`,
+      help: 'Information about the last applied authorization configuration with hash as label, split by apiserver identity.',
+      labels: ['apiserver_id_hash', 'hash'],
+    },
+    registry,
+  );
+  let inUse: string | undefined;
+  return {
+    ...webhooks,
+    ...conditions,
+    decision: (type, name, decision) => decisions.cell(type, name, decision).inc(),
+    configReload: (status, at) => {
+      reloads.cell(status, server).inc();
+      last.cell(status, server).value = at / 1000;
+    },
+    configInUse: (text) => {
+      if (inUse !== undefined) info.drop(server, inUse);
+      inUse = hash(text);
+      info.cell(server, inUse).value = 1;
+    },
+  };
+}
+
+type MakeCounter = (name: string, help: string, ...labels: string[]) => CellCounter;
+
+function webhookMetrics(
+  counter: MakeCounter,
+  registry: Registry,
+): Pick<AuthorizationMetrics, 'webhookEvaluation' | 'webhookFailOpen'> {
+  const evaluations = counter(
+    `${PREFIX}_webhook_evaluations_total`,
+    'Round-trips to authorization webhooks.',
+    'name',
+    'result',
+  );
+  const failOpen = counter(
+    `${PREFIX}_webhook_evaluations_fail_open_total`,
+    'NoOpinion results due to webhook timeout or error.',
+    'name',
+    'result',
+  );
+  const duration = new CellHistogram(
+    { name: `${PREFIX}_webhook_duration_seconds`, help: 'Request latency in seconds.', labels: ['name', 'result'] },
+    DURATION_BUCKETS,
+    registry,
+  );
+  return {
+    webhookEvaluation: (name, outcome, seconds) => {
+      evaluations.cell(name, outcome).inc();
+      duration.cell(name, outcome).observe(seconds);
+    },
+    webhookFailOpen: (name, outcome) => failOpen.cell(name, outcome).inc(),
+  };
+}
+
+function conditionMetrics(
+  counter: MakeCounter,
+  registry: Registry,
+): Pick<AuthorizationMetrics, 'matchConditions' | 'matchConditionError' | 'matchConditionExclusion'> {
+  const errors = counter(
+    `${PREFIX}_match_condition_evaluation_errors_total`,
+    'Total number of errors when an authorization webhook encounters a match condition error split by authorizer type and name.',
+    'type',
+    'name',
+  );
+  const exclusions = counter(
+    `${PREFIX}_match_condition_exclusions_total`,
+    'Total number of exclusions when an authorization webhook is skipped because match conditions exclude it.',
+    'type',
+    'name',
+  );
+  const seconds = new CellHistogram(
+    {
+      name: `${PREFIX}_match_condition_evaluation_seconds`,
+      help: 'Authorization match condition evaluation time in seconds, split by authorizer type and name.',
+      labels: ['type', 'name'],
+    },
+    CONDITION_BUCKETS,
+    registry,
+  );
+  return {
+    matchConditions: (name, taken) => seconds.cell('Webhook', name).observe(taken),
+    matchConditionError: (name) => errors.cell('Webhook', name).inc(),
+    matchConditionExclusion: (name) => exclusions.cell('Webhook', name).inc(),
+  };
+}

@@ -1,0 +1,73 @@
+import {
+  kubernetesEnvironment,
+  types,
+  fromJson,
+  type Environment,
+  type StructDecl,
+  type Type,
+} from '../../cel/index.js';
+import type { MatchExpression, MatchExpressionCompiler } from './match-conditions.js';
+
+const { STRING, BOOL, listOf, mapOf, objectType } = types;
+
+const REQUIREMENTS = listOf(objectType('kubernetes.SelectorRequirement'));
+const SPEC = objectType('kubernetes.SubjectAccessReviewSpec');
+
+/** What one evaluation may cost, as for every expression of Kubernetes. */
+const COST_LIMIT = 1_000_000;
+
+/** The types of the v1 review's spec, by name. */
+const STRUCTS: Readonly<Record<string, Readonly<Record<string, Type>>>> = {
+  'kubernetes.SubjectAccessReviewSpec': {
+    resourceAttributes: objectType('kubernetes.ResourceAttributes'),
+    nonResourceAttributes: objectType('kubernetes.NonResourceAttributes'),
+    user: STRING,
+    groups: listOf(STRING),
+    extra: mapOf(STRING, listOf(STRING)),
+    uid: STRING,
+  },
+  'kubernetes.ResourceAttributes': {
+    namespace: STRING,
+    verb: STRING,
+    group: STRING,
+    version: STRING,
+    resource: STRING,
+    subresource: STRING,
+    name: STRING,
+    fieldSelector: objectType('kubernetes.FieldSelectorAttributes'),
+    labelSelector: objectType('kubernetes.LabelSelectorAttributes'),
+  },
+  'kubernetes.NonResourceAttributes': { path: STRING, verb: STRING },
+  'kubernetes.FieldSelectorAttributes': { rawSelector: STRING, requirements: REQUIREMENTS },
+  'kubernetes.LabelSelectorAttributes': { rawSelector: STRING, requirements: REQUIREMENTS },
+  'kubernetes.SelectorRequirement': { key: STRING, operator: STRING, values: listOf(STRING) },
+};
+
+function struct(name: string): StructDecl | undefined {
+  const fields = Object.hasOwn(STRUCTS, name) ? STRUCTS[name] : undefined;
+  if (fields === undefined) return undefined;
+  return { type: objectType(name), field: (field) => (Object.hasOwn(fields, field) ? fields[field] : undefined) };
+}
+
+let environment: Environment | undefined;
+
+/** Compiles match conditions: boolean expressions over `request`. */
+export const celMatchConditions: MatchExpressionCompiler = {
+  compile(expression) {
+    environment ??= kubernetesEnvironment('stored').extend([{ name: 'request', type: SPEC }], struct);
+    const { program, failure } = environment.compile(expression);
+    if (failure !== undefined) return { error: `compilation failed: ${failure.text}` };
+    const { outputType } = program;
+    if (!outputType.equals(BOOL)) {
+      return { error: `must evaluate to bool but got ${outputType.toString()}` };
+    }
+    const compiled: MatchExpression = {
+      evaluate(request) {
+        const outcome = program.evaluate({ request: fromJson(request) }, COST_LIMIT);
+        if (outcome.kind !== 'value') throw new Error(outcome.message);
+        return outcome.value === true;
+      },
+    };
+    return compiled;
+  },
+};

@@ -1,0 +1,196 @@
+import { X509Certificate } from 'node:crypto';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { createCertificate, generateKey, keyPem } from '../../util/certificates.js';
+import { ResponseError } from './connection.js';
+import { KubeconfigError, loadKubeconfig, type RemoteConfig } from './kubeconfig.js';
+import { HttpsTransport } from './transport.js';
+
+const notBefore = Date.now() - 60_000;
+const notAfter = Date.now() + 3_600_000;
+const caKey = generateKey();
+const ca = createCertificate(
+  { subject: { commonName: 'ca' }, publicKey: caKey.publicKey, usage: 'ca', notBefore, notAfter },
+  { key: caKey.privateKey },
+);
+const issue = (commonName: string, usage: 'server' | 'client'): { readonly cert: string; readonly key: string } => {
+  const pair = generateKey();
+  const request = {
+    subject: { commonName },
+    publicKey: pair.publicKey,
+    usage,
+    altNames: ['127.0.0.1'],
+    notBefore,
+    notAfter,
+  };
+  return {
+    cert: createCertificate(request, { key: caKey.privateKey, certificate: new X509Certificate(ca) }),
+    key: keyPem(pair.privateKey),
+  };
+};
+const client = issue('webhook-client', 'client');
+
+let server: Server;
+let base: string;
+const seen: { authorization: string | undefined; client: string | undefined; body: string }[] = [];
+
+beforeAll(async () => {
+  server = createServer(
+    { ...issue('server', 'server'), ca, requestCert: true, rejectUnauthorized: false },
+    (request, response) => {
+      let body = '';
+      request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      request.on('end', () => {
+        const peer = request.socket instanceof TLSSocket ? request.socket.getPeerCertificate() : {};
+        const commonName: unknown = 'subject' in peer ? peer.subject.CN : undefined;
+        seen.push({
+          authorization: request.headers.authorization,
+          client: typeof commonName === 'string' ? commonName : undefined,
+          body,
+        });
+        if (request.url === '/hang') return;
+        if (request.url === '/big') response.end(Buffer.alloc(5 * 1024 * 1024));
+        else
+          response
+            .writeHead(request.url === '/busy' ? 503 : 200, request.url === '/busy' ? { 'retry-after': '1' } : {})
+            .end('answer');
+      });
+    },
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  base = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+
+afterAll(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+const b64 = (text: string): string => Buffer.from(text).toString('base64');
+const kubeconfig = (server: string, user = '', cluster = ''): string => `
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: '${server}', certificate-authority-data: ${b64(ca)}${cluster}}}]
+users: [{name: u, user: {${user}}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+`;
+const load = (text: string, files: Record<string, string> = {}): Promise<RemoteConfig> =>
+  loadKubeconfig('/etc/k/config', (path) => Promise.resolve(path === '/etc/k/config' ? text : (files[path] ?? '')));
+const noFile = (): Promise<string> => Promise.reject(new Error('no file'));
+const signal = new AbortController().signal;
+
+describe('credentials', () => {
+  const cases: readonly (readonly [string, string, { authorization?: string; client?: string }])[] = [
+    ['none', '', {}],
+    ['token', 'token: t', { authorization: 'Bearer t' }],
+    ['token file before token', 'token: t, tokenFile: tok', { authorization: 'Bearer from-file' }],
+    ['name and password', 'username: name, password: p', { authorization: `Basic ${b64('name:p')}` }],
+    ['certificate in files', 'client-certificate: c.pem, client-key: /abs/k.pem', { client: 'webhook-client' }],
+    [
+      'certificate as data',
+      `client-certificate-data: ${b64(client.cert)}, client-key-data: ${b64(client.key)}`,
+      { client: 'webhook-client' },
+    ],
+  ];
+  test.each(cases)('%s', async (_name, user, expected) => {
+    const files = { '/etc/k/c.pem': client.cert, '/abs/k.pem': client.key };
+    const remote = await load(kubeconfig(`${base}/authorize`, user), files);
+    const transport = new HttpsTransport(
+      remote,
+      (path) => Promise.resolve(path === '/etc/k/tok' ? ' from-file\n' : ''),
+      undefined,
+    );
+    seen.length = 0;
+    expect(await transport.post('{"é":1}', 2_000, signal)).toEqual({ status: 200, body: 'answer', retryAfter: false });
+    expect(seen).toEqual([{ authorization: undefined, client: undefined, ...expected, body: '{"é":1}' }]);
+    transport.close();
+  });
+
+  test('of a plugin, told when they are rejected', async () => {
+    const remote = await load(kubeconfig(`${base}/`));
+    let rejected = 0;
+    const transport = new HttpsTransport(remote, noFile, {
+      credentials: () => Promise.resolve({ token: 'plugin' }),
+      rejected: () => rejected++,
+    });
+    await transport.post('{}', 2_000, signal);
+    expect(seen.at(-1)?.authorization).toBe('Bearer plugin');
+    expect(rejected).toBe(0);
+    transport.close();
+  });
+});
+
+describe('failures', () => {
+  const post = async (
+    path: string,
+    timeout: number,
+    change: Partial<RemoteConfig> = {},
+    until = signal,
+  ): Promise<ResponseError> => {
+    const transport = new HttpsTransport(
+      { ...(await load(kubeconfig(`${base}${path}`))), ...change },
+      noFile,
+      undefined,
+    );
+    try {
+      await transport.post('{}', timeout, until);
+    } catch (error) {
+      if (error instanceof ResponseError) return error;
+      throw error;
+    } finally {
+      transport.close();
+    }
+    throw new Error('no failure');
+  };
+  test('timeout', async () => {
+    const error = await post('/hang', 50);
+    expect([error.timeout, error.transient]).toEqual([true, false]);
+    expect(error.message).toContain('context deadline exceeded');
+  });
+  test('the caller gives up', async () => {
+    expect((await post('/hang', 5_000, {}, AbortSignal.timeout(50))).timeout).toBe(false);
+  });
+  test('unknown authority', async () => {
+    const other = generateKey();
+    const foreign = createCertificate(
+      { subject: { commonName: 'x' }, publicKey: other.publicKey, usage: 'ca', notBefore, notAfter },
+      { key: other.privateKey },
+    );
+    expect((await post('/', 2_000, { ca: foreign })).message).toMatch(/^Post "https:\/\/127.0.0.1:\d+\/": /);
+  });
+  test('an endless answer', async () => {
+    expect((await post('/big', 5_000)).message).toContain('longer than');
+  });
+  test('an answer that asks to come back', async () => {
+    const transport = new HttpsTransport(await load(kubeconfig(`${base}/busy`)), noFile, undefined);
+    expect(await transport.post('{}', 2_000, signal)).toMatchObject({ status: 503, retryAfter: true });
+    transport.close();
+  });
+});
+
+describe('kubeconfig files that are refused', () => {
+  const cases: readonly (readonly [string, string, string])[] = [
+    ['http', kubeconfig('http://h/x'), 'must use https'],
+    ['parameters', kubeconfig('https://h/x?a=b'), 'must not have query parameters'],
+    ['empty parameters', kubeconfig('https://h/x?'), 'must not have query parameters'],
+    ['no URL', kubeconfig('nonsense'), 'must be an https URL'],
+    ['empty', '', 'no configuration has been provided'],
+    [
+      'no such context',
+      kubeconfig('https://h').replace('current-context: x', 'current-context: other'),
+      'context was not found for specified context: other',
+    ],
+    [
+      'no such cluster',
+      kubeconfig('https://h').replace('cluster: c,', 'cluster: d,'),
+      'no server found for cluster "d"',
+    ],
+    ['no such user', kubeconfig('https://h').replace('user: u}', 'user: v}'), 'user "v" was not found'],
+  ];
+  test.each(cases)('%s', async (_name, text, why) => {
+    await expect(load(text)).rejects.toThrow(KubeconfigError);
+    await expect(load(text)).rejects.toThrow(why);
+  });
+});

@@ -1,0 +1,288 @@
+import type { JsonObject } from '../../apimachinery/json.js';
+import { FakeClock } from '../../util/clock.js';
+import { noMetrics, type AuthorizationMetrics } from '../authorizer/instrumentation.js';
+import type { AuthorizationResult, AuthorizerAttributes } from '../authorizer/interfaces.js';
+import { ResponseError, type WebhookResponse } from './connection.js';
+import { MatchConditions } from './match-conditions.js';
+import { TtlCache } from './ttl-cache.js';
+import { WebhookAuthorizer, type WebhookOptions } from './webhook-authorizer.js';
+
+const attributes = (more: Partial<AuthorizerAttributes> = {}): AuthorizerAttributes => ({
+  user: { name: 'u', uid: '7', groups: ['g'], extra: { k: ['v'] } },
+  verb: 'list',
+  resourceRequest: true,
+  namespace: 'ns',
+  apiGroup: '',
+  apiVersion: 'v1',
+  resource: 'pods',
+  subresource: '',
+  name: '',
+  path: '',
+  ...more,
+});
+
+const review = (status: JsonObject, version = 'v1'): WebhookResponse => ({
+  status: 200,
+  retryAfter: false,
+  body: JSON.stringify({
+    apiVersion: `authorization.k8s.io/${version}`,
+    kind: 'SubjectAccessReview',
+    spec: { user: 'ignored' },
+    status,
+  }),
+});
+
+class Bed {
+  readonly clock = new FakeClock();
+  readonly sent: JsonObject[] = [];
+  readonly counted: string[] = [];
+  /** Answers in order; the last one stays. */
+  answers: (WebhookResponse | Error)[] = [];
+  readonly metrics: AuthorizationMetrics = {
+    ...noMetrics,
+    webhookEvaluation: (name, outcome) => this.counted.push(`${name} ${outcome}`),
+    webhookFailOpen: (name, outcome) => this.counted.push(`${name} open ${outcome}`),
+    matchConditionExclusion: (name) => this.counted.push(`${name} excluded`),
+    matchConditionError: (name) => this.counted.push(`${name} condition error`),
+  };
+
+  authorizer(more: Partial<WebhookOptions> = {}, ...conditions: (() => boolean)[]): WebhookAuthorizer {
+    const compiled = conditions.map((evaluate, i) => ({ expression: `e${i}`, program: { evaluate } }));
+    return new WebhookAuthorizer(
+      {
+        name: 'w',
+        version: 'v1',
+        authorizedTtl: 300_000,
+        unauthorizedTtl: 30_000,
+        timeout: 1_000,
+        onError: 'no-opinion',
+        matchConditions: new MatchConditions('w', compiled, this.metrics, this.clock),
+        ...more,
+      },
+      {
+        clock: this.clock,
+        metrics: this.metrics,
+        random: () => 0,
+        transport: {
+          post: (body) => {
+            this.sent.push(JSON.parse(body) as JsonObject);
+            const answer = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
+            return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer!);
+          },
+        },
+      },
+    );
+  }
+
+  /** Waits for the answer while time passes. */
+  async ask(
+    authorizer: WebhookAuthorizer,
+    question = attributes(),
+    signal = new AbortController().signal,
+  ): Promise<AuthorizationResult> {
+    const state: { result?: AuthorizationResult } = {};
+    const asked = Promise.resolve(authorizer.authorize(question, signal)).then((result) => (state.result = result));
+    while (state.result === undefined) {
+      await new Promise(setImmediate);
+      this.clock.advance(100);
+    }
+    return asked;
+  }
+}
+
+describe('answers', () => {
+  const error = (text: string): AuthorizationResult => ({ decision: 'no-opinion', reason: '', error: text });
+  const http = (status: number, body = ''): WebhookResponse => ({ status, body, retryAfter: false });
+  const cases: readonly (readonly [string, WebhookResponse | Error, AuthorizationResult])[] = [
+    ['allowed', review({ allowed: true, reason: 'r' }), { decision: 'allow', reason: 'r' }],
+    ['no opinion', review({ allowed: false, reason: 'r' }), { decision: 'no-opinion', reason: 'r' }],
+    ['denied', review({ allowed: false, denied: true, reason: 'r' }), { decision: 'deny', reason: 'r' }],
+    [
+      'both',
+      review({ allowed: true, denied: true }),
+      { decision: 'deny', reason: '', error: 'webhook subject access review returned both allow and deny response' },
+    ],
+    ['no status', review({}), { decision: 'no-opinion', reason: '' }],
+    [
+      'other version',
+      review({ allowed: true }, 'v1beta1'),
+      error(
+        'expected a SubjectAccessReview of authorization.k8s.io/v1, got kind "SubjectAccessReview" of "authorization.k8s.io/v1beta1"',
+      ),
+    ],
+    ['no JSON', http(200, '<html>'), error("invalid character '<' looking for beginning of value")],
+    ['allowed is no boolean', review({ allowed: 'true' }), error('status.allowed is not a boolean')],
+    ['forbidden', http(403, 'go away'), error('forbidden: go away')],
+    ['not found', http(404), error('the server could not find the requested resource')],
+    ['redirect', http(302), error('the server responded with the status code 302 but did not return more information')],
+    [
+      'bad gateway',
+      http(502, 'oops'),
+      error('an error on the server ("oops") has prevented the request from succeeding'),
+    ],
+    ['no connection', new ResponseError('Post "https://x": refused', false), error('Post "https://x": refused')],
+  ];
+  test.each(cases)('%s', async (_name, answer, expected) => {
+    const bed = new Bed();
+    bed.answers = [answer];
+    expect(await bed.ask(bed.authorizer())).toEqual(expected);
+    expect(bed.sent).toHaveLength(1);
+    const failed = expected.error !== undefined && expected.decision !== 'deny';
+    expect(bed.counted).toEqual(failed ? ['w error', 'w open error'] : ['w success']);
+    const denied = await bed.ask(bed.authorizer({ onError: 'deny' }));
+    expect(denied).toEqual(failed ? { ...expected, decision: 'deny' } : expected);
+  });
+});
+
+describe('requests', () => {
+  test('v1, with selectors', async () => {
+    const bed = new Bed();
+    bed.answers = [review({})];
+    await bed.ask(
+      bed.authorizer(),
+      attributes({
+        labelSelector: [{ key: 'a', operator: 'Exists', values: [] }],
+        fieldSelector: [{ key: 'f', operator: 'In', values: ['x'] }],
+      }),
+    );
+    expect(bed.sent[0]).toEqual({
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SubjectAccessReview',
+      metadata: {},
+      spec: {
+        user: 'u',
+        uid: '7',
+        groups: ['g'],
+        extra: { k: ['v'] },
+        resourceAttributes: {
+          namespace: 'ns',
+          verb: 'list',
+          version: 'v1',
+          resource: 'pods',
+          fieldSelector: { requirements: [{ key: 'f', operator: 'In', values: ['x'] }] },
+          labelSelector: { requirements: [{ key: 'a', operator: 'Exists' }] },
+        },
+      },
+      status: { allowed: false },
+    });
+  });
+
+  test('v1beta1 calls groups group; paths', async () => {
+    const bed = new Bed();
+    bed.answers = [review({ allowed: true }, 'v1beta1')];
+    const answer = await bed.ask(
+      bed.authorizer({ version: 'v1beta1' }),
+      attributes({ resourceRequest: false, path: '/x', verb: 'get' }),
+    );
+    expect(answer.decision).toBe('allow');
+    expect(bed.sent[0]).toMatchObject({
+      apiVersion: 'authorization.k8s.io/v1beta1',
+      spec: { group: ['g'], nonResourceAttributes: { path: '/x', verb: 'get' } },
+    });
+    expect(bed.sent[0]!['spec']).not.toHaveProperty('groups');
+  });
+});
+
+describe('cache', () => {
+  test('allowed and other answers live as long as they were told to, and are given synchronously', async () => {
+    const bed = new Bed();
+    bed.answers = [review({ allowed: true })];
+    const authorizer = bed.authorizer();
+    await bed.ask(authorizer);
+    bed.clock.advance(299_000);
+    expect(authorizer.authorize(attributes(), new AbortController().signal)).toEqual({ decision: 'allow', reason: '' });
+    bed.clock.advance(1_000);
+    await bed.ask(authorizer);
+    expect(bed.sent).toHaveLength(2);
+    bed.answers = [review({ denied: true })];
+    const other = attributes({ name: 'x' });
+    await bed.ask(authorizer, other);
+    bed.clock.advance(29_000);
+    await bed.ask(authorizer, other);
+    expect(bed.sent).toHaveLength(3);
+    bed.clock.advance(1_000);
+    await bed.ask(authorizer, other);
+    expect(bed.sent).toHaveLength(4);
+  });
+
+  const uncached: readonly (readonly [string, Partial<WebhookOptions>, AuthorizerAttributes, WebhookResponse])[] = [
+    ['a lifetime of 0', { authorizedTtl: 0 }, attributes(), review({ allowed: true })],
+    [
+      'long questions',
+      {},
+      attributes({ resourceRequest: false, path: `/${'x'.repeat(10_000)}` }),
+      review({ allowed: true }),
+    ],
+    ['errors', {}, attributes(), { status: 404, body: '', retryAfter: false }],
+  ];
+  test.each(uncached)('not cached: %s', async (_name, options, question, answer) => {
+    const bed = new Bed();
+    bed.answers = [answer];
+    const authorizer = bed.authorizer(options);
+    await bed.ask(authorizer, question);
+    await bed.ask(authorizer, question);
+    expect(bed.sent).toHaveLength(2);
+  });
+
+  test('is bounded, the least recently used goes', () => {
+    const cache = new TtlCache<number>(2, new FakeClock());
+    cache.set('a', 1, 10);
+    cache.set('b', 2, 10);
+    expect(cache.get('a')).toBe(1);
+    cache.set('c', 3, 10);
+    expect([cache.get('a'), cache.get('b'), cache.get('c'), cache.size]).toEqual([1, undefined, 3, 2]);
+  });
+});
+
+describe('retries', () => {
+  test('transient failures, five attempts in all', async () => {
+    const bed = new Bed();
+    bed.answers = [{ status: 500, body: '', retryAfter: false }];
+    const answer = await bed.ask(bed.authorizer());
+    expect(answer.error).toContain('an error on the server');
+    expect(bed.counted).toEqual([...Array<string>(5).fill('w error'), 'w open error']);
+  });
+  test('an answer after a failure', async () => {
+    const bed = new Bed();
+    bed.answers = [
+      { status: 503, body: '', retryAfter: true },
+      new ResponseError('reset', true),
+      review({ allowed: true }),
+    ];
+    expect((await bed.ask(bed.authorizer())).decision).toBe('allow');
+    expect(bed.counted).toEqual(['w error', 'w error', 'w success']);
+  });
+  test('a timeout is not repeated', async () => {
+    const bed = new Bed();
+    bed.answers = [new ResponseError('slow', false, true)];
+    await bed.ask(bed.authorizer());
+    expect(bed.counted).toEqual(['w timeout', 'w open timeout']);
+  });
+  test('a client that has gone ends it', async () => {
+    const bed = new Bed();
+    bed.answers = [{ status: 500, body: '', retryAfter: false }];
+    await bed.ask(bed.authorizer(), attributes(), AbortSignal.abort());
+    expect(bed.counted).toEqual(['w canceled']);
+  });
+});
+
+describe('match conditions', () => {
+  const yes = (): boolean => true;
+  const no = (): boolean => false;
+  const broken = (): boolean => {
+    throw new Error('no such key');
+  };
+  const text = "cel evaluation error: expression 'e0' resulted in error: no such key";
+  const cases: readonly (readonly [string, readonly (() => boolean)[], AuthorizationResult, readonly string[]])[] = [
+    ['all true', [yes, yes], { decision: 'allow', reason: '' }, ['w success']],
+    ['one false', [yes, no], { decision: 'no-opinion', reason: '' }, ['w excluded']],
+    ['false wins over an error', [broken, no], { decision: 'no-opinion', reason: '' }, ['w excluded']],
+    ['an error', [broken, yes], { decision: 'deny', reason: '', error: text }, ['w condition error']],
+  ];
+  test.each(cases)('%s', async (_name, conditions, expected, counted) => {
+    const bed = new Bed();
+    bed.answers = [review({ allowed: true })];
+    expect(await bed.ask(bed.authorizer({ onError: 'deny' }, ...conditions))).toEqual(expected);
+    expect(bed.counted).toEqual(counted);
+  });
+});
