@@ -25,6 +25,8 @@ export interface DeclField {
 export class DeclType {
   /** Upper bound of `size()`. */
   maxElements = 0;
+  /** What the names of object types in it begin with. */
+  path = '';
   /** Of objects, by identifier. */
   fields: ReadonlyMap<string, DeclField> | undefined;
   key: DeclType | undefined;
@@ -175,7 +177,7 @@ export class SchemaTypes {
 
   constructor(
     /** Errors name object types by this and their path. */
-    private readonly prefix: string,
+    readonly prefix: string,
     /** Whether `self.namespace` may be written for `self.__namespace__`. */
     private readonly reservedNames = true,
   ) {}
@@ -186,6 +188,12 @@ export class SchemaTypes {
 
   /** The type of a schema's values; undefined where expressions see nothing (untyped nodes). */
   declare(schema: Schema, isRoot: boolean, path = this.prefix): DeclType | undefined {
+    const declared = this.make(schema, isRoot, path);
+    if (declared !== undefined) declared.path = path;
+    return declared;
+  }
+
+  private make(schema: Schema, isRoot: boolean, path: string): DeclType | undefined {
     if (schema['x-kubernetes-int-or-string'] === true) {
       const max = bound(schema['maxLength']);
       return sized(new DeclType(DYN, 1), max === undefined ? MAX_STRING : max * 4);

@@ -49,15 +49,20 @@ class NodeEnvironments {
   private readonly made = new Map<Environment, [Environment | undefined, Environment | undefined]>();
 
   constructor(
-    private readonly self: Type,
+    private readonly self: DeclType,
     private readonly registry: SchemaTypes,
   ) {}
+
+  /** Types are named by their path from the node, whatever is above it. */
+  relative(text: string): string {
+    return text.replaceAll(this.self.path, this.registry.prefix);
+  }
 
   get(base: Environment, optionalOld: boolean): Environment {
     let pair = this.made.get(base);
     if (pair === undefined) this.made.set(base, (pair = [undefined, undefined]));
     const at = optionalOld ? 1 : 0;
-    return (pair[at] ??= withSelf(base, this.self, optionalOld, this.registry));
+    return (pair[at] ??= withSelf(base, this.self.type, optionalOld, this.registry));
   }
 }
 
@@ -69,7 +74,7 @@ export function compileNode(
   registry: SchemaTypes,
   environments: RuleEnvironments,
 ): readonly CompiledRule[] {
-  const node = new NodeEnvironments(type.type, registry);
+  const node = new NodeEnvironments(type, registry);
   return rules.map((rule) => compileRule(rule, schema, node, environments));
 }
 
@@ -83,7 +88,7 @@ function compileRule(
   const optional = rule.optionalOldSelf === true;
   const { program, failure } = node.get(environments.rule(rule.rule), optional).compile(rule.rule);
   const failed = (error: string, usesOldSelf = false): CompiledRule => ({ rule, error, usesOldSelf, fieldPath: '' });
-  if (failure !== undefined) return failed(`compilation failed: ${failure.text}`);
+  if (failure !== undefined) return failed(`compilation failed: ${node.relative(failure.text)}`);
   if (program.outputType.kind !== 'bool') return failed('cel expression must evaluate to a bool');
   const usesOldSelf = program.variables.has('oldSelf');
   const problem = program.planError;
@@ -105,7 +110,8 @@ function compileMessage(
 ): CompiledMessage {
   const base = environments.messageExpression(rule.messageExpression);
   const { program, failure } = node.get(base, optional).compile(rule.messageExpression);
-  if (failure !== undefined) return { messageError: `messageExpression compilation failed: ${failure.text}` };
+  if (failure !== undefined)
+    return { messageError: `messageExpression compilation failed: ${node.relative(failure.text)}` };
   if (program.outputType.kind !== 'string') return { messageError: 'messageExpression must evaluate to a string' };
   const problem = program.planError;
   if (problem !== undefined) return { messageError: `messageExpression instantiation failed: ${problem}` };

@@ -1,0 +1,350 @@
+import type { Type } from '../types.js';
+import { DYN } from '../types.js';
+import type { CallEstimate, Operand } from './operand.js';
+import type { Range } from './range.js';
+import { UNBOUNDED, add, fixed, multiply, scale, union } from './range.js';
+
+const TRAVERSAL = 0.1;
+const REGEX = 0.25;
+const LIST_BASE = 10;
+const STRUCT_BASE = 40;
+const AUTHORIZATION = 350000;
+const MAX_FORMAT = 64;
+const MAX_FORMAT_REGEX = 128;
+const ONE = fixed(1);
+
+type SizeOf = (operand: Operand) => Range;
+/** Undefined: the function has no estimate of its own for such arguments. */
+type Estimate = (
+  sizeOf: SizeOf,
+  target: Operand | undefined,
+  args: readonly Operand[],
+  overload: string,
+) => CallEstimate | undefined;
+
+const cost = (range: Range, resultSize?: Range): CallEstimate =>
+  resultSize === undefined ? { cost: range } : { cost: range, resultSize };
+const constant =
+  (value: number): Estimate =>
+  () =>
+    cost(fixed(value));
+
+const onTarget =
+  (run: (sizeOf: SizeOf, target: Operand, args: readonly Operand[]) => CallEstimate): Estimate =>
+  (sizeOf, target, args) =>
+    target === undefined ? undefined : run(sizeOf, target, args);
+
+/** A traversal of the first argument. */
+const ofArgument =
+  (factor: number, keepsSize = false): Estimate =>
+  (sizeOf, _target, [arg]) => {
+    if (arg === undefined) return undefined;
+    const size = sizeOf(arg);
+    return cost(scale(size, factor), keepsSize ? size : undefined);
+  };
+
+const ofTarget = onTarget((sizeOf, target) => {
+  const size = sizeOf(target);
+  return cost(scale(size, TRAVERSAL), size);
+});
+
+/** The elements of a list, whose own sizes the declared type may tell. */
+function elements(list: Operand): Operand | undefined {
+  const type: Type | undefined = list.type?.params[0];
+  if (type === undefined) return undefined;
+  return {
+    path: list.path === undefined ? undefined : [...list.path, '@items'],
+    type,
+    expr: undefined,
+    size: undefined,
+  };
+}
+
+/** Looking at all elements, or through a string. */
+const search = onTarget((sizeOf, target) => {
+  const item = elements(target);
+  if (item === undefined) return cost(scale(sizeOf(target), TRAVERSAL));
+  const isText = item.type?.kind === 'string' || item.type?.kind === 'bytes';
+  const each = isText ? add(ONE, scale(sizeOf(item), TRAVERSAL)) : ONE;
+  return cost(multiply(sizeOf(target), each));
+});
+
+/** How often a text is replaced, and how much of the original stays, in the worst and the best case. */
+const replace = onTarget((sizeOf, target, args) => {
+  const size = sizeOf(target);
+  const old = args[0] === undefined ? size : sizeOf(args[0]);
+  const replacement = args[1] === undefined ? size : sizeOf(args[1]);
+  const count = { min: 0, max: 0 };
+  const kept = { min: 0, max: 0 };
+  if (old.min === 0) {
+    count.max = Math.min(size.max + 1, UNBOUNDED);
+    kept.max = size.max;
+  } else if (replacement.max <= old.min) kept.max = size.max;
+  else count.max = Math.ceil(size.max / old.min);
+  if (old.max === 0) {
+    count.min = Math.min(size.min + 1, UNBOUNDED);
+    kept.min = size.min;
+  } else if (old.max <= replacement.min) kept.min = size.min;
+  else count.min = Math.ceil(size.min / old.max);
+  return cost(scale(size, 2 * TRAVERSAL), add(multiply(count, replacement), kept));
+});
+
+const split = onTarget((sizeOf, target, args) => {
+  const size = sizeOf(target);
+  let max = size.max;
+  const limit = args[1]?.expr;
+  if (limit?.kind === 'literal' && typeof limit.value === 'number') max = limit.value < 0 ? UNBOUNDED : limit.value;
+  return cost(scale(size, 2 * TRAVERSAL), { min: 0, max });
+});
+
+const join = onTarget((sizeOf, target, args) => {
+  const list = sizeOf(target);
+  const item = elements(target);
+  let size = item === undefined ? fixed(0) : multiply(list, sizeOf(item));
+  if (args[0] !== undefined) {
+    const separators = { min: Math.max(0, list.min - 1), max: Math.max(0, list.max - 1) };
+    size = add(size, multiply(sizeOf(args[0]), separators));
+  }
+  return cost(scale(size, TRAVERSAL), size);
+});
+
+const regexCost = (text: Range, pattern: Range): Range =>
+  multiply(scale(add(text, ONE), TRAVERSAL), scale(pattern, REGEX));
+
+const find = onTarget((sizeOf, target, args) => {
+  const size = sizeOf(target);
+  const pattern = args[0] === undefined ? fixed(0) : sizeOf(args[0]);
+  return cost(regexCost(size, pattern), { min: 0, max: size.max });
+});
+
+const selector: Estimate = (sizeOf, _target, [arg]) => {
+  if (arg === undefined) return undefined;
+  const size = sizeOf(arg);
+  const requirements = scale(scale(size, 0.5), LIST_BASE + STRUCT_BASE);
+  return cost(add(add(fixed(LIST_BASE), scale(size, TRAVERSAL)), requirements));
+};
+
+const ADDRESS: Range = { min: 4, max: 16 };
+
+const containment =
+  (text: string, extra: boolean): Estimate =>
+  (sizeOf, _target, [arg], overload) => {
+    let range = scale(add(ADDRESS, ADDRESS), TRAVERSAL);
+    if (extra) range = add(add(range, scale(ADDRESS, TRAVERSAL)), ONE);
+    if (overload === text && arg !== undefined) range = add(range, scale(sizeOf(arg), TRAVERSAL));
+    return cost(range);
+  };
+
+const equality: Estimate = (_sizeOf, _target, [left, right]) => {
+  const type = left?.type;
+  if (type === undefined || right?.type === undefined || !type.equals(right.type)) return undefined;
+  switch (type.name) {
+    case 'net.IP':
+    case 'net.CIDR':
+    case 'kubernetes.Quantity':
+    case 'kubernetes.Semver':
+    case 'kubernetes.authorization.Authorizer':
+    case 'kubernetes.authorization.PathCheck':
+    case 'kubernetes.authorization.GroupCheck':
+    case 'kubernetes.authorization.ResourceCheck':
+    case 'kubernetes.authorization.Decision':
+      return cost(ONE);
+    case 'kubernetes.NamedFormat':
+      return cost(scale({ min: 1, max: MAX_FORMAT }, TRAVERSAL));
+    case 'kubernetes.URL':
+      return cost(scale({ min: 1, max: right.size === undefined ? 1 : union(right.size, right.size).max }, TRAVERSAL));
+    default:
+      return undefined;
+  }
+};
+
+/** Estimates of Kubernetes' functions, by name. */
+const BY_NAME = new Map<string, Estimate>([
+  ['check', constant(AUTHORIZATION)],
+  ['fieldSelector', selector],
+  ['labelSelector', selector],
+  ['url', ofArgument(TRAVERSAL, true)],
+  ['jsonpatch.escapeKey', ofArgument(TRAVERSAL, true)],
+  ['replace', replace],
+  ['split', split],
+  ['join', join],
+  ['find', find],
+  ['findAll', find],
+  ['ip.isCanonical', ofArgument(2 * TRAVERSAL)],
+  [
+    'ip',
+    (sizeOf, target, args, overload) =>
+      overload === 'cidr_ip' ? cost(ONE) : ofArgument(TRAVERSAL)(sizeOf, target, args, overload),
+  ],
+  ['containsIP', containment('cidr_contains_ip_string', false)],
+  ['containsCIDR', containment('cidr_contains_cidr_string', true)],
+  [
+    'validate',
+    (sizeOf, _target, [arg]) =>
+      arg === undefined ? undefined : cost(scale(scale(sizeOf(arg), TRAVERSAL), MAX_FORMAT_REGEX * REGEX)),
+  ],
+  ['format.named', constant(1)],
+  ['_==_', equality],
+]);
+for (const name of ['isSorted', 'sum', 'max', 'min', 'indexOf', 'lastIndexOf']) BY_NAME.set(name, search);
+for (const name of ['lowerAscii', 'upperAscii', 'substring', 'trim']) BY_NAME.set(name, ofTarget);
+for (const name of ['cidr', 'isIP', 'isCIDR', 'quantity', 'isQuantity', 'semver', 'isSemver'])
+  BY_NAME.set(name, ofArgument(TRAVERSAL));
+for (const name of [
+  'serviceAccount',
+  'path',
+  'group',
+  'resource',
+  'subresource',
+  'namespace',
+  'name',
+  'allowed',
+  'reason',
+  'error',
+  'errored',
+  'masked',
+  'prefixLength',
+  'family',
+  'isUnspecified',
+  'isLoopback',
+  'isLinkLocalMulticast',
+  'isLinkLocalUnicast',
+  'isGlobalUnicast',
+  'sign',
+  'asInteger',
+  'isInteger',
+  'asApproximateFloat',
+  'isGreaterThan',
+  'isLessThan',
+  'compareTo',
+  'add',
+  'sub',
+  'major',
+  'minor',
+  'patch',
+  'getScheme',
+  'getHostname',
+  'getHost',
+  'getPort',
+  'getEscapedPath',
+  'getQuery',
+]) {
+  BY_NAME.set(name, constant(1));
+}
+
+/** A call that makes a list of that size. */
+const allocating = (factor: number, size: Range): CallEstimate =>
+  cost(add(add(scale(size, factor), ONE), fixed(LIST_BASE)), size);
+
+/** An unsigned number that an argument states, or what stands for it. */
+function stated(operand: Operand | undefined, otherwise: number): number {
+  const expr = operand?.expr;
+  if (expr?.kind !== 'literal' || (typeof expr.value !== 'number' && typeof expr.value !== 'bigint')) return otherwise;
+  return Math.max(0, Number(expr.value));
+}
+
+const slice = onTarget((sizeOf, target, args) => {
+  const length = stated(args[1], sizeOf(target).max) - stated(args[0], 0);
+  return allocating(1, fixed(length < 0 ? UNBOUNDED + length : length));
+});
+const sort = (list: Operand, sizeOf: SizeOf, type: string): CallEstimate => {
+  const size = sizeOf(list);
+  return allocating(type === 'string' || type === 'bytes' ? 2 + TRAVERSAL : 2, multiply(size, size));
+};
+const sets =
+  (factor: number): Estimate =>
+  (sizeOf, _target, [left, right]) =>
+    left === undefined || right === undefined
+      ? undefined
+      : cost(add(scale(multiply(sizeOf(left), sizeOf(right)), factor), ONE));
+
+const smaller: Estimate = (_sizeOf, _target, [left, right]) => {
+  const max = Math.min(left?.size?.max ?? UNBOUNDED, right?.size?.max ?? UNBOUNDED);
+  return cost(scale({ min: max > 0 ? 1 : 0, max }, TRAVERSAL));
+};
+const known = (operand: Operand): Range => operand.size ?? { min: 0, max: UNBOUNDED };
+
+/** Estimates of the language and its extensions, by overload. */
+const BY_OVERLOAD = new Map<string, Estimate>([
+  ['list_slice', slice],
+  ['lists_range', (_sizeOf, _target, [count]) => allocating(1, fixed(stated(count, UNBOUNDED)))],
+  ['list_reverse', onTarget((sizeOf, target) => allocating(1, sizeOf(target)))],
+  ['list_flatten', onTarget((sizeOf, target) => allocating(1, sizeOf(target)))],
+  ['list_flatten_int', onTarget((sizeOf, target, [depth]) => allocating(stated(depth, UNBOUNDED), sizeOf(target)))],
+  ['list_distinct', onTarget((sizeOf, target) => allocating(2, multiply(sizeOf(target), sizeOf(target))))],
+  ['list_sets_contains_list', sets(1)],
+  ['list_sets_intersects_list', sets(1)],
+  ['list_sets_equivalent_list', sets(2)],
+]);
+
+/** The language's own, which come after those by name. */
+const STANDARD = new Map<string, Estimate>([
+  ['string_format', onTarget((_sizeOf, target) => cost(scale(known(target), TRAVERSAL)))],
+  [
+    'string_to_bytes',
+    (_sizeOf, _target, [arg]) => {
+      const size = known(arg ?? NO_OPERAND);
+      return cost(scale(size, TRAVERSAL), { min: size.min, max: Math.min(size.max * 4, UNBOUNDED) });
+    },
+  ],
+  [
+    'bytes_to_string',
+    (_sizeOf, _target, [arg]) => {
+      const size = known(arg ?? NO_OPERAND);
+      return cost(scale(size, TRAVERSAL), { min: Math.floor(size.min / 4), max: size.max });
+    },
+  ],
+  [
+    'strings_quote',
+    (_sizeOf, _target, [arg]) => {
+      const size = known(arg ?? NO_OPERAND);
+      return cost(scale(size, TRAVERSAL), { min: size.min + 2, max: Math.min(size.max * 2 + 2, UNBOUNDED) });
+    },
+  ],
+  [
+    'starts_with_string',
+    (_sizeOf, _target, [arg]) => (arg === undefined ? undefined : cost(scale(known(arg), TRAVERSAL))),
+  ],
+  [
+    'ends_with_string',
+    (_sizeOf, _target, [arg]) => (arg === undefined ? undefined : cost(scale(known(arg), TRAVERSAL))),
+  ],
+  ['in_list', (_sizeOf, _target, [, list]) => (list === undefined ? undefined : cost(known(list)))],
+  [
+    'matches_string',
+    (_sizeOf, target, [pattern]) =>
+      target === undefined || pattern === undefined ? undefined : cost(regexCost(known(target), known(pattern))),
+  ],
+  [
+    'contains_string',
+    (_sizeOf, target, [part]) =>
+      target === undefined || part === undefined
+        ? undefined
+        : cost(multiply(scale(known(target), TRAVERSAL), scale(known(part), TRAVERSAL))),
+  ],
+  ['equals', smaller],
+  ['not_equals', smaller],
+]);
+for (const order of ['less', 'greater', 'less_equals', 'greater_equals']) {
+  for (const type of ['string', 'bytes']) STANDARD.set(`${order}_${type}`, smaller);
+}
+
+const NO_OPERAND: Operand = { path: undefined, type: DYN, expr: undefined, size: undefined };
+
+/** The estimate of a call without its arguments; undefined: it costs 1. */
+export function estimateCall(
+  name: string,
+  overload: string,
+  target: Operand | undefined,
+  args: readonly Operand[],
+  sizeOf: SizeOf,
+): CallEstimate | undefined {
+  const sorted = /^list_(.*)_sort(ByAssociatedKeys)?$/.exec(overload);
+  const list = sorted?.[2] === undefined ? target : args[0];
+  if (sorted !== null && list !== undefined) return sort(list, sizeOf, sorted[1] ?? '');
+  return (
+    BY_OVERLOAD.get(overload)?.(sizeOf, target, args, overload) ??
+    BY_NAME.get(name)?.(sizeOf, target, args, overload) ??
+    STANDARD.get(overload)?.(sizeOf, target, args, overload)
+  );
+}

@@ -1,0 +1,47 @@
+import type { FieldError, FieldPath } from '../../apimachinery/field-error.js';
+import { forbidden } from '../../apimachinery/field-error.js';
+import { UNBOUNDED } from '../../cel/index.js';
+
+/** The largest estimate that one rule may have, its possible repetitions counted. */
+export const RULE_COST_LIMIT = 10_000_000;
+/** The largest estimate of all rules of one version. */
+export const TOTAL_COST_LIMIT = 100_000_000;
+const NAMED_RULES = 4;
+
+/** The product of a cost and how often it can arise; 2^64 stands for whatever is beyond 64 bits. */
+export const timesCardinality = (cost: number, cardinality: number): number =>
+  cost === 0 ? 0 : Math.min(cost * cardinality, UNBOUNDED);
+
+/** Sums estimates and remembers the largest. */
+export class CostTotals {
+  private total = 0;
+  private largest: { path: FieldPath; cost: number }[] = [];
+
+  observe(path: FieldPath, cost: number): void {
+    this.total = Math.min(this.total + cost, UNBOUNDED);
+    if (cost < TOTAL_COST_LIMIT / 100) return;
+    this.largest.push({ path, cost });
+    this.largest.sort((a, b) => b.cost - a.cost);
+    this.largest = this.largest.slice(0, NAMED_RULES);
+  }
+
+  /** The errors of a version whose rules cost too much together. */
+  errors(path: FieldPath): FieldError[] {
+    if (this.total <= TOTAL_COST_LIMIT) return [];
+    const why = 'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema';
+    const name = 'x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema';
+    return [
+      ...this.largest.map((entry) => forbidden(entry.path, why)),
+      forbidden(path, costMessage(name, this.total, TOTAL_COST_LIMIT)),
+    ];
+  }
+}
+
+/** Says by how much a cost is too high, and what to do about it. */
+export function costMessage(name: string, cost: number, limit: number): string {
+  const factor = cost / limit;
+  const shown = factor > 100 ? 'more than 100x' : factor < 1.5 ? `${factor.toFixed(6)}x` : `${factor.toFixed(1)}x`;
+  const hint =
+    'try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared';
+  return `${name} exceeds budget by factor of ${shown} (${hint})`;
+}
