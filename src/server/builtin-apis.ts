@@ -6,7 +6,7 @@ import type { VirtualType } from '../registry/rest/virtual.js';
 import type { Cacher } from '../storage/cacher/interfaces.js';
 import type { Backend } from '../storage/interfaces.js';
 import { BuiltinTypes } from '../structured-merge-diff/builtin-types.js';
-import { isObject, type JsonObject, objectAt } from '../apimachinery/json.js';
+import { isObject, type JsonObject } from '../apimachinery/json.js';
 import { dataFile, readDataFile } from '../apimachinery/data-files.js';
 import { readdirSync } from 'node:fs';
 import type { Clock } from '../util/clock.js';
@@ -38,13 +38,13 @@ const priorityOf = (group: string): number => {
   return at < 0 ? GROUP_ORDER.length : at;
 };
 
-/** Published schemas of the built-in types: the components of each document under data/openapi. */
+/** Published schemas of the built-in types: each file under data/openapi holds the components of a group version. */
 export function loadMergeTypes(): BuiltinTypes {
   const documents = readdirSync(dataFile('openapi'))
     .filter((name) => name.endsWith('.json'))
     .map((name): JsonObject => {
       const document = readDataFile('openapi', name);
-      return objectAt(objectAt(isObject(document) ? document : {}, 'components'), 'schemas') ?? {};
+      return isObject(document) ? document : {};
     });
   return new BuiltinTypes(documents);
 }
