@@ -42,8 +42,8 @@ beforeAll(async () => {
       let body = '';
       request.on('data', (chunk: Buffer) => (body += chunk.toString()));
       request.on('end', () => {
-        const peer = request.socket instanceof TLSSocket ? request.socket.getPeerCertificate() : {};
-        const commonName: unknown = 'subject' in peer ? peer.subject.CN : undefined;
+        const peer = request.socket instanceof TLSSocket ? request.socket.getPeerCertificate() : undefined;
+        const commonName: unknown = Object.keys(peer ?? {}).length === 0 ? undefined : peer?.subject.CN;
         seen.push({
           authorization: request.headers.authorization,
           client: typeof commonName === 'string' ? commonName : undefined,
@@ -120,6 +120,11 @@ describe('credentials', () => {
     expect(rejected).toBe(0);
     transport.close();
   });
+});
+
+test('a user with a plugin, but nobody to run it', async () => {
+  const remote = await load(kubeconfig(`${base}/`, 'exec: {command: x}'));
+  expect(() => new HttpsTransport(remote, noFile, undefined)).toThrow(KubeconfigError);
 });
 
 describe('failures', () => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
-import type { ReadFile, RemoteConfig } from './kubeconfig.js';
+import { KubeconfigError, type ReadFile, type RemoteConfig } from './kubeconfig.js';
 
 /** Longer answers are not read: a review is small. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
@@ -55,7 +55,12 @@ export class HttpsTransport implements WebhookTransport {
     private readonly remote: RemoteConfig,
     private readonly readFile: ReadFile,
     private readonly source: CredentialSource | undefined,
-  ) {}
+  ) {
+    // Without its plugin the user would silently be nobody.
+    if (remote.exec !== undefined && source === undefined) {
+      throw new KubeconfigError('invalid configuration: nothing runs the credential plugin of the user');
+    }
+  }
 
   async post(body: string, timeoutMillis: number, signal: AbortSignal): Promise<WebhookResponse> {
     const deadline = AbortSignal.timeout(timeoutMillis);
