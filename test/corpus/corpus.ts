@@ -1,0 +1,142 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import type { FieldError } from '../../src/apimachinery/field-error.js';
+import { type JsonObject, deepCopy, objectAt, stringAt } from '../../src/apimachinery/json.js';
+import { parseJson } from '../../src/apimachinery/decode-json.js';
+import type { ObjectMeta } from '../../src/apimachinery/meta.js';
+import { nameIsDnsSubdomain } from '../../src/apimachinery/validation/names.js';
+import { validateObjectMeta } from '../../src/apimachinery/validation/object-meta.js';
+import { compileSchema } from '../../src/schema/compile.js';
+import { compileRules } from '../../src/schema/cel/index.js';
+import type { CompiledSchema, RulesValidator, ScalePaths } from '../../src/schema/interfaces.js';
+import { readMetadata } from '../../src/schema/metadata.js';
+
+/** What a server answered to a manifest. */
+export interface Answer {
+  readonly outcome: string;
+  readonly message?: string;
+  readonly warnings?: readonly string[];
+  readonly established?: boolean;
+  readonly name?: string;
+}
+
+export interface Project {
+  readonly crds: Readonly<Record<string, Answer>>;
+  readonly samples: Readonly<Record<string, Readonly<Record<'strict' | 'ignore', Answer | undefined>>>>;
+}
+
+/** Real definitions and objects with what kube-apiserver answered (see SOURCES.md beside them). */
+export class Corpus {
+  readonly projects: Readonly<Record<string, Project>>;
+  readonly objects: Readonly<Record<string, JsonObject>>;
+  private readonly files: JsonObject;
+
+  constructor(path = join(__dirname, '../fixtures/crds/corpus.json.gz')) {
+    const content = parseJson(gunzipSync(readFileSync(path))) as JsonObject;
+    this.projects = content['projects'] as Record<string, JsonObject> as Record<string, JsonObject & Project>;
+    this.objects = content['objects'] as Record<string, JsonObject>;
+    this.files = content['files'] as JsonObject;
+  }
+
+  /** A copy of the object of a manifest. */
+  read(path: string): JsonObject {
+    return deepCopy(objectAt(this.files, path) ?? {});
+  }
+}
+
+/** A version of a definition, ready to take objects. */
+export interface Served {
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly hasStatus: boolean;
+  readonly schema: CompiledSchema;
+}
+
+function rulesOf(schema: JsonObject): RulesValidator | undefined {
+  const rules = compileRules(schema);
+  return rules === undefined ? undefined : (object) => rules.validate(object).errors;
+}
+
+/** The served versions of a definition, by apiVersion and kind. */
+export function servedVersions(crd: JsonObject): Map<string, Served> {
+  const spec = objectAt(crd, 'spec') ?? {};
+  const kind = stringAt(objectAt(spec, 'names'), 'kind') ?? '';
+  const served = new Map<string, Served>();
+  for (const version of spec['versions'] as JsonObject[]) {
+    const subresources = objectAt(version, 'subresources');
+    const scale = objectAt(subresources, 'scale') as (JsonObject & ScalePaths) | undefined;
+    const schema = objectAt(objectAt(version, 'schema'), 'openAPIV3Schema') ?? {};
+    served.set(`${stringAt(spec, 'group') ?? ''}/${stringAt(version, 'name') ?? ''}/${kind}`, {
+      kind,
+      namespaced: spec['scope'] === 'Namespaced',
+      hasStatus: objectAt(subresources, 'status') !== undefined,
+      schema: compileSchema(schema, { compileRules: rulesOf, scale }),
+    });
+  }
+  return served;
+}
+
+/** What a creation comes to. */
+export interface Result {
+  readonly outcome: 'accepted' | 'rejected';
+  readonly messages: readonly string[];
+  readonly object: JsonObject;
+}
+
+const rejected = (messages: readonly string[], object: JsonObject): Result => ({
+  outcome: 'rejected',
+  messages,
+  object,
+});
+
+/** Does what a server does with the body of a creation in the namespace `corpus`: decoding, defaulting, validation. */
+export function create(sample: JsonObject, served: Served, strict: boolean): Result {
+  const object = deepCopy(sample);
+  const unknown: string[] = [];
+  object['metadata'] = readMetadata(object['metadata'] ?? {}, false, (path) => unknown.push(`metadata.${path}`));
+  unknown.push(...served.schema.prune(object, true));
+  const coerced: string[] = [];
+  const failures = served.schema.coerce(object, coerced);
+  unknown.push(...coerced.sort());
+  if (failures.length > 0) return rejected(failures.map(String), object);
+  if (strict && unknown.length > 0)
+    return rejected(
+      unknown.map((path) => `unknown field "${path}"`),
+      object,
+    );
+  served.schema.applyDefaults(object);
+  if (served.hasStatus) delete object['status'];
+  const meta = object['metadata'] as ObjectMeta;
+  if (served.namespaced) meta.namespace = 'corpus';
+  if (meta.name === undefined && meta.generateName !== undefined) meta.name = `${meta.generateName}abcde`;
+  meta.generation = 1;
+  const before = validateObjectMeta(meta, served.namespaced, nameIsDnsSubdomain);
+  const errors: readonly FieldError[] = [...before, ...served.schema.validate(object, { before })];
+  if (errors.length > 0) return rejected([...new Set(errors.map(String))], object);
+  // What was dropped before it was stored may have a default, which is set when the object is read.
+  served.schema.applyDefaults(object);
+  return { outcome: 'accepted', messages: [], object };
+}
+
+/** The single messages of what kubectl printed. */
+export function expectedMessages(message: string | undefined): string[] {
+  const text = message ?? '';
+  const strict = text.split('strict decoding error: ')[1];
+  if (strict !== undefined) return strict.split(/, (?=unknown field "|duplicate field ")/);
+  const causes = text
+    .split(/ is invalid: /)
+    .slice(1)
+    .join(' is invalid: ');
+  return causes.startsWith('\n* ') ? causes.slice(3).split('\n* ') : [causes];
+}
+
+/** The object without what the server sets, and without the annotation that kubectl brings up to date. */
+export function comparable(object: JsonObject): JsonObject {
+  const copy = deepCopy(object);
+  const meta = objectAt(copy, 'metadata');
+  for (const key of ['uid', 'resourceVersion', 'creationTimestamp', 'managedFields', 'selfLink']) delete meta?.[key];
+  delete objectAt(meta, 'annotations')?.['kubectl.kubernetes.io/last-applied-configuration'];
+  if (meta?.['generateName'] !== undefined) delete meta['name'];
+  return copy;
+}
