@@ -1,4 +1,5 @@
 import { compareUtf8 } from '../apimachinery/meta.js';
+import { FieldSet } from '../structured-merge-diff/field-set.js';
 import type { Managed } from './managed.js';
 
 /** The most entries of updates that an object keeps. */
@@ -11,6 +12,7 @@ export function capUpdateManagers(managed: Managed): void {
   if (updaters.length <= MAX_UPDATE_MANAGERS) return;
   updaters.sort((a, b) => compareUtf8(managed.times.get(a) ?? '', managed.times.get(b) ?? '') || compareUtf8(a, b));
   const firstOf = new Map<string, string>();
+  const buckets = new Map<string, FieldSet[]>();
   let count = updaters.length;
   for (const manager of updaters) {
     if (count <= MAX_UPDATE_MANAGERS) break;
@@ -21,18 +23,17 @@ export function capUpdateManagers(managed: Managed): void {
       firstOf.set(owned.apiVersion, manager);
       continue;
     }
-    const bucket = managed.identify({
-      manager: 'ancient-changes',
-      operation: 'Update',
-      apiVersion: owned.apiVersion,
-      subresource: '',
-    });
-    let merged = managed.fields.get(bucket);
-    if (merged === undefined) {
-      merged = managed.fields.get(first) ?? owned;
-      managed.fields.delete(first);
+    const bucket = bucketOf(managed, owned.apiVersion);
+    if (manager === bucket) continue;
+    let sets = buckets.get(bucket);
+    if (sets === undefined) {
+      // The bucket of earlier times, if there is one, stays; else the oldest manager becomes it.
+      const old = managed.fields.get(bucket) ?? managed.fields.get(first) ?? owned;
+      if (!managed.fields.has(bucket)) managed.fields.delete(first);
+      buckets.set(bucket, (sets = [old.set]));
     }
-    managed.fields.set(bucket, { ...owned, set: owned.set.union(merged.set) });
+    sets.push(owned.set);
+    managed.fields.set(bucket, owned);
     managed.fields.delete(manager);
     count--;
     // The time of the younger of both.
@@ -40,4 +41,12 @@ export function capUpdateManagers(managed: Managed): void {
     if (time === undefined) managed.times.delete(bucket);
     else managed.times.set(bucket, time);
   }
+  for (const [bucket, sets] of buckets) {
+    const owned = managed.fields.get(bucket);
+    if (owned !== undefined) managed.fields.set(bucket, { ...owned, set: FieldSet.unionOf(sets) });
+  }
+}
+
+function bucketOf(managed: Managed, apiVersion: string): string {
+  return managed.identify({ manager: 'ancient-changes', operation: 'Update', apiVersion, subresource: '' });
 }

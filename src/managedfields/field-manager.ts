@@ -7,7 +7,7 @@ import {
   type KubeObject,
   type ManagedFieldsEntry,
 } from '../apimachinery/meta.js';
-import { FieldSet } from '../structured-merge-diff/field-set.js';
+import type { FieldSet } from '../structured-merge-diff/field-set.js';
 import { type Conflict, ConflictsError } from '../structured-merge-diff/updater.js';
 import { capUpdateManagers } from './cap.js';
 import { conflictError } from './conflict.js';
@@ -84,7 +84,7 @@ class DefaultFieldManager implements FieldManager {
     const before = live === undefined ? this.empty : withoutManagedFields(live);
     const object = this.applyLastApplied(before, configuration, managed, manager, force);
     // A configuration need not have metadata; what comes of it does.
-    if (!isObject(object.metadata as JsonValue)) object.metadata = {};
+    if (!isObject(object.metadata)) object.metadata = {};
     if (manager === KUBECTL) updateLastApplied(object, configuration);
     setManagedFields(object, managed.encode());
     return object;

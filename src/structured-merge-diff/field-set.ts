@@ -39,6 +39,13 @@ export class FieldSet {
     return set;
   }
 
+  /** The union of any number of sets, each of which is walked a logarithm of that number of times. */
+  static unionOf(sets: readonly FieldSet[]): FieldSet {
+    if (sets.length <= 2) return (sets[0] ?? FieldSet.empty).union(sets[1] ?? FieldSet.empty);
+    const middle = sets.length >>> 1;
+    return FieldSet.unionOf(sets.slice(0, middle)).union(FieldSet.unionOf(sets.slice(middle)));
+  }
+
   /** The empty path belongs to no set. */
   private static ofPath(path: readonly PathElement[], from: number): FieldSet {
     const element = path[from];
@@ -74,14 +81,15 @@ export class FieldSet {
   }
 
   has(path: readonly PathElement[]): boolean {
-    let set: FieldSet | undefined = this as FieldSet;
-    for (let i = 0; i < path.length && set !== undefined; i++) {
+    const last = path[path.length - 1];
+    if (last === undefined) return false;
+    let set: FieldSet | undefined;
+    for (let i = 0; i < path.length - 1; i++) {
       const element = path[i];
-      const node: SetNode | undefined = element === undefined ? undefined : set.get(element);
-      if (i === path.length - 1) return node?.member === true;
-      set = node?.children;
+      set = element === undefined ? undefined : (set ?? this).get(element)?.children;
+      if (set === undefined) return false;
     }
-    return false;
+    return (set ?? this).get(last)?.member === true;
   }
 
   /** All members, those of a level before those of the levels below it. The path is reused: copy it to keep it. */
@@ -255,11 +263,29 @@ export function sortNodes(nodes: SetNode[]): SetNode[] {
   return nodes;
 }
 
-/** The first position from `from` on whose element is not before that of `node`. */
+/**
+ * The first position from `from` on whose element is not before that of `node`. Strides double, so that a small set is compared with a
+ * large one in little more than its own size.
+ */
 function advance(nodes: readonly SetNode[], from: number, node: SetNode): number {
-  let at = from;
-  for (let next = nodes[at]; next !== undefined && byElement(next, node) < 0; next = nodes[++at]);
-  return at;
+  const isBefore = (at: number): boolean => {
+    const other = nodes[at];
+    return other !== undefined && byElement(other, node) < 0;
+  };
+  if (!isBefore(from)) return from;
+  let low = from;
+  let stride = 1;
+  while (isBefore(low + stride)) {
+    low += stride;
+    stride *= 2;
+  }
+  let high = Math.min(low + stride, nodes.length);
+  while (low + 1 < high) {
+    const middle = (low + high) >>> 1;
+    if (isBefore(middle)) low = middle;
+    else high = middle;
+  }
+  return high;
 }
 
 function unionNode(a: SetNode, b: SetNode): SetNode {

@@ -119,7 +119,7 @@ export class PathElement {
       case VALUE:
         return `[=${formatKeyValue(this.values[0] ?? null, this.parsed)}]`;
       case INDEX:
-        return `[${String(this.values[0])}]`;
+        return `[${this.text.slice(2)}]`;
     }
   }
 }

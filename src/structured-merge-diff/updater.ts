@@ -102,37 +102,36 @@ export class Updater {
   /** Takes from all other managers what the change gives a new value or removes. Changes `managers`. */
   private distribute(live: TypedValue, next: TypedValue, managers: Managers, self: string, force: boolean): Comparison {
     const own = this.filterComparison(compare(live.type, live.value, next.value), next.version);
-    const comparisons = new Map<string, Comparison>([[next.version, own]]);
+    const effects = new Map<string, Effect>([[next.version, effectOf(own)]]);
     const conflicts = new Map<string, FieldSet>();
-    const losses = new Map<string, FieldSet>();
     for (const [manager, owned] of managers) {
       if (manager === self) continue;
-      const comparison = comparisons.get(owned.apiVersion) ?? this.compareIn(live, next, owned.apiVersion);
-      if (comparison === undefined) {
+      const effect = effects.get(owned.apiVersion) ?? this.effectIn(live, next, owned.apiVersion);
+      if (effect === undefined) {
         managers.delete(manager);
         continue;
       }
-      comparisons.set(owned.apiVersion, comparison);
-      const conflict = intersectionWithUnion(owned.set, comparison.modified, comparison.added);
+      effects.set(owned.apiVersion, effect);
+      const conflict = owned.set.intersection(effect.set);
       if (!conflict.isEmpty) conflicts.set(manager, conflict);
-      const loss = conflict.union(comparison.removed);
-      if (!loss.isEmpty) losses.set(manager, loss);
     }
     if (!force && conflicts.size > 0) throw new ConflictsError(listConflicts(conflicts));
     for (const [manager, owned] of managers) {
-      const loss = losses.get(manager);
-      const set = loss === undefined ? owned.set : owned.set.difference(loss);
+      const lost = conflicts.get(manager);
+      const removed = manager === self ? undefined : effects.get(owned.apiVersion)?.removed;
+      let set = lost === undefined ? owned.set : owned.set.difference(lost);
+      if (removed !== undefined) set = set.difference(removed);
       if (set.isEmpty) managers.delete(manager);
       else if (set !== owned.set) managers.set(manager, { ...owned, set });
     }
     return own;
   }
 
-  private compareIn(live: TypedValue, next: TypedValue, version: string): Comparison | undefined {
+  private effectIn(live: TypedValue, next: TypedValue, version: string): Effect | undefined {
     const before = this.converter.convert(live, version);
     const after = before === undefined ? undefined : this.converter.convert(next, version);
     if (before === undefined || after === undefined) return undefined;
-    return this.filterComparison(compare(before.type, before.value, after.value), version);
+    return effectOf(this.filterComparison(compare(before.type, before.value, after.value), version));
   }
 
   private filterComparison(comparison: Comparison, version: string): Comparison {
@@ -196,15 +195,18 @@ export class Updater {
 
   /** Adds back what was removed but others own, or what is applied now. */
   private addBackOwned(merged: TypedValue, pruned: TypedValue, managers: Managers): TypedValue {
-    const owned = new Map<string, FieldSet>();
-    const first = owned.set(merged.version, FieldSet.empty);
-    for (const { apiVersion, set } of managers.values())
-      first.set(apiVersion, set.union(owned.get(apiVersion) ?? FieldSet.empty));
+    const sets = new Map<string, FieldSet[]>([[merged.version, []]]);
+    for (const { apiVersion, set } of managers.values()) {
+      const known = sets.get(apiVersion);
+      if (known === undefined) sets.set(apiVersion, [set]);
+      else known.push(set);
+    }
     let whole = merged;
     let out = pruned;
-    for (const [version, set] of owned) {
+    for (const [version, owned] of sets) {
       // The version of the pruned object comes first: a conversion may need what was removed in it.
-      if (version === merged.version && set.isEmpty) continue;
+      if (owned.length === 0) continue;
+      const set = FieldSet.unionOf(owned);
       const convertedWhole = this.converter.convert(whole, version);
       if (convertedWhole === undefined) continue;
       whole = convertedWhole;
@@ -229,10 +231,13 @@ export class Updater {
 
 const namedSet = (type: Type, value: JsonValue): FieldSet => toFieldSet(type, value).withNamedFields(type);
 
-function intersectionWithUnion(set: FieldSet, a: FieldSet, b: FieldSet): FieldSet {
-  if (a.isEmpty && b.isEmpty) return FieldSet.empty;
-  return set.intersection(a.union(b));
+/** What a change does to others: the fields that got a value, and those that went. */
+interface Effect {
+  readonly set: FieldSet;
+  readonly removed: FieldSet;
 }
+
+const effectOf = ({ removed, modified, added }: Comparison): Effect => ({ removed, set: modified.union(added) });
 
 function listConflicts(sets: ReadonlyMap<string, FieldSet>): Conflict[] {
   const conflicts: Conflict[] = [];

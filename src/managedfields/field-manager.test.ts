@@ -1,0 +1,347 @@
+import { ApiError } from '../apimachinery/errors.js';
+import { deepCopy, type JsonObject, type JsonValue } from '../apimachinery/json.js';
+import type { KubeObject, ManagedFieldsEntry } from '../apimachinery/meta.js';
+import { customResourceType } from '../structured-merge-diff/custom-resource.js';
+import { FakeClock } from '../util/clock.js';
+import { createFieldManager, validateManagedFields } from './field-manager.js';
+import { ConversionPending, type FieldManagerOptions, MissingVersionError } from './interfaces.js';
+
+const text = { type: 'string' };
+const struct = (properties: JsonObject): JsonObject => ({ type: 'object', properties });
+const keyed = { type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] };
+const type = customResourceType(
+  struct({
+    spec: struct({
+      text,
+      replicas: { type: 'integer' },
+      items: { ...keyed, items: struct({ name: text, value: text }) },
+      free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+    }),
+    status: struct({ phase: text }),
+  }),
+);
+const kind = { group: 'example.com', version: 'v1', kind: 'Widget' };
+const START = Date.UTC(2026, 0, 1);
+
+function setup(more: Partial<FieldManagerOptions> = {}): {
+  clock: FakeClock;
+  errors: string[];
+  manager: ReturnType<typeof createFieldManager>;
+} {
+  const clock = new FakeClock(START);
+  const errors: string[] = [];
+  const manager = createFieldManager({
+    kind,
+    subresource: '',
+    typeOf: (version) => (version === 'example.com/v1' || version === 'example.com/v2' ? type : undefined),
+    resetFields: { '*': [['status']] },
+    clock,
+    onError: (error) => errors.push(error instanceof Error ? error.message : String(error)),
+    ...more,
+  });
+  return { clock, errors, manager };
+}
+
+function widget(spec: JsonObject, managedFields?: ManagedFieldsEntry[]): KubeObject {
+  const metadata: KubeObject['metadata'] = { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '1' };
+  if (managedFields !== undefined) metadata.managedFields = managedFields;
+  return { apiVersion: 'example.com/v1', kind: 'Widget', metadata, spec };
+}
+
+const configuration = (spec: JsonObject, metadata: JsonObject = {}): JsonObject => ({
+  apiVersion: 'example.com/v1',
+  kind: 'Widget',
+  metadata: { name: 'a', ...metadata },
+  spec,
+});
+
+const entry = (manager: string, fieldsV1: JsonObject, more: Partial<ManagedFieldsEntry> = {}): ManagedFieldsEntry => ({
+  manager,
+  operation: 'Update',
+  apiVersion: 'example.com/v1',
+  time: '2025-01-01T00:00:00Z',
+  fieldsType: 'FieldsV1',
+  fieldsV1,
+  ...more,
+});
+
+const TEXT = { 'f:spec': { 'f:text': {} } };
+
+function failure(run: () => unknown): ApiError {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+  throw new Error('no error');
+}
+
+describe('update', () => {
+  test('an unchanged object keeps its entries themselves, and their times', () => {
+    const { manager } = setup();
+    const entries = [entry('a', TEXT)];
+    const next = manager.update(widget({ text: 'x' }, deepCopy(entries)), widget({ text: 'x' }, entries), 'b');
+    expect(next.metadata.managedFields?.[0]).toBe(entries[0]);
+  });
+
+  test('the same manager gets a new time and keeps its fields', () => {
+    const { manager } = setup();
+    const next = manager.update(
+      widget({ text: 'x' }, [entry('a', TEXT)]),
+      widget({ text: 'y' }, [entry('a', TEXT)]),
+      'a',
+    );
+    expect(next.metadata.managedFields).toEqual([entry('a', TEXT, { time: '2026-01-01T00:00:00Z' })]);
+  });
+
+  test('the live object and everything but managedFields of the next stay as they are', () => {
+    const { manager } = setup();
+    const live = Object.freeze(widget({ text: 'x', items: [{ name: 'i' }] }, [entry('a', TEXT)]));
+    const before = JSON.stringify(live);
+    const next = widget({ text: 'y', items: [{ name: 'j' }] });
+    const { managedFields: _entries, ...rest } = manager.update(live, next, 'b').metadata;
+    expect(JSON.stringify(live)).toBe(before);
+    expect({ ...next, metadata: rest }).toEqual(widget({ text: 'y', items: [{ name: 'j' }] }));
+  });
+
+  test('a manager without a name is unknown', () => {
+    const { manager } = setup();
+    expect(manager.update(undefined, widget({ text: 'x' }), '').metadata.managedFields?.[0]?.manager).toBe('unknown');
+  });
+
+  test.each<[string, JsonValue]>([
+    ['an operation that is none', [entry('a', {}, { operation: 'Foo' })]],
+    ['no version', [entry('a', {}, { apiVersion: '' })]],
+    ['no type', [entry('a', {}, { fieldsType: '' })]],
+    ['another type', [entry('a', {}, { fieldsType: 'FieldsV2' })]],
+    ['fields that cannot be read', [entry('a', { bad: {} })]],
+    ['a time that is none', [entry('a', TEXT, { time: 'soon' })]],
+    ['no object', ['x']],
+    ['no list', 'x'],
+    ['an empty list', []],
+  ])('entries of the request that cannot be read stand for the live ones: %s', (_name, given) => {
+    const { manager, errors } = setup();
+    const next = widget({ text: 'x' }) as JsonObject;
+    (next['metadata'] as JsonObject)['managedFields'] = given;
+    expect(
+      manager.update(widget({ text: 'x' }, [entry('a', TEXT)]), next as KubeObject, 'b').metadata.managedFields,
+    ).toEqual([entry('a', TEXT)]);
+    expect(errors).toEqual([]);
+  });
+
+  test('one empty entry resets, and nobody is tracked until the next apply', () => {
+    const { manager } = setup();
+    const next = manager.update(widget({ text: 'x' }, [entry('a', TEXT)]), widget({ text: 'y' }, [{}]), 'b');
+    expect(next.metadata.managedFields).toBeUndefined();
+    expect(manager.update(next, widget({ text: 'z' }), 'b').metadata.managedFields).toBeUndefined();
+    const applied = manager.apply(next, configuration({ replicas: 1 }), 'c', false);
+    expect(applied.metadata.managedFields?.map((e) => e.manager)).toEqual(['c', 'before-first-apply']);
+  });
+
+  test('subresources go by the live entries', () => {
+    const { manager } = setup({ subresource: 'status', resetFields: { '*': [['spec'], ['metadata']] } });
+    const next = { ...widget({ text: 'x' }, [entry('forged', TEXT)]), status: { phase: 'p' } };
+    const entries = manager.update(widget({ text: 'x' }, [entry('a', TEXT)]), next, 'b').metadata.managedFields;
+    expect(entries?.map((e) => [e.manager, e.subresource])).toEqual([
+      ['a', undefined],
+      ['b', 'status'],
+    ]);
+  });
+
+  test('a failure drops the entries, not the object', () => {
+    const { manager, errors } = setup();
+    const next = manager.update(widget({ text: 'x' }, [entry('a', TEXT)]), widget({ nope: 1 }), 'b');
+    expect(next['spec']).toEqual({ nope: 1 });
+    expect(next.metadata.managedFields).toBeUndefined();
+    expect(errors).toEqual([
+      'failed to convert new object (n/a; example.com/v1, Kind=Widget): .spec.nope: field not declared in schema',
+    ]);
+  });
+
+  test('managers of versions that are gone are forgotten', () => {
+    const converter = {
+      convert: (_object: KubeObject, version: string): KubeObject => {
+        throw new MissingVersionError(version);
+      },
+    };
+    const { manager } = setup({ converter });
+    const entries = [entry('old', TEXT, { apiVersion: 'example.com/v0' }), entry('a', TEXT)];
+    expect(manager.update(widget({ text: 'x' }, entries), widget({ text: 'x' }), 'b').metadata.managedFields).toEqual([
+      entry('a', TEXT),
+    ]);
+  });
+
+  test('a conversion that must be waited for comes through, and a second call succeeds', async () => {
+    let ready = false;
+    const converter = {
+      convert: (object: KubeObject, version: string): KubeObject => {
+        if (ready) return { ...object, apiVersion: version };
+        throw new ConversionPending(() => {
+          ready = true;
+          return Promise.resolve();
+        });
+      },
+    };
+    const { manager, errors } = setup({ converter });
+    const live = widget({ text: 'x' }, [entry('other', TEXT, { apiVersion: 'example.com/v2' })]);
+    const next = widget({ text: 'y' }, deepCopy(live.metadata.managedFields));
+    const before = JSON.stringify(next);
+    let pending: unknown;
+    try {
+      manager.update(live, next, 'b');
+    } catch (error) {
+      pending = error;
+    }
+    expect(pending).toBeInstanceOf(ConversionPending);
+    expect(JSON.stringify(next)).toBe(before);
+    await (pending as ConversionPending).ready();
+    expect(manager.update(live, next, 'b').metadata.managedFields?.map((e) => e.manager)).toEqual(['b']);
+    expect(errors).toEqual([]);
+  });
+});
+
+describe('apply', () => {
+  test('shares nothing with its arguments', () => {
+    const { manager } = setup({ applyDefaults: (object) => ((object['spec'] as JsonObject)['replicas'] = 1) });
+    const live = widget({ free: { a: [1] }, items: [{ name: 'i' }] }, [entry('a', TEXT)]);
+    const config = configuration({ free: { b: [2] }, items: [{ name: 'j' }] });
+    const before = JSON.stringify([live, config]);
+    const object = manager.apply(live, config, 'b', false);
+    const spec = object['spec'] as Record<string, JsonObject & JsonObject[]>;
+    spec['free']!['a'] = 'changed';
+    spec['items']![0]!['name'] = 'changed';
+    spec['items']![1]!['name'] = 'changed';
+    object.metadata.name = 'changed';
+    expect(JSON.stringify([live, config])).toBe(before);
+    expect(spec['replicas']).toBe(1);
+  });
+
+  test('what changes nothing keeps the time', () => {
+    const { manager, clock } = setup();
+    const first = manager.apply(undefined, configuration({ text: 'x' }), 'a', false);
+    clock.advance(60_000);
+    expect(manager.apply(first, configuration({ text: 'x' }), 'a', false).metadata.managedFields).toEqual(
+      first.metadata.managedFields,
+    );
+    const changed = manager.apply(first, configuration({ text: 'y' }), 'a', false);
+    expect(changed.metadata.managedFields?.[0]?.time).toBe('2026-01-01T00:01:00Z');
+  });
+
+  test('live entries that cannot be read are an error', () => {
+    const { manager } = setup();
+    const live = widget({}, [entry('a', {}, { operation: 'Foo' })]);
+    const error = failure(() => manager.apply(live, configuration({}), 'b', false));
+    expect([error.code, error.message]).toEqual([
+      500,
+      'failed to decode managed fields: operation must be `Apply` or `Update`',
+    ]);
+  });
+
+  test('a configuration without metadata', () => {
+    const { manager } = setup();
+    const object = manager.apply(
+      undefined,
+      { apiVersion: 'example.com/v1', kind: 'Widget', spec: { text: 'x' } },
+      'a',
+      false,
+    );
+    expect(object.metadata.managedFields?.[0]?.fieldsV1).toEqual(TEXT);
+  });
+
+  test('last-applied-configuration follows an apply by kubectl, and goes if it is too large', () => {
+    const { manager } = setup();
+    const live = widget({ text: 'x' });
+    const name = 'kubectl.kubernetes.io/last-applied-configuration';
+    live.metadata.annotations = { [name]: '{}' };
+    const applied = (config: JsonObject, by: string): string | undefined =>
+      manager.apply(live, config, by, false).metadata.annotations?.[name];
+    expect(applied(configuration({ text: 'x', replicas: 1 }), 'kubectl')).toBe(
+      '{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"replicas":1,"text":"x"}}\n',
+    );
+    expect(applied(configuration({ text: 'x' }), 'other')).toBe('{}');
+    expect(applied(configuration({ free: { big: 'x'.repeat(256 * 1024) } }), 'kubectl')).toBeUndefined();
+  });
+});
+
+describe('hostile input', () => {
+  const nested = (depth: number): JsonObject => {
+    let value: JsonObject = {};
+    for (let i = 0; i < depth; i++) value = { a: value };
+    return value;
+  };
+  const took = (run: () => unknown): number => {
+    const start = performance.now();
+    run();
+    return performance.now() - start;
+  };
+
+  test('deep objects', () => {
+    const { manager, errors } = setup();
+    expect(manager.update(undefined, widget({ free: nested(900) }), 'a').metadata.managedFields).toHaveLength(1);
+    expect(manager.update(undefined, widget({ free: nested(100_000) }), 'a').metadata.managedFields).toBeUndefined();
+    expect(errors[0]).toContain('exceeded max depth');
+    expect(
+      failure(() => manager.apply(undefined, configuration({ free: nested(100_000) }), 'a', false)).message,
+    ).toContain('exceeded max depth');
+  });
+
+  test('deep entries', () => {
+    const { manager } = setup();
+    let fields: JsonObject = {};
+    for (let i = 0; i < 100_000; i++) fields = { 'f:a': fields };
+    expect(manager.update(widget({}), widget({}, [entry('a', fields)]), 'b').metadata.managedFields).toBeUndefined();
+  });
+
+  test('ten megabytes of entries', () => {
+    const { manager } = setup();
+    const fields: JsonObject = {};
+    for (let i = 0; i < 100_000; i++) fields[`k:{"name":"item-number-${i}-of-many-many-items"}`] = {};
+    const live = widget({ text: 'x' }, [entry('a', { 'f:spec': { 'f:items': fields } })]);
+    expect(took(() => manager.update(live, widget({ text: 'y' }), 'b'))).toBeLessThan(5000);
+  });
+
+  test('many managers', () => {
+    const { manager } = setup();
+    const entries = Array.from({ length: 20_000 }, (_, i) => entry(`m${i}`, { 'f:spec': { [`f:x${i}`]: {} } }));
+    const next = widget({ text: 'y' }, entries);
+    expect(took(() => manager.update(widget({ text: 'x' }), next, 'b'))).toBeLessThan(5000);
+    expect(next.metadata.managedFields).toHaveLength(10);
+  });
+
+  test('long lists', () => {
+    const { manager } = setup();
+    const items = (from: number): JsonObject[] =>
+      Array.from({ length: 20_000 }, (_, i) => ({ name: `i${from - i}`, value: 'x' }));
+    const live = manager.update(undefined, widget({ items: items(20_000) }), 'a');
+    expect(took(() => manager.update(live, widget({ items: items(25_000) }), 'b'))).toBeLessThan(5000);
+    expect(took(() => manager.apply(live, configuration({ items: items(25_000).reverse() }), 'c', true))).toBeLessThan(
+      10_000,
+    );
+  });
+
+  test('names that every object inherits', () => {
+    const { manager } = setup();
+    const spec = JSON.parse('{"free":{"constructor":{"x":1},"__proto__":{"y":2},"toString":1}}') as JsonObject;
+    const created = manager.update(undefined, widget(spec), 'a');
+    const free = {
+      '.': {},
+      'f:__proto__': { '.': {}, 'f:y': {} },
+      'f:constructor': { '.': {}, 'f:x': {} },
+      'f:toString': {},
+    };
+    expect(JSON.stringify(created.metadata.managedFields?.[0]?.fieldsV1)).toBe(
+      JSON.stringify({ 'f:spec': { '.': {}, 'f:free': free } }),
+    );
+    const merged = manager.apply(widget({ free: {} }), configuration(spec), 'b', false);
+    expect(JSON.stringify(merged['spec'])).toBe(JSON.stringify(spec));
+  });
+});
+
+test('validateManagedFields() says what is wrong', () => {
+  expect(validateManagedFields([entry('a', TEXT)])).toBeUndefined();
+  expect(validateManagedFields(undefined)).toBeUndefined();
+  expect(validateManagedFields([entry('a', TEXT, { fieldsType: 'X' })])).toBe(
+    'invalid fieldsType "X" in managed fields entry 0',
+  );
+});
