@@ -126,7 +126,9 @@ export const tooLong = (field: Where, maxLength: number): FieldError =>
     'FieldValueTooLong',
     field.toString(),
     OMIT,
-    maxLength < 0 ? 'value is too long' : `may not be more than ${String(maxLength)} bytes`,
+    maxLength < 0
+      ? 'value is too long'
+      : `may not be more than ${String(maxLength)} ${maxLength === 1 ? 'byte' : 'bytes'}`,
   );
 export const tooMany = (field: Where, actual: number, max: number): FieldError =>
   new FieldError(

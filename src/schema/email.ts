@@ -4,7 +4,7 @@ const WHITE = /^[\t\r\n ]$/;
 
 /**
  * Whether Go's mail.ParseAddress takes the text: an address alone, or a display name followed by an address in angle
- * brackets, with comments between the parts.
+ * brackets, with comments behind it.
  */
 export function isEmailAddress(text: string): boolean {
   return text.includes('@') && new AddressReader(text).read();
@@ -19,9 +19,10 @@ class AddressReader {
   }
 
   read(): boolean {
-    if (!this.skip() || this.done) return false;
+    this.space();
+    if (this.done) return false;
     const start = this.at;
-    if (this.addrSpec() && this.skip() && this.done) return true;
+    if (this.addrSpec() && this.comments() && this.done) return true;
     this.at = start;
     return this.nameAndAddress();
   }
@@ -42,14 +43,15 @@ class AddressReader {
 
   private nameAndAddress(): boolean {
     if (this.peek() !== '<' && !this.phrase()) return false;
-    if (!this.skip() || !this.take('<')) return false;
-    return this.addrSpec() && this.skip() && this.take('>') && this.skip() && this.done;
+    this.space();
+    if (!this.take('<')) return false;
+    return this.addrSpec() && this.take('>') && this.comments() && this.done;
   }
 
   private phrase(): boolean {
     let words = 0;
     for (;;) {
-      if (!this.skip()) return false;
+      this.space();
       const found = this.peek() === '"' ? this.quoted() : this.atom(true);
       if (!found) return words > 0;
       words++;
@@ -57,9 +59,12 @@ class AddressReader {
   }
 
   private addrSpec(): boolean {
-    if (!this.skip()) return false;
+    this.space();
     const local = this.peek() === '"' ? this.quoted() : this.atom(false);
-    if (!local || !this.skip() || !this.take('@') || !this.skip()) return false;
+    if (!local) return false;
+    this.space();
+    if (!this.take('@')) return false;
+    this.space();
     return this.peek() === '[' ? this.literal() : this.atom(false);
   }
 
@@ -102,10 +107,14 @@ class AddressReader {
     );
   }
 
-  /** Skips white space and comments; false for a comment that does not end. */
-  private skip(): boolean {
+  private space(): void {
+    while (!this.done && WHITE.test(this.peek())) this.at++;
+  }
+
+  /** Skips white space and comments, which may only stand at the end; false for a comment that does not end. */
+  private comments(): boolean {
     for (;;) {
-      while (!this.done && WHITE.test(this.peek())) this.at++;
+      this.space();
       if (this.peek() !== '(') return true;
       let depth = 0;
       for (; !this.done; this.at++) {
