@@ -1,0 +1,31 @@
+import { managerFromUserAgent, managerOrUserAgent, validateFieldManager } from './manager-name.js';
+
+test.each([
+  ['kubectl/v1.36.3 (linux/amd64)', 'kubectl'],
+  ['no-slash', 'no-slash'],
+  ['/leading', ''],
+  ['', ''],
+  ['tab\tbell\u0007 and space/1', 'tabbell and space'],
+  ['zero\u200bwidth/1', 'zerowidth'],
+  ['m'.repeat(200), 'm'.repeat(128)],
+  [`${'m'.repeat(127)}é/1`, 'm'.repeat(127)],
+  ['é'.repeat(100), 'é'.repeat(64)],
+])('the manager of User-Agent %j', (userAgent, name) => {
+  expect(managerFromUserAgent(userAgent)).toBe(name);
+});
+
+test('a manager that is named wins', () => {
+  expect(managerOrUserAgent('named', 'kubectl/1')).toBe('named');
+  expect(managerOrUserAgent('', 'kubectl/1')).toBe('kubectl');
+});
+
+test.each<[string, string[]]>([
+  ['', []],
+  ['m'.repeat(128), []],
+  ['é'.repeat(64), []],
+  ['é'.repeat(65), ['fieldManager: Too long: may not be more than 128 bytes']],
+  ['a\tb', ['fieldManager: Invalid value: "a\\tb": invalid character U+0009 (at position 1)']],
+  ['é\u200b', ['fieldManager: Invalid value: "é\\u200b": invalid character U+200B (at position 2)']],
+])('the errors of %j', (name, errors) => {
+  expect(validateFieldManager(name).map(String)).toEqual(errors);
+});
