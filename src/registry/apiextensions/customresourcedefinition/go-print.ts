@@ -2,7 +2,7 @@ import { Printed } from '../../../apimachinery/field-error.js';
 import { type JsonObject, type JsonValue, isObject } from '../../../apimachinery/json.js';
 import { compareUtf8, goJson } from '../../../apimachinery/meta.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
-import type { InternalValidation, InternalVersion } from './internal.js';
+import type { InternalSpec, InternalValidation, InternalVersion } from './internal.js';
 
 /**
  * JSON of kube-apiserver's internal structs, which some errors show as the bad value: members have the names of Go's fields
@@ -195,5 +195,5 @@ function versionJson(version: InternalVersion): string {
   return `{${members.join(',')}}`;
 }
 
-export const printVersions = (versions: readonly InternalVersion[]): Printed =>
-  new Printed(versions.length === 0 ? 'null' : `[${versions.map(versionJson).join(',')}]`);
+export const printVersions = (spec: InternalSpec): Printed =>
+  new Printed(spec.hasVersions ? `[${spec.versions.map(versionJson).join(',')}]` : 'null');

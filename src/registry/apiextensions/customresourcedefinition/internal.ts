@@ -21,6 +21,8 @@ export interface InternalSpec {
   readonly validation: InternalValidation | undefined;
   readonly subresources: JsonObject | undefined;
   readonly versions: readonly InternalVersion[];
+  /** Whether there is a list of versions, be it an empty one. */
+  readonly hasVersions: boolean;
   readonly additionalPrinterColumns: readonly JsonObject[];
   readonly selectableFields: readonly JsonObject[];
   readonly conversion: JsonObject | undefined;
@@ -111,6 +113,7 @@ export function toInternalSpec(crd: JsonObject): InternalSpec {
     selectableFields: sharedFields ? (first?.selectableFields ?? []) : [],
     conversion: objectAt(spec, 'conversion'),
     preserveUnknownFields: spec?.['preserveUnknownFields'] === true,
+    hasVersions: Array.isArray(spec?.['versions']),
     versions: versions.map((version) => ({
       ...version,
       validation: sharedSchema ? undefined : version.validation,

@@ -90,15 +90,16 @@ function validateStoredVersions(crd: KubeObject, spec: InternalSpec): FieldError
   const path = STATUS.child('storedVersions');
   if (stored.length === 0) return [invalid(path, null, 'must have at least one stored version')];
   const errors: FieldError[] = [];
+  // A version that is named twice is found only once.
+  const left = new Map(stored.map((name, i) => [name, i]));
   for (const { name, storage } of spec.versions) {
-    if (storage && !stored.includes(name)) {
+    if (!left.delete(name) && storage) {
       errors.push(invalid(path, [...stored], `must have the storage version ${name}`));
     }
   }
-  for (const name of new Set(stored)) {
-    if (spec.versions.some((version) => version.name === name)) continue;
+  for (const [name, i] of left) {
     const text = `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`;
-    errors.push(invalid(path.index(stored.lastIndexOf(name)), name, text));
+    errors.push(invalid(path.index(i), name, text));
   }
   return errors;
 }
@@ -221,10 +222,10 @@ function validateVersions(spec: InternalSpec): FieldError[] {
   const path = SPEC.child('versions');
   const errors: FieldError[] = [];
   if (new Set(versions.map(({ name }) => name)).size !== versions.length) {
-    errors.push(invalid(path, printVersions(versions), 'must contain unique version names'));
+    errors.push(invalid(path, printVersions(spec), 'must contain unique version names'));
   }
   if (versions.filter(({ storage }) => storage).length !== 1) {
-    errors.push(invalid(path, printVersions(versions), 'must have exactly one version marked as storage version'));
+    errors.push(invalid(path, printVersions(spec), 'must have exactly one version marked as storage version'));
   }
   const faults = spec.version === '' ? [] : isDns1035Label(spec.version);
   if (faults.length > 0) errors.push(invalid(SPEC.child('version'), spec.version, faults.join(',')));

@@ -36,9 +36,11 @@ function urlFault(url: string): string | undefined {
   const escape = /%(?![0-9a-fA-F]{2}).{0,2}/.exec(url);
   if (escape !== null) return `invalid URL escape ${quote(escape[0])}`;
   const authority = /^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/([^/?#]*)/.exec(url)?.[1] ?? '';
-  const port = /:([^:\]]*)$/.exec(authority)?.[1];
+  const host = authority.slice(authority.lastIndexOf('@') + 1);
+  if (host.startsWith('[') && !host.includes(']')) return "missing ']' in host";
+  const port = /:([^:\]]*)$/.exec(host)?.[1];
   if (port !== undefined && !/^\d*$/.test(port)) return `invalid port ${quote(`:${port}`)} after host`;
-  return authority.includes(' ') ? 'invalid character " " in host name' : undefined;
+  return host.includes(' ') ? 'invalid character " " in host name' : undefined;
 }
 
 /** The service of a webhook. kube-apiserver's check of conversion webhooks has name and namespace the wrong way round; so has this. */
