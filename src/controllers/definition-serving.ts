@@ -9,6 +9,8 @@ import type { Cacher } from '../storage/cacher/interfaces.js';
 import type { Backend } from '../storage/interfaces.js';
 import type { Clock } from '../util/clock.js';
 
+/** How long the cache of a deleted definition's objects is kept. */
+const FORGET_MILLIS = 5000;
 /** Custom groups come after the built-in ones in discovery. */
 const CUSTOM_GROUP_PRIORITY = 1000;
 
@@ -31,12 +33,24 @@ interface Serving {
 export class DefinitionServing {
   private readonly serving = new Map<string, Serving>();
   private epoch = 0;
+  /** Revisions at which definitions were first seen, by uid; none for those that were there at the start. */
+  private readonly births = new Map<string, number>();
+  private live = false;
+  private readonly known = new Set<string>();
 
   constructor(private readonly options: ServingOptions) {}
+
+  /** All definitions of the start have been told; those that come now are new. */
+  started(): void {
+    this.live = true;
+  }
 
   /** Brings what is served of a definition up to date with it. Nothing happens where nothing of importance changed. */
   update(crd: KubeObject): void {
     const name = crd.metadata.name ?? '';
+    const uid = crd.metadata.uid ?? '';
+    this.known.add(name);
+    if (!this.births.has(uid)) this.births.set(uid, this.live ? Number(crd.metadata.resourceVersion ?? 0) : 0);
     const accepted = isConditionTrue(crd, 'NamesAccepted');
     if (!accepted && !isConditionTrue(crd, 'Established')) {
       this.withdraw(name);
@@ -52,7 +66,12 @@ export class DefinitionServing {
   remove(crd: KubeObject): void {
     const name = crd.metadata.name ?? '';
     this.withdraw(name);
-    this.options.cacher.remove(storageName(crd));
+    this.known.delete(name);
+    this.births.delete(crd.metadata.uid ?? '');
+    // Watches see the last objects go before they end.
+    this.options.clock.setTimer(FORGET_MILLIS, () => {
+      if (!this.known.has(name)) this.options.cacher.remove(storageName(crd));
+    });
   }
 
   /** The store of a definition's objects, whether it is served or not. */
@@ -62,7 +81,7 @@ export class DefinitionServing {
     const resource = storageName(crd);
     const { backend, cacher, clock } = this.options;
     const cache = cacher.add({ resource, attributes: customAttributes(definition) });
-    return new ResourceStore(groupResource, definition.namespaced, resource, backend, cache, clock);
+    return new ResourceStore(groupResource, definition.namespaced, resource, backend, cache, clock, this.births.get(crd.metadata.uid ?? '') ?? 0);
   }
 
   private install(crd: KubeObject, inputs: JsonObject): void {

@@ -63,7 +63,10 @@ export class DefinitionController {
           this.enqueueGroup(crd);
         },
         reset: () => { this.definitions.clear(); },
-        synced: () => { this.syncedOnce?.(); },
+        synced: () => {
+          this.options.serving.started();
+          this.syncedOnce?.();
+        },
       },
       signal,
     );

@@ -1,3 +1,6 @@
+import { formatGroupVersion } from '../apimachinery/meta.js';
+import { requireSchema } from '../apimachinery/scheme/builtin-schema.js';
+import { createFieldManager } from '../managedfields/field-manager.js';
 import type { ResourceType } from '../registry/rest/interfaces.js';
 import { serveBuiltin } from '../registry/generic/builtin-served.js';
 import { ResourceStore } from '../registry/generic/resource-store.js';
@@ -17,6 +20,7 @@ export interface BuiltinApisOptions {
   readonly cacher: Cacher;
   readonly clock: Clock;
   readonly cbor: boolean;
+  readonly mergeTypes: BuiltinTypes;
 }
 
 /** Groups in the order in which discovery lists them; those that are not here come after. */
@@ -58,11 +62,10 @@ export function installBuiltins(
   types: readonly ResourceType[],
   options: BuiltinApisOptions,
 ): Map<string, ResourceStore> {
-  const mergeTypes = loadMergeTypes();
   const stores = new Map<string, ResourceStore>();
   // Types that share another's objects come last: the cache's attributes are the owner's.
   for (const type of [...types].sort((a, b) => Number(a.storedAs !== undefined) - Number(b.storedAs !== undefined))) {
-    const { backend, cacher, clock, registry, cbor } = options;
+    const { backend, cacher, clock, registry, cbor, mergeTypes } = options;
     const name = builtinStorageName(type);
     const shared = stores.get(name);
     const cache = shared?.cache ?? cacher.add({ resource: name, attributes: (object) => type.attributes(object) });
@@ -75,11 +78,23 @@ export function installBuiltins(
   return stores;
 }
 
-export function installVirtual(types: readonly VirtualType[], registry: ApiRegistry): void {
+export function installVirtual(
+  types: readonly VirtualType[],
+  registry: ApiRegistry,
+  mergeTypes: BuiltinTypes,
+  clock: Clock,
+): void {
   for (const type of types) {
+    const fieldManager = createFieldManager({
+      kind: type,
+      subresource: '',
+      typeOf: (version) => (version === formatGroupVersion(type) ? mergeTypes.typeOf(type) : undefined),
+      emptyObject: requireSchema(type.group, type.version, type.kind).empty(),
+      clock,
+    });
     const bundle: ApiBundle = {
       groupResource: { group: type.group, resource: type.resource },
-      apis: [{ kind: 'virtual', type }],
+      apis: [{ kind: 'virtual', type, fieldManager }],
       groupPriority: priorityOf(type.group),
     };
     registry.install(bundle);

@@ -29,7 +29,7 @@ import type { Clock } from '../util/clock.js';
 import { featureGates } from '../util/feature-gates.js';
 import type { Logger } from '../util/logger.js';
 import type { ApiServer } from './api-server.js';
-import { installBuiltins, installVirtual } from './builtin-apis.js';
+import { installBuiltins, installVirtual, loadMergeTypes } from './builtin-apis.js';
 import { installDocuments } from './documents.js';
 import { handlerMetrics } from './handler-metrics.js';
 import type { HealthCheck } from './health.js';
@@ -75,6 +75,9 @@ function authorizerOf(modes: readonly string[], rbac: RbacIndex): Authorizer {
   return new UnionAuthorizer([new PrivilegedGroupAuthorizer(), ...modes.flatMap((mode) => byMode[mode] ?? [])]);
 }
 
+/** The audience of the API server itself, and the issuer of service account tokens. */
+const API_AUDIENCE = 'https://kubernetes.default.svc';
+
 /** Namespaces for admission: the cache, and a fresh read where it has none. */
 function namespaceReader(store: ResourceStore): NamespaceReader {
   return {
@@ -105,18 +108,21 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
   const rbac = new RbacIndex();
   const authorizer = authorizerOf(options.authorizationMode, rbac);
   const cbor = featureGates.enabled('CBORServingAndStorage');
+  const mergeTypes = loadMergeTypes();
   const types = [
     ...builtinResourceTypes(),
     ...rbacTypes({ authorizer, rules: rbac }),
     customResourceDefinitionType({}),
   ];
-  const stores = installBuiltins(types, { registry, backend, cacher, clock, cbor });
+  const stores = installBuiltins(types, { registry, backend, cacher, clock, cbor, mergeTypes });
   installVirtual(
     [
       ...authorizationReviews({ authorizer, ruleResolver: rbac }),
-      ...authenticationReviews({ tokens: dependencies.tokens, apiAudiences: [], clock }),
+      ...authenticationReviews({ tokens: dependencies.tokens, apiAudiences: [API_AUDIENCE], clock }),
     ],
     registry,
+    mergeTypes,
+    clock,
   );
   const namespaces = stores.get('namespaces');
   const admission = admissionChain(namespaces === undefined ? [] : [namespaceLifecycle(namespaceReader(namespaces))]);
@@ -127,7 +133,7 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
     features: featureGates,
     clock,
     maxRequestBodyBytes: options.maxRequestBodyBytes,
-    minRequestTimeoutSeconds: options.minRequestTimeout / 1000,
+    minRequestTimeoutSeconds: options.minRequestTimeout,
     metrics: handlerMetrics(dependencies.metrics, dependencies.registry),
     watches: new WatchTracker(),
     protobuf: loadProtobufCodec(),

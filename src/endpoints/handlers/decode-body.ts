@@ -3,6 +3,7 @@ import { type DetailedJson, decodeDetailed, interpretTypeMeta, JsonError } from 
 import { formatGroupVersion, parseGroupVersion, quote } from '../../apimachinery/meta.js';
 import { isObject } from '../../apimachinery/json.js';
 import { decodeYaml } from '../../apimachinery/yaml.js';
+import { builtinSchema } from '../../apimachinery/scheme/builtin-schema.js';
 import { DecodeError, type DecodedObject, type ServedVersion } from '../../registry/rest/served.js';
 import { type Encoding, negotiateInput } from '../negotiation/media.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
@@ -106,14 +107,15 @@ function decodeKind(
   return served.decode(json, strict);
 }
 
-/** A body of another registered or unknown type than the path's. */
+/** A body of another type than the path's: a known one cannot be converted, an unknown one is not registered. */
 function mismatch(served: Decodable, groupVersion: string, kind: string): ApiError {
   const gv = parseGroupVersion(groupVersion) ?? { group: '', version: groupVersion };
-  return newBadRequest(
-    groupVersion === served.groupVersion
-      ? `${kind} in version ${quote(gv.version)} cannot be handled as a ${served.gvk.kind}: converting (${kind}) to (${served.gvk.kind}): unknown conversion`
-      : `the API version in the data (${groupVersion}) does not match the expected API version (${served.groupVersion})`,
-  );
+  const hub = served.gvk.group === '' ? 'core' : (served.gvk.group.split('.')[0] ?? '');
+  const why =
+    builtinSchema({ ...gv, kind }) === undefined
+      ? `no kind ${quote(kind)} is registered for version ${quote(groupVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`
+      : `converting (${gv.version}.${kind}) to (${hub}.${served.gvk.kind}): unknown conversion`;
+  return newBadRequest(`${kind} in version ${quote(gv.version)} cannot be handled as a ${served.gvk.kind}: ${why}`);
 }
 
 function cannotBeHandled(served: Decodable, object: KubeObject, why: string): ApiError {

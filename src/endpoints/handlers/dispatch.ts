@@ -28,7 +28,7 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     }
     if (api.kind === 'virtual') {
       context.served = true;
-      return virtualHandler(api.type, environment, context, request, response);
+      return virtualHandler(api, environment, context, request, response);
     }
     context.served = true;
     const { type } = api.served;
@@ -47,8 +47,8 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
 
 /** Paths of built-in group versions are known to the router, which answers with a Status; all others are plain text. */
 function unknown(registry: ApiRegistry, context: RequestContext, response: HttpResponse): void {
-  const { apiGroup, apiVersion, apiPrefix } = context.info;
-  if (apiPrefix === 'api' || registry.isBuiltIn(apiGroup, apiVersion)) throw newGenericNotFound();
+  const { apiGroup, apiPrefix } = context.info;
+  if (apiPrefix === 'api' || registry.isBuiltInGroup(apiGroup)) throw newGenericNotFound();
   respondNotFoundText(response);
 }
 

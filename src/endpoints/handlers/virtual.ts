@@ -1,8 +1,9 @@
 import { ApiError } from '../../apimachinery/errors.js';
 import { formatGroupVersion, type KubeObject } from '../../apimachinery/meta.js';
-import type { VirtualType } from '../../registry/rest/virtual.js';
+import { managerOrUserAgent } from '../../managedfields/manager-name.js';
+import type { VirtualApi } from '../../registry/rest/api-registry.js';
 import type { RequestContext } from '../../request/context.js';
-import { ensureNamespace } from '../../registry/generic/system-fields.js';
+import { ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { negotiate } from '../negotiation/media.js';
 import { writeTree } from '../responsewriters/object.js';
@@ -16,7 +17,7 @@ import { createOrUpdateOptions } from './write-options.js';
 
 /** POST of a type that is only created: reviews. */
 export async function virtualHandler(
-  type: VirtualType,
+  { type, fieldManager }: VirtualApi,
   environment: HandlerEnvironment,
   context: RequestContext,
   request: HttpRequest,
@@ -43,7 +44,9 @@ export async function virtualHandler(
     decode: builtinDecoder(type),
   };
   const object: KubeObject = decodeAs(target, environment, context, request, body, options.fieldValidation);
+  wipeSystemFields(object.metadata);
   ensureNamespace(type.namespaced ? info.namespace : '', object.metadata);
+  fieldManager.update(undefined, object, managerOrUserAgent(options.fieldManager, context.userAgent));
   const attributes = {
     operation: 'CREATE' as const,
     kind: type,

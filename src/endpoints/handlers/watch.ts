@@ -25,9 +25,15 @@ export async function serveWatch(
   const frames = eventFrames(served, media, responseOptions(scope, query));
   const stream = new WatchStream(scope, media, frames);
   const deadline = environment.clock.monotonic() + seconds * 1000;
+  const wanted = watchOptions(scope, options, deadline);
   let watcher: Watcher;
   try {
-    watcher = await scope.store.cache.watch(watchOptions(scope, options, deadline), stream);
+    const { start } = wanted;
+    if (start.mode === 'exact' && start.revision < scope.store.bornAt) {
+      const info = { revision: start.revision, current: scope.store.bornAt };
+      throw new StorageError('compacted', 'the type did not exist yet', info);
+    }
+    watcher = await scope.store.cache.watch(wanted, stream);
   } catch (error) {
     if (error instanceof StorageError && error.code === 'compacted') {
       // Too old is told as an event of a stream that has begun, as kube-apiserver does.

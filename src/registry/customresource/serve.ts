@@ -273,7 +273,7 @@ function decodeCustom(
   strict: boolean,
 ): DecodedObject {
   const object = body.value as KubeObject;
-  const strictErrors = body.duplicates.map((path) => `duplicate field ${quote(path)}`);
+  const strictErrors = [...(body.sourceErrors ?? []), ...body.duplicates.map((path) => `duplicate field ${quote(path)}`)];
   const unknown: string[] = [];
   try {
     const given = (object as JsonObject)['metadata'];

@@ -22,7 +22,6 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
   return {
     allowCreateOnUpdate: false,
     allowUnconditionalUpdate: false,
-    hasGeneration: true,
     ...(options.hasStatus ? { resetFields: { [groupVersion]: [['status']] } } : {}),
     prepareForCreate(_context, object) {
       if (options.hasStatus) delete object['status'];

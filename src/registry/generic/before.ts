@@ -1,5 +1,6 @@
 import { newInvalid } from '../../apimachinery/errors.js';
 import { FieldPath, type FieldError } from '../../apimachinery/field-error.js';
+import { deepEqual } from '../../apimachinery/json.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { nameIsPathSegment } from '../../apimachinery/validation/names.js';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../apimachinery/validation/object-meta.js';
@@ -20,6 +21,7 @@ export function beforeCreate(
 ): void {
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
   strategy.prepareForCreate(context, object);
+  if (strategy.hasGeneration === true) object.metadata.generation = 1;
   refuse(served, object, strategy.validateCreate(context, object));
   refuse(served, object, validateObjectMeta(object.metadata, served.type.namespaced, nameIsPathSegment, METADATA));
   for (const text of strategy.warningsOnCreate?.(context, object) ?? []) context.warn(text);
@@ -40,6 +42,9 @@ export function beforeUpdate(
   if (old.metadata.generation === undefined) delete meta.generation;
   else meta.generation = old.metadata.generation;
   strategy.prepareForUpdate(context, object, old);
+  if (strategy.hasGeneration === true && !sameSpec(object, old)) {
+    object.metadata.generation = (old.metadata.generation ?? 0) + 1;
+  }
   keepSystemFields(object, old);
   // The strategy may have exchanged metadata.
   const errors = [
@@ -52,10 +57,18 @@ export function beforeUpdate(
   strategy.canonicalize?.(object);
 }
 
+/** Whether two objects differ in nothing but metadata and status. */
+function sameSpec(object: KubeObject, old: KubeObject): boolean {
+  const { metadata: _a, status: _s, ...rest } = object;
+  const { metadata: _b, status: _t, ...oldRest } = old;
+  return deepEqual(rest, oldRest);
+}
+
 /** An update neither changes nor drops what the server has set. */
 function keepSystemFields(object: KubeObject, old: KubeObject): void {
   const meta = object.metadata;
   const was = old.metadata;
+  delete meta.selfLink;
   if ((meta.uid === undefined || meta.uid === '') && was.uid !== undefined) meta.uid = was.uid;
   if (was.creationTimestamp !== undefined && was.creationTimestamp !== null) {
     meta.creationTimestamp = was.creationTimestamp;

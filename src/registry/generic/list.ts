@@ -46,7 +46,8 @@ async function read(
     return await store.cache.list(start.at, {
       prefix,
       from: start.from === '' ? '' : scope + start.from,
-      limit: request.limit,
+      // Any state will do: such a list is not cut into pages, as in kube-apiserver.
+      limit: request.resourceVersion === '0' ? 0 : request.limit,
       predicate: request.predicate,
     });
   } catch (error) {

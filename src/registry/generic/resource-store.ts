@@ -29,6 +29,8 @@ export class ResourceStore {
     private readonly backend: Backend,
     readonly cache: ResourceCache,
     readonly clock: Clock,
+    /** Revision before which the type did not exist: nothing can be watched from there. 0: not known. */
+    readonly bornAt = 0,
   ) {}
 
   key(namespace: string, name: string): string {

@@ -1,3 +1,4 @@
+import type { FieldManager } from '../../managedfields/interfaces.js';
 import type { GroupResource } from '../../apimachinery/meta.js';
 import type { ApiGroup, ApiResourceEntry } from './interfaces.js';
 import type { ServedVersion } from './served.js';
@@ -17,6 +18,7 @@ export interface StoredApi {
 export interface VirtualApi {
   readonly kind: 'virtual';
   readonly type: VirtualType;
+  readonly fieldManager: FieldManager;
 }
 
 export type InstalledApi = StoredApi | VirtualApi;
@@ -63,6 +65,12 @@ export class ApiRegistry {
 
   lookup(group: string, version: string, resource: string): InstalledApi | undefined {
     return this.groups.get(group)?.get(version)?.resources.get(resource);
+  }
+
+  /** Whether a group has built-in versions. */
+  isBuiltInGroup(group: string): boolean {
+    for (const version of this.groups.get(group)?.keys() ?? []) if (this.isBuiltIn(group, version)) return true;
+    return false;
   }
 
   /** Whether a group version is served by built-in types (custom ones answer unknown paths otherwise). */
