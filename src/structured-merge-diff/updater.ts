@@ -175,12 +175,8 @@ export class Updater {
     last: VersionedSet | undefined,
   ): TypedValue {
     if (last === undefined || last.set.isEmpty) return merged;
-    // What is applied again is not removed: the walk that finds that out can be saved.
-    if (
-      last.apiVersion === version &&
-      last.set.withNamedFields(merged.type).isSubsetOf(set.withNamedFields(merged.type))
-    )
-      return merged;
+    // What is applied again is not removed: the walks that find that out can be saved.
+    if (last.apiVersion === version && last.set.isSubsetOf(set)) return merged;
     const converted = this.converter.convert(merged, last.apiVersion);
     if (converted === undefined) return merged;
     const { type } = converted;
