@@ -39,7 +39,7 @@ function validate(object: KubeObject): FieldError[] {
     errors.push(...isConfigMapKey(key).map((text) => invalid(FieldPath.of('binaryData').key(key), key, text)));
     size += decodedLength(value);
   }
-  if (size > MAX_DATA_SIZE) errors.push(tooLong('', MAX_DATA_SIZE));
+  if (size > MAX_DATA_SIZE) errors.push(tooLong('[]', MAX_DATA_SIZE));
   return errors;
 }
 

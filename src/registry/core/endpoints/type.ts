@@ -1,0 +1,17 @@
+import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
+import { builtinType } from '../shared/resource-type.js';
+import { applyEndpointsDefaults, endpointsStrategy } from './strategy.js';
+import { endpointsTable } from './table.js';
+
+export const endpoints = builtinType({
+  group: '',
+  resource: 'endpoints',
+  singular: 'endpoints',
+  kind: 'Endpoints',
+  shortNames: ['ep'],
+  namespaced: true,
+  validateName: nameIsDnsSubdomain,
+  strategy: endpointsStrategy,
+  table: endpointsTable,
+  applyDefaults: applyEndpointsDefaults,
+});

@@ -1,0 +1,93 @@
+import {
+  duplicate,
+  type FieldError,
+  FieldPath,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from '../../../apimachinery/field-error.js';
+import { deepCopy, deepEqual, isObject, objectAt } from '../../../apimachinery/json.js';
+import type { KubeObject } from '../../../apimachinery/meta.js';
+import { isQualifiedName, isLabelValue, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
+import type { Strategy } from '../../rest/interfaces.js';
+import { keepField, objectsOf, textOf, textsOf } from '../shared/fields.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
+import { nothing, resets } from '../shared/resource-type.js';
+
+const SPEC = FieldPath.of('spec');
+
+function taintErrors(object: KubeObject): FieldError[] {
+  const errors: FieldError[] = [];
+  const seen = new Set<string>();
+  objectsOf(objectAt(object, 'spec')?.['taints']).forEach((taint, i) => {
+    const path = SPEC.child('taints').index(i);
+    const [key, value, effect] = [textOf(taint['key']), textOf(taint['value']), textOf(taint['effect'])];
+    errors.push(...isQualifiedName(key).map((text) => invalid(path.child('key'), key, text)));
+    errors.push(...isLabelValue(value).map((text) => invalid(path.child('value'), value, text)));
+    if (!['NoSchedule', 'PreferNoSchedule', 'NoExecute'].includes(effect)) {
+      errors.push(
+        effect === ''
+          ? required(path.child('effect'))
+          : notSupported(path.child('effect'), effect, ['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
+      );
+    }
+    const id = `${key}\n${effect}`;
+    if (seen.has(id)) errors.push(duplicate(path, deepCopy(taint)));
+    seen.add(id);
+  });
+  return errors;
+}
+
+const validate = (object: KubeObject): FieldError[] => [
+  ...validateCoreMeta(object.metadata, false, nameIsDnsSubdomain),
+  ...taintErrors(object),
+];
+
+/** Capacity that is allocatable unless said otherwise. */
+export function applyNodeDefaults(object: KubeObject): void {
+  const status = objectAt(object, 'status');
+  const capacity = status?.['capacity'];
+  if (isObject(capacity) && status?.['allocatable'] === undefined) {
+    object['status'] = { ...status, allocatable: deepCopy(capacity) };
+  }
+}
+
+const podCidrs = (object: KubeObject): string[] => textsOf(objectAt(object, 'spec')?.['podCIDRs']);
+
+/** Of the specification only some fields may change, and those given once must stay. */
+function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
+  const errors = validateCoreMetaUpdate(object.metadata, old.metadata);
+  const spec = objectAt(object, 'spec') ?? {};
+  const before = objectAt(old, 'spec') ?? {};
+  const oldCidrs = podCidrs(old);
+  if (oldCidrs.length > 0 && !deepEqual(podCidrs(object), oldCidrs)) {
+    errors.push(forbidden(SPEC.child('podCIDRs'), 'node updates may not change podCIDR except from "" to valid'));
+  }
+  const oldProvider = textOf(before['providerID']);
+  if (oldProvider !== '' && oldProvider !== textOf(spec['providerID'])) {
+    errors.push(forbidden(SPEC.child('providerID'), 'node updates may not change providerID except from "" to valid'));
+  }
+  return errors;
+}
+
+export const nodeStrategy: Strategy = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: true,
+  resetFields: resets(['status']),
+  prepareForCreate: nothing,
+  prepareForUpdate: (_context, object, old) => {
+    keepField('status', object, old);
+  },
+  validateCreate: (_context, object) => validate(object),
+  validateUpdate: (_context, object, old) => [...validate(object), ...updateErrors(object, old)],
+};
+
+export const nodeStatusStrategy: Strategy = {
+  ...nodeStrategy,
+  resetFields: resets(['spec']),
+  prepareForUpdate: (_context, object, old) => {
+    keepField('spec', object, old);
+  },
+  validateUpdate: (_context, object, old) => updateErrors(object, old),
+};

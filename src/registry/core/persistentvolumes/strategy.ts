@@ -1,0 +1,116 @@
+import { type FieldError, FieldPath, forbidden, notSupported, required } from '../../../apimachinery/field-error.js';
+import { deepEqual, objectAt } from '../../../apimachinery/json.js';
+import { formatTime, type KubeObject } from '../../../apimachinery/meta.js';
+import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
+import { validateImmutableField } from '../../../apimachinery/validation/object-meta.js';
+import type { RequestContext } from '../../../request/context.js';
+import type { Strategy } from '../../rest/interfaces.js';
+import { ensureObject, keepField, setDefault, textOf } from '../shared/fields.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
+import { resets } from '../shared/resource-type.js';
+import { accessModeErrors, positiveQuantityErrors, VOLUME_MODES } from '../shared/volumes.js';
+
+const SPEC = FieldPath.of('spec');
+const RECLAIM = ['Delete', 'Recycle', 'Retain'];
+
+/** Fields of the specification that are no kind of volume. */
+const NOT_SOURCES = new Set([
+  'capacity',
+  'accessModes',
+  'claimRef',
+  'persistentVolumeReclaimPolicy',
+  'storageClassName',
+  'mountOptions',
+  'volumeMode',
+  'nodeAffinity',
+  'volumeAttributesClassName',
+]);
+
+const sourcesOf = (object: KubeObject): string[] =>
+  Object.keys(objectAt(object, 'spec') ?? {}).filter((field) => !NOT_SOURCES.has(field));
+
+function validate(object: KubeObject): FieldError[] {
+  const errors = validateCoreMeta(object.metadata, false, nameIsDnsSubdomain);
+  const spec = objectAt(object, 'spec') ?? {};
+  errors.push(...accessModeErrors(spec['accessModes'], SPEC.child('accessModes'), ''));
+  const capacity = objectAt(spec, 'capacity') ?? {};
+  const capacityPath = SPEC.child('capacity');
+  const names = Object.keys(capacity);
+  if (names.length === 0) errors.push(required(capacityPath));
+  if (capacity['storage'] === undefined || names.length > 1) {
+    errors.push(notSupported(capacityPath, capacity, ['storage']));
+  }
+  for (const name of names) errors.push(...positiveQuantityErrors(capacity[name], capacityPath.key(name)));
+  const reclaim = textOf(spec['persistentVolumeReclaimPolicy']);
+  if (reclaim !== '' && !RECLAIM.includes(reclaim)) {
+    errors.push(notSupported(SPEC.child('persistentVolumeReclaimPolicy'), reclaim, RECLAIM));
+  }
+  const sources = sourcesOf(object);
+  if (sources.length === 0) errors.push(required(SPEC, 'must specify a volume type'));
+  for (const extra of sources.slice(1)) {
+    errors.push(forbidden(SPEC.child(extra), 'may not specify more than 1 volume type'));
+  }
+  const mode = textOf(spec['volumeMode']);
+  if (mode !== '' && !VOLUME_MODES.includes(mode))
+    errors.push(notSupported(SPEC.child('volumeMode'), mode, VOLUME_MODES));
+  return errors;
+}
+
+function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
+  const spec = objectAt(object, 'spec') ?? {};
+  const before = objectAt(old, 'spec') ?? {};
+  const errors = validateCoreMetaUpdate(object.metadata, old.metadata);
+  const sources = sourcesOf(old);
+  if (!deepEqual(sources, sourcesOf(object)) || sources.some((field) => !deepEqual(spec[field], before[field]))) {
+    errors.push(
+      forbidden(SPEC.child('persistentvolumesource'), 'spec.persistentvolumesource is immutable after creation'),
+    );
+  }
+  errors.push(...validateImmutableField(spec['volumeMode'], before['volumeMode'], SPEC.child('volumeMode')));
+  return errors;
+}
+
+export function applyPersistentVolumeDefaults(object: KubeObject): void {
+  const spec = ensureObject(object, 'spec');
+  setDefault(ensureObject(object, 'status'), 'phase', 'Pending');
+  setDefault(spec, 'persistentVolumeReclaimPolicy', 'Retain');
+  setDefault(spec, 'volumeMode', 'Filesystem');
+}
+
+/** Notes when the phase changed, unless the client did. */
+function stampTransition(context: RequestContext, object: KubeObject, old: KubeObject): void {
+  const status = ensureObject(object, 'status');
+  const before = objectAt(old, 'status') ?? {};
+  const since = status['lastPhaseTransitionTime'];
+  if (status['phase'] === before['phase']) {
+    if (since === undefined && before['lastPhaseTransitionTime'] !== undefined) {
+      status['lastPhaseTransitionTime'] = before['lastPhaseTransitionTime'];
+    }
+  } else if (since === undefined || since === before['lastPhaseTransitionTime']) {
+    status['lastPhaseTransitionTime'] = formatTime(context.receivedAt);
+  }
+}
+
+export const persistentVolumeStrategy: Strategy = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: true,
+  resetFields: resets(['status']),
+  prepareForCreate: (context, object) => {
+    object['status'] = { phase: 'Pending', lastPhaseTransitionTime: formatTime(context.receivedAt) };
+  },
+  prepareForUpdate: (_context, object, old) => {
+    keepField('status', object, old);
+  },
+  validateCreate: (_context, object) => validate(object),
+  validateUpdate: (_context, object, old) => [...validate(object), ...updateErrors(object, old)],
+};
+
+export const persistentVolumeStatusStrategy: Strategy = {
+  ...persistentVolumeStrategy,
+  resetFields: resets(['spec']),
+  prepareForUpdate: (context, object, old) => {
+    keepField('spec', object, old);
+    stampTransition(context, object, old);
+  },
+  validateUpdate: (_context, object, old) => validateCoreMetaUpdate(object.metadata, old.metadata),
+};

@@ -1,0 +1,128 @@
+import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import type { KubeObject } from '../../../apimachinery/meta.js';
+import { ensureObject, numberOf, objectsOf, setDefault, textOf } from '../shared/fields.js';
+
+const DEFAULT_MODE = 0o644;
+
+/** The tag of an image reference; `latest` where it has neither tag nor digest. */
+export function imageTag(image: string): string {
+  if (image.includes('@')) return '';
+  const tag = /:([^/:]+)$/.exec(image);
+  return tag?.[1] ?? 'latest';
+}
+
+const pullPolicy = (image: string): string => (imageTag(image) === 'latest' ? 'Always' : 'IfNotPresent');
+
+function httpGet(action: JsonObject | undefined): void {
+  const get = objectAt(action, 'httpGet');
+  if (get === undefined) return;
+  setDefault(get, 'path', '/');
+  setDefault(get, 'scheme', 'HTTP');
+}
+
+const PROBE_DEFAULTS = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 };
+
+function probe(value: JsonObject | undefined): void {
+  if (value === undefined) return;
+  for (const [field, number] of Object.entries(PROBE_DEFAULTS)) {
+    if (numberOf(value[field]) === 0) value[field] = number;
+  }
+  httpGet(value);
+  const grpc = objectAt(value, 'grpc');
+  if (grpc !== undefined) grpc['service'] ??= '';
+}
+
+function container(value: JsonObject, hostNetwork: boolean): void {
+  setDefault(value, 'terminationMessagePath', '/dev/termination-log');
+  setDefault(value, 'terminationMessagePolicy', 'File');
+  setDefault(value, 'imagePullPolicy', pullPolicy(textOf(value['image'])));
+  for (const name of ['livenessProbe', 'readinessProbe', 'startupProbe']) probe(objectAt(value, name));
+  const lifecycle = objectAt(value, 'lifecycle');
+  httpGet(objectAt(lifecycle, 'postStart'));
+  httpGet(objectAt(lifecycle, 'preStop'));
+  for (const port of objectsOf(value['ports'])) {
+    setDefault(port, 'protocol', 'TCP');
+    if (hostNetwork && numberOf(port['hostPort']) === 0) port['hostPort'] = port['containerPort'] ?? 0;
+  }
+  for (const variable of objectsOf(value['env'])) {
+    const field = objectAt(objectAt(variable, 'valueFrom'), 'fieldRef');
+    if (field !== undefined) setDefault(field, 'apiVersion', 'v1');
+  }
+}
+
+/** What a container may use at most is what it asks for, unless it says something else. */
+function requests(value: JsonObject): void {
+  const resources = objectAt(value, 'resources');
+  const limits = objectAt(resources, 'limits');
+  if (resources === undefined || limits === undefined) return;
+  resources['requests'] = { ...limits, ...objectAt(resources, 'requests') };
+}
+
+function downwardItems(items: JsonObject['items']): void {
+  for (const item of objectsOf(items)) {
+    const field = objectAt(item, 'fieldRef');
+    if (field !== undefined) setDefault(field, 'apiVersion', 'v1');
+  }
+}
+
+function projected(source: JsonObject): void {
+  source['defaultMode'] ??= DEFAULT_MODE;
+  for (const part of objectsOf(source['sources'])) {
+    const token = objectAt(part, 'serviceAccountToken');
+    if (token !== undefined) token['expirationSeconds'] ??= 3600;
+    downwardItems(objectAt(part, 'downwardAPI')?.['items']);
+  }
+}
+
+function volume(value: JsonObject): void {
+  if (Object.keys(value).every((field) => field === 'name')) value['emptyDir'] = {};
+  for (const name of ['secret', 'configMap', 'downwardAPI']) {
+    const source = objectAt(value, name);
+    if (source !== undefined) source['defaultMode'] ??= DEFAULT_MODE;
+  }
+  downwardItems(objectAt(value, 'downwardAPI')?.['items']);
+  const projection = objectAt(value, 'projected');
+  if (projection !== undefined) projected(projection);
+  const host = objectAt(value, 'hostPath');
+  if (host !== undefined) host['type'] ??= '';
+  const image = objectAt(value, 'image');
+  if (image !== undefined) setDefault(image, 'pullPolicy', pullPolicy(textOf(image['reference'])));
+  const iscsi = objectAt(value, 'iscsi');
+  if (iscsi !== undefined) setDefault(iscsi, 'iscsiInterface', 'default');
+  const rbd = objectAt(value, 'rbd');
+  if (rbd !== undefined) {
+    setDefault(rbd, 'pool', 'rbd');
+    setDefault(rbd, 'user', 'admin');
+    setDefault(rbd, 'keyring', '/etc/ceph/keyring');
+  }
+  const claim = objectAt(objectAt(objectAt(value, 'ephemeral'), 'volumeClaimTemplate'), 'spec');
+  if (claim !== undefined) setDefault(claim, 'volumeMode', 'Filesystem');
+}
+
+export function applyPodDefaults(object: KubeObject): void {
+  const spec = ensureObject(object, 'spec');
+  setDefault(spec, 'dnsPolicy', 'ClusterFirst');
+  setDefault(spec, 'restartPolicy', 'Always');
+  setDefault(spec, 'schedulerName', 'default-scheduler');
+  spec['terminationGracePeriodSeconds'] ??= 30;
+  spec['enableServiceLinks'] ??= true;
+  ensureObject(spec, 'securityContext');
+  // The deprecated name of the field, which is always shown beside the new one.
+  const account = textOf(spec['serviceAccountName']) || textOf(spec['serviceAccount']);
+  if (account !== '') {
+    spec['serviceAccountName'] = account;
+    spec['serviceAccount'] = account;
+  }
+  const hostNetwork = spec['hostNetwork'] === true;
+  for (const list of ['containers', 'initContainers']) {
+    for (const value of objectsOf(spec[list])) {
+      container(value, hostNetwork);
+      requests(value);
+    }
+  }
+  for (const value of objectsOf(spec['ephemeralContainers'])) container(value, false);
+  for (const value of objectsOf(spec['volumes'])) volume(value);
+  for (const constraint of objectsOf(spec['topologySpreadConstraints'])) {
+    setDefault(constraint, 'whenUnsatisfiable', 'DoNotSchedule');
+  }
+}

@@ -1,0 +1,46 @@
+import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import type { KubeObject } from '../../../apimachinery/meta.js';
+import { Quantity } from '../../../apimachinery/quantity.js';
+import { objectsOf, textOf } from '../shared/fields.js';
+
+const COMPUTE = ['cpu', 'memory'];
+
+type Amounts = Map<string, Quantity>;
+
+/** The quantities of cpu and memory that are more than nothing. */
+function amounts(list: JsonObject | undefined): Amounts {
+  const found: Amounts = new Map();
+  for (const name of COMPUTE) {
+    const text = textOf(list?.[name]);
+    if (text === '') continue;
+    const quantity = Quantity.parse(text);
+    if (quantity.sign > 0) found.set(name, quantity);
+  }
+  return found;
+}
+
+function addAll(total: Amounts, more: Amounts): void {
+  for (const [name, quantity] of more) total.set(name, total.get(name)?.add(quantity) ?? quantity);
+}
+
+/** Quality of service of a pod: by what its containers ask for and are limited to. */
+export function qosClass(pod: KubeObject): string {
+  const spec = objectAt(pod, 'spec');
+  const requests: Amounts = new Map();
+  const limits: Amounts = new Map();
+  let limited = true;
+  for (const container of [...objectsOf(spec?.['containers']), ...objectsOf(spec?.['initContainers'])]) {
+    const resources = objectAt(container, 'resources');
+    const own = amounts(objectAt(resources, 'limits'));
+    addAll(requests, amounts(objectAt(resources, 'requests')));
+    addAll(limits, own);
+    if (own.size < COMPUTE.length) limited = false;
+  }
+  if (requests.size === 0 && limits.size === 0) return 'BestEffort';
+  const equal = COMPUTE.every((name) => {
+    const limit = limits.get(name);
+    const request = requests.get(name);
+    return limit !== undefined && request?.compare(limit) === 0;
+  });
+  return limited && equal ? 'Guaranteed' : 'Burstable';
+}

@@ -1,0 +1,60 @@
+import { objectAt } from '../../../apimachinery/json.js';
+import type { KubeObject } from '../../../apimachinery/meta.js';
+import { isDns1123Label } from '../../../apimachinery/validation/names.js';
+import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
+import { ensureObject, keepField, numberOf, textOf } from '../shared/fields.js';
+import { validateCoreMetaUpdate } from '../shared/meta.js';
+import { resets } from '../shared/resource-type.js';
+import { qosClass } from './qos.js';
+import { validatePod, validatePodUpdate } from './validation.js';
+
+const HOSTNAME_WARNING =
+  "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: ";
+
+function nameWarnings(pod: KubeObject): string[] {
+  const texts = isDns1123Label(pod.metadata.name ?? '');
+  return texts.length === 0 ? [] : [`${HOSTNAME_WARNING}[${texts.join(' ')}]`];
+}
+
+export const podStrategy: Strategy = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: true,
+  resetFields: resets(['status']),
+  hasGeneration: true,
+  prepareForCreate: (_context, pod) => {
+    pod.metadata.generation = 1;
+    pod['status'] = { phase: 'Pending', qosClass: qosClass(pod) };
+  },
+  prepareForUpdate: (_context, pod, old) => {
+    keepField('status', pod, old);
+  },
+  validateCreate: (_context, pod) => validatePod(pod),
+  validateUpdate: (_context, pod, old) => validatePodUpdate(pod, old),
+  warningsOnCreate: (_context, pod) => nameWarnings(pod),
+};
+
+export const podStatusStrategy: Strategy = {
+  ...podStrategy,
+  resetFields: resets(['spec'], ['metadata', 'deletionTimestamp'], ['metadata', 'ownerReferences']),
+  prepareForUpdate: (_context, pod, old) => {
+    keepField('spec', pod, old);
+    const owners = old.metadata.ownerReferences;
+    if (owners === undefined) delete pod.metadata.ownerReferences;
+    else pod.metadata.ownerReferences = owners;
+    const status = ensureObject(pod, 'status');
+    const quality = textOf(objectAt(old, 'status')?.['qosClass']);
+    if (textOf(status['qosClass']) === '' && quality !== '') status['qosClass'] = quality;
+  },
+  validateUpdate: (_context, pod, old) => validateCoreMetaUpdate(pod.metadata, old.metadata),
+};
+
+export const podDeletion: DeletionStrategy = {
+  gracePeriodSeconds: (pod, asked) => {
+    const spec = objectAt(pod, 'spec');
+    const phase = textOf(objectAt(pod, 'status')?.['phase']);
+    // Nobody has to stop what runs nowhere.
+    if (textOf(spec?.['nodeName']) === '' || phase === 'Failed' || phase === 'Succeeded') return 0;
+    const period = asked ?? numberOf(spec?.['terminationGracePeriodSeconds']);
+    return period < 0 ? 1 : period;
+  },
+};

@@ -1,0 +1,28 @@
+import { objectAt } from '../../../apimachinery/json.js';
+import { nameIsDns1035Label } from '../../../apimachinery/validation/names.js';
+import { textOf } from '../shared/fields.js';
+import { builtinType } from '../shared/resource-type.js';
+import { applyServiceDefaults } from './defaults.js';
+import { serviceStatusStrategy, serviceStrategy } from './strategy.js';
+import { serviceTable } from './table.js';
+
+export const services = builtinType({
+  group: '',
+  resource: 'services',
+  singular: 'service',
+  kind: 'Service',
+  shortNames: ['svc'],
+  categories: ['all'],
+  namespaced: true,
+  validateName: nameIsDns1035Label,
+  strategy: serviceStrategy,
+  subresources: { status: serviceStatusStrategy },
+  table: serviceTable,
+  applyDefaults: applyServiceDefaults,
+  returnsDeletedObject: true,
+  selectableFields: ['spec.clusterIP', 'spec.type'],
+  fields: (service) => ({
+    'spec.clusterIP': textOf(objectAt(service, 'spec')?.['clusterIP']),
+    'spec.type': textOf(objectAt(service, 'spec')?.['type']),
+  }),
+});

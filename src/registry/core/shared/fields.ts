@@ -1,0 +1,37 @@
+import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json.js';
+import type { KubeObject } from '../../../apimachinery/meta.js';
+
+/** The objects of a list; what is none is left out. */
+export function objectsOf(value: JsonValue | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+export function textsOf(value: JsonValue | undefined): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}
+
+export const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
+
+export const numberOf = (value: JsonValue | undefined): number => (typeof value === 'number' ? value : 0);
+
+/** The object under a key, made where there is none, ready to be changed. */
+export function ensureObject(parent: JsonObject, key: string): JsonObject {
+  const existing = parent[key];
+  if (isObject(existing)) return existing;
+  const made: JsonObject = {};
+  parent[key] = made;
+  return made;
+}
+
+/** Sets a value where there is none, or the empty one. */
+export function setDefault(object: JsonObject, key: string, value: JsonValue): void {
+  const current = object[key];
+  if (current === undefined || current === null || current === '') object[key] = value;
+}
+
+/** Takes a field over from the object before, and its absence too. */
+export function keepField(field: string, object: KubeObject, old: KubeObject): void {
+  const value = old[field];
+  if (value === undefined) delete object[field];
+  else object[field] = value;
+}
