@@ -1,0 +1,176 @@
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import type { JsonSchemaProps } from '../../schema/interfaces.js';
+
+export const objectMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
+
+/** Keys of a schema that are published as they are. */
+const plainKeys = [
+  'description',
+  'type',
+  'title',
+  'format',
+  'default',
+  'example',
+  'externalDocs',
+  'maximum',
+  'exclusiveMaximum',
+  'minimum',
+  'exclusiveMinimum',
+  'maxLength',
+  'minLength',
+  'pattern',
+  'maxItems',
+  'minItems',
+  'uniqueItems',
+  'multipleOf',
+  'enum',
+  'maxProperties',
+  'minProperties',
+  'required',
+  'nullable',
+  'x-kubernetes-preserve-unknown-fields',
+  'x-kubernetes-embedded-resource',
+  'x-kubernetes-int-or-string',
+  'x-kubernetes-list-map-keys',
+  'x-kubernetes-list-type',
+  'x-kubernetes-map-type',
+  'x-kubernetes-validations',
+] as const;
+
+const junctors = ['allOf', 'anyOf', 'oneOf'] as const;
+
+/** What is false, empty or absent is not published. */
+function isEmpty(key: string, value: JsonValue | undefined): boolean {
+  if (value === undefined || (value === null && key !== 'default')) return true;
+  return value === false && key !== 'default' && key !== 'example'
+    ? true
+    : Array.isArray(value) && value.length === 0 && key !== 'default';
+}
+
+/** A custom type's schema as the structural schema publishes it in OpenAPI v3. */
+export function publishSchema(schema: JsonSchemaProps): JsonObject {
+  const out: JsonObject = {};
+  for (const key of plainKeys) {
+    const value = schema[key];
+    if (!isEmpty(key, value)) out[key] = value;
+  }
+  for (const key of junctors) {
+    const list = schema[key];
+    if (Array.isArray(list) && list.length > 0)
+      out[key] = list.map((item) => (isObject(item) ? publishSchema(item) : item));
+  }
+  if (isObject(schema['not'])) out['not'] = publishSchema(schema['not']);
+  if (isObject(schema['items'])) out['items'] = publishSchema(schema['items']);
+  if (isObject(schema['properties'])) out['properties'] = mapSchemas(schema['properties'], publishSchema);
+  const additional = schema['additionalProperties'];
+  if (isObject(additional)) out['additionalProperties'] = publishSchema(additional);
+  else if (typeof additional === 'boolean') out['additionalProperties'] = additional;
+  if (schema['x-kubernetes-int-or-string'] === true) unfoldIntOrString(out);
+  return out;
+}
+
+function mapSchemas(properties: JsonObject, convert: (schema: JsonObject) => JsonObject): JsonObject {
+  const out: JsonObject = {};
+  for (const key of Object.keys(properties).sort()) {
+    const property = properties[key];
+    if (isObject(property)) out[key] = convert(property);
+  }
+  return out;
+}
+
+const integerOrString = (): JsonObject[] => [{ type: 'integer' }, { type: 'string' }];
+
+function isIntegerOrString(value: JsonValue | undefined): boolean {
+  if (!Array.isArray(value) || value.length !== 2) return false;
+  const [first, second] = value;
+  return isObject(first) && first['type'] === 'integer' && isObject(second) && second['type'] === 'string';
+}
+
+/** Says that a value is an integer or a string, in the way that validators without the extension understand. */
+function unfoldIntOrString(schema: JsonObject): void {
+  const { anyOf, allOf } = schema;
+  if (anyOf === undefined) {
+    const first = Array.isArray(allOf) ? allOf[0] : undefined;
+    if (isObject(first) && isIntegerOrString(first['anyOf'])) return;
+    schema['anyOf'] = integerOrString();
+  } else if (!isIntegerOrString(anyOf)) {
+    schema['allOf'] = [{ anyOf: integerOrString() }, ...(Array.isArray(allOf) ? allOf : [])];
+  }
+}
+
+/** Names of the properties that every object has, in the way that each version of OpenAPI refers to another definition. */
+export interface Dialect {
+  reference(name: string, description: string): JsonObject;
+}
+
+const version = 'Version of the schema in which the object is written.';
+const kind = 'Kind of the object.';
+const metadata = "Standard object's metadata.";
+
+/** apiVersion, kind and metadata, as they are in every object. */
+export const typeProperties = (dialect: Dialect): JsonObject => ({
+  apiVersion: { description: version, type: 'string' },
+  kind: { description: kind, type: 'string' },
+  metadata: dialect.reference(objectMeta, metadata),
+});
+
+/**
+ * Adds apiVersion, kind and metadata to embedded resources. OpenAPI v2 leaves out those that take unknown fields: kubectl would
+ * refuse the unknown ones.
+ */
+export function addEmbedded(schema: JsonObject, dialect: Dialect, skipPreserving: boolean): void {
+  const { properties, items, additionalProperties } = schema;
+  if (isObject(properties)) {
+    for (const key in properties) {
+      const property = properties[key];
+      if (isObject(property)) addEmbedded(property, dialect, skipPreserving);
+    }
+  }
+  if (isObject(items)) addEmbedded(items, dialect, skipPreserving);
+  if (isObject(additionalProperties)) addEmbedded(additionalProperties, dialect, skipPreserving);
+  if (schema['x-kubernetes-embedded-resource'] !== true) return;
+  if (skipPreserving && schema['x-kubernetes-preserve-unknown-fields'] === true) return;
+  schema['properties'] = { ...(isObject(properties) ? properties : {}), ...typeProperties(dialect) };
+  const required = Array.isArray(schema['required']) ? [...schema['required']] : [];
+  for (const name of ['kind', 'apiVersion']) if (!required.includes(name)) required.push(name);
+  schema['required'] = required;
+}
+
+/** Changes a published v3 schema in place so that clients of OpenAPI v2 understand it. */
+export function downConvert(schema: JsonObject): void {
+  for (const key of ['allOf', 'anyOf', 'oneOf', 'not', 'default']) delete schema[key];
+  const nullable = schema['nullable'] === true;
+  const preserving = schema['x-kubernetes-preserve-unknown-fields'] === true;
+  // A value without a type breaks kubectl where items or properties are known.
+  if (nullable || preserving) {
+    delete schema['items'];
+    delete schema['properties'];
+  }
+  if (nullable) {
+    delete schema['type'];
+    delete schema['nullable'];
+  }
+  if (schema['type'] === 'array' && schema['items'] === undefined) delete schema['type'];
+  if (preserving && schema['type'] === 'object') delete schema['type'];
+  dropNullableRequired(schema);
+  const { properties, items, additionalProperties } = schema;
+  if (isObject(properties)) for (const key in properties) if (isObject(properties[key])) downConvert(properties[key]);
+  if (isObject(items)) downConvert(items);
+  if (isObject(additionalProperties)) downConvert(additionalProperties);
+}
+
+/** v2 cannot say null, so that a field that may be null cannot be required. */
+function dropNullableRequired(schema: JsonObject): void {
+  const { properties, additionalProperties, required } = schema;
+  if (!Array.isArray(required)) return;
+  let kept = required;
+  if (isObject(properties)) {
+    kept = required.filter((name) => {
+      const property = typeof name === 'string' ? properties[name] : undefined;
+      return !(isObject(property) && property['nullable'] === true);
+    });
+  }
+  if (isObject(additionalProperties) && additionalProperties['nullable'] === true) kept = [];
+  if (kept.length === 0) delete schema['required'];
+  else schema['required'] = kept;
+}

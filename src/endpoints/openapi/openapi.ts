@@ -1,0 +1,273 @@
+import { createHash } from 'node:crypto';
+import { gzip as gzipCallback } from 'node:zlib';
+import { promisify } from 'node:util';
+import { type JsonObject, stringifyJson } from '../../apimachinery/json.js';
+import type { RequestContext } from '../../request/context.js';
+import type { Clock } from '../../util/clock.js';
+import type { HttpRequest, HttpResponse } from '../http.js';
+import { parseAccept } from '../negotiation/accept.js';
+import { encodeDefinition, encodeDocument, encodePath } from './gnostic.js';
+import { type OpenApiGroupVersion, type OpenApiSource, pathOf, type PublishedComponents } from './source.js';
+import { definitionsV2, pathsV2 } from './spec-v2.js';
+import { buildSpec, type GroupVersionSpec } from './spec-v3.js';
+
+const gzip = promisify(gzipCallback);
+
+const protobufV2 = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
+/** What clients may ask for in v2, in the server's order, and what they get. */
+const offeredV2: readonly (readonly [string, 'json' | 'protobuf'])[] = [
+  ['json', 'json'],
+  ['com.github.proto-openapi.spec.v2@v1.0+protobuf', 'protobuf'],
+  ['com.github.proto-openapi.spec.v2.v1.0+protobuf', 'protobuf'],
+];
+
+const info = { title: 'Kubernetes', version: '1.36' };
+
+/** Bytes with what identifies them. */
+interface Document {
+  readonly bytes: Uint8Array;
+  readonly etag: string;
+  readonly modified: number;
+  gzipped?: Uint8Array;
+}
+
+/** The parts of the v2 document that come from one group version. */
+interface PartsV2 {
+  readonly paths: string;
+  readonly definitions: ReadonlyMap<string, string>;
+  readonly encodedPaths: readonly Uint8Array[];
+  readonly encodedDefinitions: ReadonlyMap<string, Uint8Array>;
+}
+
+const hashOf = (bytes: Uint8Array): string => createHash('sha512').update(bytes).digest('hex').toUpperCase();
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Serves `/openapi/v2`, `/openapi/v3` and what is below it. Nothing is made before it is asked for, and one group version at a time. */
+export class OpenApi {
+  private readonly documents = new WeakMap<OpenApiGroupVersion, Document>();
+  private readonly parts = new WeakMap<OpenApiGroupVersion, PartsV2>();
+  private index: { readonly of: readonly OpenApiGroupVersion[]; readonly document: Document } | undefined;
+  private merged:
+    { readonly of: readonly OpenApiGroupVersion[]; readonly json: Document; readonly protobuf: Document } | undefined;
+  private merging: Promise<{ readonly json: Document; readonly protobuf: Document }> | undefined;
+
+  constructor(
+    private readonly source: OpenApiSource,
+    private readonly published: PublishedComponents,
+    private readonly clock: Clock,
+  ) {}
+
+  /** A Handler for `/openapi/v2`, `/openapi/v3` and `/openapi/v3/<path>`. */
+  readonly handle = async (context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<void> => {
+    const { path } = context.info;
+    if (path === '/openapi/v2') await this.v2(request, response);
+    else if (path === '/openapi/v3') await this.v3Index(request, response);
+    else if (path.startsWith('/openapi/v3/')) this.v3(path.slice('/openapi/v3/'.length), request, response);
+    else empty(response, 404);
+  };
+
+  private document(gv: OpenApiGroupVersion): Document {
+    let document = this.documents.get(gv);
+    if (document === undefined) {
+      const spec = buildSpec(gv, this.published);
+      const bytes = Buffer.from(stringifyJson(spec.document));
+      document = { bytes, etag: hashOf(bytes), modified: this.clock.now() };
+      this.documents.set(gv, document);
+    }
+    return document;
+  }
+
+  private async v3Index(request: HttpRequest, response: HttpResponse): Promise<void> {
+    const of = this.source.groupVersions();
+    if (this.index === undefined || !sameList(this.index.of, of)) {
+      const paths: JsonObject = {};
+      for (const gv of sorted(of)) {
+        const fresh = !this.documents.has(gv);
+        paths[pathOf(gv)] = { serverRelativeURL: urlOf(pathOf(gv), this.document(gv).etag) };
+        if (fresh) await turn();
+      }
+      const bytes = Buffer.from(stringifyJson({ paths }));
+      this.index = { of, document: { bytes, etag: hashOf(bytes), modified: this.clock.now() } };
+    }
+    const { document } = this.index;
+    response.setHeader('Content-Type', 'text/plain; charset=utf-8');
+    serve(request, response, document.bytes, document, false);
+  }
+
+  private v3(path: string, request: HttpRequest, response: HttpResponse): void {
+    const gv = this.source.groupVersions().find((one) => pathOf(one) === path);
+    if (gv === undefined) {
+      empty(response, 404);
+      return;
+    }
+    response.setHeader('Vary', 'Accept');
+    if (!parseAccept(request.headers.accept ?? '*/*').some((clause) => accepts(clause, 'json'))) {
+      empty(response, 406);
+      return;
+    }
+    const document = this.document(gv);
+    response.setHeader('Content-Type', 'application/json');
+    response.setHeader('ETag', `"${document.etag}"`);
+    const url = request.url ?? '';
+    const mark = url.indexOf('?');
+    const hash = mark === -1 ? '' : (new URLSearchParams(url.slice(mark + 1)).get('hash') ?? '');
+    if (hash !== '' && hash !== document.etag) {
+      response.setHeader('Location', urlOf(path, document.etag));
+      empty(response, 301);
+      return;
+    }
+    if (hash !== '') {
+      const expires = new Date(this.clock.now());
+      expires.setUTCFullYear(expires.getUTCFullYear() + 1);
+      response.setHeader('Cache-Control', 'public, immutable');
+      response.setHeader('Expires', expires.toUTCString().replace('GMT', 'UTC'));
+    }
+    serve(request, response, document.bytes, document, true);
+  }
+
+  private async v2(request: HttpRequest, response: HttpResponse): Promise<void> {
+    response.setHeader('Vary', ['Accept-Encoding', 'Accept']);
+    const format = formatV2(request.headers.accept ?? '*/*');
+    if (format === undefined) {
+      empty(response, 406);
+      return;
+    }
+    const document = (await this.merge())[format];
+    response.setHeader('Content-Type', format === 'json' ? 'application/json' : protobufV2);
+    response.setHeader('ETag', `"${document.etag}"`);
+    let { bytes } = document;
+    if (acceptsEncoding(request)) {
+      response.setHeader('Content-Encoding', 'gzip');
+      bytes = document.gzipped ??= await gzip(bytes);
+    }
+    serve(request, response, bytes, document, true);
+  }
+
+  /** The whole v2 document in both formats; requests that come meanwhile wait for the same one. */
+  private merge(): Promise<{ readonly json: Document; readonly protobuf: Document }> {
+    const of = this.source.groupVersions();
+    if (this.merged !== undefined && sameList(this.merged.of, of)) return Promise.resolve(this.merged);
+    this.merging ??= this.mergeParts(of).finally(() => {
+      this.merging = undefined;
+    });
+    return this.merging;
+  }
+
+  private async mergeParts(
+    of: readonly OpenApiGroupVersion[],
+  ): Promise<{ readonly json: Document; readonly protobuf: Document }> {
+    const paths: string[] = [];
+    const encodedPaths: Uint8Array[] = [];
+    const definitions = new Map<string, string>();
+    const encodedDefinitions = new Map<string, Uint8Array>();
+    for (const gv of sorted(of)) {
+      const fresh = !this.parts.has(gv);
+      const parts = this.partsOf(gv);
+      if (parts.paths !== '') paths.push(parts.paths);
+      encodedPaths.push(...parts.encodedPaths);
+      for (const [name, text] of parts.definitions) if (!definitions.has(name)) definitions.set(name, text);
+      for (const [name, bytes] of parts.encodedDefinitions) {
+        if (!encodedDefinitions.has(name)) encodedDefinitions.set(name, bytes);
+      }
+      if (fresh) await turn();
+    }
+    const names = [...definitions.keys()].sort();
+    const text = `{"swagger":"2.0","info":${JSON.stringify(info)},"paths":{${paths.join(',')}},"definitions":{${names
+      .map((name) => `${JSON.stringify(name)}:${definitions.get(name) ?? ''}`)
+      .join(',')}},${security}}`;
+    const json = Buffer.from(text);
+    await turn();
+    const etag = hashOf(json);
+    const modified = this.clock.now();
+    const encoded = names.flatMap((name) => encodedDefinitions.get(name) ?? []);
+    const protobuf = encodeDocument(info, encodedPaths, encoded);
+    this.merged = { of, json: { bytes: json, etag, modified }, protobuf: { bytes: protobuf, etag, modified } };
+    return this.merged;
+  }
+
+  private partsOf(gv: OpenApiGroupVersion): PartsV2 {
+    let parts = this.parts.get(gv);
+    if (parts === undefined) {
+      parts = makeParts(gv, buildSpec(gv, this.published));
+      this.parts.set(gv, parts);
+    }
+    return parts;
+  }
+}
+
+const security =
+  '"securityDefinitions":{"BearerToken":{"description":"Bearer Token authentication","type":"apiKey","name":"authorization","in":"header"}},"security":[{"BearerToken":[]}]';
+
+function makeParts(gv: OpenApiGroupVersion, spec: GroupVersionSpec): PartsV2 {
+  const paths = pathsV2(gv, spec.operations);
+  const schemas = definitionsV2(gv, spec);
+  const definitions = new Map<string, string>();
+  const encodedDefinitions = new Map<string, Uint8Array>();
+  for (const name in schemas) {
+    const schema = schemas[name] as JsonObject;
+    definitions.set(name, stringifyJson(schema));
+    encodedDefinitions.set(name, encodeDefinition(name, schema));
+  }
+  return {
+    paths: stringifyJson(paths).slice(1, -1),
+    definitions,
+    encodedPaths: Object.keys(paths).map((path) => encodePath(path, paths[path] as JsonObject)),
+    encodedDefinitions,
+  };
+}
+
+const sorted = (gvs: readonly OpenApiGroupVersion[]): OpenApiGroupVersion[] =>
+  [...gvs].sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1));
+
+const sameList = (a: readonly OpenApiGroupVersion[], b: readonly OpenApiGroupVersion[]): boolean =>
+  a === b || (a.length === b.length && a.every((gv, index) => gv === b[index]));
+
+const urlOf = (path: string, hash: string): string => `/openapi/v3/${path}?hash=${hash}`;
+
+const accepts = (clause: { readonly type: string; readonly subtype: string }, subtype: string): boolean =>
+  (clause.type === 'application' || clause.type === '*') && (clause.subtype === subtype || clause.subtype === '*');
+
+function formatV2(header: string): 'json' | 'protobuf' | undefined {
+  for (const clause of parseAccept(header)) {
+    for (const [subtype, format] of offeredV2) if (accepts(clause, subtype)) return format;
+  }
+  return undefined;
+}
+
+function acceptsEncoding(request: HttpRequest): boolean {
+  const header = request.headers['accept-encoding'];
+  const text = Array.isArray(header) ? header.join(',') : (header ?? '');
+  return text.split(',').some((token) => /^\s*(gzip|\*)\s*(;|$)/.test(token) && !/;\s*q=0(\.0*)?\s*$/.test(token));
+}
+
+function empty(response: HttpResponse, status: number): void {
+  response.setHeader('Content-Length', 0);
+  response.writeHead(status);
+  response.end();
+}
+
+/** Sends bytes, or 304 where the client has them. */
+function serve(
+  request: HttpRequest,
+  response: HttpResponse,
+  bytes: Uint8Array,
+  document: Document,
+  tagged: boolean,
+): void {
+  const known = request.headers['if-none-match'];
+  const tags = (Array.isArray(known) ? known.join(',') : (known ?? ''))
+    .split(',')
+    .map((tag) => tag.trim().replace(/^W\//, ''));
+  if (tagged && (tags.includes(`"${document.etag}"`) || tags.includes('*'))) {
+    for (const header of ['Content-Type', 'Content-Length', 'Content-Encoding']) response.removeHeader(header);
+    response.writeHead(304);
+    response.end();
+    return;
+  }
+  response.setHeader('Last-Modified', new Date(document.modified).toUTCString());
+  response.setHeader('Content-Length', bytes.length);
+  response.writeHead(200);
+  if (request.method === 'HEAD') response.end();
+  else response.end(bytes);
+}

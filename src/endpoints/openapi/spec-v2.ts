@@ -1,0 +1,121 @@
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { addEmbedded, type Dialect, downConvert, publishSchema, typeProperties } from './custom-schema.js';
+import { customDefinition, type Operation, queryTypes, tagOf } from './operations.js';
+import type { OpenApiGroupVersion, OpenApiKind } from './source.js';
+import { codeText, commonQuery, type GroupVersionSpec, pathParameters } from './spec-v3.js';
+
+const v3Prefix = '#/components/schemas/';
+const v2Prefix = '#/definitions/';
+
+/** The definitions of a group version in OpenAPI v2. */
+export function definitionsV2(gv: OpenApiGroupVersion, spec: GroupVersionSpec): Record<string, JsonObject> {
+  const custom = new Map(gv.custom ? gv.kinds.map((kind) => [customDefinition(gv, kind.kind), kind]) : []);
+  const out: Record<string, JsonObject> = {};
+  for (const name in spec.schemas) {
+    const schema = spec.schemas[name];
+    if (schema === undefined) continue;
+    const kind = custom.get(name);
+    out[name] = kind === undefined ? schemaV2(schema) : customV2(kind, schema);
+  }
+  return out;
+}
+
+/** Without defaults; a reference stands beside its description, and unions are the strings that v2 can say. */
+function schemaV2(schema: JsonObject): JsonObject {
+  const out: JsonObject = {};
+  for (const key in schema) {
+    const value = schema[key];
+    if (key === 'default') continue;
+    if (key === 'oneOf') out['type'] = 'string';
+    else if (key === 'allOf') Object.assign(out, referenceIn(value));
+    else if (key === '$ref' && typeof value === 'string') out[key] = value.replace(v3Prefix, v2Prefix);
+    else if (key === 'properties' && isObject(value)) out[key] = mapValues(value);
+    else if ((key === 'items' || key === 'additionalProperties') && isObject(value)) out[key] = schemaV2(value);
+    else out[key] = value;
+  }
+  return out;
+}
+
+function mapValues(properties: JsonObject): JsonObject {
+  const out: JsonObject = {};
+  for (const key in properties) {
+    const property = properties[key];
+    out[key] = isObject(property) ? schemaV2(property) : property;
+  }
+  return out;
+}
+
+function referenceIn(allOf: JsonValue | undefined): JsonObject {
+  const [first] = Array.isArray(allOf) ? allOf : [];
+  const reference = isObject(first) ? first['$ref'] : undefined;
+  return typeof reference === 'string' ? { $ref: reference.replace(v3Prefix, v2Prefix) } : {};
+}
+
+const dialect: Dialect = { reference: (name, description) => ({ description, $ref: `${v2Prefix}${name}` }) };
+
+/** A custom type: where it takes unknown fields nothing is said about its fields, or kubectl would refuse the unknown ones. */
+function customV2(kind: OpenApiKind, published: JsonObject): JsonObject {
+  const marks = Object.fromEntries(Object.entries(published).filter(([key]) => markKeys.has(key)));
+  if (kind.schema === undefined || kind.schema['x-kubernetes-preserve-unknown-fields'] === true) {
+    return { type: 'object', ...marks };
+  }
+  const schema = publishSchema(kind.schema);
+  downConvert(schema);
+  schema['properties'] = {
+    ...(isObject(schema['properties']) ? schema['properties'] : {}),
+    ...typeProperties(dialect),
+  };
+  addEmbedded(schema, dialect, true);
+  return { ...schema, ...marks };
+}
+
+const markKeys: ReadonlySet<string> = new Set(['x-kubernetes-group-version-kind', 'x-kubernetes-selectable-fields']);
+
+/** The paths of a group version in OpenAPI v2. */
+export function pathsV2(gv: OpenApiGroupVersion, operations: readonly Operation[]): JsonObject {
+  const byPath = new Map<string, Operation[]>();
+  for (const one of operations) byPath.set(one.path, [...(byPath.get(one.path) ?? []), one]);
+  const paths: JsonObject = {};
+  for (const path of [...byPath.keys()].sort()) {
+    const list = byPath.get(path) ?? [];
+    const common = commonQuery(list);
+    const item: JsonObject = {};
+    for (const one of list) item[one.method] = operationV2(gv, one, common);
+    item['parameters'] = pathParameters(path, common).map(({ schemaType, ...rest }) => ({
+      uniqueItems: true,
+      type: schemaType,
+      ...rest,
+    }));
+    paths[path] = item;
+  }
+  return paths;
+}
+
+function operationV2(gv: OpenApiGroupVersion, one: Operation, common: readonly string[]): JsonObject {
+  const parameters: JsonObject[] = [];
+  if (one.body !== undefined) {
+    const schema = { $ref: `${v2Prefix}${one.body.definition}` };
+    parameters.push({ name: 'body', in: 'body', ...(one.body.required ? { required: true } : {}), schema });
+  }
+  for (const name of one.query) {
+    if (!common.includes(name))
+      parameters.push({ uniqueItems: true, type: queryTypes[name] ?? 'string', name, in: 'query' });
+  }
+  const responses: JsonObject = {};
+  for (const code of one.codes) {
+    responses[code] = { description: codeText(code), schema: { $ref: `${v2Prefix}${one.answer}` } };
+  }
+  responses['401'] = { description: 'Unauthorized' };
+  return {
+    description: one.description,
+    consumes: [...one.consumes],
+    produces: [...one.produces],
+    schemes: ['https'],
+    tags: [tagOf(gv)],
+    operationId: one.id,
+    ...(parameters.length === 0 ? {} : { parameters }),
+    responses,
+    'x-kubernetes-action': one.action,
+    'x-kubernetes-group-version-kind': { ...one.gvk },
+  };
+}

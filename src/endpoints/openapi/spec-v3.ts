@@ -1,0 +1,260 @@
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { addEmbedded, type Dialect, publishSchema, typeProperties } from './custom-schema.js';
+import {
+  customDefinition,
+  type Definitions,
+  meta,
+  type Operation,
+  operationsOf,
+  queryTypes,
+  tagOf,
+} from './operations.js';
+import { type OpenApiGroupVersion, type OpenApiKind, pathOf, type PublishedComponents } from './source.js';
+
+const prefix = '#/components/schemas/';
+
+const dialect: Dialect = {
+  reference: (name, description) => ({ description, allOf: [{ $ref: `${prefix}${name}` }] }),
+};
+
+/** The document of a group version, and its parts for OpenAPI v2. */
+export interface GroupVersionSpec {
+  readonly document: JsonObject;
+  readonly operations: readonly Operation[];
+  readonly schemas: Readonly<Record<string, JsonObject>>;
+}
+
+export function buildSpec(gv: OpenApiGroupVersion, published: PublishedComponents): GroupVersionSpec {
+  const available = collect(gv, published);
+  const definitions = definitionsOf(gv, available);
+  const operations = operationsOf(gv, definitions);
+  const schemas = reachable(operations, available);
+  const document = {
+    openapi: '3.0.0',
+    info: gv.custom ? { title: 'Kubernetes CRD Swagger', version: 'v0.1.0' } : { title: 'Kubernetes', version: '1.36' },
+    paths: pathsOf(gv, operations),
+    components: gv.custom ? { schemas } : { schemas, securitySchemes },
+    ...(gv.custom ? {} : { security: [{ BearerToken: [] }] }),
+  };
+  return { document, operations, schemas };
+}
+
+const securitySchemes = {
+  BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' },
+};
+
+/** Schemas that documents of the group version may refer to. */
+function collect(gv: OpenApiGroupVersion, published: PublishedComponents): ReadonlyMap<string, JsonObject> {
+  const found = new Map<string, JsonObject>();
+  const own = published[pathOf(gv)];
+  for (const components of own === undefined ? Object.values(published) : [own, ...Object.values(published)]) {
+    for (const name in components) {
+      const schema = components[name];
+      if (schema !== undefined && !found.has(name)) found.set(name, schema);
+    }
+  }
+  for (const [name, schema] of scaleSchemas) if (!found.has(name)) found.set(name, schema);
+  if (!gv.custom) return found;
+  for (const kind of gv.kinds) {
+    found.set(customDefinition(gv, kind.kind), kindSchema(gv, kind));
+    found.set(customDefinition(gv, kind.listKind), listSchema(gv, kind));
+  }
+  return found;
+}
+
+const gvkOf = (gv: OpenApiGroupVersion, kind: string): JsonObject[] => [{ group: gv.group, kind, version: gv.version }];
+
+function selectable(kind: OpenApiKind): JsonObject {
+  const fields = kind.selectableFields ?? [];
+  return fields.length === 0 ? {} : { 'x-kubernetes-selectable-fields': fields.map((fieldPath) => ({ fieldPath })) };
+}
+
+function kindSchema(gv: OpenApiGroupVersion, kind: OpenApiKind): JsonObject {
+  const schema: JsonObject = kind.schema === undefined ? { type: 'object' } : publishSchema(kind.schema);
+  if (kind.schema !== undefined) {
+    schema['properties'] = {
+      ...(isObject(schema['properties']) ? schema['properties'] : {}),
+      ...typeProperties(dialect),
+    };
+    addEmbedded(schema, dialect, false);
+  }
+  return { ...schema, 'x-kubernetes-group-version-kind': gvkOf(gv, kind.kind), ...selectable(kind) };
+}
+
+function listSchema(gv: OpenApiGroupVersion, kind: OpenApiKind): JsonObject {
+  const { apiVersion, kind: kindProperty } = typeProperties(dialect);
+  return {
+    description: `${kind.listKind} is a list of ${kind.kind}`,
+    type: 'object',
+    required: ['items'],
+    properties: {
+      apiVersion,
+      items: {
+        description: `List of ${kind.plural}.`,
+        type: 'array',
+        items: { $ref: `${prefix}${customDefinition(gv, kind.kind)}` },
+      },
+      kind: kindProperty,
+      metadata: dialect.reference(`${meta}.ListMeta`, 'Standard list metadata.'),
+    },
+    'x-kubernetes-group-version-kind': gvkOf(gv, kind.listKind),
+    ...selectable(kind),
+  };
+}
+
+const scaleName = 'io.k8s.api.autoscaling.v1.Scale';
+
+/** Scale belongs to a group that is not served, so that no published components hold it. */
+const scaleSchemas: readonly (readonly [string, JsonObject])[] = [
+  [
+    scaleName,
+    {
+      description: 'The number of replicas of a resource, wanted and present.',
+      type: 'object',
+      properties: {
+        ...typeProperties(dialect),
+        spec: dialect.reference(`${scaleName}Spec`, 'The number wanted.'),
+        status: dialect.reference(`${scaleName}Status`, 'The number present.'),
+      },
+      'x-kubernetes-group-version-kind': [{ group: 'autoscaling', kind: 'Scale', version: 'v1' }],
+    },
+  ],
+  [`${scaleName}Spec`, { type: 'object', properties: { replicas: { type: 'integer', format: 'int32' } } }],
+  [
+    `${scaleName}Status`,
+    {
+      type: 'object',
+      required: ['replicas'],
+      properties: { replicas: { type: 'integer', format: 'int32', default: 0 }, selector: { type: 'string' } },
+    },
+  ],
+];
+
+/** Names by group, version and kind, read from the schemas. */
+function definitionsOf(gv: OpenApiGroupVersion, available: ReadonlyMap<string, JsonObject>): Definitions {
+  const names = new Map<string, string>();
+  for (const [name, schema] of available) {
+    const types = schema['x-kubernetes-group-version-kind'];
+    if (!Array.isArray(types)) continue;
+    for (const type of types) {
+      if (!isObject(type)) continue;
+      const key = `${String(type['group'])}/${String(type['version'])}/${String(type['kind'])}`;
+      if (!names.has(key)) names.set(key, name);
+    }
+  }
+  return (type) => names.get(`${type.group}/${type.version}/${type.kind}`) ?? customDefinition(gv, type.kind);
+}
+
+/** The schemas that operations need, with all that those refer to, by name in order. */
+function reachable(
+  operations: readonly Operation[],
+  available: ReadonlyMap<string, JsonObject>,
+): Record<string, JsonObject> {
+  const wanted = new Set<string>();
+  const queue = operations.flatMap((one) =>
+    one.body === undefined ? [one.answer] : [one.answer, one.body.definition],
+  );
+  for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
+    const schema = available.get(name);
+    if (schema === undefined || wanted.has(name)) continue;
+    wanted.add(name);
+    references(schema, queue);
+  }
+  return Object.fromEntries([...wanted].sort().map((name) => [name, available.get(name) ?? {}]));
+}
+
+function references(value: JsonValue | undefined, into: string[]): void {
+  if (Array.isArray(value)) {
+    for (const item of value) references(item, into);
+  } else if (isObject(value)) {
+    const reference = value['$ref'];
+    if (typeof reference === 'string' && reference.startsWith(prefix)) into.push(reference.slice(prefix.length));
+    for (const key in value) references(value[key], into);
+  }
+}
+
+function pathsOf(gv: OpenApiGroupVersion, operations: readonly Operation[]): JsonObject {
+  const byPath = new Map<string, Operation[]>();
+  for (const one of operations) byPath.set(one.path, [...(byPath.get(one.path) ?? []), one]);
+  const paths: JsonObject = {};
+  for (const path of [...byPath.keys()].sort()) {
+    const list = byPath.get(path) ?? [];
+    const common = commonQuery(list);
+    const item: JsonObject = {};
+    for (const one of list) item[one.method] = operationV3(gv, one, common);
+    item['parameters'] = pathParameters(path, common).map(({ schemaType, ...rest }) => ({
+      ...rest,
+      schema: { type: schemaType, uniqueItems: true },
+    }));
+    paths[path] = item;
+  }
+  return paths;
+}
+
+/** Query parameters that every operation of a path has: they are given once, for the path. */
+export function commonQuery(operations: readonly Operation[]): readonly string[] {
+  const [first, ...others] = operations;
+  return (first?.query ?? []).filter((name) => others.every((one) => one.query.includes(name)));
+}
+
+interface PathParameter extends JsonObject {
+  name: string;
+  in: string;
+  schemaType: string;
+}
+
+/** Parameters of all operations of a path. */
+export function pathParameters(path: string, common: readonly string[]): PathParameter[] {
+  const inPath: PathParameter[] = [];
+  const add = (name: string, description: string): void => {
+    if (path.includes(`{${name}}`))
+      inPath.push({ name, in: 'path', description, required: true, schemaType: 'string' });
+  };
+  add('name', 'name of the object');
+  add('namespace', 'namespace of the object');
+  const names = [...common, 'pretty'].sort();
+  return [...inPath, ...names.map((name) => ({ name, in: 'query', schemaType: queryTypes[name] ?? 'string' }))];
+}
+
+const schemaOf = (definition: string): JsonObject => ({ schema: { $ref: `${prefix}${definition}` } });
+
+const contentOf = (types: readonly string[], definition: string): JsonObject =>
+  Object.fromEntries([...types].sort().map((type) => [type, schemaOf(definition)]));
+
+const codeTexts: Readonly<Record<string, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted' };
+
+export const codeText = (code: string): string => codeTexts[code] ?? '';
+
+function operationV3(gv: OpenApiGroupVersion, one: Operation, common: readonly string[]): JsonObject {
+  const query = one.query.filter((name) => !common.includes(name));
+  const responses: JsonObject = {};
+  for (const code of one.codes) {
+    responses[code] = { description: codeText(code), content: contentOf(one.produces, one.answer) };
+  }
+  responses['401'] = { description: 'Unauthorized' };
+  return {
+    tags: [tagOf(gv)],
+    description: one.description,
+    operationId: one.id,
+    ...(query.length === 0
+      ? {}
+      : {
+          parameters: query.map((name) => ({
+            name,
+            in: 'query',
+            schema: { type: queryTypes[name] ?? 'string', uniqueItems: true },
+          })),
+        }),
+    ...(one.body === undefined
+      ? {}
+      : {
+          requestBody: {
+            content: contentOf(one.consumes, one.body.definition),
+            ...(one.body.required ? { required: true } : {}),
+          },
+        }),
+    responses,
+    'x-kubernetes-action': one.action,
+    'x-kubernetes-group-version-kind': { ...one.gvk },
+  };
+}
