@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { parseJson } from '../../src/apimachinery/decode-json.js';
+import { type JsonObject, type JsonValue, deepCopy, stringifyJson } from '../../src/apimachinery/json.js';
+import type { KubeObject } from '../../src/apimachinery/meta.js';
+import { customResourceDefinitionStrategy } from '../../src/registry/apiextensions/customresourcedefinition/strategy.js';
+import type { RequestContext } from '../../src/request/context.js';
+import { compileSchema } from '../../src/schema/compile.js';
+import { tableConvertorFor } from '../../src/schema/table.js';
+import { type Served, create } from './corpus.js';
+
+/** Answers of kube-apiserver (see the README beside the files). */
+function recorded<T extends JsonValue>(name: string): T {
+  const path = join(__dirname, '../fixtures/schema', `${name}.json.gz`);
+  return parseJson(gunzipSync(readFileSync(path))) as T;
+}
+
+/** kube-apiserver walks maps in random order; the order of errors is not compared. */
+const sorted = (messages: readonly string[]): string[] => [...new Set(messages)].sort();
+
+interface ObjectCase extends JsonObject {
+  spec: JsonObject;
+  strict: boolean;
+  messages: string[];
+  result?: JsonObject;
+}
+
+test('objects get the same messages, and come back with the same defaults', () => {
+  const { schema, cases } = recorded<{ schema: JsonObject; cases: ObjectCase[] }>('objects');
+  const served: Served = { kind: 'Thing', namespaced: false, hasStatus: true, schema: compileSchema(schema) };
+  expect(cases.length).toBeGreaterThan(800);
+  for (const { spec, strict, messages, result } of cases) {
+    const object = {
+      apiVersion: 'schema.example.com/v1',
+      kind: 'Thing',
+      metadata: { name: 'a' },
+      spec: deepCopy(spec),
+    };
+    const got = create(object, served, strict);
+    const found = got.messages.some((text) => text.startsWith('unknown field'))
+      ? [got.messages.join(', ')]
+      : got.messages;
+    const sent = stringifyJson(spec);
+    expect({ sent, messages: sorted(found) }).toEqual({ sent, messages: sorted(messages) });
+    if (result !== undefined) expect({ sent, spec: got.object['spec'] }).toEqual({ sent, spec: result });
+  }
+});
+
+interface Updates extends JsonObject {
+  schema: JsonObject;
+  columns: JsonObject[];
+  table: { columnDefinitions: JsonObject[]; cells: JsonValue[] };
+  object: KubeObject;
+  old: KubeObject;
+  cases: { spec: JsonObject; messages: string[] }[];
+}
+
+test('updates are excused for what they do not change', () => {
+  const { schema, old, cases } = recorded<Updates>('updates');
+  const compiled = compileSchema(schema);
+  for (const { spec, messages } of cases) {
+    const found = compiled.validate({ ...old, spec }, { old }).map(String);
+    expect({ spec, messages: sorted(found) }).toEqual({ spec, messages: sorted(messages) });
+  }
+});
+
+test('tables have the same columns and cells', () => {
+  const { columns, table, object } = recorded<Updates>('updates');
+  const convertor = tableConvertorFor(columns);
+  expect(convertor.columns).toEqual(table.columnDefinitions);
+  const created = Date.parse(object.metadata.creationTimestamp ?? '');
+  expect(convertor.cells(object, created)).toEqual(table.cells);
+});
+
+interface DefinitionCase extends JsonObject {
+  op: 'create' | 'update';
+  body: KubeObject;
+  messages: string[];
+}
+
+test('definitions get the same messages', () => {
+  const { base, cases } = recorded<{ base: KubeObject; cases: DefinitionCase[] }>('definitions');
+  const strategy = customResourceDefinitionStrategy();
+  const context = {} as RequestContext;
+  expect(cases.length).toBeGreaterThan(150);
+  for (const { op, body, messages } of cases) {
+    const crd = deepCopy(body);
+    let found: string[];
+    if (op === 'create') {
+      strategy.prepareForCreate(context, crd);
+      found = strategy.validateCreate(context, crd).map(String);
+    } else {
+      strategy.prepareForUpdate(context, crd, base);
+      found = strategy.validateUpdate(context, crd, base).map(String);
+    }
+    const sent = stringifyJson(body['spec'] ?? null);
+    expect({ sent, messages: sorted(found) }).toEqual({ sent, messages: sorted(messages) });
+  }
+});
