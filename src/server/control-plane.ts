@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { join, resolve } from 'node:path';
 import type { Registry } from 'prom-client';
 import { admissionChain } from '../admission/chain.js';
@@ -96,6 +97,8 @@ function namespaceReader(store: ResourceStore): NamespaceReader {
 export async function buildControlPlane(dependencies: ControlPlaneDependencies): Promise<ControlPlane> {
   const { options, clock, logger } = dependencies;
   const stop = new AbortController();
+  // Every loop listens for the end.
+  setMaxListeners(0, stop.signal);
   const backend = new EmbeddedBackend({
     directory: join(resolve(options.dataDir), 'store'),
     clock,
