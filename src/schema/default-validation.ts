@@ -115,7 +115,7 @@ export function hasUnprunedDefaults(schema: JsonSchemaProps): boolean {
       if (!deepEqual(pruned, node.fallback)) return true;
     }
     const below = [...(node.properties?.values() ?? []), node.items, node.additional];
-    return below.some((child) => typeof child === 'object' && child !== null && check(child));
+    return below.some((child) => typeof child === 'object' && check(child));
   };
   return check(new SchemaNode(schema));
 }

@@ -15,12 +15,11 @@ class AddressReader {
   private at = 0;
 
   constructor(text: string) {
-    this.chars = [...text];
+    this.chars = Array.from(text);
   }
 
   read(): boolean {
     this.space();
-    if (this.done) return false;
     const start = this.at;
     if (this.addrSpec() && this.comments() && this.done) return true;
     this.at = start;

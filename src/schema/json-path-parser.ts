@@ -46,7 +46,7 @@ class Parser {
     private readonly nesting: number,
   ) {
     if (nesting > MAX_NESTING) throw new JsonPathError('nested too deeply');
-    this.chars = [...text];
+    this.chars = Array.from(text);
   }
 
   parse(): (readonly PathNode[])[] {

@@ -1,115 +1,11 @@
-import {
-  FieldError,
-  invalid,
-  notSupported,
-  required,
-  tooLong,
-  tooMany,
-  typeInvalid,
-} from '../apimachinery/field-error.js';
-import { type JsonObject, type JsonValue, deepEqual } from '../apimachinery/json.js';
-import { goJson, quote } from '../apimachinery/meta.js';
-import {
-  BOOLEAN,
-  FLOAT,
-  INTEGER,
-  type LogicRules,
-  OBJECT,
-  STRING,
-  type SchemaNode,
-  kindOf,
-  typeFault,
-} from './node.js';
-import { isJsonInteger, numberPasses, numericFaults } from './numeric.js';
+import { type FieldError, invalid, required, tooMany } from '../apimachinery/field-error.js';
+import type { JsonObject, JsonValue } from '../apimachinery/json.js';
+import { quote } from '../apimachinery/meta.js';
+import { BOOLEAN, FLOAT, INTEGER, type LogicRules, OBJECT, STRING, type SchemaNode, kindOf } from './node.js';
+import { isJsonInteger } from './numeric.js';
 import { NONE, type Old, itemCorrelator, oldProperty, unchanged } from './ratchet.js';
-
-/** Errors beyond this number are not collected; a last one says so. */
-export const MAX_ERRORS = 10_000;
-/** Values visited by one validation; alternatives (anyOf …) visit a value once each. A fifth of a second of work. */
-export const MAX_VISITS = 3_000_000;
-/** What an error costs in visits. */
-const ERROR_COST = 10;
-
-type Segment = string | number;
-
-/** Thrown to leave a walk that costs too much. */
-class Exhausted extends Error {}
-
-/**
- * What one validation collects. The path is kept as a stack of segments and becomes text only where there is an error;
- * `matches` counts passed checks, by which kube-apiserver selects the failures of the best alternative of anyOf and oneOf.
- */
-class Walk {
-  errors: FieldError[] = [];
-  /** The texts by which equal errors are recognized, in step with `errors`. */
-  messages: string[] = [];
-  readonly path: Segment[] = [];
-  matches = 0;
-  visits = 0;
-  /** Whether the first segment is an additional property: its path begins with a dot. */
-  rootAdditional = false;
-  /** Only whether there is an error is asked: nothing is collected. */
-  probing = false;
-  failed = false;
-
-  constructor(private readonly prefix: string) {}
-
-  /** The path as messages have it, relative to the prefix. */
-  get name(): string {
-    let text = '';
-    for (const segment of this.path) {
-      if (typeof segment === 'number') text += `[${String(segment)}]`;
-      else text += text === '' && !this.rootAdditional ? segment : `.${segment}`;
-    }
-    return text;
-  }
-
-  /** The field of an error at a path. */
-  field(name: string): string {
-    const tail = name.startsWith('.') ? name.slice(1) : name;
-    if (tail === '') return this.prefix === '' ? '<nil>' : this.prefix;
-    return this.prefix === '' ? tail : `${this.prefix}.${tail}`;
-  }
-
-  /** Called before an error's text is made: true where nobody wants it. */
-  onlyNoted(): boolean {
-    this.failed = true;
-    return this.probing;
-  }
-
-  add(error: FieldError, message: string): void {
-    if (this.errors.length >= MAX_ERRORS) throw new Exhausted();
-    this.visits += ERROR_COST;
-    this.errors.push(error);
-    this.messages.push(message);
-  }
-
-  addInvalid(name: string, value: JsonValue, message: string): void {
-    this.add(invalid(this.field(name), value, message), message);
-  }
-
-  /** An error that names no field. */
-  addGeneral(message: string): void {
-    this.add(invalid(this.field(''), '', message), message);
-  }
-
-  truncate(length: number): void {
-    this.errors.length = length;
-    this.messages.length = length;
-  }
-
-  /** Equal errors count once. */
-  unique(): FieldError[] {
-    if (this.errors.length < 2) return this.errors;
-    const seen = new Set<string>();
-    return this.errors.filter((_, i) => {
-      const message = this.messages[i] ?? '';
-      if (seen.has(message)) return false;
-      seen.add(message);
-      return true;
-    });
-  }
-}
+import { addTypeError, checkEnum, checkFormat, checkNull, checkNumber, checkText } from './scalars.js';
+import { Exhausted, MAX_ERRORS, MAX_VISITS, Walk } from './walk.js';
 
 /**
  * Validates a value by a schema: kube-apiserver's checks, texts and order (kube-openapi's validators, with the conversion
@@ -175,84 +71,6 @@ function check(node: SchemaNode, value: JsonValue, walk: Walk, old: Old): void {
   if (kind === OBJECT) {
     walk.matches += 1;
     checkObject(node, value as JsonObject, walk, old);
-  }
-}
-
-function checkNull(node: SchemaNode, walk: Walk): void {
-  if (node.types.length > 0 && !node.nullable) {
-    if (walk.onlyNoted()) return;
-    const name = walk.name;
-    const message = `${name} in body must be of type ${node.types.join(',')}: "null"`;
-    walk.add(typeInvalid(walk.field(name), 'null', message), message);
-  } else walk.matches += 1;
-  // No value of an enum matches null, not even null.
-  if (node.enumeration !== undefined) addEnumError(node.enumeration, null, walk);
-}
-
-function addTypeError(node: SchemaNode, kind: number, walk: Walk): void {
-  if (walk.onlyNoted()) return;
-  const name = walk.name;
-  const [expected, found] = typeFault(node, kind);
-  const message = `${name} in body must be of type ${expected}: ${quote(found)}`;
-  walk.add(typeInvalid(walk.field(name), found, message), message);
-}
-
-/** Length and pattern; the first fault ends the check. */
-function checkText(node: SchemaNode, value: string, walk: Walk): void {
-  const { length, pattern } = node;
-  if (length !== undefined) {
-    const { min, max } = length;
-    // A text has at most as many characters as UTF-16 units, and at least half as many.
-    if (max !== undefined && value.length > max && codePoints(value) > max) {
-      if (walk.onlyNoted()) return;
-      const name = walk.name;
-      walk.add(tooLong(walk.field(name), max), `${name} in body should be at most ${String(max)} chars long`);
-      return;
-    }
-    if (min !== undefined && value.length < min * 2 && codePoints(value) < min) {
-      if (walk.onlyNoted()) return;
-      const name = walk.name;
-      walk.addInvalid(name, value, `${name} in body should be at least ${String(min)} chars long`);
-      return;
-    }
-  }
-  if (pattern !== undefined && !pattern.matches(value)) {
-    if (walk.onlyNoted()) return;
-    const name = walk.name;
-    const error = pattern.error();
-    const text = error === undefined ? pattern.text : `${pattern.text}, but pattern is invalid: ${error}`;
-    walk.addInvalid(name, value, `${name} in body should match '${text}'`);
-  }
-}
-
-function codePoints(text: string): number {
-  let count = 0;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code >= 0xd800 && code < 0xdc00) {
-      const next = text.charCodeAt(i + 1);
-      if (next >= 0xdc00 && next < 0xe000) i++;
-    }
-    count++;
-  }
-  return count;
-}
-
-function checkFormat(node: SchemaNode, value: string, walk: Walk): void {
-  if (node.formatCheck === undefined || node.formatCheck(value)) return;
-  if (walk.onlyNoted()) return;
-  const name = walk.name;
-  const message = `${name} in body must be of type ${node.format}: ${quote(value)}`;
-  walk.add(typeInvalid(walk.field(name), value, message), message);
-}
-
-function checkNumber(node: SchemaNode, value: number | bigint, whole: boolean, walk: Walk): void {
-  if (node.numeric === undefined || numberPasses(node.numeric, value, whole)) return;
-  if (walk.onlyNoted()) return;
-  const name = walk.name;
-  for (const fault of numericFaults(node.numeric, value, whole, name)) {
-    if (fault.value === undefined) walk.addGeneral(fault.message);
-    else walk.addInvalid(name, fault.value, fault.message);
   }
 }
 
@@ -341,42 +159,13 @@ function checkPropertyCount(min: number | undefined, max: number | undefined, va
   }
 }
 
-function checkEnum(node: SchemaNode, value: JsonValue, walk: Walk): void {
-  if (typeof value === 'string' && node.enumStrings?.has(value) === true) return;
-  const values = node.enumeration ?? [];
-  if (typeof value !== 'string' && values.some((allowed) => convertsTo(value, allowed))) return;
-  addEnumError(values, value, walk);
-}
-
-/** Equal after Go's conversion to the type of the allowed value: floats are truncated to integers, integers become characters. */
-function convertsTo(value: JsonValue, allowed: JsonValue): boolean {
-  if (typeof value === 'number' || typeof value === 'bigint') {
-    const kind = kindOf(value);
-    if (typeof allowed === 'string') {
-      const code = Number(value);
-      return kind === INTEGER && allowed === (code >= 0 && code <= 0x10ffff ? String.fromCodePoint(code) : '\ufffd');
-    }
-    if (typeof allowed !== 'number' && typeof allowed !== 'bigint') return false;
-    if (kindOf(allowed) === INTEGER && kind === FLOAT) return Math.trunc(Number(value)) == allowed;
-    return value == allowed;
-  }
-  return allowed !== null && deepEqual(value, allowed);
-}
-
-function addEnumError(values: readonly JsonValue[], value: JsonValue, walk: Walk): void {
-  if (walk.onlyNoted()) return;
-  const name = walk.name;
-  const supported = values.map((allowed) => (typeof allowed === 'string' ? allowed : goJson(allowed)));
-  walk.add(notSupported(walk.field(name), value, supported), `${name} in body should be one of ${supported.join(' ')}`);
-}
-
 /** Whether the value passes, without an error's text being made. Counts the passed checks where it does. */
 function passes(node: SchemaNode, value: JsonValue, walk: Walk): boolean {
   const { failed, probing, matches } = walk;
   walk.failed = false;
   walk.probing = true;
   check(node, value, walk, NONE);
-  const passed = !walk.failed;
+  const passed = !walk.hasFailed();
   walk.failed = failed;
   walk.probing = probing;
   if (!passed) walk.matches = matches;
@@ -451,7 +240,7 @@ function checkAllOf(nodes: readonly SchemaNode[], value: JsonValue, walk: Walk):
   for (const node of nodes) {
     walk.failed = false;
     check(node, value, walk, NONE);
-    if (!walk.failed) passed++;
+    if (!walk.hasFailed()) passed++;
   }
   walk.failed = failed;
   if (passed === nodes.length || walk.onlyNoted()) return;

@@ -43,7 +43,7 @@ function hostile(): void {
   const unknown: JsonObject = {};
   for (let i = 0; i < 300_000; i++) unknown[`field-${String(i)}`] = 1;
   timed('300,000 unknown fields', () => list.prune(unknown, true).length);
-  timed('nesting of 5,000 levels', () => list.prune({ x: nested(5000, 1) } as JsonObject, true).length);
+  timed('nesting of 5,000 levels', () => list.prune({ x: nested(5000, 1) }, true).length);
   const alternatives = Array.from({ length: 2000 }, (_, i) => ({ properties: { a: { enum: [`v${String(i)}`] } } }));
   const union = compileSchema({
     type: 'object',

@@ -9,7 +9,8 @@ import {
 import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { isDns1035Label } from '../../../apimachinery/validation/names.js';
 import { caBundleFault } from './ca-bundle.js';
-import { REVIEW_VERSIONS, type SchemaRequirements, reviewVersionsOf } from './requirements.js';
+import { REVIEW_VERSIONS, type SchemaRequirements } from './interfaces.js';
+import { reviewVersionsOf } from './requirements.js';
 import { clientConfigOf, validateWebhookService, validateWebhookUrl } from './webhook.js';
 
 const STRATEGIES = ['None', 'Webhook'];

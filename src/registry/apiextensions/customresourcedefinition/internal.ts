@@ -96,7 +96,7 @@ export function toInternalSpec(crd: JsonObject): InternalSpec {
   const spec = objectAt(crd, 'spec');
   const versions = objectsAt(spec, 'versions').map(versionOf);
   const [first] = versions;
-  const shared = <K extends keyof InternalVersion>(key: K): boolean =>
+  const shared = (key: keyof InternalVersion): boolean =>
     first !== undefined && versions.every((version) => sameValue(asJson(version[key]), asJson(first[key])));
   const sharedSchema = shared('validation');
   const sharedSubresources = shared('subresources');

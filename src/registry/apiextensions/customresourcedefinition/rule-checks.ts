@@ -1,6 +1,6 @@
 import { isObject } from '../../../apimachinery/json.js';
 import { compileRules } from '../../../schema/cel/index.js';
-import type { RuleChecks } from './requirements.js';
+import type { RuleChecks } from './interfaces.js';
 
 /**
  * Runs the rules of a schema on its default: as an unchanged value, and, as rules may tell the two apart, as a new one.

@@ -13,7 +13,7 @@ import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import { structuralError, validateStructural } from '../../../schema/structural.js';
 import { printItems, printSchema, setFieldNames } from './go-print.js';
 import { type InternalValidation, objectsAt, stringsAt } from './internal.js';
-import type { SchemaRequirements } from './requirements.js';
+import type { SchemaRequirements } from './interfaces.js';
 import { schemaHas } from './visit.js';
 
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string'];

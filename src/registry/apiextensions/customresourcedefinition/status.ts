@@ -1,4 +1,4 @@
-import { type JsonObject, deepEqual, isObject, objectAt } from '../../../apimachinery/json.js';
+import { type JsonObject, deepEqual, isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { aggregate, FieldPath, invalid } from '../../../apimachinery/field-error.js';
 import { type KubeObject, formatTime, quote } from '../../../apimachinery/meta.js';
 import { structuralError, validateStructural } from '../../../schema/structural.js';
@@ -178,7 +178,7 @@ export function nonStructuralCondition(crd: KubeObject): Condition | undefined {
     if (!isObject(schema)) continue;
     const fault = structuralError(schema);
     if (fault !== undefined) {
-      const message = `failed to check validation schema for version ${String(version['name'])}: ${fault}`;
+      const message = `failed to check validation schema for version ${stringAt(version, 'name') ?? ''}: ${fault}`;
       return { type: 'NonStructuralSchema', status: 'Unknown', reason: 'StructuralError', message };
     }
     const path = FieldPath.of('spec', 'versions').index(i).child('schema', 'openAPIV3Schema');

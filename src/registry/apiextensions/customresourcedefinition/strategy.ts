@@ -4,7 +4,7 @@ import { isRecognizedFormat } from '../../../schema/formats.js';
 import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
 import { initialStatus, setCustomResourceDefinitionDefaults, storageVersionOf } from './defaults.js';
 import { schemasOf, stringsAt, toInternalSpec } from './internal.js';
-import type { RuleChecks } from './requirements.js';
+import type { RuleChecks } from './interfaces.js';
 import { validateDefaultByRules } from './rule-checks.js';
 import { CLEANUP_FINALIZER, setTerminating } from './status.js';
 import {

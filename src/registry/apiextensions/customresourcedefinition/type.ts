@@ -3,7 +3,7 @@ import { defaultTable } from '../../rest/columns.js';
 import { objectAttributes } from '../../rest/attributes.js';
 import type { ResourceType } from '../../rest/interfaces.js';
 import { setCustomResourceDefinitionDefaults } from './defaults.js';
-import type { RuleChecks } from './requirements.js';
+import type { RuleChecks } from './interfaces.js';
 import {
   customResourceDefinitionDeletion,
   customResourceDefinitionStatusStrategy,

@@ -20,12 +20,8 @@ import {
   stringsAt,
   toInternalSpec,
 } from './internal.js';
-import {
-  type RuleChecks,
-  type SchemaRequirements,
-  requirementsForCreate,
-  requirementsForUpdate,
-} from './requirements.js';
+import type { RuleChecks, SchemaRequirements } from './interfaces.js';
+import { requirementsForCreate, requirementsForUpdate } from './requirements.js';
 import { validateValidation } from './schema-validation.js';
 import {
   validateColumn,

@@ -11,7 +11,7 @@ import { resolveFieldPath } from '../../../schema/cel/index.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import { structuralError } from '../../../schema/structural.js';
 import type { InternalVersion } from './internal.js';
-import { MAX_SELECTABLE_FIELDS } from './requirements.js';
+import { MAX_SELECTABLE_FIELDS } from './interfaces.js';
 
 const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string'];
 const COLUMN_FORMATS = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password'];
