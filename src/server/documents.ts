@@ -1,6 +1,8 @@
 import { Discovery } from '../endpoints/discovery/discovery.js';
+import { OpenApi } from '../endpoints/openapi/openapi.js';
 import type { HandlerEnvironment } from '../endpoints/handlers/scope.js';
 import type { ApiRegistry } from '../registry/rest/api-registry.js';
+import { openApiSource, publishedComponents } from './openapi-source.js';
 import type { ApiServer } from './api-server.js';
 
 /** Registers discovery and OpenAPI, which follow what is served. */
@@ -20,6 +22,10 @@ export function installDocuments(
       protobuf,
     },
   );
+  const openApi = new OpenApi(openApiSource(registry), publishedComponents(), environment.clock);
+  server.register('/openapi/v2', openApi.handle);
+  server.register('/openapi/v3', openApi.handle);
+  server.registerPrefix('/openapi/v3/', openApi.handle);
   for (const path of ['/api', '/apis']) {
     server.register(path, discovery.handle);
     server.registerPrefix(`${path}/`, discovery.handle);

@@ -221,6 +221,7 @@ function servedVersion(
     patchTypes: options.cbor ? [...PATCH_TYPES, 'application/apply-patch+cbor'] : PATCH_TYPES,
     verbs: VERBS,
     discovery: discoveryEntries(definition, version),
+    openApiSchema: version.schema,
     returnsDeletedObject: false,
     fieldNames: supportedFieldNames([
       'metadata.name',

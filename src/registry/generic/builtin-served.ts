@@ -118,6 +118,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     strategicMerge: (current, patch) => applyStrategicMergePatch(current, patch, schema.type),
     verbs: type.verbs ?? VERBS,
     discovery: discoveryEntries(type, version),
+    openApiSchema: undefined,
     returnsDeletedObject: type.returnsDeletedObject === true,
     fieldNames:
       version.selectableFields.length === 0

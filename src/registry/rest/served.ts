@@ -61,6 +61,8 @@ export interface ServedVersion extends VersionView {
   readonly verbs: readonly string[];
   /** The resource and its subresources, as discovery lists them. */
   readonly discovery: readonly ApiResourceEntry[];
+  /** The openAPIV3Schema of a custom type's version. */
+  readonly openApiSchema: JsonObject | undefined;
   /** Whether a deletion answers with the object instead of a Status. */
   readonly returnsDeletedObject: boolean;
   /** Which field selectors this version takes. */
