@@ -5,8 +5,14 @@ SHELL := /bin/bash
 
 BIN := node_modules/.bin
 SOURCES := $(shell find src -name '*.ts' -not -name '*.test.ts')
+# Where the commands of the reference control plane are built to, once.
+TOOLS := $(or $(ANNEX_TOOLS_DIR),.cache/tools)
+KUBECTL := $(TOOLS)/kubectl
+PYTHON := .cache/python/bin/python
+# Of the running server: for make demo.
+KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: help run build test test-unit test-integration lint typecheck format clean
+.PHONY: help run demo build test test-unit test-integration test-kubectl oracle bench lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -25,25 +31,52 @@ build: dist/.built ## Compiles to dist/.
 run: dist/.built ## Starts the server with its data in .annex/ (FLAGS="…" for more flags).
 	node dist/main.js serve $(FLAGS)
 
+tools: ## Builds kubectl where Go is there; else the one on PATH is used.
+	@hack/tools/kubectl.sh > /dev/null || true
+
+demo: dist/.built tools ## Loads real reports into the server that `make run` started, and shows kubectl at work.
+	KUBECTL="$$(hack/tools/kubectl.sh)" examples/demo.sh $(KUBECONFIG_FILE)
+
 typecheck: node_modules/.installed ## Checks the types of sources and tests.
 	$(BIN)/tsc -p tsconfig.json --noEmit
 
+# In parts: the linter keeps the types of all files of a run in memory.
 lint: node_modules/.installed ## ESLint, the layers, the format.
-	$(BIN)/eslint src test
-	$(BIN)/depcruise src
-	$(BIN)/prettier --check src test
+	@status=0; for part in $$(hack/lint-parts.sh); do \
+	  NODE_OPTIONS=--max-old-space-size=3072 $(BIN)/eslint $${part//,/ } || status=1; \
+	done; \
+	$(BIN)/depcruise src || status=1; \
+	$(BIN)/prettier --check --log-level warn src test || status=1; \
+	exit $$status
 
 format: node_modules/.installed ## Formats sources and tests.
-	$(BIN)/prettier --write src test
+	$(BIN)/prettier --write --log-level warn src test
+
+docs: dist/.built ## Writes docs/flags.md and docs/metrics.md anew.
+	node hack/docs.mjs
+
+$(PYTHON): hack/requirements.txt
+	python3 -m venv .cache/python
+	.cache/python/bin/pip -q install --disable-pip-version-check -r hack/requirements.txt
+	@touch $@
 
 test-unit: node_modules/.installed ## Unit tests.
 	$(BIN)/jest src
 
-test-integration: node_modules/.installed ## Tests through HTTP and of the stores.
-	$(BIN)/jest test
+test-integration: dist/.built ## Tests through HTTP and of the stores.
+	$(BIN)/jest test --testPathIgnorePatterns test/conformance
 
-test: typecheck lint ## All checks and tests.
-	$(BIN)/jest
+test-kubectl: dist/.built tools ## The conformance of kubectl.
+	$(BIN)/jest test/conformance
+
+oracle: dist/.built $(PYTHON) ## Replays the recorded answers of kube-apiserver against the server (BACKEND=embedded).
+	PATH="$(CURDIR)/.cache/python/bin:$$PATH" hack/oracle.sh $(or $(BACKEND),embedded)
+
+bench: dist/.built ## Load, side by side with kube-apiserver where it is built (needs Go).
+	hack/bench.sh $(SCENARIOS)
+
+test: node_modules/.installed $(PYTHON) tools ## All checks and tests.
+	@PATH="$(CURDIR)/.cache/python/bin:$$PATH" hack/test.sh
 
 clean: ## Removes what was built, not what was installed.
-	rm -rf dist coverage .cache/jest .cache/tsbuildinfo*
+	rm -rf dist coverage .cache/jest .cache/results .cache/compiled .cache/tsbuildinfo*

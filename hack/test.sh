@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# All checks and tests, one after another, each though one before it failed. The last line is plain: `N passed, N failed`,
+# the sum over the checks, the jest tests and the steps of the oracle. Fails unless nothing failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+results=.cache/results
+rm -rf "$results"
+mkdir -p "$results"
+passed=0
+failed=0
+summed=no
+
+finish() {
+  if [ $summed = no ]; then failed=$((failed + 1)); fi
+  echo "$passed passed, $failed failed"
+}
+trap finish EXIT
+
+# One check that passes or fails as a whole.
+check() {
+  local name=$1 start=$SECONDS
+  shift
+  echo "== $name"
+  if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "== $name FAILED"; fi
+  echo "== $name: $((SECONDS - start)) s"
+}
+
+# Adds up what a program counted itself: a file with the two numbers, or else one failure.
+count() {
+  local good bad
+  if read -r good bad < "$1" 2> /dev/null && [ -n "$bad" ]; then
+    passed=$((passed + good))
+    failed=$((failed + bad))
+  else
+    failed=$((failed + 1))
+  fi
+}
+
+run_jest() {
+  node_modules/.bin/jest --json --outputFile="$results/jest.json" "$@"
+  local status=$?
+  node hack/jest-counts.mjs "$results/jest.json" $status > "$results/jest.counts"
+}
+
+run_oracle() {
+  hack/oracle.sh embedded 2>&1 | tee "$results/oracle.log"
+  local status=${PIPESTATUS[0]}
+  sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$results/oracle.log" | tail -1 > "$results/oracle.counts"
+  # A replay that broke off is a failure beside what it counted.
+  if [ "$status" -ne 0 ] && grep -q ' 0$' "$results/oracle.counts"; then echo '0 1' > "$results/oracle.counts"; fi
+}
+
+check build make --no-print-directory build
+check types make --no-print-directory typecheck
+check lint make --no-print-directory lint
+echo '== jest'
+run_jest
+count "$results/jest.counts"
+echo '== oracle'
+run_oracle
+count "$results/oracle.counts"
+summed=yes
+[ $failed -eq 0 ]
