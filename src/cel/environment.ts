@@ -1,10 +1,8 @@
-import type { Expr } from './ast.js';
-import { walk } from './ast.js';
+import type { Dialect } from './evaluator/frame.js';
 import { Checker } from './checker/checker.js';
+import { Resolver } from './checker/resolver.js';
 import type { Declarations } from './checker/scope.js';
 import type { FunctionDecl, OverloadDecl, StructDecl, VariableDecl } from './declarations.js';
-import { parseDuration, parseTimestamp } from './values/time.js';
-import { compileRegex } from './library/regex-cache.js';
 import type { Library } from './library/library.js';
 import { STANDARD_FUNCTIONS, STANDARD_TYPES } from './library/standard.js';
 import type { Macros } from './parser/macros.js';
@@ -13,13 +11,11 @@ import { Parser } from './parser/parser.js';
 import { Program } from './program.js';
 import type { Issue } from './source.js';
 import { formatIssues } from './source.js';
-import type { Type } from './types.js';
-import { isOptional } from './types.js';
-import { CelError } from './values/value.js';
+import { validate } from './checker/validators.js';
 
 export interface EnvironmentOptions {
   readonly libraries: readonly Library[];
-  /** Lists and maps may hold one type only. */
+  /** Lists and maps may hold one type only; the arguments of `format` are free. */
   readonly homogeneous?: boolean;
   readonly optionalSyntax?: boolean;
   readonly escapedFields?: boolean;
@@ -27,6 +23,7 @@ export interface EnvironmentOptions {
   readonly crossTypeComparisons?: boolean;
   /** Literals that are bound to fail are refused. */
   readonly validateLiterals?: boolean;
+  readonly dialect?: Dialect;
   readonly container?: string;
   readonly variables?: readonly VariableDecl[];
   readonly structs?: (name: string) => StructDecl | undefined;
@@ -64,7 +61,6 @@ function functionTable(libraries: readonly Library[], crossType: boolean): Map<s
 /** What expressions may use. Environments are immutable; `extend` adds variables and types. */
 export class Environment implements Declarations {
   readonly container: string;
-  readonly homogeneous: boolean;
   private readonly options: EnvironmentOptions;
   private readonly macros: Macros;
 
@@ -76,7 +72,6 @@ export class Environment implements Declarations {
   ) {
     this.options = options;
     this.container = options.container ?? '';
-    this.homogeneous = options.homogeneous ?? false;
     this.macros =
       macros ?? new Map([...STANDARD_MACROS, ...options.libraries.flatMap((library) => [...(library.macros ?? [])])]);
   }
@@ -113,86 +108,36 @@ export class Environment implements Declarations {
 
   /** Parses, checks and prepares an expression. */
   compile(source: string): CompileResult {
-    const parsed = new Parser(source, {
-      macros: this.macros,
-      optionalSyntax: this.options.optionalSyntax ?? false,
-      escapedFields: this.options.escapedFields ?? false,
-    }).parse();
+    const parsed = this.parser(source).parse();
     if (parsed.issues.length > 0) return failure(source, parsed.issues);
     const checker = new Checker(this);
     checker.check(parsed.expr);
     if (checker.issues.length > 0) return failure(source, checker.issues);
-    if (this.options.validateLiterals === true) {
-      const issues = validate(parsed.expr);
-      if (issues.length > 0) return failure(source, issues);
-    }
-    return { program: new Program(source, parsed.expr, (name) => this.struct(name)) };
+    const issues = validate(parsed.expr, {
+      literals: this.options.validateLiterals ?? false,
+      homogeneous: this.options.homogeneous ?? false,
+    });
+    if (issues.length > 0) return failure(source, issues);
+    return { program: new Program(source, parsed.expr, (name) => this.struct(name), this.options.dialect) };
+  }
+
+  /** Prepares an expression without checking types; only its syntax can be wrong. */
+  parse(source: string): CompileResult {
+    const parsed = this.parser(source).parse();
+    if (parsed.issues.length > 0) return failure(source, parsed.issues);
+    new Resolver(this).resolve(parsed.expr);
+    return { program: new Program(source, parsed.expr, (name) => this.struct(name), this.options.dialect) };
+  }
+
+  private parser(source: string): Parser {
+    return new Parser(source, {
+      macros: this.macros,
+      optionalSyntax: this.options.optionalSyntax ?? false,
+      escapedFields: this.options.escapedFields ?? false,
+    });
   }
 }
 
 function failure(source: string, issues: readonly Issue[]): CompileResult {
   return { failure: { issues, text: formatIssues(source, issues) } };
-}
-
-const LITERAL_CHECKS = new Map<string, (text: string) => boolean>([
-  ['duration', (text) => parseDuration(text) !== undefined],
-  [
-    'timestamp',
-    (text) => {
-      const at = parseTimestamp(text);
-      return at !== undefined && !(at instanceof CelError);
-    },
-  ],
-  ['matches', (text) => typeof compileRegex(text) !== 'string'],
-]);
-
-/** Finds literals that cannot be what a function takes, and mixed lists and maps. */
-function validate(expr: Expr): Issue[] {
-  const issues: Issue[] = [];
-  for (const name of LITERAL_CHECKS.keys())
-    walk(expr, (node) => {
-      checkLiteral(node, name, issues);
-    });
-  walk(expr, (node) => {
-    if (node.kind === 'list') {
-      const types = node.elements.map((element, i) => [element, content(element.type, node.optional.has(i))] as const);
-      const first = types[0]?.[1];
-      const odd = types.find(([, type]) => first !== undefined && type !== undefined && !equivalent(first, type));
-      if (odd !== undefined) mismatch(issues, odd[0], first, odd[1]);
-    }
-  });
-  walk(expr, (node) => {
-    if (node.kind !== 'map') return;
-    const [head] = node.entries;
-    if (head === undefined) return;
-    const key = head.key.type;
-    const value = content(head.value.type, head.optional);
-    for (const entry of node.entries) {
-      const type = content(entry.value.type, entry.optional);
-      if (key !== undefined && entry.key.type !== undefined && !equivalent(key, entry.key.type)) {
-        mismatch(issues, entry.key, key, entry.key.type);
-      }
-      if (value !== undefined && type !== undefined && !equivalent(value, type))
-        mismatch(issues, entry.value, value, type);
-    }
-  });
-  return issues;
-}
-
-function checkLiteral(node: Expr, name: string, issues: Issue[]): void {
-  if (node.kind !== 'call' || node.name !== name) return;
-  const [arg] = node.args;
-  if (arg?.kind !== 'literal' || typeof arg.value !== 'string') return;
-  if (LITERAL_CHECKS.get(name)?.(arg.value) === false) {
-    issues.push({ offset: arg.offset, message: `invalid ${name} argument` });
-  }
-}
-
-const content = (type: Type | undefined, optional: boolean): Type | undefined =>
-  optional && type !== undefined && isOptional(type) ? type.elem : type;
-
-const equivalent = (a: Type, b: Type): boolean => a.toString() === b.toString();
-
-function mismatch(issues: Issue[], at: Expr, expected: Type | undefined, found: Type | undefined): void {
-  issues.push({ offset: at.offset, message: `expected type '${String(expected)}' but found '${String(found)}'` });
 }

@@ -1,7 +1,7 @@
 import type { Expr } from './ast.js';
 import { walk } from './ast.js';
 import type { StructDecl } from './declarations.js';
-import { CostExceeded, Frame, type Run } from './evaluator/frame.js';
+import { CostExceeded, type Dialect, Frame, KUBERNETES_DIALECT, type Run } from './evaluator/frame.js';
 import { PlanError, Planner } from './evaluator/planner.js';
 import { AnswerPending } from './library/authorizer.js';
 import { DYN, type Type } from './types.js';
@@ -35,6 +35,7 @@ export class Program {
     /** The checked tree; not to be changed. */
     readonly expr: Expr,
     private readonly structs: (name: string) => StructDecl | undefined,
+    private readonly dialect: Dialect = KUBERNETES_DIALECT,
   ) {}
 
   get outputType(): Type {
@@ -61,7 +62,7 @@ export class Program {
   }
 
   private prepare(): Planned | string {
-    this.planned ??= plan(this.expr, this.structs);
+    this.planned ??= plan(this.expr, this.structs, this.dialect);
     return this.planned;
   }
 
@@ -99,8 +100,8 @@ export class Program {
   }
 }
 
-function plan(expr: Expr, structs: (name: string) => StructDecl | undefined): Planned | string {
-  const planner = new Planner(structs);
+function plan(expr: Expr, structs: (name: string) => StructDecl | undefined, dialect: Dialect): Planned | string {
+  const planner = new Planner(structs, dialect);
   try {
     const { run } = planner.plan(expr);
     return { run, slots: planner.slots, variables: [...planner.variables] };

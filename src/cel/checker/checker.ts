@@ -286,12 +286,10 @@ export class Checker {
   }
 
   /** The common type of the elements so far and the next one. */
-  private join(offset: number, previous: Type | undefined, current: Type): Type {
+  private join(previous: Type | undefined, current: Type): Type {
     if (previous === undefined) return current;
     if (this.substitution.assignable(previous, current)) return isLessSpecific(previous, current) ? previous : current;
-    if (!this.declarations.homogeneous) return DYN;
-    this.mismatch(offset, previous, current);
-    return ERROR;
+    return DYN;
   }
 
   /** The type of an element or value; `?x` gives the content of an optional. */
@@ -306,7 +304,7 @@ export class Checker {
   private list(expr: ListExpr): void {
     let elem: Type | undefined;
     expr.elements.forEach((element, i) => {
-      elem = this.join(element.offset, elem, this.item(element, expr.optional.has(i)));
+      elem = this.join(elem, this.item(element, expr.optional.has(i)));
     });
     this.set(expr, listOf(elem ?? this.fresh()));
   }
@@ -315,8 +313,8 @@ export class Checker {
     let key: Type | undefined;
     let value: Type | undefined;
     for (const entry of expr.entries) {
-      key = this.join(entry.key.offset, key, this.visit(entry.key));
-      value = this.join(entry.value.offset, value, this.item(entry.value, entry.optional));
+      key = this.join(key, this.visit(entry.key));
+      value = this.join(value, this.item(entry.value, entry.optional));
     }
     this.set(expr, mapOf(key ?? this.fresh(), value ?? this.fresh()));
   }

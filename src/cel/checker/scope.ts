@@ -4,8 +4,6 @@ import type { FunctionDecl, StructDecl, VariableDecl } from '../declarations.js'
 export interface Declarations {
   /** Prefix that names are tried with, as `a.b`; empty for none. */
   readonly container: string;
-  /** Lists and maps may hold one type only. */
-  readonly homogeneous: boolean;
   variable(name: string): VariableDecl | undefined;
   function(name: string): FunctionDecl | undefined;
   struct(name: string): StructDecl | undefined;

@@ -1,6 +1,6 @@
 import { toText } from '../library/conversions.js';
 import type { Value } from '../values/value.js';
-import { CelError, CelList, CelMap, Double, NO_SUCH_OVERLOAD, Uint, typeName } from '../values/value.js';
+import { CelError, CelList, CelMap, Double, Uint, typeName } from '../values/value.js';
 
 /** A value as error texts print it. */
 export function shown(value: Value): string {
@@ -40,12 +40,29 @@ export function field(container: Value, name: string): Value {
 /** `container[key]` */
 export function at(container: Value, key: Value): Value {
   if (key instanceof CelError) return key;
-  if (isBadKey(key)) return NO_SUCH_OVERLOAD;
+  const bad = badKey(key);
+  if (bad !== undefined) return bad;
   const found = lookup(container, key);
   if (found !== undefined) return found;
   return container instanceof CelList ? new CelError(`index out of bounds: ${shown(key)}`) : noSuchKey(key);
 }
 
-function isBadKey(key: Value): boolean {
-  return key === null || key instanceof CelList || key instanceof CelMap;
+/** Whether a value can have parts at all. */
+export const hasParts = (value: Value): boolean =>
+  value instanceof CelMap || value instanceof CelList || value instanceof CelError;
+
+/** The error of a value that can be neither a key nor an index. */
+export function badKey(key: Value): CelError | undefined {
+  switch (typeof key) {
+    case 'string':
+    case 'number':
+    case 'boolean':
+    case 'bigint':
+      return undefined;
+    default:
+  }
+  if (key instanceof Double || key instanceof Uint) return undefined;
+  if (key === null) return new CelError('invalid qualifier type: types.Null');
+  if (key instanceof Uint8Array) return new CelError('invalid qualifier type: types.Bytes');
+  return new CelError(`invalid qualifier type: ${typeName(key)}`);
 }

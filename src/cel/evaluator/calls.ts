@@ -231,10 +231,14 @@ function ordering(expr: Call, left: Run, right: Run, accept: (order: number) => 
     if (a instanceof CelError) return a;
     if (b instanceof CelError) return b;
     const order = compare(a, b);
-    if (order instanceof CelError) return order === NO_SUCH_OVERLOAD ? noSuchOverload(expr.name, [a, b]) : order;
+    // The reference implementation names the operator only where the left side has no order at all.
+    if (order === NO_SUCH_OVERLOAD && !isOrdered(a)) return new CelError(`no such overload: ${expr.name}`);
+    if (order instanceof CelError) return order;
     return accept(order);
   };
 }
+
+const isOrdered = (value: Value): boolean => !(compare(value, value) === NO_SUCH_OVERLOAD);
 
 /** `a.or(b)` and `a.orValue(b)`: the second is evaluated only if the first is none. */
 function orElse(left: Run, right: Run, unwrap: boolean): Run {

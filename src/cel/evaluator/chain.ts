@@ -1,6 +1,6 @@
 import type { Value } from '../values/value.js';
 import { CelError, CelList, CelMap, Optional } from '../values/value.js';
-import { at, field, lookup } from './access.js';
+import { at, field, hasParts, lookup, noSuchKey } from './access.js';
 import type { Frame, Run } from './frame.js';
 
 /** One step from a value to a part of it. */
@@ -12,8 +12,14 @@ export type Step =
  * Selections and indices that follow each other. Each step costs 1, the start costs `rootCost` (0 where an
  * enclosing `?:` takes its branch without observing it).
  */
-export function chain(root: Run, rootCost: number, steps: readonly Step[], mayBeOptional: boolean): Run {
-  if (mayBeOptional || steps.some((step) => step.optional)) return optionalChain(root, rootCost, steps);
+export function chain(
+  root: Run,
+  rootCost: number,
+  steps: readonly Step[],
+  mayBeOptional: boolean,
+  strict: boolean,
+): Run {
+  if (mayBeOptional || steps.some((step) => step.optional)) return optionalChain(root, rootCost, steps, strict);
   const names = steps.map((step) => (step.kind === 'field' ? step.name : undefined));
   const [first, second, third] = names;
   if (first !== undefined && names.length === 1) return oneField(root, rootCost, first);
@@ -25,7 +31,7 @@ export function chain(root: Run, rootCost: number, steps: readonly Step[], mayBe
   const last = steps.at(-1);
   if (last?.kind === 'index' && steps.length === 1) return oneIndex(root, rootCost, last.index);
   if (last === undefined) return root;
-  const head = chain(root, rootCost, steps.slice(0, -1), false);
+  const head = chain(root, rootCost, steps.slice(0, -1), false, strict);
   return last.kind === 'field' ? oneField(head, 0, last.name) : oneIndex(head, 0, last.index);
 }
 
@@ -69,7 +75,7 @@ function oneIndex(root: Run, rootCost: number, index: Run): Run {
 }
 
 /** Once a step or the start is optional, what is absent gives none, and the result is optional. */
-function optionalChain(root: Run, rootCost: number, steps: readonly Step[]): Run {
+function optionalChain(root: Run, rootCost: number, steps: readonly Step[], strict: boolean): Run {
   return (frame) => {
     frame.cost += rootCost;
     let value = root(frame);
@@ -81,7 +87,7 @@ function optionalChain(root: Run, rootCost: number, steps: readonly Step[]): Run
     }
     for (const step of steps) {
       optional ||= step.optional;
-      const next = optional ? tryStep(frame, value, step) : takeStep(frame, value, step);
+      const next = optional ? tryStep(frame, value, step, strict) : takeStep(frame, value, step);
       if (next === undefined) return Optional.none;
       if (next instanceof CelError) return next;
       value = next;
@@ -100,16 +106,17 @@ function takeStep(frame: Frame, value: Value, step: Step): Value {
   return at(value, key);
 }
 
-function tryStep(frame: Frame, value: Value, step: Step): Value | undefined {
+function tryStep(frame: Frame, value: Value, step: Step, strict: boolean): Value | undefined {
   const key = step.kind === 'field' ? step.name : step.index(frame);
   if (key instanceof CelError) return key;
   const found = lookup(value, key);
   if (found !== undefined) frame.cost++;
+  else if (strict && !hasParts(value)) return noSuchKey(key);
   return found;
 }
 
 /** `has(root.steps.name)`: the steps are paid for, the start is not. */
-export function presence(root: Run, steps: readonly Step[], name: string): Run {
+export function presence(root: Run, steps: readonly Step[], name: string, strict: boolean): Run {
   return (frame) => {
     let value = root(frame);
     if (value instanceof CelError) return value;
@@ -120,13 +127,14 @@ export function presence(root: Run, steps: readonly Step[], name: string): Run {
     }
     for (const step of steps) {
       optional ||= step.optional;
-      const next = optional ? tryStep(frame, value, step) : takeStep(frame, value, step);
+      const next = optional ? tryStep(frame, value, step, strict) : takeStep(frame, value, step);
       if (next === undefined) return false;
       if (next instanceof CelError) return next;
       value = next;
     }
-    frame.cost++;
     const found = value instanceof CelMap ? value.field(name) : lookup(value, name);
+    if (!optional || found !== undefined) frame.cost++;
+    if (strict && found === undefined && !hasParts(value)) return noSuchKey(name);
     return found instanceof CelError ? found : found !== undefined;
   };
 }

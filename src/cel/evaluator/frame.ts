@@ -27,3 +27,13 @@ export interface Plan {
   readonly run: Run;
   readonly constant?: { readonly value: Value; readonly cost: number };
 }
+
+/** Where the language's specification and the reference implementation (as Kubernetes uses it) differ. */
+export interface Dialect {
+  /** A map literal that names a key twice fails; otherwise the last entry counts. */
+  readonly uniqueKeys: boolean;
+  /** Asking a value that has no parts for a part fails; otherwise the part is absent. */
+  readonly strictPresence: boolean;
+}
+
+export const KUBERNETES_DIALECT: Dialect = { uniqueKeys: false, strictPresence: false };

@@ -68,7 +68,7 @@ export function existsOne(range: Run, body: Run, slots: LoopSlots): Run {
     const failed = iterate(range(frame), slots.second >= 0, (first, second) => {
       set(frame, slots, first, second);
       const value = body(frame);
-      if (value === true && error === undefined) {
+      if (value === true) {
         count++;
         frame.cost += 2;
       } else if (typeof value !== 'boolean') error = value instanceof CelError ? value : NO_SUCH_OVERLOAD;

@@ -6,11 +6,11 @@ import { CONVERSION_NAMES } from '../library/standard.js';
 import { isDyn, isOptional } from '../types.js';
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, CelMap, EntryMap, NO_SUCH_OVERLOAD, Optional, typeName } from '../values/value.js';
-import { shown } from './access.js';
+import { badKey, shown } from './access.js';
 import { planCall, planMembership } from './calls.js';
 import type { Step } from './chain.js';
 import { chain, presence } from './chain.js';
-import type { Frame, Plan, Run } from './frame.js';
+import type { Dialect, Frame, Plan, Run } from './frame.js';
 import type { LoopSlots } from './loops.js';
 import { existsOne, gatherList, gatherMap, quantifier } from './loops.js';
 
@@ -26,7 +26,10 @@ export class Planner {
   slots = 0;
   private readonly scopes: { name: string; slot: number; lazy: Run | undefined }[] = [];
 
-  constructor(private readonly structs: (name: string) => StructDecl | undefined) {}
+  constructor(
+    private readonly structs: (name: string) => StructDecl | undefined,
+    private readonly dialect: Dialect,
+  ) {}
 
   plan(expr: Expr): Plan {
     switch (expr.kind) {
@@ -81,7 +84,10 @@ export class Planner {
     if (slot === undefined) this.variables.set(expr.name, (slot = this.slot()));
     const at = slot;
     const missing = new CelError(`no such attribute(s): ${expr.name}`);
-    return (frame) => frame.slots[at] ?? missing;
+    return (frame) => {
+      const value = frame.slots[at];
+      return value === undefined ? missing : value;
+    };
   }
 
   private isAttribute(expr: Expr): boolean {
@@ -95,7 +101,7 @@ export class Planner {
     if (!this.isAttribute(expr)) return this.run(expr);
     if (expr.kind === 'select' && expr.test) {
       const { root, steps } = this.unchain(expr.operand);
-      return presence(this.root(root), steps, expr.field);
+      return presence(this.root(root), steps, expr.field, this.dialect.strictPresence);
     }
     const { root, steps } = this.unchain(expr);
     const start = this.root(root);
@@ -103,7 +109,13 @@ export class Planner {
     const cost = root.kind === 'call' && root.name === '_?_:_' ? 0 : rootCost;
     if (steps.length > 0) {
       const type = root.type;
-      return chain(start, cost, steps, type === undefined || isDyn(type) || isOptional(type));
+      return chain(
+        start,
+        cost,
+        steps,
+        type === undefined || isDyn(type) || isOptional(type),
+        this.dialect.strictPresence,
+      );
     }
     if (cost === 0) return start;
     return (frame) => {
@@ -142,6 +154,9 @@ export class Planner {
   }
 
   private indexStep(index: Expr, optional: boolean): Step {
+    const constant = this.isAttribute(index) ? undefined : this.plan(index).constant;
+    const problem = constant === undefined ? undefined : badKey(constant.value);
+    if (problem !== undefined) throw new PlanError(problem.message);
     if (index.kind === 'literal' && typeof index.value === 'string')
       return { kind: 'field', name: index.value, optional };
     return { kind: 'index', index: this.attribute(index, 0), optional };
@@ -224,10 +239,11 @@ export class Planner {
       value: this.plan(entry.value),
       optional: entry.optional,
     }));
+    const unique = this.dialect.uniqueKeys;
     const build: Run = (frame) => {
       const map = new EntryMap();
       for (const entry of entries) {
-        const problem = addEntry(frame, map, entry.key.run, entry.value.run, entry.optional);
+        const problem = addEntry(frame, map, entry, unique);
         if (problem !== undefined) return problem;
       }
       frame.cost += MAP_BASE;
@@ -354,17 +370,24 @@ function lazyVariable(slot: number, init: Run): Run {
 const notOptional = (name: string, value: Value): CelError =>
   new CelError(`cannot initialize optional entry '${name}' from non-optional value ${shown(value)}`);
 
-function addEntry(frame: Frame, map: EntryMap, key: Run, value: Run, optional: boolean): CelError | undefined {
-  const k = key(frame);
-  if (k instanceof CelError) return k;
-  let v = value(frame);
-  if (v instanceof CelError) return v;
-  if (optional) {
-    if (!(v instanceof Optional)) return notOptional(shown(k), v);
-    if (v.value === undefined) return undefined;
-    v = v.value;
+interface PlannedEntry {
+  readonly key: Plan;
+  readonly value: Plan;
+  readonly optional: boolean;
+}
+
+function addEntry(frame: Frame, map: EntryMap, entry: PlannedEntry, unique: boolean): CelError | undefined {
+  const key = entry.key.run(frame);
+  if (key instanceof CelError) return key;
+  let value = entry.value.run(frame);
+  if (value instanceof CelError) return value;
+  if (entry.optional) {
+    if (!(value instanceof Optional)) return notOptional(shown(key), value);
+    if (value.value === undefined) return undefined;
+    value = value.value;
   }
-  return insertInto(map, k, v, 'Failed with repeated key');
+  if (unique) return insertInto(map, key, value, 'Failed with repeated key');
+  return map.set(key, value) ? undefined : new CelError(`unsupported key type: ${typeName(key)}`);
 }
 
 function insertInto(map: EntryMap, key: Value, value: Value, repeated?: string): CelError | undefined {

@@ -89,9 +89,21 @@ const infinite = (value: number): string | undefined =>
 /** Groups of three digits, as the English locale prints them. */
 const grouped = (digits: string): string => digits.replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 
-/** An exact decimal expansion, rounded half to even on the exact value. */
+/** toFixed rounds exact halves up, Go rounds them to even. */
+function halfEven(value: number, precision: number): string {
+  const rounded = value.toFixed(precision);
+  if (precision > 50) return rounded;
+  const exact = value.toFixed(Math.min(100, precision + 50));
+  if (!/^[^.]*\.?5?0*$/.test(exact.slice(precision === 0 ? exact.indexOf('.') : exact.indexOf('.') + 1 + precision)))
+    return rounded;
+  const half = exact.slice(0, exact.indexOf('.') + 1 + precision).replace(/\.$/, '');
+  const isHalf = exact[exact.indexOf('.') + 1 + precision] === '5';
+  return isHalf && Number(half.at(-1)) % 2 === 0 ? half : rounded;
+}
+
+/** A decimal expansion, rounded half to even on the exact value. */
 function exactFixed(value: number, precision: number): string {
-  if (Math.abs(value) < 1e21 && precision <= 100) return value.toFixed(precision);
+  if (Math.abs(value) < 1e21 && precision <= 100) return halfEven(value, precision);
   const [whole = '0', fraction = ''] = plainNumber(value).split('.');
   return precision === 0 ? whole : `${whole}.${fraction.slice(0, precision).padEnd(precision, '0')}`;
 }
@@ -111,21 +123,25 @@ const fixed =
 
 const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹';
 
-/** The English locale writes 1.5 × 10⁰³. */
+/** The English locale writes 1.5×10⁰³. The precision of the clause is the width, the digits are always six. */
 const scientific =
-  (precision: number): Clause =>
+  (width: number): Clause =>
   (value) => {
     const number = special(value);
     if (number === undefined)
       return fail(`scientific clause can only be used on doubles, was given ${typeName(value)}`);
-    const name = infinite(number);
-    if (name !== undefined) return name;
-    const [mantissa = '', power = '0'] = number.toExponential(Math.min(precision, 100)).split('e');
-    const exponent = Number(power);
-    const digits = String(Math.abs(exponent)).padStart(2, '0');
-    const raised = [...digits].map((digit) => SUPERSCRIPTS[Number(digit)] ?? '').join('');
-    return `${mantissa}\u202f×\u202f10${exponent < 0 ? '⁻' : ''}${raised}`;
+    return pad(infinite(number) ?? powerOfTen(number), width);
   };
+
+function powerOfTen(number: number): string {
+  const [mantissa = '', power = '0'] = number.toExponential(DEFAULT_PRECISION).split('e');
+  const exponent = Number(power);
+  const digits = String(Math.abs(exponent)).padStart(2, '0');
+  const raised = [...digits].map((digit) => SUPERSCRIPTS[Number(digit)] ?? '').join('');
+  return `${mantissa}×10${exponent < 0 ? '⁻' : ''}${raised}`;
+}
+
+const pad = (text: string, width: number): string => ' '.repeat(Math.max(0, width - text.length)) + text;
 
 function binary(value: Value): Formatted {
   if (typeof value === 'boolean') return value ? '1' : '0';

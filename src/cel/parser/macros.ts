@@ -184,7 +184,6 @@ export const STANDARD_MACROS: Macros = new Map<string, Macro>([
   ['all:2:true', quantifier(1, all)],
   ['exists:2:true', quantifier(1, exists)],
   ['exists_one:2:true', quantifier(1, existsOne)],
-  ['existsOne:2:true', quantifier(1, existsOne)],
   ['map:2:true', gather(1, NO_IDENTIFIER, list, append)],
   ['map:3:true', gather(1, NO_IDENTIFIER, list, append)],
   ['filter:2:true', filter],

@@ -184,6 +184,9 @@ const PRODUCTS = new Map<TokenKind, string>([
   ['%', '_%_'],
 ]);
 
+/** Calls that count as a level of nesting. */
+const NESTING = new Set([...RELATIONS.values(), ...SUMS.values(), ...PRODUCTS.values(), '_?_:_', '_[_]', '_[?_]']);
+
 /** Nothing sensible can follow: the issues say why. */
 class GiveUp extends Error {}
 
@@ -201,7 +204,10 @@ export class Parser {
   private at = 0;
   private recovering = false;
   private recoveries = 0;
-  private readonly depth = { expr: 0, relation: 0, calc: 0, member: 0 };
+  /** Rules being parsed, by name. */
+  private readonly depth = { expr: 0, relation: 0, calc: 0 };
+  /** How deep operators and selections nest in what has been parsed; nothing is noted for 0. */
+  private readonly heights = new Map<Expr, number>();
   /** Tokens that an enclosing construct waits for. */
   private readonly awaited: TokenKind[] = [];
 
@@ -373,11 +379,9 @@ export class Parser {
   }
 
   private binary(rule: 'relation' | 'calc', operators: ReadonlyMap<TokenKind, string>, operand: () => Expr): Expr {
-    let levels = 0;
     // Sums are entered through one rule, products count where they occur.
     if (operators !== PRODUCTS) {
       this.nested(rule);
-      levels++;
     }
     let left = operand();
     for (;;) {
@@ -385,13 +389,11 @@ export class Parser {
       if (name === undefined) break;
       const { offset } = this.advance();
       this.nested(rule);
-      levels++;
-      this.nested(rule);
       const right = operand();
       this.depth[rule]--;
       left = this.call(offset, name, [left, right]);
     }
-    this.depth[rule] -= levels;
+    if (operators !== PRODUCTS) this.depth[rule]--;
     return left;
   }
 
@@ -419,18 +421,13 @@ export class Parser {
   // --- operands
 
   private member(): Expr {
-    this.nested('member');
-    let levels = 1;
     let result = this.primary();
     for (;;) {
       const { kind } = this.token;
       if (kind === '.') result = this.selection(result);
       else if (kind === '[') result = this.index(result);
       else break;
-      this.nested('member');
-      levels++;
     }
-    this.depth.member -= levels;
     return result;
   }
 
@@ -453,13 +450,14 @@ export class Parser {
     if (optional) {
       if (!this.options.optionalSyntax) return this.error(offset, "unsupported syntax '.?'");
       const literal: Expr = { kind: 'literal', offset: name.offset, value: field };
-      return { kind: 'call', offset, name: '_?._', target: undefined, args: [operand, literal] };
+      const call: Expr = { kind: 'call', offset, name: '_?._', target: undefined, args: [operand, literal] };
+      return this.grow(call, [operand], 1);
     }
     if (this.token.kind === '(' && name.kind === 'IDENTIFIER') {
       const open = this.token.offset;
       return this.call(open, field, this.callArguments(), operand);
     }
-    return { kind: 'select', offset, operand, field, test: false };
+    return this.grow({ kind: 'select', offset, operand, field, test: false }, [operand], 1);
   }
 
   private noViableMember(next: TokenKind): void {
@@ -618,7 +616,7 @@ export class Parser {
       }
       if (this.is(',')) this.advance();
     });
-    return { kind: 'list', offset, elements, optional, synthetic: false };
+    return this.grow({ kind: 'list', offset, elements, optional, synthetic: false }, elements, 0);
   }
 
   private map(): Expr {
@@ -641,7 +639,8 @@ export class Parser {
       }
       if (this.is(',')) this.advance();
     });
-    return { kind: 'map', offset, entries };
+    const parts = entries.flatMap(({ key, value }) => [key, value]);
+    return this.grow({ kind: 'map', offset, entries }, parts, 0);
   }
 
   private struct(name: string): Expr {
@@ -669,12 +668,31 @@ export class Parser {
       }
       if (this.is(',')) this.advance();
     });
-    return { kind: 'struct', offset, name, fields };
+    const parts = fields.map(({ value }) => value);
+    return this.grow({ kind: 'struct', offset, name, fields }, parts, 0);
+  }
+
+  /** Notes how deep a construct nests; `levels` are its own. */
+  private grow(expr: Expr, parts: readonly (Expr | undefined)[], levels: 0 | 1): Expr {
+    let height = 0;
+    for (const part of parts) if (part !== undefined) height = Math.max(height, this.heights.get(part) ?? 0);
+    height += levels;
+    if (height > MAX_DEPTH) {
+      this.issues.push({ offset: -1, message: 'max recursion depth exceeded' });
+      throw new GiveUp();
+    }
+    if (height > 0) this.heights.set(expr, height);
+    return expr;
   }
 
   private call(offset: number, name: string, args: readonly Expr[], target?: Expr): Expr {
+    const nests = target !== undefined || NESTING.has(name);
+    return this.grow(this.callOrMacro(offset, name, args, target), [target, ...args], nests ? 1 : 0);
+  }
+
+  private callOrMacro(offset: number, name: string, args: readonly Expr[], target?: Expr): Expr {
     const macro = this.options.macros.get(macroKey(name, args.length, target !== undefined));
-    if (macro !== undefined && !args.some((arg) => arg.kind === 'invalid')) {
+    if (macro !== undefined) {
       try {
         const expanded = macro(offset, target, args);
         if (expanded !== undefined) return expanded;

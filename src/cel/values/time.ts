@@ -7,7 +7,7 @@ const MAX_SECONDS = 253402300799;
 const BILLION = 1000000000n;
 
 export const TIMESTAMP_OVERFLOW = new CelError('timestamp overflow');
-export const DURATION_OVERFLOW = new CelError('duration overflow');
+export const DURATION_OVERFLOW = new CelError('integer overflow');
 
 export function timestamp(seconds: number, nanos: number): Timestamp | CelError {
   return seconds < MIN_SECONDS || seconds > MAX_SECONDS ? TIMESTAMP_OVERFLOW : new Timestamp(seconds, nanos);

@@ -149,6 +149,14 @@ export class EntryMap extends CelMap {
     return true;
   }
 
+  /** Adds or replaces an entry; false if the key cannot be one. */
+  set(key: Value, value: Value): boolean {
+    const slot = mapKey(key);
+    if (slot === undefined) return false;
+    this.entries.set(slot, { key, value });
+    return true;
+  }
+
   find(key: Value): Value | undefined {
     const slot = mapKey(key);
     return slot === undefined ? undefined : this.entries.get(slot)?.value;

@@ -1,0 +1,24 @@
+import type { Vector } from './vectors.js';
+
+/** Suites of extensions that Kubernetes does not enable. */
+const DISABLED = ['bindings_ext', 'block_ext', 'encoders_ext', 'math_ext', 'proto2_ext'];
+/** Suites about protobuf messages. */
+const MESSAGES = ['proto2', 'proto3', 'enums', 'wrappers', 'dynamic'];
+const MESSAGE_TEXT = /TestAllTypes|NestedMessage|GlobalEnum|google\.protobuf\.(?!Timestamp\b|Duration\b)|google\.protobuf\.(?:Timestamp|Duration)\s*\{|TestRequired|net\.proto/;
+const MESSAGE_VALUE = /"objectValue"|"enumValue"|"messageType"/;
+
+/** Whether a vector is about protobuf messages, or about extensions that Kubernetes leaves out. */
+export function needsMessages(vector: Vector): boolean {
+  const suite = vector.name.split('/')[0] ?? '';
+  if (DISABLED.includes(suite)) return true;
+  const wire = JSON.stringify([vector.value, vector.typedResult, vector.bindings, vector.typeEnv]);
+  if (MESSAGE_TEXT.test(vector.expr) || MESSAGE_VALUE.test(wire)) return true;
+  return MESSAGES.includes(suite) && (vector.container ?? '') !== '';
+}
+
+const EXCEPTIONS: readonly (readonly [RegExp, string])[] = [];
+
+/** Why a vector is expected to fail; undefined if it is not. */
+export function exception(vector: Vector): string | undefined {
+  return EXCEPTIONS.find(([name]) => name.test(vector.name))?.[1];
+}
