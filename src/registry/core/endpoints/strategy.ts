@@ -31,13 +31,14 @@ function addressErrors(address: JsonObject, path: FieldPath): FieldError[] {
   if (typeof node === 'string') {
     errors.push(...isDns1123Subdomain(node).map((text) => invalid(path.child('nodeName'), node, text)));
   }
-  if (errors.length === 0) errors.push(...nonSpecialErrors(ip, path.child('ip')));
+  errors.push(...nonSpecialErrors(ip, path.child('ip')));
   return errors;
 }
 
 /** Addresses that no service may forward to. */
 function nonSpecialErrors(ip: string, path: FieldPath): FieldError[] {
   const refuse = (text: string): FieldError[] => [invalid(path, ip, text)];
+  if (isIP(ip) === 0) return refuse('must be a valid IP address');
   if (ip === '0.0.0.0' || ip === '::') return refuse(`may not be unspecified (${ip})`);
   if (ip.startsWith('127.') || ip === '::1') return refuse('may not be in the loopback range (127.0.0.0/8, ::1/128)');
   if (ip.startsWith('169.254.') || /^fe[89ab]/i.test(ip)) {

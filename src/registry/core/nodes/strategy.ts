@@ -1,14 +1,14 @@
 import {
-  duplicate,
-  type FieldError,
+  FieldError,
   FieldPath,
   forbidden,
   invalid,
   notSupported,
+  Printed,
   required,
 } from '../../../apimachinery/field-error.js';
-import { deepCopy, deepEqual, isObject, objectAt } from '../../../apimachinery/json.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { deepCopy, deepEqual, isObject, type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { goJson, type KubeObject } from '../../../apimachinery/meta.js';
 import { isQualifiedName, isLabelValue, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../rest/interfaces.js';
 import { keepField, objectsOf, textOf, textsOf } from '../shared/fields.js';
@@ -21,7 +21,8 @@ function taintErrors(object: KubeObject): FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();
   objectsOf(objectAt(object, 'spec')?.['taints']).forEach((taint, i) => {
-    const path = SPEC.child('taints').index(i);
+    // Kubernetes looks for them in the specification but names them so.
+    const path = FieldPath.of('metadata', 'taints').index(i);
     const [key, value, effect] = [textOf(taint['key']), textOf(taint['value']), textOf(taint['effect'])];
     errors.push(...isQualifiedName(key).map((text) => invalid(path.child('key'), key, text)));
     errors.push(...isLabelValue(value).map((text) => invalid(path.child('value'), value, text)));
@@ -33,10 +34,18 @@ function taintErrors(object: KubeObject): FieldError[] {
       );
     }
     const id = `${key}\n${effect}`;
-    if (seen.has(id)) errors.push(duplicate(path, deepCopy(taint)));
+    if (seen.has(id)) errors.push(duplicateTaint(path, taint));
     seen.add(id);
   });
   return errors;
+}
+
+/** Printed with the names of the Go fields. */
+function duplicateTaint(path: FieldPath, taint: JsonObject): FieldError {
+  const added = taint['timeAdded'] ?? null;
+  const text = `{"Key":${goJson(taint['key'] ?? '')},"Value":${goJson(taint['value'] ?? '')},"Effect":${goJson(taint['effect'] ?? '')},"TimeAdded":${goJson(added)}}`;
+  const detail = 'taints must be unique by key and effect pair';
+  return new FieldError('FieldValueDuplicate', path.toString(), new Printed(text), detail);
 }
 
 const validate = (object: KubeObject): FieldError[] => [

@@ -26,7 +26,7 @@ function validate(object: KubeObject): FieldError[] {
   const storage = requestsOf(spec)?.['storage'];
   const path = SPEC.child('resources');
   if (storage === undefined) errors.push(required(path.key('storage')));
-  else errors.push(...positiveQuantityErrors(storage, path.child('requests').key('storage')));
+  else errors.push(...positiveQuantityErrors(storage, path.key('storage')));
   const mode = textOf(spec['volumeMode']);
   if (mode !== '' && !VOLUME_MODES.includes(mode))
     errors.push(notSupported(SPEC.child('volumeMode'), mode, VOLUME_MODES));

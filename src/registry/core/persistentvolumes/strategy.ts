@@ -38,7 +38,7 @@ function validate(object: KubeObject): FieldError[] {
   const names = Object.keys(capacity);
   if (names.length === 0) errors.push(required(capacityPath));
   if (capacity['storage'] === undefined || names.length > 1) {
-    errors.push(notSupported(capacityPath, capacity, ['storage']));
+    errors.push(notSupported(capacityPath, names.length === 0 ? null : capacity, ['storage']));
   }
   for (const name of names) errors.push(...positiveQuantityErrors(capacity[name], capacityPath.key(name)));
   const reclaim = textOf(spec['persistentVolumeReclaimPolicy']);
@@ -75,6 +75,16 @@ export function applyPersistentVolumeDefaults(object: KubeObject): void {
   setDefault(ensureObject(object, 'status'), 'phase', 'Pending');
   setDefault(spec, 'persistentVolumeReclaimPolicy', 'Retain');
   setDefault(spec, 'volumeMode', 'Filesystem');
+  const host = objectAt(spec, 'hostPath');
+  if (host !== undefined) host['type'] ??= '';
+  const iscsi = objectAt(spec, 'iscsi');
+  if (iscsi !== undefined) setDefault(iscsi, 'iscsiInterface', 'default');
+  const rbd = objectAt(spec, 'rbd');
+  if (rbd !== undefined) {
+    setDefault(rbd, 'pool', 'rbd');
+    setDefault(rbd, 'user', 'admin');
+    setDefault(rbd, 'keyring', '/etc/ceph/keyring');
+  }
 }
 
 /** Notes when the phase changed, unless the client did. */

@@ -66,7 +66,7 @@ function mountErrors(mounts: readonly JsonObject[], volumes: ReadonlySet<string>
     const at = path.index(i);
     const name = textOf(mount['name']);
     if (name === '') errors.push(required(at.child('name')));
-    else if (!volumes.has(name)) errors.push(notFound(at.child('name'), name));
+    if (!volumes.has(name)) errors.push(notFound(at.child('name'), name));
     const point = textOf(mount['mountPath']);
     if (point === '') errors.push(required(at.child('mountPath')));
     if (points.has(point)) errors.push(invalid(at.child('mountPath'), point, 'must be unique'));
@@ -89,8 +89,8 @@ function containerErrors(
   }
   errors.push(
     ...choice(textOf(container['terminationMessagePolicy']), path.child('terminationMessagePolicy'), [
-      'FallbackToLogsOnError',
       'File',
+      'FallbackToLogsOnError',
     ]),
   );
   const portNames = new Set<string>();
@@ -131,8 +131,8 @@ function specErrors(pod: KubeObject): FieldError[] {
   errors.push(...choice(textOf(spec['restartPolicy']), SPEC.child('restartPolicy'), ['Always', 'OnFailure', 'Never']));
   errors.push(
     ...choice(textOf(spec['dnsPolicy']), SPEC.child('dnsPolicy'), [
-      'ClusterFirst',
       'ClusterFirstWithHostNet',
+      'ClusterFirst',
       'Default',
       'None',
     ]),

@@ -1,13 +1,14 @@
 import {
   duplicate,
-  type FieldError,
+  FieldError,
   FieldPath,
   invalid,
   notSupported,
+  Printed,
   required,
 } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { goJson, type KubeObject } from '../../../apimachinery/meta.js';
 import {
   inclusiveRangeError,
   isDns1123Label,
@@ -53,6 +54,13 @@ function portErrors(port: JsonObject, needsName: boolean, path: FieldPath, names
   return errors;
 }
 
+/** Printed with the names of the Go fields, of which only the two that clash are set. */
+function duplicatePort(path: FieldPath, port: JsonObject): FieldError {
+  const [protocol, number] = [goJson(port['protocol'] ?? ''), goJson(port['port'] ?? 0)];
+  const text = `{"Name":"","Protocol":${protocol},"AppProtocol":null,"Port":${number},"TargetPort":0,"NodePort":0}`;
+  return new FieldError('FieldValueDuplicate', path.toString(), new Printed(text), '');
+}
+
 function portsErrors(spec: JsonObject, headless: boolean): FieldError[] {
   const errors: FieldError[] = [];
   const ports = objectsOf(spec['ports']);
@@ -64,7 +72,7 @@ function portsErrors(spec: JsonObject, headless: boolean): FieldError[] {
     errors.push(...portErrors(port, ports.length > 1, path.index(i), names));
     const key = `${textOf(port['protocol'])}/${String(numberOf(port['port']))}`;
     if (seen.has(key)) {
-      errors.push(duplicate(path.index(i), { port: port['port'] ?? 0, protocol: port['protocol'] ?? '' }));
+      errors.push(duplicatePort(path.index(i), port));
     }
     seen.add(key);
   });

@@ -31,6 +31,8 @@ export interface BuiltinDefinition {
   readonly storedAs?: StoredAs;
   readonly returnsDeletedObject?: boolean;
   readonly verbs?: readonly string[];
+  /** For a type whose use every answer warns of. */
+  readonly deprecationWarning?: string;
 }
 
 const NO_LABELS = undefined;
@@ -52,7 +54,16 @@ export function builtinType(definition: BuiltinDefinition): ResourceType {
     shortNames: definition.shortNames ?? [],
     categories: definition.categories ?? [],
     namespaced,
-    versions: [{ name: 'v1', served: true, deprecated: false, table: definition.table, selectableFields }],
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        deprecated: definition.deprecationWarning !== undefined,
+        deprecationWarning: definition.deprecationWarning,
+        table: definition.table,
+        selectableFields,
+      },
+    ],
     storageVersion: 'v1',
     custom: false,
     attributes: (object): Attributes => {
