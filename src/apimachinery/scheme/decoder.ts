@@ -2,7 +2,6 @@ import { goKind } from '../decode-json.js';
 import type { FloatLiterals } from '../json-parser.js';
 import { JsonError } from '../json-syntax.js';
 import { isObject, type JsonObject, type JsonValue } from '../json.js';
-import { compareUtf8 } from '../meta.js';
 import { canonicalQuantity, QuantityError } from '../quantity.js';
 import { canonicalMicroTime, canonicalTime, TimeError } from '../time.js';
 import { dereference, type GoField, type GoType } from './types.js';
@@ -125,6 +124,7 @@ export class TypedDecoder {
   private map(type: GoType, value: JsonObject): JsonObject {
     const { elem } = type;
     if (elem === undefined) return value;
+    if (elem.kind === 'string') return withSortedKeys(this.texts(elem, value));
     const out: JsonObject = {};
     const outerPath = this.path;
     for (const key in value) {
@@ -133,6 +133,16 @@ export class TypedDecoder {
     }
     this.path = outerPath;
     return withSortedKeys(out);
+  }
+
+  /** The commonest map: labels, annotations, data. */
+  private texts(elem: GoType, value: JsonObject): JsonObject {
+    const out: JsonObject = {};
+    for (const key in value) {
+      const member = value[key];
+      out[key] = typeof member === 'string' ? member : this.value(elem, member ?? null, value, key);
+    }
+    return out;
   }
 
   private slice(type: GoType, value: JsonValue[]): JsonValue[] {
@@ -281,16 +291,17 @@ function inTypeOrder(type: GoType, given: JsonObject): JsonObject {
   return out;
 }
 
+/** In the order of UTF-16, which is that of UTF-8 for all but the rarest characters; nothing depends on it. */
 function withSortedKeys(map: JsonObject): JsonObject {
   const keys = Object.keys(map);
   if (isSorted(keys)) return map;
   const out: JsonObject = {};
-  for (const key of keys.sort(compareUtf8)) out[key] = map[key];
+  for (const key of keys.sort()) out[key] = map[key];
   return out;
 }
 
 function isSorted(keys: readonly string[]): boolean {
-  for (let i = 1; i < keys.length; i++) if (compareUtf8(keys[i - 1] ?? '', keys[i] ?? '') > 0) return false;
+  for (let i = 1; i < keys.length; i++) if ((keys[i - 1] ?? '') > (keys[i] ?? '')) return false;
   return true;
 }
 
