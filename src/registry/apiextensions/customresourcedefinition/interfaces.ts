@@ -15,10 +15,17 @@ export interface KnownExpressions {
 export interface RuleChecks {
   /**
    * Compiles the rules of a schema that is known to be structural, and estimates their costs: errors as kube-apiserver has
-   * them. Not asked about schemas that an update leaves as they were.
+   * them. Rules at or above the place of one of `schemaErrors` are left out. Not asked about schemas that an update leaves as
+   * they were.
    */
   readonly validateRules?:
-    ((schema: JsonSchemaProps, path: FieldPath, known: KnownExpressions) => readonly FieldError[]) | undefined;
+    | ((
+        schema: JsonSchemaProps,
+        path: FieldPath,
+        known: KnownExpressions,
+        schemaErrors: readonly FieldError[],
+      ) => readonly FieldError[])
+    | undefined;
   /** Runs the rules of a schema on its default. */
   readonly validateDefaultByRules?:
     ((schema: JsonSchemaProps, value: JsonValue, path: FieldPath) => readonly FieldError[]) | undefined;
@@ -39,7 +46,9 @@ export interface SchemaRequirements {
   readonly manySelectableFields: ReadonlySet<string>;
   /** Versions whose schema is the same as before. */
   readonly unchangedVersions: ReadonlySet<string>;
-  readonly validateRules?: ((schema: JsonSchemaProps, path: FieldPath) => readonly FieldError[]) | undefined;
+  readonly validateRules?:
+    | ((schema: JsonSchemaProps, path: FieldPath, schemaErrors: readonly FieldError[]) => readonly FieldError[])
+    | undefined;
   readonly validateDefaultByRules?: RuleChecks['validateDefaultByRules'];
 }
 

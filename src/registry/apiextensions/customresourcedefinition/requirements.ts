@@ -21,7 +21,7 @@ import { clientConfigOf } from './webhook.js';
 function rulesWith(checks: RuleChecks, known: KnownExpressions): SchemaRequirements['validateRules'] {
   const { validateRules } = checks;
   if (validateRules === undefined) return undefined;
-  return (schema, path) => validateRules(schema, path, known);
+  return (schema, path, schemaErrors) => validateRules(schema, path, known, schemaErrors);
 }
 
 export function requirementsForCreate(checks: RuleChecks): SchemaRequirements {

@@ -1,5 +1,5 @@
 import { isObject } from '../../../apimachinery/json.js';
-import { compileRules } from '../../../schema/cel/index.js';
+import { compileRules, validateRuleDefinitions } from '../../../schema/cel/index.js';
 import type { RuleChecks } from './interfaces.js';
 
 /**
@@ -11,4 +11,10 @@ export const validateDefaultByRules: NonNullable<RuleChecks['validateDefaultByRu
   if (rules === undefined) return [];
   const { errors } = rules.validate(value, { old: value, path });
   return errors.length > 0 ? errors : rules.validate(value, { path }).errors;
+};
+
+/** Compiles the rules of a schema and estimates their costs. The fields of rules are checked with the schema itself. */
+export const validateRules: NonNullable<RuleChecks['validateRules']> = (schema, path, known, schemaErrors) => {
+  const { expressions, total } = validateRuleDefinitions(schema, path, { known, schemaErrors });
+  return [...expressions, ...total];
 };

@@ -55,9 +55,7 @@ export function validateValidation(
   }
   const found = new SchemaValidation(requirements).run(schema, at);
   errors.push(...found);
-  if (structural && found.length === 0) {
-    errors.push(...(requirements.validateRules?.(schema, at) ?? []));
-  }
+  if (structural) errors.push(...(requirements.validateRules?.(schema, at, found) ?? []));
   // What keeps a schema from being read overlaps with the errors above, which say more.
   if (errors.length === 0 && fault !== undefined) errors.push(invalid(at, '', fault));
   return errors;

@@ -5,7 +5,7 @@ import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
 import { initialStatus, setCustomResourceDefinitionDefaults, storageVersionOf } from './defaults.js';
 import { schemasOf, stringsAt, toInternalSpec } from './internal.js';
 import type { RuleChecks } from './interfaces.js';
-import { validateDefaultByRules } from './rule-checks.js';
+import { validateDefaultByRules, validateRules } from './rule-checks.js';
 import { CLEANUP_FINALIZER, setTerminating } from './status.js';
 import {
   validateCustomResourceDefinition,
@@ -14,8 +14,9 @@ import {
 } from './validation.js';
 import { schemaHas } from './visit.js';
 
-/** How definitions are written. `checks` validate the rules of their schemas. */
-export function customResourceDefinitionStrategy(checks: RuleChecks = { validateDefaultByRules }): Strategy {
+/** How definitions are written. `given` validate the rules of their schemas. */
+export function customResourceDefinitionStrategy(given: RuleChecks = {}): Strategy {
+  const checks: RuleChecks = { validateRules, validateDefaultByRules, ...given };
   return {
     allowCreateOnUpdate: false,
     allowUnconditionalUpdate: false,
