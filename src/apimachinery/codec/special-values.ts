@@ -121,7 +121,8 @@ const stringItems: SpecialValue = {
     const items = Array.isArray(value) ? value : [];
     for (let i = items.length - 1; i >= 0; i--) {
       const before = writer.length;
-      writer.text(String(items[i]));
+      const item = items[i];
+      writer.text(typeof item === 'string' ? item : stringifyJson(item ?? null));
       writer.varint(writer.length - before);
       writer.tag(1, wireBytes);
     }

@@ -162,15 +162,13 @@ export class OpenApi {
     const definitions = new Map<string, string>();
     const encodedDefinitions = new Map<string, Uint8Array>();
     for (const gv of sorted(of)) {
-      const fresh = !this.parts.has(gv);
-      const parts = this.partsOf(gv);
+      const parts = await this.partsOf(gv);
       if (parts.paths !== '') paths.push(parts.paths);
       encodedPaths.push(...parts.encodedPaths);
       for (const [name, text] of parts.definitions) if (!definitions.has(name)) definitions.set(name, text);
       for (const [name, bytes] of parts.encodedDefinitions) {
         if (!encodedDefinitions.has(name)) encodedDefinitions.set(name, bytes);
       }
-      if (fresh) await turn();
     }
     const names = [...definitions.keys()].sort();
     const text = `{"swagger":"2.0","info":${JSON.stringify(info)},"paths":{${paths.join(',')}},"definitions":{${names
@@ -186,12 +184,15 @@ export class OpenApi {
     return this.merged;
   }
 
-  private partsOf(gv: OpenApiGroupVersion): PartsV2 {
-    let parts = this.parts.get(gv);
-    if (parts === undefined) {
-      parts = makeParts(gv, buildSpec(gv, this.published));
-      this.parts.set(gv, parts);
-    }
+  /** In steps, between which other work gets its turn. */
+  private async partsOf(gv: OpenApiGroupVersion): Promise<PartsV2> {
+    const known = this.parts.get(gv);
+    if (known !== undefined) return known;
+    const spec = buildSpec(gv, this.published);
+    await turn();
+    const parts = await makeParts(gv, spec);
+    this.parts.set(gv, parts);
+    await turn();
     return parts;
   }
 }
@@ -199,8 +200,10 @@ export class OpenApi {
 const security =
   '"securityDefinitions":{"BearerToken":{"description":"Bearer Token authentication","type":"apiKey","name":"authorization","in":"header"}},"security":[{"BearerToken":[]}]';
 
-function makeParts(gv: OpenApiGroupVersion, spec: GroupVersionSpec): PartsV2 {
+async function makeParts(gv: OpenApiGroupVersion, spec: GroupVersionSpec): Promise<PartsV2> {
   const paths = pathsV2(gv, spec.operations);
+  const encodedPaths = Object.keys(paths).map((path) => encodePath(path, paths[path] as JsonObject));
+  await turn();
   const schemas = definitionsV2(gv, spec);
   const definitions = new Map<string, string>();
   const encodedDefinitions = new Map<string, Uint8Array>();
@@ -212,7 +215,7 @@ function makeParts(gv: OpenApiGroupVersion, spec: GroupVersionSpec): PartsV2 {
   return {
     paths: stringifyJson(paths).slice(1, -1),
     definitions,
-    encodedPaths: Object.keys(paths).map((path) => encodePath(path, paths[path] as JsonObject)),
+    encodedPaths,
     encodedDefinitions,
   };
 }

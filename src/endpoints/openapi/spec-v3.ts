@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue, stringAt } from '../../apimachinery/json.js';
 import { addEmbedded, type Dialect, publishSchema, typeProperties } from './custom-schema.js';
 import {
   customDefinition,
@@ -138,7 +138,7 @@ function definitionsOf(gv: OpenApiGroupVersion, available: ReadonlyMap<string, J
     if (!Array.isArray(types)) continue;
     for (const type of types) {
       if (!isObject(type)) continue;
-      const key = `${String(type['group'])}/${String(type['version'])}/${String(type['kind'])}`;
+      const key = ['group', 'version', 'kind'].map((name) => stringAt(type, name) ?? '').join('/');
       if (!names.has(key)) names.set(key, name);
     }
   }

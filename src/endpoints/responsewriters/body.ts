@@ -25,7 +25,6 @@ interface Sink {
   setHeader(name: string, value: string | number): unknown;
   writeHead(status: number): unknown;
   write(bytes: Uint8Array): boolean;
-  end(): unknown;
   end(bytes: Uint8Array): unknown;
   once(event: string, listener: () => void): unknown;
   off(event: string, listener: () => void): unknown;
@@ -65,7 +64,7 @@ export async function sendBytes(
   response.setHeader('Content-Length', body.length);
   const out = sink(response);
   out.writeHead(status);
-  if (request.method === 'HEAD') out.end();
+  if (request.method === 'HEAD') response.end();
   else out.end(body);
 }
 
@@ -117,7 +116,7 @@ export async function sendPieces(
   const out = sink(response);
   out.writeHead(status);
   if (request.method === 'HEAD') {
-    out.end();
+    response.end();
     return;
   }
   const rest = chain(first, next, iterator);
