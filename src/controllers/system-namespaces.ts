@@ -14,7 +14,7 @@ export async function keepSystemNamespaces(
 ): Promise<void> {
   await ensure(client);
   void (async () => {
-    while (!signal.aborted) {
+    for (;;) {
       await sleep(clock, INTERVAL_MILLIS, signal);
       if (signal.aborted) return;
       await ensure(client).catch(failed);

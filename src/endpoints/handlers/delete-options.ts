@@ -2,7 +2,7 @@ import { newBadRequest, newInvalid } from '../../apimachinery/errors.js';
 import { type FieldError, FieldPath, invalid, notSupported } from '../../apimachinery/field-error.js';
 import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json.js';
 import { goKind, interpretTypeMeta, JsonError } from '../../apimachinery/decode-json.js';
-import { parseGroupVersion, quote } from '../../apimachinery/meta.js';
+import { goJson, parseGroupVersion, quote } from '../../apimachinery/meta.js';
 import type { DeleteOptions } from '../../registry/generic/delete.js';
 import { negotiateInput } from '../negotiation/media.js';
 import { parse } from './decode-body.js';
@@ -90,7 +90,7 @@ function fromObject(object: JsonObject): RawOptions {
             uid: stringAt(objectAt(object, 'preconditions'), 'uid'),
             resourceVersion: stringAt(objectAt(object, 'preconditions'), 'resourceVersion'),
           },
-    dryRun: Array.isArray(dryRun) ? dryRun.map((value) => String(value)) : [],
+    dryRun: Array.isArray(dryRun) ? dryRun.map((value) => (typeof value === 'string' ? value : goJson(value))) : [],
     ignoreStoreReadError: typed(object, 'ignoreStoreReadErrorWithClusterBreakingPotential', 'bool', 'bool') as
       | boolean
       | undefined,

@@ -1,4 +1,4 @@
-import { ApiError, newBadRequest, newConflict, newInternalError, newInvalid, newMethodNotSupported, newNotFound } from '../../apimachinery/errors.js';
+import { type ApiError, newBadRequest, newConflict, newInternalError, newInvalid, newMethodNotSupported, newNotFound } from '../../apimachinery/errors.js';
 import { decodeCborBody } from '../../apimachinery/codec/body.js';
 import { goKind, JsonError } from '../../apimachinery/decode-json.js';
 import { FieldPath, invalid } from '../../apimachinery/field-error.js';
@@ -132,7 +132,7 @@ export function patchMechanism(scope: RequestScope, patchType: string, body: Buf
 }
 
 interface Patch {
-  apply(current: KubeObject): JsonValue;
+  readonly apply: (current: KubeObject) => JsonValue;
   readonly strictErrors: readonly string[];
 }
 

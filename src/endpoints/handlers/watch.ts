@@ -1,4 +1,4 @@
-import { ApiError, newMethodNotSupported, toApiError } from '../../apimachinery/errors.js';
+import { type ApiError, newMethodNotSupported, toApiError } from '../../apimachinery/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
 import { parseResourceVersion } from '../../registry/generic/resource-version.js';
 import { StorageError } from '../../storage/errors.js';
@@ -157,16 +157,16 @@ class WatchStream {
       this.response.on('drain', drain);
       this.response.on('close', stop);
       context.signal.addEventListener('abort', stop, { once: true });
-      let untrack: (() => unknown) | undefined;
+      const tracked: { release?: () => unknown } = {};
       this.finish = () => {
         timer.cancel();
-        untrack?.();
+        tracked.release?.();
         this.response.removeListener('drain', drain);
         this.response.removeListener('close', stop);
         context.signal.removeEventListener('abort', stop);
         resolve();
       };
-      untrack = environment.watches.add(stop);
+      tracked.release = environment.watches.add(stop);
     });
   }
 

@@ -17,7 +17,9 @@ const TOP = new Set(['apiVersion', 'kind', 'metadata', 'spec', 'status']);
 export function decodeScale(body: DetailedJson, strict: boolean): DecodedObject {
   const given = body.value as JsonObject;
   const unknown: string[] = [];
-  const note = (path: string): void => void (strict && unknown.push(path));
+  const note = (path: string): void => {
+    if (strict) unknown.push(path);
+  };
   for (const key in given) if (!TOP.has(key)) note(key);
   const object: KubeObject = {
     kind: 'Scale',

@@ -1,4 +1,5 @@
 import { ApiError } from '../../apimachinery/errors.js';
+import { messageOf } from '../../util/error-message.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import { deleteObject, type DeleteRequest } from './delete.js';
 import { listObjects } from './list.js';
@@ -60,7 +61,7 @@ async function deleteAll(
     }
   };
   await Promise.all(Array.from({ length: Math.min(WORKERS, found.length) }, work));
-  if (failed !== undefined) throw failed instanceof Error ? failed : new Error(String(failed));
+  if (failed !== undefined) throw failed instanceof Error ? failed : new Error(messageOf(failed));
 }
 
 function place(key: string): { namespace: string; name: string } {

@@ -221,15 +221,16 @@ class LocalClient implements TypeClient {
 
   /** Watches from the state there is; after any end but the caller's own it begins anew. */
   private async follow(listener: TypeListener, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+    const over = (): boolean => signal.aborted;
+    while (!over()) {
       try {
         await this.followOnce(listener, signal);
       } catch {
         // Not served yet, or the store is away: tried again below.
       }
-      if (signal.aborted) return;
+      if (over()) return;
       await sleep(this.options.clock, RETRY_MILLIS, signal);
-      if (!signal.aborted) listener.reset();
+      if (!over()) listener.reset();
     }
   }
 
