@@ -26,6 +26,8 @@ export interface TableRows {
   readonly apiVersion: string;
   /** Rows that do not depend on the time: an ordinary representation, JSON. Undefined for the others. */
   readonly cached: Representation | undefined;
+  /** Rows whose ages are left open, to be closed at the time of the answer. */
+  readonly open: Representation | undefined;
   /** The row as JSON. */
   json(object: CachedObject, now: number): Uint8Array;
   tree(object: CachedObject, now: number): JsonObject;
@@ -73,9 +75,9 @@ function makeRows(view: VersionView, version: 'v1' | 'v1beta1', include: Include
   };
   if (!table.timeDependent) {
     const cached: Representation = { id, separator: ',', render: (one) => closed(one, 0) };
-    return { ...common, cached, json: (one) => one.render(cached) };
+    return { ...common, cached, open: undefined, json: (one) => one.render(cached) };
   }
-  if (table.since === undefined) return { ...common, cached: undefined, json: closed };
+  if (table.since === undefined) return { ...common, cached: undefined, open: undefined, json: closed };
   const open: Representation = {
     id: `${id}-open`,
     separator: '',
@@ -84,7 +86,7 @@ function makeRows(view: VersionView, version: 'v1' | 'v1beta1', include: Include
       return openRow(table.cells(tree, 0), table.since?.(tree) ?? [], object(one));
     },
   };
-  return { ...common, cached: undefined, json: (one, now) => closeRow(one.render(open), now) };
+  return { ...common, cached: undefined, open, json: (one, now) => closeRow(one.render(open), now) };
 }
 
 const nullBytes = Buffer.from('null');
@@ -160,27 +162,31 @@ const blockSize = 256 * 1024;
 
 /** The rows of a list that depend on the time, joined by commas. */
 export function* rowBlocks(list: CachedList, rows: TableRows, now: number): Generator<Uint8Array> {
-  let held: Uint8Array[] = [];
-  let length = 0;
+  const { open } = rows;
+  let block = Buffer.allocUnsafe(blockSize);
+  let at = 0;
   let first = true;
   for (const object of list.items()) {
-    if (!first) {
-      held.push(comma);
-      length++;
+    const row = open === undefined ? rows.json(object, now) : object.render(open);
+    const needed = 1 + row.length + (open === undefined ? 0 : (row[0] ?? 0) * longestAge);
+    if (at + needed > block.length) {
+      if (at > 0) yield block.subarray(0, at);
+      block = Buffer.allocUnsafe(Math.max(blockSize, needed));
+      at = 0;
     }
+    if (!first) block[at++] = commaByte;
     first = false;
-    const row = rows.json(object, now);
-    held.push(row);
-    length += row.length;
-    if (length < blockSize) continue;
-    yield Buffer.concat(held, length);
-    held = [];
-    length = 0;
+    if (open === undefined) {
+      block.set(row, at);
+      at += row.length;
+    } else {
+      at = closeInto(block, at, asBuffer(row), now);
+    }
   }
-  if (length > 0) yield Buffer.concat(held, length);
+  if (at > 0) yield block.subarray(0, at);
 }
 
-const comma = Buffer.from(',');
+const commaByte = 0x2c;
 
 /** A Table of one row, as objects and watch events are shown. `columns` are left out after the first event of a watch. */
 export function tableTree(rows: TableRows, resourceVersion: string, row: JsonObject, columns: boolean): JsonObject {
