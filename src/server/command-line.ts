@@ -5,7 +5,7 @@ import { enabledControllers } from './controller-names.js';
 import { type Flag, FlagError, parseFlag } from './flags.js';
 import { defaultOptions, FLAGS, type Options, validateOptions } from './options.js';
 
-const entries = Object.entries(FLAGS) as [keyof Options, Flag<unknown>][];
+const entries = Object.entries(FLAGS) as [keyof typeof FLAGS, Flag<unknown>][];
 const byName = new Map(entries.map(([key, flag]) => [flag.name, { key, flag }]));
 
 /**
@@ -51,11 +51,14 @@ export function serveCommand(run: (options: Options) => Promise<void>): Command 
 /** From the texts that the command line gave for each flag. Throws FlagError. */
 export function parseOptions(given: Readonly<Record<string, unknown>>): Options {
   const values: Record<string, unknown> = { ...defaultOptions() };
+  const set = new Set<string>();
   for (const [key, flag] of entries) {
     const texts = given[camel(flag.name)];
-    if (Array.isArray(texts)) values[key] = parseFlag(flag, texts.map(String));
+    if (!Array.isArray(texts)) continue;
+    values[key] = parseFlag(flag, texts.map(String));
+    set.add(flag.name);
   }
-  const options = { ...defaultOptions(), ...values };
+  const options = { ...defaultOptions(), ...values, given: set };
   validateOptions(options);
   named('feature-gates', () => featureGates.set(options.featureGates.join(',')));
   named('controllers', () => enabledControllers(options.controllers));

@@ -7,9 +7,6 @@ import { loadProtobufCodec } from '../apimachinery/codec/load.js';
 import type { KubeObject } from '../apimachinery/meta.js';
 import type { TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
 import type { Authorizer } from '../authorization/authorizer/interfaces.js';
-import { alwaysAllow, alwaysDeny } from '../authorization/authorizer/constant.js';
-import { RbacIndex } from '../authorization/rbac/rbac-index.js';
-import { PrivilegedGroupAuthorizer, UnionAuthorizer } from '../authorization/union/union.js';
 import { resourceHandler } from '../endpoints/handlers/dispatch.js';
 import type { HandlerEnvironment } from '../endpoints/handlers/scope.js';
 import { WatchTracker } from '../endpoints/handlers/watch-tracker.js';
@@ -30,6 +27,7 @@ import type { Clock } from '../util/clock.js';
 import { featureGates } from '../util/feature-gates.js';
 import type { Logger } from '../util/logger.js';
 import type { ApiServer } from './api-server.js';
+import { makeAuthorization } from './authorization.js';
 import { installBuiltins, installVirtual, loadMergeTypes } from './builtin-apis.js';
 import { installDocuments } from './documents.js';
 import { handlerMetrics } from './handler-metrics.js';
@@ -67,15 +65,6 @@ export interface ControlPlaneDependencies {
   readonly tokens: TokenAuthenticator | undefined;
 }
 
-function authorizerOf(modes: readonly string[], rbac: RbacIndex): Authorizer {
-  const byMode: Readonly<Record<string, Authorizer>> = {
-    AlwaysAllow: alwaysAllow,
-    AlwaysDeny: alwaysDeny,
-    RBAC: rbac,
-  };
-  return new UnionAuthorizer([new PrivilegedGroupAuthorizer(), ...modes.flatMap((mode) => byMode[mode] ?? [])]);
-}
-
 /** The audience of the API server itself, and the issuer of service account tokens. */
 const API_AUDIENCE = 'https://kubernetes.default.svc';
 
@@ -99,6 +88,8 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
   const stop = new AbortController();
   // Every loop listens for the end.
   setMaxListeners(0, stop.signal);
+  const authorization = await makeAuthorization(options, { clock, logger, registry: dependencies.registry, signal: stop.signal });
+  const { authorizer, rbac, ruleResolver } = authorization;
   const backend = new EmbeddedBackend({
     directory: join(resolve(options.dataDir), 'store'),
     clock,
@@ -108,8 +99,6 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
   const cacher = new StorageCacher({ backend, clock, budgetBytes: options.cacheBudget });
   await cacher.start();
   const registry = new ApiRegistry();
-  const rbac = new RbacIndex();
-  const authorizer = authorizerOf(options.authorizationMode, rbac);
   const cbor = featureGates.enabled('CBORServingAndStorage');
   const mergeTypes = loadMergeTypes();
   const types = [
@@ -120,7 +109,7 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
   const stores = installBuiltins(types, { registry, backend, cacher, clock, cbor, mergeTypes });
   installVirtual(
     [
-      ...authorizationReviews({ authorizer, ruleResolver: rbac }),
+      ...authorizationReviews({ authorizer, ruleResolver }),
       ...authenticationReviews({ tokens: dependencies.tokens, apiAudiences: [API_AUDIENCE], clock }),
     ],
     registry,
@@ -141,7 +130,7 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
     watches: new WatchTracker(),
     protobuf: loadProtobufCodec(),
   };
-  const loops = new Loops({ options, clock, logger, registry, backend, cacher, rbac, clients, admission, cbor, signal: stop.signal });
+  const loops = new Loops({ options, clock, logger, registry, backend, cacher, authorization, clients, admission, cbor, signal: stop.signal });
   return {
     authorizer,
     resourceHandler: resourceHandler(registry, environment),

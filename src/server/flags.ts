@@ -26,6 +26,15 @@ export interface Flag<T> {
   readonly group: string;
 }
 
+/** A flag; `group` is the heading under which `--help` shows it. */
+export const flag = <T>(group: string, name: string, kind: FlagKind<T>, value: T, help: string): Flag<T> => ({
+  group,
+  name,
+  kind,
+  default: value,
+  help,
+});
+
 export const text: FlagKind<string> = {
   placeholder: 'string',
   repeatable: false,

@@ -1,8 +1,6 @@
 import type { AdmissionChain } from '../admission/interfaces.js';
-import { hasDeletionTimestamp, type KubeObject } from '../apimachinery/meta.js';
+import { hasDeletionTimestamp } from '../apimachinery/meta.js';
 import { readDataFile } from '../apimachinery/data-files.js';
-import type { RbacIndex } from '../authorization/rbac/rbac-index.js';
-import type { RbacKind } from '../authorization/rbac/types.js';
 import { ClusterRoleAggregation } from '../controllers/clusterrole-aggregation.js';
 import { DefinitionController } from '../controllers/definitions.js';
 import { DefinitionServing } from '../controllers/definition-serving.js';
@@ -11,22 +9,18 @@ import { NamespaceController } from '../controllers/namespaces.js';
 import { keepSystemNamespaces } from '../controllers/system-namespaces.js';
 import type { LocalClients } from '../registry/generic/local-client.js';
 import { ensureRbacDefaults, parseRbacDefaults } from '../registry/rbac/bootstrap.js';
+import { feedNodeGraph, feedRbacIndex } from '../registry/rbac/feed.js';
 import type { ApiRegistry } from '../registry/rest/api-registry.js';
 import type { TypeClient } from '../registry/rest/type-client.js';
 import type { Cacher } from '../storage/cacher/interfaces.js';
 import type { Backend } from '../storage/interfaces.js';
 import type { Clock } from '../util/clock.js';
 import type { Logger } from '../util/logger.js';
+import type { Authorization } from './authorization.js';
 import { enabledControllers } from './controller-names.js';
 import type { Options } from './options.js';
 
 const RBAC = 'rbac.authorization.k8s.io';
-const RBAC_KINDS: readonly (readonly [RbacKind, string])[] = [
-  ['ClusterRole', 'clusterroles'],
-  ['Role', 'roles'],
-  ['ClusterRoleBinding', 'clusterrolebindings'],
-  ['RoleBinding', 'rolebindings'],
-];
 
 export interface LoopOptions {
   readonly options: Options;
@@ -35,12 +29,12 @@ export interface LoopOptions {
   readonly registry: ApiRegistry;
   readonly backend: Backend;
   readonly cacher: Cacher;
-  readonly rbac: RbacIndex;
+  readonly authorization: Authorization;
   readonly admission: AdmissionChain;
   readonly cbor: boolean;
   readonly signal: AbortSignal;
   /** Clients that note this manager in what they write. */
-  clients(fieldManager: string): LocalClients;
+  readonly clients: (fieldManager: string) => LocalClients;
 }
 
 interface Hook {
@@ -54,19 +48,13 @@ export class Loops {
 
   /** Work after the server listens, in order; it is ready when all is done. */
   hooks(): Hook[] {
-    const { options } = this.context;
-    const hooks: Hook[] = [
+    return [
       { name: 'start-apiextensions-informers', run: () => this.startDefinitions() },
       { name: 'start-system-namespaces-controller', run: () => this.startSystemNamespaces() },
+      { name: 'start-rbac-index', run: () => this.startAuthorization() },
+      { name: 'rbac/bootstrap-roles', run: () => this.bootstrapRoles() },
+      { name: 'start-controllers', run: () => this.startControllers() },
     ];
-    if (options.authorizationMode.includes('RBAC')) {
-      hooks.push(
-        { name: 'start-rbac-index', run: () => this.startRbacIndex() },
-        { name: 'rbac/bootstrap-roles', run: () => this.bootstrapRoles() },
-      );
-    }
-    hooks.push({ name: 'start-controllers', run: () => this.startControllers() });
-    return hooks;
   }
 
   private failed(what: string): (where: string, error: unknown) => void {
@@ -98,12 +86,11 @@ export class Loops {
     return keepSystemNamespaces(client, clock, signal, (error) => { failed('cannot be kept', error); });
   }
 
-  private async startRbacIndex(): Promise<void> {
-    const { rbac, clients, signal } = this.context;
+  private startAuthorization(): Promise<void> {
+    const { authorization, clients, signal } = this.context;
     const local = clients('kube-apiserver');
-    await Promise.all(
-      RBAC_KINDS.map(([kind, resource]) => feedRbac(rbac, kind, local.for({ group: RBAC, resource }), signal)),
-    );
+    if (authorization.modes.includes('Node')) feedNodeGraph(authorization.nodes, local, signal);
+    return new Promise((resolve) => { feedRbacIndex(authorization.rbac, local, resolve, signal); });
   }
 
   private bootstrapRoles(): Promise<void> {
@@ -157,29 +144,4 @@ async function deleteEach(client: TypeClient, namespace: string): Promise<void> 
 
 function ignoreNotFound(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 404)) throw error;
-}
-
-/** Keeps the index equal to the objects of one kind; resolves when it holds what there is. */
-function feedRbac(index: RbacIndex, kind: RbacKind, client: TypeClient, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    let initial: KubeObject[] | undefined = [];
-    client.watch(
-      {
-        upsert: (object) => {
-          if (initial === undefined) index.upsert(kind, object);
-          else initial.push(object);
-        },
-        delete: ({ metadata }) => {
-          index.delete(kind, metadata.namespace ?? '', metadata.name ?? '');
-        },
-        reset: () => { initial = []; },
-        synced: () => {
-          index.replace(kind, initial ?? []);
-          initial = undefined;
-          resolve();
-        },
-      },
-      signal,
-    );
-  });
 }

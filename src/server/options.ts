@@ -1,21 +1,13 @@
 import { isIP } from 'node:net';
 import { featureGates } from '../util/feature-gates.js';
 import { controllerNames, DISABLED_BY_DEFAULT } from './controller-names.js';
-import { bool, duration, type Flag, FlagError, float, int, list, oneOf, text, type FlagKind } from './flags.js';
-
-const flag = <T>(group: string, name: string, kind: FlagKind<T>, value: T, help: string): Flag<T> => ({
-  group,
-  name,
-  kind,
-  default: value,
-  help,
-});
+import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorization-options.js';
+import { bool, duration, flag, type Flag, FlagError, float, int, list, oneOf, text } from './flags.js';
 
 const GENERIC = 'Generic flags:';
 const STORAGE = 'Storage flags:';
 const SERVING = 'Secure serving flags:';
 const AUTHENTICATION = 'Authentication flags:';
-const AUTHORIZATION = 'Authorization flags:';
 const FEATURES = 'Features flags:';
 const CONTROLLERS = 'Controllers flags:';
 const LOGS = 'Logs flags:';
@@ -208,13 +200,7 @@ export const FLAGS = {
     [],
     'Prefixes of headers with more about the user. X-Remote-Extra- is usual.',
   ),
-  authorizationMode: flag(
-    AUTHORIZATION,
-    'authorization-mode',
-    list,
-    ['Node', 'RBAC'],
-    'Authorizers in the order in which they are asked: AlwaysAllow, AlwaysDeny, Node, RBAC.',
-  ),
+  ...AUTHORIZATION_FLAGS,
   featureGates: flag(
     FEATURES,
     'feature-gates',
@@ -233,13 +219,15 @@ export const FLAGS = {
 } as const;
 
 /** The values of all flags. */
-export type Options = { [K in keyof typeof FLAGS]: (typeof FLAGS)[K] extends Flag<infer T> ? T : never };
+export type Options = { [K in keyof typeof FLAGS]: (typeof FLAGS)[K] extends Flag<infer T> ? T : never } & {
+  /** Names of the flags that the command line has. */
+  given: ReadonlySet<string>;
+};
 
 export function defaultOptions(): Options {
-  return Object.fromEntries(Object.entries(FLAGS).map(([key, { default: value }]) => [key, value])) as Options;
+  const values = Object.entries(FLAGS).map(([key, { default: value }]): [string, unknown] => [key, value]);
+  return Object.fromEntries([...values, ['given', new Set<string>()]]) as Options;
 }
-
-const AUTHORIZERS = ['AlwaysAllow', 'AlwaysDeny', 'Node', 'RBAC'];
 
 /** What no flag alone shows. Throws FlagError for the first problem. */
 export function validateOptions(options: Options): void {
@@ -252,23 +240,8 @@ export function validateOptions(options: Options): void {
     throw new FlagError('--tls-cert-file and --tls-private-key-file must be given together');
   }
   if (options.requestTimeout === 0) throw new FlagError('--request-timeout must be positive');
-  validateModes(options.authorizationMode);
+  validateAuthorizationOptions(options);
   validateRequestHeader(options);
-}
-
-function validateModes(modes: readonly string[]): void {
-  if (modes.length === 0) throw new FlagError('--authorization-mode: at least one authorization-mode must be passed');
-  for (const mode of modes) {
-    if (!AUTHORIZERS.includes(mode)) {
-      throw new FlagError(
-        `--authorization-mode: ${JSON.stringify(mode)} is not a valid mode, use ${AUTHORIZERS.join(', ')}`,
-      );
-    }
-  }
-  const repeated = modes.find((mode, i) => modes.indexOf(mode) !== i);
-  if (repeated !== undefined) {
-    throw new FlagError(`--authorization-mode: ${JSON.stringify(repeated)} is specified more than once`);
-  }
 }
 
 function validateRequestHeader(options: Options): void {

@@ -20,6 +20,7 @@ import { createLogger, type Logger } from '../util/logger.js';
 import { CellGauge, metricsRegistry } from '../util/metrics.js';
 import { TimerWheel } from '../util/timer-wheel.js';
 import { type ApiServer, createServer, type TlsMaterial } from './api-server.js';
+import { selectorsOf } from './authorization.js';
 import { buildControlPlane, type ControlPlane } from './control-plane.js';
 import { type Credentials, DataDirectory, parsePair, readFile, StartError } from './data-directory.js';
 import { Health, LogCheck, pingCheck, PostStartHook, ShutdownCheck } from './health.js';
@@ -266,7 +267,7 @@ export async function startStandalone(
       random: Math.random,
       strictTransportSecurity: options.strictTransportSecurity.join('; '),
       audit: undefined,
-      parseSelectors: undefined,
+      parseSelectors: selectorsOf,
     },
   });
   const hooks = plane.hooks.map((hook) => new PostStartHook(hook.name, () => hook.run()));

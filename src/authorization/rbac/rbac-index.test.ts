@@ -217,16 +217,17 @@ describe('changes are in force at once', () => {
     expect(decision(index)).toBe('allow');
   });
 
-  test('replace forgets what is gone', () => {
+  test('retain forgets what is gone, of one kind only', () => {
     const index = new RbacIndex();
     index.upsert('Role', role('r', 'ns', pods));
     index.upsert('RoleBinding', binding('a', 'ns', 'Role', 'r', jane));
+    index.upsert('RoleBinding', binding('b', 'ns', 'Role', 'r', { kind: 'User', name: 'joe' }));
     index.upsert('ClusterRoleBinding', binding('a', '', 'ClusterRole', 'c', jane));
-    index.replace('RoleBinding', [binding('b', 'ns', 'Role', 'r', { kind: 'User', name: 'joe' })]);
+    index.retain('RoleBinding', new Set(['ns/b']));
     expect(decision(index)).toBe('no-opinion');
     expect(index.size().bindings).toBe(2);
-    index.replace('Role', []);
-    index.replace('RoleBinding', [binding('b', 'ns', 'Role', 'r', jane)]);
+    index.retain('Role', new Set());
+    index.upsert('RoleBinding', binding('b', 'ns', 'Role', 'r', jane));
     expect(index.authorize(ask(user('jane'), { namespace: 'ns' })).reason).toBe(
       'RBAC: [clusterrole.rbac.authorization.k8s.io "c" not found, role.rbac.authorization.k8s.io "r" not found]',
     );

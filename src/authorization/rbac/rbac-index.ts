@@ -73,15 +73,11 @@ export class RbacIndex implements Authorizer, RuleResolver, RbacRuleSource {
     this.unbind(old);
   }
 
-  /** Takes the complete state of a kind: what is not in it is gone. */
-  replace(kind: RbacKind, objects: readonly KubeObject[]): void {
-    const present = new Set(
-      objects.map((object) => `${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`),
-    );
+  /** Forgets the objects of a kind that are not among these (`namespace/name`). */
+  retain(kind: RbacKind, present: ReadonlySet<string>): void {
     for (const [namespace, name] of this.namesOf(kind)) {
       if (!present.has(`${namespace}/${name}`)) this.delete(kind, namespace, name);
     }
-    for (const object of objects) this.upsert(kind, object);
   }
 
   authorize(attributes: AuthorizerAttributes): AuthorizationResult {

@@ -30,6 +30,10 @@ export type ReadFile = (path: string) => Promise<string>;
 export async function loadKubeconfig(path: string, readFile: ReadFile): Promise<RemoteConfig> {
   const parsed = parseKubeconfig(await readFile(path));
   const { cluster, user } = currentContext(parsed);
+  // Never around a proxy that somebody asked for.
+  if ((stringAt(cluster, 'proxy-url') ?? '') !== '') {
+    throw new KubeconfigError('invalid configuration: proxy-url is not supported');
+  }
   const directory = dirname(path);
   const fromFile = async (entry: JsonObject, key: string): Promise<string | undefined> => {
     const data = stringAt(entry, `${key}-data`) ?? '';

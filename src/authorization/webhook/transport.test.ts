@@ -183,6 +183,11 @@ describe('kubeconfig files that are refused', () => {
     ['no URL', kubeconfig('nonsense'), 'must be an https URL'],
     ['empty', '', 'no configuration has been provided'],
     [
+      'a proxy',
+      kubeconfig('https://h').replace('server:', 'proxy-url: http://p:1, server:'),
+      'proxy-url is not supported',
+    ],
+    [
       'no such context',
       kubeconfig('https://h').replace('current-context: x', 'current-context: other'),
       'context was not found for specified context: other',

@@ -1,7 +1,6 @@
 import type { NodeGraph } from '../../authorization/node/node-graph.js';
 import type { RbacIndex } from '../../authorization/rbac/rbac-index.js';
 import { RBAC_GROUP, type RbacKind } from '../../authorization/rbac/types.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
 import type { TypeClients } from '../rest/type-client.js';
 
 const KINDS: readonly (readonly [RbacKind, string])[] = [
@@ -15,20 +14,23 @@ const KINDS: readonly (readonly [RbacKind, string])[] = [
 export function feedRbacIndex(index: RbacIndex, clients: TypeClients, ready: () => void, signal: AbortSignal): void {
   let waiting = KINDS.length;
   for (const [kind, resource] of KINDS) {
-    // After a gap the complete state replaces what is there, so that nobody is refused meanwhile.
-    let anew: KubeObject[] | undefined;
+    // After a gap what comes anew is taken at once, and what did not come goes at the end, so that nobody is refused meanwhile.
+    let told: Set<string> | undefined;
     let first = true;
     clients.for({ group: RBAC_GROUP, resource }).watch(
       {
         upsert: (object) => {
-          if (anew === undefined) index.upsert(kind, object);
-          else anew.push(object);
+          told?.add(`${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`);
+          index.upsert(kind, object);
         },
-        delete: ({ metadata: { namespace = '', name = '' } }) => index.delete(kind, namespace, name),
-        reset: () => (anew = []),
+        delete: ({ metadata: { namespace = '', name = '' } }) => {
+          told?.delete(`${namespace}/${name}`);
+          index.delete(kind, namespace, name);
+        },
+        reset: () => (told = new Set()),
         synced: () => {
-          if (anew !== undefined) index.replace(kind, anew);
-          anew = undefined;
+          if (told !== undefined) index.retain(kind, told);
+          told = undefined;
           if (first && --waiting === 0) ready();
           first = false;
         },
