@@ -1,0 +1,213 @@
+import fc from 'fast-check';
+import { type JsonObject, type JsonValue, deepCopy, deepEqual } from '../apimachinery/json.js';
+import { compileSchema } from './compile.js';
+import { JsonPath, JsonPathError } from './json-path.js';
+import { MAX_SCHEMA_DEPTH, SchemaTooDeepError } from './node.js';
+import { formatFloat } from './numeric.js';
+import { patternFor } from './patterns.js';
+import { MAX_ERRORS } from './walk.js';
+
+const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'object', properties, ...more });
+const text: JsonObject = { type: 'string' };
+const array = (items: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'array', items, ...more });
+
+describe('pruning', () => {
+  const schema = compileSchema(
+    object({
+      spec: object({
+        a: text,
+        list: array(object({ b: text })),
+        map: { type: 'object', additionalProperties: object({ c: text }) },
+      }),
+      open: object({ in: object({ a: text }) }, { 'x-kubernetes-preserve-unknown-fields': true }),
+    }),
+  );
+
+  test('unknown fields go, and are listed in order with their paths', () => {
+    const value: JsonObject = {
+      apiVersion: 'v1',
+      kind: 'X',
+      metadata: { anything: 1 },
+      zero: 1,
+      spec: { a: 'x', z: { deep: 1 }, list: [{ b: 'x' }, { b: 'y', q: 1 }], map: { k: { c: 'x', d: 1 } } },
+      open: { any: { thing: 1 }, in: { a: 'x', b: 1 } },
+    };
+    expect(schema.prune(value, true)).toEqual(['open.in.b', 'spec.list[1].q', 'spec.map.k.d', 'spec.z', 'zero']);
+    expect(value).toEqual({
+      apiVersion: 'v1',
+      kind: 'X',
+      metadata: { anything: 1 },
+      spec: { a: 'x', list: [{ b: 'x' }, { b: 'y' }], map: { k: { c: 'x' } } },
+      open: { any: { thing: 1 }, in: { a: 'x' } },
+    });
+  });
+
+  test('names of inherited members are ordinary keys', () => {
+    const value: JsonObject = { spec: { a: 'x', constructor: 1, toString: 2 } };
+    value['__proto__'] = { x: 1 };
+    expect(schema.prune(value, true)).toEqual(['__proto__', 'spec.constructor', 'spec.toString']);
+    expect(value).toEqual({ spec: { a: 'x' } });
+    const required = compileSchema(object({}, { required: ['toString', '__proto__'] }));
+    expect(required.validate({}, {}).map(String)).toEqual(['toString: Required value', '__proto__: Required value']);
+  });
+
+  test('is idempotent, and leaves nothing that would be unknown', () => {
+    const leaf = fc.oneof(fc.integer(), fc.string(), fc.constant(null), fc.boolean());
+    const value = fc.letrec<{ node: JsonValue }>((tie) => ({
+      node: fc.oneof(
+        { depthSize: 'small' },
+        leaf,
+        fc.array(tie('node'), { maxLength: 3 }),
+        fc.dictionary(fc.constantFrom('spec', 'a', 'b', 'list', 'map', 'open', 'in', 'q'), tie('node'), { maxKeys: 4 }),
+      ),
+    })).node;
+    fc.assert(
+      fc.property(fc.dictionary(fc.constantFrom('spec', 'open', 'q'), value), (generated) => {
+        const once = deepCopy(generated as JsonObject);
+        schema.prune(once, true);
+        const twice = deepCopy(once);
+        return schema.prune(twice, true).length === 0 && deepEqual(once, twice);
+      }),
+    );
+  });
+});
+
+describe('defaults', () => {
+  const schema = compileSchema(
+    object({
+      spec: object(
+        {
+          n: { type: 'integer', default: 1 },
+          o: object({ x: { ...text, default: 'd' } }, { default: { x: 'e', y: 1 } }),
+        },
+        { default: {} },
+      ),
+    }),
+  );
+
+  test('are set below defaults, as copies, without what the schema prunes', () => {
+    const first: JsonObject = {};
+    const second: JsonObject = {};
+    schema.applyDefaults(first);
+    schema.applyDefaults(second);
+    expect(first).toEqual({ spec: { n: 1, o: { x: 'e' } } });
+    (first['spec'] as JsonObject)['n'] = 2;
+    expect(second).toEqual({ spec: { n: 1, o: { x: 'e' } } });
+  });
+});
+
+describe('hostile input', () => {
+  const elapsed = (run: () => void): number => {
+    const start = performance.now();
+    run();
+    return performance.now() - start;
+  };
+
+  test('an exponential pattern takes linear time', () => {
+    const schema = compileSchema(object({ x: { type: 'string', pattern: '^(a+)+$' } }));
+    expect(elapsed(() => schema.validate({ x: `${'a'.repeat(50_000)}!` }, {}))).toBeLessThan(1000);
+  });
+
+  test('errors are bounded, and it is said', () => {
+    const schema = compileSchema(object({ x: array({ type: 'integer' }) }));
+    const errors = schema.validate({ x: Array.from({ length: MAX_ERRORS * 3 }, () => 'x') }, {});
+    expect(errors).toHaveLength(MAX_ERRORS + 1);
+    expect(String(errors.at(-1))).toBe(
+      `<nil>: Invalid value: "": only the first ${String(MAX_ERRORS)} errors are shown`,
+    );
+  });
+
+  test('alternatives times items are bounded, and it is said', () => {
+    const alternatives = Array.from({ length: 1000 }, (_, i) => ({ properties: { a: { enum: [`v${String(i)}`] } } }));
+    const schema = compileSchema(object({ x: array(object({ a: text }, { anyOf: alternatives })) }));
+    const errors = schema.validate({ x: Array.from({ length: 10_000 }, () => ({ a: 'none' })) }, {});
+    expect(String(errors.at(-1))).toBe('<nil>: Invalid value: "": checking the object costs too much');
+  });
+
+  test('unknown fields that are listed are bounded, and it is said', () => {
+    const schema = compileSchema(object({}));
+    const value: JsonObject = {};
+    for (let i = 0; i < 12_000; i++) value[`f${String(i)}`] = 1;
+    const paths = schema.prune(value, true);
+    expect(paths.at(-1)).toBe('… and 2000 more');
+    expect(value).toEqual({});
+  });
+
+  test('schemas that nest too deeply are refused', () => {
+    let schema: JsonObject = text;
+    for (let i = 0; i <= MAX_SCHEMA_DEPTH; i++) schema = object({ a: schema });
+    expect(() => compileSchema(schema)).toThrow(SchemaTooDeepError);
+  });
+
+  test('objects that nest deeply are walked only as far as the schema goes', () => {
+    let value: JsonValue = 1;
+    for (let i = 0; i < 20_000; i++) value = [value];
+    const schema = compileSchema(object({ x: array(text) }));
+    expect(schema.validate({ x: value }, {})).toHaveLength(1);
+  });
+});
+
+describe('patterns', () => {
+  test('are shared', () => {
+    expect(patternFor('^a$')).toBe(patternFor('^a$'));
+  });
+
+  test.each(['(?=a)', '[', 'a**', '(a)\\1'])('%s is no pattern', (pattern) => {
+    expect(patternFor(pattern).error()).toMatch(/^error parsing regexp: /);
+    expect(patternFor(pattern).matches('a')).toBe(false);
+  });
+});
+
+test.each([
+  [0, '0'],
+  [-1.5, '-1.5'],
+  [100000, '100000'],
+  [1e6, '1e+06'],
+  [1234567.5, '1.2345675e+06'],
+  [0.0001, '0.0001'],
+  [0.00001, '1e-05'],
+  [1e21, '1e+21'],
+  [1e-100, '1e-100'],
+])('%d is printed as Go prints it', (value, wanted) => {
+  expect(formatFloat(value)).toBe(wanted);
+});
+
+describe('paths', () => {
+  const value: JsonObject = {
+    a: {
+      list: [
+        { n: 'x', v: 1 },
+        { n: 'y', v: 2.5 },
+      ],
+    },
+    'b.c': 'dotted',
+    t: true,
+  };
+
+  test.each<[string, JsonValue | undefined]>([
+    ['.a.list[0].n', 'x'],
+    ['.a.list[-1:].n', 'y'],
+    ['.a.list[*].n', 'x'],
+    ['.a.list[?(@.n=="y")].v', 2.5],
+    ["['b.c']", undefined],
+    ['.b\\.c', 'dotted'],
+    ['..n', 'x'],
+    ['.a.list[5].n', undefined],
+    ['.a.list[?(@.v>1)].n', undefined],
+    ['.missing.deeper', undefined],
+    ['.a.list[1,0].n', 'y'],
+    ['.t', true],
+  ])('%s', (path, wanted) => {
+    expect(new JsonPath(path).first(value)).toEqual(wanted);
+  });
+
+  test.each(['.a[', '.a[?(', '.a[x]', '.a..b...c', '.a{'])('%s is refused or finds nothing', (path) => {
+    let found: JsonValue | undefined;
+    try {
+      found = new JsonPath(path).first(value);
+    } catch (error) {
+      expect(error).toBeInstanceOf(JsonPathError);
+    }
+    expect(found).toBeUndefined();
+  });
+});
