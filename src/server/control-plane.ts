@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { join, resolve } from 'node:path';
 import type { Registry } from 'prom-client';
 import { admissionChain } from '../admission/chain.js';
+import type { AdmissionPlugin } from '../admission/interfaces.js';
 import { namespaceLifecycle, type NamespaceReader } from '../admission/plugin/namespace-lifecycle.js';
 import { loadProtobufCodec } from '../apimachinery/codec/load.js';
 import type { KubeObject } from '../apimachinery/meta.js';
@@ -68,6 +69,11 @@ export interface ControlPlaneDependencies {
 /** The audience of the API server itself, and the issuer of service account tokens. */
 const API_AUDIENCE = 'https://kubernetes.default.svc';
 
+function admissionPlugins(options: Options, namespaces: ResourceStore | undefined): AdmissionPlugin[] {
+  if (namespaces === undefined || options.disableAdmissionPlugins.includes('NamespaceLifecycle')) return [];
+  return [namespaceLifecycle(namespaceReader(namespaces))];
+}
+
 /** Namespaces for admission: the cache, and a fresh read where it has none. */
 function namespaceReader(store: ResourceStore): NamespaceReader {
   return {
@@ -117,7 +123,7 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
     clock,
   );
   const namespaces = stores.get('namespaces');
-  const admission = admissionChain(namespaces === undefined ? [] : [namespaceLifecycle(namespaceReader(namespaces))]);
+  const admission = admissionChain(admissionPlugins(options, namespaces));
   const clients = (fieldManager: string): LocalClients => new LocalClients({ registry, admission, clock, fieldManager });
   const environment: HandlerEnvironment = {
     admission,

@@ -11,6 +11,10 @@ const AUTHENTICATION = 'Authentication flags:';
 const FEATURES = 'Features flags:';
 const CONTROLLERS = 'Controllers flags:';
 const LOGS = 'Logs flags:';
+const ADMISSION = 'Admission flags:';
+
+/** Names of the admission plugins that there are. */
+export const ADMISSION_PLUGINS = ['NamespaceLifecycle'];
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -208,6 +212,20 @@ export const FLAGS = {
     [],
     `Pairs of name and value. Options are:\n${featureGates.knownFeatures().join('\n')}`,
   ),
+  enableAdmissionPlugins: flag(
+    ADMISSION,
+    'enable-admission-plugins',
+    list,
+    [],
+    `Admission plugins to run beside those that run by default. All: ${ADMISSION_PLUGINS.join(', ')}; each of them runs by default.`,
+  ),
+  disableAdmissionPlugins: flag(
+    ADMISSION,
+    'disable-admission-plugins',
+    list,
+    [],
+    `Admission plugins not to run, though they would by default. All: ${ADMISSION_PLUGINS.join(', ')}.`,
+  ),
   controllers: flag(
     CONTROLLERS,
     'controllers',
@@ -242,6 +260,18 @@ export function validateOptions(options: Options): void {
   if (options.requestTimeout === 0) throw new FlagError('--request-timeout must be positive');
   validateAuthorizationOptions(options);
   validateRequestHeader(options);
+  validateAdmissionPlugins(options);
+}
+
+function validateAdmissionPlugins(options: Options): void {
+  const flags = [
+    ['enable-admission-plugins', options.enableAdmissionPlugins],
+    ['disable-admission-plugins', options.disableAdmissionPlugins],
+  ] as const;
+  for (const [name, plugins] of flags) {
+    const unknown = plugins.find((plugin) => !ADMISSION_PLUGINS.includes(plugin));
+    if (unknown !== undefined) throw new FlagError(`--${name} plugin ${JSON.stringify(unknown)} is unknown`);
+  }
 }
 
 function validateRequestHeader(options: Options): void {
