@@ -29,3 +29,13 @@ export class StorageError extends Error {
     super(message, { cause: info.cause });
   }
 }
+
+/** The `code` of an error of Node or of a library; undefined where it has none. */
+export function errorCode(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+}
+
+/** What an error says, whatever was thrown. */
+export function errorMessage(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
+}

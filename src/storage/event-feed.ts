@@ -127,6 +127,6 @@ export class EventFeed {
 
 function byteCount(batch: readonly LogEvent[]): number {
   let bytes = 0;
-  for (const event of batch) bytes += event.object.bytes.length;
+  for (const event of batch) bytes += event.object.bytes.length + (event.previous?.bytes.length ?? 0);
   return bytes;
 }

@@ -429,11 +429,11 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
   });
 
   test('derived bytes stay within their budget', async () => {
-    await restart({ budgetBytes: 20_000 });
+    await restart({ budgetBytes: 10_000 });
     await fill(1000);
     for (let i = 0; i < 3; i++) joined(await cache.list(newest, page()), brief);
     const { budget } = cacher.stats();
-    expect(budget.bytes).toBeLessThanOrEqual(20_000);
+    expect(budget.bytes).toBeLessThanOrEqual(10_000);
     expect(budget.evictions).toBeGreaterThan(0);
   });
 });

@@ -12,6 +12,13 @@ export interface BudgetOwner {
   evict(id: string): void;
 }
 
+/** What becomes of derived bytes when the thing they were made from has a successor. */
+export type Durability =
+  /** Of no use any more. */
+  | 'dropped'
+  /** The successor may still take parts of it. */
+  | 'inherited';
+
 /** Derived bytes in the budget's list. */
 export class Derived {
   newer: Derived | undefined;
@@ -21,6 +28,7 @@ export class Derived {
     readonly id: string,
     readonly bytes: Uint8Array,
     readonly cost: number,
+    readonly durability: Durability,
   ) {}
 }
 
@@ -43,9 +51,9 @@ export class Budget {
   }
 
   /** Takes bytes in; the caller keeps what it returns and hands it back at each use. `free`: the bytes are accounted for elsewhere. */
-  add(owner: BudgetOwner, id: string, bytes: Uint8Array, free = false): Derived {
+  add(owner: BudgetOwner, id: string, bytes: Uint8Array, durability: Durability, free: boolean): Derived {
     this.misses++;
-    const entry = new Derived(owner, id, bytes, OVERHEAD + (free ? 0 : bytes.length));
+    const entry = new Derived(owner, id, bytes, OVERHEAD + (free ? 0 : bytes.length), durability);
     this.bytes += entry.cost;
     this.link(entry);
     while (this.bytes > this.limit && this.oldest !== undefined && this.oldest !== entry) {
@@ -99,19 +107,36 @@ export class DerivedSet implements BudgetOwner {
     return entry === undefined ? undefined : this.budget.use(entry);
   }
 
-  has(id: string): boolean {
-    return this.entries.has(id);
+  /** The bytes, without counting this as a use. */
+  peek(id: string): Uint8Array | undefined {
+    return this.entries.get(id)?.bytes;
   }
 
-  put(id: string, bytes: Uint8Array, free = false): Uint8Array {
+  get size(): number {
+    return this.entries.size;
+  }
+
+  put(id: string, bytes: Uint8Array, durability: Durability = 'dropped', free = false): Uint8Array {
     const old = this.entries.get(id);
     if (old !== undefined) this.budget.remove(old);
-    this.entries.set(id, this.budget.add(this, id, bytes, free));
+    this.entries.set(id, this.budget.add(this, id, bytes, durability, free));
     return bytes;
   }
 
   evict(id: string): void {
     this.entries.delete(id);
+  }
+
+  drop(id: string): void {
+    const entry = this.entries.get(id);
+    if (entry === undefined) return;
+    this.budget.remove(entry);
+    this.entries.delete(id);
+  }
+
+  /** Keeps only what a successor may take parts of. */
+  keepInherited(): void {
+    for (const [id, entry] of this.entries) if (entry.durability === 'dropped') this.drop(id);
   }
 
   clear(): void {

@@ -63,6 +63,11 @@ export class CachedItem implements CachedObject {
     return this.derived.put(representation.id, representation.render(this));
   }
 
+  /** The same, for a user that keeps the bytes itself. */
+  renderOnce(representation: Representation): Uint8Array {
+    return this.derived?.get(representation.id) ?? representation.render(this);
+  }
+
   /** The last state, as the deletion at a revision shows it. */
   deletedAt(revision: Revision): CachedItem {
     return new CachedItem(

@@ -3,7 +3,7 @@ import type { Clock } from '../../util/clock.js';
 import { StorageError } from '../errors.js';
 import type { Revision } from '../interfaces.js';
 import { nextTurn, SLICE_MILLIS } from '../slicing.js';
-import { block, compressNow, joinItems, knownGzip, makeGzip, type ItemLeaf, type LeafData } from './blocks.js';
+import { compressNow, joinItems, knownGzip, makeGzip, partOfLeaf, type LeafData } from './blocks.js';
 import type { Segment, Tree } from './btree.js';
 import type { Budget } from './budget.js';
 import type { CachedItem } from './cached-item.js';
@@ -148,9 +148,7 @@ class RangePage implements CachedList {
   *chunks(representation: Representation): Generator<Uint8Array, void, undefined> {
     let skip = Buffer.byteLength(representation.separator);
     for (const segment of this.segments()) {
-      const bytes = this.isWhole(segment)
-        ? block(segment.leaf, representation, this.budget)
-        : joinItems(segment.leaf.items, segment.start, segment.end, representation);
+      const bytes = partOfLeaf(segment.leaf, segment.start, segment.end, representation, this.budget);
       yield skip === 0 ? bytes : bytes.subarray(skip);
       skip = 0;
     }
@@ -187,10 +185,6 @@ class RangePage implements CachedList {
 
   private segments(): Generator<Segment<CachedItem, LeafData>, void, undefined> {
     return this.state.tree.segments(this.start, this.end);
-  }
-
-  private isWhole({ leaf, start, end }: { leaf: ItemLeaf; start: number; end: number }): boolean {
-    return start === 0 && end === leaf.items.length;
   }
 }
 

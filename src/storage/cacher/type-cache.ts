@@ -3,7 +3,7 @@ import { StorageError } from '../errors.js';
 import type { Backend, LogEvent, Revision, StoredObject } from '../interfaces.js';
 import { EVERYTHING } from '../selection-predicate.js';
 import { nextTurn, SLICE_MILLIS } from '../slicing.js';
-import { retireLeaf, type ItemLeaf, type LeafData } from './blocks.js';
+import { dropLeaf, replaceLeaves, type ItemLeaf, type LeafData } from './blocks.js';
 import { Tree } from './btree.js';
 import type { Budget } from './budget.js';
 import { cachedItem, type CachedItem, type Home } from './cached-item.js';
@@ -47,6 +47,8 @@ export class TypeCache implements ResourceCache {
   readonly resource: string;
   private type: CachedType;
   private tree: ItemTree = Tree.empty<CachedItem, LeafData>();
+  /** The same objects by key: a look-up costs the same however many there are. */
+  private index = new Map<string, CachedItem>();
   private undecodable = 0;
   private history: TypeHistory;
   private groups = new WatchGroups();
@@ -85,7 +87,7 @@ export class TypeCache implements ResourceCache {
   }
 
   peek(key: string): CachedObject | undefined {
-    return this.tree.get(key);
+    return this.index.get(key);
   }
 
   async ready(): Promise<void> {
@@ -107,7 +109,7 @@ export class TypeCache implements ResourceCache {
     if (at.mode === 'exact')
       return this.list(at, { prefix: key, from: key, limit: 1, predicate: EVERYTHING }).then((list) => only(list, key));
     const wait = this.whenFresh(at);
-    return wait === undefined ? Promise.resolve(this.tree.get(key)) : wait.then(() => this.tree.get(key));
+    return wait === undefined ? Promise.resolve(this.index.get(key)) : wait.then(() => this.index.get(key));
   }
 
   async list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
@@ -274,8 +276,10 @@ export class TypeCache implements ResourceCache {
   }
 
   private setTree(tree: ItemTree, undecodable: number): void {
-    for (const { leaf } of this.tree.segments(0, this.tree.size)) retireLeaf(leaf);
+    for (const { leaf } of this.tree.segments(0, this.tree.size)) dropLeaf(leaf);
     this.tree = tree;
+    this.index = new Map<string, CachedItem>();
+    for (const item of tree) this.index.set(item.key, item);
     this.undecodable = undecodable;
   }
 
@@ -300,7 +304,9 @@ export class TypeCache implements ResourceCache {
     if (current === undefined && previous === undefined) return;
     this.tree = edit.tree;
     this.undecodable += (current?.undecodable === true ? 1 : 0) - (previous?.undecodable === true ? 1 : 0);
-    for (const leaf of edit.removed) retireLeaf(leaf);
+    replaceLeaves(edit.removed, edit.added, this.shared.budget);
+    if (current === undefined) this.index.delete(event.key);
+    else this.index.set(event.key, current);
     if (previous !== undefined) supersede(previous, edit.added);
     const change = new Change(event.key, event.revision, current, previous);
     this.shared.history.add(this.history, change, before);

@@ -97,8 +97,8 @@ export class EmbeddedBackend implements Backend {
     const revision = Math.max(last, this.removed);
     const feed = new EventFeed({
       revision,
-      maxEvents: 4096,
-      maxBytes: 16 << 20,
+      maxEvents: 512,
+      maxBytes: 4 << 20,
       readLog: (after) => Promise.resolve(this.readLog(after)),
     });
     const committer = new Committer({

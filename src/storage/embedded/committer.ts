@@ -1,5 +1,5 @@
 import type { Clock } from '../../util/clock.js';
-import { StorageError } from '../errors.js';
+import { errorMessage, StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../interfaces.js';
 import { encodedBytes, withRevision } from '../object-bytes.js';
 import { nextTurn } from '../slicing.js';
@@ -168,7 +168,7 @@ export class Committer {
       this.addEvent(batch, write, { type, entry, object, previous: current });
     } catch (error) {
       write.reject(
-        error instanceof StorageError ? error : new StorageError('unavailable', String(error), { cause: error }),
+        error instanceof StorageError ? error : new StorageError('unavailable', errorMessage(error), { cause: error }),
       );
     }
   }
@@ -229,8 +229,9 @@ export class Committer {
   }
 
   private fail(batch: Batch, error: unknown): void {
-    const why = error instanceof Error ? error.message : String(error);
-    const failure = new StorageError('unavailable', `the store could not write: ${why}`, { cause: error });
+    const failure = new StorageError('unavailable', `the store could not write: ${errorMessage(error)}`, {
+      cause: error,
+    });
     for (const { write } of batch.results) write.reject(failure);
   }
 }

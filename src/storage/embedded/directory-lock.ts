@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { closeSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { createServer, connect, type Server } from 'node:net';
 import { join } from 'node:path';
-import { StorageError } from '../errors.js';
+import { errorCode, errorMessage, StorageError } from '../errors.js';
 
 /** Holds a directory for this process until it is released or the process ends, however it ends. */
 export interface DirectoryLock {
@@ -39,7 +40,7 @@ export async function lockDirectory(directory: string, flock = 'flock'): Promise
  * nobody listens on belongs to a dead process and is moved away; should that have hit a living one, it is put back.
  */
 async function lockBySocket(directory: string): Promise<DirectoryLock> {
-  const own = join(directory, `.${process.pid.toString(36)}`);
+  const own = join(directory, `.${randomBytes(6).toString('hex')}`);
   const name = join(directory, LOCK_SOCKET);
   rmSync(own, { force: true });
   const server = await listen(own);
@@ -54,9 +55,9 @@ async function lockBySocket(directory: string): Promise<DirectoryLock> {
         },
       };
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
+      if (errorCode(error) !== 'EEXIST') {
         server.close();
-        throw new StorageError('unusable', `cannot lock ${directory}: ${String(error)}`, { cause: error });
+        throw new StorageError('unusable', `cannot lock ${directory}: ${errorMessage(error)}`, { cause: error });
       }
     }
     if (await answers(name)) break;

@@ -11,7 +11,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { StorageError } from '../errors.js';
+import { errorCode, errorMessage, StorageError } from '../errors.js';
 import { LOCK_FILE, LOCK_SOCKET } from './directory-lock.js';
 
 const FORMAT_FILE = 'FORMAT';
@@ -30,11 +30,8 @@ export function checkDirectory(directory: string): void {
   try {
     names = readdirSync(directory);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return;
-    throw unusable(
-      `cannot read the data directory ${directory}: ${error instanceof Error ? error.message : String(error)}`,
-      error,
-    );
+    if (errorCode(error) === 'ENOENT') return;
+    throw unusable(`cannot read the data directory ${directory}: ${errorMessage(error)}`, error);
   }
   if (!names.includes(FORMAT_FILE)) {
     const foreign = names.find((name) => !HARMLESS.has(name) && !name.startsWith('.'));
@@ -57,10 +54,7 @@ export function prepareDirectory(directory: string): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw unusable(
-      `cannot make the data directory ${directory}: ${error instanceof Error ? error.message : String(error)}`,
-      error,
-    );
+    throw unusable(`cannot make the data directory ${directory}: ${errorMessage(error)}`, error);
   }
 }
 

@@ -1,5 +1,5 @@
 import { open, type Database, type RootDatabase } from 'lmdb';
-import { StorageError } from '../errors.js';
+import { errorMessage, StorageError } from '../errors.js';
 import type { Revision } from '../interfaces.js';
 
 /** A change of one record, part of a transaction. */
@@ -38,8 +38,9 @@ export class Environment {
         root.openDB<Buffer, Buffer>('meta', binary),
       );
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      throw new StorageError('unusable', `the data directory ${directory} cannot be opened: ${why}`, { cause: error });
+      throw new StorageError('unusable', `the data directory ${directory} cannot be opened: ${errorMessage(error)}`, {
+        cause: error,
+      });
     }
   }
 
@@ -147,13 +148,13 @@ function keyRevision(key: Buffer): Revision {
   return key.readUInt32BE(0) * 0x1_0000_0000 + key.readUInt32BE(4);
 }
 
+/** LMDB tells the cause of a failed commit on a promise of its own. */
 async function commitFailure(error: unknown): Promise<string> {
-  if (!(error instanceof Error)) return String(error);
-  if (!('commitError' in error)) return error.message;
+  if (typeof error !== 'object' || error === null || !('commitError' in error)) return errorMessage(error);
   try {
     await error.commitError;
-    return error.message;
+    return errorMessage(error);
   } catch (cause) {
-    return cause instanceof Error ? cause.message : String(cause);
+    return errorMessage(cause);
   }
 }
