@@ -33,13 +33,19 @@ interface Suite {
 function flatten(suite: Suite, path: string): Vector[] {
   const own = (suite.tests ?? []).map((test, i) => {
     const original = test.original as Partial<Vector>;
-    const extra = { ...(test.type === undefined ? {} : { type: test.type }), ...(test.error === undefined ? {} : { error: test.error }) };
+    const extra = {
+      ...(test.type === undefined ? {} : { type: test.type }),
+      ...(test.error === undefined ? {} : { error: test.error }),
+    };
     return { expr: '', ...original, ...extra, name: `${path}/${original.name ?? String(i)}` };
   });
-  return [...own, ...(suite.suites ?? []).flatMap((inner) => flatten(inner, path === '' ? inner.name : `${path}/${inner.name}`))];
+  return [
+    ...own,
+    ...(suite.suites ?? []).flatMap((inner) => flatten(inner, path === '' ? inner.name : `${path}/${inner.name}`)),
+  ];
 }
 
-export const CONFORMANCE = flatten(conformance as Suite, '');
-export const CHECKING = flatten(checking as Suite, 'checking');
-export const COMPREHENSIONS = flatten(comprehensions as Suite, 'comprehensions');
-export const PARSING = flatten(parsing as Suite, 'parsing');
+export const CONFORMANCE = flatten(conformance, '');
+export const CHECKING = flatten(checking, 'checking');
+export const COMPREHENSIONS = flatten(comprehensions, 'comprehensions');
+export const PARSING = flatten(parsing, 'parsing');

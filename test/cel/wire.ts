@@ -4,7 +4,8 @@ import { integer } from '../../src/cel/values/integer.js';
 import type { WireValue } from './vectors.js';
 
 type Wire = Readonly<Record<string, unknown>>;
-const entriesOf = (value: unknown, key: string): readonly Wire[] => ((value as Record<string, unknown>)[key] ?? []) as readonly Wire[];
+const entriesOf = (value: unknown, key: string): readonly Wire[] =>
+  ((value as Record<string, unknown>)[key] ?? []) as readonly Wire[];
 
 /** A suite's value as the engine has it; undefined if it is a protobuf message. */
 export function fromWire(wire: WireValue): Value | undefined {
@@ -43,7 +44,12 @@ export function fromWire(wire: WireValue): Value | undefined {
 }
 
 const PRIMITIVES: Record<string, Type> = {
-  BOOL: types.BOOL, INT64: types.INT, UINT64: types.UINT, DOUBLE: types.DOUBLE, STRING: types.STRING, BYTES: types.BYTES,
+  BOOL: types.BOOL,
+  INT64: types.INT,
+  UINT64: types.UINT,
+  DOUBLE: types.DOUBLE,
+  STRING: types.STRING,
+  BYTES: types.BYTES,
 };
 const WELL_KNOWN: Record<string, Type> = { ANY: types.ANY, TIMESTAMP: types.TIMESTAMP, DURATION: types.DURATION };
 

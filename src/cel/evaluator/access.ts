@@ -1,6 +1,6 @@
 import { toText } from '../library/conversions.js';
 import type { Value } from '../values/value.js';
-import { CelError, CelList, CelMap, Double, Uint, typeName } from '../values/value.js';
+import { CelError, CelList, CelMap, Double, Optional, Uint, typeName } from '../values/value.js';
 
 /** A value as error texts print it. */
 export function shown(value: Value): string {
@@ -49,7 +49,7 @@ export function at(container: Value, key: Value): Value {
 
 /** Whether a value can have parts at all. */
 export const hasParts = (value: Value): boolean =>
-  value instanceof CelMap || value instanceof CelList || value instanceof CelError;
+  value instanceof CelMap || value instanceof CelList || value instanceof Optional || value instanceof CelError;
 
 /** The error of a value that can be neither a key nor an index. */
 export function badKey(key: Value): CelError | undefined {

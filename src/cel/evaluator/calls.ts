@@ -77,13 +77,23 @@ type Dispatch = (args: readonly Value[]) => Value;
 function dispatcher(expr: Call, overloads: readonly OverloadDecl[], argTypes: readonly (Type | undefined)[]): Dispatch {
   const [only] = overloads;
   if (only !== undefined && (overloads.length === 1 || SINGLETONS.has(expr.name))) {
-    if (SINGLETONS.has(expr.name) || argTypes.every(isCertain)) return (args) => only.run(...args);
+    if (SINGLETONS.has(expr.name) || argTypes.every(isCertain)) return direct(only);
     return (args) => (matchesSignature(only, args) ? only.run(...args) : noSuchOverload(expr.name, args));
   }
   return (args) => {
     for (const overload of overloads) if (matchesSignature(overload, args)) return overload.run(...args);
     return noSuchOverload(expr.name, args);
   };
+}
+
+/** Calls without spreading arrays where it can be avoided. */
+function direct({ run }: OverloadDecl): Dispatch {
+  return (args) =>
+    args.length === 1
+      ? run(args[0] as Value)
+      : args.length === 2
+        ? run(args[0] as Value, args[1] as Value)
+        : run(...args);
 }
 
 /** The run of a function call; choices, selections and indices are not calls. */

@@ -34,6 +34,8 @@ export interface Dialect {
   readonly uniqueKeys: boolean;
   /** Asking a value that has no parts for a part fails; otherwise the part is absent. */
   readonly strictPresence: boolean;
+  /** Constant parts are computed beforehand: one that fails makes the expression unusable. */
+  readonly eagerConstants: boolean;
 }
 
-export const KUBERNETES_DIALECT: Dialect = { uniqueKeys: false, strictPresence: false };
+export const KUBERNETES_DIALECT: Dialect = { uniqueKeys: false, strictPresence: false, eagerConstants: true };

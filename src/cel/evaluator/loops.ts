@@ -35,29 +35,60 @@ function set(frame: Frame, slots: LoopSlots, first: Value, second: Value): void 
   if (frame.cost > frame.limit) throw new CostExceeded();
 }
 
-/** `all` (`stop` is false) and `exists` (`stop` is true): an error counts only if nothing decides. */
+/** What a quantifier has found so far. */
+class Verdict {
+  decided = false;
+  error: CelError | undefined;
+
+  /** Takes the next result; an error counts only if nothing decides. */
+  take(value: Value, stop: boolean): void {
+    if (value === stop) this.decided = true;
+    else if (typeof value !== 'boolean') this.error ??= value instanceof CelError ? value : NO_SUCH_OVERLOAD;
+  }
+}
+
+/** `all` (`stop` is false) and `exists` (`stop` is true). */
 export function quantifier(range: Run, body: Run, slots: LoopSlots, stop: boolean): Run {
   // Asking whether the accumulator has decided, then joining the next result to it.
   const question = stop ? 3 : 2;
+  const two = slots.second >= 0;
   return (frame) => {
-    let result: Value = !stop;
-    let decided = false;
-    const failed = iterate(range(frame), slots.second >= 0, (first, second) => {
+    const over = range(frame);
+    if (over instanceof CelList && !two) return quantifyList(frame, over, body, slots.first, stop, question);
+    const verdict = new Verdict();
+    const failed = iterate(over, two, (first, second) => {
       frame.cost += question;
-      if (decided) return false;
+      if (verdict.decided) return false;
       set(frame, slots, first, second);
       frame.cost++;
-      const value = body(frame);
-      if (value === stop) decided = true;
-      else if (typeof value !== 'boolean' && !(result instanceof CelError)) {
-        result = value instanceof CelError ? value : NO_SUCH_OVERLOAD;
-      }
+      verdict.take(body(frame), stop);
       return true;
     });
     if (failed !== undefined) return failed;
     frame.cost++;
-    return decided ? stop : result;
+    return verdict.decided ? stop : (verdict.error ?? !stop);
   };
+}
+
+/** The same over the elements of a list, by far the commonest case. */
+function quantifyList(frame: Frame, list: CelList, body: Run, slot: number, stop: boolean, question: number): Value {
+  const size = list.size;
+  const { slots } = frame;
+  let error: CelError | undefined;
+  for (let i = 0; i < size; i++) {
+    slots[slot] = list.get(i);
+    frame.cost += question + 1;
+    if (frame.cost > frame.limit) throw new CostExceeded();
+    const value = body(frame);
+    if (value === stop) {
+      // The next element, if there is one, finds that it is decided.
+      frame.cost += i + 1 < size ? question + 1 : 1;
+      return stop;
+    }
+    if (typeof value !== 'boolean') error ??= value instanceof CelError ? value : NO_SUCH_OVERLOAD;
+  }
+  frame.cost++;
+  return error ?? !stop;
 }
 
 /** `exists_one`: errors are not absorbed. */

@@ -10,7 +10,8 @@ import { badKey, shown } from './access.js';
 import { planCall, planMembership } from './calls.js';
 import type { Step } from './chain.js';
 import { chain, presence } from './chain.js';
-import type { Dialect, Frame, Plan, Run } from './frame.js';
+import type { Dialect, Plan, Run } from './frame.js';
+import { Frame } from './frame.js';
 import type { LoopSlots } from './loops.js';
 import { existsOne, gatherList, gatherMap, quantifier } from './loops.js';
 
@@ -144,7 +145,7 @@ export class Planner {
       const [operand, index] = root.kind === 'call' ? root.args : [];
       if (root.kind !== 'call' || operand === undefined || index === undefined) break;
       if (root.name === '_?._' && index.kind === 'literal') {
-        steps.unshift({ kind: 'field', name: String(index.value), optional: true });
+        steps.unshift({ kind: 'field', name: typeof index.value === 'string' ? index.value : '', optional: true });
       } else if (root.name === '_[_]' || root.name === '_[?_]') {
         steps.unshift(this.indexStep(index, root.name === '_[?_]'));
       } else break;
@@ -156,7 +157,7 @@ export class Planner {
   private indexStep(index: Expr, optional: boolean): Step {
     const constant = this.isAttribute(index) ? undefined : this.plan(index).constant;
     const problem = constant === undefined ? undefined : badKey(constant.value);
-    if (problem !== undefined) throw new PlanError(problem.message);
+    if (problem !== undefined && this.dialect.eagerConstants) throw new PlanError(problem.message);
     if (index.kind === 'literal' && typeof index.value === 'string')
       return { kind: 'field', name: index.value, optional };
     return { kind: 'index', index: this.attribute(index, 0), optional };
@@ -188,9 +189,9 @@ export class Planner {
     const run = planCall(expr, args);
     const only = args[0]?.constant;
     if (CONVERSION_NAMES.has(expr.name) && args.length === 1 && only !== undefined) {
-      const value = run({ slots: [], limit: Infinity, cost: 0, charge: () => undefined });
-      if (value instanceof CelError) throw new PlanError(value.message);
-      return this.constant(value, only.cost);
+      const value = run(new Frame([], Infinity));
+      if (!(value instanceof CelError)) return this.constant(value, only.cost);
+      if (this.dialect.eagerConstants) throw new PlanError(value.message);
     }
     return { run };
   }
@@ -253,7 +254,7 @@ export class Planner {
       (entry) => entry.key.constant !== undefined && entry.value.constant !== undefined && !entry.optional,
     );
     if (!constant) return { run: build };
-    const value = build({ slots: [], limit: Infinity, cost: 0, charge: () => undefined });
+    const value = build(new Frame([], Infinity));
     if (value instanceof CelError) return { run: build };
     return this.constant(
       value,

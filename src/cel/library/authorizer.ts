@@ -64,7 +64,7 @@ export class AuthorizerValue extends Receiver {
     answers?: Map<string, AuthorizationAnswer>,
   ) {
     super();
-    this.answers = answers ?? new Map();
+    this.answers = answers ?? new Map<string, AuthorizationAnswer>();
   }
 
   as(namespace: string, name: string): AuthorizerValue {

@@ -137,7 +137,7 @@ function powerOfTen(number: number): string {
   const [mantissa = '', power = '0'] = number.toExponential(DEFAULT_PRECISION).split('e');
   const exponent = Number(power);
   const digits = String(Math.abs(exponent)).padStart(2, '0');
-  const raised = [...digits].map((digit) => SUPERSCRIPTS[Number(digit)] ?? '').join('');
+  const raised = Array.from(digits, (digit) => SUPERSCRIPTS[Number(digit)] ?? '').join('');
   return `${mantissa}×10${exponent < 0 ? '⁻' : ''}${raised}`;
 }
 

@@ -116,11 +116,11 @@ export const LISTS_LIBRARY: Library = {
     ),
     fn(
       'indexOf',
-      method('list_a_index_of_int', [listOf(A), A], INT, (list, item) => find(list as Value, item as Value, false)),
+      method('list_a_index_of_int', [listOf(A), A], INT, (list, item) => find(list, item, false)),
     ),
     fn(
       'lastIndexOf',
-      method('list_a_last_index_of_int', [listOf(A), A], INT, (list, item) => find(list as Value, item as Value, true)),
+      method('list_a_last_index_of_int', [listOf(A), A], INT, (list, item) => find(list, item, true)),
     ),
   ],
 };
@@ -128,7 +128,7 @@ export const LISTS_LIBRARY: Library = {
 function slice(list: Value | undefined, start: Value | undefined, end: Value | undefined): Value {
   if (!(list instanceof CelList) || start === undefined || end === undefined) return NO_SUCH_OVERLOAD;
   const [from, to] = [Number(start), Number(end)];
-  const call = `cannot slice(${String(start)}, ${String(end)})`;
+  const call = `cannot slice(${from}, ${to})`;
   if (from < 0 || to < 0) return new CelError(`${call}, negative indexes not supported`);
   if (from > to) return new CelError(`${call}, start index must be less than or equal to end index`);
   if (list.size < to) return new CelError(`${call}, list is length ${list.size}`);

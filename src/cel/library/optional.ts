@@ -69,9 +69,7 @@ export const OPTIONAL_LIBRARY: Library = {
     ),
     fn(
       'optional.ofNonZeroValue',
-      overload('optional_ofNonZeroValue', [V], OPT, (value) =>
-        isZero(value as Value) ? Optional.none : new Optional(value),
-      ),
+      overload('optional_ofNonZeroValue', [V], OPT, (value) => (isZero(value) ? Optional.none : new Optional(value))),
     ),
     fn(
       'optional.none',
@@ -130,11 +128,11 @@ export const OPTIONAL_LIBRARY: Library = {
     ),
     fn(
       'optional.unwrap',
-      overload('optional_unwrap', [listOf(OPT)], LIST, (value) => unwrap(value as Value)),
+      overload('optional_unwrap', [listOf(OPT)], LIST, (value) => unwrap(value)),
     ),
     fn(
       'unwrapOpt',
-      method('optional_unwrapOpt', [listOf(OPT)], LIST, (value) => unwrap(value as Value)),
+      method('optional_unwrapOpt', [listOf(OPT)], LIST, (value) => unwrap(value)),
     ),
   ],
 };

@@ -38,9 +38,9 @@ const none = (): Value => NO_SUCH_OVERLOAD;
 
 type Binary = (a: Value, b: Value) => Value;
 const binary = (id: string, a: Type, b: Type, result: Type, run: Binary): OverloadDecl =>
-  overload(id, [a, b], result, (x, y) => run(x as Value, y as Value));
+  overload(id, [a, b], result, (x, y) => run(x, y));
 const unary = (id: string, arg: Type, result: Type, run: (value: Value) => Value): OverloadDecl =>
-  overload(id, [arg], result, (x) => run(x as Value));
+  overload(id, [arg], result, (x) => run(x));
 
 function comparison(name: string, id: string, accept: (order: number) => boolean): FunctionDecl {
   const run: Binary = (a, b) => {
@@ -76,7 +76,7 @@ export function size(value: Value): Value {
 function sizeFunction(): FunctionDecl {
   const make = (id: string, type: Type): OverloadDecl[] => [
     unary(`size_${id}`, type, INT, size),
-    method(`${id}_size`, [type], INT, (value) => size(value as Value)),
+    method(`${id}_size`, [type], INT, (value) => size(value)),
   ];
   return fn(
     'size',

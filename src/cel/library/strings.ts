@@ -53,7 +53,7 @@ function substring(text: string, start: number, end: number): Value {
 
 /** Go's strings.Split: an empty separator splits between characters. */
 function pieces(text: string, separator: string): string[] {
-  if (separator === '') return [...text];
+  if (separator === '') return Array.from(text);
   return text.split(separator);
 }
 
@@ -67,7 +67,7 @@ function splitN(text: string, separator: string, limit: number): Value {
 function replaceN(text: string, old: string, replacement: string, limit: number): string {
   if (limit < 0 && old !== '') return text.split(old).join(replacement);
   if (limit === 0) return text;
-  const parts = old === '' ? ['', ...text, ''] : text.split(old);
+  const parts = old === '' ? ['', ...Array.from(text), ''] : text.split(old);
   // An empty pattern matches before every character and at the end.
   const count = limit < 0 ? parts.length - 1 : Math.min(limit, parts.length - 1);
   return (
@@ -199,10 +199,8 @@ export const STRINGS_LIBRARY: Library = {
     ),
     fn(
       'join',
-      method('list_join', [listOf(STRING)], STRING, (list) => join(list as Value, '')),
-      method('list_join_string', [listOf(STRING), STRING], STRING, (list, separator) =>
-        join(list as Value, separator as Value),
-      ),
+      method('list_join', [listOf(STRING)], STRING, (list) => join(list, '')),
+      method('list_join_string', [listOf(STRING), STRING], STRING, (list, separator) => join(list, separator)),
     ),
     fn('strings.quote', overload('strings_quote', [STRING], STRING, onString(quote))),
     fn(
@@ -223,7 +221,7 @@ export const REVERSE_LIBRARY: Library = {
         'string_reverse',
         [STRING],
         STRING,
-        onString((text) => [...text].reverse().join('')),
+        onString((text) => Array.from(text).reverse().join('')),
       ),
     ),
   ],

@@ -27,8 +27,8 @@ function timeFunction(
   perUnit?: [string, bigint],
 ): FunctionDecl {
   const overloads = [
-    method(id, [TIMESTAMP], INT, (at) => accessor(at as Value, 'UTC', read)),
-    method(`${id}_with_tz`, [TIMESTAMP, STRING], INT, (at, zone) => accessor(at as Value, zone as Value, read)),
+    method(id, [TIMESTAMP], INT, (at) => accessor(at, 'UTC', read)),
+    method(`${id}_with_tz`, [TIMESTAMP, STRING], INT, (at, zone) => accessor(at, zone, read)),
   ];
   if (perUnit !== undefined) {
     const [durationId, nanos] = perUnit;

@@ -218,7 +218,7 @@ export class Parser {
 
   parse(): Parsed {
     const invalid: Expr = { kind: 'invalid', offset: 0 };
-    const size = this.source.length <= MAX_CODE_POINTS ? 0 : [...this.source].length;
+    const size = this.source.length <= MAX_CODE_POINTS ? 0 : Array.from(this.source).length;
     if (size > MAX_CODE_POINTS) {
       const message = `expression code point size exceeds limit: size: ${size}, limit ${MAX_CODE_POINTS}`;
       return { expr: invalid, issues: [{ offset: -1, message }] };

@@ -36,13 +36,15 @@ export function escapeIdentifier(name: string): string | undefined {
 
 /** The property name that an identifier stands for; undefined if it is not well escaped. */
 export function unescapeIdentifier(identifier: string): string | undefined {
-  let valid = true;
-  const name = identifier.replace(/__[^_]+__/g, (part) => {
-    const content = part.slice(2, -2);
-    const known = UNESCAPES[content];
-    if (known !== undefined) return known;
-    if (!RESERVED.has(content) || part.length !== identifier.length) valid = false;
-    return content;
-  });
-  return valid ? name : undefined;
+  const parts: string[] = [];
+  let at = 0;
+  for (const match of identifier.matchAll(/__([^_]+)__/g)) {
+    const [whole, content = ''] = match;
+    const known =
+      UNESCAPES[content] ?? (RESERVED.has(content) && whole.length === identifier.length ? content : undefined);
+    if (known === undefined) return undefined;
+    parts.push(identifier.slice(at, match.index), known);
+    at = match.index + whole.length;
+  }
+  return parts.join('') + identifier.slice(at);
 }

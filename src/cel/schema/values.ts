@@ -1,7 +1,7 @@
 import { noSuchKey } from '../evaluator/access.js';
 import { equal } from '../evaluator/operators.js';
-import type { Value } from '../values/value.js';
-import { ArrayList, CelError, CelList, CelMap, NO_SUCH_OVERLOAD } from '../values/value.js';
+import type { Value, CelError } from '../values/value.js';
+import { ArrayList, CelList, CelMap, NO_SUCH_OVERLOAD } from '../values/value.js';
 import type { Json, JsonMap } from './json.js';
 import { equalJson } from './json.js';
 

@@ -1,6 +1,8 @@
 /** Length in code points; a lone surrogate counts as one. */
 export function codePointLength(text: string): number {
   let length = text.length;
+  // Long texts are scanned natively first.
+  if (length > 32 && !SURROGATE.test(text)) return length;
   for (let i = 0; i < text.length - 1; i++) {
     const unit = text.charCodeAt(i);
     if (unit >= 0xd800 && unit <= 0xdbff) {
@@ -13,6 +15,8 @@ export function codePointLength(text: string): number {
   }
   return length;
 }
+
+const SURROGATE = /[\ud800-\udbff]/;
 
 /** Whether UTF-16 indices are code point indices. */
 export const isFlat = (text: string): boolean => codePointLength(text) === text.length;

@@ -163,7 +163,7 @@ class RuleNode {
       return;
     }
     this.compiled ??= this.compile(this.type);
-    this.adapter ??= adapterOf(this.isRoot ? (withTypeAndObjectMeta(this.schema) as JsonObject) : this.schema);
+    this.adapter ??= adapterOf(this.isRoot ? withTypeAndObjectMeta(this.schema) : this.schema);
     const self = this.adapter(object);
     const oldSelf = old === undefined ? undefined : this.adapter(old);
     for (const compiled of this.compiled) {
