@@ -160,6 +160,7 @@ export class ApiServer {
     });
     server.on('sessionError', () => undefined);
     server.on('tlsClientError', (error: Error) => {
+      this.config.chain.metrics.handshakeFailed();
       this.config.chain.logger.v(3, 'TLS handshake failed', { error: error.message });
     });
     return server;

@@ -79,7 +79,7 @@ const camel = (name: string): string => name.replace(/-([a-z0-9])/g, (_, letter:
 export function describeFailure(error: unknown): { message: string; code: number } {
   if (error instanceof CommanderError) {
     return {
-      message: error.code === 'commander.helpDisplayed' || error.code === 'commander.help' ? '' : error.message,
+      message: error.code === 'commander.helpDisplayed' || error.code === 'commander.help' ? '' : error.message.replaceAll('\n', ' '),
       code: error.exitCode,
     };
   }

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import type { Registry } from 'prom-client';
 import { admissionChain } from '../admission/chain.js';
 import type { AdmissionPlugin } from '../admission/interfaces.js';
+import { certificateAdmission } from '../admission/plugin/certificates.js';
 import { namespaceLifecycle, type NamespaceReader } from '../admission/plugin/namespace-lifecycle.js';
 import { loadProtobufCodec } from '../apimachinery/codec/load.js';
 import type { KubeObject } from '../apimachinery/meta.js';
@@ -12,10 +13,12 @@ import { resourceHandler } from '../endpoints/handlers/dispatch.js';
 import type { HandlerEnvironment } from '../endpoints/handlers/scope.js';
 import { WatchTracker } from '../endpoints/handlers/watch-tracker.js';
 import type { ChainMetrics } from '../endpoints/filters/metrics.js';
+import type { StatusWriter } from '../endpoints/filters/status.js';
 import type { Handler } from '../endpoints/http.js';
 import { customResourceDefinitionType } from '../registry/apiextensions/customresourcedefinition/type.js';
 import { authenticationReviews } from '../registry/authentication/reviews.js';
 import { authorizationReviews } from '../registry/authorization/reviews.js';
+import { certificateSigningRequests } from '../registry/certificates/certificatesigningrequests/type.js';
 import { builtinResourceTypes } from '../registry/core/index.js';
 import { DetachedObject } from '../registry/generic/detached-object.js';
 import { LocalClients } from '../registry/generic/local-client.js';
@@ -30,15 +33,19 @@ import type { Logger } from '../util/logger.js';
 import type { ApiServer } from './api-server.js';
 import { makeAuthorization } from './authorization.js';
 import { installBuiltins, installVirtual, loadMergeTypes } from './builtin-apis.js';
+import { registerCacherMetrics } from './cacher-metrics.js';
 import { installDocuments } from './documents.js';
 import { handlerMetrics } from './handler-metrics.js';
 import type { HealthCheck } from './health.js';
 import { Loops } from './loops.js';
+import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
 import type { Options } from './options.js';
+import { statusWriter } from './status-writer.js';
 
 /** What the server serves, behind the chain. */
 export interface ControlPlane {
   readonly authorizer: Authorizer;
+  readonly writeStatus: StatusWriter;
   /** Answers requests for resources. */
   readonly resourceHandler: Handler;
   /** Registers discovery, OpenAPI and the like. */
@@ -69,9 +76,16 @@ export interface ControlPlaneDependencies {
 /** The audience of the API server itself, and the issuer of service account tokens. */
 const API_AUDIENCE = 'https://kubernetes.default.svc';
 
-function admissionPlugins(options: Options, namespaces: ResourceStore | undefined): AdmissionPlugin[] {
-  if (namespaces === undefined || options.disableAdmissionPlugins.includes('NamespaceLifecycle')) return [];
-  return [namespaceLifecycle(namespaceReader(namespaces))];
+function admissionPlugins(
+  options: Options,
+  namespaces: ResourceStore | undefined,
+  authorizer: Authorizer,
+): AdmissionPlugin[] {
+  const plugins = [
+    ...(namespaces === undefined ? [] : [namespaceLifecycle(namespaceReader(namespaces))]),
+    ...certificateAdmission(authorizer),
+  ];
+  return plugins.filter(({ name }) => !options.disableAdmissionPlugins.includes(name));
 }
 
 /** Namespaces for admission: the cache, and a fresh read where it has none. */
@@ -96,20 +110,23 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
   setMaxListeners(0, stop.signal);
   const authorization = await makeAuthorization(options, { clock, logger, registry: dependencies.registry, signal: stop.signal });
   const { authorizer, rbac, ruleResolver } = authorization;
-  const backend = new EmbeddedBackend({
+  const embedded = new EmbeddedBackend({
     directory: join(resolve(options.dataDir), 'store'),
     clock,
     historyMillis: options.historyWindow,
   });
+  const backend = new MeasuredBackend(embedded, new StoreMetrics(dependencies.registry), clock);
   await backend.open();
   const cacher = new StorageCacher({ backend, clock, budgetBytes: options.cacheBudget });
   await cacher.start();
+  registerCacherMetrics(() => cacher.stats(), dependencies.registry);
   const registry = new ApiRegistry();
   const cbor = featureGates.enabled('CBORServingAndStorage');
   const mergeTypes = loadMergeTypes();
   const types = [
     ...builtinResourceTypes(),
     ...rbacTypes({ authorizer, rules: rbac }),
+    certificateSigningRequests,
     customResourceDefinitionType({}),
   ];
   const stores = installBuiltins(types, { registry, backend, cacher, clock, cbor, mergeTypes });
@@ -123,7 +140,7 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
     clock,
   );
   const namespaces = stores.get('namespaces');
-  const admission = admissionChain(admissionPlugins(options, namespaces));
+  const admission = admissionChain(admissionPlugins(options, namespaces, authorizer));
   const clients = (fieldManager: string): LocalClients => new LocalClients({ registry, admission, clock, fieldManager });
   const environment: HandlerEnvironment = {
     admission,
@@ -139,6 +156,7 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
   const loops = new Loops({ options, clock, logger, registry, backend, cacher, authorization, clients, admission, cbor, signal: stop.signal });
   return {
     authorizer,
+    writeStatus: statusWriter(environment, logger),
     resourceHandler: resourceHandler(registry, environment),
     install: (server) => { installDocuments(server, registry, environment, dependencies.serverAddress); },
     checks: [

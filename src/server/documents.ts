@@ -30,4 +30,14 @@ export function installDocuments(
     server.register(path, discovery.handle);
     server.registerPrefix(`${path}/`, discovery.handle);
   }
+  server.addPaths(() => discoveryPaths(registry));
+}
+
+/** Of groups and versions, for the index. */
+function* discoveryPaths(registry: ApiRegistry): Generator<string> {
+  yield '/apis/';
+  for (const { name, versions } of registry.apiGroups()) {
+    if (name !== '') yield `/apis/${name}`;
+    for (const { version } of versions) yield name === '' ? `/api/${version}` : `/apis/${name}/${version}`;
+  }
 }

@@ -1,8 +1,9 @@
 import { formatGroupResource } from '../apimachinery/meta.js';
+import { Exchange } from '../endpoints/filters/exchange.js';
 import type { ChainMetrics } from '../endpoints/filters/metrics.js';
 import type { HandlerMetrics } from '../endpoints/handlers/scope.js';
 import type { Registry } from 'prom-client';
-import { CellCounter, type Cell } from '../util/metrics.js';
+import { type Cell, CellCounter, CellHistogram, type HistogramCell } from '../util/metrics.js';
 
 /** The metrics that only the handlers of resources can count, under kube-apiserver's names. */
 export function handlerMetrics(chain: ChainMetrics, registry: Registry): HandlerMetrics {
@@ -14,19 +15,31 @@ export function handlerMetrics(chain: ChainMetrics, registry: Registry): Handler
     },
     registry,
   );
-  const cells = new Map<string, Cell>();
+  const sizes = new CellHistogram(
+    {
+      name: 'apiserver_watch_events_sizes',
+      help: 'Bytes of the events that went to watch clients',
+      labels: ['group', 'version', 'resource'],
+    },
+    Array.from({ length: 8 }, (_, i) => 1024 * 2 ** i),
+    registry,
+  );
+  const cells = new Map<string, { count: Cell; size: HistogramCell }>();
   return {
+    watchStarted: (context) => (context instanceof Exchange ? chain.longRunningStarted(context) : () => undefined),
     requestBodySize(group, resource, verb, bytes) {
       chain.requestBodySize(formatGroupResource({ group, resource }), verb, bytes);
     },
-    watchEvents(group, version, resource, count) {
+    watchEvents(group, version, resource, count, bytes) {
       const key = `${group}/${version}/${resource}`;
       let cell = cells.get(key);
       if (cell === undefined) {
-        cell = events.cell(group, version, resource);
+        cell = { count: events.cell(group, version, resource), size: sizes.cell(group, version, resource) };
         cells.set(key, cell);
       }
-      cell.inc(count);
+      cell.count.inc(count);
+      // Events that go out together are about as large as each other.
+      cell.size.observe(bytes / count, count);
     },
   };
 }

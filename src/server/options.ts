@@ -14,7 +14,12 @@ const LOGS = 'Logs flags:';
 const ADMISSION = 'Admission flags:';
 
 /** Names of the admission plugins that there are. */
-export const ADMISSION_PLUGINS = ['NamespaceLifecycle'];
+export const ADMISSION_PLUGINS = [
+  'NamespaceLifecycle',
+  'CertificateApproval',
+  'CertificateSigning',
+  'CertificateSubjectRestriction',
+];
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -13,7 +13,7 @@ import { X509Authenticator } from '../authentication/request/x509.js';
 import { TokenFileAuthenticator } from '../authentication/token/token-file.js';
 import type { Handler } from '../endpoints/http.js';
 import { ChainMetrics } from '../endpoints/filters/metrics.js';
-import { send, writePlainStatus } from '../endpoints/filters/status.js';
+import { send } from '../endpoints/filters/status.js';
 import { type Clock, sleep, systemClock } from '../util/clock.js';
 import { featureGates } from '../util/feature-gates.js';
 import { createLogger, type Logger } from '../util/logger.js';
@@ -259,7 +259,7 @@ export async function startStandalone(
       logger,
       gates: featureGates,
       metrics,
-      writeStatus: writePlainStatus,
+      writeStatus: plane.writeStatus,
       requestTimeout: options.requestTimeout,
       maxRequestsInFlight: options.maxRequestsInflight,
       maxMutatingRequestsInFlight: options.maxMutatingRequestsInflight,

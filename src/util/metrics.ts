@@ -65,7 +65,12 @@ const configuration = (options: MetricOptions, registry: Registry) => ({
 export class CellCounter extends Counter {
   private readonly cells: Cells<Cell>;
 
-  constructor(options: MetricOptions, registry: Registry = metricsRegistry) {
+  /** `refresh` sets values that are counted elsewhere, when somebody asks. */
+  constructor(
+    options: MetricOptions,
+    registry: Registry = metricsRegistry,
+    private readonly refresh?: (counter: CellCounter) => void,
+  ) {
     super(configuration(options, registry));
     this.cells = new Cells(options.labels, (labels) => new Cell(labels));
   }
@@ -76,6 +81,7 @@ export class CellCounter extends Counter {
   }
 
   override async get(): ReturnType<Counter['get']> {
+    this.refresh?.(this);
     const empty = await super.get();
     return { ...empty, values: [...this.cells.all()].map(({ labels, value }) => ({ labels, value })) };
   }
@@ -136,13 +142,14 @@ export class HistogramCell {
     this.counts = new Float64Array(bounds.length + 1);
   }
 
-  observe(value: number): void {
+  /** `times` observations of the same value. */
+  observe(value: number, times = 1): void {
     const { bounds, counts } = this;
     let i = 0;
     while (i < bounds.length && value > (bounds[i] ?? Infinity)) i++;
-    counts[i] = (counts[i] ?? 0) + 1;
-    this.sum += value;
-    this.count++;
+    counts[i] = (counts[i] ?? 0) + times;
+    this.sum += value * times;
+    this.count += times;
   }
 }
 

@@ -10,6 +10,7 @@ import {
   type HistogramCell,
   metricsRegistry,
 } from '../../util/metrics.js';
+import { bodyBytes } from '../responsewriters/body.js';
 import type { Exchange } from './exchange.js';
 
 const COMPONENT = 'apiserver';
@@ -38,6 +39,7 @@ interface Series {
   readonly total: Cell;
   readonly duration: HistogramCell;
   readonly sli: HistogramCell | undefined;
+  readonly size: HistogramCell | undefined;
 }
 
 /** The scope label: `resource`, `namespace`, `cluster`, or empty outside resources. */
@@ -85,6 +87,7 @@ export class ChainMetrics {
   private readonly impersonations: CellCounter;
   private readonly responseSizes: CellHistogram;
   private readonly bodySizes: CellHistogram;
+  private readonly handshakes: CellCounter;
   private readonly series = new Map<string, Series>();
   private readonly high = { readOnly: 0, mutating: 0 };
   private readonly now = { readOnly: 0, mutating: 0 };
@@ -125,6 +128,8 @@ export class ChainMetrics {
       registry,
     );
     this.impersonations = counter('impersonation_attempts_total', 'Impersonations by mode.', ['mode', 'decision']);
+    this.handshakes = counter('tls_handshake_errors_total', 'TLS handshakes that failed.', []);
+    this.handshakes.cell();
     this.registerInFlight(registry);
   }
 
@@ -138,6 +143,10 @@ export class ChainMetrics {
       }
     };
     new CellGauge({ ...gauge, help }, registry, refresh);
+  }
+
+  handshakeFailed(): void {
+    this.handshakes.cell().inc();
   }
 
   inFlight(kind: 'readOnly' | 'mutating', used: number): void {
@@ -175,6 +184,8 @@ export class ChainMetrics {
         total: this.requests.cell(...dry, String(code)),
         duration: this.durations.cell(...dry),
         sli: dryRun === '' ? this.slis.cell(...labels) : undefined,
+        // Of reads only.
+        size: verb === 'GET' || verb === 'LIST' ? this.responseSizes.cell(...labels) : undefined,
       };
       if (this.series.size >= MAX_SERIES) this.series.clear();
       this.series.set(key, series);
@@ -182,12 +193,7 @@ export class ChainMetrics {
     series.total.inc();
     series.duration.observe(millis / 1000);
     series.sli?.observe(millis / 1000);
-  }
-
-  /** Bytes of the answer to a get or list. */
-  responseSize(exchange: Exchange, bytes: number): void {
-    const scope = scopeOf(exchange.info);
-    this.responseSizes.cell(...this.labels(exchange, verbOf(exchange, scope), scope)).observe(bytes);
+    series.size?.observe(bodyBytes(response));
   }
 
   requestBodySize(resource: string, verb: string, bytes: number): void {

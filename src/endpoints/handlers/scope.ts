@@ -33,6 +33,8 @@ export interface HandlerEnvironment {
 export interface HandlerMetrics {
   requestBodySize(group: string, resource: string, verb: string, bytes: number): void;
   watchEvents(group: string, version: string, resource: string, count: number, bytes: number): void;
+  /** A watch begins to be served; the result ends it. */
+  watchStarted(context: RequestContext): () => void;
 }
 
 /** One request for a stored resource, or a subresource of it that writes the same object. */

@@ -158,7 +158,9 @@ class WatchStream {
       this.response.on('close', stop);
       context.signal.addEventListener('abort', stop, { once: true });
       const tracked: { release?: () => unknown } = {};
+      const ended = environment.metrics.watchStarted(context);
       this.finish = () => {
+        ended();
         timer.cancel();
         tracked.release?.();
         this.response.removeListener('drain', drain);

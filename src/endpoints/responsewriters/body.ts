@@ -45,6 +45,15 @@ export function acceptsGzip(request: HttpRequest, options: WriterOptions): boole
   return text !== '' && text.split(',').some((token) => token.trim() === 'gzip');
 }
 
+/** Bodies that went out in pieces, which have no Content-Length. */
+const streamed = new WeakMap<HttpResponse, { bytes: number }>();
+
+/** Bytes of the body that was sent, as far as these writers sent it. */
+export function bodyBytes(response: HttpResponse): number {
+  const whole = response.getHeader('Content-Length');
+  return whole === undefined ? (streamed.get(response)?.bytes ?? 0) : Number(whole);
+}
+
 /** Sends a whole body. */
 export async function sendBytes(
   request: HttpRequest,
@@ -169,9 +178,12 @@ async function* compress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
 /** Writes pieces, short ones joined, and waits whenever the transport is full. */
 async function pump(response: HttpResponse, source: AsyncIterable<Uint8Array>, tail: Uint8Array): Promise<void> {
   const out = sink(response);
+  const sent = { bytes: tail.length };
+  streamed.set(response, sent);
   let held: Uint8Array[] = [];
   let length = 0;
   for await (const piece of source) {
+    sent.bytes += piece.length;
     held.push(piece);
     length += piece.length;
     if (length < smallPiece) continue;

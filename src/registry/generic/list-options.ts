@@ -2,7 +2,7 @@ import { newBadRequest } from '../../apimachinery/errors.js';
 import { ContinueTokenError, decodeContinueToken } from '../../storage/continue-token.js';
 import type { ReadAt } from '../../storage/cacher/interfaces.js';
 import type { SelectionPredicate } from '../../storage/selection-predicate.js';
-import { parseResourceVersion } from './resource-version.js';
+import { listResourceVersion } from './resource-version.js';
 
 /** A list as a client asked for it, after validation of its options. */
 export interface ListRequest {
@@ -22,7 +22,7 @@ export interface ListStart {
 /** The list matrix of the specification (List and get semantics). */
 export function resolveList(request: ListRequest): ListStart {
   if (request.continue !== '') return resolveContinue(request);
-  const revision = parseResourceVersion(request.resourceVersion);
+  const revision = listResourceVersion(request.resourceVersion);
   const given = request.resourceVersion !== '';
   if (!given) return { at: { mode: 'most-recent' }, from: '' };
   if (request.resourceVersionMatch === 'Exact') return { at: { mode: 'exact', revision }, from: '' };

@@ -1,4 +1,4 @@
-import { ApiError } from '../../apimachinery/errors.js';
+import { ApiError, newBadRequest } from '../../apimachinery/errors.js';
 import { quote } from '../../apimachinery/meta.js';
 import type { Revision } from '../../storage/interfaces.js';
 
@@ -14,6 +14,16 @@ export function parseResourceVersion(text: string): Revision {
   if (text === '' || text === '0') return 0;
   const failure = parseFailure(text);
   if (failure !== undefined) throw new ApiError(500, '', `resourceVersion: Invalid value: ${quote(text)}: ${failure}`);
+  return Number(text);
+}
+
+/** The same for lists, where it is a 400. */
+export function listResourceVersion(text: string): Revision {
+  if (text === '' || text === '0') return 0;
+  const failure = parseFailure(text);
+  if (failure !== undefined) {
+    throw newBadRequest(`invalid resource version: resourceVersion: Invalid value: ${quote(text)}: ${failure}`);
+  }
   return Number(text);
 }
 

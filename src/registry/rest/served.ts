@@ -56,7 +56,7 @@ export interface ServedVersion extends VersionView {
   /** Patch content types taken, in the order in which 415 lists them. */
   readonly patchTypes: readonly string[];
   /** Strategic merge patch for built-in types; throws ApiError. */
-  strategicMerge?(current: JsonObject, patch: JsonObject): JsonObject;
+  readonly strategicMerge?: (current: JsonObject, patch: JsonObject) => JsonObject;
   /** The verbs that discovery shows and handlers take. */
   readonly verbs: readonly string[];
   /** The resource and its subresources, as discovery lists them. */

@@ -1,0 +1,38 @@
+import { newInvalid, newNotFound } from '../../apimachinery/errors.js';
+import { FieldPath, invalid } from '../../apimachinery/field-error.js';
+import { StorageError } from '../../storage/errors.js';
+import type { StoredObject } from '../../storage/interfaces.js';
+import { decodeStored } from './detached-object.js';
+import type { ResourceStore } from './resource-store.js';
+
+const OPTION = 'ignoreStoreReadErrorWithClusterBreakingPotential';
+
+/**
+ * Removes an object that cannot be decoded: without preconditions, admission or finalizers, which cannot be known. An object
+ * that can be read is refused; it is to be deleted as usual.
+ */
+export async function deleteUndecodable(store: ResourceStore, namespace: string, name: string): Promise<void> {
+  const key = store.key(namespace, name);
+  let current = await store.fresh(key);
+  for (;;) {
+    if (current === undefined) throw newNotFound(store.groupResource, name);
+    if (isDecodable(current)) {
+      const kind = { group: store.groupResource.group, kind: store.groupResource.resource };
+      const why = 'is exclusively used to delete corrupt object(s), try again by removing this option';
+      throw newInvalid(kind, name, [invalid(FieldPath.of(OPTION), true, why)]);
+    }
+    const result = await store.remove(key, current.revision);
+    if (result.outcome === 'committed') return;
+    current = result.current;
+  }
+}
+
+function isDecodable(stored: StoredObject): boolean {
+  try {
+    decodeStored(stored);
+    return true;
+  } catch (error) {
+    if (error instanceof StorageError && error.code === 'corrupt') return false;
+    throw error;
+  }
+}

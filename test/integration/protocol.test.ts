@@ -1,0 +1,175 @@
+import { connect } from 'node:tls';
+import { digList, Http1, Http2, treeOf } from './client.js';
+import { configMap } from './objects.js';
+import { NOBODY, serverForFile } from './server.js';
+
+const server = serverForFile();
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+function negotiated(protocols: string[]): Promise<string | false | null> {
+  return new Promise((resolve, reject) => {
+    const { port, ca } = server.current;
+    const socket = connect({ port, host: '127.0.0.1', ca, ALPNProtocols: protocols }, () => {
+      resolve(socket.alpnProtocol);
+      socket.destroy();
+    });
+    socket.on('error', reject);
+  });
+}
+
+describe('TLS', () => {
+  test.each([
+    ['HTTP/2 where the client prefers it', ['h2', 'http/1.1'], 'h2'],
+    ['HTTP/1.1 where it knows nothing else', ['http/1.1'], 'http/1.1'],
+  ])('%s', async (_name, offered, chosen) => {
+    expect(await negotiated(offered)).toBe(chosen);
+  });
+
+  test('TLS 1.1 is refused', async () => {
+    const { port, ca } = server.current;
+    const failure = await new Promise<Error>((resolve, reject) => {
+      const options = { port, host: '127.0.0.1', ca, minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' } as const;
+      const socket = connect({ ...options, ciphers: 'DEFAULT@SECLEVEL=0' }, () => {
+        reject(new Error('the handshake went through'));
+      });
+      socket.on('error', resolve);
+    });
+    expect(failure.message).toMatch(/protocol version|SSL|TLS/);
+  });
+});
+
+describe.each(['HTTP/1.1', 'HTTP/2'])('%s', (protocol) => {
+  const client = (): Http1 | Http2 => (protocol === 'HTTP/2' ? new Http2(server.current) : new Http1(server.current));
+
+  test('an object is created, read, changed and deleted', async () => {
+    const http = client();
+    const name = protocol === 'HTTP/2' ? 'two' : 'one';
+    const base = '/api/v1/namespaces/default/configmaps';
+    const made = await http.send({ method: 'POST', path: base, body: configMap(name, { a: '1' }) });
+    expect(made.status).toBe(201);
+    expect(made.headers['content-type']).toBe('application/json');
+    const read = await http.send({ path: `${base}/${name}` });
+    expect(treeOf(read)).toEqual(treeOf(made));
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    const patched = await http.send({ method: 'PATCH', path: `${base}/${name}`, body: { data: { b: '2' } }, headers });
+    expect(treeOf(patched)['data']).toEqual({ a: '1', b: '2' });
+    const gone = await http.send({ method: 'DELETE', path: `${base}/${name}` });
+    expect([gone.status, treeOf(gone)['status']]).toEqual([200, 'Success']);
+    expect((await http.send({ path: `${base}/${name}` })).status).toBe(404);
+  });
+
+  test('every answer has an audit id, that of the client where it sends one', async () => {
+    const http = client();
+    const own = await http.send({ path: '/version' });
+    expect(own.headers['audit-id']).toMatch(UUID);
+    const again = await http.send({ path: '/version' });
+    expect(again.headers['audit-id']).not.toBe(own.headers['audit-id']);
+    const given = await http.send({ path: '/nowhere', headers: { 'audit-id': 'from-the-client' } });
+    expect([given.status, given.headers['audit-id']]).toEqual([404, 'from-the-client']);
+    const refused = await http.send({ path: '/api/v1/secrets', token: 'wrong' });
+    expect([refused.status, typeof refused.headers['audit-id']]).toEqual([401, 'string']);
+  });
+
+  test('HEAD has the head of GET and no body', async () => {
+    const head = await client().send({ method: 'HEAD', path: '/api/v1/namespaces/default' });
+    expect([head.status, head.text, head.headers['content-type']]).toEqual([200, '', 'application/json']);
+  });
+});
+
+describe('health', () => {
+  const get = (path: string, token = ''): Promise<{ status: number; text: string }> =>
+    new Http1(server.current).send({ path, token });
+
+  test.each(['/livez', '/readyz', '/healthz'])('%s answers everybody', async (path) => {
+    const { status, text } = await get(path);
+    expect([status, text]).toEqual([200, 'ok']);
+  });
+
+  test.each(['livez', 'readyz', 'healthz'])('%s?verbose names the checks', async (endpoint) => {
+    const { text } = await get(`/${endpoint}?verbose`);
+    const lines = text.trimEnd().split('\n');
+    expect(lines[0]).toBe('[+]ping ok');
+    expect(lines).toContain('[+]etcd ok');
+    expect(lines.at(-1)).toBe(`${endpoint} check passed`);
+    expect(lines.includes('[+]shutdown ok')).toBe(endpoint === 'readyz');
+  });
+
+  test('a check can be left out, and one that does not exist is warned of', async () => {
+    const { text } = await get('/readyz?verbose&exclude=etcd&exclude=nothing');
+    expect(text).toContain('[+]etcd excluded: ok\n');
+    expect(text).toContain('warn: some health checks cannot be excluded: no matches for "nothing"\n');
+  });
+
+  test('a check alone', async () => {
+    expect(await get('/readyz/etcd', 'admin-token')).toMatchObject({ status: 200, text: 'ok' });
+    expect((await get('/readyz/etcd')).status).toBe(403);
+    expect((await get('/readyz/nothing', 'admin-token')).status).toBe(404);
+  });
+});
+
+describe('what is public', () => {
+  test('/version needs no credentials', async () => {
+    const answer = await new Http1(server.current).send({ path: '/version', token: '' });
+    expect([answer.status, treeOf(answer)['major'], treeOf(answer)['minor']]).toEqual([200, '1', '36']);
+  });
+
+  test('/metrics does', async () => {
+    const http = new Http1(server.current);
+    const statuses = ['', NOBODY, 'admin-token'].map(
+      async (token) => (await http.send({ path: '/metrics', token })).status,
+    );
+    expect(await Promise.all(statuses)).toEqual([403, 403, 200]);
+  });
+
+  test('the index lists the paths that are served', async () => {
+    const paths = digList(treeOf(await new Http1(server.current).get('/')), 'paths').map(String);
+    const expected = [
+      '/api',
+      '/api/v1',
+      '/apis',
+      '/apis/apiextensions.k8s.io/v1',
+      '/livez/ping',
+      '/metrics',
+      '/version',
+    ];
+    expect(paths).toEqual(expect.arrayContaining(expected));
+    expect(paths).toEqual([...paths].sort());
+  });
+});
+
+describe('errors', () => {
+  test.each([
+    ['an unknown path', '/nowhere', 404],
+    ['an unknown version of a group', '/apis/apiextensions.k8s.io/v9/customresourcedefinitions', 404],
+    ['a broken escape', '/api/v1/namespaces/%zz', 400],
+    ['a bad label selector', '/api/v1/configmaps?labelSelector=a%3D%3D%3Db', 400],
+    ['a bad field selector', '/api/v1/configmaps?fieldSelector=spec.x%3Db', 400],
+    ['a bad limit', '/api/v1/configmaps?limit=x', 400],
+    ['a bad resourceVersion', '/api/v1/configmaps?resourceVersion=x', 400],
+    ['a bad continue token', '/api/v1/configmaps?limit=1&continue=x', 400],
+    ['a bad timeout', '/api/v1/configmaps?timeout=x', 400],
+  ])('%s', async (_name, path, status) => {
+    expect((await new Http1(server.current).get(path)).status).toBe(status);
+  });
+
+  test('a Status comes in the form that was asked for', async () => {
+    const path = '/api/v1/namespaces/absent';
+    const http = new Http1(server.current);
+    const json = await http.get(path);
+    expect(treeOf(json)).toMatchObject({ kind: 'Status', reason: 'NotFound', code: 404 });
+    const yaml = await http.get(path, { accept: 'application/yaml' });
+    expect([yaml.headers['content-type'], yaml.text]).toEqual([
+      'application/yaml',
+      expect.stringContaining('reason: NotFound\n'),
+    ]);
+    const protobuf = await http.get(path, { accept: 'application/vnd.kubernetes.protobuf' });
+    expect(protobuf.headers['content-type']).toBe('application/vnd.kubernetes.protobuf');
+    expect(protobuf.text.startsWith('k8s\0')).toBe(true);
+    const refused = await http.send({
+      path,
+      token: NOBODY,
+      headers: { accept: 'application/vnd.kubernetes.protobuf' },
+    });
+    expect([refused.status, refused.headers['content-type']]).toEqual([403, 'application/vnd.kubernetes.protobuf']);
+  });
+});

@@ -1,0 +1,150 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export const ROOT = join(__dirname, '../..');
+export const MAIN = join(ROOT, 'dist/main.js');
+
+/** Tokens that every test server knows. */
+export const ADMIN = 'admin-token';
+/** A user without any right beyond those of everybody. */
+export const NOBODY = 'nobody-token';
+const TOKENS = `${ADMIN},admin,admin,system:masters\n${NOBODY},jane,jane-uid,"readers,writers"\n`;
+
+const START_MILLIS = 30_000;
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A folder that is removed at the end of the test file. */
+export function scratchFolder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'annex-test-'));
+  afterAll(() => {
+    rmSync(path, { recursive: true, force: true });
+  });
+  return path;
+}
+
+/** The command as users run it. What it prints is collected. */
+export class Command {
+  stdout = '';
+  stderr = '';
+  readonly child: ChildProcess;
+  /** Settles when the process has ended. */
+  readonly exit: Promise<Exit>;
+
+  constructor(args: readonly string[], cwd: string = ROOT) {
+    if (!existsSync(MAIN)) throw new Error('dist/main.js is not there: run `make build` first');
+    this.child = spawn(process.execPath, [MAIN, ...args], { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
+    this.child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    this.exit = new Promise((resolve) => {
+      this.child.on('close', (code, signal) => {
+        resolve({ code, signal, stdout: this.stdout, stderr: this.stderr });
+      });
+    });
+  }
+}
+
+/** Runs the command to its end. */
+export function run(args: readonly string[], cwd?: string): Promise<Exit> {
+  return new Command(args, cwd).exit;
+}
+
+/** A server on a port of its own. */
+export class TestServer {
+  private constructor(
+    private readonly command: Command,
+    readonly dataDir: string,
+    readonly port: number,
+  ) {}
+
+  /** Resolves when it is ready. Without `--data-dir` among the flags it gets a folder of its own. */
+  static async start(folder: string, flags: readonly string[] = []): Promise<TestServer> {
+    const tokens = join(folder, 'tokens.csv');
+    writeFileSync(tokens, TOKENS);
+    const dataDir = join(folder, 'data');
+    const given = ['--data-dir', dataDir, '--secure-port', '0', '--bind-address', '127.0.0.1'];
+    const command = new Command(['serve', ...given, '--token-auth-file', tokens, ...flags]);
+    const started = new Promise<number>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        reject(new Error(`the server does not start:\n${command.stdout}${command.stderr}`));
+      }, START_MILLIS);
+      command.child.stdout?.on('data', () => {
+        const port = /on https:\/\/127\.0\.0\.1:(\d+)\./.exec(command.stdout)?.[1];
+        if (port === undefined) return;
+        clearTimeout(timer);
+        resolve(Number(port));
+      });
+      void command.exit.then(({ code, stderr }) => {
+        clearTimeout(timer);
+        reject(new Error(`the server ended with ${String(code)}:\n${stderr}`));
+      });
+    });
+    return new TestServer(command, dataDir, await started);
+  }
+
+  get url(): string {
+    return `https://127.0.0.1:${this.port}`;
+  }
+
+  get ca(): string {
+    return readFileSync(join(this.dataDir, 'ca.crt'), 'utf8');
+  }
+
+  get kubeconfig(): string {
+    return join(this.dataDir, 'admin.kubeconfig');
+  }
+
+  get log(): string {
+    return this.command.stderr;
+  }
+
+  get exited(): Promise<Exit> {
+    return this.command.exit;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.command.child.kill(name);
+  }
+
+  /** Sends the signal, once, and waits for the end. */
+  stop(name: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
+    if (this.command.child.exitCode === null) this.signal(name);
+    return this.command.exit;
+  }
+}
+
+/** A server for the whole test file. */
+export function serverForFile(flags: readonly string[] = []): { readonly current: TestServer } {
+  const folder = scratchFolder();
+  let server: TestServer | undefined;
+  beforeAll(async () => {
+    server = await TestServer.start(folder, flags);
+  }, START_MILLIS + 5_000);
+  afterAll(async () => {
+    await server?.stop('SIGKILL');
+  });
+  return {
+    get current() {
+      if (server === undefined) throw new Error('the server has not started');
+      return server;
+    },
+  };
+}
+
+/** Waits until `probe` gives something other than undefined; fails after `millis` with what it saw last. */
+export async function eventually<T>(what: string, millis: number, probe: () => Promise<T | undefined>): Promise<T> {
+  const end = performance.now() + millis;
+  for (;;) {
+    const found = await probe();
+    if (found !== undefined) return found;
+    if (performance.now() > end) throw new Error(`not within ${millis} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
