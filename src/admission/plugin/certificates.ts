@@ -1,0 +1,94 @@
+import { newForbidden } from '../../apimachinery/errors.js';
+import { deepEqual, objectAt, stringAt } from '../../apimachinery/json.js';
+import { type KubeObject, quote } from '../../apimachinery/meta.js';
+import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
+import { CertificateRequestError, parseCertificateRequest } from '../../util/certificate-request.js';
+import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
+
+const GROUP = 'certificates.k8s.io';
+const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client';
+
+const concerns = ({ resource, subresource }: AdmissionAttributes, wanted: string): boolean =>
+  resource.group === GROUP && resource.resource === 'certificatesigningrequests' && subresource === wanted;
+
+const signerOf = (request: KubeObject | undefined): string => stringAt(objectAt(request, 'spec'), 'signerName') ?? '';
+
+/** Whether the user may do this for the signer, or for all signers of its domain. */
+async function allowed(authorizer: Authorizer, attributes: AdmissionAttributes, verb: string): Promise<boolean> {
+  const signer = signerOf(attributes.oldObject);
+  for (const name of [signer, `${signer.split('/')[0] ?? ''}/*`]) {
+    const { decision } = await authorizer.authorize(
+      {
+        user: attributes.user,
+        verb,
+        resourceRequest: true,
+        namespace: '',
+        apiGroup: GROUP,
+        apiVersion: '*',
+        resource: 'signers',
+        subresource: '',
+        name,
+        path: '',
+      },
+      attributes.signal,
+    );
+    if (decision === 'allow') return true;
+  }
+  return false;
+}
+
+function needs(authorizer: Authorizer, name: string, subresource: string, verb: 'approve' | 'sign'): AdmissionPlugin {
+  return {
+    name,
+    handles: (operation) => operation === 'UPDATE',
+    validate(attributes) {
+      const { object, oldObject, resource } = attributes;
+      if (!concerns(attributes, subresource)) return undefined;
+      if (verb === 'sign' && sameOutcome(object, oldObject)) return undefined;
+      return allowed(authorizer, attributes, verb).then((yes) => {
+        if (yes) return;
+        const why = `user not permitted to ${verb} requests with signerName ${quote(signerOf(oldObject))}`;
+        throw newForbidden(resource, attributes.name, why);
+      });
+    },
+  };
+}
+
+function sameOutcome(object: KubeObject | undefined, old: KubeObject | undefined): boolean {
+  const now = objectAt(object, 'status');
+  const before = objectAt(old, 'status');
+  return (
+    (now?.['certificate'] ?? '') === (before?.['certificate'] ?? '') &&
+    deepEqual(now?.['conditions'] ?? [], before?.['conditions'] ?? [])
+  );
+}
+
+/** Nobody becomes one of system:masters by a certificate of this signer. */
+const subjectRestriction: AdmissionPlugin = {
+  name: 'CertificateSubjectRestriction',
+  handles: (operation) => operation === 'CREATE',
+  validate(attributes) {
+    const { object, resource, name } = attributes;
+    if (!concerns(attributes, '') || signerOf(object) !== CLIENT_SIGNER) return;
+    const pem = Buffer.from(stringAt(objectAt(object, 'spec'), 'request') ?? '', 'base64').toString('latin1');
+    let organizations: readonly string[];
+    try {
+      ({ organizations } = parseCertificateRequest(pem));
+    } catch (error) {
+      if (!(error instanceof CertificateRequestError)) throw error;
+      throw newForbidden(resource, name, `failed to parse CSR: ${error.message}`);
+    }
+    if (organizations.includes('system:masters')) {
+      throw newForbidden(resource, name, `use of ${CLIENT_SIGNER} signer with system:masters group is not allowed`);
+    }
+  },
+};
+
+/** Who may approve and sign requests for certificates depends on the signer that they name. */
+export function certificateAdmission(authorizer: Authorizer): readonly AdmissionPlugin[] {
+  return [
+    needs(authorizer, 'CertificateApproval', 'approval', 'approve'),
+    needs(authorizer, 'CertificateSigning', 'status', 'sign'),
+    subjectRestriction,
+  ];
+}

@@ -1,0 +1,37 @@
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { bits, contextTag, der, integer, octets, oid, pem, sequence, Tag, utf8 } from './der.js';
+
+export interface FakeRequest {
+  readonly commonName: string;
+  readonly organizations?: readonly string[];
+  readonly dnsNames?: readonly string[];
+  /** Signs with another key than the one in the request. */
+  readonly forged?: boolean;
+  readonly key?: 'ec' | 'rsa' | 'ed25519';
+}
+
+const ALGORITHMS = { ec: '1.2.840.10045.4.3.2', rsa: '1.2.840.113549.1.1.11', ed25519: '1.3.101.112' } as const;
+
+function keyPair(kind: 'ec' | 'rsa' | 'ed25519'): { privateKey: KeyObject; publicKey: KeyObject } {
+  if (kind === 'rsa') return generateKeyPairSync('rsa', { modulusLength: 2048 });
+  return kind === 'ec' ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : generateKeyPairSync('ed25519');
+}
+
+/** Makes PKCS #10 requests for tests, as PEM. */
+export function makeCertificateRequest(request: FakeRequest): string {
+  const { commonName, organizations = [], dnsNames = [], forged = false, key = 'ec' } = request;
+  const pair = keyPair(key);
+  const attribute = (type: string, value: string): Buffer => der(Tag.SET, sequence(oid(type), utf8(value)));
+  const subject = sequence(
+    ...organizations.map((organization) => attribute('2.5.4.10', organization)),
+    attribute('2.5.4.3', commonName),
+  );
+  const names = sequence(...dnsNames.map((name) => der(contextTag(2, false), Buffer.from(name))));
+  const extensions = sequence(sequence(oid('2.5.29.17'), octets(names)));
+  const attributes = dnsNames.length === 0 ? [] : [sequence(oid('1.2.840.113549.1.9.14'), der(Tag.SET, extensions))];
+  const publicKey = pair.publicKey.export({ type: 'spki', format: 'der' });
+  const info = sequence(integer(Buffer.from([0])), subject, publicKey, der(contextTag(0, true), ...attributes));
+  const signer = forged ? keyPair(key).privateKey : pair.privateKey;
+  const signature = sign(key === 'ed25519' ? null : 'sha256', info, signer);
+  return pem('CERTIFICATE REQUEST', sequence(info, sequence(oid(ALGORITHMS[key])), bits(signature)));
+}
