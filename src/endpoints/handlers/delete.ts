@@ -1,6 +1,8 @@
-import { newMethodNotSupported } from '../../apimachinery/errors.js';
+import { newForbidden, newInvalid, newMethodNotSupported } from '../../apimachinery/errors.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { deleteObject, type DeleteOptions, type Deleted } from '../../registry/generic/delete.js';
+import { FieldPath, invalid } from '../../apimachinery/field-error.js';
+import { deleteUndecodable } from '../../registry/generic/unsafe-delete.js';
 import { deleteCollection } from '../../registry/generic/delete-collection.js';
 import { readBody } from './body.js';
 import { deleteOptions } from './delete-options.js';
@@ -19,6 +21,12 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
   const options = deleteOptions(scope, query, body);
   context.dryRun = options.dryRun;
   const { namespace, name } = context.info;
+  if (options.ignoreStoreReadError) {
+    await authorizeUnsafeDelete(scope);
+    await deleteUndecodable(scope.store, namespace, name);
+    await writeSuccess(scope, 200, { name, kind: served.gvk.kind }, media);
+    return;
+  }
   const deleted = await deleteObject(scope.store, {
     context,
     served,
@@ -33,6 +41,35 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
     return;
   }
   await writeWritten(scope, status, deleted, media);
+}
+
+const UNSAFE_VERB = 'unsafe-delete-ignore-read-errors';
+
+/** Deleting what cannot be read takes a permission of its own, and is noted in the audit log. */
+async function authorizeUnsafeDelete(scope: RequestScope): Promise<void> {
+  const { context, served, environment } = scope;
+  const { namespace, name, path } = context.info;
+  context.annotate('apiserver.k8s.io/unsafe-delete-ignore-read-error', '');
+  const { groupResource, gvk } = served;
+  const attributes = {
+    user: context.user,
+    verb: UNSAFE_VERB,
+    resourceRequest: true,
+    namespace,
+    apiGroup: gvk.group,
+    apiVersion: gvk.version,
+    resource: groupResource.resource,
+    subresource: '',
+    name,
+    path,
+  };
+  const { decision, reason, error = '' } = await environment.authorizer.authorize(attributes, context.signal);
+  if (decision === 'allow') return;
+  const why =
+    error === ''
+      ? `not permitted to do "${UNSAFE_VERB}", reason: ${reason}`
+      : `error while checking permission for "${UNSAFE_VERB}", ${error}`;
+  throw newForbidden(groupResource, name, why);
 }
 
 const successDetails = (scope: RequestScope, deleted: Deleted): { name: string; group: string; kind: string; uid: string } => ({
@@ -51,6 +88,11 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
   const selection = listOptions(query, served, '', environment.features.enabled('WatchList'));
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   const options = deleteOptions(scope, query, body);
+  if (options.ignoreStoreReadError) {
+    const field = FieldPath.of('ignoreStoreReadErrorWithClusterBreakingPotential');
+    const why = 'is not allowed with DELETECOLLECTION, try again after removing the option';
+    throw newInvalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [invalid(field, true, why)]);
+  }
   context.dryRun = options.dryRun;
   const deleted = await deleteCollection(
     scope.store,

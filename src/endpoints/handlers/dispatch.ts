@@ -1,5 +1,6 @@
 import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
 import { ApiError, newForbidden, newGenericNotFound, newMethodNotSupported, newNotFound } from '../../apimachinery/errors.js';
+import { interpretStorageError } from '../../registry/generic/interpret-error.js';
 import type { ApiRegistry, StoredApi } from '../../registry/rest/api-registry.js';
 import type { RequestContext } from '../../request/context.js';
 import type { Handler, HttpRequest, HttpResponse } from '../http.js';
@@ -41,7 +42,10 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
       return;
     }
     warnOfDeprecation(api, context);
-    return serve(api, environment, context, request, response);
+    return serve(api, environment, context, request, response).catch((error: unknown) => {
+      // What cannot be decoded, say, comes to light in the middle of any verb.
+      throw interpretStorageError(error, 'get');
+    });
   };
 }
 
