@@ -14,7 +14,7 @@ const layers = {
   admission: ['cel', 'request', 'authentication', 'authorization'],
   registry: ['storage', 'schema', 'request', 'admission', 'authentication', 'authorization', 'managedfields', 'structured-merge-diff', 'cel'],
   endpoints: ['registry', 'managedfields', 'admission', 'request', 'storage', 'schema', 'authentication', 'authorization', 'structured-merge-diff'],
-  aggregation: ['client', 'authentication', 'authorization'],
+  aggregation: ['client', 'authentication', 'authorization', 'admission', 'request'],
   controllers: ['registry', 'client', 'storage', 'request', 'schema', 'authentication', 'authorization'],
   cli: ['client'],
 };

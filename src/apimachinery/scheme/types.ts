@@ -97,12 +97,19 @@ function link(raw: RawTypes): ReadonlyMap<string, GoType> {
   return new Map(Object.entries(raw.kinds).map(([key, index]) => [key, at(index)]));
 }
 
+/** Annex's own kinds, by the Kubernetes kinds whose shape they have. */
+const SAME_SHAPE: Readonly<Record<string, string>> = {
+  'kubeannex.io/v1/ResourceDefinition': 'apiextensions.k8s.io/v1/CustomResourceDefinition',
+  'kubeannex.io/v1/ResourceDefinitionList': 'apiextensions.k8s.io/v1/CustomResourceDefinitionList',
+};
+
 let kinds: ReadonlyMap<string, GoType> | undefined;
 
 /** The type of a built-in kind, meta/v1's under group `meta.k8s.io`; undefined where there is none. Loaded on first use. */
 export function goType(gvk: GroupVersionKind): GoType | undefined {
   kinds ??= link(readDataFile('types', 'types.json') as unknown as RawTypes);
-  return kinds.get(`${formatGroupVersion(gvk)}/${gvk.kind}`);
+  const key = `${formatGroupVersion(gvk)}/${gvk.kind}`;
+  return kinds.get(SAME_SHAPE[key] ?? key);
 }
 
 /** As goType, for kinds that are known to exist. */

@@ -1,0 +1,132 @@
+import { deepEqual, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
+import type { KubeObject } from '../apimachinery/meta.js';
+import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
+import type { Clock } from '../util/clock.js';
+import { WorkQueue } from '../util/work-queue.js';
+
+const PATH = '/apis/apiregistration.k8s.io/v1/apiservices';
+const MANAGED_BY = 'app.kubernetes.io/managed-by';
+const MANAGER = 'annex';
+/** As kube-apiserver registers CustomResourceDefinitions. */
+const GROUP_PRIORITY_MINIMUM = 1000;
+const FIRST_VERSION_PRIORITY = 100;
+
+export interface ServiceReference {
+  readonly namespace: string;
+  readonly name: string;
+  readonly port: number;
+}
+
+/** A group version that should be registered, with its place among the group's versions (0 is preferred). */
+export interface ServedGroupVersion {
+  readonly group: string;
+  readonly version: string;
+  readonly rank: number;
+}
+
+export interface ApiServicesOptions {
+  readonly client: ClusterClient;
+  readonly clock: Clock;
+  readonly service: ServiceReference;
+  /** PEM of the CA of the serving certificate. */
+  caBundle(): string;
+  /** What is served now. */
+  served(): readonly ServedGroupVersion[];
+  failed(what: string, error: unknown): void;
+  /** The group version belongs to somebody else: a definition of the cluster, another server. */
+  refused(group: string, version: string, why: string): void;
+}
+
+/**
+ * Keeps one APIService for each served group version: created, brought up to date, repaired when somebody changes it, and removed when
+ * the group version is no longer served. Those of others are left alone. Nothing is done at the end of the process: a restart must
+ * not take the types out of the cluster.
+ */
+export class ApiServices {
+  private readonly existing = new Map<string, KubeObject>();
+  private readonly queue: WorkQueue;
+  private synced = false;
+
+  constructor(private readonly options: ApiServicesOptions) {
+    this.queue = new WorkQueue({
+      clock: options.clock,
+      work: (name) => this.sync(name),
+      workers: 2,
+      onError: (name, error) => {
+        if (!(error instanceof ClusterError && error.status === 409)) options.failed(name, error);
+      },
+    });
+  }
+
+  start(signal: AbortSignal): void {
+    const listener = {
+      upsert: (service: KubeObject) => {
+        this.existing.set(nameOf(service), service);
+        this.queue.add(nameOf(service));
+      },
+      delete: (service: KubeObject) => {
+        this.existing.delete(nameOf(service));
+        this.queue.add(nameOf(service));
+      },
+      replaced: (services: readonly KubeObject[]) => {
+        this.existing.clear();
+        for (const service of services) this.existing.set(nameOf(service), service);
+        this.synced = true;
+        this.changed();
+      },
+    };
+    void this.options.client.follow(PATH, listener, signal, (error) => { this.options.failed('apiservices', error); });
+    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+  }
+
+  /** What is served has changed. */
+  changed(): void {
+    if (!this.synced) return;
+    for (const { group, version } of this.options.served()) this.queue.add(`${version}.${group}`);
+    for (const [name, service] of this.existing) if (isOurs(service)) this.queue.add(name);
+  }
+
+  private async sync(name: string): Promise<void> {
+    if (!this.synced) return;
+    const wanted = this.options.served().find(({ group, version }) => `${version}.${group}` === name);
+    const existing = this.existing.get(name);
+    if (wanted === undefined) {
+      if (existing !== undefined && isOurs(existing)) await this.options.client.must('DELETE', `${PATH}/${name}`);
+      return;
+    }
+    const { group, version } = wanted;
+    if (existing !== undefined && !isOurs(existing)) {
+      const owner = objectAt(objectAt(existing, 'spec'), 'service') === undefined ? 'the cluster itself' : 'another server';
+      this.options.refused(group, version, `the APIService ${name} belongs to ${owner}`);
+      return;
+    }
+    const spec = this.spec(wanted);
+    if (existing === undefined) {
+      await this.options.client.must('POST', PATH, {
+        apiVersion: 'apiregistration.k8s.io/v1',
+        kind: 'APIService',
+        metadata: { name, labels: { [MANAGED_BY]: MANAGER } },
+        spec,
+      });
+      return;
+    }
+    if (deepEqual(objectAt(existing, 'spec'), spec)) return;
+    await this.options.client.must('PUT', `${PATH}/${name}`, { ...existing, spec });
+  }
+
+  private spec({ group, version, rank }: ServedGroupVersion): JsonObject {
+    const { service } = this.options;
+    return {
+      service: { namespace: service.namespace, name: service.name, port: service.port },
+      group,
+      version,
+      caBundle: Buffer.from(this.options.caBundle(), 'utf8').toString('base64'),
+      groupPriorityMinimum: GROUP_PRIORITY_MINIMUM,
+      versionPriority: Math.max(1, FIRST_VERSION_PRIORITY - rank),
+    };
+  }
+}
+
+const nameOf = (service: KubeObject): string => service.metadata.name ?? '';
+
+const isOurs = (service: KubeObject): boolean => stringAt(service.metadata.labels, MANAGED_BY) === MANAGER;

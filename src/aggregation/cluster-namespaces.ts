@@ -1,0 +1,30 @@
+import type { NamespaceReader } from '../admission/plugin/namespace-lifecycle.js';
+import type { KubeObject } from '../apimachinery/meta.js';
+import type { ClusterClient } from '../client/cluster-client.js';
+
+/** The cluster's namespaces: a copy kept by a watch, and a fresh read where it knows nothing. */
+export class ClusterNamespaces implements NamespaceReader {
+  private namespaces = new Map<string, KubeObject>();
+
+  constructor(private readonly client: ClusterClient) {}
+
+  cached(name: string): KubeObject | undefined {
+    return this.namespaces.get(name);
+  }
+
+  live(name: string): Promise<KubeObject | undefined> {
+    return this.client.must('GET', `/api/v1/namespaces/${encodeURIComponent(name)}`);
+  }
+
+  follow(signal: AbortSignal, failed: (error: unknown) => void): Promise<void> {
+    const nameOf = (namespace: KubeObject): string => namespace.metadata.name ?? '';
+    const listener = {
+      upsert: (namespace: KubeObject) => void this.namespaces.set(nameOf(namespace), namespace),
+      delete: (namespace: KubeObject) => void this.namespaces.delete(nameOf(namespace)),
+      replaced: (all: readonly KubeObject[]) => {
+        this.namespaces = new Map(all.map((namespace) => [nameOf(namespace), namespace]));
+      },
+    };
+    return this.client.follow('/api/v1/namespaces', listener, signal, failed);
+  }
+}

@@ -1,0 +1,106 @@
+import { parseJson } from '../apimachinery/decode-json.js';
+import { type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
+import type { KubeObject } from '../apimachinery/meta.js';
+import { CaBundle } from '../authentication/request/client-ca.js';
+import type { RequestHeaderConfig } from '../authentication/request/request-header.js';
+import type { ClusterClient } from '../client/cluster-client.js';
+
+const NAMESPACE = 'kube-system';
+const NAME = 'extension-apiserver-authentication';
+const PATH = `/api/v1/namespaces/${NAMESPACE}/configmaps?fieldSelector=metadata.name%3D${NAME}`;
+
+const NOTHING: RequestHeaderConfig = {
+  usernameHeaders: [],
+  uidHeaders: [],
+  groupHeaders: [],
+  extraHeaderPrefixes: [],
+  allowedNames: [],
+};
+
+/**
+ * What the cluster says about its front proxy and its client certificates (the ConfigMap
+ * kube-system/extension-apiserver-authentication), followed while the server runs. Content that cannot be used leaves the
+ * old one in force.
+ */
+export class FrontProxyTrust {
+  private headers: RequestHeaderConfig = NOTHING;
+  private proxyCa: CaBundle | undefined;
+  private clientCa: CaBundle | undefined;
+  /** Why the last content could not be used; '' where it could. */
+  trouble = `the ConfigMap ${NAMESPACE}/${NAME} has not been read`;
+
+  constructor(private readonly changed: () => void) {}
+
+  get config(): RequestHeaderConfig {
+    return this.headers;
+  }
+
+  /** CAs of the proxy's certificate; undefined: the cluster has no front proxy, and no header is believed. */
+  get proxy(): CaBundle | undefined {
+    return this.proxyCa;
+  }
+
+  /** CAs of the cluster's client certificates. */
+  get clients(): CaBundle | undefined {
+    return this.clientCa;
+  }
+
+  /** Reads the ConfigMap once; throws where it cannot be read or used. */
+  async load(client: ClusterClient): Promise<void> {
+    const map = await client.must('GET', `/api/v1/namespaces/${NAMESPACE}/configmaps/${NAME}`);
+    if (map === undefined) throw new Error(`the cluster has no ConfigMap ${NAMESPACE}/${NAME}`);
+    this.take(map);
+    if (this.trouble !== '') throw new Error(this.trouble);
+  }
+
+  follow(client: ClusterClient, signal: AbortSignal, failed: (error: unknown) => void): Promise<void> {
+    const take = (map: KubeObject): void => {
+      this.take(map);
+      if (this.trouble !== '') failed(new Error(this.trouble));
+    };
+    const listener = {
+      upsert: take,
+      delete: () => undefined,
+      replaced: (maps: readonly KubeObject[]) => { for (const map of maps) take(map); },
+    };
+    return client.follow(PATH, listener, signal, failed);
+  }
+
+  private take(map: KubeObject): void {
+    try {
+      const data = objectAt(map, 'data') ?? {};
+      const headers: RequestHeaderConfig = {
+        usernameHeaders: names(data, 'requestheader-username-headers'),
+        uidHeaders: names(data, 'requestheader-uid-headers'),
+        groupHeaders: names(data, 'requestheader-group-headers'),
+        extraHeaderPrefixes: names(data, 'requestheader-extra-headers-prefix'),
+        allowedNames: names(data, 'requestheader-allowed-names'),
+      };
+      const proxy = bundle(data, 'requestheader-client-ca-file');
+      const clients = bundle(data, 'client-ca-file');
+      this.headers = headers;
+      this.proxyCa = proxy;
+      this.clientCa = clients;
+      this.trouble = '';
+      this.changed();
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      this.trouble = `the ConfigMap ${NAMESPACE}/${NAME} cannot be used: ${text}`;
+    }
+  }
+}
+
+function names(data: JsonObject, key: string): string[] {
+  const text = stringAt(data, key) ?? '';
+  if (text === '') return [];
+  const value = parseJson(text);
+  if (!Array.isArray(value) || !value.every((item): item is string => typeof item === 'string')) {
+    throw new Error(`${key} is no list of strings`);
+  }
+  return value;
+}
+
+function bundle(data: JsonObject, key: string): CaBundle | undefined {
+  const text = stringAt(data, key) ?? '';
+  return text === '' ? undefined : new CaBundle(text);
+}

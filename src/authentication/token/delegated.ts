@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
+import type { Clock } from '../../util/clock.js';
+import { AuthenticationError, type AuthenticationResponse, type TokenAuthenticator } from '../authenticator/interfaces.js';
+import type { UserInfo } from '../user/user.js';
+
+const CAPACITY = 10_000;
+
+export interface DelegatedAuthenticationOptions {
+  readonly clock: Clock;
+  /** Milliseconds for which answers are kept. */
+  readonly ttl: number;
+  /** Posts a TokenReview to the cluster; the status and body of its answer. Throws where there is none. */
+  post(review: JsonObject): Promise<{ readonly status: number; readonly body: JsonObject }>;
+  observe(failed: boolean): void;
+}
+
+interface Known {
+  readonly answer: AuthenticationResponse | undefined;
+  readonly expires: number;
+}
+
+/** Asks the cluster's API server whose tokens they are. Tokens themselves are not kept, only their digests. */
+export class DelegatedTokenAuthenticator implements TokenAuthenticator {
+  private readonly known = new Map<string, Known>();
+  private readonly asking = new Map<string, Promise<AuthenticationResponse | undefined>>();
+
+  constructor(private readonly options: DelegatedAuthenticationOptions) {}
+
+  authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined> {
+    const key = createHash('sha256').update(token).update('\0').update(audiences.join('\0')).digest('base64');
+    const known = this.known.get(key);
+    if (known !== undefined && known.expires > this.options.clock.monotonic()) return Promise.resolve(known.answer);
+    let answer = this.asking.get(key);
+    if (answer === undefined) {
+      answer = this.ask(token, audiences, key).finally(() => this.asking.delete(key));
+      this.asking.set(key, answer);
+    }
+    return answer;
+  }
+
+  private async ask(
+    token: string,
+    audiences: readonly string[],
+    key: string,
+  ): Promise<AuthenticationResponse | undefined> {
+    let status: JsonObject;
+    try {
+      const spec: JsonObject = { token, ...(audiences.length > 0 ? { audiences: [...audiences] } : {}) };
+      const answer = await this.options.post({ apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec });
+      if (answer.status !== 200 && answer.status !== 201) throw new Error(`status ${answer.status}`);
+      status = objectAt(answer.body, 'status') ?? {};
+      this.options.observe(false);
+    } catch {
+      // What went wrong may hold the token; it is not told.
+      this.options.observe(true);
+      throw new AuthenticationError('the cluster could not be asked about the token');
+    }
+    const response = responseOf(status);
+    this.remember(key, response);
+    return response;
+  }
+
+  private remember(key: string, answer: AuthenticationResponse | undefined): void {
+    this.known.delete(key);
+    this.known.set(key, { answer, expires: this.options.clock.monotonic() + this.options.ttl });
+    if (this.known.size <= CAPACITY) return;
+    const [oldest] = this.known.keys();
+    if (oldest !== undefined) this.known.delete(oldest);
+  }
+}
+
+function responseOf(status: JsonObject): AuthenticationResponse | undefined {
+  if (status['authenticated'] !== true) return undefined;
+  const user = objectAt(status, 'user') ?? {};
+  const info: UserInfo = {
+    name: stringAt(user, 'username') ?? '',
+    uid: stringAt(user, 'uid') ?? '',
+    groups: strings(user['groups']),
+    extra: extraOf(user['extra']),
+  };
+  return { user: info, audiences: strings(status['audiences']) };
+}
+
+const strings = (value: JsonObject[string]): string[] =>
+  Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
+
+function extraOf(value: JsonObject[string]): Record<string, readonly string[]> {
+  if (!isObject(value)) return {};
+  return Object.fromEntries(Object.entries(value).map(([key, values]) => [key, strings(values)]));
+}

@@ -1,0 +1,195 @@
+import { request as httpsRequest, Agent, type RequestOptions } from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import { KubeConfig } from '@kubernetes/client-node';
+import { isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
+import type { KubeObject } from '../apimachinery/meta.js';
+import { parseJson } from '../apimachinery/decode-json.js';
+import { type Clock, sleep } from '../util/clock.js';
+
+/** The cluster's API server did not do what was asked; `status` 0: there was no answer. */
+export class ClusterError extends Error {
+  override readonly name = 'ClusterError';
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export interface ClusterAnswer {
+  readonly status: number;
+  readonly body: JsonObject;
+}
+
+/** Told of the objects of a collection and of their changes, in order. Called synchronously; must not throw. */
+export interface ClusterListener {
+  upsert(object: KubeObject): void;
+  delete(object: KubeObject): void;
+  /** The complete state has been told; what was known before and was not told again is gone. */
+  replaced(objects: readonly KubeObject[]): void;
+}
+
+const TIMEOUT_MILLIS = 30_000;
+const MAX_BODY_BYTES = 64 << 20;
+const WATCH_SECONDS = 300;
+const RETRY_MILLIS = 1000;
+
+/** Calls to the API server of the cluster that Annex extends, with the identity of a kubeconfig or of the pod. */
+export class ClusterClient {
+  private readonly agent: Agent;
+
+  private constructor(
+    private readonly config: KubeConfig,
+    private readonly clock: Clock,
+  ) {
+    this.agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  }
+
+  /** `kubeconfig` '': the service account of the pod. Throws an Error that says what cannot be used. */
+  static load(kubeconfig: string, clock: Clock): ClusterClient {
+    const config = new KubeConfig();
+    if (kubeconfig === '') config.loadFromCluster();
+    else config.loadFromFile(kubeconfig);
+    const cluster = config.getCurrentCluster();
+    if (cluster === null || !cluster.server.startsWith('https://')) {
+      throw new Error(`${kubeconfig === '' ? 'the in-cluster configuration' : kubeconfig} names no https server`);
+    }
+    return new ClusterClient(config, clock);
+  }
+
+  get server(): string {
+    return this.config.getCurrentCluster()?.server ?? '';
+  }
+
+  /** Any answer of the server, whatever its status; ClusterError where there is none. */
+  async call(method: string, path: string, body?: JsonObject, contentType = 'application/json'): Promise<ClusterAnswer> {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const headers = { Accept: 'application/json', ...(text === undefined ? {} : { 'Content-Type': contentType }) };
+    const response = await this.open(method, path, headers, text, TIMEOUT_MILLIS);
+    const bytes = await readAll(response);
+    return { status: response.statusCode ?? 0, body: parseBody(bytes) };
+  }
+
+  /** As `call`, for requests that must succeed; undefined for 404. */
+  async must(method: string, path: string, body?: JsonObject, contentType?: string): Promise<KubeObject | undefined> {
+    const answer = await this.call(method, path, body, contentType);
+    if (answer.status === 404) return undefined;
+    if (answer.status >= 300) {
+      throw new ClusterError(answer.status, stringAt(answer.body, 'message') ?? `${method} ${path}: ${answer.status}`);
+    }
+    return answer.body as KubeObject;
+  }
+
+  /** Lists and watches a collection until the signal aborts; whatever interrupts it is mended, and told to `failed`. */
+  async follow(path: string, listener: ClusterListener, signal: AbortSignal, failed: (error: unknown) => void): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const list = await this.must('GET', path);
+        const items = list?.['items'];
+        const objects = (Array.isArray(items) ? items : []).filter((item): item is KubeObject => isObject(item));
+        listener.replaced(objects);
+        await this.watch(path, stringAt(objectAt(list, 'metadata'), 'resourceVersion') ?? '', listener, signal);
+      } catch (error) {
+        if (!signal.aborted) failed(error);
+      }
+      await sleep(this.clock, RETRY_MILLIS, signal);
+    }
+  }
+
+  close(): void {
+    this.agent.destroy();
+  }
+
+  private async watch(path: string, from: string, listener: ClusterListener, signal: AbortSignal): Promise<void> {
+    const query = new URLSearchParams({
+      watch: 'true',
+      resourceVersion: from,
+      allowWatchBookmarks: 'true',
+      timeoutSeconds: String(WATCH_SECONDS),
+    });
+    const separator = path.includes('?') ? '&' : '?';
+    const response = await this.open('GET', `${path}${separator}${query.toString()}`, { Accept: 'application/json' }, undefined, 0);
+    if (response.statusCode !== 200) {
+      const { message } = parseBody(await readAll(response)) as { message?: string };
+      throw new ClusterError(response.statusCode ?? 0, message ?? 'the watch was refused');
+    }
+    const stop = (): void => void response.destroy();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      for await (const line of lines(response)) tell(listener, line);
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  private async open(
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body: string | undefined,
+    timeout: number,
+  ): Promise<IncomingMessage> {
+    const url = new URL(this.server.replace(/\/$/, '') + path);
+    const options: RequestOptions = { method, headers, agent: this.agent };
+    await this.config.applyToHTTPSOptions(options);
+    return new Promise((resolve, reject) => {
+      const call = httpsRequest(url, options, resolve);
+      call.on('error', (error) => { reject(new ClusterError(0, error.message)); });
+      if (timeout > 0) call.setTimeout(timeout, () => { call.destroy(new Error(`no answer within ${timeout} ms`)); });
+      call.end(body);
+    });
+  }
+}
+
+async function readAll(response: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response) {
+    const bytes = chunk as Buffer;
+    size += bytes.length;
+    if (size > MAX_BODY_BYTES) throw new ClusterError(0, 'the answer is too large');
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks);
+}
+
+function parseBody(bytes: Buffer): JsonObject {
+  try {
+    const value = parseJson(bytes);
+    if (isObject(value)) return value;
+  } catch {
+    // Plain text answers become a message.
+  }
+  return { message: bytes.toString('utf8').trim().slice(0, 1024) };
+}
+
+async function* lines(response: IncomingMessage): AsyncGenerator<Buffer> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of response) {
+    rest = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer]);
+    if (rest.length > MAX_BODY_BYTES) throw new ClusterError(0, 'a watch event is too large');
+    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
+      yield rest.subarray(0, end);
+      rest = rest.subarray(end + 1);
+    }
+  }
+}
+
+function tell(listener: ClusterListener, line: Buffer): void {
+  const event = parseBody(line);
+  const object = event['object'];
+  if (!isObject(object)) return;
+  switch (event['type']) {
+    case 'ADDED':
+    case 'MODIFIED':
+      listener.upsert(object as KubeObject);
+      return;
+    case 'DELETED':
+      listener.delete(object as KubeObject);
+      return;
+    case 'ERROR':
+      throw new ClusterError(Number(object['code'] ?? 0), stringAt(object, 'message') ?? 'the watch failed');
+    default:
+  }
+}
