@@ -136,7 +136,8 @@ export class ApiServer {
       keepAliveTimeout: IDLE_MILLIS,
       headersTimeout: HEADERS_MILLIS,
       maxHeaderListPairs: 1024,
-      maxSessionMemory: 64,
+      // MB that may wait in one connection: enough for all its streams.
+      maxSessionMemory: 128,
       settings: {
         maxConcurrentStreams: this.config.http2MaxStreamsPerConnection,
         maxHeaderListSize: HEADER_BYTES,

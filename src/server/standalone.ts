@@ -25,6 +25,7 @@ import { buildControlPlane, type ControlPlane } from './control-plane.js';
 import { type Credentials, DataDirectory, parsePair, readFile, StartError } from './data-directory.js';
 import { Health, LogCheck, pingCheck, PostStartHook, ShutdownCheck } from './health.js';
 import type { Options } from './options.js';
+import { makeServiceAccountTokens, type ServiceAccountTokens } from './service-account-tokens.js';
 import { annexVersion, versionInfo } from './version.js';
 
 const RELOAD_MILLIS = 60_000;
@@ -76,11 +77,17 @@ function readFiles(options: Options, credentials: Credentials): Files {
 
 interface Authenticators {
   readonly request: RequestAuthenticator;
-  /** All kinds of tokens together; undefined where there is none. */
-  readonly tokens: TokenAuthenticator | undefined;
+  /** All kinds of tokens together. */
+  readonly tokens: TokenAuthenticator;
 }
 
-function makeAuthenticators(options: Options, files: Files, clock: Clock, logger: Logger): Authenticators {
+function makeAuthenticators(
+  options: Options,
+  files: Files,
+  accounts: ServiceAccountTokens,
+  clock: Clock,
+  logger: Logger,
+): Authenticators {
   const methods: RequestAuthenticator[] = [];
   if (files.proxyCa !== undefined) {
     const headers = {
@@ -102,10 +109,9 @@ function makeAuthenticators(options: Options, files: Files, clock: Clock, logger
       }),
     );
   }
-  const union = tokens.length > 0 ? new UnionTokenAuthenticator(tokens) : undefined;
-  if (union !== undefined) {
-    methods.push(new BearerTokenAuthenticator(union, []), new WebSocketProtocolAuthenticator(union, []));
-  }
+  tokens.push(accounts.authenticator);
+  const union = new UnionTokenAuthenticator(tokens);
+  methods.push(new BearerTokenAuthenticator(union, []), new WebSocketProtocolAuthenticator(union, []));
   const known = new AuthenticatedGroupAdder(new UnionRequestAuthenticator(methods));
   return {
     request: options.anonymousAuth ? new WithFallback(known, new AnonymousAuthenticator()) : known,
@@ -121,10 +127,11 @@ const json = (value: unknown): Handler => {
 };
 
 function installCommon(server: ApiServer, version: string, registry: Registry): void {
-  const all = Registry.merge([metricsRegistry, registry]);
   server.register('/version', json(versionInfo(version)));
   server.register('/version/', json(versionInfo(version)), false);
   server.register('/metrics', async (_context, _request, response) => {
+    // Merged anew: what was registered after this has to be in it.
+    const all = Registry.merge([metricsRegistry, registry]);
     send(response, 200, all.contentType, await all.metrics());
   });
 }
@@ -231,25 +238,37 @@ function listenError(error: unknown, options: Options): StartError {
   return new StartError(`cannot listen on ${where}: ${messageOf(error)}`);
 }
 
-/** Starts `annex serve` in standalone mode; resolves when it listens and its start-up work is done. */
-export async function startStandalone(
-  options: Options,
-  root: string,
-  clock: Clock = systemClock,
-  logger: Logger = createLogger(options.verbosity),
-): Promise<StandaloneServer> {
-  const directory = new DataDirectory(resolve(options.dataDir), clock);
-  const names = ['0.0.0.0', '::'].includes(options.bindAddress) ? [] : [options.bindAddress];
-  const credentials = directory.prepare(urlOf(options.bindAddress, options.securePort), names);
-  const files = readFiles(options, credentials);
-  const { request: authenticator, tokens } = makeAuthenticators(options, files, clock, logger);
-  const registry = new Registry();
-  const metrics = new ChainMetrics(registry);
-  const serverAddress = urlOf(options.bindAddress, options.securePort).replace('https://', '');
-  const plane = await buildControlPlane({ options, clock, logger, metrics, registry, serverAddress, tokens });
+/** What every mode brings to a server. */
+export interface RunOptions {
+  readonly options: Options;
+  /** The folder of the program, for its version. */
+  readonly root: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly registry: Registry;
+  readonly metrics: ChainMetrics;
+  readonly tls: TlsMaterial;
+  readonly authenticator: RequestAuthenticator;
+  readonly plane: ControlPlane;
+  /** Registers what the mode answers beside the control plane. */
+  install?(server: ApiServer): void;
+}
+
+export interface RunningServer {
+  readonly server: ApiServer;
+  readonly port: number;
+  /** Work after the listening; ready when all is done. */
+  start(): Promise<void>;
+  /** Graceful stop: not ready, delay, watches ended, requests finished, store closed. */
+  stop(): Promise<void>;
+}
+
+/** Puts the chain before a control plane and listens. */
+export async function runServer(context: RunOptions): Promise<RunningServer> {
+  const { options, root, clock, logger, registry, metrics, authenticator, plane } = context;
   registerProcessMetrics(registry);
   const server = createServer({
-    tls: files.tls,
+    tls: context.tls,
     http2MaxStreamsPerConnection: options.http2MaxStreams === 0 ? 250 : options.http2MaxStreams,
     chain: {
       authenticator,
@@ -275,6 +294,7 @@ export async function startStandalone(
   server.setResourceHandler(plane.resourceHandler);
   installCommon(server, annexVersion(root), registry);
   plane.install(server);
+  context.install?.(server);
   installHealth(server, plane, hooks, shutdown, { clock, logger, registry, livezGrace: options.livezGracePeriod });
   let port: number;
   try {
@@ -283,22 +303,66 @@ export async function startStandalone(
     await plane.close();
     throw listenError(error, options);
   }
-  const url = urlOf(options.bindAddress, port);
-  if (port !== options.securePort) directory.prepare(url, names);
-  const unwatch = watchFiles(server, options, files, { clock, logger });
-  for (const hook of hooks) await hook.start();
   return {
+    server,
     port,
-    url,
-    kubeconfig: join(directory.path, 'admin.kubeconfig'),
+    start: async () => {
+      for (const hook of hooks) await hook.start();
+    },
     stop: async () => {
       shutdown.begin();
-      unwatch();
       await sleep(clock, options.shutdownDelayDuration);
       plane.endWatches();
       await Promise.race([server.drain(), sleep(clock, Math.max(DRAIN_MILLIS, options.requestTimeout))]);
       server.destroy();
       await plane.close();
+    },
+  };
+}
+
+/** Starts `annex serve` in standalone mode; resolves when it listens and its start-up work is done. */
+export async function startStandalone(
+  options: Options,
+  root: string,
+  clock: Clock = systemClock,
+  logger: Logger = createLogger(options.verbosity),
+): Promise<StandaloneServer> {
+  const directory = new DataDirectory(resolve(options.dataDir), clock);
+  const names = ['0.0.0.0', '::'].includes(options.bindAddress) ? [] : [options.bindAddress];
+  const credentials = directory.prepare(urlOf(options.bindAddress, options.securePort), names);
+  const files = readFiles(options, credentials);
+  const accounts = makeServiceAccountTokens(options, directory.path, clock, logger);
+  const { request: authenticator, tokens } = makeAuthenticators(options, files, accounts, clock, logger);
+  const registry = new Registry();
+  const metrics = new ChainMetrics(registry);
+  const serverAddress = urlOf(options.bindAddress, options.securePort).replace('https://', '');
+  const plane = await buildControlPlane({ options, clock, logger, metrics, registry, serverAddress, tokens, accounts });
+  const running = await runServer({
+    options,
+    root,
+    clock,
+    logger,
+    registry,
+    metrics,
+    tls: files.tls,
+    authenticator,
+    plane,
+    install: (server) => {
+      accounts.install(server, serverAddress);
+    },
+  });
+  const { port, server } = running;
+  const url = urlOf(options.bindAddress, port);
+  if (port !== options.securePort) directory.prepare(url, names);
+  const unwatch = watchFiles(server, options, files, { clock, logger });
+  await running.start();
+  return {
+    port,
+    url,
+    kubeconfig: join(directory.path, 'admin.kubeconfig'),
+    stop: () => {
+      unwatch();
+      return running.stop();
     },
   };
 }

@@ -135,13 +135,23 @@ export function parse(
 ): DetailedJson {
   switch (format) {
     case 'json':
-      return decodeDetailed(body, strict);
+      return decodeJson(body, strict);
     case 'yaml':
       return decodeYaml(body, strict);
     case 'cbor':
       return decodeCborBody(body);
     case 'protobuf':
       return decodeProtobufBody(body, protobuf, fallback);
+  }
+}
+
+/** Kubernetes looks for the kind first, and that is where a malformed text is found. */
+function decodeJson(body: Buffer, strict: boolean): DetailedJson {
+  try {
+    return decodeDetailed(body, strict);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw new JsonError(`couldn't get version/kind; json parse error: ${error.message}`);
   }
 }
 

@@ -1,0 +1,90 @@
+import { Http1, digList, dig, treeOf } from './client.js';
+import { configMap, namespace } from './objects.js';
+import { scratchFolder, TestServer } from './server.js';
+
+const ROUNDS = 6;
+const WRITERS = 16;
+
+interface Expected {
+  /** Of the newest write that was acknowledged; undefined: the deletion was. */
+  readonly acknowledged: string | undefined;
+  /** The write that was under way when the server died: it may have been made or not. */
+  pending: string | undefined | 'none';
+}
+
+/**
+ * One writer of a few objects: it creates, replaces and deletes them one after another, and knows of each what was acknowledged.
+ */
+class Writer {
+  readonly objects = new Map<string, Expected>();
+  private turn = 0;
+
+  constructor(private readonly id: number) {}
+
+  async work(http: Http1, base: string): Promise<number> {
+    for (let done = 0; ; done++) {
+      const name = `w${this.id}-${this.turn % 5}`;
+      const value = `${this.id}/${this.turn++}`;
+      const before = this.objects.get(name)?.acknowledged;
+      const remove = before !== undefined && this.turn % 7 === 0;
+      const wanted = remove ? undefined : value;
+      this.objects.set(name, { acknowledged: before, pending: wanted });
+      try {
+        const { status, text } = remove
+          ? await http.send({ method: 'DELETE', path: `${base}/${name}` })
+          : before === undefined
+            ? await http.post(base, configMap(name, { value }))
+            : await http.send({ method: 'PUT', path: `${base}/${name}`, body: configMap(name, { value }) });
+        if (status !== 200 && status !== 201) throw new Error(`${status} ${text}`);
+      } catch (error) {
+        if (error instanceof Error && /^\d{3} /.test(error.message)) throw error;
+        return done;
+      }
+      this.objects.set(name, { acknowledged: wanted, pending: 'none' });
+    }
+  }
+
+  /** Compares with what the server has, and goes on from there. */
+  check(found: ReadonlyMap<string, string>): void {
+    for (const [name, { acknowledged, pending }] of this.objects) {
+      const value = found.get(name);
+      if (value !== acknowledged && (pending === 'none' || value !== pending)) {
+        throw new Error(
+          `${name}: acknowledged ${String(acknowledged)}, pending ${String(pending)}, found ${String(value)}`,
+        );
+      }
+      this.objects.set(name, { acknowledged: value, pending: 'none' });
+    }
+  }
+}
+
+const folder = scratchFolder();
+
+test('killed with -9 in the middle of writes, it has every acknowledged write and no half one', async () => {
+  const writers = Array.from({ length: WRITERS }, (_, id) => new Writer(id));
+  const base = '/api/v1/namespaces/crash/configmaps';
+  let total = 0;
+  let newest = 0;
+  for (let round = 0; round <= ROUNDS; round++) {
+    const server = await TestServer.start(folder);
+    const http = new Http1(server, WRITERS);
+    if (round === 0) expect((await http.post('/api/v1/namespaces', namespace('crash'))).status).toBe(201);
+    const list = treeOf(await http.get(base));
+    const found = new Map(
+      digList(list, 'items').map((item) => [String(dig(item, 'metadata', 'name')), String(dig(item, 'data', 'value'))]),
+    );
+    for (const writer of writers) writer.check(found);
+    const revision = Number(dig(list, 'metadata', 'resourceVersion'));
+    expect(revision).toBeGreaterThanOrEqual(newest);
+    newest = revision;
+    if (round === ROUNDS) {
+      await server.stop();
+      break;
+    }
+    const work = writers.map((writer) => writer.work(http, base));
+    await new Promise((resolve) => setTimeout(resolve, 150 + Math.random() * 600));
+    await server.stop('SIGKILL');
+    for (const done of await Promise.all(work)) total += done;
+  }
+  expect(total).toBeGreaterThan(ROUNDS * WRITERS);
+}, 120_000);

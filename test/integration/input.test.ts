@@ -1,0 +1,201 @@
+import { connect, type TLSSocket } from 'node:tls';
+import { Http1, Http2, treeOf } from './client.js';
+import { configMap, define } from './objects.js';
+import { ADMIN, serverForFile } from './server.js';
+
+const server = serverForFile(['--request-timeout', '3s', '--max-request-body-bytes', '100000']);
+const BASE = '/api/v1/namespaces/default/configmaps';
+const http = (): Http1 => new Http1(server.current);
+
+beforeAll(() => define(http(), 'input.example.com', 'gadgets', 'Gadget'));
+
+/** A raw connection of HTTP/1.1, for clients that do not behave. */
+function raw(head: string): { socket: TLSSocket; received: () => string; closed: Promise<void> } {
+  const { port, ca } = server.current;
+  const socket = connect({ port, host: '127.0.0.1', ca });
+  let text = '';
+  socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  socket.on('error', () => undefined);
+  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
+  socket.write(head);
+  return { socket, received: () => text, closed };
+}
+
+describe('bodies that are too large get 413', () => {
+  const large = configMap('large', { a: 'x'.repeat(100_000) });
+
+  test.each(['POST', 'PUT', 'PATCH'])('%s with Content-Length', async (method) => {
+    const path = method === 'POST' ? BASE : `${BASE}/large`;
+    const headers: Record<string, string> =
+      method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {};
+    const answer = await http().send({ method, path, body: large, headers });
+    expect([answer.status, treeOf(answer)['reason']]).toEqual([413, 'RequestEntityTooLarge']);
+    expect(treeOf(answer)['message']).toBe('Request entity too large: limit is 100000');
+  });
+
+  test('in chunks, without a length that tells', async () => {
+    const head = `POST ${BASE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const { socket, received } = raw(head);
+    const chunk = 'x'.repeat(20_000);
+    for (let i = 0; i < 8; i++) socket.write(`${chunk.length.toString(16)}\r\n${chunk}\r\n`);
+    socket.write('0\r\n\r\n');
+    await expect(new Promise((resolve) => socket.once('data', () => resolve(received())))).resolves.toMatch(
+      /^HTTP\/1\.1 413 /,
+    );
+    socket.destroy();
+  });
+
+  test('on HTTP/2, and the connection serves on', async () => {
+    const client = new Http2(server.current);
+    expect((await client.send({ method: 'POST', path: BASE, body: large })).status).toBe(413);
+    expect((await client.send({ path: '/version' })).status).toBe(200);
+  });
+
+  test('what just fits is taken', async () => {
+    const body = JSON.stringify(configMap('fits'));
+    expect((await http().post(BASE, body.padEnd(100_000))).status).toBe(201);
+  });
+});
+
+describe('bodies that cannot be read', () => {
+  const post = (
+    body: string | Buffer,
+    type = 'application/json',
+    path = BASE,
+  ): Promise<{ status: number; text: string }> =>
+    http().send({ method: 'POST', path, body, headers: { 'content-type': type } });
+
+  test.each([
+    ['half of an object', '{"apiVersion":"v1","kind":"ConfigMap"', 'application/json', 400],
+    ['a list in place of an object', '[1]', 'application/json', 400],
+    ['a number', '7', 'application/json', 400],
+    ['nothing at all', '', 'application/json', 400],
+    ['text that is not UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), 'application/json', 400],
+    ['YAML with tabs', 'a:\n\t- b', 'application/yaml', 400],
+    ['protobuf that is none', 'k8s\0garbage', 'application/vnd.kubernetes.protobuf', 400],
+    ['another kind', '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}', 'application/json', 400],
+    ['another version', '{"apiVersion":"v9","kind":"ConfigMap","metadata":{"name":"x"}}', 'application/json', 400],
+    ['a wrong type', '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":1}}', 'application/json', 400],
+    ['a medium that nobody speaks', '<a/>', 'application/xml', 415],
+    ['a name that is none', JSON.stringify(configMap('Not_A_Name')), 'application/json', 422],
+    ['no name', JSON.stringify(configMap('')), 'application/json', 422],
+    [
+      'another namespace',
+      '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"other"}}',
+      'application/json',
+      400,
+    ],
+  ])('%s', async (_name, body, type, status) => {
+    const answer = await post(body, type);
+    expect([answer.status, treeOf(answer)['kind'], treeOf(answer)['status']]).toEqual([status, 'Status', 'Failure']);
+  });
+
+  const gadget = (spec: object, more: object = {}): string =>
+    JSON.stringify({ apiVersion: 'input.example.com/v1', kind: 'Gadget', metadata: { name: 'g' }, spec, ...more });
+  const GADGETS = '/apis/input.example.com/v1/namespaces/default/gadgets';
+
+  test.each([
+    [
+      'a wrong type',
+      gadget({ replicas: 'x' }),
+      422,
+      /spec\.replicas: Invalid value: "string": spec\.replicas in body must be of type integer: "string"/,
+    ],
+    [
+      'a value outside of the list',
+      gadget({ size: 'huge' }),
+      422,
+      /spec\.size: Unsupported value: "huge": supported values: "small", "large"/,
+    ],
+    [
+      'a number below the minimum',
+      gadget({ replicas: -1 }),
+      422,
+      /spec\.replicas in body should be greater than or equal to 0/,
+    ],
+    [
+      'half of an object',
+      '{"apiVersion":',
+      400,
+      /^the object provided is unrecognized \(must be of type Gadget\): couldn't get version\/kind; json parse error: unexpected end of JSON input/,
+    ],
+  ])('of a custom resource: %s', async (_name, body, status, message) => {
+    const answer = await post(body, 'application/json', GADGETS);
+    expect([answer.status, treeOf(answer)['message']]).toEqual([status, expect.stringMatching(message)]);
+  });
+
+  test('unknown fields: refused, warned of, dropped', async () => {
+    const body = gadget({ colour: 'red' });
+    const query = (mode: string): string => `${GADGETS}?dryRun=All&fieldValidation=${mode}`;
+    const strict = await post(body, 'application/json', query('Strict'));
+    expect([strict.status, treeOf(strict)['message']]).toEqual([
+      400,
+      expect.stringContaining('unknown field "spec.colour"'),
+    ]);
+    const warn = await http().post(query('Warn'), body);
+    expect([warn.status, warn.headers['warning']]).toEqual([201, '299 - "unknown field \\"spec.colour\\""']);
+    const ignore = await http().post(query('Ignore'), body);
+    expect([ignore.status, ignore.headers['warning'], treeOf(ignore)['spec']]).toEqual([201, undefined, {}]);
+  });
+
+  test('deep nesting and a key like __proto__ do no harm', async () => {
+    const deep = await post(`${'{"a":'.repeat(15_000)}1${'}'.repeat(15_000)}`);
+    expect(deep.status).toBe(400);
+    const proto = await post(
+      '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"proto"},"data":{"__proto__":"x"}}',
+    );
+    expect([proto.status, proto.text]).toEqual([201, expect.stringContaining('"data":{"__proto__":"x"}')]);
+    expect((await http().get('/readyz')).text).toBe('ok');
+  });
+});
+
+describe('clients that do not behave', () => {
+  test('a body that does not come is cut off at the request timeout', async () => {
+    const start = performance.now();
+    const length = 50_000;
+    const { socket, received, closed } = raw(
+      `POST ${BASE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{`,
+    );
+    await Promise.race([closed, new Promise((resolve) => socket.once('data', resolve))]);
+    expect(performance.now() - start).toBeLessThan(8_000);
+    expect(received()).toMatch(/^HTTP\/1\.1 504 |^$/);
+    socket.destroy();
+  }, 15_000);
+
+  test('a reader who does not read is cut off', async () => {
+    const text = 'x'.repeat(90_000);
+    const made = Array.from({ length: 100 }, (_, i) => http().post(BASE, configMap(`bulk-${i}`, { text })));
+    expect((await Promise.all(made)).every(({ status }) => status === 201)).toBe(true);
+    const { socket, closed } = raw(`GET ${BASE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN}\r\n\r\n`);
+    socket.pause();
+    const start = performance.now();
+    // Nothing of it is read: the end is seen only once reading goes on.
+    await new Promise((resolve) => setTimeout(resolve, 5_000));
+    socket.resume();
+    await closed;
+    expect(performance.now() - start).toBeLessThan(12_000);
+    expect(socket.bytesRead).toBeLessThan(9_000_000);
+    expect((await http().get('/readyz')).text).toBe('ok');
+  }, 30_000);
+
+  test('a client that goes away in the middle harms nobody', async () => {
+    for (let i = 0; i < 20; i++) {
+      const { socket } = raw(`GET ${BASE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN}\r\n\r\n`);
+      socket.once('data', () => socket.destroy());
+    }
+    const client = new Http2(server.current);
+    for (let i = 0; i < 20; i++)
+      client
+        .stream({ path: BASE })
+        .on('error', () => undefined)
+        .close(8);
+    expect((await client.send({ path: '/readyz' })).text).toBe('ok');
+    expect(server.current.log).not.toContain('"level":"error"');
+  });
+
+  test('garbage in place of HTTP', async () => {
+    const { closed, received } = raw('this is not HTTP\r\n\r\n');
+    await closed;
+    expect(received()).toMatch(/^(HTTP\/1\.1 400 |$)/);
+  });
+});

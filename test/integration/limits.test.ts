@@ -1,0 +1,51 @@
+import { connect } from 'node:tls';
+import { Http1, WatchReader } from './client.js';
+import { ADMIN, eventually, NOBODY, serverForFile } from './server.js';
+
+const server = serverForFile([
+  '--max-requests-inflight',
+  '2',
+  '--max-mutating-requests-inflight',
+  '2',
+  '--authorization-mode',
+  'AlwaysAllow',
+]);
+const BASE = '/api/v1/namespaces/default/configmaps';
+
+/** A write whose body never ends occupies a place until it is closed. */
+function occupy(token: string): { close: () => void } {
+  const { port, ca } = server.current;
+  const socket = connect({ port, host: '127.0.0.1', ca });
+  socket.on('error', () => undefined);
+  socket.write(
+    `POST ${BASE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{`,
+  );
+  return { close: () => socket.destroy() };
+}
+
+test('beyond the limit writes get 429, reads and watches go on, and system:masters is never refused', async () => {
+  const http = new Http1(server.current);
+  const send = (method: string, token = NOBODY): Promise<{ status: number; text: string; headers: object }> =>
+    http.send({ method, path: BASE, token, ...(method === 'POST' ? { body: '{}' } : {}) });
+  const watches = await Promise.all(
+    Array.from({ length: 5 }, async () => new WatchReader(await http.open({ path: `${BASE}?watch=1`, token: NOBODY }))),
+  );
+  const held = [occupy(NOBODY), occupy(NOBODY)];
+  const refused = await eventually('a write is refused', 5_000, async () => {
+    const answer = await send('POST');
+    return answer.status === 429 ? answer : undefined;
+  });
+  expect(refused.text).toBe('Too many requests, please try again later.\n');
+  expect(refused.headers).toMatchObject({ 'retry-after': '1', 'content-type': 'text/plain; charset=utf-8' });
+  expect((await send('GET')).status).toBe(200);
+  expect((await send('POST', ADMIN)).status).toBe(422);
+  const metrics = (await http.send({ path: '/metrics' })).text;
+  expect(metrics).toMatch(/^apiserver_current_inflight_requests\{request_kind="mutating"\} 2$/m);
+  expect(metrics).toMatch(/^apiserver_dropped_requests_total\{request_kind="mutating"\} \d+$/m);
+  expect(metrics).toMatch(/^apiserver_request_terminations_total\{.*resource="".*code="429"\} \d+$/m);
+  for (const one of held) one.close();
+  await eventually('places are free again', 5_000, async () =>
+    (await send('POST')).status === 422 ? true : undefined,
+  );
+  expect(watches.map(({ ended }) => ended)).toEqual(Array<boolean>(5).fill(false));
+});
