@@ -22,7 +22,8 @@ interface VersionedLibrary {
   readonly since: number;
 }
 
-const LIBRARIES: readonly VersionedLibrary[] = [
+/** What Kubernetes adds to the language. */
+export const LIBRARIES: readonly VersionedLibrary[] = [
   { library: URLS_LIBRARY, since: 0 },
   { library: REGEX_LIBRARY, since: 0 },
   { library: LISTS_LIBRARY, since: 0 },

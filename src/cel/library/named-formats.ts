@@ -134,10 +134,10 @@ const FORMATS = new Map<string, Format>(
       ['dns1035LabelPrefix', 'DNS1035LabelPrefix', prefix(dns1035Label), 30],
       ['labelValue', 'LabelValue', labelValue, 40],
       ['uri', 'URI', (text) => [urlProblem(text)].filter((problem) => problem !== undefined), 1103],
-      ['uuid', 'uuid', check((text) => UUID.test(text), 'does not match the UUID format'), 81],
+      ['uuid', 'uuid', check((text) => UUID.test(text), 'does not match the UUID format'), 70],
       ['byte', 'byte', check((text) => BASE64.test(text), 'invalid base64'), 84],
-      ['date', 'date', check((text) => parseDate(text) !== undefined, 'invalid date'), 76],
-      ['datetime', 'datetime', check(isDateTime, 'invalid datetime'), 76],
+      ['date', 'date', check((text) => parseDate(text) !== undefined, 'invalid date'), 71],
+      ['datetime', 'datetime', check(isDateTime, 'invalid datetime'), 71],
     ] satisfies [string, string, Validate, number][]
   ).map(([key, name, validate, size]) => [key, new Format(name, validate, size)]),
 );
