@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { GroupResource, KubeObject } from '../apimachinery/meta.js';
 import { deepEqual, type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import { isConditionTrue, readDefinition } from '../registry/customresource/definition.js';
@@ -9,6 +10,8 @@ import type { Cacher } from '../storage/cacher/interfaces.js';
 import type { Backend } from '../storage/interfaces.js';
 import type { Clock } from '../util/clock.js';
 
+/** Watches under an earlier definition get this long to see the last events. */
+const WATCH_GRACE_MILLIS = 1000;
 /** How long the cache of a deleted definition's objects is kept. */
 const FORGET_MILLIS = 5000;
 /** Custom groups come after the built-in ones in discovery. */
@@ -27,6 +30,13 @@ interface Serving {
   readonly groupResource: GroupResource;
   /** Aborted when what is served of the definition is replaced or withdrawn. */
   readonly retired: AbortController;
+  readonly watches: Watches;
+}
+
+/** The watches of a definition whose spec and names stay as they are. */
+interface Watches {
+  readonly inputs: JsonObject;
+  readonly end: AbortController;
 }
 
 /** Puts definitions into service and takes them out of it, as their objects change. */
@@ -88,6 +98,8 @@ export class DefinitionServing {
     const definition = readDefinition(crd);
     const store = this.store(crd);
     const retired = new AbortController();
+    const name = crd.metadata.name ?? '';
+    const watches = this.watchesOf(name, inputs);
     const apis = serveDefinition({
       definition,
       store,
@@ -95,14 +107,27 @@ export class DefinitionServing {
       terminating: isConditionTrue(crd, 'Terminating'),
       epoch: ++this.epoch,
       signal: retired.signal,
+      watchesEnd: watches.end.signal,
       clock: this.options.clock,
       cbor: this.options.cbor,
     });
     const { groupResource } = store;
-    const name = crd.metadata.name ?? '';
     this.serving.get(name)?.retired.abort();
-    this.serving.set(name, { inputs, groupResource, retired });
+    this.serving.set(name, { inputs, groupResource, retired, watches });
     this.options.registry.install({ groupResource, apis, groupPriority: CUSTOM_GROUP_PRIORITY });
+  }
+
+  /** Conditions may change under running watches; what is served may not. */
+  private watchesOf(name: string, inputs: JsonObject): Watches {
+    const { uid, spec, names } = inputs;
+    const before = this.serving.get(name)?.watches;
+    if (before !== undefined && deepEqual(before.inputs, { uid, spec, names })) return before;
+    if (before !== undefined) this.endLater(before);
+    return { inputs: { uid, spec, names }, end: endOfMany() };
+  }
+
+  private endLater(watches: Watches): void {
+    this.options.clock.setTimer(WATCH_GRACE_MILLIS, () => { watches.end.abort(); });
   }
 
   private withdraw(name: string): void {
@@ -110,8 +135,16 @@ export class DefinitionServing {
     if (serving === undefined) return;
     this.serving.delete(name);
     serving.retired.abort();
+    this.endLater(serving.watches);
     this.options.registry.remove(serving.groupResource);
   }
+}
+
+/** Thousands of watches may listen. */
+function endOfMany(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
 }
 
 /** Definitions are named `<plural>.<group>`, which is how the store names their types. */

@@ -14,6 +14,8 @@ import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import type { DefinitionServing } from './definition-serving.js';
 
+/** Creations that began before a definition was marked as terminating get this long to end, so that their objects are found. */
+const SETTLE_MILLIS = 250;
 /** How soon a definition whose objects still wait for their finalizers is looked at again. */
 const DRAIN_POLL_MILLIS = 250;
 
@@ -32,6 +34,8 @@ export interface DefinitionControllerOptions {
  */
 export class DefinitionController {
   private readonly definitions = new Map<string, KubeObject>();
+  /** Uids of definitions that are going, with the time (monotonic) from which their objects may be deleted. */
+  private readonly settling = new Map<string, number>();
   private readonly queue: WorkQueue;
   private syncedOnce: (() => void) | undefined;
   readonly synced: Promise<void>;
@@ -59,6 +63,7 @@ export class DefinitionController {
         },
         delete: (crd) => {
           this.definitions.delete(crd.metadata.name ?? '');
+          this.settling.delete(crd.metadata.uid ?? '');
           this.options.serving.remove(crd);
           this.enqueueGroup(crd);
         },
@@ -96,14 +101,23 @@ export class DefinitionController {
   private async finalize(crd: KubeObject): Promise<void> {
     if (!(crd.metadata.finalizers ?? []).includes(CLEANUP_FINALIZER)) return;
     const { client, serving, clock } = this.options;
-    if (!isConditionTrue(crd, 'Terminating')) {
+    const name = crd.metadata.name ?? '';
+    const uid = crd.metadata.uid ?? '';
+    const settled = this.settling.get(uid);
+    if (settled === undefined) {
+      this.settling.set(uid, clock.monotonic() + SETTLE_MILLIS);
+      this.queue.addAfter(name, SETTLE_MILLIS);
       await client.updateStatus(setTerminating(crd, clock.now(), 'InstanceDeletionInProgress'));
+      return;
+    }
+    if (clock.monotonic() < settled) {
+      this.queue.addAfter(name, settled - clock.monotonic());
       return;
     }
     const store = serving.store(crd);
     if (isConditionTrue(crd, 'Established')) await this.options.deleteObjects(store, crd);
     if (store.cache.size() > 0) {
-      this.queue.addAfter(crd.metadata.name ?? '', DRAIN_POLL_MILLIS);
+      this.queue.addAfter(name, DRAIN_POLL_MILLIS);
       return;
     }
     const done = setTerminating(crd, clock.now(), 'InstanceDeletionCompleted');

@@ -149,7 +149,7 @@ class WatchStream {
     }
     this.watcher = watcher;
     this.begin();
-    const { context, environment } = this.scope;
+    const { context, environment, served } = this.scope;
     return new Promise((resolve) => {
       const timer = environment.clock.setTimer(millis, () => { this.end(); });
       const stop = (): void => { this.end(); };
@@ -157,6 +157,7 @@ class WatchStream {
       this.response.on('drain', drain);
       this.response.on('close', stop);
       context.signal.addEventListener('abort', stop, { once: true });
+      served.watchesEnd?.addEventListener('abort', stop, { once: true });
       const tracked: { release?: () => unknown } = {};
       const ended = environment.metrics.watchStarted(context);
       this.finish = () => {
@@ -166,9 +167,11 @@ class WatchStream {
         this.response.removeListener('drain', drain);
         this.response.removeListener('close', stop);
         context.signal.removeEventListener('abort', stop);
+        served.watchesEnd?.removeEventListener('abort', stop);
         resolve();
       };
       tracked.release = environment.watches.add(stop);
+      if (served.watchesEnd?.aborted === true) stop();
     });
   }
 

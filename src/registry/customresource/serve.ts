@@ -18,7 +18,7 @@ import type { Attributes } from '../../storage/cacher/interfaces.js';
 import { customResourceType, type Type } from '../../structured-merge-diff/custom-resource.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { ResourceStore } from '../generic/resource-store.js';
-import type { StoredApi } from '../rest/api-registry.js';
+import { compareVersions, type StoredApi } from '../rest/api-registry.js';
 import type { ApiResourceEntry, ResourceType, ResourceVersion } from '../rest/interfaces.js';
 import { DecodeError, type DecodedObject, type ScalePaths, type ServedVersion } from '../rest/served.js';
 import type { Definition, DefinitionVersion } from './definition.js';
@@ -38,6 +38,8 @@ export interface ServeOptions {
   readonly epoch: number;
   /** Aborts when the definition changes or goes. */
   readonly signal: AbortSignal;
+  /** Aborts when watches must end: the definition's spec or names have changed, or it is gone. */
+  readonly watchesEnd: AbortSignal;
   readonly clock: Clock;
   readonly cbor: boolean;
 }
@@ -67,15 +69,15 @@ export function serveDefinition(options: ServeOptions): StoredApi[] {
   const compiled = new Map<string, CompiledVersion>();
   for (const version of definition.versions) compiled.set(version.name, compileVersion(definition, version));
   const type = resourceType(definition, compiled);
-  const typeOf = (groupVersion: string): Type | undefined => {
+  const formOf = (groupVersion: string): CompiledVersion | undefined => {
     const name = groupVersion.startsWith(`${definition.group}/`) ? groupVersion.slice(definition.group.length + 1) : '';
-    return compiled.get(name)?.mergeType;
+    return compiled.get(name);
   };
   return [...compiled.values()]
     .filter(({ version }) => version.served)
     .map((version) => ({
       kind: 'stored' as const,
-      served: servedVersion(options, type, version, typeOf),
+      served: servedVersion(options, type, version, formOf),
       store: options.store,
       terminating: options.terminating,
     }));
@@ -122,7 +124,7 @@ function resourceType(definition: Definition, compiled: ReadonlyMap<string, Comp
     name: version.name,
     served: version.served,
     deprecated: version.deprecated,
-    deprecationWarning: version.deprecationWarning,
+    deprecationWarning: version.deprecationWarning ?? deprecationWarning(definition, version),
     table: tableConvertorFor(version.columns),
     selectableFields: version.selectableFields.map((path) => path.replace(/^\./, '')),
   }));
@@ -148,6 +150,17 @@ function resourceType(definition: Definition, compiled: ReadonlyMap<string, Comp
   };
 }
 
+/** The warning of a deprecated version that has no text of its own: with the best of the newer versions that are not deprecated. */
+function deprecationWarning(definition: Definition, version: DefinitionVersion): string {
+  const { group, names } = definition;
+  const [better] = definition.versions
+    .filter(({ name, served, deprecated }) => served && !deprecated && compareVersions(name, version.name) < 0)
+    .map(({ name }) => name)
+    .sort(compareVersions);
+  const instead = better === undefined ? '' : `; use ${group}/${better} ${names.kind}`;
+  return `${group}/${version.name} ${names.kind} is deprecated${instead}`;
+}
+
 function strategyOptions(definition: Definition, compiled: CompiledVersion): CustomStrategyOptions {
   return {
     gvk: gvkOf(definition, compiled.version),
@@ -167,7 +180,7 @@ function servedVersion(
   options: ServeOptions,
   type: ResourceType,
   compiled: CompiledVersion,
-  typeOf: (groupVersion: string) => Type | undefined,
+  formOf: (groupVersion: string) => CompiledVersion | undefined,
 ): ServedVersion {
   const { definition, store } = options;
   const { version, schema } = compiled;
@@ -182,7 +195,7 @@ function servedVersion(
     createFieldManager({
       kind: gvk,
       subresource,
-      typeOf,
+      typeOf: (groupVersion) => formOf(groupVersion)?.mergeType,
       converter: options.conversion,
       resetFields,
       applyDefaults: (object) => { schema.applyDefaults(object); },
@@ -191,9 +204,8 @@ function servedVersion(
   const view = new CustomView({
     id: `${store.resource}/${version.name}/${options.epoch}`,
     groupVersion,
-    schema,
+    formOf,
     conversion: options.conversion,
-    preserveUnknownFields: compiled.preserveUnknownFields,
     isStorage: version.name === definition.storageVersion,
   });
   void verifyLater(view, options);
@@ -223,6 +235,7 @@ function servedVersion(
     discovery: discoveryEntries(definition, version),
     openApiSchema: version.schema,
     returnsDeletedObject: false,
+    watchesEnd: options.watchesEnd,
     fieldNames: supportedFieldNames([
       'metadata.name',
       ...(definition.namespaced ? ['metadata.namespace'] : []),

@@ -1,3 +1,4 @@
+import { ApiError } from '../../apimachinery/errors.js';
 import { deepEqual, type JsonObject, stringAt } from '../../apimachinery/json.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import type { CompiledSchema } from '../../schema/interfaces.js';
@@ -15,12 +16,18 @@ export const noConversion: Conversion = {
     object.apiVersion === groupVersion ? object : { ...object, apiVersion: groupVersion },
 };
 
+/** What decoding an object of one version takes. */
+export interface VersionForm {
+  readonly schema: CompiledSchema;
+  readonly preserveUnknownFields: boolean;
+}
+
 export interface CustomViewOptions {
   readonly id: string;
   readonly groupVersion: string;
-  readonly schema: CompiledSchema;
+  /** The form of a version of the type, `group/version`; undefined where the type has no such version. */
+  readonly formOf: (groupVersion: string) => VersionForm | undefined;
   readonly conversion: Conversion;
-  readonly preserveUnknownFields: boolean;
   /** The version is the storage version. */
   readonly isStorage: boolean;
 }
@@ -29,8 +36,8 @@ export interface CustomViewOptions {
 const SLICE = 50;
 
 /**
- * How stored custom resources look in one version: converted, pruned and with defaults, as if they had been written today. As
- * soon as `verify` has found that no stored object looks different, the stored bytes themselves are what is shown.
+ * How stored custom resources look in one version: pruned and with defaults in the version in which they were stored, as if they
+ * had been written today, then converted, and pruned again. As soon as `verify` has found that no stored object looks different, the stored bytes themselves are what is shown.
  */
 export class CustomView {
   readonly json: Representation & { identity: boolean };
@@ -60,10 +67,18 @@ export class CustomView {
 
   /** Takes over the tree given. */
   private present(stored: JsonObject): KubeObject {
-    const { schema, conversion, groupVersion } = this.options;
+    const { formOf, conversion, groupVersion } = this.options;
+    const storedAs = stringAt(stored, 'apiVersion') ?? '';
+    const form = formOf(storedAs);
+    if (form === undefined) {
+      throw new ApiError(500, '', `request to convert CR from an invalid group/version: ${storedAs}`);
+    }
+    if (!form.preserveUnknownFields) form.schema.prune(stored, false);
+    form.schema.applyDefaults(stored);
+    if (storedAs === groupVersion) return stored as KubeObject;
     const object = conversion.convert(stored as KubeObject, groupVersion);
-    schema.applyDefaults(object);
-    if (!this.options.preserveUnknownFields) schema.prune(object, false);
+    const shown = formOf(groupVersion);
+    if (shown !== undefined && !shown.preserveUnknownFields) shown.schema.prune(object, false);
     return object;
   }
 

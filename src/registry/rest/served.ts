@@ -3,7 +3,7 @@ import type { JsonObject } from '../../apimachinery/json.js';
 import type { GroupResource, GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
 import type { FieldNames } from '../../apimachinery/fields.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
-import type { ApiResourceEntry, Strategy, VersionView } from './interfaces.js';
+import type { ApiResourceEntry, CreatedSubresource, Strategy, VersionView } from './interfaces.js';
 
 export interface DecodedObject {
   readonly object: KubeObject;
@@ -20,6 +20,11 @@ export class DecodeError extends Error {
 export interface ServedSubresource {
   readonly strategy: Strategy;
   readonly fieldManager: FieldManager;
+}
+
+/** A subresource that is only created, with what its handler needs. */
+export interface ServedCreation extends Pick<ServedVersion, 'gvk' | 'groupVersion' | 'decode' | 'fieldManager'> {
+  readonly subresource: CreatedSubresource;
 }
 
 /** Where the scale subresource finds its values in an object: paths without the leading dot. */
@@ -52,6 +57,8 @@ export interface ServedVersion extends VersionView {
   readonly strategy: Strategy;
   readonly fieldManager: FieldManager;
   readonly subresources: Readonly<Record<string, ServedSubresource>>;
+  /** Subresources that are only created, by name. */
+  readonly created?: Readonly<Record<string, ServedCreation>>;
   readonly scale: ScalePaths | undefined;
   /** Patch content types taken, in the order in which 415 lists them. */
   readonly patchTypes: readonly string[];
@@ -65,6 +72,8 @@ export interface ServedVersion extends VersionView {
   readonly openApiSchema: JsonObject | undefined;
   /** Whether a deletion answers with the object instead of a Status. */
   readonly returnsDeletedObject: boolean;
+  /** Aborts when watches must end, because the type is now served in another way. Absent: never. */
+  readonly watchesEnd?: AbortSignal | undefined;
   /** Which field selectors this version takes. */
   readonly fieldNames: FieldNames;
 }
