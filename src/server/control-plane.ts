@@ -8,6 +8,7 @@ import { namespaceLifecycle, type NamespaceReader } from '../admission/plugin/na
 import { loadProtobufCodec } from '../apimachinery/codec/load.js';
 import type { KubeObject } from '../apimachinery/meta.js';
 import type { TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
+import type { UserInfo } from '../authentication/user/user.js';
 import type { Authorizer } from '../authorization/authorizer/interfaces.js';
 import { resourceHandler } from '../endpoints/handlers/dispatch.js';
 import type { HandlerEnvironment } from '../endpoints/handlers/scope.js';
@@ -34,12 +35,14 @@ import type { ApiServer } from './api-server.js';
 import { makeAuthorization } from './authorization.js';
 import { installBuiltins, installVirtual, loadMergeTypes } from './builtin-apis.js';
 import { registerCacherMetrics } from './cacher-metrics.js';
+import type { Authorities } from './loop-context.js';
 import { installDocuments } from './documents.js';
 import { handlerMetrics } from './handler-metrics.js';
 import type { HealthCheck } from './health.js';
 import { Loops } from './loops.js';
 import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
 import type { Options } from './options.js';
+import { type ServiceAccountTokens, withTokenRequests } from './service-account-tokens.js';
 import { statusWriter } from './status-writer.js';
 
 /** What the server serves, behind the chain. */
@@ -71,10 +74,9 @@ export interface ControlPlaneDependencies {
   readonly serverAddress: string;
   /** All token methods, for TokenReview; undefined: there is none. */
   readonly tokens: TokenAuthenticator | undefined;
+  readonly accounts: ServiceAccountTokens;
+  readonly authorities: Authorities;
 }
-
-/** The audience of the API server itself, and the issuer of service account tokens. */
-const API_AUDIENCE = 'https://kubernetes.default.svc';
 
 function admissionPlugins(
   options: Options,
@@ -104,7 +106,7 @@ function namespaceReader(store: ResourceStore): NamespaceReader {
  * chain is constructed here and nowhere else.
  */
 export async function buildControlPlane(dependencies: ControlPlaneDependencies): Promise<ControlPlane> {
-  const { options, clock, logger } = dependencies;
+  const { options, clock, logger, accounts } = dependencies;
   const stop = new AbortController();
   // Every loop listens for the end.
   setMaxListeners(0, stop.signal);
@@ -124,7 +126,7 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
   const cbor = featureGates.enabled('CBORServingAndStorage');
   const mergeTypes = loadMergeTypes();
   const types = [
-    ...builtinResourceTypes(),
+    ...withTokenRequests(builtinResourceTypes(), options, accounts, clock),
     ...rbacTypes({ authorizer, rules: rbac }),
     certificateSigningRequests,
     customResourceDefinitionType({}),
@@ -133,7 +135,7 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
   installVirtual(
     [
       ...authorizationReviews({ authorizer, ruleResolver }),
-      ...authenticationReviews({ tokens: dependencies.tokens, apiAudiences: [API_AUDIENCE], clock }),
+      ...authenticationReviews({ tokens: dependencies.tokens, apiAudiences: accounts.apiAudiences, clock }),
     ],
     registry,
     mergeTypes,
@@ -141,7 +143,9 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
   );
   const namespaces = stores.get('namespaces');
   const admission = admissionChain(admissionPlugins(options, namespaces, authorizer));
-  const clients = (fieldManager: string): LocalClients => new LocalClients({ registry, admission, clock, fieldManager });
+  const clients = (fieldManager: string, user?: UserInfo): LocalClients =>
+    new LocalClients({ registry, admission, clock, fieldManager, ...(user !== undefined && { user, authorizer }) });
+  accounts.objects.attach(stores, clients('kube-apiserver').for({ group: '', resource: 'secrets' }));
   const environment: HandlerEnvironment = {
     admission,
     authorizer,
@@ -153,7 +157,7 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
     watches: new WatchTracker(),
     protobuf: loadProtobufCodec(),
   };
-  const loops = new Loops({ options, clock, logger, registry, backend, cacher, authorization, clients, admission, cbor, signal: stop.signal });
+  const loops = new Loops({ options, clock, logger, registry, backend, cacher, authorization, authorities: dependencies.authorities, clients, admission, cbor, signal: stop.signal });
   return {
     authorizer,
     writeStatus: statusWriter(environment, logger),

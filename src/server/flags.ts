@@ -14,6 +14,8 @@ export interface FlagKind<T> {
   readonly repeatable: boolean;
   /** Throws an Error with the reason. */
   parse(text: string): T;
+  /** Instead of `parse`, of a flag whose values are taken one by one, commas and all. */
+  parseAll?(texts: readonly string[]): T;
   /** As `--help` shows a default; undefined for values that mean nothing. */
   show(value: T): string | undefined;
 }
@@ -107,9 +109,19 @@ export const list: FlagKind<readonly string[]> = {
   show: (value) => (value.length === 0 ? undefined : `[${value.join(',')}]`),
 };
 
+/** The flag several times; commas are part of the values. */
+export const array: FlagKind<readonly string[]> = {
+  placeholder: 'stringArray',
+  repeatable: true,
+  parse: (value) => [value],
+  parseAll: (values) => [...values],
+  show: list.show.bind(list),
+};
+
 /** Parses what the command line has for a flag; lists are joined. */
 export function parseFlag<T>(flag: Flag<T>, texts: readonly string[]): T {
   try {
+    if (flag.kind.parseAll !== undefined) return flag.kind.parseAll(texts);
     const joined = flag.kind.repeatable ? texts.filter((value) => value !== '').join(',') : (texts.at(-1) ?? '');
     return flag.kind.parse(joined);
   } catch (error) {

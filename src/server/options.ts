@@ -1,6 +1,8 @@
 import { isIP } from 'node:net';
 import { featureGates } from '../util/feature-gates.js';
 import { controllerNames, DISABLED_BY_DEFAULT } from './controller-names.js';
+import { AUTHENTICATION_FLAGS, validateAuthenticationOptions } from './authentication-options.js';
+import { AGGREGATION_FLAGS, validateAggregationOptions } from './aggregation-options.js';
 import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorization-options.js';
 import { bool, duration, flag, type Flag, FlagError, float, int, list, oneOf, text } from './flags.js';
 
@@ -209,7 +211,9 @@ export const FLAGS = {
     [],
     'Prefixes of headers with more about the user. X-Remote-Extra- is usual.',
   ),
+  ...AUTHENTICATION_FLAGS,
   ...AUTHORIZATION_FLAGS,
+  ...AGGREGATION_FLAGS,
   featureGates: flag(
     FEATURES,
     'feature-gates',
@@ -238,6 +242,13 @@ export const FLAGS = {
     ['*'],
     `Controllers to run: '*' for all that are on by default, 'name' for one, '-name' to leave one out, nothing for none. All: ${controllerNames().join(', ')}. Off by default: ${DISABLED_BY_DEFAULT.join(', ')}.`,
   ),
+  useServiceAccountCredentials: flag(
+    CONTROLLERS,
+    'use-service-account-credentials',
+    bool,
+    false,
+    'Each controller acts as a service account of its own, with the permissions of its role.',
+  ),
   verbosity: flag(LOGS, 'v', int(0, 10), 0, 'Verbosity of the log.'),
 } as const;
 
@@ -263,7 +274,9 @@ export function validateOptions(options: Options): void {
     throw new FlagError('--tls-cert-file and --tls-private-key-file must be given together');
   }
   if (options.requestTimeout === 0) throw new FlagError('--request-timeout must be positive');
+  validateAuthenticationOptions(options);
   validateAuthorizationOptions(options);
+  validateAggregationOptions(options);
   validateRequestHeader(options);
   validateAdmissionPlugins(options);
 }

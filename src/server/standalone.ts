@@ -21,6 +21,7 @@ import { CellGauge, metricsRegistry } from '../util/metrics.js';
 import { TimerWheel } from '../util/timer-wheel.js';
 import { type ApiServer, createServer, type TlsMaterial } from './api-server.js';
 import { selectorsOf } from './authorization.js';
+import { authoritiesOf } from './controllers.js';
 import { buildControlPlane, type ControlPlane } from './control-plane.js';
 import { type Credentials, DataDirectory, parsePair, readFile, StartError } from './data-directory.js';
 import { Health, LogCheck, pingCheck, PostStartHook, ShutdownCheck } from './health.js';
@@ -336,7 +337,24 @@ export async function startStandalone(
   const registry = new Registry();
   const metrics = new ChainMetrics(registry);
   const serverAddress = urlOf(options.bindAddress, options.securePort).replace('https://', '');
-  const plane = await buildControlPlane({ options, clock, logger, metrics, registry, serverAddress, tokens, accounts });
+  const authorities = authoritiesOf(
+    credentials,
+    readFile(credentials.clientCaKeyFile, '--data-dir'),
+    urlOf(options.bindAddress, options.securePort),
+    options.tlsCertFile === '' ? undefined : String(files.tls.cert),
+    accounts.signer,
+  );
+  const plane = await buildControlPlane({
+    options,
+    clock,
+    logger,
+    metrics,
+    registry,
+    serverAddress,
+    tokens,
+    accounts,
+    authorities,
+  });
   const running = await runServer({
     options,
     root,

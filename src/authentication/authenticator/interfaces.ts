@@ -20,6 +20,10 @@ export interface AuthenticationResponse {
   readonly user: UserInfo;
   /** Audiences for which the credential is valid; undefined where the method knows none. */
   readonly audiences?: readonly string[];
+  /** Texts of Warning headers for the answer. */
+  readonly warnings?: readonly string[];
+  /** For the audit event. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** Thrown for a credential that was recognised and is wrong; the union goes on and remembers it. The client gets 401. */

@@ -33,6 +33,10 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
     exchange.user = user;
     exchange.requestor = user;
     metrics.authenticated(exchange, 'success');
+    if (response.warnings !== undefined) for (const text of response.warnings) exchange.warn(text);
+    if (response.annotations !== undefined) {
+      for (const [key, value] of Object.entries(response.annotations)) exchange.annotate(key, value);
+    }
     if (user.name === ANONYMOUS || user.groups.includes(ALL_UNAUTHENTICATED)) retire(exchange);
     return next(exchange);
   };

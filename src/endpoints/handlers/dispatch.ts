@@ -5,6 +5,7 @@ import type { ApiRegistry, StoredApi } from '../../registry/rest/api-registry.js
 import type { RequestContext } from '../../request/context.js';
 import type { Handler, HttpRequest, HttpResponse } from '../http.js';
 import { createHandler } from './create.js';
+import { createSubresourceHandler } from './create-subresource.js';
 import { deleteCollectionHandler, deleteHandler } from './delete.js';
 import { getHandler } from './get.js';
 import { listHandler } from './list.js';
@@ -79,6 +80,11 @@ function serve(
   }
   if (subresource === 'scale' && served.scale !== undefined) {
     return scaleHandler({ ...base, strategy: served.strategy, fieldManager: served.scale.fieldManager }, served.scale);
+  }
+  const created = served.created?.[subresource];
+  if (created !== undefined) {
+    if (context.info.verb !== 'create') throw methodNotAllowed({ served, context });
+    return createSubresourceHandler({ ...base, strategy: served.strategy, fieldManager: created.fieldManager }, created);
   }
   const sub = served.subresources[subresource];
   if (sub === undefined) {

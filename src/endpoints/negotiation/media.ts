@@ -14,6 +14,8 @@ export interface Offer {
   readonly cbor: boolean;
   /** Whether Table and PartialObjectMetadata may be asked for. */
   readonly transforms: boolean;
+  /** The type has no columns: no Table may be asked for. */
+  readonly noTables?: boolean | undefined;
   /**
    * Built-in endpoints check Accept against a list of their own before anything else: that of objects, or that of lists and
    * watches. Undefined where there is no such check (custom resources, `/apis`).
@@ -162,7 +164,7 @@ const maxRememberedLength = 512;
 
 function choose(header: string, offer: Offer): Chosen | undefined {
   if (header.length > maxRememberedLength) return chooseAnew(header, offer);
-  const key = `${offer.custom ? 'c' : 'b'}${offer.cbor ? '1' : '0'}${offer.transforms ? '1' : '0'}${header}`;
+  const key = `${offer.custom ? 'c' : 'b'}${offer.cbor ? '1' : '0'}${offer.transforms ? '1' : '0'}${offer.noTables === true ? 'n' : 't'}${header}`;
   const known = remembered.get(key);
   if (known !== undefined) return known ?? undefined;
   const chosen = chooseAnew(header, offer);
@@ -204,6 +206,7 @@ function accept(clause: AcceptClause, serializer: Serializer, offer: Offer): Cho
   if (!offer.transforms || params.get('g') !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1'))
     return undefined;
   if (as === 'Table') {
+    if (offer.noTables === true) return undefined;
     if (serializer.encoding !== 'json' && serializer.encoding !== 'yaml') return undefined;
   } else if (as !== 'PartialObjectMetadata' && as !== 'PartialObjectMetadataList') {
     return undefined;

@@ -59,7 +59,15 @@ describe('TokenReview', () => {
       () => {
         throw new AuthenticationError('expired');
       },
-      { user: {}, error: 'expired' },
+      { user: {}, error: '[invalid bearer token, expired]' },
+    ],
+    [
+      'wrong, for several reasons',
+      { token: 't' },
+      () => {
+        throw new AuthenticationError('[expired, revoked]');
+      },
+      { user: {}, error: '[invalid bearer token, expired, revoked]' },
     ],
     [
       'for others, by a method that knows no audiences',

@@ -94,8 +94,15 @@ async function authenticate(
     return (await tokens.authenticateToken(token, audiences, signal)) ?? INVALID_TOKEN;
   } catch (error) {
     if (!(error instanceof AuthenticationError)) throw error;
-    return error.message === '' ? INVALID_TOKEN : error.message;
+    return alsoInvalid(error.message);
   }
+}
+
+/** kube-apiserver asks the method for its own loopback token too, which refuses in its own words. */
+function alsoInvalid(text: string): string {
+  if (text === '' || text === INVALID_TOKEN) return INVALID_TOKEN;
+  const several = text.startsWith('[') && text.endsWith(']');
+  return `[${INVALID_TOKEN}, ${several ? text.slice(1, -1) : text}]`;
 }
 
 function status(

@@ -11,8 +11,8 @@ import type { CachedObject, Representation } from '../../storage/cacher/interfac
 import type { BuiltinTypes } from '../../structured-merge-diff/builtin-types.js';
 import type { Clock } from '../../util/clock.js';
 import type { StoredApi } from '../rest/api-registry.js';
-import type { ApiResourceEntry, ResourceType, ResourceVersion, Strategy } from '../rest/interfaces.js';
-import { DecodeError, type DecodedObject, type ServedSubresource, type ServedVersion } from '../rest/served.js';
+import type { ApiResourceEntry, CreatedSubresource, ResourceType, ResourceVersion, Strategy } from '../rest/interfaces.js';
+import { DecodeError, type DecodedObject, type ServedCreation, type ServedSubresource, type ServedVersion } from '../rest/served.js';
 import { storageVersionHash } from '../customresource/serve.js';
 import type { ResourceStore } from './resource-store.js';
 
@@ -113,6 +113,9 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     strategy: type.strategy,
     fieldManager: manager('', type.strategy),
     subresources,
+    created: Object.fromEntries(
+      Object.entries(type.created ?? {}).map(([name, created]) => [name, servedCreation(name, created, serving)]),
+    ),
     scale: undefined,
     patchTypes: serving.cbor ? [...PATCH_TYPES, 'application/apply-patch+cbor'] : PATCH_TYPES,
     strategicMerge: (current, patch) => applyStrategicMergePatch(current, patch, schema.type),
@@ -124,6 +127,24 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
       version.selectableFields.length === 0
         ? metadataFieldNames
         : supportedFieldNames(['metadata.name', ...(type.namespaced ? ['metadata.namespace'] : []), ...version.selectableFields]),
+  };
+}
+
+function servedCreation(name: string, subresource: CreatedSubresource, serving: BuiltinServing): ServedCreation {
+  const { gvk } = subresource;
+  const groupVersion = formatGroupVersion(gvk);
+  return {
+    subresource,
+    gvk,
+    groupVersion,
+    decode: builtinDecoder(gvk, subresource.applyDefaults?.bind(subresource)),
+    fieldManager: createFieldManager({
+      kind: gvk,
+      subresource: name,
+      typeOf: (wanted) => (wanted === groupVersion ? serving.mergeTypes.typeOf(gvk) : undefined),
+      emptyObject: requireSchema(gvk.group, gvk.version, gvk.kind).empty(),
+      clock: serving.clock,
+    }),
   };
 }
 
@@ -196,6 +217,9 @@ function discoveryEntries(type: ResourceType, version: ResourceVersion): ApiReso
       kind: type.kind,
       verbs: name === 'finalize' ? ['update'] : name === 'approval' || name === 'status' ? SUBRESOURCE_VERBS : UPDATE_ONLY,
     });
+  }
+  for (const [name, { gvk }] of Object.entries(type.created ?? {})) {
+    entries.push({ name: `${type.resource}/${name}`, singularName: '', namespaced: type.namespaced, ...gvk, verbs: ['create'] });
   }
   return entries;
 }

@@ -1,6 +1,6 @@
 import type { FieldError } from '../../apimachinery/field-error.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
 import type { RequestContext } from '../../request/context.js';
 import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 
@@ -68,6 +68,23 @@ export interface DeletionStrategy {
   readonly defaultGarbageCollection?: 'background' | 'orphan';
 }
 
+/** A subresource that is only created, and is an object of a kind of its own: a token of a service account. */
+export interface CreatedSubresource {
+  readonly gvk: GroupVersionKind;
+  /** Sets defaults in place whenever an object is decoded. */
+  applyDefaults?(object: KubeObject): void;
+  /**
+   * `object` was decoded and went through mutating admission; its namespace is that of the request, the rest of its metadata is
+   * as sent. Calls `validate` (validating admission) when its own validation is done. Returns the answer, or throws ApiError.
+   */
+  create(
+    context: RequestContext,
+    object: KubeObject,
+    parent: { readonly namespace: string; readonly name: string },
+    validate: () => Promise<void>,
+  ): Promise<KubeObject>;
+}
+
 /** One version of a served type. */
 export interface ResourceVersion {
   readonly name: string;
@@ -103,6 +120,8 @@ export interface ResourceType {
   readonly strategy: Strategy;
   /** Strategies of subresources that write the same object: `status`. */
   readonly subresources: Readonly<Record<string, Strategy>>;
+  /** Subresources of a built-in type that are only created: `token`. */
+  readonly created?: Readonly<Record<string, CreatedSubresource>> | undefined;
   readonly deletion: DeletionStrategy;
   /** Sets the defaults of a built-in type in place, whenever an object is decoded. */
   applyDefaults?(object: KubeObject): void;

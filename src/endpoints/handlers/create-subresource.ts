@@ -1,0 +1,46 @@
+import { managerOrUserAgent } from '../../managedfields/manager-name.js';
+import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/system-fields.js';
+import type { ServedCreation } from '../../registry/rest/served.js';
+import { negotiate } from '../negotiation/media.js';
+import { writeTree } from '../responsewriters/object.js';
+import { readBody } from './body.js';
+import { decodeAs } from './decode-body.js';
+import { Query } from './query.js';
+import { responseOptions } from './respond.js';
+import { admissionAttributes, type RequestScope } from './scope.js';
+import { createOrUpdateOptions } from './write-options.js';
+
+/** POST of a subresource that is an object of its own kind. */
+export async function createSubresourceHandler(scope: RequestScope, creation: ServedCreation): Promise<void> {
+  const { context, request, response, served, environment } = scope;
+  const { namespace, name } = context.info;
+  const query = new Query(request.url ?? '');
+  const media = negotiate(
+    request.headers.accept,
+    { custom: false, cbor: environment.features.enabled('CBORServingAndStorage'), transforms: true, noTables: true, route: 'object' },
+    { pretty: query.string('pretty'), userAgent: context.userAgent },
+  );
+  const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
+  environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'create', body.length);
+  const options = createOrUpdateOptions(query, 'CreateOptions');
+  context.dryRun = options.dryRun;
+  const target = { ...creation, type: { custom: false } };
+  const object = decodeAs(target, environment, context, request, body, options.fieldValidation);
+  ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
+  const warn = (text: string): void => { context.warn(text); };
+  dedupOwnerReferences(object, warn, false);
+  scope.fieldManager.update(undefined, object, managerOrUserAgent(options.fieldManager, context.userAgent));
+  const optionsObject = { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1', ...(options.dryRun ? { dryRun: ['All'] } : {}) };
+  const attributes = {
+    ...admissionAttributes(scope, 'CREATE', name, object, undefined, optionsObject),
+    kind: creation.gvk,
+  };
+  if (environment.admission.mutates('CREATE')) {
+    await environment.admission.admit(attributes);
+    dedupOwnerReferences(object, warn, true);
+  }
+  const answer = await creation.subresource.create(context, object, { namespace, name }, async () => {
+    await environment.admission.validate(attributes);
+  });
+  await writeTree(context, request, response, 201, answer, media, responseOptions(scope));
+}
