@@ -116,18 +116,21 @@ export interface CompiledSelection {
   matches(labels: Readonly<Record<string, string>> | undefined, fields: Readonly<Record<string, string>>): boolean;
   readonly name?: string | undefined;
   readonly namespace?: string | undefined;
+  readonly label?: { readonly key: string; readonly value: string } | undefined;
 }
 
 export function compileSelection(labels: LabelSelector, fields: FieldSelector): CompiledSelection {
   const name = fields.requiresExactMatch('metadata.name');
   const namespace = fields.requiresExactMatch('metadata.namespace');
   if (labels.empty && fields.empty) return { everything: true, matches: () => true };
-  if (fields.empty) return { everything: false, matches: (set) => labels.matches(set) };
+  const label = labels.exactMatch();
+  if (fields.empty) return { everything: false, matches: (set) => labels.matches(set), label };
   if (labels.empty) return { everything: false, matches: (_, set) => fields.matches(set), name, namespace };
   return {
     everything: false,
     matches: (labelSet, fieldSet) => fields.matches(fieldSet) && labels.matches(labelSet),
     name,
     namespace,
+    label,
   };
 }

@@ -108,6 +108,15 @@ export class LabelSelector {
     return exact ? first.values[0] : undefined;
   }
 
+  /** The first label that the selector asks for with exactly one value. */
+  exactMatch(): { readonly key: string; readonly value: string } | undefined {
+    for (const { key } of this.requirements) {
+      const value = this.requiresExactMatch(key);
+      if (value !== undefined) return { key, value };
+    }
+    return undefined;
+  }
+
   /** The canonical text. */
   toString(): string {
     return this.requirements.map(formatRequirement).join(',');

@@ -8,6 +8,8 @@ export interface SelectionPredicate {
   readonly name?: string | undefined;
   /** Likewise for `metadata.namespace=x`. */
   readonly namespace?: string | undefined;
+  /** A label that everything selected has with this very value, likewise. */
+  readonly label?: { readonly key: string; readonly value: string } | undefined;
   /** Equal ids mean equal predicates: then they are evaluated once for all watchers that share them. */
   readonly id?: string | undefined;
 }

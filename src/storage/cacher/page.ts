@@ -7,6 +7,7 @@ import { compressNow, joinItems, knownGzip, makeGzip, partOfLeaf, type LeafData 
 import type { Segment, Tree } from './btree.js';
 import type { Budget } from './budget.js';
 import type { CachedItem } from './cached-item.js';
+import { hashOf, labelHashes } from './label-hashes.js';
 import type { CachedList, CacheListOptions, Representation } from './interfaces.js';
 
 export type ItemTree = Tree<CachedItem, LeafData>;
@@ -46,7 +47,7 @@ export async function makePage(
     const length = limit > 0 ? Math.min(limit, end - start) : end - start;
     return new RangePage(state, start, start + length, end, budget);
   }
-  const selection = await select(state, options, { start, end }, clock);
+  const selection = await select(state, options, { start, end }, budget, clock);
   return new SelectedPage(state.revision, selection.items, selection.rest);
 }
 
@@ -69,6 +70,7 @@ async function select(
   state: State,
   options: CacheListOptions,
   range: { start: number; end: number },
+  budget: Budget,
   clock: Clock,
 ): Promise<Selection> {
   const { prefix, from, limit, predicate } = options;
@@ -79,18 +81,22 @@ async function select(
     return { items: item !== undefined && selected(item, predicate) ? [item] : [], rest: false };
   }
   const items: CachedItem[] = [];
+  const { label } = predicate;
+  const wanted = label === undefined ? 0 : hashOf(label.value);
   let rank = range.start;
   let until = clock.monotonic() + SLICE_MILLIS;
   while (rank < range.end) {
     const stop = Math.min(range.end, rank + STEP);
-    for (const segment of state.tree.segments(rank, stop)) {
-      for (let i = segment.start; i < segment.end; i++) {
-        const item = segment.leaf.items[i];
-        rank++;
+    for (const { leaf, start, end } of state.tree.segments(rank, stop)) {
+      const hashes = label === undefined ? undefined : labelHashes(leaf, label.key, budget);
+      for (let i = start; i < end; i++) {
+        if (hashes !== undefined && hashes[i] !== wanted) continue;
+        const item = leaf.items[i];
         if (item === undefined || !selected(item, predicate)) continue;
         items.push(item);
-        if (items.length === limit) return { items, rest: rank < range.end };
+        if (items.length === limit) return { items, rest: rank + i + 1 - start < range.end };
       }
+      rank += end - start;
     }
     if (clock.monotonic() > until) {
       await nextTurn();
