@@ -101,6 +101,39 @@ export function parseJson(input: Uint8Array | string): JsonValue {
   return scanned.inexact ? new ExactParser(text, {}).parse() : value;
 }
 
+/** Characters and spellings that YAML reads otherwise than JSON, or not at all. */
+const NOT_PLAIN = /[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff]|\\[u/]|\n\s*:/;
+/** YAML takes keys of 1024 characters in the text at most. */
+const PLAIN_KEY = 128;
+const PLAIN_DEPTH = 100;
+
+/**
+ * The value of a JSON text that means the same where it is read as YAML, as most configurations that are applied do; undefined
+ * where that is not certain: then the slower reader of YAML decides.
+ */
+export function parsePlainJson(input: Uint8Array | string): JsonValue | undefined {
+  const bytes = asBytes(input);
+  if (bytes[0] !== 0x7b) return undefined;
+  const scanned = scan(bytes);
+  if (scanned.inexact || scanned.floats || scanned.depth > PLAIN_DEPTH) return undefined;
+  const text = typeof input === 'string' ? input : asText(bytes);
+  if (NOT_PLAIN.test(text)) return undefined;
+  try {
+    const value = JSON.parse(text) as JsonValue;
+    return isPlain(value) && countKeys(value) === scanned.keys ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isPlain(value: JsonValue | undefined): boolean {
+  if (typeof value === 'number') return !Object.is(value, -0);
+  if (typeof value !== 'object' || value === null) return true;
+  if (Array.isArray(value)) return value.every(isPlain);
+  for (const key in value) if (key.length > PLAIN_KEY || !isPlain(value[key])) return false;
+  return true;
+}
+
 export interface Decoded {
   readonly value: JsonValue;
   /** `duplicate field "spec.a"`, in the order of the text, each once. */

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { parsePlainJson } from './decode-json.js';
 import { goJson } from './meta.js';
 import type { JsonValue } from './json.js';
 import { compareKeys } from './yaml-emitter.js';
@@ -128,6 +129,50 @@ describe('toYaml', () => {
       fc.property(value, (tree) => {
         expect(goJson(parseYaml(toYaml(tree)).value)).toBe(goJson(tree));
       }),
+    );
+  });
+});
+
+describe('JSON that is read as YAML', () => {
+  const slowly = (text: string): JsonValue => parseYaml(`\n${text}`).value;
+
+  test.each([
+    ['plain', '{"a":1,"b":["x",true,null,-5],"c":{"d":"e: f # g"}}', true],
+    ['spread over lines', '{\n  "a": [\n    1\n  ]\n}\n', true],
+    ['words and numbers in quotes', '{"yes":"no","1":"~","<<":"0x10","a":"2001-01-01"}', true],
+    ['simple escapes', '{"a":"\\n\\t\\"\\\\"}', true],
+    ['a tab between', '{\t"a":1}', false],
+    ['an escaped slash', '{"a":"\\/"}', false],
+    ['an escaped code point', '{"a":"\\u00e9"}', false],
+    ['a float', '{"a":1.0}', false],
+    ['an exponent', '{"a":1e3}', false],
+    ['a long integer', '{"a":9007199254740993}', false],
+    ['minus nought', '{"a":-0}', false],
+    ['a key twice', '{"a":1,"a":2}', false],
+    ['a line break before the colon', '{"a"\n:1}', false],
+    ['a long key', `{"${'k'.repeat(1200)}":1}`, false],
+    ['a next-line character', '{"a":"x\u0085y"}', false],
+    ['a line separator', '{"a":"x\u2028y"}', false],
+    ['a delete character', '{"a":"x\u007fy"}', false],
+    ['a list', '[1]', false],
+    ['deep', `${'{"a":'.repeat(101)}1${'}'.repeat(101)}`, false],
+    ['not JSON', '{a: 1}', false],
+  ])('%s', (_, text, taken) => {
+    const plain = parsePlainJson(text);
+    expect(plain !== undefined).toBe(taken);
+    if (plain !== undefined) expect(plain).toEqual(slowly(text));
+  });
+
+  test('means what the reader of YAML makes of it', () => {
+    const keys = fc.dictionary(fc.string(), fc.jsonValue() as fc.Arbitrary<JsonValue>);
+    fc.assert(
+      fc.property(keys, fc.constantFrom(undefined, 2), (value, indent) => {
+        const text = JSON.stringify(value, undefined, indent);
+        const plain = parsePlainJson(text);
+        fc.pre(plain !== undefined);
+        expect(plain).toEqual(slowly(text));
+      }),
+      { numRuns: 300 },
     );
   });
 });

@@ -1,5 +1,5 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type Document } from 'yaml';
-import type { DetailedJson } from './decode-json.js';
+import { type DetailedJson, parsePlainJson } from './decode-json.js';
 import { convertNumber } from './json-parser.js';
 import { JsonError, MAX_DEPTH } from './json-syntax.js';
 import type { JsonObject, JsonValue } from './json.js';
@@ -183,6 +183,8 @@ export function parseYaml(input: Uint8Array | string): {
   readonly value: JsonValue;
   readonly duplicates: readonly string[];
 } {
+  const plain = parsePlainJson(input);
+  if (plain !== undefined) return { value: plain, duplicates: [] };
   const text = typeof input === 'string' ? input : Buffer.from(input).toString('utf8');
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, {
