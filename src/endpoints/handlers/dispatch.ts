@@ -17,7 +17,9 @@ import { updateHandler } from './update.js';
 import { virtualHandler } from './virtual.js';
 
 /** Verbs that may go over all namespaces of a namespaced type. */
-const ACROSS_NAMESPACES = new Set(['list', 'watch', 'deletecollection']);
+const ACROSS_NAMESPACES = new Set(['list', 'watch']);
+/** Verbs on a collection that takes others: built-in paths know it, and refuse the method. */
+const WITHIN_NAMESPACE = new Set(['create', 'deletecollection']);
 
 /** The handler of all resource requests: finds the type, then the verb. */
 export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvironment): Handler {
@@ -38,8 +40,8 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
       ? info.namespace === '' && !ACROSS_NAMESPACES.has(info.verb)
       : info.namespace !== '' && info.resource !== 'namespaces';
     if (misplaced) {
-      if (type.custom) respondNotFoundText(response);
-      else throw newGenericNotFound();
+      if (!type.custom) throw type.namespaced && WITHIN_NAMESPACE.has(info.verb) ? methodNotAllowed({ served: api.served, context }) : newGenericNotFound();
+      respondNotFoundText(response);
       return;
     }
     warnOfDeprecation(api, context);

@@ -83,5 +83,6 @@ function keepSystemFields(object: KubeObject, old: KubeObject): void {
 
 function refuse(served: ServedVersion, object: KubeObject, errors: readonly FieldError[]): void {
   if (errors.length === 0) return;
-  throw newInvalid({ group: served.gvk.group, kind: served.gvk.kind }, object.metadata.name ?? '', errors);
+  // A custom resource of another kind is refused by its validation, and by its own name.
+  throw newInvalid({ group: served.gvk.group, kind: object.kind ?? served.gvk.kind }, object.metadata.name ?? '', errors);
 }

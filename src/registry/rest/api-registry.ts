@@ -148,13 +148,18 @@ function place(api: InstalledApi): { group: string; version: string; resource: s
   return { group: api.served.gvk.group, version: api.served.gvk.version, resource: api.served.groupResource.resource };
 }
 
+/** By name; below a custom resource its subresources in the order in which its definition gives them. */
 function resourceEntries(entry: VersionEntry): ApiResourceEntry[] {
-  const entries = [...entry.resources.values()].flatMap((api): readonly ApiResourceEntry[] => {
-    if (api.kind === 'stored') return api.served.discovery;
-    const { resource, singular, namespaced, kind } = api.type;
-    return [{ name: resource, singularName: singular, namespaced, kind, verbs: ['create'] }];
-  });
-  return entries.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+  const described = [...entry.resources].map(([name, api]) => ({ name, entries: entriesOf(api) }));
+  if (described.every(({ entries }) => entries.custom)) return described.sort(byName).flatMap(({ entries }) => entries.list);
+  return described.flatMap(({ entries }) => entries.list).sort(byName);
+}
+
+function entriesOf(api: InstalledApi): { readonly custom: boolean; readonly list: readonly ApiResourceEntry[] } {
+  if (api.kind === 'stored') return { custom: api.served.type.custom, list: api.served.discovery };
+  const { resource, singular, namespaced, kind } = api.type;
+  return { custom: false, list: [{ name: resource, singularName: singular, namespaced, kind, verbs: ['create'] }] };
 }
 
 const VERSION = /^v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?$/;
