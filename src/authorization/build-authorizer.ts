@@ -24,7 +24,7 @@ import { NodeAuthorizer } from './node/node-authorizer.js';
 import type { NodeGraph } from './node/node-graph.js';
 import type { RbacIndex } from './rbac/rbac-index.js';
 import { PrivilegedGroupAuthorizer, UnionAuthorizer, UnionRuleResolver } from './union/union.js';
-import type { WebhookTransport } from './webhook/connection.js';
+import type { WebhookTransport } from '../client/webhook/connection.js';
 import { MatchConditions, type MatchExpressionCompiler } from './webhook/match-conditions.js';
 import { WebhookAuthorizer } from './webhook/webhook-authorizer.js';
 

@@ -3,7 +3,7 @@ import type { Clock } from '../util/clock.js';
 import type { Authorizer, AuthorizationResult, AuthorizerAttributes } from './authorizer/interfaces.js';
 import { result } from './authorizer/results.js';
 import { readReview, reviewSpec } from './webhook/review.js';
-import { TtlCache } from './webhook/ttl-cache.js';
+import { TtlCache } from '../util/ttl-cache.js';
 
 const CAPACITY = 10_000;
 const HEALTH = new Set(['/healthz', '/livez', '/readyz']);

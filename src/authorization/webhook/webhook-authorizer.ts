@@ -9,10 +9,10 @@ import type {
   RulesResult,
 } from '../authorizer/interfaces.js';
 import { NO_OPINION, result } from '../authorizer/results.js';
-import { postError, ResponseError, type WebhookTransport } from './connection.js';
+import { postError, ResponseError, type WebhookTransport } from '../../client/webhook/connection.js';
 import type { MatchConditions } from './match-conditions.js';
 import { readReview, reviewBody, reviewSpec, type ReviewStatus, type ReviewVersion } from './review.js';
-import { TtlCache } from './ttl-cache.js';
+import { TtlCache } from '../../util/ttl-cache.js';
 
 const CACHE_CAPACITY = 8192;
 /** A question whose parts that the client controls are longer is not cached. */

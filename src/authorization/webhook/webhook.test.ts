@@ -2,9 +2,9 @@ import type { JsonObject } from '../../apimachinery/json.js';
 import { FakeClock } from '../../util/clock.js';
 import { noMetrics, type AuthorizationMetrics } from '../authorizer/instrumentation.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../authorizer/interfaces.js';
-import { ResponseError, type WebhookResponse } from './connection.js';
+import { ResponseError, type WebhookResponse } from '../../client/webhook/connection.js';
 import { MatchConditions } from './match-conditions.js';
-import { TtlCache } from './ttl-cache.js';
+import { TtlCache } from '../../util/ttl-cache.js';
 import { WebhookAuthorizer, type WebhookOptions } from './webhook-authorizer.js';
 
 const attributes = (more: Partial<AuthorizerAttributes> = {}): AuthorizerAttributes => ({
