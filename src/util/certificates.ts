@@ -24,7 +24,7 @@ import {
   utf8,
 } from './der.js';
 
-const OID = {
+export const OID = {
   commonName: '2.5.4.3',
   organization: '2.5.4.10',
   subjectKeyId: '2.5.29.14',
@@ -81,13 +81,13 @@ function name(subject: Subject): Buffer {
   );
 }
 
-const extension = (type: string, value: Buffer, critical = false): Buffer =>
+export const extension = (type: string, value: Buffer, critical = false): Buffer =>
   sequence(oid(type), ...(critical ? [boolean(true)] : []), octets(value));
 
-const spki = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' });
+export const spki = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' });
 
 /** SHA-1 of the public key's bits, as RFC 5280 has it. */
-function keyId(key: KeyObject): Buffer {
+export function keyId(key: KeyObject): Buffer {
   const bitString = readDer(spki(key)).children()[1];
   return createHash('sha1')
     .update(bitString?.content.subarray(1) ?? Buffer.alloc(0))
@@ -151,7 +151,7 @@ export function createCertificate(request: CertificateRequest, issuer: Issuer): 
 }
 
 /** The subject's name as it stands in the certificate. */
-function subjectOf(certificate: X509Certificate): Buffer {
+export function subjectOf(certificate: X509Certificate): Buffer {
   const fields = readDer(certificate.raw).children()[0]?.children() ?? [];
   const subject = fields[fields[0]?.tag === contextTag(0, true) ? 5 : 4];
   if (subject === undefined) throw new Error('the certificate has no subject');

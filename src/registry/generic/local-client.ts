@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
-import { ApiError } from '../../apimachinery/errors.js';
+import { ApiError, newForbidden } from '../../apimachinery/errors.js';
 import { deepCopy, type JsonObject } from '../../apimachinery/json.js';
-import type { GroupResource, KubeObject } from '../../apimachinery/meta.js';
+import { type GroupResource, type KubeObject, quote } from '../../apimachinery/meta.js';
 import type { UserInfo } from '../../authentication/user/user.js';
+import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
 import type { CachedObject, WatchEvent, Watcher } from '../../storage/cacher/interfaces.js';
 import { EVERYTHING } from '../../storage/selection-predicate.js';
@@ -26,7 +27,10 @@ export interface LocalClientOptions {
   readonly registry: ApiRegistry;
   readonly admission: AdmissionChain;
   readonly clock: Clock;
+  /** Undefined: the server itself, which may do everything. */
   readonly user?: UserInfo;
+  /** Asked for every write, where the clients act as somebody else. What is read is the server's own cache. */
+  readonly authorizer?: Authorizer;
   /** Noted in managedFields. */
   readonly fieldManager: string;
 }
@@ -63,7 +67,30 @@ class LocalClient implements TypeClient {
     return findApi(this.options.registry, this.type);
   }
 
-  private context(namespace: string, name: string, verb: string): RequestContext {
+  /** Throws 403 unless the user may. */
+  private async check(verb: string, namespace: string, name: string, subresource = ''): Promise<void> {
+    const { authorizer, user = LOOPBACK_USER } = this.options;
+    if (authorizer === undefined) return;
+    const { gvk } = this.api().served;
+    const attributes = {
+      user,
+      verb,
+      resourceRequest: true,
+      namespace,
+      apiGroup: gvk.group,
+      apiVersion: gvk.version,
+      resource: this.type.resource,
+      subresource,
+      name,
+      path: '',
+    };
+    const { decision } = await authorizer.authorize(attributes, new AbortController().signal);
+    if (decision === 'allow') return;
+    const what = subresource === '' ? this.type.resource : `${this.type.resource}/${subresource}`;
+    throw newForbidden(this.type, name, `User ${quote(user.name)} cannot ${verb} resource ${quote(what)}`);
+  }
+
+  private context(namespace: string, name: string, verb: string, subresource = ''): RequestContext {
     const api = this.api();
     return {
       info: {
@@ -75,7 +102,7 @@ class LocalClient implements TypeClient {
         apiVersion: api.served.gvk.version,
         namespace,
         resource: this.type.resource,
-        subresource: '',
+        subresource,
         name,
         parts: [],
         fieldSelector: '',
@@ -113,6 +140,7 @@ class LocalClient implements TypeClient {
   async create(object: KubeObject): Promise<KubeObject> {
     const { served, store } = this.api();
     const namespace = object.metadata.namespace ?? '';
+    await this.check('create', namespace, '');
     const context = this.context(namespace, object.metadata.name ?? '', 'create');
     served.fieldManager.update(undefined, object, this.options.fieldManager);
     await this.options.admission.admit(this.attributes(context, 'CREATE', object, undefined));
@@ -163,7 +191,8 @@ class LocalClient implements TypeClient {
     const { served, store } = this.api();
     const namespace = object.metadata.namespace ?? '';
     const name = object.metadata.name ?? '';
-    const context = this.context(namespace, name, 'update');
+    await this.check(apply ? 'patch' : 'update', namespace, name, subresource);
+    const context = this.context(namespace, name, apply ? 'patch' : 'update', subresource);
     const manager = served.subresources[subresource]?.fieldManager ?? served.fieldManager;
     const updated = await updateObject(store, {
       context,
@@ -193,6 +222,7 @@ class LocalClient implements TypeClient {
     policy: DeletionPolicy = 'Background',
   ): Promise<void> {
     const { served, store } = this.api();
+    await this.check('delete', namespace, name);
     const context = this.context(namespace, name, 'delete');
     await deleteObject(store, {
       context,
@@ -278,7 +308,7 @@ class LocalClient implements TypeClient {
       operation,
       kind: served.gvk,
       resource: { ...served.groupResource, version: served.gvk.version },
-      subresource: '',
+      subresource: context.info.subresource,
       namespace: isNamespace ? name : namespace,
       name,
       object,

@@ -1,0 +1,38 @@
+import type { AdmissionChain } from '../admission/interfaces.js';
+import type { ServiceAccountTokenSigner } from '../authentication/token/service-account-signer.js';
+import type { UserInfo } from '../authentication/user/user.js';
+import type { LocalClients } from '../registry/generic/local-client.js';
+import type { ApiRegistry } from '../registry/rest/api-registry.js';
+import type { Cacher } from '../storage/cacher/interfaces.js';
+import type { Backend } from '../storage/interfaces.js';
+import type { Clock } from '../util/clock.js';
+import type { Logger } from '../util/logger.js';
+import type { SigningAuthority } from '../util/sign-request.js';
+import type { Authorization } from './authorization.js';
+import type { Options } from './options.js';
+
+/** What controllers hand out in the server's name. */
+export interface Authorities {
+  /** PEM of the certificates that vouch for the server. */
+  readonly rootCa: string;
+  /** Issues client certificates. */
+  readonly clientCa: SigningAuthority;
+  readonly serverUrl: string;
+  readonly signer: Pick<ServiceAccountTokenSigner, 'signForSecret'>;
+}
+
+export interface LoopOptions {
+  readonly options: Options;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly registry: ApiRegistry;
+  readonly backend: Backend;
+  readonly cacher: Cacher;
+  readonly authorization: Authorization;
+  readonly admission: AdmissionChain;
+  readonly cbor: boolean;
+  readonly signal: AbortSignal;
+  /** Clients that note this manager in what they write. With a user they may do what that user may. */
+  readonly clients: (fieldManager: string, user?: UserInfo) => LocalClients;
+  readonly authorities: Authorities;
+}
