@@ -111,13 +111,15 @@ export class GarbageCollector {
     const { object } = event;
     if (object === undefined || object.undecodable) return;
     const place = { resource: api.store.resource, key: object.key };
+    const bytes = Buffer.from(object.bytes.buffer, object.bytes.byteOffset, object.bytes.byteLength);
+    const hasOwners = bytes.includes(HAS_OWNERS);
     if (event.type === 'DELETED') {
       this.graph.remove(place);
-      this.ownerGone(object);
+      // Nobody depends on anything, and this one did not either.
+      if (this.graph.size > 0 || hasOwners) this.gone(object);
       return;
     }
-    const bytes = Buffer.from(object.bytes.buffer, object.bytes.byteOffset, object.bytes.byteLength);
-    if (bytes.includes(HAS_OWNERS)) this.seeDependent(place, object);
+    if (hasOwners) this.seeDependent(place, object);
     else if (this.graph.get(place) !== undefined) this.graph.remove(place);
     if (bytes.includes(IS_DELETED)) this.queue.add(`owner\0${place.resource}\0${place.key}`);
   }
@@ -133,8 +135,7 @@ export class GarbageCollector {
     this.queue.add(`dependent\0${place.resource}\0${place.key}`);
   }
 
-  private ownerGone(object: CachedObject): void {
-    if (this.graph.size === 0) return;
+  private gone(object: CachedObject): void {
     const { metadata } = object.decode() as KubeObject;
     for (const dependent of this.graph.dependentsOf(metadata.uid ?? '')) {
       this.queue.add(`dependent\0${dependent.resource}\0${dependent.key}`);

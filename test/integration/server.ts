@@ -21,12 +21,13 @@ export interface Exit {
   readonly stderr: string;
 }
 
-/** A folder that is removed at the end of the test file. */
-export function scratchFolder(): string {
+/** A folder that is removed at the end of the test file, after `before` has ended whoever writes to it. */
+export function scratchFolder(before?: () => Promise<unknown>): string {
   const path = mkdtempSync(join(tmpdir(), 'annex-test-'));
-  afterAll(() => {
+  afterAll(async () => {
+    await before?.();
     rmSync(path, { recursive: true, force: true });
-  });
+  }, 60_000);
   return path;
 }
 
@@ -122,14 +123,11 @@ export class TestServer {
 
 /** A server for the whole test file. */
 export function serverForFile(flags: readonly string[] = []): { readonly current: TestServer } {
-  const folder = scratchFolder();
   let server: TestServer | undefined;
+  const folder = scratchFolder(async () => server?.stop('SIGKILL'));
   beforeAll(async () => {
     server = await TestServer.start(folder, flags);
   }, START_MILLIS + 5_000);
-  afterAll(async () => {
-    await server?.stop('SIGKILL');
-  });
   return {
     get current() {
       if (server === undefined) throw new Error('the server has not started');

@@ -1,0 +1,189 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { eventually, ROOT, scratchFolder, TestServer } from '../integration/server.js';
+
+/** The kubectl to test with, or why there is none. */
+export function findKubectl(): { readonly path: string } | { readonly missing: string } {
+  const { status, stdout, stderr } = spawnSync(join(ROOT, 'hack/tools/kubectl.sh'), { encoding: 'utf8' });
+  if (status === 0) return { path: stdout.trim() };
+  return { missing: stderr.trim().split('\n').at(-1) ?? 'unknown' };
+}
+
+export interface Result {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly child: ChildProcess;
+  readonly out: () => string;
+  readonly result: Promise<Result>;
+}
+
+interface RunOptions {
+  readonly stdin?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** kubectl as users run it, against one server, with a home folder of its own. */
+export class Kubectl {
+  constructor(
+    private readonly path: string,
+    private readonly kubeconfig: string,
+    readonly home: string,
+  ) {}
+
+  /** Runs until its end, or until the caller ends it. */
+  start(args: readonly string[], options: RunOptions = {}): Running {
+    const env = { ...process.env, HOME: this.home, KUBECONFIG: this.kubeconfig, ...options.env };
+    const child = spawn(this.path, args, { cwd: this.home, env, stdio: 'pipe' });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(options.stdin ?? '');
+    const result = new Promise<Result>((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', (code) => {
+        resolve({ code, stdout, stderr });
+      });
+    });
+    return { child, out: () => stdout, result };
+  }
+
+  run(args: readonly string[], options: RunOptions = {}): Promise<Result> {
+    return this.start(args, options).result;
+  }
+
+  /** The output of a command that must succeed. */
+  async ok(args: readonly string[], options: RunOptions = {}): Promise<string> {
+    const { code, stdout, stderr } = await this.run(args, options);
+    if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: exit ${String(code)}\n${stdout}${stderr}`);
+    return stdout;
+  }
+
+  /** The error text of a command that must fail. */
+  async fails(args: readonly string[], options: RunOptions = {}): Promise<string> {
+    const { code, stdout, stderr } = await this.run(args, options);
+    if (code === 0) throw new Error(`kubectl ${args.join(' ')} went well:\n${stdout}`);
+    return stderr;
+  }
+}
+
+/** Rows of a table as lists of cells; kubectl puts at least three spaces between cells. */
+export const rows = (table: string): string[][] =>
+  table
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.trim().split(/\s{3,}/));
+
+/**
+ * Describes tests of kubectl against a server of their own, in a namespace of their own; skipped, with the reason, where there is
+ * no kubectl. ANNEX_CONFORMANCE_KUBECONFIG names another server, kube-apiserver say, to prove the expectations with.
+ */
+export function describeKubectl(namespace: string, define: (kubectl: () => Kubectl, namespace: string) => void): void {
+  const found = findKubectl();
+  if ('missing' in found) {
+    describe.skip(`kubectl (skipped: ${found.missing})`, () => {
+      test('kubectl', () => undefined);
+    });
+    return;
+  }
+  describe('kubectl', () => {
+    const cleanups: (() => Promise<unknown>)[] = [];
+    const folder = scratchFolder(async () => {
+      for (const cleanup of cleanups) await cleanup();
+    });
+    const other = process.env['ANNEX_CONFORMANCE_KUBECONFIG'];
+    let server: TestServer | undefined;
+    let kubectl: Kubectl | undefined;
+    beforeAll(async () => {
+      if (other === undefined) server = await TestServer.start(folder);
+      kubectl = new Kubectl(found.path, other ?? server?.kubeconfig ?? '', folder);
+      await kubectl.ok(['create', 'namespace', namespace]);
+    }, 60_000);
+    cleanups.push(async () => {
+      if (other === undefined) return server?.stop('SIGKILL');
+      // Of a server of somebody else nothing is left behind.
+      await kubectl?.run(['delete', 'crd', '-l', `test=${namespace}`, '--wait=false']);
+      return kubectl?.run(['delete', 'namespace', namespace, '--wait=false']);
+    });
+    define(() => {
+      if (kubectl === undefined) throw new Error('the server has not started');
+      return kubectl;
+    }, namespace);
+  });
+}
+
+/** A definition as YAML, with columns, status, scale and a selectable field. */
+export function widgetDefinition(group: string, namespace: string): string {
+  return `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: widgets.${group}
+  labels: {test: ${namespace}}
+spec:
+  group: ${group}
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, shortNames: [wg], categories: [all]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    selectableFields:
+    - jsonPath: .spec.colour
+    additionalPrinterColumns:
+    - {name: Colour, type: string, jsonPath: .spec.colour}
+    - {name: Replicas, type: integer, jsonPath: .spec.replicas}
+    - {name: Owner, type: string, jsonPath: .spec.owner, priority: 1}
+    - {name: Age, type: date, jsonPath: .metadata.creationTimestamp}
+    subresources:
+      status: {}
+      scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}
+    schema:
+      openAPIV3Schema:
+        description: A widget is a thing of the tests.
+        type: object
+        properties:
+          spec:
+            description: What the widget shall be.
+            type: object
+            required: [colour]
+            properties:
+              colour: {type: string, description: The colour of it., enum: [red, green, blue]}
+              owner: {type: string}
+              replicas: {type: integer, minimum: 0, default: 1}
+              parts:
+                type: array
+                items:
+                  type: object
+                  properties:
+                    name: {type: string, description: The name of the part.}
+          status:
+            type: object
+            properties:
+              replicas: {type: integer}
+              conditions:
+                type: array
+                items:
+                  type: object
+                  properties: {type: {type: string}, status: {type: string}}
+`;
+}
+
+export function widget(group: string, name: string, spec: object, labels?: object): string {
+  return JSON.stringify({ apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name, labels }, spec });
+}
+
+/** Defines widgets before the tests of a describe block. */
+export function withWidgets(kubectl: () => Kubectl, group: string, namespace: string): void {
+  beforeAll(async () => {
+    await kubectl().ok(['apply', '-f', '-'], { stdin: widgetDefinition(group, namespace) });
+    await kubectl().ok(['wait', '--for=condition=Established', `crd/widgets.${group}`, '--timeout=30s']);
+    await eventually('widgets are served', 30_000, async () =>
+      (await kubectl().run(['get', `widgets.${group}`, '-A'])).code === 0 ? true : undefined,
+    );
+  }, 60_000);
+}
