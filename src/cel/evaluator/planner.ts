@@ -201,7 +201,8 @@ export class Planner {
     const [item, list] = args;
     if (item === undefined || !(list?.constant?.value instanceof ArrayList)) return undefined;
     const { value, cost } = list.constant;
-    if (value.size === 0) return this.constant(false, cost);
+    // The reference implementation does not even look at the item.
+    if (value.size === 0) return this.dialect.eagerConstants ? this.constant(false, cost) : undefined;
     const run = planMembership(item.run, value, cost);
     return run === undefined ? undefined : { run };
   }

@@ -1,0 +1,159 @@
+import fc from 'fast-check';
+import type { Type, Value } from '../../src/cel/index.js';
+import {
+  ArrayList,
+  Double,
+  Duration,
+  EntryMap,
+  Environment,
+  Timestamp,
+  Uint,
+  kubernetesEnvironment,
+  types,
+} from '../../src/cel/index.js';
+import { isDyn } from '../../src/cel/types.js';
+import { isOfType } from '../../src/cel/evaluator/calls.js';
+import { OPTIONAL_LIBRARY } from '../../src/cel/library/optional.js';
+import { STRINGS_LIBRARY } from '../../src/cel/library/strings.js';
+import type { Kind } from './grammar.js';
+import { VARIABLES, debris, expressions } from './grammar.js';
+import { notation, secondOpinion } from './second-opinion.js';
+
+const TYPES: Readonly<Record<Kind, Type>> = {
+  int: types.INT,
+  uint: types.UINT,
+  double: types.DOUBLE,
+  string: types.STRING,
+  bool: types.BOOL,
+  bytes: types.BYTES,
+  duration: types.DURATION,
+  timestamp: types.TIMESTAMP,
+  ints: types.listOf(types.INT),
+  strings: types.listOf(types.STRING),
+  map: types.mapOf(types.STRING, types.INT),
+};
+
+const variables = Object.entries(VARIABLES).map(([name, kind]) => ({ name, type: TYPES[kind] }));
+const kubernetes = kubernetesEnvironment('new').extend(variables);
+/** The language as its specification has it. */
+const language = Environment.create({
+  libraries: [OPTIONAL_LIBRARY, STRINGS_LIBRARY],
+  optionalSyntax: true,
+  dialect: { uniqueKeys: true, strictPresence: true, eagerConstants: false },
+  variables,
+});
+
+const basicPlane = fc.integer({ min: 0, max: 0xd7ff }).map((code) => String.fromCharCode(code));
+const int: fc.Arbitrary<number | bigint> = fc.oneof(
+  fc.integer({ min: -5, max: 12 }),
+  fc.constantFrom(2n ** 63n - 1n, 1n - 2n ** 63n, Number.MAX_SAFE_INTEGER),
+);
+/** The second engine counts UTF-16 units, and takes the year 17 for 1917. */
+const text = fc.oneof(
+  fc.constantFrom('', 'a', 'abc', '12', 'ünï', 'x,y'),
+  fc.string({ unit: basicPlane, maxLength: 6 }),
+);
+const seconds = fc.integer({ min: -30_000_000_000, max: 253_402_300_799 });
+const bindings: fc.Arbitrary<Record<string, Value>> = fc.record({
+  i: int,
+  j: int,
+  u: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((value) => new Uint(value)),
+  d: fc.double().map((value) => new Double(value)),
+  s: text,
+  t: text,
+  b: fc.boolean(),
+  y: fc.uint8Array({ maxLength: 5 }),
+  du: fc.constant(new Duration(90_000_000_000n)),
+  ts: seconds.map((value) => new Timestamp(value, 0)),
+  li: fc.array(int, { maxLength: 5 }).map((items) => new ArrayList(items)),
+  ls: fc.array(text, { maxLength: 5 }).map((items) => new ArrayList(items)),
+  m: fc.dictionary(fc.constantFrom('a', 'b', 'c'), int, { maxKeys: 3 }).map((entries) => {
+    const map = new EntryMap();
+    for (const [key, value] of Object.entries(entries)) map.insert(key, value);
+    return map;
+  }),
+});
+
+const LIMIT = 50_000;
+const RUNS = Number(process.env['CEL_FUZZ_RUNS'] ?? 800);
+
+/** Evaluates what compiles: nothing throws, nothing runs on, and what comes out is of the type announced. */
+function exercise(environment: Environment, source: string, values: Record<string, Value>): void {
+  const { program, failure } = environment.compile(source);
+  if (failure !== undefined) {
+    expect(failure.text).toMatch(/^ERROR: <input>:/);
+    return;
+  }
+  const outcome = program.evaluate(values, LIMIT);
+  expect(outcome.cost).toBeGreaterThanOrEqual(0);
+  expect(Number.isInteger(outcome.cost)).toBe(true);
+  if (outcome.kind === 'limit') expect(outcome.cost).toBeGreaterThan(LIMIT);
+  if (outcome.kind === 'value') expect([source, isOfType(outcome.value, program.outputType)]).toEqual([source, true]);
+  expect(program.evaluate(values, LIMIT)).toEqual(outcome);
+}
+
+describe('expressions shaped by the grammar', () => {
+  test('compile to the type that they are of, and evaluate to it', () => {
+    fc.assert(
+      fc.property(expressions({ own: true }), bindings, ({ kind, source }, values) => {
+        const { program, failure } = kubernetes.compile(source);
+        if (failure !== undefined) expect([source, mayBeRefused(source, failure.text)]).toEqual([source, true]);
+        else expect(isSame(program.outputType, TYPES[kind])).toBe(true);
+        exercise(kubernetes, source, values);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('with parts of wrong types they are refused or fail, and nothing breaks', () => {
+    fc.assert(
+      fc.property(expressions({ own: true, slips: true }), bindings, ({ source }, values) => {
+        exercise(kubernetes, source, values);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('come to what the second engine says', () => {
+    fc.assert(
+      fc.property(expressions(), bindings, ({ source }, values) => {
+        const { program, failure } = language.compile(source);
+        if (failure !== undefined) {
+          expect([source, mayBeRefused(source, failure.text)]).toEqual([source, true]);
+          return;
+        }
+        const outcome = program.evaluate(values, LIMIT * 10);
+        // The reference implementation refuses to order NaN; the specification calls the comparison false.
+        if (outcome.kind === 'error' && outcome.message.startsWith('NaN')) return;
+        const ours = outcome.kind === 'value' ? notation(outcome.value) : outcome.kind;
+        expect([source, ours]).toEqual([source, secondOpinion(source, values)]);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});
+
+test('debris is refused with a message, or is an expression', () => {
+  fc.assert(
+    fc.property(debris, (source) => {
+      exercise(kubernetes, source, {});
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test('any text is refused with a message, or is an expression', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 40 }), (source) => {
+      exercise(kubernetes, source, {});
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+/** Literals that can be seen to be wrong; and what is taken from an empty list is of the first type that fits. */
+const mayBeRefused = (source: string, text: string): boolean =>
+  /\[\]|\{\}/.test(source) || /invalid \w+ argument|format/.test(text);
+
+/** What is taken from an empty list or map is dyn. */
+const isSame = (found: Type, wanted: Type): boolean => found.kind === wanted.kind || isDyn(found);
