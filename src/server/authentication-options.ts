@@ -1,7 +1,8 @@
 import { array, bool, duration, flag, FlagError, list, text } from './flags.js';
 
 const GROUP = 'Authentication flags:';
-const HOUR = 3_600_000;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 
 /** The issuer of service account tokens, and the audience of the server itself, where no flag says otherwise. */
 export const DEFAULT_ISSUER = 'https://kubernetes.default.svc';
@@ -64,6 +65,34 @@ export const AUTHENTICATION_FLAGS = {
     true,
     'Tokens of pods that ask for 3607 seconds last a year; their use after that time is noted in the audit log.',
   ),
+  enableBootstrapTokenAuth: flag(
+    GROUP,
+    'enable-bootstrap-token-auth',
+    bool,
+    false,
+    'Secrets of type bootstrap.kubernetes.io/token in kube-system are tokens with which nodes join.',
+  ),
+  authenticationTokenWebhookConfigFile: flag(
+    GROUP,
+    'authentication-token-webhook-config-file',
+    text,
+    '',
+    'Kubeconfig file of a service that is asked about tokens.',
+  ),
+  authenticationTokenWebhookVersion: flag(
+    GROUP,
+    'authentication-token-webhook-version',
+    text,
+    'v1beta1',
+    'Version of the TokenReviews that the webhook gets: v1 or v1beta1.',
+  ),
+  authenticationTokenWebhookCacheTtl: flag(
+    GROUP,
+    'authentication-token-webhook-cache-ttl',
+    duration,
+    2 * MINUTE,
+    "How long the webhook's answers are remembered. 0: not at all.",
+  ),
 } as const;
 
 type Values = {
@@ -73,6 +102,12 @@ type Values = {
 /** Throws FlagError for the first problem. */
 export function validateAuthenticationOptions(options: Values): void {
   validateServiceAccounts(options);
+  const version = options.authenticationTokenWebhookVersion;
+  if (options.authenticationTokenWebhookConfigFile !== '' && version !== 'v1' && version !== 'v1beta1') {
+    throw new FlagError(
+      `unsupported authentication webhook version ${JSON.stringify(version)}, supported versions are "v1", "v1beta1"`,
+    );
+  }
 }
 
 function validateServiceAccounts(options: Values): void {

@@ -7,10 +7,9 @@ import { AuthenticatedGroupAdder } from '../authentication/request/authenticated
 import { BearerTokenAuthenticator } from '../authentication/request/bearer-token.js';
 import { CaBundle, CaFile } from '../authentication/request/client-ca.js';
 import { RequestHeaderAuthenticator } from '../authentication/request/request-header.js';
-import { UnionRequestAuthenticator, UnionTokenAuthenticator } from '../authentication/request/union.js';
+import { UnionRequestAuthenticator } from '../authentication/request/union.js';
 import { WebSocketProtocolAuthenticator } from '../authentication/request/websocket-protocol.js';
 import { X509Authenticator } from '../authentication/request/x509.js';
-import { TokenFileAuthenticator } from '../authentication/token/token-file.js';
 import type { Handler } from '../endpoints/http.js';
 import { ChainMetrics } from '../endpoints/filters/metrics.js';
 import { send } from '../endpoints/filters/status.js';
@@ -26,7 +25,8 @@ import { buildControlPlane, type ControlPlane } from './control-plane.js';
 import { type Credentials, DataDirectory, parsePair, readFile, StartError } from './data-directory.js';
 import { Health, LogCheck, pingCheck, PostStartHook, ShutdownCheck } from './health.js';
 import type { Options } from './options.js';
-import { makeServiceAccountTokens, type ServiceAccountTokens } from './service-account-tokens.js';
+import { makeServiceAccountTokens } from './service-account-tokens.js';
+import { makeTokenAuthenticator } from './token-authenticators.js';
 import { annexVersion, versionInfo } from './version.js';
 
 const RELOAD_MILLIS = 60_000;
@@ -76,19 +76,12 @@ function readFiles(options: Options, credentials: Credentials): Files {
   };
 }
 
-interface Authenticators {
-  readonly request: RequestAuthenticator;
-  /** All kinds of tokens together. */
-  readonly tokens: TokenAuthenticator;
-}
-
-function makeAuthenticators(
+function makeAuthenticator(
   options: Options,
   files: Files,
-  accounts: ServiceAccountTokens,
+  tokens: TokenAuthenticator,
   clock: Clock,
-  logger: Logger,
-): Authenticators {
+): RequestAuthenticator {
   const methods: RequestAuthenticator[] = [];
   if (files.proxyCa !== undefined) {
     const headers = {
@@ -101,23 +94,9 @@ function makeAuthenticators(
     methods.push(new RequestHeaderAuthenticator(files.proxyCa, () => headers, clock));
   }
   methods.push(new X509Authenticator(files.clientCa, clock, featureGates.enabled('AllowParsingUserUIDFromCertAuth')));
-  const tokens: TokenAuthenticator[] = [];
-  if (options.tokenAuthFile !== '') {
-    const path = options.tokenAuthFile;
-    tokens.push(
-      new TokenFileAuthenticator(readFile(path, '--token-auth-file'), path, (text) => {
-        logger.warn(text);
-      }),
-    );
-  }
-  tokens.push(accounts.authenticator);
-  const union = new UnionTokenAuthenticator(tokens);
-  methods.push(new BearerTokenAuthenticator(union, []), new WebSocketProtocolAuthenticator(union, []));
+  methods.push(new BearerTokenAuthenticator(tokens, []), new WebSocketProtocolAuthenticator(tokens, []));
   const known = new AuthenticatedGroupAdder(new UnionRequestAuthenticator(methods));
-  return {
-    request: options.anonymousAuth ? new WithFallback(known, new AnonymousAuthenticator()) : known,
-    tokens: union,
-  };
+  return options.anonymousAuth ? new WithFallback(known, new AnonymousAuthenticator()) : known;
 }
 
 const json = (value: unknown): Handler => {
@@ -333,7 +312,8 @@ export async function startStandalone(
   const credentials = directory.prepare(urlOf(options.bindAddress, options.securePort), names);
   const files = readFiles(options, credentials);
   const accounts = makeServiceAccountTokens(options, directory.path, clock, logger);
-  const { request: authenticator, tokens } = makeAuthenticators(options, files, accounts, clock, logger);
+  const tokens = await makeTokenAuthenticator(options, accounts, { clock, logger });
+  const authenticator = makeAuthenticator(options, files, tokens, clock);
   const registry = new Registry();
   const metrics = new ChainMetrics(registry);
   const serverAddress = urlOf(options.bindAddress, options.securePort).replace('https://', '');

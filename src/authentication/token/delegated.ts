@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
 import type { Clock } from '../../util/clock.js';
-import { AuthenticationError, type AuthenticationResponse, type TokenAuthenticator } from '../authenticator/interfaces.js';
+import {
+  AuthenticationError,
+  type AuthenticationResponse,
+  type TokenAuthenticator,
+} from '../authenticator/interfaces.js';
 import type { UserInfo } from '../user/user.js';
 
 const CAPACITY = 10_000;

@@ -1,0 +1,82 @@
+import { timingSafeEqual } from 'node:crypto';
+import { objectAt, stringAt } from '../../apimachinery/json.js';
+import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
+import { parseTime, TimeError } from '../../apimachinery/time.js';
+import type { Clock } from '../../util/clock.js';
+import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator/interfaces.js';
+
+const TOKEN = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
+const TYPE = 'bootstrap.kubernetes.io/token';
+const DEFAULT_GROUP = 'system:bootstrappers';
+const EXTRA_GROUP = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/;
+
+export interface BootstrapTokenOptions {
+  /** The Secret of kube-system with this name, from memory; must not be changed. */
+  readonly secret: (name: string) => KubeObject | undefined;
+  readonly clock: Clock;
+  /** Hears why a token with a Secret was refused; the text holds no secret. */
+  readonly refused: (text: string) => void;
+}
+
+/** Tokens `id.secret` of Secrets in kube-system, with which nodes join. */
+export class BootstrapTokenAuthenticator implements TokenAuthenticator {
+  constructor(private readonly options: BootstrapTokenOptions) {}
+
+  authenticateToken(token: string): AuthenticationResponse | undefined {
+    const [, id, given] = TOKEN.exec(token) ?? [];
+    if (id === undefined || given === undefined) return undefined;
+    const name = `bootstrap-token-${id}`;
+    const secret = this.options.secret(name);
+    if (secret === undefined) return undefined;
+    const why = this.problem(secret, id, given);
+    if (why !== undefined) {
+      this.options.refused(`bootstrap secret kube-system/${name} matching bearer token ${why}`);
+      return undefined;
+    }
+    const groups = groupsOf(valueOf(secret, 'auth-extra-groups'));
+    if (groups === undefined) {
+      this.options.refused(`bootstrap secret kube-system/${name} matching bearer token has invalid value for key auth-extra-groups`);
+      return undefined;
+    }
+    return { user: { name: `system:bootstrap:${id}`, uid: '', groups, extra: {} } };
+  }
+
+  private problem(secret: KubeObject, id: string, given: string): string | undefined {
+    if (hasDeletionTimestamp(secret)) return 'is deleted and awaiting removal';
+    if (secret['type'] !== TYPE) return `has invalid type, expected ${TYPE}`;
+    if (!sameText(valueOf(secret, 'token-secret'), given)) return 'has invalid value for key token-secret';
+    if (valueOf(secret, 'token-id') !== id) return 'has invalid value for key token-id';
+    if (this.expired(valueOf(secret, 'expiration'))) return 'has expired';
+    if (valueOf(secret, 'usage-bootstrap-authentication') !== 'true') return 'not marked usage-bootstrap-authentication=true';
+    return undefined;
+  }
+
+  /** A time that cannot be read is taken for past. */
+  private expired(expiration: string): boolean {
+    if (expiration === '') return false;
+    try {
+      const { seconds } = parseTime(expiration);
+      return seconds * 1000 <= this.options.clock.now();
+    } catch (error) {
+      if (error instanceof TimeError) return true;
+      throw error;
+    }
+  }
+}
+
+function valueOf(secret: KubeObject, key: string): string {
+  return Buffer.from(stringAt(objectAt(secret, 'data'), key) ?? '', 'base64').toString('utf8');
+}
+
+function sameText(a: string, b: string): boolean {
+  const x = Buffer.from(a, 'utf8');
+  const y = Buffer.from(b, 'utf8');
+  return x.length === y.length && timingSafeEqual(x, y);
+}
+
+function groupsOf(extra: string): readonly string[] | undefined {
+  if (extra === '') return [DEFAULT_GROUP];
+  const groups = extra.split(',');
+  if (!groups.every((group) => EXTRA_GROUP.test(group))) return undefined;
+  return [...new Set([DEFAULT_GROUP, ...groups])].sort();
+}

@@ -1,0 +1,119 @@
+import { hash, randomBytes } from 'node:crypto';
+import type { Clock } from '../../util/clock.js';
+import { CellCounter, CellGauge } from '../../util/metrics.js';
+import { TtlCache } from '../../util/ttl-cache.js';
+import {
+  AuthenticationError,
+  type AuthenticationResponse,
+  type MaybePromise,
+  type TokenAuthenticator,
+} from '../authenticator/interfaces.js';
+
+/** Longest time for one look-up, however many requests wait for it. */
+const LOOKUP_MILLIS = 30_000;
+const CAPACITY = 32_768;
+
+const METRICS = {
+  requests: new CellCounter({
+    name: 'authentication_token_cache_request_total',
+    help: 'Look-ups of tokens, by whether they were remembered.',
+    labels: ['status'],
+  }),
+  fetches: new CellCounter({
+    name: 'authentication_token_cache_fetch_total',
+    help: 'Tokens asked for at their source, by outcome.',
+    labels: ['status'],
+  }),
+  active: new CellGauge({
+    name: 'authentication_token_cache_active_fetch_count',
+    help: 'Tokens being asked for, and requests that wait for them.',
+    labels: ['status'],
+  }),
+};
+
+export interface TokenCacheOptions {
+  /** Milliseconds for which a user is remembered; 0: not at all. */
+  readonly successTtl: number;
+  /** Milliseconds for which it is remembered that a token is nobody's. Errors are not remembered. */
+  readonly failureTtl: number;
+  readonly clock: Clock;
+}
+
+interface Answer {
+  readonly response: AuthenticationResponse | undefined;
+}
+
+/** Remembers what became of tokens, by salted digests. Requests with the same token share one look-up, which no single one ends. */
+export class TokenCache implements TokenAuthenticator {
+  private readonly salt = randomBytes(32).toString('latin1');
+  private readonly remembered: TtlCache<Answer>;
+  private readonly pending = new Map<string, Promise<AuthenticationResponse | undefined>>();
+
+  constructor(
+    private readonly inner: TokenAuthenticator,
+    private readonly options: TokenCacheOptions,
+  ) {
+    this.remembered = new TtlCache(CAPACITY, options.clock);
+  }
+
+  authenticateToken(
+    token: string,
+    audiences: readonly string[],
+    signal: AbortSignal,
+  ): MaybePromise<AuthenticationResponse | undefined> {
+    const key = hash('sha256', JSON.stringify([this.salt, token, ...audiences]), 'base64url');
+    const known = this.remembered.get(key);
+    if (known !== undefined) {
+      METRICS.requests.cell('hit').inc();
+      return known.response;
+    }
+    METRICS.requests.cell('miss').inc();
+    let lookup = this.pending.get(key);
+    if (lookup === undefined) {
+      lookup = this.fetch(key, token, audiences);
+      this.pending.set(key, lookup);
+    }
+    METRICS.active.cell('blocked').inc();
+    return untilAborted(lookup, signal).finally(() => {
+      METRICS.active.cell('blocked').dec();
+    });
+  }
+
+  private async fetch(
+    key: string,
+    token: string,
+    audiences: readonly string[],
+  ): Promise<AuthenticationResponse | undefined> {
+    const { clock, successTtl, failureTtl } = this.options;
+    const controller = new AbortController();
+    const timer = clock.setTimer(LOOKUP_MILLIS, () => { controller.abort(); });
+    METRICS.active.cell('in_flight').inc();
+    try {
+      // Nothing may happen before the look-up is known to all.
+      await Promise.resolve();
+      const response = await this.inner.authenticateToken(token, audiences, controller.signal);
+      this.remembered.set(key, { response }, response === undefined ? failureTtl : successTtl);
+      METRICS.fetches.cell('ok').inc();
+      return response;
+    } catch (error) {
+      METRICS.fetches.cell('error').inc();
+      throw error;
+    } finally {
+      METRICS.active.cell('in_flight').dec();
+      timer.cancel();
+      this.pending.delete(key);
+    }
+  }
+}
+
+function untilAborted<T>(shared: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => { reject(new AuthenticationError('the request ended before its token was looked up')); };
+    if (signal.aborted) {
+      stop();
+      return;
+    }
+    signal.addEventListener('abort', stop, { once: true });
+    shared.then(resolve, reject).finally(() => { signal.removeEventListener('abort', stop); });
+  });
+}

@@ -1,0 +1,68 @@
+import { postError, ResponseError, type WebhookTransport } from '../../client/webhook/connection.js';
+import { type Clock, sleep } from '../../util/clock.js';
+import { AuthenticationError, type AuthenticationResponse, type TokenAuthenticator } from '../authenticator/interfaces.js';
+import { readTokenReview, tokenReviewBody, type TokenReviewStatus, type TokenReviewVersion } from './token-review.js';
+
+const TIMEOUT_MILLIS = 30_000;
+const RETRY = { attempts: 5, firstMillis: 500, factor: 1.5, jitter: 0.2 };
+
+export interface WebhookTokenOptions {
+  readonly version: TokenReviewVersion;
+  /** The server's own. */
+  readonly audiences: readonly string[];
+  readonly transport: WebhookTransport;
+  readonly clock: Clock;
+  /** In [0, 1), for the jitter of retries. */
+  readonly random: () => number;
+  /** Hears of calls that failed; the text holds no token. */
+  readonly failed: (text: string) => void;
+}
+
+/** Asks a remote service with TokenReviews. Slow: put a cache before it. */
+export class WebhookTokenAuthenticator implements TokenAuthenticator {
+  constructor(private readonly options: WebhookTokenOptions) {}
+
+  async authenticateToken(
+    token: string,
+    asked: readonly string[],
+    signal: AbortSignal,
+  ): Promise<AuthenticationResponse | undefined> {
+    const { audiences: own, version, failed } = this.options;
+    const wanted = asked.length === 0 ? own : asked;
+    let status: TokenReviewStatus;
+    try {
+      status = await this.ask(tokenReviewBody(token, wanted, version), signal);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      failed(why);
+      throw new AuthenticationError(why);
+    }
+    // A service that says nothing of audiences speaks of the server itself.
+    const held = status.audiences.length === 0 ? own : status.audiences;
+    const audiences = wanted.filter((audience) => held.includes(audience));
+    if (wanted.length > 0 && audiences.length === 0) return undefined;
+    if (!status.authenticated) {
+      if (status.error === '') return undefined;
+      throw new AuthenticationError(status.error, true);
+    }
+    if (status.user.name === '') throw new AuthenticationError('the webhook vouched for a user without a name');
+    return { user: status.user, audiences };
+  }
+
+  private async ask(body: string, signal: AbortSignal): Promise<TokenReviewStatus> {
+    const { clock, random, transport, version } = this.options;
+    let wait = RETRY.firstMillis;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const answer = await transport.post(body, TIMEOUT_MILLIS, signal);
+        if (answer.status < 200 || answer.status > 206) throw postError(answer);
+        return readTokenReview(answer.body, version);
+      } catch (error) {
+        const again = error instanceof ResponseError && error.transient && attempt < RETRY.attempts;
+        if (!again || signal.aborted) throw error;
+        await sleep(clock, wait * (1 + RETRY.jitter * random()), signal);
+        wait *= RETRY.factor;
+      }
+    }
+  }
+}
