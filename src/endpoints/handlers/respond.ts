@@ -55,11 +55,13 @@ export function writeWritten(
   status: number,
   written: { readonly object: KubeObject; readonly stored: StoredObject | undefined },
   media: NegotiatedMedia,
-): Promise<void> {
+): Promise<void> | void {
   const { context, request, response, served } = scope;
   const object = written.stored === undefined ? written.object : new DetachedObject(written.stored);
   const query = new Query(request.url ?? '');
-  return writeObject(context, request, response, status, object, served, media, responseOptions(scope, query));
+  const write = (): Promise<void> | void =>
+    writeObject(context, request, response, status, object, served, media, responseOptions(scope, query));
+  return served.prepare === undefined || !(object instanceof DetachedObject) ? write() : served.prepare([object]).then(write);
 }
 
 export function writeStored(
@@ -68,7 +70,7 @@ export function writeStored(
   object: CachedObject,
   media: NegotiatedMedia,
   query: Query,
-): Promise<void> {
+): Promise<void> | void {
   const { context, request, response, served } = scope;
   return writeObject(context, request, response, status, object, served, media, responseOptions(scope, query));
 }
@@ -94,7 +96,7 @@ export function writeSuccess(
   code: number,
   details: JsonObject,
   media: NegotiatedMedia,
-): Promise<void> {
+): Promise<void> | void {
   const { context, request, response } = scope;
   const status: KubeObject = {
     kind: 'Status',

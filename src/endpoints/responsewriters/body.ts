@@ -10,6 +10,8 @@ export const gzipThreshold = 128 * 1024;
 const gzipLevel = constants.Z_BEST_SPEED;
 /** Pieces shorter than this are joined before they are written. */
 const smallPiece = 32 * 1024;
+/** Longer ones are written in parts: what waits in a connection for slow readers is bounded. */
+const largestPiece = 256 * 1024;
 
 /** Settings of the process that writers need. */
 export interface WriterOptions {
@@ -35,7 +37,7 @@ const sink = (response: HttpResponse): Sink => response;
 /** Whether the client is gone or the answer has been ended. */
 export function isClosed(response: HttpResponse): boolean {
   if (response.writableEnded) return true;
-  return 'stream' in response ? response.stream.destroyed : response.destroyed;
+  return 'stream' in response ? response.stream.destroyed || response.stream.writableEnded : response.destroyed;
 }
 
 export function acceptsGzip(request: HttpRequest, options: WriterOptions): boolean {
@@ -55,22 +57,41 @@ export function bodyBytes(response: HttpResponse): number {
 }
 
 /** Sends a whole body. */
-export async function sendBytes(
+export function sendBytes(
   request: HttpRequest,
   response: HttpResponse,
   status: number,
   mediaType: string,
   bytes: Uint8Array,
   options: WriterOptions,
-): Promise<void> {
-  let body = bytes;
+): Promise<void> | void {
   if (bytes.length > gzipThreshold && acceptsGzip(request, options)) {
     setGzip(response);
-    body = await gzip(bytes, { level: gzipLevel });
+    return gzip(bytes, { level: gzipLevel }).then((body) => {
+      sendWhole(request, response, status, mediaType, body);
+    });
   }
+  sendWhole(request, response, status, mediaType, bytes);
+}
+
+function sendWhole(
+  request: HttpRequest,
+  response: HttpResponse,
+  status: number,
+  mediaType: string,
+  body: Uint8Array,
+): void {
   if (isClosed(response)) return;
   response.setHeader('Content-Type', mediaType);
   response.setHeader('Content-Length', body.length);
+  if ('stream' in response && request.method !== 'HEAD') {
+    // Past the compatibility layer, which would ask for trailers at the end of each answer.
+    response.statusCode = status;
+    const { stream } = response;
+    stream.respond({ ...response.getHeaders(), ':status': status });
+    stream.end(body);
+    return;
+  }
   const out = sink(response);
   out.writeHead(status);
   if (request.method === 'HEAD') response.end();
@@ -187,11 +208,14 @@ async function pump(response: HttpResponse, source: AsyncIterable<Uint8Array>, t
     held.push(piece);
     length += piece.length;
     if (length < smallPiece) continue;
-    if (isClosed(response)) return;
-    const took = out.write(held.length === 1 ? piece : Buffer.concat(held, length));
+    const joined = held.length === 1 ? piece : Buffer.concat(held, length);
     held = [];
     length = 0;
-    if (!took) await drained(response);
+    for (let at = 0; at < joined.length; at += largestPiece) {
+      if (isClosed(response)) return;
+      const part = joined.length <= largestPiece ? joined : joined.subarray(at, at + largestPiece);
+      if (!out.write(part)) await drained(response);
+    }
   }
   if (isClosed(response)) return;
   held.push(tail);

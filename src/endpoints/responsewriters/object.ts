@@ -15,7 +15,7 @@ import { newIsNoList } from './transform-errors.js';
  * Answers with one object, in the form that was negotiated: one from the cache, whose bytes are used, or a decoded one in the
  * version of the view. A Status is never transformed. Throws ApiError, before anything is written, where the form is impossible.
  */
-export async function writeObject(
+export function writeObject(
   _context: RequestContext,
   request: HttpRequest,
   response: HttpResponse,
@@ -24,15 +24,15 @@ export async function writeObject(
   view: VersionView,
   media: NegotiatedMedia,
   options: ResponseOptions,
-): Promise<void> {
+): Promise<void> | void {
   const bytes = isCached(object)
     ? cachedBytes(object, view, media, options)
     : encodeTree(media, transformed(object, view, media, options), options.protobuf);
-  await sendBytes(request, response, status, media.mediaType, bytes, options);
+  return sendBytes(request, response, status, media.mediaType, bytes, options);
 }
 
 /** Answers with a decoded object of any kind as it is (reviews, Scale, Status of success). */
-export async function writeTree(
+export function writeTree(
   _context: RequestContext,
   request: HttpRequest,
   response: HttpResponse,
@@ -40,8 +40,8 @@ export async function writeTree(
   object: KubeObject,
   media: NegotiatedMedia,
   options: ResponseOptions,
-): Promise<void> {
-  await sendBytes(request, response, status, media.mediaType, encodeTree(media, object, options.protobuf), options);
+): Promise<void> | void {
+  return sendBytes(request, response, status, media.mediaType, encodeTree(media, object, options.protobuf), options);
 }
 
 function isCached(object: CachedObject | KubeObject): object is CachedObject {

@@ -151,14 +151,17 @@ const namespace = (name: string): KubeObject => ({
   spec: { finalizers: ['kubernetes'] },
 });
 
-type Work = (request: HttpRequest, response: HttpResponse) => Promise<void>;
+type Work = (request: HttpRequest, response: HttpResponse) => Promise<void> | void;
 
 let work: Work;
 let server: Server;
 let server2: Http2Server;
 
 const answerWith = (request: HttpRequest, response: HttpResponse): void => {
-  work(request, response).catch((error: unknown) => {
+  const run = async (): Promise<void> => {
+    await work(request, response);
+  };
+  run().catch((error: unknown) => {
     void writeStatus(context, request, response, toApiError(error), options);
   });
 };
@@ -465,7 +468,7 @@ describe('lists', () => {
   });
 
   test('a client that goes away ends the writing', async () => {
-    let written: Promise<void> | undefined;
+    let written: Promise<void> | void;
     work = (request, response) => (written = list(many, foos, 'application/yaml')(request, response));
     await new Promise<void>((resolve) => {
       const { port } = server.address() as AddressInfo;
