@@ -2,6 +2,8 @@
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
+import { isAggregated } from './server/aggregation-options.js';
+import { startAggregated } from './server/aggregated.js';
 import { describeFailure, normalizeArguments, serveCommand } from './server/command-line.js';
 import type { Options } from './server/options.js';
 import { startStandalone } from './server/standalone.js';
@@ -12,18 +14,35 @@ Reflect.deleteProperty(Object.prototype, '__proto__');
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
-async function serve(options: Options): Promise<void> {
+async function standalone(options: Options): Promise<{ stop(): Promise<void> }> {
   const server = await startStandalone(options, root);
-  process.stdout.write(
-    [
-      `Annex serves the Kubernetes API (${KUBERNETES_VERSION}) on ${server.url}.`,
-      'Type next, in another terminal:',
-      `  export KUBECONFIG=${server.kubeconfig}`,
-      '  kubectl api-resources',
-      'Ctrl-C stops it.',
-      '',
-    ].join('\n'),
+  say(
+    `Annex serves the Kubernetes API (${KUBERNETES_VERSION}) on ${server.url}.`,
+    'Type next, in another terminal:',
+    `  export KUBECONFIG=${server.kubeconfig}`,
+    '  kubectl api-resources',
+    'Ctrl-C stops it.',
   );
+  return server;
+}
+
+async function aggregated(options: Options): Promise<{ stop(): Promise<void> }> {
+  const server = await startAggregated(options, root);
+  say(
+    `Annex extends the cluster's API, on port ${String(server.port)}.`,
+    'Type next, with the kubeconfig of the cluster:',
+    '  kubectl get apiservices',
+    'Ctrl-C stops it.',
+  );
+  return server;
+}
+
+function say(...lines: string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+async function serve(options: Options): Promise<void> {
+  const server = isAggregated(options) ? await aggregated(options) : await standalone(options);
   let stopping = false;
   const stop = (): void => {
     // The second signal does not wait.

@@ -33,6 +33,8 @@ export interface ApiServicesOptions {
   /** What is served now. */
   served(): readonly ServedGroupVersion[];
   failed(what: string, error: unknown): void;
+  /** The group version is registered as it should be. */
+  registered(group: string, version: string): void;
   /** The group version belongs to somebody else: a definition of the cluster, another server. */
   refused(group: string, version: string, why: string): void;
 }
@@ -75,7 +77,9 @@ export class ApiServices {
         this.changed();
       },
     };
-    void this.options.client.follow(PATH, listener, signal, (error) => { this.options.failed('apiservices', error); });
+    void this.options.client.follow(PATH, listener, signal, (error) => {
+      this.options.failed('apiservices', error);
+    });
     signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
   }
 
@@ -96,7 +100,8 @@ export class ApiServices {
     }
     const { group, version } = wanted;
     if (existing !== undefined && !isOurs(existing)) {
-      const owner = objectAt(objectAt(existing, 'spec'), 'service') === undefined ? 'the cluster itself' : 'another server';
+      const owner =
+        objectAt(objectAt(existing, 'spec'), 'service') === undefined ? 'the cluster itself' : 'another server';
       this.options.refused(group, version, `the APIService ${name} belongs to ${owner}`);
       return;
     }
@@ -110,7 +115,10 @@ export class ApiServices {
       });
       return;
     }
-    if (deepEqual(objectAt(existing, 'spec'), spec)) return;
+    if (deepEqual(objectAt(existing, 'spec'), spec)) {
+      this.options.registered(group, version);
+      return;
+    }
     await this.options.client.must('PUT', `${PATH}/${name}`, { ...existing, spec });
   }
 

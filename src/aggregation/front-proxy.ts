@@ -61,7 +61,9 @@ export class FrontProxyTrust {
     const listener = {
       upsert: take,
       delete: () => undefined,
-      replaced: (maps: readonly KubeObject[]) => { for (const map of maps) take(map); },
+      replaced: (maps: readonly KubeObject[]) => {
+        for (const map of maps) take(map);
+      },
     };
     return client.follow(PATH, listener, signal, failed);
   }

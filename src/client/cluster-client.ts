@@ -63,7 +63,12 @@ export class ClusterClient {
   }
 
   /** Any answer of the server, whatever its status; ClusterError where there is none. */
-  async call(method: string, path: string, body?: JsonObject, contentType = 'application/json'): Promise<ClusterAnswer> {
+  async call(
+    method: string,
+    path: string,
+    body?: JsonObject,
+    contentType = 'application/json',
+  ): Promise<ClusterAnswer> {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const headers = { Accept: 'application/json', ...(text === undefined ? {} : { 'Content-Type': contentType }) };
     const response = await this.open(method, path, headers, text, TIMEOUT_MILLIS);
@@ -82,8 +87,14 @@ export class ClusterClient {
   }
 
   /** Lists and watches a collection until the signal aborts; whatever interrupts it is mended, and told to `failed`. */
-  async follow(path: string, listener: ClusterListener, signal: AbortSignal, failed: (error: unknown) => void): Promise<void> {
-    while (!signal.aborted) {
+  async follow(
+    path: string,
+    listener: ClusterListener,
+    signal: AbortSignal,
+    failed: (error: unknown) => void,
+  ): Promise<void> {
+    const goesOn = (): boolean => !signal.aborted;
+    while (goesOn()) {
       try {
         const list = await this.must('GET', path);
         const items = list?.['items'];
@@ -91,7 +102,7 @@ export class ClusterClient {
         listener.replaced(objects);
         await this.watch(path, stringAt(objectAt(list, 'metadata'), 'resourceVersion') ?? '', listener, signal);
       } catch (error) {
-        if (!signal.aborted) failed(error);
+        if (goesOn()) failed(error);
       }
       await sleep(this.clock, RETRY_MILLIS, signal);
     }
@@ -109,7 +120,14 @@ export class ClusterClient {
       timeoutSeconds: String(WATCH_SECONDS),
     });
     const separator = path.includes('?') ? '&' : '?';
-    const response = await this.open('GET', `${path}${separator}${query.toString()}`, { Accept: 'application/json' }, undefined, 0);
+    const response = await this.open(
+      'GET',
+      `${path}${separator}${query.toString()}`,
+      { Accept: 'application/json' },
+      undefined,
+      // A connection that died without a word is noticed, in the end.
+      (WATCH_SECONDS + 30) * 1000,
+    );
     if (response.statusCode !== 200) {
       const { message } = parseBody(await readAll(response)) as { message?: string };
       throw new ClusterError(response.statusCode ?? 0, message ?? 'the watch was refused');
@@ -135,8 +153,12 @@ export class ClusterClient {
     await this.config.applyToHTTPSOptions(options);
     return new Promise((resolve, reject) => {
       const call = httpsRequest(url, options, resolve);
-      call.on('error', (error) => { reject(new ClusterError(0, error.message)); });
-      if (timeout > 0) call.setTimeout(timeout, () => { call.destroy(new Error(`no answer within ${timeout} ms`)); });
+      call.on('error', (error) => {
+        reject(new ClusterError(0, error.message));
+      });
+      call.setTimeout(timeout, () => {
+        call.destroy(new Error(`no answer within ${timeout} ms`));
+      });
       call.end(body);
     });
   }

@@ -1,0 +1,174 @@
+import { resolve } from 'node:path';
+import { Registry } from 'prom-client';
+import { DelegatedTokenAuthenticator } from '../authentication/token/delegated.js';
+import type { RequestAuthenticator } from '../authentication/authenticator/interfaces.js';
+import { AnonymousAuthenticator, WithFallback } from '../authentication/request/anonymous.js';
+import { AuthenticatedGroupAdder } from '../authentication/request/authenticated-group.js';
+import { BearerTokenAuthenticator } from '../authentication/request/bearer-token.js';
+import type { CaBundle, ClientCaPool } from '../authentication/request/client-ca.js';
+import { RequestHeaderAuthenticator } from '../authentication/request/request-header.js';
+import { UnionRequestAuthenticator } from '../authentication/request/union.js';
+import { X509Authenticator } from '../authentication/request/x509.js';
+import { FrontProxyTrust } from '../aggregation/front-proxy.js';
+import { ClusterClient } from '../client/cluster-client.js';
+import { ChainMetrics } from '../endpoints/filters/metrics.js';
+import { type Clock, systemClock } from '../util/clock.js';
+import { featureGates } from '../util/feature-gates.js';
+import { createLogger, type Logger } from '../util/logger.js';
+import { messageOf } from '../util/error-message.js';
+import { buildAggregatedPlane } from './aggregated-plane.js';
+import { DelegationMetrics } from './delegation-metrics.js';
+import { DataDirectory, StartError } from './data-directory.js';
+import type { Options } from './options.js';
+import { runServer } from './standalone.js';
+
+const TOKEN_TTL_MILLIS = 10_000;
+
+export interface AggregatedServer {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/** The clients that the flags describe. Throws StartError for one that cannot be used. */
+function clusterClients(
+  options: Options,
+  clock: Clock,
+): { main: ClusterClient; authn: ClusterClient; authz: ClusterClient } {
+  const load = (name: string, path: string): ClusterClient => {
+    try {
+      return ClusterClient.load(path, clock);
+    } catch (error) {
+      throw new StartError(`--${name}: the cluster cannot be reached with it: ${messageOf(error)}`);
+    }
+  };
+  const main = load('kubeconfig', options.kubeconfig);
+  const { authenticationKubeconfig, authorizationKubeconfig } = options;
+  return {
+    main,
+    authn: authenticationKubeconfig === '' ? main : load('authentication-kubeconfig', authenticationKubeconfig),
+    authz: authorizationKubeconfig === '' ? main : load('authorization-kubeconfig', authorizationKubeconfig),
+  };
+}
+
+/** A pool of CAs that the cluster may exchange at any time; with none in it nobody is vouched for. */
+class FollowedPool implements ClientCaPool {
+  private last: CaBundle | undefined;
+  private version = 0;
+
+  constructor(private readonly current: () => CaBundle | undefined) {}
+
+  get generation(): number {
+    if (this.current() !== this.last) {
+      this.last = this.current();
+      this.version++;
+    }
+    return this.version;
+  }
+
+  get pems(): readonly string[] {
+    return this.current()?.pems ?? [];
+  }
+
+  verify(chain: Parameters<ClientCaPool['verify']>[0], now: number): void {
+    const pool = this.current();
+    if (pool === undefined) throw new Error('x509: certificate signed by unknown authority');
+    pool.verify(chain, now);
+  }
+}
+
+function authenticators(
+  trust: FrontProxyTrust,
+  client: ClusterClient,
+  metrics: DelegationMetrics,
+  options: Options,
+  clock: Clock,
+): RequestAuthenticator {
+  const tokens = new DelegatedTokenAuthenticator({
+    clock,
+    ttl: TOKEN_TTL_MILLIS,
+    post: (review) => client.call('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review),
+    observe: (failed) => {
+      metrics.tokenReview(failed);
+    },
+  });
+  const uidFromCertificates = featureGates.enabled('AllowParsingUserUIDFromCertAuth');
+  const union = new UnionRequestAuthenticator([
+    new RequestHeaderAuthenticator(new FollowedPool(() => trust.proxy), () => trust.config, clock),
+    new X509Authenticator(new FollowedPool(() => trust.clients), clock, uidFromCertificates),
+    new BearerTokenAuthenticator(tokens, []),
+  ]);
+  const known = new AuthenticatedGroupAdder(union);
+  return options.anonymousAuth ? new WithFallback(known, new AnonymousAuthenticator()) : known;
+}
+
+/** Starts `annex serve` as an extension of a cluster; resolves when it listens and its start-up work is done. */
+export async function startAggregated(
+  options: Options,
+  root: string,
+  clock: Clock = systemClock,
+  logger: Logger = createLogger(options.verbosity),
+): Promise<AggregatedServer> {
+  const clients = clusterClients(options, clock);
+  const stop = new AbortController();
+  const directory = new DataDirectory(resolve(options.dataDir), clock);
+  const { serviceName, serviceNamespace } = options;
+  const service = `${serviceName}.${serviceNamespace}`;
+  const names = [serviceName, service, `${service}.svc`, `${service}.svc.cluster.local`];
+  const credentials = directory.prepare(`https://${service}.svc:${options.servicePort}`, names);
+  let apply = (): void => undefined;
+  const trust = new FrontProxyTrust(() => {
+    apply();
+  });
+  try {
+    await trust.load(clients.authn);
+  } catch (error) {
+    throw new StartError(
+      `the cluster's front-proxy configuration cannot be read: ${messageOf(error)}; the identity in use needs the Role extension-apiserver-authentication-reader in kube-system`,
+    );
+  }
+  const registry = new Registry();
+  const metrics = new ChainMetrics(registry);
+  const delegation = new DelegationMetrics(registry);
+  const plane = await buildAggregatedPlane({
+    options,
+    clock,
+    logger,
+    metrics,
+    registry,
+    delegation,
+    clients,
+    caBundle: () => credentials.caPem,
+    signal: stop.signal,
+  });
+  const tls = () => ({
+    cert: credentials.servingCert,
+    key: credentials.servingKey,
+    clientCAs: [...(trust.proxy?.pems ?? []), ...(trust.clients?.pems ?? [])],
+  });
+  const running = await runServer({
+    options,
+    root,
+    clock,
+    logger,
+    registry,
+    metrics,
+    tls: tls(),
+    authenticator: authenticators(trust, clients.authn, delegation, options, clock),
+    plane,
+  });
+  apply = () => {
+    running.server.setSecureContext(tls());
+  };
+  void trust.follow(clients.authn, stop.signal, (error) => {
+    logger.warn('the front-proxy configuration is not followed', { error: messageOf(error) });
+  });
+  await running.start();
+  return {
+    port: running.port,
+    stop: async () => {
+      stop.abort();
+      await running.stop();
+      for (const client of new Set(Object.values(clients))) client.close();
+    },
+  };
+}
