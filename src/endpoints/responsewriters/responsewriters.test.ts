@@ -468,8 +468,8 @@ describe('lists', () => {
   });
 
   test('a client that goes away ends the writing', async () => {
-    let written: Promise<void> | void;
-    work = (request, response) => (written = list(many, foos, 'application/yaml')(request, response));
+    let written = Promise.resolve();
+    work = (request, response) => (written = Promise.resolve(list(many, foos, 'application/yaml')(request, response)));
     await new Promise<void>((resolve) => {
       const { port } = server.address() as AddressInfo;
       const request = httpRequest({ port, host: '127.0.0.1', path: '/', agent: false }, (response) => {
