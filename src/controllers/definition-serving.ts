@@ -3,7 +3,8 @@ import type { GroupResource, KubeObject } from '../apimachinery/meta.js';
 import { deepEqual, type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import { isConditionTrue, readDefinition } from '../registry/customresource/definition.js';
 import { customAttributes, serveDefinition } from '../registry/customresource/serve.js';
-import { noConversion } from '../registry/customresource/view.js';
+import type { Conversion } from '../registry/customresource/conversion.js';
+import type { Definition } from '../registry/customresource/definition.js';
 import { ResourceStore } from '../registry/generic/resource-store.js';
 import type { ApiRegistry } from '../registry/rest/api-registry.js';
 import type { Cacher } from '../storage/cacher/interfaces.js';
@@ -23,6 +24,8 @@ export interface ServingOptions {
   readonly cacher: Cacher;
   readonly clock: Clock;
   readonly cbor: boolean;
+  /** How objects of a definition are converted between its versions. */
+  readonly conversionOf: (definition: Definition) => Conversion;
 }
 
 interface Serving {
@@ -103,7 +106,7 @@ export class DefinitionServing {
     const apis = serveDefinition({
       definition,
       store,
-      conversion: noConversion,
+      conversion: this.options.conversionOf(definition),
       terminating: isConditionTrue(crd, 'Terminating'),
       epoch: ++this.epoch,
       signal: retired.signal,

@@ -110,7 +110,7 @@ function storedTypes(registry: ApiRegistry): StoredApi[] {
 }
 
 function* objectsIn(api: StoredApi, namespace: string): Iterable<KubeObject> {
-  for (const item of api.store.cache.peekAll(`${namespace}/`)) yield api.served.toObject(item);
+  for (const item of api.store.cache.peekAll(`${namespace}/`)) yield item.decode() as KubeObject;
 }
 
 function hasObjects(api: StoredApi, namespace: string): boolean {

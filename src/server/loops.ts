@@ -4,6 +4,7 @@ import { DefinitionServing } from '../controllers/definition-serving.js';
 import { keepSystemNamespaces } from '../controllers/system-namespaces.js';
 import { ensureRbacDefaults, parseRbacDefaults } from '../registry/rbac/bootstrap.js';
 import { feedNodeGraph, feedRbacIndex } from '../registry/rbac/feed.js';
+import { conversions, resolveByServices } from './conversion-webhooks.js';
 import { Controllers, failureLog } from './controllers.js';
 import { deleteEach } from './delete-each.js';
 import type { LoopOptions } from './loop-context.js';
@@ -34,8 +35,9 @@ export class Loops {
 
   private async startDefinitions(): Promise<void> {
     const { registry, backend, cacher, clock, cbor, signal, clients } = this.context;
-    const serving = new DefinitionServing({ registry, backend, cacher, clock, cbor });
     const local = clients('kube-apiserver');
+    const conversionOf = conversions(resolveByServices(local.for({ group: '', resource: 'services' })));
+    const serving = new DefinitionServing({ registry, backend, cacher, clock, cbor, conversionOf });
     const controller = new DefinitionController({
       client: local.for({ group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' }),
       serving,

@@ -20,6 +20,10 @@ export interface RemoteConfig {
   /** Read anew for calls, as its content rotates. */
   readonly tokenFile: string | undefined;
   readonly basic: { readonly username: string; readonly password: string } | undefined;
+  /** Where the connection goes, where that is not the URL's own host; asked for every call. */
+  readonly dial?: (() => Promise<{ readonly host: string; readonly port: number }>) | undefined;
+  /** Longer answers are not read. Default: 4 MiB. */
+  readonly maxAnswerBytes?: number | undefined;
   /** The user's `exec` entry with the cluster entry, for whoever runs credential plugins. */
   readonly exec: { readonly user: JsonObject; readonly cluster: JsonObject; readonly directory: string } | undefined;
 }

@@ -67,7 +67,7 @@ export class HttpsTransport implements WebhookTransport {
     const both = AbortSignal.any([signal, deadline]);
     try {
       const identity = await this.identity(both);
-      const response = await this.send(body, identity, both);
+      const response = await this.send(body, identity, await this.remote.dial?.(), both);
       if (response.status === 401) this.source?.rejected();
       return response;
     } catch (error) {
@@ -95,9 +95,15 @@ export class HttpsTransport implements WebhookTransport {
     return { token: fromFile ?? token, certificate, key };
   }
 
-  private send(body: string, identity: ClientIdentity, signal: AbortSignal): Promise<WebhookResponse> {
-    const { url, basic } = this.remote;
+  private send(
+    body: string,
+    identity: ClientIdentity,
+    address: { readonly host: string; readonly port: number } | undefined,
+    signal: AbortSignal,
+  ): Promise<WebhookResponse> {
+    const { url, basic, maxAnswerBytes = MAX_ANSWER_BYTES } = this.remote;
     const headers: Record<string, string | number> = {
+      ...(address !== undefined && { host: url.host }),
       'content-type': 'application/json',
       accept: 'application/json, */*',
       'content-length': Buffer.byteLength(body),
@@ -109,8 +115,8 @@ export class HttpsTransport implements WebhookTransport {
     const pool = this.poolFor(identity);
     pool.begin();
     const answer = new Promise<WebhookResponse>((resolve, reject) => {
-      const sent = request(url, { method: 'POST', headers, agent: pool.agent, signal }, (response) => {
-        readAnswer(response).then(resolve, reject);
+      const sent = request(url, { method: 'POST', headers, agent: pool.agent, signal, ...address }, (response) => {
+        readAnswer(response, maxAnswerBytes).then(resolve, reject);
       });
       sent.on('error', reject);
       sent.end(body);
@@ -146,20 +152,41 @@ export class HttpsTransport implements WebhookTransport {
         true,
       );
     }
-    const text = error instanceof Error ? error.message : String(error);
+    const text = networkText(error);
     const reset = error instanceof Error && 'code' in error && error.code === 'ECONNRESET';
     return new ResponseError(`${where}: ${text}`, reset);
   }
 }
 
-async function readAnswer(response: IncomingMessage): Promise<WebhookResponse> {
+const UNKNOWN_AUTHORITY = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/** What kept a connection from being made, as Kubernetes' client says it. */
+function networkText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { code, address, port, hostname } = error as NodeJS.ErrnoException & { address?: string; port?: number; hostname?: string };
+  if (code === 'ECONNREFUSED' && address !== undefined) {
+    return `dial tcp ${address}:${String(port)}: connect: connection refused`;
+  }
+  if (code === 'ENOTFOUND') return `dial tcp: lookup ${hostname ?? ''}: no such host`;
+  if (code !== undefined && UNKNOWN_AUTHORITY.has(code)) {
+    return 'tls: failed to verify certificate: x509: certificate signed by unknown authority';
+  }
+  return error.message;
+}
+
+async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<WebhookResponse> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > MAX_ANSWER_BYTES) {
+    if (length > maxBytes) {
       response.destroy();
-      throw new Error(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`);
+      throw new Error(`the answer is longer than ${maxBytes} bytes`);
     }
     chunks.push(chunk);
   }

@@ -1,6 +1,7 @@
 import { newMethodNotSupported } from '../../apimachinery/errors.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { createObject } from '../../registry/generic/create.js';
+import { settled } from '../../registry/generic/settled.js';
 import { isTooLarge } from '../../registry/generic/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
 import { readBody } from './body.js';
@@ -26,7 +27,8 @@ export async function createHandler(scope: RequestScope): Promise<void> {
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
   const warn = (text: string): void => { context.warn(text); };
   dedupOwnerReferences(object, warn, false);
-  scope.fieldManager.update(undefined, object, managerOrUserAgent(options.fieldManager, context.userAgent));
+  const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
+  await settled(() => scope.fieldManager.update(undefined, object, manager));
   const optionsObject = { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1', ...(options.dryRun ? { dryRun: ['All'] } : {}) };
   const name = object.metadata.name ?? '';
   if (environment.admission.mutates('CREATE')) {

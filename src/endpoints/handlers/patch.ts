@@ -9,6 +9,7 @@ import { applyMergePatch, decodeMergePatch } from '../../apimachinery/patch/merg
 import { decodeStrategicMergePatch } from '../../apimachinery/patch/strategic-merge.js';
 import { parseYaml } from '../../apimachinery/yaml.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
+import { settled } from '../../registry/generic/settled.js';
 import { isTooLarge } from '../../registry/generic/resource-store.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { updateObject } from '../../registry/generic/update.js';
@@ -39,6 +40,7 @@ export async function patchHandler(scope: RequestScope): Promise<void> {
   const apply = isApply(patchType);
   const options = patchOptions(query, apply);
   context.dryRun = options.dryRun;
+  context.audit?.requestObject(() => patchForAudit(body));
   const mechanism = patchMechanism(scope, patchType, body, options);
   const { namespace, name } = context.info;
   let tracksFields = true;
@@ -53,7 +55,7 @@ export async function patchHandler(scope: RequestScope): Promise<void> {
       forceAllowCreate: apply && scope.subresource === '',
       expectedUid: undefined,
       transform: async (current) => {
-        const next = mechanism(current);
+        const next = await settled(() => mechanism(current));
         checkIdentity(scope, next, current);
         if (!tracksFields) delete next.metadata.managedFields;
         await mutate(scope, next, current);
@@ -189,3 +191,11 @@ function decodePatched(scope: RequestScope, patched: JsonValue, options: WriteOp
   }
 }
 
+/** A patch as the audit log shows it: JSON, or its text where it is none. */
+function patchForAudit(body: Buffer): JsonValue {
+  try {
+    return parseYaml(body).value;
+  } catch {
+    return body.toString('utf8');
+  }
+}

@@ -4,7 +4,7 @@ import { type KubeObject, quote } from '../../apimachinery/meta.js';
 import { ScaleManagedFields } from '../../managedfields/scale.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { decodeScale, SCALE_GVK } from '../../registry/customresource/scale.js';
-import { DetachedObject } from '../../registry/generic/detached-object.js';
+import { storedAs } from '../../registry/generic/settled.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { type Updated, updateObject } from '../../registry/generic/update.js';
 import type { ScalePaths, ServedVersion } from '../../registry/rest/served.js';
@@ -48,7 +48,7 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
   const mechanism = await readMechanism(scope, query);
   const updated = await storeScaled(scope, paths, mechanism);
   const object =
-    updated.stored === undefined ? updated.object : scope.served.toObject(new DetachedObject(updated.stored));
+    updated.stored === undefined ? updated.object : await storedAs(scope.served, updated.stored);
   await writeScale(scope, scaleOf(object, paths).scale, media);
 }
 

@@ -3,6 +3,7 @@ import { deepCopy } from '../../apimachinery/json.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
+import { settled } from '../../registry/generic/settled.js';
 import { isTooLarge } from '../../registry/generic/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/system-fields.js';
 import { updateObject } from '../../registry/generic/update.js';
@@ -44,7 +45,7 @@ export async function updateHandler(scope: RequestScope): Promise<void> {
       expectedUid: uid === '' ? undefined : uid,
       transform: async (current) => {
         const next = deepCopy(object);
-        if (tracksFields) scope.fieldManager.update(current, next, manager);
+        if (tracksFields) await settled(() => scope.fieldManager.update(current, next, manager));
         else delete next.metadata.managedFields;
         await mutate(scope, next, current);
         return next;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { ApiError } from '../../apimachinery/errors.js';
 import { supportedFieldNames } from '../../apimachinery/fields.js';
 import type { DetailedJson } from '../../apimachinery/decode-json.js';
-import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
+import { deepCopy, isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
 import { type GroupVersionKind, type KubeObject, quote } from '../../apimachinery/meta.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import { createFieldManager } from '../../managedfields/field-manager.js';
@@ -23,7 +23,9 @@ import type { ApiResourceEntry, ResourceType, ResourceVersion } from '../rest/in
 import { DecodeError, type DecodedObject, type ScalePaths, type ServedVersion } from '../rest/served.js';
 import type { Definition, DefinitionVersion } from './definition.js';
 import { type CustomStrategyOptions, customResourceStrategy, customStatusStrategy } from './strategy.js';
-import { type Conversion, CustomView } from './view.js';
+import type { Conversion } from './conversion.js';
+import { ConvertedCache } from './converted-cache.js';
+import { CustomView } from './view.js';
 
 const VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
 const SUBRESOURCE_VERBS = ['get', 'patch', 'update'];
@@ -75,12 +77,13 @@ export function serveDefinition(options: ServeOptions): StoredApi[] {
   };
   return [...compiled.values()]
     .filter(({ version }) => version.served)
-    .map((version) => ({
-      kind: 'stored' as const,
-      served: servedVersion(options, type, version, formOf),
-      store: options.store,
-      terminating: options.terminating,
-    }));
+    .map((version) => {
+      const served = servedVersion(options, type, version, formOf);
+      const { store, terminating } = options;
+      const { prepare } = served;
+      const own = prepare === undefined ? store : store.through(new ConvertedCache(store.cache, prepare));
+      return { kind: 'stored' as const, served, store: own, terminating };
+    });
 }
 
 /** The rules of a schema, run with ratcheting on updates. */
@@ -222,8 +225,9 @@ function servedVersion(
     decode: (body, strict) => decodeCustom(compiled, gvk, body, strict),
     toStorage: (object) => {
       if (options.signal.aborted) throw definitionChanged();
-      return options.conversion.convert(object, storageGroupVersion);
+      return toStored(object, formOf(storageGroupVersion), storageGroupVersion, options);
     },
+    prepare: options.conversion.remote ? (objects) => view.prepare(objects) : undefined,
     strategy,
     fieldManager: manager('', strategy.resetFields),
     subresources: version.hasStatus
@@ -242,6 +246,25 @@ function servedVersion(
       ...described.selectableFields,
     ]),
   };
+}
+
+/** In the storage version, without what that does not know. */
+function toStored(
+  object: KubeObject,
+  form: CompiledVersion | undefined,
+  groupVersion: string,
+  { conversion, signal }: ServeOptions,
+): KubeObject | Promise<KubeObject> {
+  if (object.apiVersion === groupVersion) return object;
+  const pruned = (converted: KubeObject): KubeObject => {
+    if (form?.preserveUnknownFields === false) form.schema.prune(converted, false);
+    return converted;
+  };
+  if (!conversion.remote) return pruned(deepCopy(conversion.convert(object, groupVersion)));
+  return conversion.convertAll([object], groupVersion).then(([converted]) => {
+    if (signal.aborted) throw definitionChanged();
+    return pruned(converted ?? object);
+  });
 }
 
 /** Requests under an earlier definition are given this long to end before stored objects are looked at. */

@@ -3,18 +3,10 @@ import { deepEqual, type JsonObject, stringAt } from '../../apimachinery/json.js
 import type { KubeObject } from '../../apimachinery/meta.js';
 import type { CompiledSchema } from '../../schema/interfaces.js';
 import type { CachedObject, Representation } from '../../storage/cacher/interfaces.js';
+import { parseJson } from '../../apimachinery/decode-json.js';
+import { ConversionPending } from '../../managedfields/interfaces.js';
+import type { Conversion } from './conversion.js';
 import { encodeObject } from '../../storage/encode.js';
-
-/** Converts whole objects between versions of a type. What is given is not changed, but may be shared. */
-export interface Conversion {
-  convert(object: KubeObject, groupVersion: string): KubeObject;
-}
-
-/** Strategy None: versions differ in their apiVersion alone. */
-export const noConversion: Conversion = {
-  convert: (object, groupVersion) =>
-    object.apiVersion === groupVersion ? object : { ...object, apiVersion: groupVersion },
-};
 
 /** What decoding an object of one version takes. */
 export interface VersionForm {
@@ -32,22 +24,83 @@ export interface CustomViewOptions {
   readonly isStorage: boolean;
 }
 
+/** Objects that wait for a conversion, and what comes of those under way. */
+interface Waiting {
+  readonly object: CachedObject;
+  readonly stored: KubeObject;
+}
+
 /** Objects looked at before other work gets its turn. */
 const SLICE = 50;
 
 /**
  * How stored custom resources look in one version: pruned and with defaults in the version in which they were stored, as if they
- * had been written today, then converted, and pruned again. As soon as `verify` has found that no stored object looks different, the stored bytes themselves are what is shown.
+ * had been written today, then converted, and pruned again. As soon as `verify` has found that no stored object looks different,
+ * the stored bytes themselves are what is shown. Where conversions must be waited for, `prepare` comes before everything else.
  */
 export class CustomView {
   readonly json: Representation & { identity: boolean };
+  /** Bytes of remotely converted objects, as long as the objects are kept, and conversions under way. */
+  private readonly converted = new WeakMap<CachedObject, Uint8Array | Promise<void>>();
+  private readonly sameVersion: Buffer;
 
   constructor(private readonly options: CustomViewOptions) {
     this.json = { id: options.id, identity: false, separator: ',', render: (object) => this.bytes(object) };
+    this.sameVersion = Buffer.from(`{"apiVersion":${JSON.stringify(options.groupVersion)},`);
   }
 
+  /** Throws ConversionPending where the object has to be prepared first. */
   toObject(object: CachedObject): KubeObject {
-    return this.present(object.decode());
+    if (!this.isRemote(object)) return this.present(object.decode());
+    return parseJson(this.remoteBytes(object)) as KubeObject;
+  }
+
+  /** Resolves when all these objects can be shown without waiting. */
+  async prepare(objects: Iterable<CachedObject>): Promise<void> {
+    if (!this.options.conversion.remote) return;
+    const wanted: Waiting[] = [];
+    const underWay = new Set<Promise<void>>();
+    for (const object of objects) {
+      const known = this.converted.get(object);
+      if (known instanceof Promise) underWay.add(known);
+      else if (known === undefined && object.undecodable !== true && this.isRemote(object)) {
+        wanted.push({ object, stored: this.asStored(object.decode()) });
+      }
+    }
+    if (wanted.length > 0) underWay.add(this.convertAll(wanted));
+    await Promise.all(underWay);
+  }
+
+  private convertAll(wanted: readonly Waiting[]): Promise<void> {
+    const { conversion, groupVersion } = this.options;
+    const work = conversion.convertAll(wanted.map(({ stored }) => stored), groupVersion).then(
+      (converted) => {
+        wanted.forEach(({ object }, i) => {
+          const shown = converted[i] as KubeObject;
+          this.pruneShown(shown);
+          this.converted.set(object, encoded(shown, object));
+        });
+      },
+      (error: unknown) => {
+        for (const { object } of wanted) this.converted.delete(object);
+        throw error;
+      },
+    );
+    for (const { object } of wanted) this.converted.set(object, work);
+    return work;
+  }
+
+  /** Whether the object is stored in another version, and conversions must be waited for. */
+  private isRemote(object: CachedObject): boolean {
+    if (!this.options.conversion.remote) return false;
+    const { sameVersion } = this;
+    return Buffer.compare(sameVersion, object.bytes.subarray(0, sameVersion.length)) !== 0;
+  }
+
+  private remoteBytes(object: CachedObject): Uint8Array {
+    const known = this.converted.get(object);
+    if (known instanceof Uint8Array) return known;
+    throw new ConversionPending(() => this.prepare([object]));
   }
 
   /**
@@ -66,20 +119,30 @@ export class CustomView {
   }
 
   /** Takes over the tree given. */
-  private present(stored: JsonObject): KubeObject {
-    const { formOf, conversion, groupVersion } = this.options;
+  private present(tree: JsonObject): KubeObject {
+    const { conversion, groupVersion } = this.options;
+    const stored = this.asStored(tree);
+    if (stored.apiVersion === groupVersion) return stored;
+    const shown = conversion.convert(stored, groupVersion);
+    this.pruneShown(shown);
+    return shown;
+  }
+
+  /** The tree given, as an object of the version in which it is stored. */
+  private asStored(stored: JsonObject): KubeObject {
     const storedAs = stringAt(stored, 'apiVersion') ?? '';
-    const form = formOf(storedAs);
+    const form = this.options.formOf(storedAs);
     if (form === undefined) {
       throw new ApiError(500, '', `request to convert CR from an invalid group/version: ${storedAs}`);
     }
     if (!form.preserveUnknownFields) form.schema.prune(stored, false);
     form.schema.applyDefaults(stored);
-    if (storedAs === groupVersion) return stored as KubeObject;
-    const object = conversion.convert(stored as KubeObject, groupVersion);
-    const shown = formOf(groupVersion);
-    if (shown !== undefined && !shown.preserveUnknownFields) shown.schema.prune(object, false);
-    return object;
+    return stored as KubeObject;
+  }
+
+  private pruneShown(object: KubeObject): void {
+    const form = this.options.formOf(this.options.groupVersion);
+    if (form !== undefined && !form.preserveUnknownFields) form.schema.prune(object, false);
   }
 
   private isAsStored(object: CachedObject): boolean {
@@ -87,11 +150,15 @@ export class CustomView {
   }
 
   private bytes(object: CachedObject): Uint8Array {
+    if (this.isRemote(object)) return this.remoteBytes(object);
     const stored = object.decode();
     const shown = this.present(object.decode());
-    if (deepEqual(stored, shown)) return object.bytes;
-    const { head, tail } = encodeObject(shown);
-    const version = stringAt(stored['metadata'] as JsonObject, 'resourceVersion') ?? String(object.revision);
-    return Buffer.from(head + version + tail, 'utf8');
+    return deepEqual(stored, shown) ? object.bytes : encoded(shown, object);
   }
+}
+
+function encoded(shown: KubeObject, object: CachedObject): Uint8Array {
+  const { head, tail } = encodeObject(shown);
+  const version = shown.metadata.resourceVersion ?? String(object.revision);
+  return Buffer.from(head + version + tail, 'utf8');
 }

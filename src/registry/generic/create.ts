@@ -64,7 +64,7 @@ async function createOnce(store: ResourceStore, request: CreateRequest, object: 
     if (existing !== undefined) throw alreadyExists(store, object, existing);
     return { object, stored: undefined };
   }
-  const stored = await store.insert(key, served.toStorage(object));
+  const stored = await store.insert(key, await served.toStorage(object));
   if (stored === undefined) throw alreadyExists(store, object, await store.fresh(key));
   return { object, stored };
 }

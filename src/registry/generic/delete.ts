@@ -3,7 +3,7 @@ import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimach
 import type { RequestContext } from '../../request/context.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
-import { DetachedObject } from './detached-object.js';
+import { storedAs } from './settled.js';
 import type { ResourceStore } from './resource-store.js';
 
 export const FINALIZER_ORPHAN = 'orphan';
@@ -49,7 +49,7 @@ export async function deleteObject(store: ResourceStore, request: DeleteRequest)
   for (;;) {
     request.context.signal.throwIfAborted();
     if (current === undefined) throw newNotFound(store.groupResource, request.name);
-    const old = request.served.toObject(new DetachedObject(current));
+    const old = await storedAs(request.served, current);
     checkPreconditions(request, old, String(current.revision));
     const next = markedForDeletion(store, request, old);
     if (next === 'pending') return { object: old, stored: current, removed: false };
@@ -63,7 +63,7 @@ export async function deleteObject(store: ResourceStore, request: DeleteRequest)
       current = result.current;
       continue;
     }
-    const result = await store.replace(key, current, request.served.toStorage(next));
+    const result = await store.replace(key, current, await request.served.toStorage(next));
     if (result.outcome === 'committed') return { object: next, stored: result.object, removed: false };
     current = result.current;
   }

@@ -14,7 +14,7 @@ import type { Strategy } from '../rest/interfaces.js';
 import type { DeletePreconditions, DeletionPolicy, TypeClient, TypeClients, TypeListener } from '../rest/type-client.js';
 import { createObject } from './create.js';
 import { deleteObject } from './delete.js';
-import { DetachedObject } from './detached-object.js';
+import { settled, storedAs } from './settled.js';
 import { listObjects } from './list.js';
 import { updateObject } from './update.js';
 
@@ -122,7 +122,7 @@ class LocalClient implements TypeClient {
   async get(namespace: string, name: string): Promise<KubeObject | undefined> {
     const { served, store } = this.api();
     const stored = await store.fresh(store.key(namespace, name));
-    return stored === undefined ? undefined : served.toObject(new DetachedObject(stored));
+    return stored === undefined ? undefined : storedAs(served, stored);
   }
 
   async list(namespace: string): Promise<readonly KubeObject[]> {
@@ -142,7 +142,7 @@ class LocalClient implements TypeClient {
     const namespace = object.metadata.namespace ?? '';
     await this.check('create', namespace, '');
     const context = this.context(namespace, object.metadata.name ?? '', 'create');
-    served.fieldManager.update(undefined, object, this.options.fieldManager);
+    await settled(() => served.fieldManager.update(undefined, object, this.options.fieldManager));
     await this.options.admission.admit(this.attributes(context, 'CREATE', object, undefined));
     const created = await createObject(store, {
       context,
@@ -152,7 +152,7 @@ class LocalClient implements TypeClient {
       dryRun: false,
       validate: (made) => this.options.admission.validate(this.attributes(context, 'CREATE', made, undefined)),
     });
-    return created.stored === undefined ? created.object : served.toObject(new DetachedObject(created.stored));
+    return created.stored === undefined ? created.object : storedAs(served, created.stored);
   }
 
   update(object: KubeObject): Promise<KubeObject> {
@@ -204,15 +204,15 @@ class LocalClient implements TypeClient {
       forceAllowCreate: apply,
       expectedUid: object.metadata.uid,
       transform: async (current) => {
-        const made = apply ? next(current) : deepCopy(next(current));
-        if (!apply) manager.update(current, made, this.options.fieldManager);
+        const made = apply ? await settled(() => next(current)) : deepCopy(next(current));
+        if (!apply) await settled(() => manager.update(current, made, this.options.fieldManager));
         await this.options.admission.admit(this.attributes(context, current === undefined ? 'CREATE' : 'UPDATE', made, current));
         return made;
       },
       validateCreate: (made) => this.options.admission.validate(this.attributes(context, 'CREATE', made, undefined)),
       validateUpdate: (made, old) => this.options.admission.validate(this.attributes(context, 'UPDATE', made, old)),
     });
-    return updated.stored === undefined ? updated.object : served.toObject(new DetachedObject(updated.stored));
+    return updated.stored === undefined ? updated.object : storedAs(served, updated.stored);
   }
 
   async delete(

@@ -33,6 +33,12 @@ export class ResourceStore {
     readonly bornAt = 0,
   ) {}
 
+  /** The same store, read through another cache. */
+  through(cache: ResourceCache): ResourceStore {
+    const { groupResource, namespaced, resource, backend, clock, bornAt } = this;
+    return new ResourceStore(groupResource, namespaced, resource, backend, cache, clock, bornAt);
+  }
+
   key(namespace: string, name: string): string {
     return this.namespaced ? `${namespace}/${name}` : name;
   }

@@ -7,8 +7,8 @@ import type { StoredObject } from '../../storage/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { beforeCreate, beforeUpdate } from './before.js';
-import { DetachedObject } from './detached-object.js';
 import type { ResourceStore } from './resource-store.js';
+import { storedAs } from './settled.js';
 import { objectResourceVersion } from './resource-version.js';
 import { fillSystemFields } from './system-fields.js';
 
@@ -104,7 +104,7 @@ async function nextState(
   current: StoredObject,
 ): Promise<KubeObject> {
   const { served, strategy, context } = request;
-  const old = served.toObject(new DetachedObject(current));
+  const old = await storedAs(served, current);
   if (request.expectedUid !== undefined && request.expectedUid !== (old.metadata.uid ?? '')) {
     throw preconditionFailed(store, request, old.metadata.uid ?? '');
   }

@@ -188,6 +188,9 @@ export interface VersionView {
   readonly json: Representation;
   /** An item of a list: as `json`, but built-in types have no apiVersion and kind there, as in kube-apiserver. */
   readonly listItem: Representation;
-  /** A decoded copy in this version, resourceVersion included, defaults applied. */
+  /**
+   * A decoded copy in this version, resourceVersion included, defaults applied. Throws ConversionPending for an object that did not
+   * come out of the version's own store and must be converted remotely.
+   */
   toObject(object: CachedObject): KubeObject;
 }

@@ -2,6 +2,7 @@ import type { DetailedJson } from '../../apimachinery/decode-json.js';
 import type { JsonObject } from '../../apimachinery/json.js';
 import type { GroupResource, GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
 import type { FieldNames } from '../../apimachinery/fields.js';
+import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
 import type { ApiResourceEntry, CreatedSubresource, Strategy, VersionView } from './interfaces.js';
 
@@ -52,8 +53,8 @@ export interface ServedVersion extends VersionView {
    * set. apiVersion and kind are the version's already, or absent. Throws DecodeError.
    */
   decode(body: DetailedJson, strict: boolean): DecodedObject;
-  /** The stored form of an object of this version. May share parts with it. */
-  toStorage(object: KubeObject): JsonObject;
+  /** The stored form of an object of this version. May share parts with it. A promise where conversion must be waited for. */
+  toStorage(object: KubeObject): JsonObject | Promise<JsonObject>;
   readonly strategy: Strategy;
   readonly fieldManager: FieldManager;
   readonly subresources: Readonly<Record<string, ServedSubresource>>;
@@ -72,6 +73,11 @@ export interface ServedVersion extends VersionView {
   readonly openApiSchema: JsonObject | undefined;
   /** Whether a deletion answers with the object instead of a Status. */
   readonly returnsDeletedObject: boolean;
+  /**
+   * Where conversions must be waited for: resolves when all these objects can be shown without. What comes out of the version's own
+   * store needs it no more. Absent: nothing has to wait.
+   */
+  readonly prepare?: ((objects: Iterable<CachedObject>) => Promise<void>) | undefined;
   /** Aborts when watches must end, because the type is now served in another way. Absent: never. */
   readonly watchesEnd?: AbortSignal | undefined;
   /** Which field selectors this version takes. */

@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto';
+import { parseJson } from '../../apimachinery/decode-json.js';
+import { ApiError } from '../../apimachinery/errors.js';
+import { isObject, type JsonObject, objectAt, stringAt, stringifyJson } from '../../apimachinery/json.js';
+import { type GroupVersionKind, type KubeObject, formatGroupVersionKind, goJson, parseGroupVersion, quote } from '../../apimachinery/meta.js';
+import { ConversionPending } from '../../managedfields/interfaces.js';
+import { messageOf } from '../../util/error-message.js';
+import type { Conversion } from './conversion.js';
+import { checkIdentity, restoredMetadata } from './converted-metadata.js';
+
+/** Posts ConversionReviews to one webhook. */
+export interface ReviewSender {
+  /** Resolves with the body of the answer; rejects, in the words of Kubernetes' client, where there was none or it was an error. */
+  send(review: string): Promise<string>;
+}
+
+export interface WebhookConversionOptions {
+  /** Versions of ConversionReview that the webhook takes, in its order of preference. */
+  readonly reviewVersions: readonly string[];
+  readonly sender: ReviewSender;
+}
+
+const GROUP = 'apiextensions.k8s.io';
+const REVIEW_VERSIONS = ['v1', 'v1beta1'];
+/** One review carries objects up to this number and size, or a single larger one. */
+const MAX_OBJECTS = 200;
+const MAX_CHARACTERS = 1 << 20;
+/** Answers kept for those who ask again: numbers of answers and of characters. */
+const MAX_KEPT = 128;
+const MAX_KEPT_CHARACTERS = 1 << 23;
+
+/** Strategy Webhook: a service converts objects, many in one review. It can change nothing of metadata but labels and annotations. */
+export class WebhookConversion implements Conversion {
+  readonly remote = true;
+  /** Answers by version wanted and object, the one used longest ago first. */
+  private readonly kept = new Map<string, KubeObject>();
+  private keptCharacters = 0;
+
+  constructor(private readonly options: WebhookConversionOptions) {}
+
+  convert(object: KubeObject, groupVersion: string): KubeObject {
+    if (object.apiVersion === groupVersion) return object;
+    const key = `${groupVersion}\n${stringifyJson(object)}`;
+    const known = this.kept.get(key);
+    if (known !== undefined) return known;
+    throw new ConversionPending(async () => {
+      const [converted] = await this.convertAll([object], groupVersion);
+      if (converted !== undefined) this.keep(key, converted);
+    });
+  }
+
+  async convertAll(objects: readonly KubeObject[], groupVersion: string): Promise<KubeObject[]> {
+    const converted: KubeObject[] = [];
+    for (const batch of batches(objects)) converted.push(...(await this.ask(batch, groupVersion)));
+    return converted;
+  }
+
+  private keep(key: string, converted: KubeObject): void {
+    this.kept.set(key, converted);
+    this.keptCharacters += key.length;
+    for (const oldest of this.kept.keys()) {
+      if (this.kept.size <= MAX_KEPT && this.keptCharacters <= MAX_KEPT_CHARACTERS) return;
+      // The newest is waited for.
+      if (oldest === key) return;
+      this.kept.delete(oldest);
+      this.keptCharacters -= oldest.length;
+    }
+  }
+
+  private async ask(batch: Batch, groupVersion: string): Promise<KubeObject[]> {
+    const version = this.options.reviewVersions.find((candidate) => REVIEW_VERSIONS.includes(candidate));
+    if (version === undefined) throw failure('no supported conversion review versions');
+    const subject = `conversion webhook for ${kindOf(batch.objects[0] ?? {})}`;
+    const uid = randomUUID();
+    let answers: readonly unknown[];
+    try {
+      const body = `{"kind":"ConversionReview","apiVersion":"${GROUP}/${version}","request":{"uid":"${uid}","desiredAPIVersion":${JSON.stringify(groupVersion)},"objects":[${batch.texts.join(',')}]},"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}}`;
+      answers = readReview(await this.options.sender.send(body), version, uid);
+    } catch (error) {
+      throw failure(`${subject} failed: ${messageOf(error)}`);
+    }
+    if (answers.length !== batch.objects.length) {
+      throw failure(`${subject} returned ${answers.length} objects, expected ${batch.objects.length}`);
+    }
+    return batch.objects.map((original, i) => readConverted(original, answers[i], groupVersion, i));
+  }
+}
+
+interface Batch {
+  readonly objects: KubeObject[];
+  readonly texts: string[];
+}
+
+function* batches(objects: readonly KubeObject[]): Iterable<Batch> {
+  let batch: Batch = { objects: [], texts: [] };
+  let characters = 0;
+  for (const object of objects) {
+    const text = stringifyJson(object);
+    if (batch.objects.length > 0 && (batch.objects.length >= MAX_OBJECTS || characters + text.length > MAX_CHARACTERS)) {
+      yield batch;
+      batch = { objects: [], texts: [] };
+      characters = 0;
+    }
+    batch.objects.push(object);
+    batch.texts.push(text);
+    characters += text.length;
+  }
+  if (batch.objects.length > 0) yield batch;
+}
+
+/** What goes wrong in a conversion is no fault of the request. */
+const failure = (message: string): ApiError => new ApiError(500, '', message);
+
+/** The converted objects of an answer. v1beta1 never had to name its kind, nor the request. */
+function readReview(body: string, version: string, uid: string): readonly unknown[] {
+  const review = parseJson(body);
+  if (!isObject(review)) throw new Error(`couldn't get version/kind; json parse error: ${goJson(review)} is no object`);
+  if (version === 'v1') {
+    const kind = kindOf(review);
+    const expected = `${GROUP}/v1, Kind=ConversionReview`;
+    if (kind !== expected) throw new Error(`expected webhook response of ${expected}, got ${kind}`);
+  }
+  const response = objectAt(review, 'response');
+  if (response === undefined) throw new Error('no response provided');
+  const answered = stringAt(response, 'uid') ?? '';
+  if (version === 'v1' && answered !== uid) {
+    throw new Error(`expected response.uid=${quote(uid)}, got ${quote(answered)}`);
+  }
+  const result = objectAt(response, 'result');
+  const status = stringAt(result, 'status') ?? '';
+  if (status !== 'Success') {
+    const message = stringAt(result, 'message') ?? '';
+    throw new Error(message === '' ? `response.result.status was '${status}', not 'Success'` : message);
+  }
+  const objects = response['convertedObjects'];
+  return Array.isArray(objects) ? objects : [];
+}
+
+function readConverted(original: KubeObject, answer: unknown, groupVersion: string, index: number): KubeObject {
+  const subject = `conversion webhook for ${kindOf(original)}`;
+  const converted = answer as JsonObject | null;
+  if (!isObject(converted) || (stringAt(converted, 'kind') ?? '') === '') {
+    throw failure(`Object 'Kind' is missing in '${goJson(converted ?? null)}'`);
+  }
+  const invalid = (why: string): ApiError => failure(`${subject} returned invalid object at index ${index}: ${why}`);
+  const version = stringAt(converted, 'apiVersion') ?? '';
+  if (version !== groupVersion) {
+    throw invalid(`invalid groupVersion (expected ${groupVersion}, received ${version})`);
+  }
+  const kind = stringAt(converted, 'kind') ?? '';
+  if (kind !== original.kind) throw invalid(`invalid kind (expected ${original.kind ?? ''}, received ${kind})`);
+  try {
+    checkIdentity(original, converted);
+  } catch (error) {
+    throw failure(`${subject} returned invalid object: ${messageOf(error)}`);
+  }
+  try {
+    return { ...converted, metadata: restoredMetadata(original, converted) };
+  } catch (error) {
+    throw failure(`${subject} returned invalid metadata: ${messageOf(error)}`);
+  }
+}
+
+/** `group/version, Kind=Kind`, as Go prints it. */
+function kindOf(object: JsonObject): string {
+  const kind = stringAt(object, 'kind') ?? '';
+  const parsed = parseGroupVersion(stringAt(object, 'apiVersion') ?? '');
+  const gvk: GroupVersionKind = { group: parsed?.group ?? '', version: parsed?.version ?? '', kind };
+  return formatGroupVersionKind(gvk);
+}

@@ -1,0 +1,37 @@
+import type { KubeObject } from '../../apimachinery/meta.js';
+import { ConversionPending } from '../../managedfields/interfaces.js';
+import type { StoredObject } from '../../storage/interfaces.js';
+import type { ServedVersion } from '../rest/served.js';
+import { DetachedObject } from './detached-object.js';
+
+/** A step can need the conversions of all versions that an object's managers ever used, and some more. */
+const MAX_ATTEMPTS = 50;
+
+/** Runs a step that may have to wait for conversions, again after each; it must be rerunnable. Most steps never wait. */
+export function settled<T>(step: () => T): T | Promise<T> {
+  try {
+    return step();
+  } catch (error) {
+    if (!(error instanceof ConversionPending)) throw error;
+    return again(step, error);
+  }
+}
+
+async function again<T>(step: () => T, first: ConversionPending): Promise<T> {
+  let pending = first;
+  for (let attempt = 1; ; attempt++) {
+    await pending.ready();
+    try {
+      return step();
+    } catch (error) {
+      if (!(error instanceof ConversionPending) || attempt >= MAX_ATTEMPTS) throw error;
+      pending = error;
+    }
+  }
+}
+
+/** A stored object in a version, converted where needed. */
+export function storedAs(served: ServedVersion, stored: StoredObject): KubeObject | Promise<KubeObject> {
+  const object = new DetachedObject(stored);
+  return served.prepare === undefined ? served.toObject(object) : served.prepare([object]).then(() => served.toObject(object));
+}
