@@ -13,8 +13,11 @@ import {
   type PreparedStore,
   type StoreFixture,
 } from './fixtures.js';
+import { mongodbFixtures } from './mongodb-fixtures.js';
 
-const fixtures: StoreFixture[] = [embedded];
+jest.setTimeout(30_000);
+
+const fixtures: StoreFixture[] = [embedded, ...mongodbFixtures()];
 
 describe.each(fixtures)('backend $name', (fixture) => {
   let store: PreparedStore;

@@ -17,8 +17,11 @@ import {
   widgets,
 } from './cacher-fixtures.js';
 import { commit, decode, embedded, put, remove, RESOURCE, type PreparedStore, type StoreFixture } from './fixtures.js';
+import { mongodbFixtures } from './mongodb-fixtures.js';
 
-const fixtures: StoreFixture[] = [embedded];
+jest.setTimeout(30_000);
+
+const fixtures: StoreFixture[] = [embedded, ...mongodbFixtures()];
 
 describe.each(fixtures)('cacher over $name', (fixture) => {
   let store: PreparedStore;

@@ -1,0 +1,251 @@
+import { randomUUID } from 'node:crypto';
+import type { Collection, Db, MongoClient } from 'mongodb';
+import { systemClock, type Clock } from '../../util/clock.js';
+import { errorMessage, StorageError } from '../errors.js';
+import type {
+  Backend,
+  EventStream,
+  ListOptions,
+  LogEvent,
+  Revision,
+  StoredList,
+  StoredObject,
+  WriteRequest,
+  WriteResult,
+} from '../interfaces.js';
+import { Appender } from './appender.js';
+import { Committer, readStates } from './committer.js';
+import { connect, redact } from './connection.js';
+import { FIRST_REVISION, LOG, META, WRITERS, type LogDocument, type MetaDocument } from './documents.js';
+import { closed, unavailable } from './failures.js';
+import { LogFollower } from './follower.js';
+import { Heads } from './heads.js';
+import { History } from './history.js';
+import { compacted, listAt, tooLarge } from './list.js';
+import { WriterSession, type WriterDocument } from './writer-session.js';
+
+export interface MongoOptions {
+  /** Where the replica set is, with credentials and TLS options. */
+  readonly uri: string;
+  /** A database of the store's own. */
+  readonly database: string;
+  readonly clock?: Clock;
+  /** How long past states and the log are kept. */
+  readonly historyMillis?: number;
+  readonly maxObjectBytes?: number;
+  /** How long an operation waits for a primary. */
+  readonly selectMillis?: number;
+  /** How long a write is tried while MongoDB does not answer. */
+  readonly writeMillis?: number;
+  /** Allows `corrupt`. */
+  readonly forTests?: boolean;
+}
+
+interface Opened {
+  readonly client: MongoClient;
+  readonly db: Db;
+  readonly log: Collection<LogDocument>;
+  readonly heads: Heads;
+  readonly follower: LogFollower;
+  readonly committer: Committer;
+  readonly history: History;
+  readonly session: WriterSession;
+}
+
+const FORMAT = 1;
+const HISTORY_MILLIS = 5 * 60_000;
+/** A log entry holds the states before and after a write, and a document 16 MiB. */
+const MAX_OBJECT_BYTES = (8 << 20) - (64 << 10);
+const HEAD_BYTES = 32 << 20;
+const SELECT_MILLIS = 5_000;
+const WRITE_MILLIS = 20_000;
+const NAMESPACE_EXISTS = 48;
+/** Of registered sessions that nobody renews. */
+const WRITER_SECONDS = 3_600;
+
+/** The store in MongoDB, shared by any number of replicas. */
+export class MongoBackend implements Backend {
+  private opened: Opened | undefined;
+  private closing = false;
+  private readonly clock: Clock;
+  private readonly collections = new Set<string>();
+
+  constructor(private readonly options: MongoOptions) {
+    this.clock = options.clock ?? systemClock;
+  }
+
+  async open(): Promise<void> {
+    const { uri, database } = this.options;
+    const selectMillis = this.options.selectMillis ?? SELECT_MILLIS;
+    const { client, db } = await connect({ uri, database, selectMillis });
+    try {
+      await this.prepare(db);
+      this.opened = await this.assemble(client, db);
+      this.closing = false;
+    } catch (error) {
+      await client.close();
+      if (error instanceof StorageError) throw error;
+      const message = `the MongoDB database ${database} cannot be used: ${errorMessage(error)}`;
+      throw new StorageError('unusable', redact(message, uri));
+    }
+  }
+
+  async close(): Promise<void> {
+    const { opened } = this;
+    if (opened === undefined || this.closing) return;
+    this.closing = true;
+    await opened.committer.idle();
+    await opened.history.stop();
+    await opened.follower.stop();
+    await opened.session.close().catch(() => undefined);
+    this.opened = undefined;
+    await opened.client.close();
+  }
+
+  write(request: WriteRequest): Promise<WriteResult> {
+    if (this.opened === undefined || this.closing) return Promise.reject(closed());
+    return this.opened.committer.write(request);
+  }
+
+  async corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
+    if (this.options.forTests !== true) throw new StorageError('unusable', 'the store was not opened for tests');
+    const current = await this.get(resource, key);
+    await this.store().committer.write({ resource, key, expected: current?.revision ?? 0, value: undefined }, bytes);
+  }
+
+  async get(resource: string, key: string): Promise<StoredObject | undefined> {
+    const { db } = this.store();
+    return this.answer(readStates(db, resource, [key]).then((found) => found.get(key)));
+  }
+
+  async list(resource: string, options: ListOptions): Promise<StoredList> {
+    const { client, db, history } = this.store();
+    return this.answer(listAt({ client, db, resource, options, oldest: history.oldest }));
+  }
+
+  async currentRevision(): Promise<Revision> {
+    const { log, committer } = this.store();
+    const acknowledged = committer.acknowledged;
+    const newest = await this.answer(newestRevision(log));
+    if (newest < acknowledged) {
+      throw new StorageError('unavailable', `MongoDB tells revision ${newest}, but ${acknowledged} was committed`);
+    }
+    return newest;
+  }
+
+  compactedRevision(): Revision {
+    return this.opened?.history.oldest ?? FIRST_REVISION;
+  }
+
+  events(after: Revision, signal: AbortSignal): EventStream {
+    const { history } = this.store();
+    if (after < history.oldest) throw compacted(after, history.oldest);
+    return { batches: this.eventsAfter(after, signal) };
+  }
+
+  async compact(revision: Revision): Promise<void> {
+    const { history } = this.store();
+    const current = await this.currentRevision();
+    if (revision > current) throw tooLarge(revision, current);
+    await this.answer(history.compact(revision));
+  }
+
+  async ping(): Promise<void> {
+    const { log } = this.store();
+    await this.answer(newestRevision(log));
+  }
+
+  private async *eventsAfter(
+    after: Revision,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly LogEvent[], void, undefined> {
+    const { follower } = this.store();
+    if (after > follower.revision) {
+      // Another replica may have written it, and the news may be on its way.
+      const current = await this.currentRevision();
+      if (after > current) throw tooLarge(after, current);
+    }
+    yield* follower.events(after, signal);
+  }
+
+  private store(): Opened {
+    if (this.opened === undefined || this.closing) throw closed();
+    return this.opened;
+  }
+
+  private async answer<T>(question: Promise<T>): Promise<T> {
+    try {
+      return await question;
+    } catch (error) {
+      throw this.closing ? closed() : unavailable(error);
+    }
+  }
+
+  /** Collections, indexes and the format of the database. */
+  private async prepare(db: Db): Promise<void> {
+    this.collections.clear();
+    for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) this.collections.add(name);
+    for (const name of [LOG, META, WRITERS]) await this.ensureCollection(db, name);
+    await db.collection(WRITERS).createIndex({ seen: 1 }, { expireAfterSeconds: WRITER_SECONDS });
+    const meta = db.collection<MetaDocument>(META);
+    const format = await meta.findOneAndUpdate(
+      { _id: 'format' },
+      { $setOnInsert: { version: FORMAT } },
+      { upsert: true, returnDocument: 'after' },
+    );
+    if (format?.version !== FORMAT) {
+      throw new StorageError(
+        'unusable',
+        `the MongoDB database ${this.options.database} has format ${String(format?.version)}, which this version does not know: use a newer one, or another database`,
+      );
+    }
+  }
+
+  private async ensureCollection(db: Db, name: string): Promise<void> {
+    if (this.collections.has(name)) return;
+    try {
+      await db.createCollection(name);
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === NAMESPACE_EXISTS)) throw error;
+    }
+    this.collections.add(name);
+  }
+
+  private async assemble(client: MongoClient, db: Db): Promise<Opened> {
+    const { clock } = this;
+    const log = db.collection<LogDocument>(LOG);
+    const writer = randomUUID();
+    const heads = new Heads(HEAD_BYTES);
+    const revision = await newestRevision(log);
+    const session = new WriterSession(client, db, db.collection<WriterDocument>(WRITERS), writer);
+    const history: History = new History({
+      db,
+      clock,
+      historyMillis: this.options.historyMillis ?? HISTORY_MILLIS,
+      revision: () => follower.revision,
+      renew: () => session.renew(),
+    });
+    const follower = new LogFollower({ client, db, clock, heads, revision, writer, oldest: () => history.oldest });
+    const committer = new Committer({
+      db,
+      clock,
+      appender: new Appender(db, session),
+      follower,
+      heads,
+      session,
+      writer,
+      maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
+      writeMillis: this.options.writeMillis ?? WRITE_MILLIS,
+      ensureCollection: (resource) => this.ensureCollection(db, resource),
+    });
+    await history.start();
+    follower.start();
+    return { client, db, log, heads, follower, committer, history, session };
+  }
+}
+
+/** Read from a majority: it covers every write that was acknowledged by any replica before. */
+async function newestRevision(log: Collection<LogDocument>): Promise<Revision> {
+  const entry = await log.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 } });
+  return entry?._id ?? FIRST_REVISION;
+}

@@ -1,0 +1,337 @@
+import type { Collection, Db } from 'mongodb';
+import type { Clock } from '../../util/clock.js';
+import { sleep } from '../../util/clock.js';
+import { errorMessage, StorageError } from '../errors.js';
+import type { Revision, StoredObject, WriteRequest, WriteResult } from '../interfaces.js';
+import { nextTurn } from '../slicing.js';
+import type { Appender } from './appender.js';
+import { Batch, type PendingWrite } from './batch.js';
+import { LOG, storedOf, type LogDocument, type StateDocument } from './documents.js';
+import { unavailable } from './failures.js';
+import type { LogFollower } from './follower.js';
+import { headId, type Heads } from './heads.js';
+import type { WriterSession } from './writer-session.js';
+
+export interface CommitterOptions {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly appender: Appender;
+  readonly follower: LogFollower;
+  readonly heads: Heads;
+  readonly session: WriterSession;
+  readonly writer: string;
+  readonly maxObjectBytes: number;
+  /** How long a write is tried while MongoDB does not answer. */
+  readonly writeMillis: number;
+  /** Makes the collection of a type where there is none yet. */
+  ensureCollection(resource: string): Promise<void>;
+}
+
+const MAX_BATCH_WRITES = 256;
+const MAX_BATCH_BYTES = 4 << 20;
+const MAX_WAITING = 20_000;
+/** Attempts that follow one another without a pause: most trouble is over at once. */
+const QUICK_ATTEMPTS = 3;
+const BUSY_MILLIS = 5;
+const PAUSE_MILLIS = 20;
+const MAX_PAUSE_MILLIS = 1_000;
+/** So long nobody appends anything though somebody is about to: a transaction whose client is gone. */
+const STUCK_MILLIS = 1_500;
+/** Another replica that appended so lately wants to append again, */
+const RIVAL_MILLIS = 100;
+/** and is given so much time for its turn. */
+const TURN_MILLIS = 8;
+
+/** The single writer of a replica: takes all writes that wait, commits them together, and takes what gathered meanwhile. */
+export class Committer {
+  private readonly log: Collection<LogDocument>;
+  private waiting: PendingWrite[] = [];
+  private running: Promise<void> | undefined;
+  private batches = 0;
+  private bare = false;
+  /** Writes that are committed one by one, because MongoDB refused them together. */
+  private alone = false;
+  private own: Revision = 0;
+
+  constructor(private readonly options: CommitterOptions) {
+    this.log = options.db.collection<LogDocument>(LOG);
+  }
+
+  write(request: WriteRequest, raw?: Uint8Array): Promise<WriteResult> {
+    return new Promise((resolve, reject) => {
+      if (this.waiting.length >= MAX_WAITING) {
+        reject(new StorageError('unavailable', `${this.waiting.length} writes are waiting for the store already`));
+        return;
+      }
+      const deadline = this.options.clock.monotonic() + this.options.writeMillis;
+      this.waiting.push({ request, raw, deadline, verify: false, resolve, reject });
+      this.running ??= this.run();
+    });
+  }
+
+  /** Newest revision that this replica itself appended. */
+  get acknowledged(): Revision {
+    return this.own;
+  }
+
+  /** Resolves when nothing is under way. */
+  async idle(): Promise<void> {
+    while (this.running !== undefined) await this.running;
+  }
+
+  private async run(): Promise<void> {
+    while (this.waiting.length > 0) {
+      // The requests that came in with this turn of the event loop belong to one commit.
+      await nextTurn();
+      await this.giveWay();
+      const writes = this.takeSome();
+      try {
+        await this.settle(writes);
+      } catch (error) {
+        for (const write of writes) write.reject(unavailable(error));
+      }
+    }
+    // In the same step as the last look at the queue: a write that comes later starts anew.
+    this.running = undefined;
+  }
+
+  /** Replicas that both have much to write take turns: whoever appended last lets the other one go first. */
+  private async giveWay(): Promise<void> {
+    const { follower, clock } = this.options;
+    if (this.own !== follower.revision || clock.monotonic() - follower.lastForeign > RIVAL_MILLIS) return;
+    await follower.progress(this.own, TURN_MILLIS);
+  }
+
+  private takeSome(): PendingWrite[] {
+    let bytes = 0;
+    let count = 0;
+    const most = this.alone ? 1 : MAX_BATCH_WRITES;
+    while (count < this.waiting.length && count < most && bytes < MAX_BATCH_BYTES) {
+      bytes += this.waiting[count]?.request.value?.tail.length ?? 0;
+      count++;
+    }
+    return this.waiting.splice(0, count);
+  }
+
+  /** Commits writes, or finds out why they cannot be. Each of them is told in the end. */
+  private async settle(writes: readonly PendingWrite[]): Promise<void> {
+    let pending = writes;
+    let since = { revision: this.options.follower.revision, time: this.options.clock.monotonic() };
+    for (let attempt = 0; pending.length > 0; attempt++) {
+      let batch: Batch;
+      try {
+        batch = await this.build(pending);
+      } catch (error) {
+        pending = await this.pauseOrGiveUp(pending, attempt, error);
+        continue;
+      }
+      pending = batch.writes;
+      if (pending.length === 0) return;
+      const result = await this.options.appender.append(batch);
+      switch (result.outcome) {
+        case 'committed':
+          this.commit(batch);
+          return;
+        case 'unknown':
+          if (await this.decide(batch, result.error)) return;
+          break;
+        case 'stale':
+        case 'busy':
+          await this.awaitOthers(attempt);
+          break;
+        case 'mismatch':
+          this.distrust(pending);
+          await this.options.follower.catchUp().catch(() => undefined);
+          break;
+        case 'refused':
+          if (!(await this.isolate(pending, result.error))) return;
+          break;
+        case 'unreachable':
+          pending = await this.pauseOrGiveUp(pending, attempt, result.error);
+          break;
+      }
+      pending = this.expire(pending, result.outcome);
+      const { revision } = this.options.follower;
+      const now = this.options.clock.monotonic();
+      if (revision !== since.revision) since = { revision, time: now };
+      else if (result.outcome === 'busy' && now - since.time > STUCK_MILLIS) {
+        since = { revision, time: now };
+        await this.options.session.endOthers().catch(() => undefined);
+      }
+    }
+  }
+
+  private async build(pending: readonly PendingWrite[]): Promise<Batch> {
+    const { follower, heads, writer, clock, maxObjectBytes } = this.options;
+    for (const resource of new Set(pending.map((write) => write.request.resource)))
+      await this.options.ensureCollection(resource);
+    await this.readHeads(pending);
+    const batch = new Batch({
+      base: follower.revision,
+      heads,
+      writer,
+      number: ++this.batches,
+      time: new Date(clock.now()),
+      maxObjectBytes,
+      bare: this.bare,
+    });
+    for (const write of pending) batch.add(write);
+    return batch;
+  }
+
+  /** Reads the states that are not known, or not known well enough to refuse a write. */
+  private async readHeads(pending: readonly PendingWrite[]): Promise<void> {
+    const { heads, follower, db } = this.options;
+    const wanted = new Map<string, Set<string>>();
+    for (const write of pending) {
+      const { resource, key, expected } = write.request;
+      if (!write.verify && !isUnsure(heads.get(headId(resource, key)), expected)) continue;
+      write.verify = false;
+      const keys = wanted.get(resource);
+      if (keys === undefined) wanted.set(resource, new Set([key]));
+      else keys.add(key);
+    }
+    if (wanted.size === 0) return;
+    let newest = 0;
+    for (const [resource, keys] of wanted) {
+      const found = await readStates(db, resource, [...keys]);
+      for (const key of keys) {
+        const object = found.get(key);
+        heads.learn(headId(resource, key), object);
+        newest = Math.max(newest, object?.revision ?? 0);
+      }
+    }
+    if (newest > follower.revision) await follower.catchUp();
+  }
+
+  private commit(batch: Batch): void {
+    const { follower } = this.options;
+    const last = batch.events.at(-1)?.revision ?? 0;
+    this.own = Math.max(this.own, last);
+    this.alone = false;
+    this.bare = false;
+    // It followed the newest known revision; where it is known already, the log or the change stream told it first.
+    follower.take(batch.events);
+    batch.resolve();
+  }
+
+  /**
+   * The answer to a commit was lost. The log's entry at its first revision tells what became of it; as long as there is none,
+   * the very same batch is appended again, which cannot succeed twice. True when the writes have been told.
+   */
+  private async decide(batch: Batch, cause: unknown): Promise<boolean> {
+    const { clock, appender, follower, writer, writeMillis } = this.options;
+    const end = clock.monotonic() + writeMillis;
+    let error = cause;
+    for (let attempt = 0; clock.monotonic() < end; attempt++) {
+      try {
+        const entry = await this.log.findOne({ _id: batch.first });
+        if (entry !== null) {
+          await follower.catchUp();
+          if (entry.writer !== writer || entry.batch !== batch.number) return false;
+          this.commit(batch);
+          return true;
+        }
+        const result = await appender.append(batch);
+        if (result.outcome === 'committed') {
+          this.commit(batch);
+          return true;
+        }
+        if ('error' in result) error = result.error;
+      } catch (failure) {
+        error = failure;
+      }
+      this.expireWaiting();
+      await this.pause(attempt);
+    }
+    const message = `MongoDB did not tell whether the write was committed: ${errorMessage(error)}`;
+    for (const write of batch.writes) write.reject(new StorageError('unknown-outcome', message, { cause: error }));
+    return true;
+  }
+
+  /** Another replica has appended, or is about to. */
+  private async awaitOthers(attempt: number): Promise<void> {
+    const { follower } = this.options;
+    const { revision } = follower;
+    if (attempt >= QUICK_ATTEMPTS) await follower.progress(revision, BUSY_MILLIS * Math.min(attempt, 10));
+    if (follower.revision === revision) await follower.catchUp().catch(() => undefined);
+  }
+
+  /** What was known of these objects is wrong. */
+  private distrust(pending: readonly PendingWrite[]): void {
+    for (const write of pending) {
+      this.options.heads.forget(headId(write.request.resource, write.request.key));
+      write.verify = true;
+    }
+  }
+
+  /** MongoDB refuses a batch: without the form for people, and alone, it tells which write it means. False: the writes were told. */
+  private async isolate(pending: readonly PendingWrite[], error: unknown): Promise<boolean> {
+    if (!this.bare) {
+      this.bare = true;
+      return true;
+    }
+    if (pending.length === 1) {
+      for (const write of pending) write.reject(unavailable(error));
+      this.bare = false;
+      return false;
+    }
+    for (const write of pending) await this.settle([write]);
+    return false;
+  }
+
+  private async pauseOrGiveUp(
+    pending: readonly PendingWrite[],
+    attempt: number,
+    error: unknown,
+  ): Promise<readonly PendingWrite[]> {
+    this.expireWaiting();
+    const left = this.expire(pending, error);
+    if (left.length > 0) await this.pause(attempt);
+    return left;
+  }
+
+  /** Tells the writes whose time is over; returns the others. */
+  private expire(pending: readonly PendingWrite[], cause: unknown): readonly PendingWrite[] {
+    const now = this.options.clock.monotonic();
+    const overdue = pending.filter((write) => write.deadline <= now);
+    if (overdue.length === 0) return pending;
+    const failure =
+      typeof cause === 'string'
+        ? new StorageError('unavailable', `the store could not write for too long (${cause})`)
+        : unavailable(cause);
+    for (const write of overdue) write.reject(failure);
+    return pending.filter((write) => write.deadline > now);
+  }
+
+  private expireWaiting(): void {
+    this.waiting = [...this.expire(this.waiting, 'MongoDB does not answer')];
+  }
+
+  private pause(attempt: number): Promise<void> {
+    if (attempt < QUICK_ATTEMPTS) return nextTurn();
+    return sleep(this.options.clock, Math.min(PAUSE_MILLIS * 2 ** (attempt - QUICK_ATTEMPTS), MAX_PAUSE_MILLIS));
+  }
+}
+
+/** Whether what is known may be outdated in a way that matters: the write seems not to fit, but another replica may have made it fit. */
+function isUnsure(head: { readonly object: StoredObject | undefined } | undefined, expected: Revision): boolean {
+  if (head === undefined) return expected !== 0;
+  const revision = head.object?.revision ?? 0;
+  if (revision === expected) return false;
+  return expected === 0 || expected > revision;
+}
+
+/** The current states of some objects of a type. */
+export async function readStates(
+  db: Db,
+  resource: string,
+  keys: readonly string[],
+): Promise<Map<string, StoredObject>> {
+  const documents = await db
+    .collection<StateDocument>(resource)
+    .find({ _id: { $in: [...keys] } })
+    .project<Pick<StateDocument, '_id' | '_annex'>>({ _annex: 1 })
+    .toArray();
+  return new Map(documents.map((document) => [document._id, storedOf(document)]));
+}

@@ -1,0 +1,120 @@
+import os from 'node:os';
+import {
+  MongoClient,
+  MongoError,
+  MongoNetworkError,
+  MongoServerError,
+  MongoServerSelectionError,
+  type Db,
+  type Document,
+  type MongoClientOptions,
+} from 'mongodb';
+import { errorMessage, StorageError } from '../errors.js';
+
+export interface ConnectionOptions {
+  readonly uri: string;
+  readonly database: string;
+  /** How long an operation waits for a primary. */
+  readonly selectMillis: number;
+}
+
+/** MongoDB 5.0: snapshot reads outside transactions, names with dots and dollars. */
+const OLDEST_WIRE_VERSION = 13;
+const OLDEST = '5.0';
+const AUTHENTICATION_FAILED = 18;
+const UNAUTHORIZED = 13;
+
+const CLIENT_OPTIONS: MongoClientOptions = {
+  appName: 'annex',
+  // Else the driver imports it at its leisure, which not every environment allows.
+  runtimeAdapters: { os },
+  promoteBuffers: true,
+  ignoreUndefined: true,
+  readPreference: 'primary',
+  readConcern: { level: 'majority' },
+  writeConcern: { w: 'majority', journal: true },
+  retryWrites: true,
+  retryReads: true,
+  connectTimeoutMS: 5_000,
+  socketTimeoutMS: 30_000,
+  heartbeatFrequencyMS: 2_000,
+  maxPoolSize: 32,
+};
+
+/** Connects and makes sure that the deployment is one that can be used. Fails with one line that says what to do. */
+export async function connect(options: ConnectionOptions): Promise<{ readonly client: MongoClient; readonly db: Db }> {
+  const { uri, selectMillis } = options;
+  let client: MongoClient;
+  try {
+    client = new MongoClient(uri, { ...CLIENT_OPTIONS, serverSelectionTimeoutMS: selectMillis });
+  } catch (error) {
+    throw new StorageError('unusable', redact(`the MongoDB URI is malformed: ${errorMessage(error)}`, uri));
+  }
+  try {
+    const db = client.db(options.database);
+    await client.connect();
+    checkDeployment(await db.command({ hello: 1 }), addressOf(client));
+    // Also where authentication is required and the URI names nobody.
+    await db.command({ listCollections: 1, nameOnly: true, authorizedCollections: true });
+    return { client, db };
+  } catch (error) {
+    await client.close().catch(() => undefined);
+    if (error instanceof StorageError) throw error;
+    throw new StorageError('unusable', redact(explain(error, addressOf(client)), uri));
+  }
+}
+
+function checkDeployment(hello: Document, address: string): void {
+  const wire: unknown = hello['maxWireVersion'];
+  if (typeof wire !== 'number' || wire < OLDEST_WIRE_VERSION) {
+    throw new StorageError('unusable', `MongoDB at ${address} is too old: ${OLDEST} is the oldest that can be used`);
+  }
+  if (hello['setName'] === undefined && hello['msg'] !== 'isdbgrid') {
+    throw new StorageError(
+      'unusable',
+      `MongoDB at ${address} is not a replica set, which transactions need: start it with --replSet and run rs.initiate() (one member is enough)`,
+    );
+  }
+}
+
+function explain(error: unknown, address: string): string {
+  const message = errorMessage(error);
+  if (error instanceof MongoServerError && error.code === AUTHENTICATION_FAILED) {
+    return `MongoDB at ${address} refuses the credentials of the MongoDB URI: ${message}`;
+  }
+  if (error instanceof MongoServerError && error.code === UNAUTHORIZED) {
+    return `MongoDB at ${address} does not allow the user of the MongoDB URI to use the database: ${message}`;
+  }
+  if (error instanceof MongoError && message.includes('maximum wire version')) {
+    return `MongoDB at ${address} is too old: ${OLDEST} is the oldest that can be used`;
+  }
+  if (error instanceof MongoServerSelectionError || error instanceof MongoNetworkError) {
+    return `MongoDB at ${address} cannot be reached, or its replica set has no primary: ${message}`;
+  }
+  return `MongoDB at ${address} cannot be used: ${message}`;
+}
+
+function addressOf(client: MongoClient): string {
+  return client.options.srvHost ?? client.options.hosts.map((host) => host.toString()).join(',');
+}
+
+/** What is said of an error, on one line and without the credentials of a URI. */
+export function redact(message: string, uri: string): string {
+  let text = message.replaceAll(/\s*\n\s*/g, ' ');
+  const credentials = /^[a-z+]+:\/\/(.*)@/.exec(uri)?.[1];
+  if (credentials !== undefined) {
+    const password = credentials.slice(credentials.indexOf(':') + 1);
+    for (const secret of new Set([credentials, password, decoded(password)])) {
+      if (secret !== '') text = text.replaceAll(secret, '***');
+    }
+  }
+  return text;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,67 @@
+import { StorageError } from '../errors.js';
+import type { LogEvent, Revision, StoredObject } from '../interfaces.js';
+import { withRevision } from '../object-bytes.js';
+
+/** An entry of the log. It tells the whole event by itself, so that nothing else must be kept to read it. */
+export interface LogDocument {
+  /** The revision. */
+  readonly _id: Revision;
+  readonly resource: string;
+  readonly type: LogEvent['type'];
+  readonly key: string;
+  /** Revision of the state before; 0 for none. */
+  readonly previous: Revision;
+  /** The new state's JSON text; absent for DELETED, where it is the one before with another revision. */
+  readonly bytes?: Uint8Array;
+  /** The JSON text of the state before. */
+  readonly before?: Uint8Array;
+  /** The replica that wrote it, and the number of its commit: together they tell whether a commit took place. */
+  readonly writer: string;
+  readonly batch: number;
+  readonly time: Date;
+}
+
+/** The current state of an object: what people can read and query, and beside it the exact bytes. */
+export interface StateDocument {
+  readonly _id: string;
+  readonly _annex: { readonly revision: Revision; readonly bytes: Uint8Array };
+  readonly [field: string]: unknown;
+}
+
+/** Small facts about the whole store. */
+export interface MetaDocument {
+  readonly _id: 'format' | 'compacted';
+  readonly version?: number;
+  readonly revision?: Revision;
+}
+
+export const LOG = 'log';
+export const META = 'meta';
+export const WRITERS = 'writers';
+
+/** The revision of an empty store. 0 has a meaning of its own in requests, so it is never a state. */
+export const FIRST_REVISION = 1;
+
+export function eventOf(document: LogDocument): LogEvent {
+  const { _id: revision, resource, key, type, previous: before } = document;
+  const previous = before === 0 ? undefined : { key, revision: before, bytes: own(document.before, revision) };
+  const bytes =
+    type === 'DELETED' && previous !== undefined
+      ? withRevision(previous.bytes, revision)
+      : own(document.bytes, revision);
+  return { revision, resource, key, type, object: { key, revision, bytes }, previous };
+}
+
+export function storedOf(document: Pick<StateDocument, '_id' | '_annex'>): StoredObject {
+  return { key: document._id, revision: document._annex.revision, bytes: document._annex.bytes };
+}
+
+/** A copy: what the driver gives is a view of a whole reply, which would stay in memory with it. */
+function own(bytes: Uint8Array | undefined, revision: Revision): Uint8Array {
+  if (bytes === undefined) {
+    throw new StorageError('corrupt', `the log entry of revision ${revision} is damaged`, { revision });
+  }
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  copy.set(bytes);
+  return copy;
+}

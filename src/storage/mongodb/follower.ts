@@ -1,0 +1,276 @@
+import type { ClientSession, Collection, Db, Document, MongoClient } from 'mongodb';
+import { sleep, type Clock } from '../../util/clock.js';
+import { StorageError } from '../errors.js';
+import { EventFeed } from '../event-feed.js';
+import type { LogEvent, Revision } from '../interfaces.js';
+import { eventOf, LOG, type LogDocument } from './documents.js';
+import { closed, isTokenLost, unavailable } from './failures.js';
+import type { Heads } from './heads.js';
+
+export interface FollowerOptions {
+  readonly client: MongoClient;
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly heads: Heads;
+  /** The newest revision when following begins. */
+  readonly revision: Revision;
+  /** This replica's name; its own entries come from its commits, not by the change stream. */
+  readonly writer: string;
+  /** What lies before is no longer kept. */
+  oldest(): Revision;
+}
+
+/** Entries read at once. */
+const READ_AHEAD = 200;
+const STREAM_BATCH = 500;
+const AWAIT_MILLIS = 1_000;
+const RETRY_MILLIS = 50;
+const MAX_RETRY_MILLIS = 2_000;
+/** A resume token that failed so often in a row is given up. */
+const TOKEN_ATTEMPTS = 3;
+
+/**
+ * Knows the log up to some revision and goes on from there without a hole: by this replica's commits, by the change stream
+ * for what other replicas append, and by reading the log itself wherever those two leave something out.
+ */
+export class LogFollower {
+  private readonly log: Collection<LogDocument>;
+  private readonly stopping = new AbortController();
+  private feed: EventFeed;
+  private reading: Promise<void> | undefined;
+  private following: Promise<void> | undefined;
+  private readonly waiters = new Set<() => void>();
+  private foreign = -Infinity;
+
+  constructor(private readonly options: FollowerOptions) {
+    this.log = options.db.collection<LogDocument>(LOG);
+    this.feed = this.newFeed(options.revision);
+  }
+
+  get revision(): Revision {
+    return this.feed.revision;
+  }
+
+  /** When another replica's entry was last seen, in monotonic milliseconds. */
+  get lastForeign(): number {
+    return this.foreign;
+  }
+
+  start(): void {
+    this.following = this.follow();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    this.feed.end(closed());
+    this.wake();
+    await this.following;
+  }
+
+  /** Events after a revision, for any number of readers. */
+  events(after: Revision, signal: AbortSignal): AsyncIterable<readonly LogEvent[]> {
+    return this.feed.read(after, signal);
+  }
+
+  /** Takes committed events. Known ones are left out; false where there is a hole before them. */
+  take(events: readonly LogEvent[]): boolean {
+    const { revision } = this.feed;
+    const first = events[0]?.revision ?? 0;
+    const fresh = first > revision ? events : events.filter((event) => event.revision > revision);
+    if (fresh.length === 0) return true;
+    if (fresh[0]?.revision !== revision + 1) return false;
+    for (const event of fresh) this.options.heads.apply(event);
+    this.feed.push(fresh);
+    this.wake();
+    return true;
+  }
+
+  /** Reads what the log has after the newest known revision. Whoever comes while one reads waits for one that begins later. */
+  async catchUp(): Promise<void> {
+    const running = this.reading;
+    if (running !== undefined) {
+      await running.catch(() => undefined);
+      if (this.reading !== undefined && this.reading !== running) return this.reading;
+    }
+    const reading = this.readOn(undefined).finally(() => {
+      if (this.reading === reading) this.reading = undefined;
+    });
+    this.reading = reading;
+    return reading;
+  }
+
+  /** Resolves when something after a revision is known, or when the time is over. */
+  async progress(after: Revision, millis: number): Promise<void> {
+    if (this.revision > after || this.stopping.signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        timer.cancel();
+        this.waiters.delete(done);
+        resolve();
+      };
+      const timer = this.options.clock.setTimer(millis, done);
+      this.waiters.add(done);
+    });
+  }
+
+  private wake(): void {
+    for (const waiter of [...this.waiters]) waiter();
+  }
+
+  private newFeed(revision: Revision): EventFeed {
+    return new EventFeed({
+      revision,
+      maxEvents: 512,
+      maxBytes: 4 << 20,
+      readLog: (after) => this.readLog(after),
+    });
+  }
+
+  private async readLog(after: Revision): Promise<readonly LogEvent[]> {
+    const oldest = this.options.oldest();
+    if (after < oldest) {
+      throw new StorageError('compacted', `revision ${after} is no longer kept`, { revision: after, current: oldest });
+    }
+    const { revision } = this.feed;
+    try {
+      const entries = await this.entriesAfter(after, undefined);
+      return entries.filter((entry) => entry._id <= revision).map(eventOf);
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  private entriesAfter(after: Revision, session: ClientSession | undefined): Promise<LogDocument[]> {
+    return this.log
+      .find({ _id: { $gt: after } }, session === undefined ? {} : { session })
+      .sort({ _id: 1 })
+      .limit(READ_AHEAD)
+      .toArray();
+  }
+
+  private async readOn(session: ClientSession | undefined): Promise<void> {
+    for (;;) {
+      const entries = await this.entriesAfter(this.revision, session);
+      this.receive(entries);
+      if (entries.length < READ_AHEAD) return;
+    }
+  }
+
+  /** Takes entries read from the log; where it begins too late for that, everything before is given up. */
+  private receive(entries: readonly LogDocument[]): void {
+    if (entries.some((entry) => entry.writer !== this.options.writer)) this.foreign = this.options.clock.monotonic();
+    if (this.take(entries.map(eventOf))) return;
+    const last = entries.at(-1)?._id ?? this.revision;
+    const lost = this.feed;
+    this.options.heads.clear();
+    this.feed = this.newFeed(last);
+    lost.end(
+      new StorageError('compacted', `the events after revision ${lost.revision} are no longer kept`, {
+        revision: lost.revision,
+        current: last,
+      }),
+    );
+    this.wake();
+  }
+
+  private async follow(): Promise<void> {
+    const { signal } = this.stopping;
+    let token: unknown;
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        await this.followStream(token, (next) => {
+          token = next;
+          failures = 0;
+        });
+        token = undefined;
+      } catch (error) {
+        failures++;
+        if (isTokenLost(error) || failures >= TOKEN_ATTEMPTS) token = undefined;
+        await sleep(this.options.clock, Math.min(RETRY_MILLIS * 2 ** failures, MAX_RETRY_MILLIS), signal);
+      }
+    }
+  }
+
+  /** Until the stream ends (the collection was dropped) or fails. */
+  private async followStream(token: unknown, received: (token: unknown) => void): Promise<void> {
+    const { client, db, writer } = this.options;
+    const { signal } = this.stopping;
+    const session = client.startSession({ causalConsistency: true });
+    // Numbers of cursors do not fit into JavaScript's.
+    const options = { session, promoteLongs: false, signal };
+    try {
+      const stage = token === undefined ? {} : { resumeAfter: token };
+      let cursor = cursorOf(
+        await db.command(
+          {
+            aggregate: LOG,
+            pipeline: [
+              { $changeStream: stage },
+              { $match: { operationType: 'insert', 'fullDocument.writer': { $ne: writer } } },
+              { $project: { fullDocument: 1 } },
+            ],
+            cursor: { batchSize: STREAM_BATCH },
+            readConcern: { level: 'majority' },
+          },
+          options,
+        ),
+      );
+      // What was appended before the stream began; the session sees at least what was there then.
+      await this.readOn(session);
+      for (;;) {
+        await this.takeStreamed(cursor.documents);
+        received(cursor.token);
+        if (cursor.ended) return;
+        cursor = cursorOf(
+          await db.command(
+            { getMore: cursor.id, collection: LOG, batchSize: STREAM_BATCH, maxTimeMS: AWAIT_MILLIS },
+            options,
+          ),
+        );
+      }
+    } finally {
+      await session.endSession().catch(() => undefined);
+    }
+  }
+
+  private async takeStreamed(documents: readonly LogDocument[]): Promise<void> {
+    if (documents.length === 0) return;
+    this.foreign = this.options.clock.monotonic();
+    const events = documents.filter((document) => document._id > this.revision).map(eventOf);
+    let from = 0;
+    // This replica's own entries are left out of the stream, so there are gaps where they belong.
+    for (let i = 1; i <= events.length; i++) {
+      const next = events[i];
+      if (next !== undefined && next.revision === (events[i - 1]?.revision ?? 0) + 1) continue;
+      if (!this.take(events.slice(from, i))) {
+        await this.catchUp();
+        return;
+      }
+      from = i;
+    }
+  }
+}
+
+interface StreamCursor {
+  readonly id: unknown;
+  readonly ended: boolean;
+  readonly token: unknown;
+  readonly documents: readonly LogDocument[];
+}
+
+function cursorOf(reply: Document): StreamCursor {
+  const cursor = reply['cursor'] as {
+    readonly id: { toString(): string };
+    readonly postBatchResumeToken: unknown;
+    readonly firstBatch?: readonly { readonly fullDocument: LogDocument }[];
+    readonly nextBatch?: readonly { readonly fullDocument: LogDocument }[];
+  };
+  const batch = cursor.nextBatch ?? cursor.firstBatch ?? [];
+  return {
+    id: cursor.id,
+    ended: cursor.id.toString() === '0',
+    token: cursor.postBatchResumeToken,
+    documents: batch.map((change) => change.fullDocument),
+  };
+}

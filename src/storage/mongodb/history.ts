@@ -1,0 +1,133 @@
+import type { Collection, Db } from 'mongodb';
+import type { Clock, Timer } from '../../util/clock.js';
+import type { Revision } from '../interfaces.js';
+import { FIRST_REVISION, LOG, META, type LogDocument, type MetaDocument } from './documents.js';
+
+export interface HistoryOptions {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly historyMillis: number;
+  /** The newest revision that is known. */
+  revision(): Revision;
+  /** Called now and then, when the history is looked after. */
+  renew(): Promise<void>;
+}
+
+const RENEW_MILLIS = 60_000;
+/** Entries by which history that nobody watched growing old is removed at a time. */
+const STRIDE = 1_000;
+
+interface Sample {
+  /** Monotonic milliseconds. */
+  readonly at: number;
+  readonly revision: Revision;
+}
+
+/**
+ * Removes log entries that are older than the window. How old they are, each replica knows by what it saw itself, so a clock
+ * that jumps removes nothing early; the times in the log count only for entries twice as old, which no replica lived
+ * long enough to see grow old.
+ */
+export class History {
+  private readonly log: Collection<LogDocument>;
+  private readonly meta: Collection<MetaDocument>;
+  private readonly samples: Sample[] = [];
+  private known: Revision = FIRST_REVISION;
+  private running: Promise<void> | undefined;
+  private timer: Timer | undefined;
+  private stopped = false;
+  private renewed = 0;
+
+  constructor(private readonly options: HistoryOptions) {
+    this.log = options.db.collection<LogDocument>(LOG);
+    this.meta = options.db.collection<MetaDocument>(META);
+  }
+
+  /** What lies before is no longer kept. */
+  get oldest(): Revision {
+    return this.known;
+  }
+
+  async start(): Promise<void> {
+    this.known = await this.agreed();
+    this.sample();
+    this.schedule();
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.timer?.cancel();
+    await this.running?.catch(() => undefined);
+  }
+
+  /** Forgets what lies before the revision and before the window. */
+  async compact(revision: Revision): Promise<void> {
+    while (this.running !== undefined) await this.running.catch(() => undefined);
+    await this.run(revision);
+  }
+
+  private run(revision: Revision): Promise<void> {
+    const running = this.forget(revision).finally(() => {
+      this.running = undefined;
+    });
+    this.running = running;
+    return running;
+  }
+
+  private schedule(): void {
+    const every = Math.min(Math.max(this.options.historyMillis / 60, 100), 5_000);
+    this.timer = this.options.clock.setTimer(every, () => {
+      this.sample();
+      // What could not be removed now is removed the next time.
+      if (this.running === undefined && !this.stopped) this.run(0).catch(() => undefined);
+      this.schedule();
+    });
+  }
+
+  private sample(): void {
+    const revision = this.options.revision();
+    this.samples.push({ at: this.options.clock.monotonic(), revision });
+  }
+
+  /** The newest revision that left the window. */
+  private due(): Revision {
+    const { clock, historyMillis } = this.options;
+    const before = clock.monotonic() - historyMillis;
+    let count = 0;
+    while ((this.samples[count]?.at ?? Infinity) <= before) count++;
+    const newest = this.samples[count - 1];
+    if (newest === undefined) return 0;
+    this.samples.splice(0, count - 1);
+    return newest.revision;
+  }
+
+  private async forget(revision: Revision): Promise<void> {
+    const now = this.options.clock.monotonic();
+    if (now - this.renewed > RENEW_MILLIS) {
+      this.renewed = now;
+      await this.options.renew();
+    }
+    const agreed = await this.agreed();
+    const wanted = Math.max(revision, this.due(), await this.abandoned(agreed));
+    this.known = Math.max(this.known, agreed, wanted);
+    if (wanted <= agreed) return;
+    await this.meta.updateOne({ _id: 'compacted' }, { $max: { revision: wanted } }, { upsert: true });
+    // The newest entry stays: it tells the revision.
+    const newest = this.options.revision();
+    await this.log.deleteMany({ _id: { $lte: Math.min(wanted, newest - 1) } });
+  }
+
+  /** What the replicas agreed on. */
+  private async agreed(): Promise<Revision> {
+    const document = await this.meta.findOne({ _id: 'compacted' });
+    return document?.revision ?? FIRST_REVISION;
+  }
+
+  private async abandoned(oldest: Revision): Promise<Revision> {
+    if (oldest + STRIDE >= this.options.revision()) return 0;
+    const entry = await this.log.findOne({ _id: oldest + STRIDE }, { projection: { time: 1 } });
+    if (entry === null) return 0;
+    const age = this.options.clock.now() - entry.time.getTime();
+    return age > 2 * this.options.historyMillis ? entry._id : 0;
+  }
+}

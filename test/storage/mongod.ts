@@ -1,0 +1,158 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import os, { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MongoClient } from 'mongodb';
+
+const ROOT = join(__dirname, '../..');
+
+/** Path of a mongod, or why there is none. */
+export function findMongod(): { readonly path: string } | { readonly reason: string } {
+  const { status, stdout, stderr } = spawnSync(join(ROOT, 'hack/mongod.sh'), { encoding: 'utf8' });
+  if (status === 0) return { path: stdout.trim() };
+  return { reason: stderr.trim().split('\n').at(-1) ?? 'there is no mongod' };
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => {
+        resolve(typeof address === 'object' && address !== null ? address.port : 0);
+      });
+    });
+  });
+}
+
+/** One mongod process, which can be killed and started again on its data. */
+export class Mongod {
+  private child: ChildProcess | undefined;
+
+  private constructor(
+    private readonly path: string,
+    readonly port: number,
+    private readonly folder: string,
+    private readonly flags: readonly string[],
+  ) {}
+
+  static async start(path: string, flags: readonly string[] = ['--replSet', 'rs0']): Promise<Mongod> {
+    const folder = await mkdtemp(join(tmpdir(), 'annex-mongod-'));
+    const mongod = new Mongod(path, await freePort(), folder, flags);
+    try {
+      await mongod.launch();
+    } catch (error) {
+      await mongod.dispose();
+      throw error;
+    }
+    return mongod;
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  /** To this member alone. */
+  get directUri(): string {
+    return `mongodb://${this.address}/?directConnection=true`;
+  }
+
+  async launch(): Promise<void> {
+    const args = ['--dbpath', this.folder, '--port', String(this.port), '--bind_ip', '127.0.0.1'];
+    args.push('--nounixsocket', '--wiredTigerCacheSizeGB', '0.25', '--oplogSize', '200');
+    args.push('--setParameter', 'diagnosticDataCollectionEnabled=false', ...this.flags);
+    const child = spawn(this.path, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const log = createWriteStream(join(this.folder, 'mongod.log'), { flags: 'a' });
+    child.stdout.pipe(log);
+    child.stderr.pipe(log);
+    this.child = child;
+    process.once('exit', () => child.kill('SIGKILL'));
+    await this.answers(child);
+  }
+
+  async kill(signal: NodeJS.Signals): Promise<void> {
+    const { child } = this;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.once('close', resolve));
+    child.kill(signal);
+    await ended;
+  }
+
+  async dispose(): Promise<void> {
+    await this.kill('SIGKILL');
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  private async answers(child: ChildProcess): Promise<void> {
+    const end = Date.now() + 30_000;
+    for (;;) {
+      if (child.exitCode !== null || child.signalCode !== null || Date.now() > end) {
+        const log = await readFile(join(this.folder, 'mongod.log'), 'utf8');
+        throw new Error(`mongod does not run: ${log.slice(-2000)}`);
+      }
+      try {
+        await withClient(this.directUri, (client) => client.db('admin').command({ ping: 1 }), 500);
+        return;
+      } catch {
+        await pause(50);
+      }
+    }
+  }
+}
+
+/** A replica set on loopback. */
+export class ReplicaSet {
+  private constructor(readonly members: readonly Mongod[]) {}
+
+  static async start(path: string, size = 1): Promise<ReplicaSet> {
+    const members = await Promise.all(Array.from({ length: size }, () => Mongod.start(path)));
+    const [first] = members;
+    if (first === undefined) throw new Error('a replica set has members');
+    await withClient(first.directUri, (client) =>
+      client.db('admin').command({
+        replSetInitiate: {
+          _id: 'rs0',
+          members: members.map((member, i) => ({ _id: i, host: member.address })),
+          settings: { electionTimeoutMillis: 2_000, heartbeatIntervalMillis: 500 },
+        },
+      }),
+    );
+    const set = new ReplicaSet(members);
+    await set.command({ ping: 1 });
+    return set;
+  }
+
+  get uri(): string {
+    return `mongodb://${this.members.map((member) => member.address).join(',')}/?replicaSet=rs0`;
+  }
+
+  /** A command to the primary's admin database; waits until there is a primary. */
+  command(command: Record<string, unknown>): Promise<unknown> {
+    return withClient(this.uri, (client) => client.db('admin').command(command), 30_000);
+  }
+
+  async dispose(): Promise<void> {
+    await Promise.all(this.members.map((member) => member.dispose()));
+  }
+}
+
+export async function withClient<T>(
+  uri: string,
+  action: (client: MongoClient) => Promise<T>,
+  millis = 10_000,
+): Promise<T> {
+  const client = new MongoClient(uri, { serverSelectionTimeoutMS: millis, runtimeAdapters: { os } });
+  try {
+    await client.connect();
+    return await action(client);
+  } finally {
+    await client.close();
+  }
+}
+
+export function pause(millis: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, millis));
+}

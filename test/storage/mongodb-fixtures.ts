@@ -1,0 +1,59 @@
+import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
+import type { StoreFixture } from './fixtures.js';
+import { findMongod, ReplicaSet, withClient } from './mongod.js';
+
+const found = findMongod();
+let shared: Promise<ReplicaSet> | undefined;
+let databases = 0;
+
+/** A replica set of one member for all tests of a file. */
+export function sharedReplicaSet(): Promise<ReplicaSet> {
+  shared ??= ReplicaSet.start(mongodPath());
+  return shared;
+}
+
+export function mongodPath(): string {
+  if ('reason' in found) throw new Error(found.reason);
+  return found.path;
+}
+
+export function newDatabase(): string {
+  return `annex-test-${process.pid}-${++databases}`;
+}
+
+/** A fresh database for a backend. */
+export async function mongoOptions(): Promise<MongoOptions> {
+  const { uri } = await sharedReplicaSet();
+  return { uri, database: newDatabase(), forTests: true };
+}
+
+const mongodb: StoreFixture = {
+  name: 'mongodb',
+  prepare: async () => {
+    const fixed = await mongoOptions();
+    return {
+      backend: (options) => new MongoBackend({ ...fixed, ...options }),
+      dispose: async () => {
+        await withClient(fixed.uri, (client) => client.db(fixed.database).dropDatabase());
+      },
+    };
+  },
+};
+
+/** The store in MongoDB, where there is a mongod; else a skipped test that tells why there is none. */
+export function mongodbFixtures(): StoreFixture[] {
+  if (!hasMongod()) return [];
+  return [mongodb];
+}
+
+/** Whether there is a mongod; where not, a skipped test tells why. To be called once in a test file. */
+export function hasMongod(): boolean {
+  if ('reason' in found) {
+    test.skip(`MongoDB: ${found.reason}`, () => undefined);
+    return false;
+  }
+  afterAll(async () => {
+    if (shared !== undefined) await (await shared).dispose();
+  });
+  return true;
+}
