@@ -28,6 +28,7 @@ import type { Logger } from '../util/logger.js';
 import { installBuiltins, loadMergeTypes } from './builtin-apis.js';
 import { registerCacherMetrics } from './cacher-metrics.js';
 import type { ControlPlane } from './control-plane.js';
+import { conversions, resolveByDns } from './conversion-webhooks.js';
 import type { DelegationMetrics } from './delegation-metrics.js';
 import { deleteEach } from './delete-each.js';
 import { installDocuments } from './documents.js';
@@ -104,7 +105,7 @@ export async function buildAggregatedPlane(dependencies: AggregatedPlaneDependen
     },
   });
   const startDefinitions = async (): Promise<void> => {
-    const serving = new DefinitionServing({ registry, backend, cacher, clock, cbor });
+    const serving = new DefinitionServing({ registry, backend, cacher, clock, cbor, conversionOf: conversions(resolveByDns) });
     const controller = new DefinitionController({
       client: definitions,
       serving,
