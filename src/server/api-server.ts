@@ -9,6 +9,7 @@ import type { ChainConfig, Step } from '../endpoints/filters/chain-config.js';
 import { type Connection, Exchange } from '../endpoints/filters/exchange.js';
 import { writeText } from '../endpoints/filters/status.js';
 import type { Handler, HttpRequest, HttpResponse } from '../endpoints/http.js';
+import { sleep } from '../util/clock.js';
 import { unescapePath } from '../request/query.js';
 import { NonResourceRoutes } from './non-resource-routes.js';
 
@@ -29,6 +30,8 @@ const MIB = 1024 * 1024;
 const HEADER_BYTES = MIB;
 const IDLE_MILLIS = 90_000;
 const HEADERS_MILLIS = 32_000;
+/** How long connections may take to send what has been written, when the server stops. */
+const FLUSH_MILLIS = 2000;
 const STREAM_WINDOW = 256 * 1024;
 
 export interface TlsMaterial {
@@ -111,6 +114,10 @@ export class ApiServer {
         this.idle.push(resolve);
       });
     }
+    // Ends of streams are under way still when the last request has been answered.
+    const { clock } = this.config.chain;
+    const closed = [...this.sessions].map((session) => new Promise((resolve) => session.once('close', resolve)));
+    await Promise.race([Promise.all(closed), sleep(clock, FLUSH_MILLIS)]);
   }
 
   /** Cuts every connection. */
