@@ -1,4 +1,5 @@
 import type { UserInfo } from '../authentication/user/user.js';
+import type { AuditRecorder } from './audit.js';
 import type { RequestInfo } from './request-info.js';
 
 /** What goes with a request from the first filter to the store. */
@@ -16,6 +17,8 @@ export interface RequestContext {
   warn(text: string): void;
   /** Adds an annotation to the audit event. */
   annotate(key: string, value: string): void;
+  /** Where the request is audited; undefined: it is not. */
+  readonly audit?: AuditRecorder | undefined;
   /** `--dry-run`: everything but the write. */
   dryRun: boolean;
   /** The resource handler sets it once it knows that the resource exists: only then do metrics name the resource. */

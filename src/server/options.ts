@@ -3,8 +3,10 @@ import { featureGates } from '../util/feature-gates.js';
 import { controllerNames, DISABLED_BY_DEFAULT } from './controller-names.js';
 import { AUTHENTICATION_FLAGS, validateAuthenticationOptions } from './authentication-options.js';
 import { AGGREGATION_FLAGS, validateAggregationOptions } from './aggregation-options.js';
+import { AUDIT_FLAGS } from './audit.js';
 import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorization-options.js';
-import { bool, duration, flag, type Flag, FlagError, float, int, list, oneOf, text } from './flags.js';
+import { bool, duration, flag, type Flag, FlagError, float, int, list, text } from './flags.js';
+import { STORAGE_FLAGS, validateStorageOptions } from './storage-options.js';
 
 const GENERIC = 'Generic flags:';
 const STORAGE = 'Storage flags:';
@@ -35,20 +37,7 @@ export const FLAGS = {
     '.annex',
     'Directory of the certificates, the admin kubeconfig and the embedded store.',
   ),
-  storageBackend: flag(
-    STORAGE,
-    'storage-backend',
-    oneOf('embedded'),
-    'embedded',
-    'Where objects are kept: embedded (in --data-dir).',
-  ),
-  historyWindow: flag(
-    STORAGE,
-    'history-window',
-    duration,
-    5 * MINUTE,
-    'How long past revisions can be read and watches can resume from them.',
-  ),
+  ...STORAGE_FLAGS,
   cacheBudget: flag(
     STORAGE,
     'cache-budget',
@@ -213,6 +202,7 @@ export const FLAGS = {
   ),
   ...AUTHENTICATION_FLAGS,
   ...AUTHORIZATION_FLAGS,
+  ...AUDIT_FLAGS,
   ...AGGREGATION_FLAGS,
   featureGates: flag(
     FEATURES,
@@ -275,6 +265,7 @@ export function validateOptions(options: Options): void {
   }
   if (options.requestTimeout === 0) throw new FlagError('--request-timeout must be positive');
   validateAuthenticationOptions(options);
+  validateStorageOptions(options);
   validateAuthorizationOptions(options);
   validateAggregationOptions(options);
   validateRequestHeader(options);

@@ -20,6 +20,7 @@ import { CellGauge, metricsRegistry } from '../util/metrics.js';
 import { TimerWheel } from '../util/timer-wheel.js';
 import { type ApiServer, createServer, type TlsMaterial } from './api-server.js';
 import { selectorsOf } from './authorization.js';
+import { makeAudit } from './audit.js';
 import { authoritiesOf } from './controllers.js';
 import { buildControlPlane, type ControlPlane } from './control-plane.js';
 import { type Credentials, DataDirectory, parsePair, readFile, StartError } from './data-directory.js';
@@ -246,6 +247,7 @@ export interface RunningServer {
 /** Puts the chain before a control plane and listens. */
 export async function runServer(context: RunOptions): Promise<RunningServer> {
   const { options, root, clock, logger, registry, metrics, authenticator, plane } = context;
+  const audit = makeAudit(options, { clock, logger, registry });
   registerProcessMetrics(registry);
   const server = createServer({
     tls: context.tls,
@@ -265,7 +267,7 @@ export async function runServer(context: RunOptions): Promise<RunningServer> {
       goawayChance: options.goawayChance,
       random: Math.random,
       strictTransportSecurity: options.strictTransportSecurity.join('; '),
-      audit: undefined,
+      audit: audit?.hook,
       parseSelectors: selectorsOf,
     },
   });
@@ -296,6 +298,7 @@ export async function runServer(context: RunOptions): Promise<RunningServer> {
       await Promise.race([server.drain(), sleep(clock, Math.max(DRAIN_MILLIS, options.requestTimeout))]);
       server.destroy();
       await plane.close();
+      audit?.close();
     },
   };
 }

@@ -1,3 +1,4 @@
+import { attributesOf } from './authorization.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
 
@@ -17,7 +18,8 @@ export function withAudit(next: Step, config: ChainConfig): Step {
     }
   };
   return (exchange) => {
-    audit.requestReceived(exchange);
+    audit.requestReceived(exchange, attributesOf(exchange, config));
+    if (exchange.longRunning) audit.responseStarted(exchange);
     let running: void | Promise<void>;
     try {
       running = next(exchange);
@@ -26,7 +28,6 @@ export function withAudit(next: Step, config: ChainConfig): Step {
       throw error;
     }
     if (running !== undefined) {
-      if (exchange.longRunning) audit.responseStarted(exchange);
       return follow(exchange, running);
     }
     audit.responseComplete(exchange, undefined);

@@ -2,6 +2,7 @@ import { messageOf } from '../../util/error-message.js';
 import { newUnauthorized } from '../../apimachinery/errors.js';
 import { AuthenticationError, type AuthenticationResponse } from '../../authentication/authenticator/interfaces.js';
 import { ALL_UNAUTHENTICATED, ANONYMOUS } from '../../authentication/user/user.js';
+import { attributesOf } from './authorization.js';
 import { type ChainConfig, isPromise, type Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
 
@@ -20,6 +21,7 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
         error: messageOf(error),
       });
     }
+    config.audit?.authenticationFailed(exchange, attributesOf(exchange, config));
     retire(exchange);
     const told = error instanceof AuthenticationError && error.tellClient ? error.message : 'Unauthorized';
     config.writeStatus(exchange, newUnauthorized(told));

@@ -48,7 +48,9 @@ export function withAuthorization(next: Step, config: ChainConfig): Step {
     }
     annotate(exchange, 'forbid', result.reason);
     exchange.response.setHeader('X-Content-Type-Options', 'nosniff');
-    config.writeStatus(exchange, forbidden(attributes, result.reason));
+    const error = forbidden(attributes, result.reason);
+    config.audit?.failed(exchange, error);
+    config.writeStatus(exchange, error);
     return undefined;
   };
   const waitFor = async (

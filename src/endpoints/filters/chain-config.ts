@@ -1,3 +1,4 @@
+import type { ApiError } from '../../apimachinery/errors.js';
 import type { Authorizer, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { MaybePromise, RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { RequestInfo } from '../../request/request-info.js';
@@ -18,7 +19,11 @@ export type Filter = (next: Step, config: ChainConfig) => Step;
 /** Where audit events are made and written. Absent: nothing is audited. */
 export interface AuditHook {
   /** Called once the user is known, before anything is decided. */
-  requestReceived(exchange: Exchange): void;
+  requestReceived(exchange: Exchange, attributes: AuthorizerAttributes): void;
+  /** Called instead where nobody vouches for the request, before it is refused. */
+  authenticationFailed(exchange: Exchange, attributes: AuthorizerAttributes): void;
+  /** Told of an error that a stage of the chain answers with itself. */
+  failed(exchange: Exchange, error: ApiError): void;
   /** Called when a watch or the like has begun to answer. */
   responseStarted(exchange: Exchange): void;
   /** Called when the handler has done its work, with what it threw, if it did. */

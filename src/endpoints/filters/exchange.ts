@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import type { AuthenticationRequest } from '../../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../../authentication/user/user.js';
+import type { AuditRecorder } from '../../request/audit.js';
 import type { RequestContext } from '../../request/context.js';
 import type { RequestInfo } from '../../request/request-info.js';
 import { WheelEntry } from '../../util/timer-wheel.js';
@@ -52,6 +53,7 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   timedOut = false;
   warningsEnabled = false;
   annotations: Map<string, string> | undefined;
+  audit: AuditRecorder | undefined;
   /** Set by the deadline filter. */
   onExpire: (() => void) | undefined;
   private warnings: WarningRecorder | undefined;

@@ -53,6 +53,7 @@ export function decodeAs(
       `the API version in the data (${given}) does not match the expected API version (${target.groupVersion})`,
     );
   }
+  context.audit?.requestObject(() => decoded.object);
   return decoded.object;
 }
 

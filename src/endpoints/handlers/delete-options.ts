@@ -61,6 +61,7 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
       apiVersion: 'meta.k8s.io/v1',
       kind: 'DeleteOptions',
     });
+    scope.context.audit?.requestObject(() => value);
     const { apiVersion, kind } = interpretTypeMeta(value);
     const gv = parseGroupVersion(apiVersion);
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${apiVersion}`);

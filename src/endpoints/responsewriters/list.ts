@@ -17,7 +17,7 @@ import { newIsList } from './transform-errors.js';
  * a long list is thrown after the head was sent.
  */
 export async function writeList(
-  _context: RequestContext,
+  context: RequestContext,
   request: HttpRequest,
   response: HttpResponse,
   list: CachedList,
@@ -27,6 +27,12 @@ export async function writeList(
   options: ResponseOptions,
 ): Promise<void> {
   if (media.as === 'PartialObjectMetadata') throw newIsList(view.type);
+  context.audit?.responseObject(() => ({
+    kind: view.type.listKind,
+    apiVersion: view.groupVersion,
+    metadata: listMeta(metadata, view.type.custom),
+    items: Array.from(list.items(), (item) => view.toObject(item)),
+  }));
   const pieces =
     media.as === 'Table'
       ? tablePieces(list, metadata, view, media, options)

@@ -16,7 +16,7 @@ import { newIsNoList } from './transform-errors.js';
  * version of the view. A Status is never transformed. Throws ApiError, before anything is written, where the form is impossible.
  */
 export function writeObject(
-  _context: RequestContext,
+  context: RequestContext,
   request: HttpRequest,
   response: HttpResponse,
   status: number,
@@ -25,6 +25,7 @@ export function writeObject(
   media: NegotiatedMedia,
   options: ResponseOptions,
 ): Promise<void> | void {
+  context.audit?.responseObject(() => (isCached(object) ? view.toObject(object) : object));
   const bytes = isCached(object)
     ? cachedBytes(object, view, media, options)
     : encodeTree(media, transformed(object, view, media, options), options.protobuf);
@@ -33,7 +34,7 @@ export function writeObject(
 
 /** Answers with a decoded object of any kind as it is (reviews, Scale, Status of success). */
 export function writeTree(
-  _context: RequestContext,
+  context: RequestContext,
   request: HttpRequest,
   response: HttpResponse,
   status: number,
@@ -41,6 +42,7 @@ export function writeTree(
   media: NegotiatedMedia,
   options: ResponseOptions,
 ): Promise<void> | void {
+  context.audit?.responseObject(() => object);
   return sendBytes(request, response, status, media.mediaType, encodeTree(media, object, options.protobuf), options);
 }
 

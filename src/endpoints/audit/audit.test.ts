@@ -1,0 +1,319 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
+import { newForbidden } from '../../apimachinery/errors.js';
+import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
+import type { RequestInfo } from '../../request/request-info.js';
+import { FakeClock } from '../../util/clock.js';
+import type { Exchange } from '../filters/exchange.js';
+import { Auditor } from './auditor.js';
+import { LogFile } from './log-file.js';
+import { AuditPolicy } from './policy.js';
+import { redacted } from './redact.js';
+
+const policy = (rules: string, head = ''): AuditPolicy =>
+  AuditPolicy.parse(`apiVersion: audit.k8s.io/v1\nkind: Policy\n${head}\nrules:\n${rules}`);
+const ask = (over: Partial<AuthorizerAttributes> = {}): AuthorizerAttributes => ({
+  user: { name: 'jane', uid: '', groups: ['devs'], extra: {} },
+  verb: 'get',
+  resourceRequest: true,
+  namespace: 'n',
+  apiGroup: '',
+  apiVersion: 'v1',
+  resource: 'pods',
+  subresource: '',
+  name: 'p',
+  path: '/api/v1/namespaces/n/pods/p',
+  ...over,
+});
+const url = (path: string): Partial<AuthorizerAttributes> => ({ resourceRequest: false, path, namespace: '' });
+
+describe('rules', () => {
+  const cases: readonly (readonly [string, string, Partial<AuthorizerAttributes>, boolean])[] = [
+    ['everything', '{}', {}, true],
+    ['user', '{users: [jane]}', {}, true],
+    ['other user', '{users: [joe]}', {}, false],
+    ['group', '{userGroups: [x, devs]}', {}, true],
+    ['other group', '{userGroups: [x]}', {}, false],
+    ['verb', '{verbs: [list]}', {}, false],
+    ['namespace', '{namespaces: [n]}', {}, true],
+    ['cluster scope', '{namespaces: [""]}', { namespace: '' }, true],
+    ['resources for a path', '{namespaces: [""]}', url('/x'), false],
+    ['resource', '{resources: [{group: "", resources: [pods]}]}', {}, true],
+    ['resource, not its subresource', '{resources: [{group: "", resources: [pods]}]}', { subresource: 'log' }, false],
+    ['subresource', '{resources: [{group: "", resources: [pods/log]}]}', { subresource: 'log' }, true],
+    ['any resource of a subresource', '{resources: [{group: "", resources: ["*/log"]}]}', { subresource: 'log' }, true],
+    ['any subresource', '{resources: [{group: "", resources: ["pods/*"]}]}', { subresource: 'log' }, true],
+    ['whole group', '{resources: [{group: apps}]}', { apiGroup: 'apps' }, true],
+    ['any group', '{resources: [{group: "*", resources: [pods]}]}', { apiGroup: 'apps' }, true],
+    ['other group', '{resources: [{group: apps}]}', {}, false],
+    ['name', '{resources: [{group: "", resources: [pods], resourceNames: [p]}]}', {}, true],
+    ['other name', '{resources: [{group: "", resources: [pods], resourceNames: [q]}]}', {}, false],
+    ['path', '{nonResourceURLs: [/healthz]}', url('/healthz'), true],
+    ['path below', '{nonResourceURLs: ["/healthz*"]}', url('/healthz/ping'), true],
+    ['any path', '{nonResourceURLs: ["*"]}', url('/x'), true],
+    ['paths for a resource', '{nonResourceURLs: ["*"]}', {}, false],
+  ];
+  test.each(cases)('%s', (_name, rule, attributes, fits) => {
+    const rules = `- ${rule.replace('{', '{level: Request, ').replace(', }', '}')}`;
+    expect(policy(rules).decide(ask(attributes)).level).toBe(fits ? 'Request' : 'None');
+  });
+
+  test('the first that fits, with the stages of both', () => {
+    const { level, omitStages, omitManagedFields } = policy(
+      '- {level: Metadata, users: [jane], omitStages: [Panic]}\n- {level: Request}',
+      'omitStages: [RequestReceived]\nomitManagedFields: true',
+    ).decide(ask());
+    expect([level, [...omitStages], omitManagedFields]).toEqual(['Metadata', ['RequestReceived', 'Panic'], true]);
+  });
+
+  const bad: readonly (readonly [string, string, string])[] = [
+    ['no level', '- {}', 'rules[0].level: Required value'],
+    ['unknown level', '- {level: All}', 'rules[0].level: Unsupported value: "All"'],
+    [
+      'unknown stage',
+      '- {level: None, omitStages: [x]}',
+      'rules[0].omitStages[0]: Invalid value: "x": allowed stages are',
+    ],
+    ['relative path', '- {level: None, nonResourceURLs: [x]}', "must begin with a '/' character"],
+    ['wildcard within', '- {level: None, nonResourceURLs: ["/a*b"]}', 'must be the final character'],
+    ['names alone', '- {level: None, resources: [{group: "", resourceNames: [a]}]}', 'requires at least one resource'],
+    [
+      'both kinds',
+      '- {level: None, namespaces: [a], nonResourceURLs: [/a]}',
+      'both regular resources and non-resource URLs',
+    ],
+    ['none', '  []', 'loaded illegal policy with 0 rules'],
+  ];
+  test.each(bad)('refused: %s', (_name, rules, why) => {
+    expect(() => policy(rules)).toThrow(why);
+  });
+
+  test('another kind of file', () => {
+    expect(() => AuditPolicy.parse('apiVersion: v1\nkind: Policy')).toThrow('unknown group version field');
+    expect(() => AuditPolicy.parse('{')).toThrow('failed decoding');
+  });
+});
+
+describe('redaction', () => {
+  const info = (apiGroup: string, resource: string, subresource = ''): RequestInfo =>
+    ({ apiGroup, resource, subresource }) as RequestInfo;
+  const secrets = info('', 'secrets');
+  const SECRET = 'c2VjcmV0';
+  const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': SECRET, a: 'b' };
+  const cases: readonly (readonly [string, RequestInfo, JsonValue])[] = [
+    ['secret', secrets, { data: { k: SECRET }, stringData: { l: SECRET }, metadata: { annotations } }],
+    ['list', secrets, { items: [{ data: { k: SECRET } }] }],
+    ['table', secrets, { rows: [{ object: { data: { k: SECRET } } }] }],
+    ['merge patch', secrets, { data: { k: SECRET } }],
+    ['patch that replaces data', secrets, { data: SECRET }],
+    ['JSON patch', secrets, [{ op: 'add', path: '/data/k', value: SECRET }]],
+    ['patch that is no JSON', secrets, SECRET],
+    ['requested token', info('', 'serviceaccounts', 'token'), { status: { token: SECRET } }],
+    ['reviewed token', info('authentication.k8s.io', 'tokenreviews'), { spec: { token: SECRET } }],
+  ];
+  test.each(cases)('%s', (_name, about, value) => {
+    const before = JSON.stringify(value);
+    expect(JSON.stringify(redacted(about, value))).not.toContain(SECRET);
+    expect(JSON.stringify(value)).toBe(before);
+  });
+
+  test('other objects stay', () => {
+    const value = { data: { k: 'v' } };
+    expect(redacted(info('', 'configmaps'), value)).toBe(value);
+  });
+});
+
+describe('events', () => {
+  const lines: JsonObject[] = [];
+  const metrics = { level: jest.fn(), event: jest.fn() };
+  const make = (level: string, head = ''): Auditor =>
+    new Auditor(
+      policy(`- {level: ${level}}`, head),
+      { write: (line) => lines.push(JSON.parse(line) as JsonObject) },
+      metrics,
+      new FakeClock(),
+    );
+  const exchange = (over: Record<string, unknown> = {}): Exchange => {
+    const user = { name: 'jane', uid: 'u', groups: ['g'], extra: { k: ['v'] } };
+    const info = {
+      isResourceRequest: true,
+      verb: 'create',
+      resource: 'configmaps',
+      namespace: 'n',
+      name: '',
+      apiGroup: '',
+      apiVersion: 'v1',
+      subresource: '',
+    };
+    const made: object = {
+      user,
+      requestor: user,
+      info,
+      auditId: 'id',
+      receivedAt: 0,
+      userAgent: 'x'.repeat(2000),
+      headers: { 'x-forwarded-for': '1.2.3.4, 5.6.7.8' },
+      socket: { remoteAddress: '::ffff:9.9.9.9' },
+      request: { url: '/api?x=y' },
+      response: { statusCode: 201, headersSent: true },
+      ...over,
+    };
+    return made as Exchange;
+  };
+  beforeEach(() => {
+    lines.length = 0;
+  });
+
+  test('of a request with its objects', () => {
+    const auditor = make('RequestResponse');
+    const one = exchange({ annotations: new Map([['a', 'b']]) });
+    auditor.requestReceived(one, ask());
+    const sent = { metadata: { name: 'c', managedFields: [] }, data: { k: 'v' } };
+    one.audit?.requestObject(() => sent);
+    sent.data.k = 'changed';
+    one.audit?.responseObject(() => ({ metadata: { uid: 'u' } }));
+    auditor.responseComplete(one, undefined);
+    expect(lines.map(({ stage }) => stage)).toEqual(['RequestReceived', 'ResponseComplete']);
+    expect(lines[0]).not.toHaveProperty('requestObject');
+    expect(lines[1]).toMatchObject({
+      kind: 'Event',
+      apiVersion: 'audit.k8s.io/v1',
+      level: 'RequestResponse',
+      auditID: 'id',
+      requestURI: '/api?x=y',
+      verb: 'create',
+      user: { username: 'jane', uid: 'u', groups: ['g'], extra: { k: ['v'] } },
+      sourceIPs: ['1.2.3.4', '5.6.7.8', '9.9.9.9'],
+      userAgent: `${'x'.repeat(1024)}...TRUNCATED`,
+      objectRef: { resource: 'configmaps', namespace: 'n', name: 'c', apiVersion: 'v1' },
+      responseStatus: { metadata: {}, code: 201 },
+      requestObject: { metadata: { name: 'c', managedFields: [] }, data: { k: 'v' } },
+      responseObject: { metadata: { uid: 'u' } },
+      requestReceivedTimestamp: '1970-01-01T00:00:00.000000Z',
+      annotations: { a: 'b' },
+    });
+    expect(lines[1]).not.toHaveProperty('impersonatedUser');
+  });
+
+  test('objects only at their levels, without managed fields where wanted', () => {
+    const auditor = make('Request', 'omitManagedFields: true\nomitStages: [RequestReceived]');
+    const one = exchange();
+    auditor.requestReceived(one, ask());
+    one.audit?.requestObject(() => ({ metadata: { name: 'c', managedFields: [] } }));
+    const response = jest.fn();
+    one.audit?.responseObject(response);
+    auditor.responseComplete(one, undefined);
+    expect(response).not.toHaveBeenCalled();
+    expect(lines).toHaveLength(1);
+    expect(lines[0]?.['requestObject']).toEqual({ metadata: { name: 'c' } });
+  });
+
+  test('impersonation and refusal', () => {
+    const auditor = make('Metadata');
+    const other = { name: 'joe', uid: '', groups: [], extra: {} };
+    const one = exchange();
+    auditor.requestReceived(one, ask());
+    one.user = other;
+    auditor.failed(one, newForbidden({ group: '', resource: 'configmaps' }, 'c', 'no'));
+    auditor.responseComplete(one, undefined);
+    expect(lines[1]).toMatchObject({
+      impersonatedUser: { username: 'joe' },
+      responseStatus: { status: 'Failure', reason: 'Forbidden', code: 403 },
+    });
+  });
+
+  test('nothing at level None', () => {
+    const auditor = make('None');
+    const one = exchange();
+    auditor.requestReceived(one, ask());
+    auditor.responseStarted(one);
+    auditor.responseComplete(one, undefined);
+    expect(one.audit).toBeUndefined();
+    expect(lines).toEqual([]);
+  });
+
+  test('of a watch: when its answer begins', () => {
+    const auditor = make('Metadata', 'omitStages: [RequestReceived]');
+    const heads: unknown[] = [];
+    const response = { statusCode: 200, headersSent: false, writeHead: (...head: unknown[]) => heads.push(head) };
+    const one = exchange({ response });
+    auditor.requestReceived(one, ask());
+    auditor.responseStarted(one);
+    expect(lines).toEqual([]);
+    response.writeHead(206);
+    response.writeHead(206);
+    expect(heads).toHaveLength(2);
+    expect(lines.map(({ stage, responseStatus }) => [stage, responseStatus])).toEqual([
+      ['ResponseStarted', { metadata: {}, code: 206 }],
+    ]);
+  });
+
+  test('of a request that nobody vouches for, without its credentials', () => {
+    const one = exchange({ headers: { authorization: 'Bearer hidden' }, socket: undefined });
+    make('RequestResponse').authenticationFailed(one, ask());
+    expect(lines[0]).toMatchObject({
+      stage: 'ResponseStarted',
+      responseStatus: { code: 401, message: 'Authentication failed, attempted: bearer' },
+    });
+    expect(JSON.stringify(lines)).not.toContain('hidden');
+  });
+});
+
+describe('the file', () => {
+  let folder: string;
+  const clock = new FakeClock();
+  const open = (over: Partial<ConstructorParameters<typeof LogFile>[0]> = {}): LogFile =>
+    new LogFile({
+      path: join(folder, 'audit.log'),
+      maxBytes: 0,
+      maxBackups: 0,
+      maxAgeDays: 0,
+      clock,
+      failed: (e) => {
+        throw e;
+      },
+      ...over,
+    });
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'audit-'));
+  });
+  afterEach(() => {
+    rmSync(folder, { recursive: true });
+  });
+
+  test('goes on where it was', () => {
+    for (const line of ['a', 'b']) {
+      const file = open();
+      file.write(line);
+      file.close();
+    }
+    expect(readFileSync(join(folder, 'audit.log'), 'utf8')).toBe('a\nb\n');
+  });
+
+  test('is put aside when full, and the oldest go', () => {
+    const file = open({ maxBytes: 10, maxBackups: 2 });
+    for (let i = 0; i < 5; i++) {
+      file.write(`${i}-456789`);
+      file.flush();
+      clock.advance(1000);
+    }
+    file.close();
+    const names = readdirSync(folder).sort();
+    expect(names).toHaveLength(3);
+    expect(names[0]).toMatch(/^audit-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}\.log$/);
+    expect(names.map((name) => readFileSync(join(folder, name), 'utf8')[0])).toEqual(['2', '3', '4']);
+  });
+
+  test('old files go by their age', () => {
+    const file = open({ maxBytes: 10, maxAgeDays: 1 });
+    for (const line of ['1-456789', '2-456789', '3-456789']) {
+      file.write(line);
+      file.flush();
+      clock.advance(2 * 86_400_000);
+    }
+    file.close();
+    expect(readdirSync(folder)).toHaveLength(2);
+  });
+});

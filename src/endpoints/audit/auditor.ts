@@ -1,0 +1,228 @@
+import { toApiError, type ApiError } from '../../apimachinery/errors.js';
+import { isObject, type JsonObject, type JsonValue, stringAt, stringifyJson } from '../../apimachinery/json.js';
+import { formatMicroTime } from '../../apimachinery/meta.js';
+import type { UserInfo } from '../../authentication/user/user.js';
+import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
+import type { AuditRecorder } from '../../request/audit.js';
+import type { Clock } from '../../util/clock.js';
+import type { AuditHook } from '../filters/chain-config.js';
+import type { Exchange } from '../filters/exchange.js';
+import { type AuditDecision, type AuditPolicy, LEVELS, type Level, type Stage } from './policy.js';
+import { redacted, withoutManagedFields } from './redact.js';
+
+/** Where events go: one line of JSON each, without the line's end. */
+export interface AuditSink {
+  write(line: string): void;
+}
+
+export interface AuditMetrics {
+  /** apiserver_audit_level_total. */
+  level(level: Level): void;
+  /** apiserver_audit_event_total. */
+  event(): void;
+}
+
+const MAX_USER_AGENT = 1024;
+const rank = (level: Level): number => LEVELS.indexOf(level);
+
+/** What is known of a request that is audited. */
+class Recorder implements AuditRecorder {
+  readonly sourceIps: readonly string[];
+  requestBody: JsonValue | undefined;
+  responseBody: JsonValue | undefined;
+  status: JsonObject | undefined;
+  /** Of the object, once it is known. */
+  reference: { name?: string; namespace?: string; uid?: string; resourceVersion?: string } = {};
+
+  constructor(
+    readonly exchange: Exchange,
+    readonly decision: AuditDecision,
+  ) {
+    // Asked for now: later the connection may be gone.
+    this.sourceIps = sourceIps(exchange);
+  }
+
+  requestObject(make: () => JsonValue): void {
+    const value = make();
+    this.identify(value);
+    if (rank(this.decision.level) >= rank('Request')) this.requestBody = this.keep(value);
+  }
+
+  responseObject(make: () => JsonValue): void {
+    if (this.decision.level === 'RequestResponse') this.responseBody = this.keep(make());
+  }
+
+  private keep(value: JsonValue): JsonValue {
+    const shown = this.decision.omitManagedFields ? withoutManagedFields(value) : value;
+    // The object goes on to be changed: what is noted is what it is now.
+    return JSON.parse(stringifyJson(redacted(this.exchange.info, shown))) as JsonValue;
+  }
+
+  private identify(value: JsonValue): void {
+    const metadata = isObject(value) ? value['metadata'] : undefined;
+    if (!isObject(metadata)) return;
+    for (const field of ['name', 'namespace', 'uid', 'resourceVersion'] as const) {
+      const text = stringAt(metadata, field) ?? '';
+      if (text !== '') this.reference[field] = text;
+    }
+  }
+}
+
+function shortStatus({ status }: ApiError): JsonObject {
+  const { kind: _k, apiVersion: _v, ...rest } = status;
+  return rest;
+}
+
+function showUser({ name, uid, groups, extra }: UserInfo): JsonObject {
+  const keys = Object.keys(extra).sort();
+  return {
+    ...(name !== '' && { username: name }),
+    ...(uid !== '' && { uid }),
+    ...(groups.length > 0 && { groups: [...groups] }),
+    ...(keys.length > 0 && { extra: Object.fromEntries(keys.map((key) => [key, [...(extra[key] ?? [])]])) }),
+  };
+}
+
+/** Addresses that the request came over, as proxies told, and the peer's at the end. */
+function sourceIps(exchange: Exchange): string[] {
+  const forwarded = exchange.headers['x-forwarded-for'];
+  const real = exchange.headers['x-real-ip'];
+  const told = typeof forwarded === 'string' ? forwarded.split(',').map((ip) => ip.trim()) : [];
+  const peer = (exchange.socket?.remoteAddress ?? '').replace(/^::ffff:/, '');
+  const all = [...told, ...(told.length === 0 && typeof real === 'string' ? [real] : []), peer];
+  return [...new Set(all.filter((ip) => ip !== ''))];
+}
+
+/** Methods that a request without success tried, as kube-apiserver names them. */
+function triedMethods({ headers, socket }: Exchange): string {
+  const [scheme = '', credentials] = (headers.authorization ?? '').trim().split(' ');
+  const methods: string[] = [];
+  if (credentials !== undefined && scheme.toLowerCase() === 'basic') methods.push('basic');
+  if (credentials !== undefined && scheme.toLowerCase() === 'bearer') methods.push('bearer');
+  if (Object.keys(socket?.getPeerCertificate() ?? {}).length > 0) methods.push('x509');
+  return methods.length === 0
+    ? 'Authentication failed, no credentials provided'
+    : `Authentication failed, attempted: ${methods.join(', ')}`;
+}
+
+/** Makes events of audit.k8s.io/v1 as the policy wants them. */
+export class Auditor implements AuditHook {
+  private readonly recorders = new WeakMap<Exchange, Recorder>();
+
+  constructor(
+    private readonly policy: AuditPolicy,
+    private readonly sink: AuditSink,
+    private readonly metrics: AuditMetrics,
+    private readonly clock: Clock,
+  ) {}
+
+  requestReceived(exchange: Exchange, attributes: AuthorizerAttributes): void {
+    const recorder = this.begin(exchange, attributes);
+    if (recorder !== undefined) this.emit(recorder, 'RequestReceived');
+  }
+
+  responseStarted(exchange: Exchange): void {
+    const recorder = this.recorders.get(exchange);
+    if (recorder === undefined) return;
+    const { response } = exchange;
+    const started = (): void => {
+      recorder.status ??= { metadata: {}, code: response.statusCode };
+      this.emit(recorder, 'ResponseStarted');
+    };
+    if (response.headersSent) started();
+    else beforeHead(response, started);
+  }
+
+  failed(exchange: Exchange, error: ApiError): void {
+    const recorder = this.recorders.get(exchange);
+    if (recorder !== undefined) recorder.status = shortStatus(error);
+  }
+
+  authenticationFailed(exchange: Exchange, attributes: AuthorizerAttributes): void {
+    const recorder = this.begin(exchange, attributes);
+    if (recorder === undefined) return;
+    recorder.status = { metadata: {}, status: 'Failure', message: triedMethods(exchange), code: 401 };
+    this.emit(recorder, 'ResponseStarted');
+  }
+
+  responseComplete(exchange: Exchange, error: unknown): void {
+    const recorder = this.recorders.get(exchange);
+    if (recorder === undefined) return;
+    const failure = error === undefined ? undefined : toApiError(error);
+    if (failure !== undefined) recorder.status = shortStatus(failure);
+    recorder.status ??= { metadata: {}, code: exchange.response.statusCode };
+    this.emit(recorder, 'ResponseComplete');
+  }
+
+  private begin(exchange: Exchange, attributes: AuthorizerAttributes): Recorder | undefined {
+    const decision = this.policy.decide(attributes);
+    this.metrics.level(decision.level);
+    if (decision.level === 'None') return undefined;
+    const recorder = new Recorder(exchange, decision);
+    this.recorders.set(exchange, recorder);
+    exchange.audit = recorder;
+    return recorder;
+  }
+
+  private emit(recorder: Recorder, stage: Stage): void {
+    if (recorder.decision.omitStages.has(stage)) return;
+    this.metrics.event();
+    this.sink.write(stringifyJson(this.event(recorder, stage)));
+  }
+
+  private event(recorder: Recorder, stage: Stage): JsonObject {
+    const { exchange, decision, status } = recorder;
+    const { requestor, user, userAgent, annotations } = exchange;
+    const began = stage !== 'RequestReceived';
+    return {
+      kind: 'Event',
+      apiVersion: 'audit.k8s.io/v1',
+      level: decision.level,
+      auditID: exchange.auditId,
+      stage,
+      requestURI: exchange.request.url ?? '',
+      verb: exchange.info.verb,
+      user: showUser(requestor),
+      ...(user !== requestor && { impersonatedUser: showUser(user) }),
+      sourceIPs: [...recorder.sourceIps],
+      ...(userAgent !== '' && {
+        userAgent: userAgent.length > MAX_USER_AGENT ? `${userAgent.slice(0, MAX_USER_AGENT)}...TRUNCATED` : userAgent,
+      }),
+      ...(exchange.info.isResourceRequest && { objectRef: reference(recorder, began) }),
+      ...(began && status !== undefined && { responseStatus: status }),
+      ...(began && recorder.requestBody !== undefined && { requestObject: recorder.requestBody }),
+      ...(began && recorder.responseBody !== undefined && { responseObject: recorder.responseBody }),
+      requestReceivedTimestamp: formatMicroTime(exchange.receivedAt),
+      stageTimestamp: formatMicroTime(this.clock.now()),
+      ...(annotations !== undefined && annotations.size > 0 && { annotations: Object.fromEntries(annotations) }),
+    };
+  }
+}
+
+function reference({ exchange, reference: known }: Recorder, began: boolean): JsonObject {
+  const { resource, namespace, name, apiGroup, apiVersion, subresource } = exchange.info;
+  const found = began ? known : {};
+  const all = {
+    resource,
+    namespace: namespace === '' ? (found.namespace ?? '') : namespace,
+    name: name === '' ? (found.name ?? '') : name,
+    uid: found.uid ?? '',
+    apiGroup,
+    apiVersion,
+    resourceVersion: found.resourceVersion ?? '',
+    subresource,
+  };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ''));
+}
+
+/** Calls back when the head of the answer is about to be sent. */
+function beforeHead(response: Exchange['response'], started: () => void): void {
+  const target: { writeHead(...head: unknown[]): unknown } = response;
+  const original = target.writeHead.bind(response);
+  target.writeHead = (...head) => {
+    target.writeHead = original;
+    if (typeof head[0] === 'number') response.statusCode = head[0];
+    started();
+    return original(...head);
+  };
+}

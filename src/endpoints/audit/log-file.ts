@@ -1,0 +1,119 @@
+import { closeSync, fstatSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { basename, dirname, extname, join } from 'node:path';
+import type { Clock } from '../../util/clock.js';
+import type { AuditSink } from './auditor.js';
+
+const DAY = 86_400_000;
+const STAMP = /^(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3})$/;
+
+export interface LogFileOptions {
+  readonly path: string;
+  /** A file that would grow beyond this is put aside; 0: never. */
+  readonly maxBytes: number;
+  /** How many old files are kept; 0: all. */
+  readonly maxBackups: number;
+  /** For how many days; 0: for ever. */
+  readonly maxAgeDays: number;
+  readonly clock: Clock;
+  /** Told of lines that could not be written. */
+  failed(error: unknown): void;
+}
+
+/**
+ * A file of lines that is put aside when it is full. Lines are gathered and written once a turn of the event loop, before the
+ * answers of that turn leave the process at the latest.
+ */
+export class LogFile implements AuditSink {
+  private descriptor: number;
+  private size: number;
+  private waiting: string[] = [];
+
+  /** Throws where the file cannot be opened. */
+  constructor(private readonly options: LogFileOptions) {
+    mkdirSync(dirname(options.path), { recursive: true });
+    this.descriptor = openSync(options.path, 'a', 0o600);
+    this.size = fstatSync(this.descriptor).size;
+  }
+
+  write(line: string): void {
+    this.waiting.push(line);
+    if (this.waiting.length === 1)
+      queueMicrotask(() => {
+        this.flush();
+      });
+  }
+
+  flush(): void {
+    const lines = this.waiting;
+    this.waiting = [];
+    if (lines.length === 0) return;
+    try {
+      const all = Buffer.from(`${lines.join('\n')}\n`, 'utf8');
+      if (this.options.maxBytes === 0 || this.size + all.length <= this.options.maxBytes) this.append(all);
+      else for (const line of lines) this.append(Buffer.from(`${line}\n`, 'utf8'));
+    } catch (error) {
+      this.options.failed(error);
+    }
+  }
+
+  close(): void {
+    this.flush();
+    closeSync(this.descriptor);
+  }
+
+  private append(bytes: Buffer): void {
+    const { maxBytes } = this.options;
+    if (maxBytes > 0 && this.size > 0 && this.size + bytes.length > maxBytes) this.rotate();
+    for (let at = 0; at < bytes.length;) at += writeSync(this.descriptor, bytes, at);
+    this.size += bytes.length;
+  }
+
+  private rotate(): void {
+    const { path, clock } = this.options;
+    closeSync(this.descriptor);
+    let at = clock.now();
+    while (this.backups().some(({ time }) => time === at)) at++;
+    renameSync(path, join(dirname(path), `${this.prefix}${stampOf(at)}${extname(path)}`));
+    this.descriptor = openSync(path, 'a', 0o600);
+    this.size = 0;
+    this.clean();
+  }
+
+  private get prefix(): string {
+    const { path } = this.options;
+    return `${basename(path, extname(path))}-`;
+  }
+
+  /** Old files, newest first. */
+  private backups(): { readonly file: string; readonly time: number }[] {
+    const { path } = this.options;
+    const extension = extname(path);
+    return readdirSync(dirname(path))
+      .flatMap((file) => {
+        if (!file.startsWith(this.prefix) || !file.endsWith(extension)) return [];
+        const stamp = file.slice(this.prefix.length, file.length - extension.length);
+        return STAMP.test(stamp) ? [{ file: join(dirname(path), file), time: timeOf(stamp) }] : [];
+      })
+      .sort((a, b) => b.time - a.time);
+  }
+
+  private clean(): void {
+    const { maxBackups, maxAgeDays, clock } = this.options;
+    const oldest = maxAgeDays === 0 ? -Infinity : clock.now() - maxAgeDays * DAY;
+    this.backups().forEach(({ file, time }, i) => {
+      if ((maxBackups > 0 && i >= maxBackups) || time < oldest) rmSync(file, { force: true });
+    });
+  }
+}
+
+const stampOf = (millis: number): string => new Date(millis).toISOString().slice(0, -1).replaceAll(':', '-');
+const timeOf = (stamp: string): number => Date.parse(`${stamp.slice(0, 10)}${stamp.slice(10).replaceAll('-', ':')}Z`);
+
+/** Lines on standard output. */
+export class OutputSink implements AuditSink {
+  constructor(private readonly output: { write(text: string): unknown }) {}
+
+  write(line: string): void {
+    this.output.write(`${line}\n`);
+  }
+}

@@ -1,0 +1,70 @@
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import type { RequestInfo } from '../../request/request-info.js';
+
+const REDACTED = '<redacted>';
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+type Redactor = (object: JsonObject) => JsonObject;
+
+function redactValues(value: JsonValue | undefined): JsonValue {
+  return isObject(value) ? Object.fromEntries(Object.keys(value).map((key) => [key, REDACTED])) : REDACTED;
+}
+
+/** The members named, where they are, without their content. */
+function without(object: JsonObject, members: readonly string[]): JsonObject {
+  const out: JsonObject = { ...object };
+  for (const member of members) if (out[member] !== undefined) out[member] = redactValues(out[member]);
+  return out;
+}
+
+/** kubectl keeps the whole object in an annotation. */
+function withoutLastApplied(object: JsonObject): JsonObject {
+  const { metadata } = object;
+  if (!isObject(metadata) || !isObject(metadata['annotations'])) return object;
+  return { ...object, metadata: { ...metadata, annotations: without(metadata['annotations'], [LAST_APPLIED]) } };
+}
+
+const secret: Redactor = (object) => withoutLastApplied(without(object, ['data', 'stringData']));
+
+const within =
+  (member: string, fields: readonly string[]): Redactor =>
+  (object) => {
+    const inner = object[member];
+    return isObject(inner) ? { ...object, [member]: without(inner, fields) } : object;
+  };
+
+function redactorFor({ apiGroup, resource, subresource }: RequestInfo): Redactor | undefined {
+  if (apiGroup === '' && resource === 'secrets') return secret;
+  if (apiGroup === '' && resource === 'serviceaccounts' && subresource === 'token') return within('status', ['token']);
+  if (apiGroup === 'authentication.k8s.io' && resource === 'tokenreviews') return within('spec', ['token']);
+  return undefined;
+}
+
+/** What may stand in a log: without the content of secrets and without tokens. Does not change what it is given. */
+export function redacted(info: RequestInfo, value: JsonValue): JsonValue {
+  const redact = redactorFor(info);
+  return redact === undefined ? value : apply(redact, value);
+}
+
+function apply(redact: Redactor, value: JsonValue): JsonValue {
+  // The operations of a JSON patch: what they put where cannot be told apart safely.
+  if (Array.isArray(value)) return value.map((item) => (isObject(item) ? without(item, ['value']) : item));
+  if (!isObject(value)) return typeof value === 'string' ? REDACTED : value;
+  const { items, rows } = value;
+  if (Array.isArray(items)) return { ...value, items: items.map((item) => apply(redact, item)) };
+  if (Array.isArray(rows)) return without(value, ['rows']);
+  return redact(value);
+}
+
+/** The same without metadata.managedFields, in lists too. */
+export function withoutManagedFields(value: JsonValue): JsonValue {
+  if (!isObject(value)) return value;
+  const { items, metadata } = value;
+  const out: JsonObject = { ...value };
+  if (Array.isArray(items)) out['items'] = items.map(withoutManagedFields);
+  if (isObject(metadata)) {
+    const { managedFields: _m, ...rest } = metadata;
+    out['metadata'] = rest;
+  }
+  return out;
+}

@@ -1,0 +1,9 @@
+import type { JsonValue } from '../apimachinery/json.js';
+
+/** Where a request is audited: told of what came and what is answered. Each call costs nothing where the level is too low. */
+export interface AuditRecorder {
+  /** What the client sent, decoded; called before it is changed. */
+  requestObject(make: () => JsonValue): void;
+  /** What the client gets. */
+  responseObject(make: () => JsonValue): void;
+}
