@@ -1,0 +1,110 @@
+// Writes docs/flags.md and docs/metrics.md from the built program: node hack/docs.mjs
+// With --check nothing is written; it fails where the files differ from what they would be.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { FLAGS } from '../dist/server/options.js';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const cell = (text) => text.replaceAll('|', '\\|').replace(/\s+/g, ' ').trim();
+
+function flags() {
+  const groups = new Map();
+  for (const flag of Object.values(FLAGS)) groups.set(flag.group, [...(groups.get(flag.group) ?? []), flag]);
+  const parts = ['# Flags of `annex serve`', ''];
+  parts.push('Flags that kube-apiserver has too bear its names and meanings. Lists are separated by commas, or the flag is given several times; durations are written as in Go (`1m30s`).');
+  for (const [group, members] of groups) {
+    parts.push('', `## ${group.replace(/ flags:$/, '')}`, '', '| flag | default | meaning |', '|---|---|---|');
+    for (const { name, kind, default: value, help } of members) {
+      const shown = kind.show(value);
+      const flag = name === 'v' ? '-v, --v' : `--${name}`;
+      const [meaning, ...options] = help.split('\n');
+      const more = options.length === 0 ? '' : ` ${options.map((option) => `\`${option}\``).join(', ')}`;
+      parts.push(`| \`${flag}${kind.placeholder === '' ? '' : ` ${kind.placeholder}`}\` | ${shown === undefined ? '' : `\`${cell(shown)}\``} | ${cell(meaning)}${more} |`);
+    }
+  }
+  return `${parts.join('\n')}\n`;
+}
+
+function get(options) {
+  return new Promise((resolve, reject) => {
+    const call = request(options, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part) => (text += part));
+      response.on('end', () => resolve(text));
+    });
+    call.on('error', reject);
+    call.end();
+  });
+}
+
+/** What a running server shows at /metrics. */
+async function exposition() {
+  const folder = mkdtempSync(join(tmpdir(), 'annex-docs-'));
+  writeFileSync(join(folder, 'tokens.csv'), 'docs,docs,docs,system:masters\n');
+  const args = ['serve', '--data-dir', join(folder, 'data'), '--secure-port', '0', '--bind-address', '127.0.0.1'];
+  const child = spawn(process.execPath, [join(root, 'dist/main.js'), ...args, '--token-auth-file', join(folder, 'tokens.csv')]);
+  try {
+    const port = await new Promise((resolve, reject) => {
+      let out = '';
+      child.stdout.on('data', (part) => {
+        out += part;
+        const found = /127\.0\.0\.1:(\d+)\./.exec(out);
+        if (found !== null) resolve(Number(found[1]));
+      });
+      child.stderr.on('data', (part) => (out += part));
+      child.on('exit', () => reject(new Error(out)));
+    });
+    const ca = readFileSync(join(folder, 'data/ca.crt'));
+    return await get({ host: '127.0.0.1', port, path: '/metrics', ca, headers: { authorization: 'Bearer docs' } });
+  } finally {
+    const gone = new Promise((resolve) => child.on('exit', resolve));
+    if (child.exitCode === null) {
+      child.kill('SIGTERM');
+      await gone;
+    }
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** prom-client's own, which differ from platform to platform. */
+const USUAL = /^(process|nodejs)_/;
+
+async function metrics() {
+  const found = new Map();
+  for (const line of (await exposition()).split('\n')) {
+    const match = /^# (HELP|TYPE) (\S+) (.*)$/.exec(line);
+    if (match === null || USUAL.test(match[2])) continue;
+    const entry = found.get(match[2]) ?? {};
+    entry[match[1]] = match[3];
+    found.set(match[2], entry);
+  }
+  const lines = [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, { HELP, TYPE }]) => `| \`${name}\` | ${TYPE} | ${cell(HELP)} |`);
+  return [
+    '# Metrics at `/metrics`',
+    '',
+    'In the text format of Prometheus. Metrics that kube-apiserver has too bear its names and labels; those of the store are',
+    'named as those of etcd. Beside these there are `process_*` and `nodejs_*` of every Node program.',
+    '',
+    '| metric | type | meaning |',
+    '|---|---|---|',
+    ...lines,
+    '',
+  ].join('\n');
+}
+
+const check = process.argv.includes('--check');
+for (const [name, text] of [
+  ['flags.md', flags()],
+  ['metrics.md', await metrics()],
+]) {
+  const path = join(root, 'docs', name);
+  if (!check) writeFileSync(path, text);
+  else if (readFileSync(path, 'utf8') !== text) {
+    console.error(`docs/${name} is out of date: run 'make docs'`);
+    process.exitCode = 1;
+  }
+}
