@@ -101,12 +101,11 @@ export function parseFieldSelector(text: string, names: FieldNames = (field) => 
     const match = /!=|==|=/.exec(term);
     if (match === null) throw new SelectorError(`invalid selector: '${text}'; can't understand '${term}'`);
     const value = unescapeValue(term.slice(match.index + match[0].length));
-    parsed.push({ field: term.slice(0, match.index), equal: match[0] !== '!=', value });
+    const field = term.slice(0, match.index);
+    if (field !== '' || value !== '') parsed.push({ field, equal: match[0] !== '!=', value });
   }
   // Names are looked at only after every term was read, as kube-apiserver does.
-  const requirements = parsed
-    .map((requirement) => ({ ...requirement, field: names(requirement.field) }))
-    .filter((requirement) => requirement.field !== '' || requirement.value !== '');
+  const requirements = parsed.map((requirement) => ({ ...requirement, field: names(requirement.field) }));
   return new FieldSelector(requirements);
 }
 

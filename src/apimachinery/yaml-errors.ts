@@ -12,7 +12,9 @@ function problem(error: YAMLError, text: string): string {
     case 'BAD_DIRECTIVE':
       return 'found unknown directive name';
     case 'BAD_DQ_ESCAPE':
-      return 'found unknown escape character';
+      return /\\[xuU]/.test(text.slice(error.pos[0], error.pos[0] + 2))
+        ? 'did not find expected hexdecimal number'
+        : 'found unknown escape character';
     case 'BAD_INDENT':
       return error.message.includes('flow') ? 'did not find expected node content' : 'did not find expected key';
     case 'BLOCK_IN_FLOW':
@@ -45,14 +47,33 @@ function missing(message: string): string {
   return "could not find expected ':'";
 }
 
+const END = /[\s]*$/;
+
+/** A flow collection that the end of the text cuts off: the end counts as the beginning of a line. */
+function cutOff(bracket: string, text: string): string {
+  const rest = text.replace(END, '');
+  const lines = text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
+  const what = /[[{,:]$/.test(rest) ? 'did not find expected node content' : `did not find expected ',' or '${bracket}'`;
+  return `yaml: line ${String(lines)}: ${what}`;
+}
+
+/** Where a mapping within a scalar was found: at its colon, which may stand lines below the scalar's begin. */
+function mistakeAt(error: YAMLError, text: string): number {
+  const [start] = error.pos;
+  if (error.code !== 'MULTILINE_IMPLICIT_KEY' && error.code !== 'BLOCK_AS_IMPLICIT_KEY') return start;
+  const colon = text.slice(start).search(/:(?:\s|$)/);
+  return colon < 0 ? start : start + colon;
+}
+
 /** Objections of the scanner name the line itself, those of the parser the one before; none names the first line. */
-const FROM_SCANNER = /^(found |mapping values|block sequence|could not find)/;
+const FROM_SCANNER = /^(found |mapping values|block sequence|could not find|did not find expected hexdecimal)/;
 
 /** Go's text for a mistake in a YAML text, as far as it can be told from where the parser here stumbled. */
 export function yamlErrorText(error: YAMLError, text: string, lines: LineCounter): string {
   const flow = /end with a ([\]}])/.exec(error.message);
+  if (flow !== null && text.slice(error.pos[0]).trim() === '') return cutOff(flow[1] ?? '', text);
   const what = flow === null ? problem(error, text) : `did not find expected ',' or '${flow[1] ?? ''}'`;
-  const { line } = lines.linePos(error.pos[0]);
+  const { line } = lines.linePos(mistakeAt(error, text));
   const named = FROM_SCANNER.test(what) ? (line === 1 ? 0 : line) : line - 1;
   return named === 0 ? `yaml: ${what}` : `yaml: line ${String(named)}: ${what}`;
 }

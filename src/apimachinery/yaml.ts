@@ -85,7 +85,7 @@ class Converter {
       case 'str':
         return text;
       case 'binary':
-        return Buffer.from(text, 'base64').toString('utf8');
+        return binaryText(text);
       case 'bool':
       case 'int':
       case 'float':
@@ -111,7 +111,7 @@ class Converter {
         this.merge(out, value, seen);
         continue;
       }
-      const name = this.key(key);
+      const name = this.key(key, value);
       if (seen.has(name)) this.duplicate(key, name);
       seen.add(name);
       out[name] = this.node(value);
@@ -136,7 +136,7 @@ class Converter {
     this.duplicates.push(`line ${String(line)}: key ${quote(name)} already set in map`);
   }
 
-  private key(key: unknown): string {
+  private key(key: unknown, member: unknown): string {
     if (!isScalar(key) && !isAlias(key)) {
       throw new JsonError('yaml: invalid map key: a list or map cannot be a key');
     }
@@ -149,10 +149,33 @@ class Converter {
       : this.node(key);
     if (typeof value === 'string') return value;
     if (typeof value === 'number' && !Number.isInteger(value)) return formatG(Math.fround(value));
-    if (value === null) throw new JsonError('unsupported map key of type: %!s(<nil>), key: <nil>');
+    if (value === null) {
+      const shown = goSyntax(this.node(member));
+      throw new JsonError(`unsupported map key of type: %!s(<nil>), key: <nil>, value: ${shown}`);
+    }
     if (typeof value === 'object') throw new JsonError('yaml: invalid map key: a list or map cannot be a key');
     return String(value);
   }
+}
+
+/** A value as Go's `%#v` prints it. */
+function goSyntax(value: JsonValue): string {
+  if (value === null) return '<nil>';
+  if (typeof value === 'string') return quote(value);
+  if (typeof value !== 'object') return String(value);
+  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntaxWithin).join(', ')}}`;
+  const members = Object.keys(value).map((key) => `${quote(key)}:${goSyntaxWithin(value[key] ?? null)}`);
+  return `map[interface {}]interface {}{${members.join(', ')}}`;
+}
+
+const goSyntaxWithin = (value: JsonValue): string => (value === null ? 'interface {}(nil)' : goSyntax(value));
+
+function binaryText(text: string): string {
+  const packed = text.replace(/[\r\n]/g, '');
+  if (packed.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(packed)) {
+    throw new JsonError('yaml: !!binary value contains invalid base64 data');
+  }
+  return Buffer.from(packed, 'base64').toString('utf8');
 }
 
 const isMergeKey = (key: unknown): boolean =>

@@ -1,5 +1,5 @@
-import { stringAt } from '../apimachinery/json.js';
-import type { JsonObject } from '../apimachinery/json.js';
+import { goKind, JsonError, parseJson } from '../apimachinery/decode-json.js';
+import { isObject, type JsonObject, type JsonValue, stringAt } from '../apimachinery/json.js';
 import type { Revision } from './interfaces.js';
 
 /** Kubernetes' own continue token: base64url JSON of version, revision and the key to go on from. */
@@ -57,11 +57,17 @@ function parse(text: string): JsonObject {
     const at = illegal?.index ?? text.length - 1;
     throw new ContinueTokenError(`continue key is not valid: illegal base64 data at input byte ${at}`);
   }
+  let value: JsonValue;
   try {
-    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
-  } catch {
-    // Falls through to the error below.
+    value = parseJson(Buffer.from(text, 'base64url'));
+  } catch (error) {
+    if (error instanceof JsonError) throw new ContinueTokenError(`continue key is not valid: ${error.message}`);
+    throw error;
   }
-  throw new ContinueTokenError('continue key is not valid: invalid character in the decoded token');
+  // As in Go, null leaves every field empty.
+  if (value === null) return {};
+  if (isObject(value)) return value;
+  throw new ContinueTokenError(
+    `continue key is not valid: json: cannot unmarshal ${goKind(value)} into Go value of type storage.continueToken`,
+  );
 }

@@ -25,7 +25,9 @@ export function resolveList(request: ListRequest): ListStart {
   const revision = listResourceVersion(request.resourceVersion);
   const given = request.resourceVersion !== '';
   if (!given) return { at: { mode: 'most-recent' }, from: '' };
-  if (request.resourceVersionMatch === 'Exact') return { at: { mode: 'exact', revision }, from: '' };
+  if (request.resourceVersionMatch === 'Exact') {
+    return { at: revision === 0 ? { mode: 'most-recent' } : { mode: 'exact', revision }, from: '' };
+  }
   if (revision === 0) return { at: { mode: 'any' }, from: '' };
   // Without a match a limit makes the version exact: the pages that follow must agree with the first.
   if (request.resourceVersionMatch === '' && request.limit > 0) return { at: { mode: 'exact', revision }, from: '' };
