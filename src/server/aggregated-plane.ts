@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events';
-import { join, resolve } from 'node:path';
 import type { Registry } from 'prom-client';
 import { admissionChain } from '../admission/chain.js';
 import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
@@ -20,7 +19,6 @@ import { LocalClients } from '../registry/generic/local-client.js';
 import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../registry/kubeannex/resource-definitions.js';
 import { ApiRegistry } from '../registry/rest/api-registry.js';
 import { StorageCacher } from '../storage/cacher/cacher.js';
-import { EmbeddedBackend } from '../storage/embedded/backend.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { featureGates } from '../util/feature-gates.js';
@@ -35,6 +33,7 @@ import { installDocuments } from './documents.js';
 import { handlerMetrics } from './handler-metrics.js';
 import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
 import type { Options } from './options.js';
+import { makeBackend } from './storage-options.js';
 import { statusWriter } from './status-writer.js';
 
 const REVIEW_TTL_MILLIS = 10_000;
@@ -56,12 +55,8 @@ export async function buildAggregatedPlane(dependencies: AggregatedPlaneDependen
   const { options, clock, logger, clients, delegation, signal } = dependencies;
   setMaxListeners(0, signal);
   const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(dependencies)]);
-  const embedded = new EmbeddedBackend({
-    directory: join(resolve(options.dataDir), 'store'),
-    clock,
-    historyMillis: options.historyWindow,
-  });
-  const backend = new MeasuredBackend(embedded, new StoreMetrics(dependencies.registry), clock);
+  const store = makeBackend(options, clock);
+  const backend = new MeasuredBackend(store, new StoreMetrics(dependencies.registry), clock);
   await backend.open();
   const cacher = new StorageCacher({ backend, clock, budgetBytes: options.cacheBudget });
   await cacher.start();

@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events';
-import { join, resolve } from 'node:path';
 import type { Registry } from 'prom-client';
 import { admissionChain } from '../admission/chain.js';
 import type { AdmissionPlugin } from '../admission/interfaces.js';
@@ -27,7 +26,6 @@ import type { ResourceStore } from '../registry/generic/resource-store.js';
 import { rbacTypes } from '../registry/rbac/types.js';
 import { ApiRegistry } from '../registry/rest/api-registry.js';
 import { StorageCacher } from '../storage/cacher/cacher.js';
-import { EmbeddedBackend } from '../storage/embedded/backend.js';
 import type { Clock } from '../util/clock.js';
 import { featureGates } from '../util/feature-gates.js';
 import type { Logger } from '../util/logger.js';
@@ -42,6 +40,7 @@ import type { HealthCheck } from './health.js';
 import { Loops } from './loops.js';
 import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
 import type { Options } from './options.js';
+import { makeBackend } from './storage-options.js';
 import { type ServiceAccountTokens, withTokenRequests } from './service-account-tokens.js';
 import { statusWriter } from './status-writer.js';
 
@@ -112,12 +111,8 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
   setMaxListeners(0, stop.signal);
   const authorization = await makeAuthorization(options, { clock, logger, registry: dependencies.registry, signal: stop.signal });
   const { authorizer, rbac, ruleResolver } = authorization;
-  const embedded = new EmbeddedBackend({
-    directory: join(resolve(options.dataDir), 'store'),
-    clock,
-    historyMillis: options.historyWindow,
-  });
-  const backend = new MeasuredBackend(embedded, new StoreMetrics(dependencies.registry), clock);
+  const store = makeBackend(options, clock);
+  const backend = new MeasuredBackend(store, new StoreMetrics(dependencies.registry), clock);
   await backend.open();
   const cacher = new StorageCacher({ backend, clock, budgetBytes: options.cacheBudget });
   await cacher.start();
