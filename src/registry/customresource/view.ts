@@ -146,7 +146,9 @@ export class CustomView {
   }
 
   private isAsStored(object: CachedObject): boolean {
-    return deepEqual(object.decode(), this.present(object.decode()));
+    const stored = object.decode();
+    if (stored['apiVersion'] !== this.options.groupVersion) return false;
+    return deepEqual(stored, this.present(object.decode()));
   }
 
   private bytes(object: CachedObject): Uint8Array {
