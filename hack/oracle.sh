@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
 # Replays the recorded scenarios of kube-apiserver against a fresh server.
 #   hack/oracle.sh [embedded|mongodb] [arguments of oracle.py check, e.g. -v 3 --only '^cel']
+# For mongodb it starts a mongod of its own, unless ORACLE_MONGODB_URI names a replica set.
 # Needs Python 3.11 with PyYAML; prints one line a scenario and `N passed, M failed`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 backend=${1:-embedded}
+if [ "$backend" = mongodb ] && [ -z "${ORACLE_MONGODB_URI:-}" ]; then
+  exec hack/with-mongod.sh bash -c 'ORACLE_MONGODB_URI=$MONGODB_URI exec hack/oracle.sh "$@"' oracle "$@"
+fi
 shift || true
 scratch=$(mktemp -d)
 port=${ORACLE_PORT:-6460}
@@ -13,7 +17,7 @@ printf '%s,admin,admin,system:masters\n' "$token" > "$scratch/tokens.csv"
 flags=(--data-dir "$scratch/data" --secure-port "$port" --bind-address 127.0.0.1 --token-auth-file "$scratch/tokens.csv"
   --controllers= --feature-gates=WatchList=true --storage-backend "$backend")
 if [ "$backend" = mongodb ]; then
-  flags+=(--mongodb-uri "${ORACLE_MONGODB_URI:?name a replica set}" --mongodb-database "oracle$$")
+  flags+=(--mongodb-uri "$ORACLE_MONGODB_URI" --mongodb-database "oracle$$")
 fi
 node dist/main.js serve "${flags[@]}" > "$scratch/server.log" 2>&1 &
 server=$!
