@@ -1,3 +1,4 @@
+import { SIGNING_ALGORITHMS } from '../authentication/oidc/types.js';
 import { array, bool, duration, flag, FlagError, list, text } from './flags.js';
 
 const GROUP = 'Authentication flags:';
@@ -93,6 +94,34 @@ export const AUTHENTICATION_FLAGS = {
     2 * MINUTE,
     "How long the webhook's answers are remembered. 0: not at all.",
   ),
+  authenticationConfig: flag(
+    GROUP,
+    'authentication-config',
+    text,
+    '',
+    'File with an AuthenticationConfiguration, read anew when it changes and every minute. Not together with --oidc-*, nor with --anonymous-auth where the file says who is anonymous.',
+  ),
+  oidcIssuerUrl: flag(GROUP, 'oidc-issuer-url', text, '', 'Address of an OpenID provider, https only, whose ID tokens are taken.'),
+  oidcClientId: flag(GROUP, 'oidc-client-id', text, '', 'For whom the ID tokens must be.'),
+  oidcCaFile: flag(GROUP, 'oidc-ca-file', text, '', "PEM file of the CAs of the provider. Without it the host's."),
+  oidcUsernameClaim: flag(GROUP, 'oidc-username-claim', text, 'sub', "Claim with the user's name."),
+  oidcUsernamePrefix: flag(
+    GROUP,
+    'oidc-username-prefix',
+    text,
+    '',
+    'Stands before user names. Without it all claims but email get the issuer and #; - for nothing at all.',
+  ),
+  oidcGroupsClaim: flag(GROUP, 'oidc-groups-claim', text, '', "Claim with the user's groups, a string or a list."),
+  oidcGroupsPrefix: flag(GROUP, 'oidc-groups-prefix', text, '', 'Stands before names of groups.'),
+  oidcSigningAlgs: flag(GROUP, 'oidc-signing-algs', list, ['RS256'], `What the provider may sign with: ${SIGNING_ALGORITHMS.join(', ')}.`),
+  oidcRequiredClaim: flag(
+    GROUP,
+    'oidc-required-claim',
+    array,
+    [],
+    'A claim that every ID token must have, with its value: key=value. May be given several times.',
+  ),
 } as const;
 
 type Values = {
@@ -102,6 +131,7 @@ type Values = {
 /** Throws FlagError for the first problem. */
 export function validateAuthenticationOptions(options: Values): void {
   validateServiceAccounts(options);
+  validateOidc(options);
   const version = options.authenticationTokenWebhookVersion;
   if (options.authenticationTokenWebhookConfigFile !== '' && version !== 'v1' && version !== 'v1beta1') {
     throw new FlagError(
@@ -129,4 +159,19 @@ function validateServiceAccounts(options: Values): void {
   if (max !== 0 && (max < HOUR || max > 2 ** 32 * 1000)) {
     throw new FlagError('the service-account-max-token-expiration must be between 1 hour and 2^32 seconds');
   }
+}
+
+function validateOidc(options: Values): void {
+  const given = [...options.given].some((name) => name.startsWith('oidc-'));
+  if (options.authenticationConfig !== '') {
+    if (given) throw new FlagError('authentication-config file and oidc-* flags are mutually exclusive');
+    return;
+  }
+  if (given && (options.oidcIssuerUrl === '' || options.oidcClientId === '')) {
+    throw new FlagError('oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set');
+  }
+  const unknown = options.oidcSigningAlgs.find((algorithm) => !SIGNING_ALGORITHMS.includes(algorithm));
+  if (unknown !== undefined) throw new FlagError(`oidc: unsupported signing alg: ${JSON.stringify(unknown)}`);
+  const claim = options.oidcRequiredClaim.find((pair) => !pair.includes('='));
+  if (claim !== undefined) throw new FlagError(`invalid argument ${JSON.stringify(claim)} for --oidc-required-claim: malformed pair, expect string=string`);
 }

@@ -2,6 +2,7 @@ import { messageOf } from '../util/error-message.js';
 import { join, resolve } from 'node:path';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { RequestAuthenticator, TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
+import type { AnonymousConfig } from '../authentication/oidc/types.js';
 import { AnonymousAuthenticator, WithFallback } from '../authentication/request/anonymous.js';
 import { AuthenticatedGroupAdder } from '../authentication/request/authenticated-group.js';
 import { BearerTokenAuthenticator } from '../authentication/request/bearer-token.js';
@@ -25,6 +26,7 @@ import { authoritiesOf } from './controllers.js';
 import { buildControlPlane, type ControlPlane } from './control-plane.js';
 import { type Credentials, DataDirectory, parsePair, readFile, StartError } from './data-directory.js';
 import { Health, LogCheck, pingCheck, PostStartHook, ShutdownCheck } from './health.js';
+import { makeOidc } from './oidc.js';
 import type { Options } from './options.js';
 import { makeServiceAccountTokens } from './service-account-tokens.js';
 import { makeTokenAuthenticator } from './token-authenticators.js';
@@ -81,6 +83,7 @@ function makeAuthenticator(
   options: Options,
   files: Files,
   tokens: TokenAuthenticator,
+  anonymous: AnonymousConfig | undefined,
   clock: Clock,
 ): RequestAuthenticator {
   const methods: RequestAuthenticator[] = [];
@@ -97,7 +100,8 @@ function makeAuthenticator(
   methods.push(new X509Authenticator(files.clientCa, clock, featureGates.enabled('AllowParsingUserUIDFromCertAuth')));
   methods.push(new BearerTokenAuthenticator(tokens, []), new WebSocketProtocolAuthenticator(tokens, []));
   const known = new AuthenticatedGroupAdder(new UnionRequestAuthenticator(methods));
-  return options.anonymousAuth ? new WithFallback(known, new AnonymousAuthenticator()) : known;
+  if (!(anonymous?.enabled ?? options.anonymousAuth)) return known;
+  return new WithFallback(known, new AnonymousAuthenticator(anonymous?.conditions));
 }
 
 const json = (value: unknown): Handler => {
@@ -315,9 +319,11 @@ export async function startStandalone(
   const credentials = directory.prepare(urlOf(options.bindAddress, options.securePort), names);
   const files = readFiles(options, credentials);
   const accounts = makeServiceAccountTokens(options, directory.path, clock, logger);
-  const tokens = await makeTokenAuthenticator(options, accounts, { clock, logger });
-  const authenticator = makeAuthenticator(options, files, tokens, clock);
   const registry = new Registry();
+  const ended = new AbortController();
+  const oidc = makeOidc(options, { clock, logger, registry, signal: ended.signal });
+  const tokens = await makeTokenAuthenticator(options, accounts, oidc.tokens, { clock, logger });
+  const authenticator = makeAuthenticator(options, files, tokens, oidc.anonymous, clock);
   const metrics = new ChainMetrics(registry);
   const serverAddress = urlOf(options.bindAddress, options.securePort).replace('https://', '');
   const authorities = authoritiesOf(
@@ -363,7 +369,7 @@ export async function startStandalone(
     kubeconfig: join(directory.path, 'admin.kubeconfig'),
     stop: () => {
       unwatch();
-      return running.stop();
+      return running.stop().finally(() => { ended.abort(); });
     },
   };
 }

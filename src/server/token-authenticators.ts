@@ -26,6 +26,8 @@ interface Context {
 export async function makeTokenAuthenticator(
   options: Options,
   accounts: ServiceAccountTokens,
+  /** Tokens of OpenID providers. */
+  oidc: TokenAuthenticator | undefined,
   context: Context,
 ): Promise<TokenAuthenticator> {
   const { clock, logger } = context;
@@ -38,6 +40,7 @@ export async function makeTokenAuthenticator(
     const refused = (text: string): void => { logger.v(3, text); };
     tokens.push(new BootstrapTokenAuthenticator({ secret, clock, refused }));
   }
+  if (oidc !== undefined) tokens.push(oidc);
   if (options.authenticationTokenWebhookConfigFile !== '') {
     tokens.push(await webhook(options, accounts.apiAudiences, context));
   }

@@ -1,0 +1,109 @@
+import {
+  ArrayList,
+  Double,
+  EntryMap,
+  fromJson,
+  kubernetesEnvironment,
+  types,
+  type Environment,
+  type Program,
+  type StructDecl,
+  type Type,
+  type Value,
+} from '../../cel/index.js';
+import type { Expr } from '../../cel/ast.js';
+import { walk } from '../../cel/ast.js';
+import type { UserInfo } from '../user/user.js';
+
+const { STRING, BOOL, DYN, listOf, mapOf, objectType } = types;
+
+/** What one evaluation may cost, as for every expression of Kubernetes. */
+const COST_LIMIT = 1_000_000;
+const USER_TYPE = 'kubernetes.UserInfo';
+const USER_FIELDS: Readonly<Record<string, Type>> = {
+  username: STRING,
+  uid: STRING,
+  groups: listOf(STRING),
+  extra: mapOf(STRING, listOf(STRING)),
+};
+
+const struct = (name: string): StructDecl | undefined =>
+  name === USER_TYPE
+    ? { type: objectType(name), field: (field) => (Object.hasOwn(USER_FIELDS, field) ? USER_FIELDS[field] : undefined) }
+    : undefined;
+
+let environments: { readonly claims: Environment; readonly user: Environment } | undefined;
+
+function environmentOf(variable: 'claims' | 'user'): Environment {
+  environments ??= {
+    claims: kubernetesEnvironment('stored').extend([{ name: 'claims', type: mapOf(STRING, DYN) }], () => undefined),
+    user: kubernetesEnvironment('stored').extend([{ name: 'user', type: objectType(USER_TYPE) }], struct),
+  };
+  return environments[variable];
+}
+
+/** An expression of a configuration, ready to run. */
+export class Expression {
+  constructor(
+    readonly source: string,
+    private readonly variable: 'claims' | 'user',
+    private readonly program: Program,
+  ) {}
+
+  /** Throws an Error with the reason. */
+  evaluate(value: Value): Value {
+    const outcome = this.program.evaluate({ [this.variable]: value }, COST_LIMIT);
+    if (outcome.kind !== 'value') throw new Error(`expression '${this.source}' resulted in error: ${outcome.message}`);
+    return outcome.value;
+  }
+
+  /** Whether the expression mentions `claims.<field>`. */
+  selectsClaim(field: string): boolean {
+    let found = false;
+    walk(this.program.expr, (node) => {
+      if (isSelection(node, field)) found = true;
+    });
+    return found;
+  }
+}
+
+function isSelection(node: Expr, field: string): boolean {
+  if (node.kind === 'select') return node.field === field && isClaims(node.operand);
+  if (node.kind !== 'call' || node.name !== '_?._' || node.target !== undefined) return false;
+  const [operand, name] = node.args;
+  return operand !== undefined && isClaims(operand) && name?.kind === 'literal' && name.value === field;
+}
+
+const isClaims = (node: Expr): boolean => node.kind === 'ident' && node.name === 'claims';
+
+/** Which types an expression may give. A rule must be boolean, the rest is looked at when it is there. */
+export type Purpose = 'mapping' | 'rule';
+
+/** The expression, or what is wrong with it. */
+export function compileExpression(source: string, variable: 'claims' | 'user', purpose: Purpose): Expression | string {
+  const { program, failure } = environmentOf(variable).compile(source);
+  if (failure !== undefined) return `compilation failed: ${failure.text}`;
+  const { outputType } = program;
+  if (purpose === 'rule' && !outputType.equals(BOOL)) return 'must evaluate to bool';
+  return new Expression(source, variable, program);
+}
+
+/** Claims as expressions see them: every number is a double, as Go's decoder makes them. */
+export function claimsValue(claims: Readonly<Record<string, unknown>>): Value {
+  return fromClaim(claims);
+}
+
+function fromClaim(value: unknown): Value {
+  if (typeof value === 'number') return new Double(value);
+  if (Array.isArray(value)) return new ArrayList(value.map(fromClaim));
+  if (typeof value === 'object' && value !== null) {
+    const map = new EntryMap();
+    for (const [key, item] of Object.entries(value)) map.set(key, fromClaim(item));
+    return map;
+  }
+  return fromJson(value);
+}
+
+export function userValue({ name, uid, groups, extra }: UserInfo): Value {
+  return fromJson({ username: name, uid, groups: [...groups], extra: { ...extra } });
+}

@@ -1,0 +1,160 @@
+import { goKind, JsonError } from '../../apimachinery/decode-json.js';
+import { isObject, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { compareUtf8, quote } from '../../apimachinery/meta.js';
+import { parseYaml } from '../../apimachinery/yaml.js';
+import {
+  type AnonymousConfig,
+  type AuthenticationConfiguration,
+  AuthenticationConfigError,
+  type ClaimMappings,
+  type IssuerConfig,
+  type JwtAuthenticatorConfig,
+  type PrefixedMapping,
+} from './types.js';
+
+const GROUP = 'apiserver.config.k8s.io';
+const KIND = 'AuthenticationConfiguration';
+const VERSIONS = ['v1', 'v1beta1', 'v1alpha1'];
+
+class DecodeError extends Error {}
+
+/** Reads the text of a configuration file, YAML or JSON, strictly. Throws AuthenticationConfigError. */
+export function loadAuthenticationConfiguration(text: string): AuthenticationConfiguration {
+  if (text.trim() === '') throw new AuthenticationConfigError('empty config data');
+  try {
+    return decode(text);
+  } catch (error) {
+    if (!(error instanceof DecodeError) && !(error instanceof JsonError)) throw error;
+    throw new AuthenticationConfigError(error.message);
+  }
+}
+
+function decode(text: string): AuthenticationConfiguration {
+  const { value, duplicates } = parseYaml(text);
+  const root = isObject(value) ? value : {};
+  const kind = stringAt(root, 'kind') ?? '';
+  const apiVersion = stringAt(root, 'apiVersion') ?? '';
+  if (kind === '') throw new DecodeError("Object 'Kind' is missing");
+  if (apiVersion === '') throw new DecodeError("Object 'apiVersion' is missing");
+  const version = VERSIONS.find((candidate) => apiVersion === `${GROUP}/${candidate}`);
+  if (version === undefined || kind !== KIND) {
+    throw new DecodeError(`no kind ${quote(kind)} is registered for version ${quote(apiVersion)}`);
+  }
+  const reader = new Reader();
+  const configuration = reader.configuration(root);
+  const strict = [...duplicates, ...reader.unknown.map((path) => `unknown field ${quote(path)}`)];
+  if (strict.length > 0) throw new DecodeError(`strict decoding error: ${strict.join(', ')}`);
+  return configuration;
+}
+
+/** Goes through the decoded file, types checked, and notes what no field takes. */
+class Reader {
+  readonly unknown: string[] = [];
+
+  configuration(root: JsonObject): AuthenticationConfiguration {
+    this.refuseOthers(root, ['apiVersion', 'kind', 'jwt', 'anonymous'], '');
+    return {
+      jwt: this.list(root['jwt'], 'jwt').map((item, i) => this.authenticator(item, `jwt[${i}]`)),
+      anonymous: this.anonymous(root['anonymous']),
+    };
+  }
+
+  private anonymous(value: JsonValue | undefined): AnonymousConfig | undefined {
+    if (value === undefined || value === null) return undefined;
+    const item = this.object(value, 'anonymous');
+    this.refuseOthers(item, ['enabled', 'conditions'], 'anonymous');
+    const enabled = item['enabled'] ?? false;
+    if (typeof enabled !== 'boolean') throw mismatch(enabled, 'anonymous.enabled', 'bool');
+    return {
+      enabled,
+      conditions: this.list(item['conditions'], 'anonymous.conditions').map((condition, i) => {
+        const path = `anonymous.conditions[${i}]`;
+        this.refuseOthers(condition, ['path'], path);
+        return this.text(condition, 'path', path);
+      }),
+    };
+  }
+
+  private authenticator(item: JsonObject, path: string): JwtAuthenticatorConfig {
+    this.refuseOthers(item, ['issuer', 'claimValidationRules', 'claimMappings', 'userValidationRules'], path);
+    const at = `${path}.claimValidationRules`;
+    const userAt = `${path}.userValidationRules`;
+    return {
+      issuer: this.issuer(this.object(item['issuer'], `${path}.issuer`), `${path}.issuer`),
+      claimValidationRules: this.list(item['claimValidationRules'], at).map((rule, i) =>
+        this.texts(rule, ['claim', 'requiredValue', 'expression', 'message'], `${at}[${i}]`),
+      ),
+      claimMappings: this.mappings(this.object(item['claimMappings'], `${path}.claimMappings`), `${path}.claimMappings`),
+      userValidationRules: this.list(item['userValidationRules'], userAt).map((rule, i) =>
+        this.texts(rule, ['expression', 'message'], `${userAt}[${i}]`),
+      ),
+    };
+  }
+
+  private issuer(item: JsonObject, path: string): IssuerConfig {
+    const { audiences, ...rest } = item;
+    const names = ['url', 'discoveryURL', 'certificateAuthority', 'audienceMatchPolicy', 'egressSelectorType'] as const;
+    return { ...this.texts(rest, names, path), audiences: this.strings(audiences, `${path}.audiences`) };
+  }
+
+  private mappings(item: JsonObject, path: string): ClaimMappings {
+    this.refuseOthers(item, ['username', 'groups', 'uid', 'extra'], path);
+    const uid = this.object(item['uid'], `${path}.uid`);
+    return {
+      username: this.prefixed(item['username'], `${path}.username`),
+      groups: this.prefixed(item['groups'], `${path}.groups`),
+      uid: this.texts(uid, ['claim', 'expression'], `${path}.uid`),
+      extra: this.list(item['extra'], `${path}.extra`).map((entry, i) =>
+        this.texts(entry, ['key', 'valueExpression'], `${path}.extra[${i}]`),
+      ),
+    };
+  }
+
+  private prefixed(value: JsonValue | undefined, path: string): PrefixedMapping {
+    const item = this.object(value, path);
+    const { claim, prefix, expression } = this.texts(item, ['claim', 'prefix', 'expression'], path);
+    const given = item['prefix'] !== undefined && item['prefix'] !== null;
+    return { claim, prefix: given ? prefix : undefined, expression };
+  }
+
+  /** Fields that are all texts, and no others. */
+  private texts<K extends string>(item: JsonObject, keys: readonly K[], path: string): Record<K, string> {
+    this.refuseOthers(item, keys, path);
+    return Object.fromEntries(keys.map((key) => [key, this.text(item, key, path)])) as Record<K, string>;
+  }
+
+  private text(item: JsonObject, key: string, path: string): string {
+    const value = item[key] ?? '';
+    if (typeof value !== 'string') throw mismatch(value, `${path}.${key}`, 'string');
+    return value;
+  }
+
+  private strings(value: JsonValue | undefined, path: string): readonly string[] {
+    if (value === undefined || value === null) return [];
+    if (!Array.isArray(value)) throw mismatch(value, path, '[]string');
+    return value.map((item) => {
+      if (typeof item !== 'string') throw mismatch(item, path, 'string');
+      return item;
+    });
+  }
+
+  private object(value: JsonValue | undefined, path: string): JsonObject {
+    if (value === undefined || value === null) return {};
+    if (!isObject(value)) throw mismatch(value, path, 'object');
+    return value;
+  }
+
+  private list(value: JsonValue | undefined, path: string): readonly JsonObject[] {
+    if (value === undefined || value === null) return [];
+    if (!Array.isArray(value)) throw mismatch(value, path, 'list');
+    return value.map((item, i) => this.object(item, `${path}[${i}]`));
+  }
+
+  private refuseOthers(object: JsonObject, known: readonly string[], path: string): void {
+    const others = Object.keys(object).filter((key) => !known.includes(key));
+    for (const key of others.sort(compareUtf8)) this.unknown.push(path === '' ? key : `${path}.${key}`);
+  }
+}
+
+const mismatch = (value: JsonValue, field: string, type: string): DecodeError =>
+  new DecodeError(`json: cannot unmarshal ${goKind(value)} into Go struct field ${field} of type ${type}`);

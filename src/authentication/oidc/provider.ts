@@ -1,0 +1,163 @@
+import { compactVerify, type CryptoKey, importJWK, type JWK } from 'jose';
+import { quote } from '../../apimachinery/meta.js';
+import type { Clock, Timer } from '../../util/clock.js';
+import type { ProviderClient } from './http.js';
+
+const RETRY_MILLIS = 10_000;
+/** Keys are not fetched more often, whatever tokens come: their senders may name any key. */
+const REFETCH_MILLIS = 5_000;
+const WELL_KNOWN = '/.well-known/openid-configuration';
+
+export interface ProviderOptions {
+  readonly issuer: string;
+  /** '' for the usual place below the issuer. */
+  readonly discoveryUrl: string;
+  readonly client: ProviderClient;
+  readonly clock: Clock;
+  readonly failed: (text: string) => void;
+  /** Told of every attempt to get keys; the text is the key set. */
+  readonly fetched: (result: { readonly keySet: string } | 'failure') => void;
+}
+
+interface KeySet {
+  readonly keys: readonly JWK[];
+  readonly imported: Map<string, Promise<CryptoKey | undefined>>;
+}
+
+/** An identity provider: found by discovery, in the background and again and again until it is there; its keys are fetched when needed. */
+export class Provider {
+  private jwksUri: string | undefined;
+  private problem = 'not initialized';
+  private timer: Timer | undefined;
+  private keySet: KeySet | undefined;
+  private fetchedAt = -Infinity;
+  private fetching: Promise<KeySet> | undefined;
+  private readonly stop = new AbortController();
+  private initialized: Promise<void> | undefined;
+
+  constructor(private readonly options: ProviderOptions) {}
+
+  /** Begins discovery; resolves after the first attempt. */
+  start(): Promise<void> {
+    this.initialized ??= this.discover();
+    return this.initialized;
+  }
+
+  /** Undefined: it is ready. */
+  get unhealthy(): string | undefined {
+    return this.jwksUri === undefined ? this.problem : undefined;
+  }
+
+  close(): void {
+    this.stop.abort();
+    this.timer?.cancel();
+  }
+
+  private async discover(): Promise<void> {
+    const { issuer, discoveryUrl, client, failed, clock } = this.options;
+    try {
+      const url = discoveryUrl === '' ? issuer.replace(/\/$/, '') + WELL_KNOWN : discoveryUrl;
+      const document = parseObject(await client.get(url, undefined, this.stop.signal), 'discovery document');
+      if (document['issuer'] !== issuer) {
+        const got = typeof document['issuer'] === 'string' ? document['issuer'] : '';
+        const why = `issuer did not match the issuer returned by provider, expected ${quote(issuer)} got ${quote(got)}`;
+        throw new Error(`oidc: ${why}`);
+      }
+      const { jwks_uri: uri } = document;
+      if (typeof uri !== 'string' || uri === '') throw new Error('provider did not return JWKS URL');
+      this.jwksUri = uri;
+    } catch (error) {
+      if (this.stop.signal.aborted) return;
+      this.problem = error instanceof Error ? error.message : String(error);
+      failed(`oidc authenticator: initializing provider ${issuer}: ${this.problem}`);
+      this.timer = clock.setTimer(RETRY_MILLIS, () => void this.discover());
+    }
+  }
+
+  /** Whether the signature is one of the provider's. New keys are fetched where the known ones do not fit. Throws an Error. */
+  async verify(token: string, header: { readonly alg: string; readonly kid: string }): Promise<void> {
+    const known = this.keySet;
+    if (known !== undefined && (await verifiedBy(known, token, header))) return;
+    const fresh = await this.freshKeys(known);
+    if (fresh === known || !(await verifiedBy(fresh, token, header))) {
+      throw new Error('failed to verify signature: failed to verify id token signature');
+    }
+  }
+
+  private async freshKeys(known: KeySet | undefined): Promise<KeySet> {
+    // Another request may have fetched them meanwhile.
+    if (this.keySet !== undefined && this.keySet !== known) return this.keySet;
+    const tooSoon = this.options.clock.monotonic() - this.fetchedAt < REFETCH_MILLIS;
+    if (this.fetching === undefined && tooSoon && known !== undefined) return known;
+    this.fetching ??= this.fetchKeys().finally(() => {
+      this.fetching = undefined;
+    });
+    return this.fetching;
+  }
+
+  private async fetchKeys(): Promise<KeySet> {
+    const { client, clock, fetched } = this.options;
+    this.fetchedAt = clock.monotonic();
+    try {
+      const text = await client.get(this.jwksUri ?? '', undefined, this.stop.signal);
+      const { keys } = parseObject(text, 'key set');
+      if (!Array.isArray(keys)) throw new Error('the key set has no keys');
+      this.keySet = { keys: (keys as readonly unknown[]).filter(isJwk), imported: new Map() };
+      fetched({ keySet: text });
+      return this.keySet;
+    } catch (error) {
+      fetched('failure');
+      throw new Error(`failed to verify signature: fetching keys ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+}
+
+const isJwk = (value: unknown): value is JWK =>
+  typeof value === 'object' && value !== null && 'kty' in value && (value.kty === 'RSA' || value.kty === 'EC');
+
+function parseObject(text: string, what: string): Readonly<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error(`the ${what} is not JSON`);
+  }
+  if (typeof value !== 'object' || value === null) throw new Error(`the ${what} is not an object`);
+  return value as Record<string, unknown>;
+}
+
+async function verifiedBy(
+  { keys, imported }: KeySet,
+  token: string,
+  { alg, kid }: { readonly alg: string; readonly kid: string },
+): Promise<boolean> {
+  for (const [i, jwk] of keys.entries()) {
+    if (kid !== '' && jwk.kid !== kid) continue;
+    const slot = `${i} ${alg}`;
+    let key = imported.get(slot);
+    if (key === undefined) {
+      key = importKey(jwk, alg);
+      imported.set(slot, key);
+    }
+    const usable = await key;
+    if (usable === undefined) continue;
+    try {
+      await compactVerify(token, usable, { algorithms: [alg] });
+      return true;
+    } catch {
+      // Not this key's.
+    }
+  }
+  return false;
+}
+
+/** Undefined: the key is for other algorithms. Only its public half is taken. */
+async function importKey({ kty, n, e, crv, x, y }: JWK, alg: string): Promise<CryptoKey | undefined> {
+  try {
+    const parts = kty === 'RSA' ? { kty, n, e } : { kty, crv, x, y };
+    const key = await importJWK(parts as JWK, alg);
+    return key instanceof Uint8Array ? undefined : key;
+  } catch {
+    return undefined;
+  }
+}
