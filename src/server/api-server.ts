@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Http2SecureServer, ServerHttp2Session } from 'node:http2';
 import { createSecureServer } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import { newGenericNotFound } from '../apimachinery/errors.js';
 import { buildHandlerChain } from '../endpoints/filters/chain.js';
@@ -166,6 +167,7 @@ export class ApiServer {
     server.on('checkContinue', (request, response) => {
       this.accept(request, response, true);
     });
+    server.on('clientError', refuseUnreadable);
     server.on('sessionError', () => undefined);
     server.on('tlsClientError', (error: Error) => {
       this.config.chain.metrics.handshakeFailed();
@@ -283,4 +285,15 @@ const secureContext = (tls: TlsMaterial): SecureContextOptions => ({
 
 export function createServer(config: ApiServerConfig): ApiServer {
   return new ApiServer(config);
+}
+
+/** Answers what is no HTTP request, as Go's server does. */
+function refuseUnreadable(error: Error, socket: Duplex): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const overflow = 'code' in error && error.code === 'HPE_HEADER_OVERFLOW';
+  const text = overflow ? '431 Request Header Fields Too Large' : '400 Bad Request';
+  socket.end(`HTTP/1.1 ${text}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${text}`);
 }

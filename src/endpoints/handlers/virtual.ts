@@ -1,4 +1,4 @@
-import { ApiError } from '../../apimachinery/errors.js';
+import { ApiError, newGenericNotFound } from '../../apimachinery/errors.js';
 import { formatGroupVersion, type KubeObject } from '../../apimachinery/meta.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import type { VirtualApi } from '../../registry/rest/api-registry.js';
@@ -24,7 +24,9 @@ export async function virtualHandler(
   response: HttpResponse,
 ): Promise<void> {
   const { info } = context;
-  if (info.verb !== 'create' || info.subresource !== '' || type.namespaced !== (info.namespace !== '')) {
+  // The router knows the collection alone.
+  if (info.name !== '' || info.subresource !== '' || type.namespaced !== (info.namespace !== '')) throw newGenericNotFound();
+  if (info.verb !== 'create') {
     throw new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
   }
   const query = new Query(request.url ?? '');
