@@ -1,6 +1,7 @@
 import { constants, gzip as gzipCallback, gzipSync } from 'node:zlib';
 import { promisify } from 'node:util';
 import type { ProtobufCodec } from '../../apimachinery/codec/protobuf.js';
+import { systemClock } from '../../util/clock.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 
 const gzip = promisify(gzipCallback);
@@ -12,6 +13,14 @@ const gzipLevel = constants.Z_BEST_SPEED;
 const smallPiece = 32 * 1024;
 /** Longer ones are written in parts: what waits in a connection for slow readers is bounded. */
 const largestPiece = 256 * 1024;
+
+/** Longest stretch of making pieces, after which other work gets its turn. */
+const sliceMillis = 5;
+
+const nextTurn = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 
 /** Settings of the process that writers need. */
 export interface WriterOptions {
@@ -199,6 +208,7 @@ async function* compress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
 /** Writes pieces, short ones joined, and waits whenever the transport is full. */
 async function pump(response: HttpResponse, source: AsyncIterable<Uint8Array>, tail: Uint8Array): Promise<void> {
   const out = sink(response);
+  let until = systemClock.monotonic() + sliceMillis;
   const sent = { bytes: tail.length };
   streamed.set(response, sent);
   let held: Uint8Array[] = [];
@@ -206,6 +216,11 @@ async function pump(response: HttpResponse, source: AsyncIterable<Uint8Array>, t
   for await (const piece of source) {
     sent.bytes += piece.length;
     held.push(piece);
+    // Pieces that must be made first take their time, also where the client takes all of them at once.
+    if (systemClock.monotonic() > until) {
+      await nextTurn();
+      until = systemClock.monotonic() + sliceMillis;
+    }
     length += piece.length;
     if (length < smallPiece) continue;
     const joined = held.length === 1 ? piece : Buffer.concat(held, length);

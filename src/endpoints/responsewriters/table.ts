@@ -158,7 +158,7 @@ function closeInto(out: Buffer, at: number, open: Buffer, now: number): number {
 }
 
 /** Rows are handed on in blocks of about this size. */
-const blockSize = 256 * 1024;
+const blockSize = 32 * 1024;
 
 /** The rows of a list that depend on the time, joined by commas. */
 export function* rowBlocks(list: CachedList, rows: TableRows, now: number): Generator<Uint8Array> {
