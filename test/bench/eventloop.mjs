@@ -1,0 +1,320 @@
+// How long single requests keep the event loop from everything else.
+//   node test/bench/eventloop.mjs [--objects 100000] [--port 6495] [--only REGEXP] [--dist dist/main.js]
+// Starts a server of its own on an empty store, fills it, and sends requests that are as dear as their bounds allow. `gap` is the
+// longest time between two turns of the loop, `cpu` what the process used meanwhile: where it is much less, the machine was busy
+// with something else. 50 ms is the bound; the exit code tells whether `cpu` kept to it (a gap without CPU is the machine's).
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:http2';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const { values: flags } = parseArgs({
+  options: {
+    objects: { type: 'string', default: '100000' },
+    port: { type: 'string', default: '6495' },
+    only: { type: 'string', default: '' },
+    dist: { type: 'string', default: join(here, '../../dist/main.js') },
+  },
+});
+const objects = Number(flags.objects);
+const only = new RegExp(flags.only);
+const BOUND = 50;
+const scratch = mkdtempSync(join(tmpdir(), 'annex-eventloop-'));
+writeFileSync(join(scratch, 'tokens.csv'), 'secret,admin,admin,system:masters\n');
+
+const monitor = join(here, 'eventloop-monitor.mjs');
+const serve = [
+  'serve',
+  '--data-dir',
+  join(scratch, 'data'),
+  '--secure-port',
+  flags.port,
+  '--bind-address',
+  '127.0.0.1',
+];
+const gates = ['--token-auth-file', join(scratch, 'tokens.csv'), '--feature-gates=WatchList=true'];
+let server;
+let session;
+
+const request = (method, path, body, headers = {}) =>
+  new Promise((resolve) => {
+    const stream = session.request({ ':method': method, ':path': path, authorization: 'Bearer secret', ...headers });
+    let status = 0;
+    let bytes = 0;
+    let tail = '';
+    stream.on('response', (head) => (status = head[':status']));
+    stream.on('data', (chunk) => {
+      bytes += chunk.length;
+      if (status >= 300 && tail.length < 300) tail += chunk.toString();
+      if (path.includes('sendInitialEvents') && chunk.includes('initial-events-end')) stream.close();
+    });
+    stream.on('close', () => resolve({ status, bytes, tail: tail.slice(0, 160) }));
+    stream.on('error', () => resolve({ status, bytes, tail }));
+    stream.end(body);
+  });
+
+const report = () =>
+  new Promise((resolve) => {
+    server.once('message', resolve);
+    server.send('report');
+  });
+
+async function start() {
+  server = spawn(process.execPath, ['--import', monitor, flags.dist, ...serve, ...gates], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  for (;;) {
+    try {
+      session = connect(`https://127.0.0.1:${flags.port}`, {
+        rejectUnauthorized: false,
+        settings: { initialWindowSize: 16 << 20 },
+      });
+      await new Promise((resolve, reject) => session.once('connect', resolve).once('error', reject));
+      session.on('error', () => undefined);
+      session.setLocalWindowSize(64 << 20);
+      if ((await request('GET', '/readyz')).status === 200) return;
+    } catch {
+      // Not there yet.
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+async function stop() {
+  session.close();
+  server.kill();
+  await new Promise((resolve) => server.once('exit', resolve));
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const MERGE = { 'content-type': 'application/merge-patch+json' };
+const JSON_PATCH = { 'content-type': 'application/json-patch+json' };
+const APPLY = { 'content-type': 'application/apply-patch+yaml' };
+const GROUP = '/apis/loop.example.com/v1';
+const ALL = `${GROUP}/things`;
+const NS = `${GROUP}/namespaces/default/things`;
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+const crd = (plural, kind, schema) =>
+  JSON.stringify({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.loop.example.com` },
+    spec: {
+      group: 'loop.example.com',
+      scope: 'Namespaced',
+      names: { plural, singular: plural.slice(0, -1), kind, listKind: `${kind}List` },
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+    },
+  });
+
+const item = {
+  type: 'object',
+  required: ['name'],
+  properties: { name: { type: 'string' }, value: { type: 'string' } },
+};
+const schema = {
+  type: 'object',
+  properties: {
+    spec: {
+      type: 'object',
+      properties: {
+        seq: { type: 'integer' },
+        text: { type: 'string' },
+        items: { type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'], items: item },
+        names: { type: 'array', 'x-kubernetes-list-type': 'set', items: { type: 'string' } },
+        free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+      },
+    },
+  },
+};
+
+const thing = (name, spec, metadata = {}) => ({
+  apiVersion: 'loop.example.com/v1',
+  kind: 'Thing',
+  metadata: { name, namespace: 'default', ...metadata },
+  spec,
+});
+const text = (...given) => JSON.stringify(thing(...given));
+const range = (n, make) => Array.from({ length: n }, (_, i) => make(i));
+const members = (n) => Object.fromEntries(range(n, (i) => [`key-${i}`, i]));
+const items = (n) => range(n, (i) => ({ name: `item-${i}`, value: 'v' }));
+const properties = (n) =>
+  Object.fromEntries(range(n, (i) => [`p${i}`, { type: 'string', maxLength: 10, default: 'x' }]));
+const entry = (i, fieldsV1) => ({
+  manager: `m${i}`,
+  operation: 'Update',
+  apiVersion: 'loop.example.com/v1',
+  time: '2026-01-01T00:00:00Z',
+  fieldsType: 'FieldsV1',
+  fieldsV1,
+});
+const owned = (n) => ({ 'f:spec': { 'f:free': Object.fromEntries(range(n, (i) => [`f:key-${i}`, {}])) } });
+
+const writes = [
+  [
+    'create, 3 MiB in one string',
+    () => request('POST', NS, text('string', { text: 'x'.repeat(2_900_000) }), JSON_TYPE),
+  ],
+  ['create, 3 MiB of unknown fields', () => request('POST', NS, text('unknown', members(130_000)), JSON_TYPE)],
+  ['create, 3 MiB of free fields', () => request('POST', NS, text('free', { free: members(130_000) }), JSON_TYPE)],
+  ['create, map list of 70,000', () => request('POST', NS, text('items', { items: items(70_000) }), JSON_TYPE)],
+  [
+    'create, set of 200,000',
+    () => request('POST', NS, text('set', { names: range(200_000, (i) => `n${i}`) }), JSON_TYPE),
+  ],
+  [
+    'create, 3 MiB of empty lists',
+    () => request('POST', NS, text('lists', { free: { a: range(900_000, () => []) } }), JSON_TYPE),
+  ],
+  [
+    'create, a field 150,000 times',
+    () => request('POST', NS, `{"spec":{${'"seq":1,'.repeat(150_000)}"seq":1}}`, JSON_TYPE),
+  ],
+  [
+    'create, 1 MiB of YAML',
+    () =>
+      request(
+        'POST',
+        NS,
+        `apiVersion: loop.example.com/v1\nkind: Thing\nmetadata: {name: yaml}\nspec:\n  names:\n${'  - abcdefgh\n'.repeat(80_000)}`,
+        { 'content-type': 'application/yaml' },
+      ),
+  ],
+  [
+    'create with 3 MiB of managedFields',
+    () =>
+      request('POST', NS, text('managed', {}, { managedFields: range(50, (i) => entry(i, owned(2_500))) }), JSON_TYPE),
+  ],
+  [
+    'apply, 20,000 free fields',
+    () => request('PATCH', `${NS}/applied?fieldManager=a`, text('applied', { free: members(20_000) }), APPLY),
+  ],
+  [
+    'apply again by another, forced',
+    () =>
+      request('PATCH', `${NS}/applied?fieldManager=b&force=true`, text('applied', { free: members(20_000) }), APPLY),
+  ],
+  [
+    'apply, 3 MiB map list',
+    () => request('PATCH', `${NS}/applied2?fieldManager=a`, text('applied2', { items: items(70_000) }), APPLY),
+  ],
+  ['create for patches', () => request('POST', NS, text('patched', { seq: 1 }), JSON_TYPE)],
+  [
+    'merge patch, 3 MiB',
+    () => request('PATCH', `${NS}/patched`, JSON.stringify({ spec: { free: members(130_000) } }), MERGE),
+  ],
+  [
+    'JSON patch of 10,000 steps',
+    () =>
+      request(
+        'PATCH',
+        `${NS}/patched`,
+        JSON.stringify(range(10_000, (i) => ({ op: 'add', path: `/spec/free/x${i}`, value: i }))),
+        JSON_PATCH,
+      ),
+  ],
+  [
+    'definition, 1.5 MiB schema',
+    () =>
+      request(
+        'POST',
+        CRDS,
+        crd('wides', 'Wide', {
+          type: 'object',
+          properties: { spec: { type: 'object', properties: properties(25_000) } },
+        }),
+        JSON_TYPE,
+      ),
+  ],
+];
+
+const table = { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' };
+const partial = { accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1' };
+const watch = `${ALL}?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan`;
+const reads = [
+  ['list', () => request('GET', ALL)],
+  ['list again', () => request('GET', ALL)],
+  ['list, gzip', () => request('GET', ALL, undefined, { 'accept-encoding': 'gzip' })],
+  ['list, Table', () => request('GET', ALL, undefined, table)],
+  ['list, metadata', () => request('GET', ALL, undefined, partial)],
+  ['list, indented', () => request('GET', `${ALL}?pretty=1`)],
+  ['list, YAML', () => request('GET', ALL, undefined, { accept: 'application/yaml' })],
+  ['list by label', () => request('GET', `${ALL}?labelSelector=bucket%3D7`)],
+  ['list by two labels', () => request('GET', `${ALL}?labelSelector=bucket!%3D7,other`)],
+  ['list by field', () => request('GET', `${ALL}?fieldSelector=metadata.name%21%3Dx`)],
+  ['initial events of a watch', () => request('GET', watch)],
+];
+
+let failed = false;
+async function measure(name, work) {
+  if (!only.test(name)) return;
+  await report();
+  const from = performance.now();
+  const { status, bytes, tail } = await work();
+  const millis = performance.now() - from;
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const { gap, cpu, rss } = await report();
+  const over = Math.min(gap, cpu) > BOUND;
+  if (over) failed = true;
+  const figures = [status, millis.toFixed(0), (bytes / 1e6).toFixed(1), gap.toFixed(0), cpu.toFixed(0), rss.toFixed(0)];
+  process.stdout.write(`| ${name} | ${figures.join(' | ')} | ${over ? 'over' : ''} |\n`);
+  if (status >= 500) process.stderr.write(`${tail}\n`);
+}
+
+async function fill() {
+  let next = 0;
+  const worker = async () => {
+    while (next < objects) {
+      const i = next++;
+      const labels = { bucket: String(i % 100) };
+      await request('POST', NS, text(`t-${i}`, { seq: i, text: 'x'.repeat(200) }, { labels }), JSON_TYPE);
+    }
+  };
+  await Promise.all(range(32, worker));
+}
+
+try {
+  await start();
+  await request('POST', CRDS, crd('things', 'Thing', schema), JSON_TYPE);
+  while ((await request('GET', ALL)).status !== 200) await new Promise((resolve) => setTimeout(resolve, 100));
+  process.stdout.write('| request | status | ms | MB | gap | cpu | RSS MiB | |\n|---|---|---|---|---|---|---|---|\n');
+  for (const [name, work] of writes) await measure(name, work);
+  for (const name of [
+    'string',
+    'unknown',
+    'free',
+    'items',
+    'set',
+    'lists',
+    'managed',
+    'applied',
+    'applied2',
+    'patched',
+    'yaml',
+  ]) {
+    await request('DELETE', `${NS}/${name}`);
+  }
+  if (objects > 0) {
+    const { gap } = await fill().then(report);
+    process.stdout.write(`| ${objects} creates, 32 at a time | | | | ${gap.toFixed(0)} | | | |\n`);
+    for (const [name, work] of reads) await measure(name, work);
+    await stop();
+    const from = performance.now();
+    await start();
+    const { bytes } = await request('GET', ALL);
+    const took = (performance.now() - from).toFixed(0);
+    process.stdout.write(
+      `| start to the end of the first list | 200 | ${took} | ${(bytes / 1e6).toFixed(1)} | | | | |\n`,
+    );
+    await measure('list after a start', () => request('GET', ALL));
+  }
+} finally {
+  server.kill();
+  rmSync(scratch, { recursive: true, force: true });
+}
+process.exitCode = failed ? 1 : 0;
