@@ -101,7 +101,13 @@ export const AUTHENTICATION_FLAGS = {
     '',
     'File with an AuthenticationConfiguration, read anew when it changes and every minute. Not together with --oidc-*, nor with --anonymous-auth where the file says who is anonymous.',
   ),
-  oidcIssuerUrl: flag(GROUP, 'oidc-issuer-url', text, '', 'Address of an OpenID provider, https only, whose ID tokens are taken.'),
+  oidcIssuerUrl: flag(
+    GROUP,
+    'oidc-issuer-url',
+    text,
+    '',
+    'Address of an OpenID provider, https only, whose ID tokens are taken.',
+  ),
   oidcClientId: flag(GROUP, 'oidc-client-id', text, '', 'For whom the ID tokens must be.'),
   oidcCaFile: flag(GROUP, 'oidc-ca-file', text, '', "PEM file of the CAs of the provider. Without it the host's."),
   oidcUsernameClaim: flag(GROUP, 'oidc-username-claim', text, 'sub', "Claim with the user's name."),
@@ -114,7 +120,13 @@ export const AUTHENTICATION_FLAGS = {
   ),
   oidcGroupsClaim: flag(GROUP, 'oidc-groups-claim', text, '', "Claim with the user's groups, a string or a list."),
   oidcGroupsPrefix: flag(GROUP, 'oidc-groups-prefix', text, '', 'Stands before names of groups.'),
-  oidcSigningAlgs: flag(GROUP, 'oidc-signing-algs', list, ['RS256'], `What the provider may sign with: ${SIGNING_ALGORITHMS.join(', ')}.`),
+  oidcSigningAlgs: flag(
+    GROUP,
+    'oidc-signing-algs',
+    list,
+    ['RS256'],
+    `What the provider may sign with: ${SIGNING_ALGORITHMS.join(', ')}.`,
+  ),
   oidcRequiredClaim: flag(
     GROUP,
     'oidc-required-claim',
@@ -173,5 +185,8 @@ function validateOidc(options: Values): void {
   const unknown = options.oidcSigningAlgs.find((algorithm) => !SIGNING_ALGORITHMS.includes(algorithm));
   if (unknown !== undefined) throw new FlagError(`oidc: unsupported signing alg: ${JSON.stringify(unknown)}`);
   const claim = options.oidcRequiredClaim.find((pair) => !pair.includes('='));
-  if (claim !== undefined) throw new FlagError(`invalid argument ${JSON.stringify(claim)} for --oidc-required-claim: malformed pair, expect string=string`);
+  if (claim !== undefined)
+    throw new FlagError(
+      `invalid argument ${JSON.stringify(claim)} for --oidc-required-claim: malformed pair, expect string=string`,
+    );
 }

@@ -60,7 +60,9 @@ function dependencies(
     client: (ca) => new HttpsProviderClient(ca),
     clock,
     metrics,
-    failed: (text) => { logger.error(text); },
+    failed: (text) => {
+      logger.error(text);
+    },
   };
 }
 
@@ -72,7 +74,13 @@ function fromFlags(options: Options, context: OidcContext): OidcSet {
     const authenticators = checkConfiguration(configuration, options.serviceAccountIssuer);
     const set = new OidcSet(authenticators, dependencies(options.oidcSigningAlgs, oidc, context));
     void set.start();
-    signal.addEventListener('abort', () => { set.close(); }, { once: true });
+    signal.addEventListener(
+      'abort',
+      () => {
+        set.close();
+      },
+      { once: true },
+    );
     return set;
   } catch (error) {
     throw new StartError(`--oidc-issuer-url: invalid authentication configuration: ${messageOf(error)}`);
@@ -109,10 +117,12 @@ function configOfFlags(options: Options): JwtAuthenticatorConfig {
 
 /** Of pairs with the same key the last counts. */
 function requiredClaims(pairs: readonly string[]): JwtAuthenticatorConfig['claimValidationRules'] {
-  const byClaim = new Map(pairs.map((pair): [string, string] => [
-    pair.slice(0, pair.indexOf('=')).trim(),
-    pair.slice(pair.indexOf('=') + 1).trim(),
-  ]));
+  const byClaim = new Map(
+    pairs.map((pair): [string, string] => [
+      pair.slice(0, pair.indexOf('=')).trim(),
+      pair.slice(pair.indexOf('=') + 1).trim(),
+    ]),
+  );
   return [...byClaim].map(([claim, requiredValue]) => ({ claim, requiredValue, expression: '', message: '' }));
 }
 
@@ -131,12 +141,16 @@ function fromFile(path: string, options: Options, context: OidcContext): Oidc {
     const authenticators = checkConfiguration(configuration, disallowedIssuers);
     const reloading = new ReloadingOidc(text, configuration, authenticators, {
       read: () => readFileAsync(path, 'utf8'),
-      watch: (changed, until) => { watchFile(path, changed, clock, until); },
+      watch: (changed, until) => {
+        watchFile(path, changed, clock, until);
+      },
       disallowedIssuers,
       oidc: dependencies(SIGNING_ALGORITHMS, metrics.oidc, context),
       metrics: metrics.config,
       clock,
-      failed: (why) => { logger.error(why); },
+      failed: (why) => {
+        logger.error(why);
+      },
     });
     reloading.start(signal);
     return { tokens: cached(reloading, context), anonymous: configuration.anonymous };

@@ -3,7 +3,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ApiError } from '../apimachinery/errors.js';
 import type { KubeObject } from '../apimachinery/meta.js';
-import { issuerMetadata, JWKS_PATH, METADATA_MAX_AGE, OPENID_CONFIGURATION_PATH } from '../authentication/token/issuer-metadata.js';
+import {
+  issuerMetadata,
+  JWKS_PATH,
+  METADATA_MAX_AGE,
+  OPENID_CONFIGURATION_PATH,
+} from '../authentication/token/issuer-metadata.js';
 import { ServiceAccountTokenAuthenticator } from '../authentication/token/service-account.js';
 import {
   readSigningKey,

@@ -1,6 +1,10 @@
 import { CelList, type Value } from '../../cel/index.js';
 import type { Clock } from '../../util/clock.js';
-import { AuthenticationError, type AuthenticationResponse, type TokenAuthenticator } from '../authenticator/interfaces.js';
+import {
+  AuthenticationError,
+  type AuthenticationResponse,
+  type TokenAuthenticator,
+} from '../authenticator/interfaces.js';
 import { readToken, texts } from '../token/jws.js';
 import type { UserInfo } from '../user/user.js';
 import { DistributedClaims } from './distributed-claims.js';
@@ -51,7 +55,9 @@ export class OidcAuthenticator implements TokenAuthenticator {
       client: this.client,
       clock,
       failed,
-      fetched: (result) => { metrics.keysFetched(issuer.url, result); },
+      fetched: (result) => {
+        metrics.keysFetched(issuer.url, result);
+      },
     });
     const claim = claimMappings.groups.claim;
     if (claim !== '') {
@@ -154,7 +160,9 @@ function userName({ config, username }: CompiledAuthenticator, claims: Claims, v
   if (username !== undefined) {
     const name = evaluate(username, value, 'username');
     if (typeof name !== 'string') {
-      throw new Error('oidc: error evaluating username claim expression: username claim expression must return a string');
+      throw new Error(
+        'oidc: error evaluating username claim expression: username claim expression must return a string',
+      );
     }
     if (name === '') throw new Error('oidc: empty username via CEL expression is not allowed');
     return name;

@@ -41,7 +41,8 @@ export class DistributedClaims {
     const name = Object.hasOwn(names, claim) ? names[claim] : undefined;
     if (typeof name !== 'string') return claims;
     const source = Object.hasOwn(sources, name) ? sources[name] : undefined;
-    if (!isRecord(source)) throw new Error(`id token _claim_names contained a source ${name} missing in _claims_sources`);
+    if (!isRecord(source))
+      throw new Error(`id token _claim_names contained a source ${name} missing in _claims_sources`);
     const { endpoint, access_token: accessToken } = source;
     // A source without endpoint holds the claim itself, which is not supported.
     if (typeof endpoint !== 'string' || endpoint === '') return claims;
@@ -55,15 +56,20 @@ export class DistributedClaims {
     try {
       token = await client.get(endpoint, accessToken === '' ? undefined : accessToken, signal);
     } catch (error) {
-      throw new Error(`while getting distributed claim "${claim}": ${error instanceof Error ? error.message : String(error)}`);
+      throw new Error(
+        `while getting distributed claim "${claim}": ${error instanceof Error ? error.message : String(error)}`,
+      );
     }
     const parsed = readToken(token);
-    if (parsed === undefined) throw new Error(`getting untrusted issuer from endpoint ${endpoint} failed for claim "${claim}"`);
+    if (parsed === undefined)
+      throw new Error(`getting untrusted issuer from endpoint ${endpoint} failed for claim "${claim}"`);
     const issuer = issuerOf(parsed.claims);
     const provider = await this.providerOf(issuer);
-    const claims = await verifyIdToken(token, { provider, issuer, audiences, algorithms, clock }).catch((error: unknown) => {
-      throw new Error(`verify distributed claim token: ${error instanceof Error ? error.message : String(error)}`);
-    });
+    const claims = await verifyIdToken(token, { provider, issuer, audiences, algorithms, clock }).catch(
+      (error: unknown) => {
+        throw new Error(`verify distributed claim token: ${error instanceof Error ? error.message : String(error)}`);
+      },
+    );
     if (!Object.hasOwn(claims, claim)) {
       throw new Error(`jwt returned by distributed claim endpoint "${endpoint}" did not contain claim: ${claim}`);
     }

@@ -21,21 +21,30 @@ export class HttpsProviderClient implements ProviderClient {
   get(url: string, bearer: string | undefined, signal: AbortSignal): Promise<string> {
     const both = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MILLIS)]);
     return new Promise((resolve, reject) => {
-      const failed = (why: string): void => { reject(new Error(`Get ${JSON.stringify(url)}: ${why}`)); };
+      const failed = (why: string): void => {
+        reject(new Error(`Get ${JSON.stringify(url)}: ${why}`));
+      };
       if (!URL.canParse(url) || new URL(url).protocol !== 'https:') {
         failed('not an https URL');
         return;
       }
-      const headers = { accept: 'application/json, */*', ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }) };
+      const headers = {
+        accept: 'application/json, */*',
+        ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+      };
       const sent = request(url, { agent: this.agent, headers, signal: both }, (response) => {
         if (response.statusCode !== 200) {
           response.resume();
           failed(`${response.statusCode ?? 0} ${response.statusMessage ?? ''}`.trim());
           return;
         }
-        readAll(response).then(resolve, (error: unknown) => { failed(error instanceof Error ? error.message : 'broken off'); });
+        readAll(response).then(resolve, (error: unknown) => {
+          failed(error instanceof Error ? error.message : 'broken off');
+        });
       });
-      sent.on('error', (error) => { failed(both.aborted && !signal.aborted ? 'timed out' : error.message); });
+      sent.on('error', (error) => {
+        failed(both.aborted && !signal.aborted ? 'timed out' : error.message);
+      });
       sent.end();
     });
   }

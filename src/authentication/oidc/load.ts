@@ -84,7 +84,10 @@ class Reader {
       claimValidationRules: this.list(item['claimValidationRules'], at).map((rule, i) =>
         this.texts(rule, ['claim', 'requiredValue', 'expression', 'message'], `${at}[${i}]`),
       ),
-      claimMappings: this.mappings(this.object(item['claimMappings'], `${path}.claimMappings`), `${path}.claimMappings`),
+      claimMappings: this.mappings(
+        this.object(item['claimMappings'], `${path}.claimMappings`),
+        `${path}.claimMappings`,
+      ),
       userValidationRules: this.list(item['userValidationRules'], userAt).map((rule, i) =>
         this.texts(rule, ['expression', 'message'], `${userAt}[${i}]`),
       ),

@@ -52,7 +52,9 @@ export function oidcMetrics(
   return {
     config: configMetrics(server, registry),
     oidc: {
-      authenticated: (issuer, result, seconds) => { latency.cell(result, hash(issuer)).observe(seconds); },
+      authenticated: (issuer, result, seconds) => {
+        latency.cell(result, hash(issuer)).observe(seconds);
+      },
       keysFetched: (url, result) => {
         const issuer = hash(url);
         fetched.cell(result === 'failure' ? 'failure' : 'success', issuer, server).value = clock.now() / 1000;

@@ -107,7 +107,9 @@ export class Provider {
       return this.keySet;
     } catch (error) {
       fetched('failure');
-      throw new Error(`failed to verify signature: fetching keys ${error instanceof Error ? error.message : String(error)}`);
+      throw new Error(
+        `failed to verify signature: fetching keys ${error instanceof Error ? error.message : String(error)}`,
+      );
     }
   }
 }

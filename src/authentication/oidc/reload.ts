@@ -69,9 +69,17 @@ export class ReloadingOidc implements TokenAuthenticator {
   start(signal: AbortSignal): void {
     void this.current.start();
     this.options.metrics.inUse(this.lastText);
-    this.options.watch(() => { this.check(signal); }, signal);
+    this.options.watch(() => {
+      this.check(signal);
+    }, signal);
     this.schedule(signal);
-    signal.addEventListener('abort', () => { this.current.close(); }, { once: true });
+    signal.addEventListener(
+      'abort',
+      () => {
+        this.current.close();
+      },
+      { once: true },
+    );
   }
 
   authenticateToken(
@@ -87,7 +95,13 @@ export class ReloadingOidc implements TokenAuthenticator {
       this.check(signal);
       if (!signal.aborted) this.schedule(signal);
     });
-    signal.addEventListener('abort', () => { timer.cancel(); }, { once: true });
+    signal.addEventListener(
+      'abort',
+      () => {
+        timer.cancel();
+      },
+      { once: true },
+    );
   }
 
   /** One reading at a time; a change that is seen meanwhile sets off another. */
@@ -142,7 +156,9 @@ export class ReloadingOidc implements TokenAuthenticator {
     this.current = next;
     const { metrics } = this.options.oidc;
     for (const issuer of old.issuers) if (!next.issuers.includes(issuer)) metrics.dropped(issuer);
-    this.options.clock.setTimer(LINGER_MILLIS, () => { old.close(); });
+    this.options.clock.setTimer(LINGER_MILLIS, () => {
+      old.close();
+    });
   }
 
   private compile(text: string): readonly CompiledAuthenticator[] {

@@ -43,7 +43,8 @@ export function validateAuthenticationConfiguration(
 ): { readonly authenticators: readonly CompiledAuthenticator[]; readonly errors: readonly FieldError[] } {
   const { jwt, anonymous } = configuration;
   const root = FieldPath.of('jwt');
-  if (jwt.length > MAX_AUTHENTICATORS) return { authenticators: [], errors: [tooMany(root, jwt.length, MAX_AUTHENTICATORS)] };
+  if (jwt.length > MAX_AUTHENTICATORS)
+    return { authenticators: [], errors: [tooMany(root, jwt.length, MAX_AUTHENTICATORS)] };
   const errors: FieldError[] = [];
   const issuers = new Set<string>();
   const discoveryUrls = new Set<string>();
@@ -102,7 +103,9 @@ class Validation {
   }
 
   private url(text: string, disallowed: readonly string[], path: FieldPath): void {
-    const add = (why: string): void => { this.errors.push(invalid(path, text, why)); };
+    const add = (why: string): void => {
+      this.errors.push(invalid(path, text, why));
+    };
     if (disallowed.includes(text)) {
       add(`URL must not overlap with disallowed issuers: [${[...disallowed].sort().join(' ')}]`);
     }
@@ -143,7 +146,12 @@ class Validation {
     }
   }
 
-  private compile(source: string, variable: 'claims' | 'user', purpose: Purpose, path: FieldPath): Expression | undefined {
+  private compile(
+    source: string,
+    variable: 'claims' | 'user',
+    purpose: Purpose,
+    path: FieldPath,
+  ): Expression | undefined {
     const compiled = compileExpression(source, variable, purpose);
     if (compiled instanceof Expression) return compiled;
     this.errors.push(invalid(path, source, compiled));
@@ -164,7 +172,8 @@ class Validation {
         return [];
       }
       if (claim !== '') {
-        if (message !== '') this.errors.push(invalid(at.child('message'), message, 'may not be specified when claim is set'));
+        if (message !== '')
+          this.errors.push(invalid(at.child('message'), message, 'may not be specified when claim is set'));
         if (claims.has(claim)) this.errors.push(duplicate(at.child('claim'), claim));
         claims.add(claim);
         return [];
@@ -227,7 +236,11 @@ class Validation {
     return { username, groups, uid: uidExpression, extra };
   }
 
-  private prefixed({ claim, prefix, expression }: PrefixedMapping, path: FieldPath, must: boolean): Expression | undefined {
+  private prefixed(
+    { claim, prefix, expression }: PrefixedMapping,
+    path: FieldPath,
+    must: boolean,
+  ): Expression | undefined {
     if (claim !== '' && expression !== '') {
       this.errors.push(invalid(path, '', "claim and expression can't both be set"));
       return undefined;

@@ -35,7 +35,9 @@ export class BootstrapTokenAuthenticator implements TokenAuthenticator {
     }
     const groups = groupsOf(valueOf(secret, 'auth-extra-groups'));
     if (groups === undefined) {
-      this.options.refused(`bootstrap secret kube-system/${name} matching bearer token has invalid value for key auth-extra-groups`);
+      this.options.refused(
+        `bootstrap secret kube-system/${name} matching bearer token has invalid value for key auth-extra-groups`,
+      );
       return undefined;
     }
     return { user: { name: `system:bootstrap:${id}`, uid: '', groups, extra: {} } };
@@ -47,7 +49,8 @@ export class BootstrapTokenAuthenticator implements TokenAuthenticator {
     if (!sameText(valueOf(secret, 'token-secret'), given)) return 'has invalid value for key token-secret';
     if (valueOf(secret, 'token-id') !== id) return 'has invalid value for key token-id';
     if (this.expired(valueOf(secret, 'expiration'))) return 'has expired';
-    if (valueOf(secret, 'usage-bootstrap-authentication') !== 'true') return 'not marked usage-bootstrap-authentication=true';
+    if (valueOf(secret, 'usage-bootstrap-authentication') !== 'true')
+      return 'not marked usage-bootstrap-authentication=true';
     return undefined;
   }
 

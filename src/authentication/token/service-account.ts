@@ -140,11 +140,7 @@ export class ServiceAccountTokenAuthenticator implements TokenAuthenticator {
     throw new AuthenticationError(BAD_SIGNATURE);
   }
 
-  private validate(
-    token: string,
-    entry: Verified,
-    asked: readonly string[],
-  ): MaybePromise<AuthenticationResponse> {
+  private validate(token: string, entry: Verified, asked: readonly string[]): MaybePromise<AuthenticationResponse> {
     const { claims } = entry;
     const { audiences: own } = this.options;
     const held = claims.audiences.length === 0 ? own : claims.audiences;
@@ -165,7 +161,9 @@ export class ServiceAccountTokenAuthenticator implements TokenAuthenticator {
     const now = this.options.clock.now();
     checkTimes(claims, now);
     return this.look(
-      (find) => { checkBoundObjects(claims, find, now); },
+      (find) => {
+        checkBoundObjects(claims, find, now);
+      },
       () => withStaleness(claims, response, now),
       [
         ['serviceaccounts', claims.namespace, claims.serviceAccount.name],

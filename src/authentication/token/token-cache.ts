@@ -86,7 +86,9 @@ export class TokenCache implements TokenAuthenticator {
   ): Promise<AuthenticationResponse | undefined> {
     const { clock, successTtl, failureTtl } = this.options;
     const controller = new AbortController();
-    const timer = clock.setTimer(LOOKUP_MILLIS, () => { controller.abort(); });
+    const timer = clock.setTimer(LOOKUP_MILLIS, () => {
+      controller.abort();
+    });
     METRICS.active.cell('in_flight').inc();
     try {
       // Nothing may happen before the look-up is known to all.
@@ -108,12 +110,16 @@ export class TokenCache implements TokenAuthenticator {
 
 function untilAborted<T>(shared: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const stop = (): void => { reject(new AuthenticationError('the request ended before its token was looked up')); };
+    const stop = (): void => {
+      reject(new AuthenticationError('the request ended before its token was looked up'));
+    };
     if (signal.aborted) {
       stop();
       return;
     }
     signal.addEventListener('abort', stop, { once: true });
-    shared.then(resolve, reject).finally(() => { signal.removeEventListener('abort', stop); });
+    shared.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', stop);
+    });
   });
 }

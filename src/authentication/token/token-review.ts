@@ -1,5 +1,12 @@
 import { parseJson } from '../../apimachinery/decode-json.js';
-import { isObject, type JsonObject, type JsonValue, objectAt, stringAt, stringifyJson } from '../../apimachinery/json.js';
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+  stringAt,
+  stringifyJson,
+} from '../../apimachinery/json.js';
 import { texts } from './jws.js';
 import type { UserInfo } from '../user/user.js';
 

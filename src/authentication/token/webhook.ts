@@ -1,6 +1,10 @@
 import { postError, ResponseError, type WebhookTransport } from '../../client/webhook/connection.js';
 import { type Clock, sleep } from '../../util/clock.js';
-import { AuthenticationError, type AuthenticationResponse, type TokenAuthenticator } from '../authenticator/interfaces.js';
+import {
+  AuthenticationError,
+  type AuthenticationResponse,
+  type TokenAuthenticator,
+} from '../authenticator/interfaces.js';
 import { readTokenReview, tokenReviewBody, type TokenReviewStatus, type TokenReviewVersion } from './token-review.js';
 
 const TIMEOUT_MILLIS = 30_000;

@@ -1,9 +1,19 @@
-import { ApiError, newBadRequest, newConflict, newInternalError, newInvalid, newNotFound } from '../../../apimachinery/errors.js';
+import {
+  ApiError,
+  newBadRequest,
+  newConflict,
+  newInternalError,
+  newInvalid,
+  newNotFound,
+} from '../../../apimachinery/errors.js';
 import { type FieldError, FieldPath, invalid } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { formatTime, type KubeObject, parseGroupVersion, quote } from '../../../apimachinery/meta.js';
 import type { ServiceAccountObjects } from '../../../authentication/token/service-account-objects.js';
-import type { BoundTokenRequest, ServiceAccountTokenSigner } from '../../../authentication/token/service-account-signer.js';
+import type {
+  BoundTokenRequest,
+  ServiceAccountTokenSigner,
+} from '../../../authentication/token/service-account-signer.js';
 import type { ObjectReference } from '../../../authentication/token/service-account-claims.js';
 import type { RequestContext } from '../../../request/context.js';
 import type { Clock } from '../../../util/clock.js';
@@ -107,7 +117,10 @@ async function create(
   };
 }
 
-function sign(signer: ServiceAccountTokenSigner, request: BoundTokenRequest): ReturnType<ServiceAccountTokenSigner['signBound']> {
+function sign(
+  signer: ServiceAccountTokenSigner,
+  request: BoundTokenRequest,
+): ReturnType<ServiceAccountTokenSigner['signBound']> {
   return signer.signBound(request).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
     throw newInternalError(`failed to generate token: ${why}`);
@@ -147,7 +160,12 @@ const strings = (value: JsonObject[string]): readonly string[] =>
 
 type Kind = Parameters<ServiceAccountObjects['live']>[0];
 
-async function require(objects: ServiceAccountObjects, kind: Kind, namespace: string, name: string): Promise<KubeObject> {
+async function require(
+  objects: ServiceAccountObjects,
+  kind: Kind,
+  namespace: string,
+  name: string,
+): Promise<KubeObject> {
   const object = await objects.live(kind, namespace, name);
   if (object === undefined) throw newNotFound({ group: '', resource: kind }, name);
   return object;
