@@ -75,7 +75,7 @@ const bindings: fc.Arbitrary<Record<string, Value>> = fc.record({
 });
 
 const LIMIT = 50_000;
-const RUNS = Number(process.env['CEL_FUZZ_RUNS'] ?? 800);
+const RUNS = Number(process.env['CEL_FUZZ_RUNS'] ?? 500);
 
 /** Evaluates what compiles: nothing throws, nothing runs on, and what comes out is of the type announced. */
 function exercise(environment: Environment, source: string, values: Record<string, Value>): void {

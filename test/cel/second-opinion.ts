@@ -50,7 +50,7 @@ function theirs(value: unknown): string {
       .sort()
       .join(', ')}}`;
   }
-  const message: unknown = typeof value === 'object' && value !== null && 'message' in value ? value.message : value;
+  const message: unknown = typeof value === 'object' && 'message' in value ? value.message : value;
   if (!isMoment(message)) return 'other';
   const nanos = message.seconds * NANOS + BigInt(message.nanos);
   return message.$typeName.endsWith('Duration') ? `duration ${nanos}` : `timestamp ${nanos}`;

@@ -93,7 +93,9 @@ const split = onTarget((sizeOf, target, args) => {
   const size = sizeOf(target);
   let max = size.max;
   const limit = args[1]?.expr;
-  if (limit?.kind === 'literal' && typeof limit.value === 'number') max = limit.value < 0 ? UNBOUNDED : limit.value;
+  if (limit?.kind === 'literal' && (typeof limit.value === 'number' || typeof limit.value === 'bigint')) {
+    max = limit.value < 0 ? UNBOUNDED : Number(limit.value);
+  }
   return cost(scale(size, 2 * TRAVERSAL), { min: 0, max });
 });
 
@@ -298,7 +300,9 @@ const STANDARD = new Map<string, Estimate>([
     'strings_quote',
     (_sizeOf, _target, [arg]) => {
       const size = known(arg ?? NO_OPERAND);
-      return cost(scale(size, TRAVERSAL), { min: size.min + 2, max: Math.min(size.max * 2 + 2, UNBOUNDED) });
+      // The reference implementation's arithmetic wraps around: nothing is left of an unknown size.
+      const max = size.max >= UNBOUNDED ? 0 : Math.min(size.max * 2 + 2, UNBOUNDED);
+      return cost(scale(size, TRAVERSAL), { min: size.min + 2, max });
     },
   ],
   [

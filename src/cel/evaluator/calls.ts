@@ -110,8 +110,24 @@ export function planCall(expr: Call, args: readonly Plan[]): Run {
   const types = (expr.target === undefined ? expr.args : [expr.target, ...expr.args]).map((arg) => arg.type);
   const dispatch = dispatcher(expr, overloads, types);
   if (first !== undefined && runs.length === 1) return unary(first, cost, dispatch);
-  if (first !== undefined && second !== undefined && runs.length === 2) return binary(first, second, cost, dispatch);
+  if (first !== undefined && second !== undefined && runs.length === 2 && !stopsAtError(expr, args)) {
+    return binary(first, second, cost, dispatch);
+  }
   return variadic(runs, cost, dispatch);
+}
+
+/** Whether the second argument is left alone if the first fails; so it is where a pattern is compiled beforehand. */
+function stopsAtError(expr: Call, args: readonly Plan[]): boolean {
+  switch (expr.name) {
+    case 'format':
+      return true;
+    case 'matches':
+    case 'find':
+    case 'findAll':
+      return args[1]?.constant !== undefined;
+    default:
+      return false;
+  }
 }
 
 function unary(arg: Run, cost: CallCost | number, dispatch: Dispatch): Run {
@@ -152,13 +168,16 @@ function binary(left: Run, right: Run, cost: CallCost | number, dispatch: Dispat
   };
 }
 
+/** The first argument that fails ends the call, which is paid for only if all arguments were looked at. */
 function variadic(runs: readonly Run[], cost: CallCost | number, dispatch: Dispatch): Run {
   return (frame) => {
     const args: Value[] = [];
     for (const run of runs) {
       const value = run(frame);
-      if (value instanceof CelError) return value;
       args.push(value);
+      if (!(value instanceof CelError)) continue;
+      if (args.length === runs.length) frame.charge(typeof cost === 'number' ? cost : cost(args, value));
+      return value;
     }
     frame.charge(0);
     const result = dispatch(args);

@@ -105,8 +105,9 @@ export function existsOne(range: Run, body: Run, slots: LoopSlots): Run {
       } else if (typeof value !== 'boolean') error = value instanceof CelError ? value : NO_SUCH_OVERLOAD;
       return true;
     });
+    if (failed !== undefined) return failed;
     frame.cost += 2;
-    return failed ?? error ?? count === 1;
+    return error ?? count === 1;
   };
 }
 
@@ -130,16 +131,17 @@ export function gatherList(range: Run, filter: Run | undefined, item: Run, slots
       else items.push(value);
       return true;
     });
+    if (failed !== undefined) return failed;
     frame.cost++;
-    return failed ?? error ?? new ArrayList(items);
+    return error ?? new ArrayList(items);
   };
 }
 
-/** `transformMap` and `transformMapEntry`. `insert` adds to the map and pays. */
+/** `transformMap` and `transformMapEntry`. `insert` adds to the map and pays; it is told whether something failed before. */
 export function gatherMap(
   range: Run,
   filter: Run | undefined,
-  insert: (frame: Frame, map: EntryMap) => CelError | undefined,
+  insert: (frame: Frame, map: EntryMap, failed: boolean) => CelError | undefined,
   slots: LoopSlots,
 ): Run {
   return (frame) => {
@@ -151,12 +153,13 @@ export function gatherMap(
       if (accepted === false) return true;
       if (accepted !== true) error = accepted instanceof CelError ? accepted : NO_SUCH_OVERLOAD;
       else {
-        const problem = insert(frame, map);
+        const problem = insert(frame, map, error !== undefined);
         error ??= problem;
       }
       return true;
     });
+    if (failed !== undefined) return failed;
     frame.cost++;
-    return failed ?? error ?? map;
+    return error ?? map;
   };
 }

@@ -102,12 +102,13 @@ export class Planner {
     if (!this.isAttribute(expr)) return this.run(expr);
     if (expr.kind === 'select' && expr.test) {
       const { root, steps } = this.unchain(expr.operand);
-      return presence(this.root(root), steps, expr.field, this.dialect.strictPresence);
+      const run = presence(this.root(root), steps, expr.field, this.dialect.strictPresence);
+      return isChoice(root) ? refunded(run) : run;
     }
     const { root, steps } = this.unchain(expr);
     const start = this.root(root);
     // A choice costs nothing itself.
-    const cost = root.kind === 'call' && root.name === '_?_:_' ? 0 : rootCost;
+    const cost = isChoice(root) ? 0 : rootCost;
     if (steps.length > 0) {
       const type = root.type;
       return chain(
@@ -128,7 +129,7 @@ export class Planner {
   private root(expr: Expr): Run {
     if (expr.kind === 'ident' && expr.constant === undefined) return this.variable(expr);
     if (expr.kind === 'select' && expr.resolved !== undefined) return this.variable(expr.resolved);
-    if (expr.kind === 'call' && expr.name === '_?_:_') return this.choice(expr);
+    if (isChoice(expr)) return this.choice(expr);
     return this.run(expr);
   }
 
@@ -219,7 +220,7 @@ export class Planner {
     }
     const runs = plans.map((plan) => plan.run);
     const { optional } = expr;
-    const run: Run = (frame) => {
+    const build: Run = (frame) => {
       const items: Value[] = [];
       for (let i = 0; i < runs.length; i++) {
         const value = (runs[i] as Run)(frame);
@@ -229,10 +230,9 @@ export class Planner {
           return new CelError(`cannot initialize optional list element from non-optional value ${shown(value)}`);
         } else if (value.value !== undefined) items.push(value.value);
       }
-      frame.cost += base;
       return new ArrayList(items);
     };
-    return { run };
+    return { run: paid(build, base) };
   }
 
   private map(expr: MapExpr): Plan {
@@ -248,15 +248,14 @@ export class Planner {
         const problem = addEntry(frame, map, entry, unique);
         if (problem !== undefined) return problem;
       }
-      frame.cost += MAP_BASE;
       return map;
     };
     const constant = entries.every(
       (entry) => entry.key.constant !== undefined && entry.value.constant !== undefined && !entry.optional,
     );
-    if (!constant) return { run: build };
+    if (!constant) return { run: paid(build, MAP_BASE) };
     const value = build(new Frame([], Infinity));
-    if (value instanceof CelError) return { run: build };
+    if (value instanceof CelError) return { run: paid(build, MAP_BASE) };
     return this.constant(
       value,
       entries.reduce((sum, entry) => sum + (entry.value.constant?.cost ?? 0), 0),
@@ -270,7 +269,7 @@ export class Planner {
       run: this.run(field.value),
       optional: field.optional,
     }));
-    return (frame) => {
+    const build: Run = (frame) => {
       const values = new Map<string, Value>();
       for (const field of fields) {
         const value = field.run(frame);
@@ -279,9 +278,9 @@ export class Planner {
         else if (!(value instanceof Optional)) return notOptional(field.name, value);
         else if (value.value !== undefined) values.set(field.name, value.value);
       }
-      frame.cost += STRUCT_BASE;
       return decl?.create?.(values) ?? new CelError(`unknown type '${expr.name}'`);
     };
+    return paid(build, STRUCT_BASE);
   }
 
   // --- loops
@@ -331,20 +330,7 @@ export class Planner {
     if (key === undefined) return () => NO_SUCH_OVERLOAD;
     const first = this.run(key);
     const second = value === undefined ? undefined : this.run(value);
-    return gatherMap(
-      range,
-      filter,
-      (frame, map) => {
-        // The accumulator and the call.
-        frame.cost += 2;
-        const left = first(frame);
-        if (left instanceof CelError) return left;
-        if (second === undefined) return mergeInto(map, left);
-        const right = second(frame);
-        return right instanceof CelError ? right : insertInto(map, left, right);
-      },
-      slots,
-    );
+    return gatherMap(range, filter, second === undefined ? insertEntries(first) : insertPair(first, second), slots);
   }
 
   /** A comprehension over nothing names a value; the value is computed when it is first asked for. */
@@ -357,6 +343,26 @@ export class Planner {
       return result(frame);
     };
   }
+}
+
+const isChoice = (expr: Expr): expr is Call => expr.kind === 'call' && expr.name === '_?_:_';
+
+/** `has((a ? b : c).d)` gives back the unit that a start costs, though a choice never cost it. */
+function refunded(run: Run): Run {
+  return (frame) => {
+    const value = run(frame);
+    frame.cost--;
+    return value;
+  };
+}
+
+/** A literal is paid for though a part of it fails. */
+function paid(build: Run, cost: number): Run {
+  return (frame) => {
+    const value = build(frame);
+    frame.cost += cost;
+    return value;
+  };
 }
 
 function lazyVariable(slot: number, init: Run): Run {
@@ -390,6 +396,30 @@ function addEntry(frame: Frame, map: EntryMap, entry: PlannedEntry, unique: bool
   }
   if (unique) return insertInto(map, key, value, 'Failed with repeated key');
   return map.set(key, value) ? undefined : new CelError(`unsupported key type: ${typeName(key)}`);
+}
+
+type Insert = (frame: Frame, map: EntryMap, failed: boolean) => CelError | undefined;
+
+/** Both sides are always evaluated: the accumulator, the entries, and the call. */
+function insertEntries(entries: Run): Insert {
+  return (frame, map) => {
+    frame.cost += 2;
+    const value = entries(frame);
+    return value instanceof CelError ? value : mergeInto(map, value);
+  };
+}
+
+/** The first argument that fails, be it the accumulator, ends the call; it is paid for if all were looked at. */
+function insertPair(key: Run, value: Run): Insert {
+  return (frame, map, failed) => {
+    frame.cost++;
+    if (failed) return undefined;
+    const left = key(frame);
+    if (left instanceof CelError) return left;
+    const right = value(frame);
+    frame.cost++;
+    return right instanceof CelError ? right : insertInto(map, left, right);
+  };
 }
 
 function insertInto(map: EntryMap, key: Value, value: Value, repeated?: string): CelError | undefined {

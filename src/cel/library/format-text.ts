@@ -4,6 +4,7 @@ import { compareText, quoted } from '../values/text.js';
 import type { Value } from '../values/value.js';
 import { CelError, CelList, CelMap, Double, Duration, Timestamp, TypeValue, Uint, typeName } from '../values/value.js';
 import { toText } from './conversions.js';
+import { boundText } from './helpers.js';
 
 /** Go's default for %f and %e. */
 const DEFAULT_PRECISION = 6;
@@ -49,22 +50,26 @@ function nested(value: Value): Formatted {
 
 function list(value: CelList): Formatted {
   const parts: string[] = [];
+  let length = 0;
   for (const item of value) {
     const part = nested(item);
     if (typeof part !== 'string') return part;
     parts.push(part);
+    boundText((length += part.length + 2));
   }
   return `[${parts.join(', ')}]`;
 }
 
 function map(value: CelMap): Formatted {
   const parts: [string, string][] = [];
+  let length = 0;
   for (const key of value.keys()) {
     const keyText = key instanceof Double ? fail('no formatting function for map key of type double') : nested(key);
     const item = nested(value.find(key) ?? null);
     if (typeof keyText !== 'string') return keyText;
     if (typeof item !== 'string') return item;
     parts.push([keyText, item]);
+    boundText((length += keyText.length + item.length + 3));
   }
   parts.sort((a, b) => compareText(a[0], b[0]));
   return `{${parts.map(([key, item]) => `${key}:${item}`).join(', ')}}`;
@@ -209,6 +214,7 @@ export function formatText(format: string, args: CelList): Value {
     if ('error' in clause) return fail(`could not parse formatting clause: ${clause.error}`);
     const formatted = clause.run(args.get(used++));
     if (typeof formatted !== 'string') return fail(`error during formatting: ${formatted.message}`);
+    boundText(result.length + formatted.length);
     result += formatted;
     at = clause.end;
   }

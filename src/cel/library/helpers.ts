@@ -1,4 +1,5 @@
 import type { Implementation } from '../declarations.js';
+import { CostExceeded } from '../evaluator/frame.js';
 import type { Value } from '../values/value.js';
 import { ArrayList, CelList, NO_SUCH_OVERLOAD } from '../values/value.js';
 
@@ -19,3 +20,11 @@ export const onList =
     value instanceof CelList ? run(value) : NO_SUCH_OVERLOAD;
 
 export const listFrom = (items: Iterable<Value>): ArrayList => new ArrayList([...items]);
+
+/** Looking through a longer text costs more than one call may. */
+const LONGEST_TEXT = 10_000_000;
+
+/** Ends the evaluation before a text is made that nothing could be done with. */
+export function boundText(length: number): void {
+  if (length > LONGEST_TEXT) throw new CostExceeded();
+}

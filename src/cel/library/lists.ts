@@ -2,6 +2,7 @@ import type { Call, Comprehension, Expr } from '../ast.js';
 import { NO_OPTIONALS } from '../ast.js';
 import type { FunctionDecl, OverloadDecl } from '../declarations.js';
 import { fn, method, overload } from '../declarations.js';
+import { shown } from '../evaluator/access.js';
 import type { Library } from './library.js';
 import * as arithmetic from '../evaluator/arithmetic.js';
 import { compare, equal } from '../evaluator/operators.js';
@@ -128,7 +129,7 @@ export const LISTS_LIBRARY: Library = {
 function slice(list: Value | undefined, start: Value | undefined, end: Value | undefined): Value {
   if (!(list instanceof CelList) || start === undefined || end === undefined) return NO_SUCH_OVERLOAD;
   const [from, to] = [Number(start), Number(end)];
-  const call = `cannot slice(${from}, ${to})`;
+  const call = `cannot slice(${shown(start)}, ${shown(end)})`;
   if (from < 0 || to < 0) return new CelError(`${call}, negative indexes not supported`);
   if (from > to) return new CelError(`${call}, start index must be less than or equal to end index`);
   if (list.size < to) return new CelError(`${call}, list is length ${list.size}`);

@@ -3,12 +3,13 @@ import type { Library } from './library.js';
 import { shown } from '../evaluator/access.js';
 import { DYN, INT, STRING, listOf } from '../types.js';
 import { codePointLength, isFlat } from '../values/text.js';
+import type { Integer } from '../values/integer.js';
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, CelList, NO_SUCH_OVERLOAD } from '../values/value.js';
 import { formatText } from './format-text.js';
-import { onString, onStrings } from './helpers.js';
+import { boundText, onString, onStrings } from './helpers.js';
 
-const outOfRange = (index: number): CelError => new CelError(`index out of range: ${index}`);
+const outOfRange = (index: Integer): CelError => new CelError(`index out of range: ${index}`);
 
 /** The UTF-16 offset of a code point index. */
 function offsetOf(text: string, index: number): number {
@@ -22,33 +23,34 @@ function between(text: string, start: number, end: number): string {
   return isFlat(text) ? text.slice(start, end) : text.slice(offsetOf(text, start), offsetOf(text, end));
 }
 
-function charAt(text: string, index: number): Value {
+function charAt(text: string, index: Integer): Value {
   const length = codePointLength(text);
   if (index < 0 || index > length) return outOfRange(index);
-  return between(text, index, Math.min(index + 1, length));
+  const at = Number(index);
+  return between(text, at, Math.min(at + 1, length));
 }
 
-function indexOf(text: string, part: string, from: number): Value {
+function indexOf(text: string, part: string, from: Integer): Value {
   if (part === '') return from;
   if (from < 0) return outOfRange(from);
   if (from >= codePointLength(text)) return -1;
-  const at = text.indexOf(part, offsetOf(text, from));
+  const at = text.indexOf(part, offsetOf(text, Number(from)));
   return at < 0 ? -1 : codePointLength(text.slice(0, at));
 }
 
-function lastIndexOf(text: string, part: string, from: number): Value {
+function lastIndexOf(text: string, part: string, from: Integer): Value {
   if (part === '') return from;
   if (from < 0) return outOfRange(from);
   if (from >= codePointLength(text)) return -1;
-  const at = text.lastIndexOf(part, offsetOf(text, from));
+  const at = text.lastIndexOf(part, offsetOf(text, Number(from)));
   return at < 0 ? -1 : codePointLength(text.slice(0, at));
 }
 
-function substring(text: string, start: number, end: number): Value {
+function substring(text: string, start: Integer, end: Integer): Value {
   const length = codePointLength(text);
   if (start > end) return new CelError(`invalid substring range. start: ${start}, end: ${end}`);
   if (start < 0 || start > length) return outOfRange(start);
-  return end > length ? outOfRange(end) : between(text, start, end);
+  return end > length ? outOfRange(end) : between(text, Number(start), Number(end));
 }
 
 /** Go's strings.Split: an empty separator splits between characters. */
@@ -57,7 +59,8 @@ function pieces(text: string, separator: string): string[] {
   return text.split(separator);
 }
 
-function splitN(text: string, separator: string, limit: number): Value {
+function splitN(text: string, separator: string, most: Integer): Value {
+  const limit = Number(most);
   if (limit === 0) return new ArrayList([]);
   const all = pieces(text, separator);
   if (limit < 0 || all.length <= limit) return new ArrayList(all);
@@ -65,11 +68,12 @@ function splitN(text: string, separator: string, limit: number): Value {
 }
 
 function replaceN(text: string, old: string, replacement: string, limit: number): string {
-  if (limit < 0 && old !== '') return text.split(old).join(replacement);
   if (limit === 0) return text;
-  const parts = old === '' ? ['', ...Array.from(text), ''] : text.split(old);
   // An empty pattern matches before every character and at the end.
+  const parts = old === '' ? ['', ...Array.from(text), ''] : text.split(old);
   const count = limit < 0 ? parts.length - 1 : Math.min(limit, parts.length - 1);
+  boundText(text.length + count * (replacement.length - old.length));
+  if (count === parts.length - 1) return parts.join(replacement);
   return (
     parts.slice(0, count + 1).join(replacement) +
     parts
@@ -85,9 +89,11 @@ const SPACE =
 function join(list: Value, separator: Value): Value {
   if (!(list instanceof CelList) || typeof separator !== 'string') return NO_SUCH_OVERLOAD;
   const parts: string[] = [];
+  let length = 0;
   for (const item of list) {
     if (typeof item !== 'string') return new CelError(`join: invalid input: ${shown(item)}`);
     parts.push(item);
+    boundText((length += item.length + separator.length));
   }
   return parts.join(separator);
 }
@@ -108,15 +114,14 @@ const quote = (text: string): string =>
     .toString()
     .replace(/[\x07-\r\\"]/g, (char) => ESCAPES[char] ?? char)}"`;
 
-/** Arguments beyond 2^53 lie outside of any string. */
-const isIndex = (value: Value | undefined): value is number => typeof value === 'number';
+const isIndex = (value: Value | undefined): value is Integer => typeof value === 'number' || typeof value === 'bigint';
 
 const indexed =
-  (run: (text: string, index: number) => Value) =>
+  (run: (text: string, index: Integer) => Value) =>
   (text?: Value, index?: Value): Value =>
     typeof text === 'string' && isIndex(index) ? run(text, index) : NO_SUCH_OVERLOAD;
 const searched =
-  (run: (text: string, part: string, from: number) => Value) =>
+  (run: (text: string, part: string, from: Integer) => Value) =>
   (text?: Value, part?: Value, from?: Value): Value =>
     typeof text === 'string' && typeof part === 'string' && isIndex(from) ? run(text, part, from) : NO_SUCH_OVERLOAD;
 
@@ -181,7 +186,7 @@ export const STRINGS_LIBRARY: Library = {
         STRING,
         indexed((text, start) => {
           const length = codePointLength(text);
-          return start < 0 || start > length ? outOfRange(start) : between(text, start, length);
+          return start < 0 || start > length ? outOfRange(start) : between(text, Number(start), length);
         }),
       ),
       method('string_substring_int_int', [STRING, INT, INT], STRING, (text, start, end) =>
