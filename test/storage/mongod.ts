@@ -108,7 +108,11 @@ export class ReplicaSet {
   private constructor(readonly members: readonly Mongod[]) {}
 
   static async start(path: string, size = 1): Promise<ReplicaSet> {
-    const members = await Promise.all(Array.from({ length: size }, () => Mongod.start(path)));
+    return ReplicaSet.of(await Promise.all(Array.from({ length: size }, () => Mongod.start(path))));
+  }
+
+  /** Makes running members one set. */
+  static async of(members: readonly Mongod[]): Promise<ReplicaSet> {
     const [first] = members;
     if (first === undefined) throw new Error('a replica set has members');
     await withClient(first.directUri, (client) =>

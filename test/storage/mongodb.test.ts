@@ -1,0 +1,339 @@
+import type { LogEvent } from '../../src/storage/interfaces.js';
+import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
+import { collect, commit, decode, describeEvent, everything, put, remove, RESOURCE } from './fixtures.js';
+import { Mongod, pause, ReplicaSet, withClient } from './mongod.js';
+import { hasMongod, mongodPath, mongoOptions, newDatabase } from './mongodb-fixtures.js';
+
+jest.setTimeout(90_000);
+
+const described = hasMongod() ? describe : describe.skip;
+const open: MongoBackend[] = [];
+
+async function opened(options: MongoOptions): Promise<MongoBackend> {
+  const backend = new MongoBackend(options);
+  await backend.open();
+  open.push(backend);
+  return backend;
+}
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((backend) => backend.close()));
+});
+
+/** Adds one to a counter again and again, by compare-and-write; tells what it took and what it could not learn. */
+async function increment(
+  backend: MongoBackend,
+  key: string,
+  until: () => boolean,
+): Promise<{ done: number; unknown: number; failed: number }> {
+  const counts = { done: 0, unknown: 0, failed: 0 };
+  let current = await backend.get(RESOURCE, key).catch(() => undefined);
+  while (!until()) {
+    const n = current === undefined ? 0 : Number((decode(current)['spec'] as { n: number }).n);
+    try {
+      const result = await backend.write(put(key, current?.revision ?? 0, { n: n + 1 }));
+      if (result.outcome === 'committed') {
+        counts.done++;
+        current = result.object;
+      } else {
+        current = result.current;
+      }
+    } catch (error) {
+      if ((error as { code?: string }).code === 'unknown-outcome') counts.unknown++;
+      else counts.failed++;
+      await pause(50);
+      current = await backend.get(RESOURCE, key).catch(() => current);
+    }
+  }
+  return counts;
+}
+
+function counter(events: readonly LogEvent[], key: string): number[] {
+  return events
+    .filter((event) => event.key === key)
+    .map((event) => Number((decode(event.object)['spec'] as { n: number }).n));
+}
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
+
+/** The log as one backend tells it: consecutive, and each counter goes up by one. */
+async function consistentLog(backend: MongoBackend, keys: readonly string[]): Promise<readonly LogEvent[]> {
+  const newest = await backend.currentRevision();
+  const events = await collect(backend, 1, newest - 1);
+  expect(events.map((event) => event.revision)).toEqual(upTo(newest - 1).map((n) => n + 1));
+  for (const key of keys) {
+    const values = counter(events, key);
+    expect(values).toEqual(upTo(values.length));
+    const current = await backend.get(RESOURCE, key);
+    expect((decode(current)['spec'] as { n: number }).n).toBe(values.length);
+  }
+  return events;
+}
+
+described('replicas on one MongoDB', () => {
+  test('contending writers lose no update and see one order', async () => {
+    const options = await mongoOptions();
+    const backends = await Promise.all([opened(options), opened(options), opened(options)]);
+    const keys = ['a/x', 'a/y', 'b/z'];
+    const total = 40;
+    const controller = new AbortController();
+    const seen = backends.map(() => [] as string[]);
+    const readers = backends.map(async (backend, i) => {
+      for await (const batch of backend.events(1, controller.signal).batches)
+        seen[i]?.push(...batch.map(describeEvent));
+    });
+    await Promise.all(
+      backends.flatMap((backend) =>
+        keys.map(async (key) => {
+          let done = 0;
+          const counts = await increment(backend, key, () => done++ >= total);
+          expect([counts.unknown, counts.failed]).toEqual([0, 0]);
+        }),
+      ),
+    );
+    const [first] = backends;
+    if (first === undefined) throw new Error('no backend');
+    const events = await consistentLog(first, keys);
+    expect(events.length).toBeGreaterThanOrEqual(total * keys.length);
+    const end = Date.now() + 5_000;
+    while (seen.some((each) => each.length < events.length) && Date.now() < end) await pause(10);
+    for (const each of seen) expect(each).toEqual(events.map(describeEvent));
+    for (const backend of backends) {
+      const list = await backend.list(RESOURCE, { ...everything, revision: events.length });
+      expect(list.items.map((item) => [item.key, item.revision])).toEqual(
+        (await first.list(RESOURCE, { ...everything, revision: events.length })).items.map((i) => [i.key, i.revision]),
+      );
+    }
+    controller.abort();
+    await Promise.all(readers);
+  });
+
+  test('a replica refuses nothing because of what it has not heard yet', async () => {
+    const options = await mongoOptions();
+    const [one, two] = [await opened(options), await opened(options)];
+    for (let i = 0; i < 50; i++) {
+      const created = await commit(one, put('a/b', 0, { i }));
+      const updated = await commit(two, put('a/b', created.revision, { i: i + 1000 }));
+      expect(await two.currentRevision()).toBe(updated.revision);
+      await commit(one, remove('a/b', updated.revision));
+      await commit(two, put(`c/${i}`, 0));
+      expect(await one.write(put(`c/${i}`, 0))).toMatchObject({ outcome: 'conflict', current: { key: `c/${i}` } });
+    }
+  });
+
+  test('two busy replicas both get on', async () => {
+    const options = await mongoOptions();
+    const backends = await Promise.all([opened(options), opened(options)]);
+    const end = Date.now() + 3_000;
+    const done = await Promise.all(
+      backends.map(async (backend, b) => {
+        const writers = Array.from({ length: 16 }, (_, w) => increment(backend, `b${b}/w${w}`, () => Date.now() > end));
+        return (await Promise.all(writers)).reduce((sum, counts) => sum + counts.done, 0);
+      }),
+    );
+    expect(Math.min(...done)).toBeGreaterThan(Math.max(...done) / 4);
+    expect(await backends[0]?.currentRevision()).toBe(1 + (done[0] ?? 0) + (done[1] ?? 0));
+  });
+
+  test('a replica that was gone longer than the history is told so, and goes on', async () => {
+    const options = await mongoOptions();
+    const writer = await opened(options);
+    const other = await opened(options);
+    for (let i = 0; i < 20; i++) await commit(writer, put(`a/k${i}`, 0, { i }));
+    await writer.compact(15);
+    await expect(collect(other, 5, 1)).rejects.toMatchObject({ code: 'compacted' });
+    await expect(other.list(RESOURCE, { ...everything, revision: 7 })).rejects.toMatchObject({ code: 'compacted' });
+    expect((await other.list(RESOURCE, everything)).items).toHaveLength(20);
+    expect((await collect(other, 16, 5)).map((event) => event.revision)).toEqual([17, 18, 19, 20, 21]);
+  });
+
+  test('a transaction whose client is gone holds nobody up for long', async () => {
+    const options = await mongoOptions();
+    const backend = await opened(options);
+    await commit(backend, put('a/b', 0));
+    await withClient(options.uri, async (client) => {
+      const db = client.db(options.database);
+      const session = client.startSession();
+      session.startTransaction();
+      const log = db.collection<{ _id: number }>('log');
+      await log.insertOne({ _id: 3 }, { session });
+      const id = session.id?.id as unknown as { toString(encoding: 'hex'): string };
+      await db
+        .collection<{ _id: string; session: string; seen: Date }>('writers')
+        .insertOne({ _id: 'gone', session: id.toString('hex'), seen: new Date() });
+      const start = Date.now();
+      expect((await commit(backend, put('a/c', 0))).revision).toBe(3);
+      expect(Date.now() - start).toBeLessThan(10_000);
+      await session.endSession();
+    });
+  });
+});
+
+described('faults', () => {
+  let set: ReplicaSet;
+  let options: MongoOptions;
+  const start = async (size: number): Promise<void> => {
+    set = await ReplicaSet.start(mongodPath(), size);
+    options = { uri: set.uri, database: newDatabase(), selectMillis: 2_000 };
+  };
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((backend) => backend.close()));
+    await set.dispose();
+  });
+
+  test('mongod killed and started again, and again: nothing acknowledged is lost, nothing is there twice', async () => {
+    await start(1);
+    const backends = await Promise.all([opened(options), opened(options)]);
+    const keys = ['a/p', 'a/q', 'a/r', 'a/s'];
+    let over = false;
+    const running = Promise.all(
+      backends.flatMap((backend, b) =>
+        keys
+          .slice(2 * b, 2 * b + 3)
+          .map((key) => increment(backend, key, () => over).then((counts) => ({ key, counts }))),
+      ),
+    );
+    const [mongod] = set.members;
+    for (let round = 0; round < 3; round++) {
+      await pause(300 + 200 * round);
+      await mongod?.kill('SIGKILL');
+      await pause(200);
+      await mongod?.launch();
+      await set.command({ ping: 1 });
+      await pause(500);
+    }
+    over = true;
+    const results = await running;
+    const [first] = backends;
+    if (first === undefined) throw new Error('no backend');
+    const events = await consistentLog(first, keys);
+    for (const key of keys) {
+      const of = results.filter((result) => result.key === key).map((result) => result.counts);
+      const done = of.reduce((sum, counts) => sum + counts.done, 0);
+      const unknown = of.reduce((sum, counts) => sum + counts.unknown, 0);
+      const applied = counter(events, key).length;
+      expect(done).toBeGreaterThan(0);
+      expect(applied).toBeGreaterThanOrEqual(done);
+      expect(applied).toBeLessThanOrEqual(done + unknown);
+    }
+  });
+
+  test('the primary steps down: writes and streams go on with the next one', async () => {
+    await start(3);
+    const backends = await Promise.all([opened(options), opened(options)]);
+    const [writer, other] = backends;
+    if (writer === undefined || other === undefined) throw new Error('no backend');
+    const controller = new AbortController();
+    const seen: number[] = [];
+    const reader = (async () => {
+      for await (const batch of other.events(1, controller.signal).batches)
+        seen.push(...batch.map((event) => event.revision));
+    })();
+    let over = false;
+    const running = increment(writer, 'a/p', () => over);
+    await pause(500);
+    await set.command({ replSetStepDown: 3, force: true }).catch(() => undefined);
+    await set.command({ ping: 1 });
+    await pause(3_000);
+    over = true;
+    const counts = await running;
+    const events = await consistentLog(writer, ['a/p']);
+    expect(counts.failed).toBe(0);
+    expect(events.length).toBeGreaterThanOrEqual(counts.done);
+    expect(events.length).toBeLessThanOrEqual(counts.done + counts.unknown);
+    const end = Date.now() + 10_000;
+    while (seen.length < events.length && Date.now() < end) await pause(20);
+    expect(seen).toEqual(events.map((event) => event.revision));
+    controller.abort();
+    await reader;
+  });
+
+  test('an interrupted change stream leaves no hole', async () => {
+    await start(1);
+    const [writer, other] = [await opened(options), await opened(options)];
+    const seen = collect(other, 1, 150);
+    for (let i = 0; i < 150; i++) {
+      await commit(writer, put(`a/k${i}`, 0, { i }));
+      if (i % 30 === 10) await killStreams(set);
+    }
+    expect((await seen).map((event) => event.revision).slice(0, 150)).toEqual(upTo(150).map((n) => n + 1));
+  });
+
+  test('while MongoDB is away writes and reads fail in time, and work again when it is back', async () => {
+    await start(1);
+    const backend = await opened({ ...options, selectMillis: 300, writeMillis: 1_000 });
+    await commit(backend, put('a/b', 0, { n: 1 }));
+    const [mongod] = set.members;
+    await mongod?.kill('SIGKILL');
+    const began = Date.now();
+    await expect(backend.write(put('a/c', 0))).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(backend.get(RESOURCE, 'a/b')).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(backend.ping()).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(backend.currentRevision()).rejects.toMatchObject({ code: 'unavailable' });
+    expect(Date.now() - began).toBeLessThan(8_000);
+    await mongod?.launch();
+    await set.command({ ping: 1 });
+    await backend.ping();
+    expect((await commit(backend, put('a/c', 0))).revision).toBe(3);
+    expect((await collect(backend, 1, 2)).map(describeEvent)).toEqual(['2 ADDED a/b', '3 ADDED a/c']);
+  });
+
+  test.each([
+    ['was committed', { writeConcernError: { code: 91, errmsg: 'asked to' } }],
+    ['was lost before it came', { closeConnection: true }],
+  ])('the outcome of a commit that %s is found out', async (_, fault) => {
+    const mongod = await Mongod.start(mongodPath(), ['--replSet', 'rs0', '--setParameter', 'enableTestCommands=1']);
+    set = await ReplicaSet.of([mongod]);
+    const backend = await opened({ uri: set.uri, database: newDatabase() });
+    await commit(backend, put('a/a', 0));
+    // Also the driver's own second attempt fails.
+    await set.command({
+      configureFailPoint: 'failCommand',
+      mode: { times: 2 },
+      data: { failCommands: ['commitTransaction'], ...fault },
+    });
+    const results = await Promise.all([1, 2, 3].map((n) => backend.write(put(`a/${n}`, 0, { n }))));
+    expect(results.map((result) => result.outcome)).toEqual(['committed', 'committed', 'committed']);
+    const events = await collect(backend, 1, 4);
+    expect(events.map(describeEvent)).toEqual(['2 ADDED a/a', '3 ADDED a/1', '4 ADDED a/2', '5 ADDED a/3']);
+    expect(await backend.currentRevision()).toBe(5);
+  });
+
+  test('an outcome that cannot be found out is told as such', async () => {
+    const mongod = await Mongod.start(mongodPath(), ['--replSet', 'rs0', '--setParameter', 'enableTestCommands=1']);
+    set = await ReplicaSet.of([mongod]);
+    const database = newDatabase();
+    const backend = await opened({ uri: set.uri, database, writeMillis: 1_500, selectMillis: 300 });
+    await commit(backend, put('a/a', 0));
+    const fail = { failCommands: ['commitTransaction', 'find', 'insert'], closeConnection: true };
+    await set.command({ configureFailPoint: 'failCommand', mode: { skip: 1 }, data: fail });
+    await expect(backend.write(put('a/b', 0))).rejects.toMatchObject({ code: 'unknown-outcome' });
+    await set.command({ configureFailPoint: 'failCommand', mode: 'off' });
+    const result = await backend.write(put('a/c', 0));
+    expect(result.outcome).toBe('committed');
+    const current = await backend.currentRevision();
+    expect((await collect(backend, 1, current - 1)).map((event) => event.revision)).toEqual(
+      upTo(current - 1).map((n) => n + 1),
+    );
+  });
+});
+
+/** Ends all change streams of a server, as an operator or a failover may. */
+async function killStreams(set: ReplicaSet): Promise<void> {
+  await withClient(set.uri, async (client) => {
+    const admin = client.db('admin');
+    const streams = await admin
+      .aggregate<{ ns: string; cursor: { cursorId: unknown } }>(
+        [
+          { $currentOp: { allUsers: true, idleCursors: true, localOps: true } },
+          { $match: { 'cursor.originatingCommand.pipeline.0.$changeStream': { $exists: true } } },
+        ],
+        { promoteLongs: false },
+      )
+      .toArray();
+    for (const { ns, cursor } of streams) {
+      const dot = ns.indexOf('.');
+      await client.db(ns.slice(0, dot)).command({ killCursors: ns.slice(dot + 1), cursors: [cursor.cursorId] });
+    }
+  });
+}
