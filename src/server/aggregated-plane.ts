@@ -18,6 +18,7 @@ import { WatchTracker } from '../endpoints/handlers/watch-tracker.js';
 import { LocalClients } from '../registry/generic/local-client.js';
 import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../registry/kubeannex/resource-definitions.js';
 import { ApiRegistry } from '../registry/rest/api-registry.js';
+import type { Backend } from '../storage/interfaces.js';
 import { StorageCacher } from '../storage/cacher/cacher.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
@@ -34,6 +35,7 @@ import { handlerMetrics } from './handler-metrics.js';
 import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
 import type { Options } from './options.js';
 import { makeBackend } from './storage-options.js';
+import type { ServingCertificates } from './serving-certificates.js';
 import { statusWriter } from './status-writer.js';
 
 const REVIEW_TTL_MILLIS = 10_000;
@@ -46,18 +48,25 @@ export interface AggregatedPlaneDependencies {
   readonly registry: Registry;
   readonly delegation: DelegationMetrics;
   readonly clients: { readonly main: ClusterClient; readonly authz: ClusterClient };
-  caBundle(): string;
+  openCertificates(backend: Backend): Promise<ServingCertificates>;
   readonly signal: AbortSignal;
 }
 
+export interface AggregatedPlane extends ControlPlane {
+  readonly certificates: ServingCertificates;
+  /** Brings the APIServices up to date with the certificates. */
+  registerAnew(): void;
+}
+
 /** Store, cacher, registry and controllers of aggregated mode: types by ResourceDefinition, everybody else's business by the cluster. */
-export async function buildAggregatedPlane(dependencies: AggregatedPlaneDependencies): Promise<ControlPlane> {
+export async function buildAggregatedPlane(dependencies: AggregatedPlaneDependencies): Promise<AggregatedPlane> {
   const { options, clock, logger, clients, delegation, signal } = dependencies;
   setMaxListeners(0, signal);
   const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(dependencies)]);
   const store = makeBackend(options, clock);
   const backend = new MeasuredBackend(store, new StoreMetrics(dependencies.registry), clock);
   await backend.open();
+  const certificates = await dependencies.openCertificates(backend);
   const cacher = new StorageCacher({ backend, clock, budgetBytes: options.cacheBudget });
   await cacher.start();
   registerCacherMetrics(() => cacher.stats(), dependencies.registry);
@@ -88,7 +97,7 @@ export async function buildAggregatedPlane(dependencies: AggregatedPlaneDependen
     client: clients.main,
     clock,
     service: { namespace: options.serviceNamespace, name: options.serviceName, port: options.servicePort },
-    caBundle: () => dependencies.caBundle(),
+    caBundle: () => certificates.caBundle,
     served: () => groupVersions(registry),
     failed: warn('APIService'),
     refused: (group, version, why) => {
@@ -100,7 +109,14 @@ export async function buildAggregatedPlane(dependencies: AggregatedPlaneDependen
     },
   });
   const startDefinitions = async (): Promise<void> => {
-    const serving = new DefinitionServing({ registry, backend, cacher, clock, cbor, conversionOf: conversions(resolveByDns) });
+    const serving = new DefinitionServing({
+      registry,
+      backend,
+      cacher,
+      clock,
+      cbor,
+      conversionOf: conversions(resolveByDns),
+    });
     const controller = new DefinitionController({
       client: definitions,
       serving,
@@ -113,6 +129,10 @@ export async function buildAggregatedPlane(dependencies: AggregatedPlaneDependen
     await controller.synced;
   };
   return {
+    certificates,
+    registerAnew: () => {
+      services.changed();
+    },
     authorizer,
     writeStatus: statusWriter(environment, logger),
     resourceHandler: resourceHandler(registry, environment),

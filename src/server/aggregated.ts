@@ -11,18 +11,21 @@ import { UnionRequestAuthenticator } from '../authentication/request/union.js';
 import { X509Authenticator } from '../authentication/request/x509.js';
 import { FrontProxyTrust } from '../aggregation/front-proxy.js';
 import { ClusterClient } from '../client/cluster-client.js';
+import type { Backend } from '../storage/interfaces.js';
 import { ChainMetrics } from '../endpoints/filters/metrics.js';
-import { type Clock, systemClock } from '../util/clock.js';
+import { type Clock, sleep, systemClock } from '../util/clock.js';
 import { featureGates } from '../util/feature-gates.js';
 import { createLogger, type Logger } from '../util/logger.js';
 import { messageOf } from '../util/error-message.js';
-import { buildAggregatedPlane } from './aggregated-plane.js';
+import { type AggregatedPlane, buildAggregatedPlane } from './aggregated-plane.js';
 import { DelegationMetrics } from './delegation-metrics.js';
 import { DataDirectory, StartError } from './data-directory.js';
 import type { Options } from './options.js';
+import { type ServingCertificates, ServingFiles, SharedAuthority } from './serving-certificates.js';
 import { runServer } from './standalone.js';
 
 const TOKEN_TTL_MILLIS = 10_000;
+const CERTIFICATE_MILLIS = 60_000;
 
 export interface AggregatedServer {
   readonly port: number;
@@ -101,6 +104,36 @@ function authenticators(
   return options.anonymousAuth ? new WithFallback(known, new AnonymousAuthenticator()) : known;
 }
 
+/** Of the Service, which the cluster's API server calls by name. */
+function openCertificates(options: Options, backend: Backend, clock: Clock): Promise<ServingCertificates> {
+  const { serviceName, serviceNamespace, tlsCertFile, tlsPrivateKeyFile, serviceCaFile } = options;
+  if (tlsCertFile !== '') return Promise.resolve(new ServingFiles(tlsCertFile, tlsPrivateKeyFile, serviceCaFile));
+  const service = `${serviceName}.${serviceNamespace}`;
+  const names = [`${service}.svc`, service, `${service}.svc.cluster.local`, 'localhost', '127.0.0.1', '::1'];
+  return SharedAuthority.open(backend, clock, names);
+}
+
+/** Serving certificates are looked after while the server runs; what cannot be used leaves the old one in force. */
+async function keepFresh(
+  plane: AggregatedPlane,
+  apply: () => void,
+  context: { clock: Clock; logger: Logger; signal: AbortSignal },
+): Promise<void> {
+  const { clock, logger, signal } = context;
+  for (;;) {
+    await sleep(clock, CERTIFICATE_MILLIS, signal);
+    if (signal.aborted) return;
+    try {
+      if (!(await plane.certificates.refresh())) continue;
+      apply();
+      plane.registerAnew();
+      logger.info('the serving certificate has been renewed');
+    } catch (error) {
+      logger.error('the serving certificate cannot be renewed', { error: messageOf(error) });
+    }
+  }
+}
+
 /** Starts `annex serve` as an extension of a cluster; resolves when it listens and its start-up work is done. */
 export async function startAggregated(
   options: Options,
@@ -110,11 +143,7 @@ export async function startAggregated(
 ): Promise<AggregatedServer> {
   const clients = clusterClients(options, clock);
   const stop = new AbortController();
-  const directory = new DataDirectory(resolve(options.dataDir), clock);
-  const { serviceName, serviceNamespace } = options;
-  const service = `${serviceName}.${serviceNamespace}`;
-  const names = [serviceName, service, `${service}.svc`, `${service}.svc.cluster.local`];
-  const credentials = directory.prepare(`https://${service}.svc:${options.servicePort}`, names);
+  if (options.storageBackend === 'embedded') new DataDirectory(resolve(options.dataDir), clock);
   let apply = (): void => undefined;
   const trust = new FrontProxyTrust(() => {
     apply();
@@ -137,12 +166,11 @@ export async function startAggregated(
     registry,
     delegation,
     clients,
-    caBundle: () => credentials.caPem,
+    openCertificates: (backend) => openCertificates(options, backend, clock),
     signal: stop.signal,
   });
   const tls = () => ({
-    cert: credentials.servingCert,
-    key: credentials.servingKey,
+    ...plane.certificates.pair,
     clientCAs: [...(trust.proxy?.pems ?? []), ...(trust.clients?.pems ?? [])],
   });
   const running = await runServer({
@@ -159,6 +187,7 @@ export async function startAggregated(
   apply = () => {
     running.server.setSecureContext(tls());
   };
+  void keepFresh(plane, apply, { clock, logger, signal: stop.signal });
   void trust.follow(clients.authn, stop.signal, (error) => {
     logger.warn('the front-proxy configuration is not followed', { error: messageOf(error) });
   });

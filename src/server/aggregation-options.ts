@@ -28,11 +28,20 @@ export const AGGREGATION_FLAGS = {
   serviceNamespace: flag(AGGREGATION, 'service-namespace', text, 'annex-system', 'Namespace of the Service of Annex.'),
   serviceName: flag(AGGREGATION, 'service-name', text, '', 'Name of the Service that APIServices refer to.'),
   servicePort: flag(AGGREGATION, 'service-port', int(1, 65535), 443, 'Port of that Service.'),
+  serviceCaFile: flag(
+    AGGREGATION,
+    'service-ca-file',
+    text,
+    '',
+    'CAs by which the API server of the cluster knows --tls-cert-file; they go into the APIServices. Without --tls-cert-file Annex has a CA of its own, which all replicas share through the store.',
+  ),
 };
 
 interface AggregationOptions {
   readonly kubeconfig: string;
   readonly serviceName: string;
+  readonly serviceCaFile: string;
+  readonly tlsCertFile: string;
 }
 
 /** Whether Annex extends a cluster, rather than being a control plane of its own. */
@@ -42,5 +51,10 @@ export const isAggregated = (options: AggregationOptions): boolean =>
 export function validateAggregationOptions(options: AggregationOptions): void {
   if (options.kubeconfig !== '' && options.serviceName === '') {
     throw new FlagError('--kubeconfig needs --service-name, the Service that APIServices will refer to');
+  }
+  if (!isAggregated(options)) {
+    if (options.serviceCaFile !== '') throw new FlagError('--service-ca-file needs --service-name');
+  } else if ((options.tlsCertFile === '') !== (options.serviceCaFile === '')) {
+    throw new FlagError('--tls-cert-file and --service-ca-file are given together, or neither of them');
   }
 }

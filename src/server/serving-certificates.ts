@@ -1,0 +1,182 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { isObject, type JsonObject, type JsonValue, stringAt } from '../apimachinery/json.js';
+import { parseJson } from '../apimachinery/decode-json.js';
+import { encodeObject } from '../storage/encode.js';
+import type { Backend } from '../storage/interfaces.js';
+import { createCertificate, generateKey, keyPem } from '../util/certificates.js';
+import type { Clock } from '../util/clock.js';
+import { parsePair, readFile, StartError } from './data-directory.js';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const AUTHORITY_LIFE = 3650 * DAY;
+const LEAF_LIFE = 365 * DAY;
+const RENEW_BEFORE = 30 * DAY;
+/** How long every APIService carries a new CA before anything is signed with it. */
+const SETTLE = HOUR;
+
+/** Not served to anybody: no type has this name. */
+const RESOURCE = 'serving-authorities.internal.kubeannex.io';
+const KEY = 'serving';
+
+export interface ServingPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** What an aggregated server shows to the cluster's API server, and the CAs by which that can tell it. */
+export interface ServingCertificates {
+  readonly pair: ServingPair;
+  readonly caBundle: string;
+  /** Looks for what is new, and makes what is due; true where something has changed. */
+  refresh(): Promise<boolean>;
+}
+
+/** Certificate, key and CAs in files, that somebody else renews. */
+export class ServingFiles implements ServingCertificates {
+  pair: ServingPair;
+  caBundle: string;
+
+  /** Throws StartError for files that cannot be used. */
+  constructor(
+    private readonly certFile: string,
+    private readonly keyFile: string,
+    private readonly caFile: string,
+  ) {
+    ({ pair: this.pair, caBundle: this.caBundle } = this.read());
+  }
+
+  refresh(): Promise<boolean> {
+    const { pair, caBundle } = this.read();
+    const changed = pair.cert !== this.pair.cert || caBundle !== this.caBundle;
+    this.pair = pair;
+    this.caBundle = caBundle;
+    return Promise.resolve(changed);
+  }
+
+  private read(): { pair: ServingPair; caBundle: string } {
+    const cert = readFile(this.certFile, '--tls-cert-file');
+    const key = readFile(this.keyFile, '--tls-private-key-file');
+    parsePair(cert, key, this.certFile, this.keyFile);
+    return { pair: { cert, key }, caBundle: readFile(this.caFile, '--service-ca-file') };
+  }
+}
+
+interface Authority extends ServingPair {
+  readonly certificate: X509Certificate;
+}
+
+/**
+ * A CA of Annex's own, which all replicas share through the store; each issues its serving certificate itself. The CA is
+ * exchanged a month before it expires: the new one stands in the bundle beside the old one, and signs only after an hour.
+ */
+export class SharedAuthority implements ServingCertificates {
+  private authorities: readonly Authority[] = [];
+  private leaf: (ServingPair & { readonly certificate: X509Certificate }) | undefined;
+
+  private constructor(
+    private readonly backend: Backend,
+    private readonly clock: Clock,
+    private readonly names: readonly string[],
+  ) {}
+
+  static async open(backend: Backend, clock: Clock, names: readonly string[]): Promise<SharedAuthority> {
+    const shared = new SharedAuthority(backend, clock, names);
+    await shared.refresh();
+    return shared;
+  }
+
+  get pair(): ServingPair {
+    if (this.leaf === undefined) throw new Error('there is no serving certificate');
+    return this.leaf;
+  }
+
+  get caBundle(): string {
+    return this.authorities.map(({ cert }) => cert).join('');
+  }
+
+  async refresh(): Promise<boolean> {
+    const before = this.caBundle + (this.leaf?.cert ?? '');
+    this.authorities = await this.load();
+    const signer = this.signer();
+    if (this.leaf === undefined || this.old(this.leaf.certificate) || !issuedBy(this.leaf.certificate, signer)) {
+      this.leaf = this.issue(signer);
+    }
+    return this.caBundle + this.leaf.cert !== before;
+  }
+
+  /** The authorities in the store, newest first; one is added where none lasts long enough. */
+  private async load(): Promise<readonly Authority[]> {
+    for (;;) {
+      const stored = await this.backend.get(RESOURCE, KEY);
+      const found = stored === undefined ? [] : authoritiesIn(parseJson(Buffer.from(stored.bytes)));
+      const now = this.clock.now();
+      const valid = found.filter(({ certificate }) => Date.parse(certificate.validTo) > now);
+      const [newest] = valid;
+      if (newest !== undefined && !this.old(newest.certificate)) return valid;
+      const authorities = [this.createAuthority(), ...valid];
+      const value = encodeObject(document(authorities));
+      const result = await this.backend.write({ resource: RESOURCE, key: KEY, expected: stored?.revision ?? 0, value });
+      // Another replica was faster: its authority counts.
+      if (result.outcome === 'committed') return authorities;
+    }
+  }
+
+  /** The newest that everybody knows. */
+  private signer(): Authority {
+    const settled = this.authorities.find(
+      ({ certificate }) => Date.parse(certificate.validFrom) + HOUR + SETTLE <= this.clock.now(),
+    );
+    const signer = settled ?? this.authorities.at(-1);
+    if (signer === undefined) throw new Error('there is no authority');
+    return signer;
+  }
+
+  private createAuthority(): Authority {
+    const { privateKey, publicKey } = generateKey();
+    const subject = { commonName: `annex-serving-ca-${this.clock.now()}` };
+    const request = { subject, publicKey, usage: 'ca' as const, ...this.validity(AUTHORITY_LIFE) };
+    const cert = createCertificate(request, { key: privateKey });
+    return { cert, key: keyPem(privateKey), certificate: new X509Certificate(cert) };
+  }
+
+  private issue(signer: Authority): ServingPair & { readonly certificate: X509Certificate } {
+    const { privateKey, publicKey } = generateKey();
+    const subject = { commonName: this.names[0] ?? 'annex' };
+    const request = { subject, publicKey, usage: 'server' as const, altNames: this.names, ...this.validity(LEAF_LIFE) };
+    const issuer = { key: createPrivateKey(signer.key), certificate: signer.certificate };
+    const cert = createCertificate(request, issuer);
+    return { cert, key: keyPem(privateKey), certificate: new X509Certificate(cert) };
+  }
+
+  private old(certificate: X509Certificate): boolean {
+    return Date.parse(certificate.validTo) - this.clock.now() < RENEW_BEFORE;
+  }
+
+  private validity(millis: number): { notBefore: number; notAfter: number } {
+    const now = this.clock.now();
+    // Clocks differ a little.
+    return { notBefore: now - HOUR, notAfter: now + millis };
+  }
+}
+
+const issuedBy = (certificate: X509Certificate, authority: Authority): boolean =>
+  certificate.checkIssued(authority.certificate) && certificate.verify(authority.certificate.publicKey);
+
+function document(authorities: readonly Authority[]): JsonObject {
+  return {
+    apiVersion: 'internal.kubeannex.io/v1',
+    kind: 'ServingAuthorities',
+    metadata: { name: KEY },
+    authorities: authorities.map(({ cert, key }) => ({ cert, key })),
+  };
+}
+
+function authoritiesIn(value: JsonValue): Authority[] {
+  const list = isObject(value) ? value['authorities'] : undefined;
+  if (!Array.isArray(list)) throw new StartError('the CA in the store cannot be read; delete it there and start again');
+  return list.filter(isObject).map((one) => {
+    const cert = stringAt(one, 'cert') ?? '';
+    return { cert, key: stringAt(one, 'key') ?? '', certificate: new X509Certificate(cert) };
+  });
+}
