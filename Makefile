@@ -12,7 +12,7 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: help run demo build test test-unit test-integration test-kubectl oracle bench lint typecheck format docs tools clean
+.PHONY: help run demo build test test-unit test-integration test-kubectl conformance-go oracle bench lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -69,6 +69,9 @@ test-integration: dist/.built ## Tests through HTTP and of the stores.
 
 test-kubectl: dist/.built tools ## The conformance of kubectl.
 	$(BIN)/jest test/conformance
+
+conformance-go: dist/.built ## The clients of Go, where Go 1.26 is there.
+	hack/conformance-go.sh
 
 oracle: dist/.built $(PYTHON) ## Replays the recorded answers of kube-apiserver against the server, on both stores (or BACKEND=embedded).
 	for backend in $(or $(BACKEND),embedded mongodb); do \

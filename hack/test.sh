@@ -50,6 +50,11 @@ run_oracle() {
   if [ "$status" -ne 0 ] && grep -q ' 0$' "$results/oracle.counts"; then echo '0 1' > "$results/oracle.counts"; fi
 }
 
+run_go() {
+  hack/conformance-go.sh 2>&1 | tee "$results/go.log"
+  sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$results/go.log" | tail -1 > "$results/go.counts"
+}
+
 check build make --no-print-directory build
 check types make --no-print-directory typecheck
 check lint make --no-print-directory lint
@@ -59,5 +64,8 @@ count "$results/jest.counts"
 echo '== oracle'
 run_oracle
 count "$results/oracle.counts"
+echo '== the clients of Go'
+run_go
+count "$results/go.counts"
 summed=yes
 [ $failed -eq 0 ]
