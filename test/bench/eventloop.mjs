@@ -68,6 +68,8 @@ async function start() {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   for (;;) {
+    // Another program may answer on the port.
+    if (server.exitCode !== null) throw new Error('the server did not start');
     try {
       session = connect(`https://127.0.0.1:${flags.port}`, {
         rejectUnauthorized: false,
