@@ -23,6 +23,12 @@ export function dig(value: JsonValue | undefined, ...path: readonly (string | nu
   return at;
 }
 
+/** The same for text; empty where there is none. */
+export function digText(value: JsonValue | undefined, ...path: readonly (string | number)[]): string {
+  const found = dig(value, ...path);
+  return typeof found === 'string' ? found : '';
+}
+
 /** The same for a list; empty where there is none. */
 export function digList(value: JsonValue | undefined, ...path: readonly (string | number)[]): readonly JsonValue[] {
   const found = dig(value, ...path);

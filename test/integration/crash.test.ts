@@ -1,15 +1,18 @@
-import { Http1, digList, dig, treeOf } from './client.js';
+import { dig, digList, digText, Http1, treeOf } from './client.js';
 import { configMap, namespace } from './objects.js';
 import { scratchFolder, TestServer } from './server.js';
 
 const ROUNDS = 6;
 const WRITERS = 16;
 
+/** No write was under way. */
+const NONE = Symbol('none');
+
 interface Expected {
   /** Of the newest write that was acknowledged; undefined: the deletion was. */
   readonly acknowledged: string | undefined;
   /** The write that was under way when the server died: it may have been made or not. */
-  pending: string | undefined | 'none';
+  pending: string | undefined | typeof NONE;
 }
 
 /**
@@ -40,7 +43,7 @@ class Writer {
         if (error instanceof Error && /^\d{3} /.test(error.message)) throw error;
         return done;
       }
-      this.objects.set(name, { acknowledged: wanted, pending: 'none' });
+      this.objects.set(name, { acknowledged: wanted, pending: NONE });
     }
   }
 
@@ -48,12 +51,12 @@ class Writer {
   check(found: ReadonlyMap<string, string>): void {
     for (const [name, { acknowledged, pending }] of this.objects) {
       const value = found.get(name);
-      if (value !== acknowledged && (pending === 'none' || value !== pending)) {
+      if (value !== acknowledged && (pending === NONE || value !== pending)) {
         throw new Error(
           `${name}: acknowledged ${String(acknowledged)}, pending ${String(pending)}, found ${String(value)}`,
         );
       }
-      this.objects.set(name, { acknowledged: value, pending: 'none' });
+      this.objects.set(name, { acknowledged: value, pending: NONE });
     }
   }
 }
@@ -71,7 +74,7 @@ test('killed with -9 in the middle of writes, it has every acknowledged write an
     if (round === 0) expect((await http.post('/api/v1/namespaces', namespace('crash'))).status).toBe(201);
     const list = treeOf(await http.get(base));
     const found = new Map(
-      digList(list, 'items').map((item) => [String(dig(item, 'metadata', 'name')), String(dig(item, 'data', 'value'))]),
+      digList(list, 'items').map((item) => [digText(item, 'metadata', 'name'), digText(item, 'data', 'value')]),
     );
     for (const writer of writers) writer.check(found);
     const revision = Number(dig(list, 'metadata', 'resourceVersion'));

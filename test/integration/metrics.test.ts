@@ -10,11 +10,10 @@ function valueOf(text: string, name: string, labels: Readonly<Record<string, str
   for (const line of text.split('\n')) {
     const match = /^([a-z_0-9]+)(?:\{(.*)\})? (\S+)$/.exec(line);
     if (match?.[1] !== name) continue;
-    const found = Object.fromEntries(
-      [...(match[2] ?? '').matchAll(/([a-z_]+)="([^"]*)"/g)].map(([, key, value]) => [key, value]),
-    );
-    const same = Object.keys(found).length === Object.keys(labels).length;
-    if (same && Object.entries(labels).every(([key, value]) => found[key] === value)) return Number(match[3]);
+    const found = new Map<string, string>();
+    for (const [, key = '', value = ''] of (match[2] ?? '').matchAll(/([a-z_]+)="([^"]*)"/g)) found.set(key, value);
+    const same = found.size === Object.keys(labels).length;
+    if (same && Object.entries(labels).every(([key, value]) => found.get(key) === value)) return Number(match[3]);
   }
   return undefined;
 }
