@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
 # Builds commands of the reference control plane (Go 1.26) into a cache folder, once.
-#   hack/tools/build.sh kube-apiserver etcd kubectl kube-controller-manager
+#   hack/tools/build.sh kube-apiserver etcd kubectl kube-controller-manager helm
 # Prints the folder. ANNEX_TOOLS_DIR names another folder than .cache/tools.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=${ANNEX_TOOLS_DIR:-$here/../../.cache/tools}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-cd "$here"
 version=v1.36.3
 set_version="-X k8s.io/component-base/version.gitVersion=$version -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 -X k8s.io/client-go/pkg/version.gitVersion=$version"
 for name in "$@"; do
   [ -x "$out/$name" ] && continue
+  cd "$here"
   case $name in
     etcd) package=./etcd ;;
+    helm) cd helm && package=helm.sh/helm/v3/cmd/helm ;;
     kube-apiserver | kube-controller-manager | kubectl) package=k8s.io/kubernetes/cmd/$name ;;
     *) echo "build.sh: unknown command '$name'" >&2; exit 2 ;;
   esac

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Writes what the chart makes: manifests/annex.yaml, for use without helm, and the expectations of test/chart.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+helm=$(hack/tools/helm.sh)
+render() { "$helm" template annex charts/annex --namespace annex-system --kube-version 1.36.3 "$@"; }
+mkdir -p manifests test/chart/golden
+for values in charts/annex/ci/*-values.yaml; do
+  name=$(basename "$values" -values.yaml)
+  render --values "$values" > "test/chart/golden/$name.yaml"
+done
+{
+  echo '# Annex in the namespace annex-system, with MongoDB: the Secret annex-mongodb there must have the URI in its key `uri`.'
+  echo '# Made from charts/annex by `make manifests`; change the chart, not this file.'
+  printf 'apiVersion: v1\nkind: Namespace\nmetadata:\n  name: annex-system\n'
+  # Nothing here is helm's.
+  render | sed -E '/^ *(app\.kubernetes\.io\/managed-by: Helm|helm\.sh\/chart: .*)$/d; /^# Source: /d'
+} > manifests/annex.yaml

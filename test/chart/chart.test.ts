@@ -1,0 +1,159 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { Ajv } from 'ajv';
+import { parse, parseAllDocuments } from 'yaml';
+import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../src/apimachinery/json.js';
+import { normalizeArguments, serveCommand } from '../../src/server/command-line.js';
+import type { Options } from '../../src/server/options.js';
+
+const root = resolve(__dirname, '../..');
+const chart = join(root, 'charts/annex');
+const golden = join(__dirname, 'golden');
+const names = readdirSync(join(chart, 'ci')).map((file) => file.replace(/-values\.yaml$/, ''));
+
+function findHelm(): string | undefined {
+  const built = join(process.env['ANNEX_TOOLS_DIR'] ?? join(root, '.cache/tools'), 'helm');
+  if (existsSync(built)) return built;
+  return spawnSync('helm', ['version']).status === 0 ? 'helm' : undefined;
+}
+
+const helm = findHelm();
+
+function template(...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  const fixed = ['template', 'annex', chart, '--namespace', 'annex-system', '--kube-version', '1.36.3'];
+  return spawnSync(helm ?? '', [...fixed, ...args], { encoding: 'utf8' });
+}
+
+const documents = (text: string): JsonObject[] =>
+  parseAllDocuments(text)
+    .map((document): JsonValue => document.toJS() as JsonValue)
+    .filter(isObject);
+
+const read = (...path: string[]): string => readFileSync(join(...path), 'utf8');
+
+const valuesOf = (name: string): JsonObject => parse(read(chart, 'ci', `${name}-values.yaml`)) as JsonObject;
+
+function merged(base: JsonObject, over: JsonObject): JsonObject {
+  const result: JsonObject = { ...base };
+  for (const [key, value] of Object.entries(over)) {
+    const before = result[key];
+    result[key] = value !== undefined && isObject(before) && isObject(value) ? merged(before, value) : value;
+  }
+  return result;
+}
+
+const validate = new Ajv({ allowUnionTypes: true }).compile(parse(read(chart, 'values.schema.json')) as JsonObject);
+const defaults = parse(read(chart, 'values.yaml')) as JsonObject;
+
+const only = (objects: JsonObject[], kind: string): JsonObject => {
+  const [found, ...more] = objects.filter((object) => object['kind'] === kind);
+  if (found === undefined || more.length > 0) throw new Error(`there is not one ${kind}`);
+  return found;
+};
+
+function container(objects: JsonObject[]): JsonObject {
+  const template = objectAt(objectAt(only(objects, 'Deployment'), 'spec'), 'template');
+  const containers = objectAt(template, 'spec')?.['containers'];
+  const [first] = Array.isArray(containers) ? containers : [];
+  if (!isObject(first)) throw new Error('there is no container');
+  return first;
+}
+
+const listOf = (object: JsonObject, key: string): JsonValue[] => {
+  const value = object[key];
+  return Array.isArray(value) ? value : [];
+};
+
+async function optionsOf(args: string[]): Promise<Options> {
+  let options: Options | undefined;
+  const command = serveCommand((given) => {
+    options = given;
+    return Promise.resolve();
+  });
+  command.exitOverride().configureOutput({ outputError: () => undefined });
+  await command.parseAsync(normalizeArguments(args.slice(1)), { from: 'user' });
+  if (options === undefined) throw new Error('the command did not run');
+  return options;
+}
+
+describe('values', () => {
+  test.each(names)('%s pass the schema', (name) => {
+    expect([validate(merged(defaults, valuesOf(name))), validate.errors]).toEqual([true, null]);
+  });
+
+  test.each<[string, JsonObject]>([
+    ['no replica', { replicas: 0 }],
+    ['another store', { storage: { backend: 'etcd' } }],
+    ['another mode of certificates', { certificates: { mode: 'none' } }],
+    ['a key that does not exist', { replica: 2 }],
+    ['a port out of range', { service: { port: 70_000 } }],
+    ['an argument that is no flag', { extraArgs: ['v'] }],
+    ['no image', { image: { repository: '' } }],
+    ['a Secret without a name', { storage: { mongodb: { uriSecret: { name: '' } } } }],
+  ])('the schema refuses %s', (_, values) => {
+    expect(validate(merged(defaults, values))).toBe(false);
+  });
+});
+
+describe('rendered', () => {
+  test.each(names)('%s starts with flags that annex serve takes', async (name) => {
+    const args = listOf(container(documents(read(golden, `${name}.yaml`))), 'args').map(String);
+    expect(args[0]).toBe('serve');
+    expect(await optionsOf(args)).toMatchObject({ serviceName: 'annex', serviceNamespace: 'annex-system' });
+  });
+
+  test.each(names)('%s mounts only volumes that are there', (name) => {
+    const objects = documents(read(golden, `${name}.yaml`));
+    const template = objectAt(objectAt(only(objects, 'Deployment'), 'spec'), 'template');
+    const named = (values: JsonValue[]): (string | undefined)[] =>
+      values.filter(isObject).map((value) => stringAt(value, 'name'));
+    const volumes = named(listOf(objectAt(template, 'spec') ?? {}, 'volumes'));
+    expect(volumes).toEqual(named(listOf(container(objects), 'volumeMounts')));
+    expect(volumes).toContain('data');
+  });
+
+  test('the manifests are those of the default values, and a Namespace', () => {
+    const told = (object: JsonObject): string =>
+      `${String(object['kind'])}/${String(stringAt(objectAt(object, 'metadata'), 'name'))}`;
+    const manifests = documents(read(root, 'manifests/annex.yaml'));
+    const rendered = documents(read(golden, 'default.yaml'));
+    expect(manifests.map(told)).toEqual(['Namespace/annex-system', ...rendered.map(told)]);
+    const spec = (objects: JsonObject[]): JsonValue | undefined => container(objects);
+    expect(spec(manifests)).toEqual(spec(rendered));
+  });
+
+  test('the embedded store is in a volume that one pod at a time has', () => {
+    const objects = documents(read(golden, 'embedded.yaml'));
+    expect(objectAt(only(objects, 'Deployment'), 'spec')).toMatchObject({
+      replicas: 1,
+      strategy: { type: 'Recreate' },
+    });
+    expect(only(objects, 'PersistentVolumeClaim')).toMatchObject({
+      metadata: { annotations: { 'helm.sh/resource-policy': 'keep' } },
+    });
+  });
+});
+
+// What only helm itself can tell; where there is none, the tests above read what it made.
+(helm === undefined ? describe.skip : describe)('helm', () => {
+  test('lint finds nothing', () => {
+    const { status, stdout } = spawnSync(helm ?? '', ['lint', '--strict', chart], { encoding: 'utf8' });
+    expect([status, stdout]).toEqual([0, expect.stringContaining('0 chart(s) failed')]);
+  });
+
+  test.each(names)('template makes what is expected of %s', (name) => {
+    const { stdout, stderr } = template('--values', join(chart, 'ci', `${name}-values.yaml`));
+    expect(stderr).toBe('');
+    expect(stdout).toBe(read(golden, `${name}.yaml`));
+  });
+
+  test.each([
+    ['two replicas of the embedded store', 'storage.backend=embedded', 'keeps its store in one replica'],
+    ['what the schema does', 'replicas=0', "at '/replicas': minimum: got 0, want 1"],
+  ])('template refuses %s', (_, setting, message) => {
+    const { status, stderr } = template('--set', setting);
+    expect(status).not.toBe(0);
+    expect(stderr).toContain(message);
+  });
+});
