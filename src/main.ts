@@ -2,6 +2,8 @@
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
+import { kubeconfigCommand } from './cli/kubeconfig.js';
+import { tokenCommand } from './cli/token.js';
 import { isAggregated } from './server/aggregation-options.js';
 import { startAggregated } from './server/aggregated.js';
 import { describeFailure, normalizeArguments, serveCommand } from './server/command-line.js';
@@ -71,14 +73,18 @@ const program = new Command('annex')
   .description('An API server that speaks the Kubernetes API.')
   .version(annexVersion(root), '--version', 'Shows the version.')
   .helpOption('-h, --help', 'Shows this help.')
-  .addCommand(serveCommand(serve));
+  .addCommand(serveCommand(serve))
+  .addCommand(tokenCommand())
+  .addCommand(kubeconfigCommand());
 
 for (const command of [program, ...program.commands]) {
   command.exitOverride().configureOutput({ outputError: () => undefined });
 }
 
 try {
-  await program.parseAsync([...process.argv.slice(0, 2), ...normalizeArguments(process.argv.slice(2))]);
+  const args = process.argv.slice(2);
+  // Values of the other commands' options may look like flags of the server.
+  await program.parseAsync(args[0] === 'token' || args[0] === 'kubeconfig' ? args : normalizeArguments(args), { from: 'user' });
 } catch (error) {
   fail(error);
 }

@@ -12,8 +12,7 @@ import { authorizationMetrics } from '../authorization/metrics.js';
 import { NodeGraph } from '../authorization/node/node-graph.js';
 import { RbacIndex } from '../authorization/rbac/rbac-index.js';
 import { celMatchConditions } from '../authorization/webhook/cel-conditions.js';
-import { loadKubeconfig } from '../client/webhook/kubeconfig.js';
-import { HttpsTransport } from '../client/webhook/transport.js';
+import type { HttpsTransport } from '../client/webhook/transport.js';
 import type { RequestInfo } from '../request/request-info.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
@@ -22,6 +21,7 @@ import { watchFile } from '../util/watch-file.js';
 import { authorizationOptions } from './authorization-options.js';
 import { StartError } from './data-directory.js';
 import type { Options } from './options.js';
+import { connectWebhook } from './webhook-connection.js';
 
 export interface Authorization extends BuiltAuthorizer {
   /** To be fed with roles and bindings, whatever the modes: the guards against escalation ask it too. */
@@ -42,9 +42,9 @@ function statFile(path: string): { readonly regular: boolean } | { readonly miss
   }
 }
 
-async function connect(target: WebhookTarget): Promise<HttpsTransport> {
+async function connect(target: WebhookTarget, clock: Clock): Promise<HttpsTransport> {
   if ('inCluster' in target) throw new Error('the server has no cluster around it that could be asked');
-  return new HttpsTransport(await loadKubeconfig(target.kubeConfigFile, readText), readText, undefined);
+  return connectWebhook(target.kubeConfigFile, clock);
 }
 
 /** The authorizer that the flags describe. Throws StartError where the server must not start with them. */
@@ -71,7 +71,7 @@ export async function makeAuthorization(
         watchFile: (path, changed, until) => {
           watchFile(path, changed, clock, until);
         },
-        connect,
+        connect: (target) => connect(target, clock),
         hostsReviews: true,
         failed: (text) => {
           logger.error(text);

@@ -1,4 +1,3 @@
-import { readFile as readFileAsync } from 'node:fs/promises';
 import type { KubeObject } from '../apimachinery/meta.js';
 import type { TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
 import { UnionTokenAuthenticator } from '../authentication/request/union.js';
@@ -6,14 +5,14 @@ import { BootstrapTokenAuthenticator } from '../authentication/token/bootstrap.j
 import { TokenCache } from '../authentication/token/token-cache.js';
 import { TokenFileAuthenticator } from '../authentication/token/token-file.js';
 import { WebhookTokenAuthenticator } from '../authentication/token/webhook.js';
-import { loadKubeconfig } from '../client/webhook/kubeconfig.js';
-import { HttpsTransport } from '../client/webhook/transport.js';
+import type { HttpsTransport } from '../client/webhook/transport.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import type { Logger } from '../util/logger.js';
 import { readFile, StartError } from './data-directory.js';
 import type { Options } from './options.js';
 import type { ServiceAccountTokens } from './service-account-tokens.js';
+import { connectWebhook } from './webhook-connection.js';
 
 const BOOTSTRAP_NAMESPACE = 'kube-system';
 
@@ -68,10 +67,9 @@ async function webhook(
 ): Promise<TokenAuthenticator> {
   const path = options.authenticationTokenWebhookConfigFile;
   const ttl = options.authenticationTokenWebhookCacheTtl;
-  const readText = (file: string): Promise<string> => readFileAsync(file, 'utf8');
   let transport: HttpsTransport;
   try {
-    transport = new HttpsTransport(await loadKubeconfig(path, readText), readText, undefined);
+    transport = await connectWebhook(path, clock);
   } catch (error) {
     throw new StartError(`--authentication-token-webhook-config-file: ${path} cannot be used: ${messageOf(error)}`);
   }

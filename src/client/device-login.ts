@@ -1,0 +1,186 @@
+import { Agent, request } from 'node:https';
+import { type Clock, sleep } from '../util/clock.js';
+
+const MAX_BYTES = 1024 * 1024;
+const TIMEOUT_MILLIS = 30_000;
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+
+/** The provider refused, or answered with something else than tokens. The text holds none. */
+export class LoginError extends Error {
+  override readonly name = 'LoginError';
+}
+
+export interface Tokens {
+  readonly idToken: string;
+  readonly refreshToken: string | undefined;
+  /** Milliseconds since the epoch, as the ID token says. */
+  readonly expires: number;
+}
+
+export interface LoginOptions {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Of a client that is not public. */
+  readonly clientSecret: string | undefined;
+  readonly scopes: readonly string[];
+  /** PEM; undefined for the host's CAs. */
+  readonly ca: string | undefined;
+  readonly clock: Clock;
+  /** Shows a person where to go and what to type. */
+  readonly prompt: (text: string) => void;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+interface Answer {
+  readonly status: number;
+  readonly fields: Fields;
+}
+
+const text = (fields: Fields, name: string): string => {
+  const value = fields[name];
+  return typeof value === 'string' ? value : '';
+};
+
+/** Logs a person in at an OpenID provider, without a browser on this machine (RFC 8628). */
+export class DeviceLogin {
+  private readonly agent: Agent;
+  private found: Fields | undefined;
+
+  constructor(private readonly options: LoginOptions) {
+    this.agent = new Agent({ ...(options.ca !== undefined && { ca: options.ca }) });
+  }
+
+  /** Waits until the person has agreed, refused, or let the time pass. */
+  async login(): Promise<Tokens> {
+    const { clientId, scopes, clock, prompt } = this.options;
+    const endpoint = await this.endpoint('device_authorization_endpoint');
+    const asked = await this.post(endpoint, { client_id: clientId, scope: scopes.join(' ') });
+    const code = text(asked.fields, 'device_code');
+    if (asked.status !== 200 || code === '') throw this.refused('device authorization', asked);
+    const complete = text(asked.fields, 'verification_uri_complete');
+    prompt(
+      complete === ''
+        ? `Open ${text(asked.fields, 'verification_uri')} and enter the code ${text(asked.fields, 'user_code')}.`
+        : `Open ${complete} and confirm the code ${text(asked.fields, 'user_code')}.`,
+    );
+    const lifetime = seconds(asked.fields['expires_in'], 600);
+    const deadline = clock.monotonic() + lifetime * 1000;
+    let interval = seconds(asked.fields['interval'], 5);
+    while (clock.monotonic() < deadline) {
+      await sleep(clock, interval * 1000);
+      const answer = await this.token({ grant_type: DEVICE_GRANT, device_code: code });
+      if (answer.status === 200) return readTokens(answer.fields, undefined);
+      const problem = text(answer.fields, 'error');
+      if (problem === 'slow_down') interval += 5;
+      else if (problem !== 'authorization_pending') throw this.refused('log-in', answer);
+    }
+    throw new LoginError('nobody confirmed the code in time');
+  }
+
+  /** New tokens for a refresh token; undefined where the provider takes it no longer. */
+  async refresh(refreshToken: string): Promise<Tokens | undefined> {
+    const answer = await this.token({ grant_type: 'refresh_token', refresh_token: refreshToken });
+    if (answer.status === 200) return readTokens(answer.fields, refreshToken);
+    if (answer.status >= 400 && answer.status < 500) return undefined;
+    throw this.refused('refresh', answer);
+  }
+
+  close(): void {
+    this.agent.destroy();
+  }
+
+  private async token(form: Readonly<Record<string, string>>): Promise<Answer> {
+    return this.post(await this.endpoint('token_endpoint'), { client_id: this.options.clientId, ...form });
+  }
+
+  private async endpoint(name: string): Promise<string> {
+    const { issuer } = this.options;
+    if (this.found === undefined) {
+      const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+      const answer = await this.send(url, undefined);
+      if (answer.status !== 200) throw this.refused('discovery', answer);
+      if (answer.fields['issuer'] !== issuer) throw new LoginError(`the provider is not ${issuer}`);
+      this.found = answer.fields;
+    }
+    const endpoint = text(this.found, name);
+    if (endpoint === '') throw new LoginError(`the provider has no ${name}`);
+    return endpoint;
+  }
+
+  private post(url: string, form: Readonly<Record<string, string>>): Promise<Answer> {
+    const { clientSecret } = this.options;
+    const all = clientSecret === undefined ? form : { ...form, client_secret: clientSecret };
+    return this.send(url, new URLSearchParams(all).toString());
+  }
+
+  private refused(what: string, { status, fields }: Answer): LoginError {
+    const why = text(fields, 'error_description') || text(fields, 'error') || `status ${status}`;
+    return new LoginError(`${what} failed: ${why}`);
+  }
+
+  private send(url: string, form: string | undefined): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const fail = (why: string): void => {
+        reject(new LoginError(`${url}: ${why}`));
+      };
+      if (!URL.canParse(url) || new URL(url).protocol !== 'https:') {
+        fail('not an https address');
+        return;
+      }
+      const sent = request(
+        url,
+        {
+          method: form === undefined ? 'GET' : 'POST',
+          agent: this.agent,
+          signal: AbortSignal.timeout(TIMEOUT_MILLIS),
+          headers: {
+            accept: 'application/json',
+            ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
+          },
+        },
+        (response) => {
+          const chunks: Buffer[] = [];
+          let length = 0;
+          response.on('data', (chunk: Buffer) => {
+            length += chunk.length;
+            if (length > MAX_BYTES) response.destroy(new Error(`the answer is longer than ${MAX_BYTES} bytes`));
+            else chunks.push(chunk);
+          });
+          response.on('error', (error) => {
+            fail(error.message);
+          });
+          response.on('end', () => {
+            resolve({ status: response.statusCode ?? 0, fields: parse(Buffer.concat(chunks).toString('utf8')) });
+          });
+        },
+      );
+      sent.on('error', (error) => {
+        fail(error.message);
+      });
+      sent.end(form);
+    });
+  }
+}
+
+function parse(body: string): Fields {
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === 'object' && value !== null ? (value as Fields) : {};
+  } catch {
+    return {};
+  }
+}
+
+const seconds = (value: unknown, otherwise: number): number =>
+  typeof value === 'number' && value > 0 && value < 86_400 ? value : otherwise;
+
+/** Refresh tokens may stay the same. */
+function readTokens(fields: Fields, refreshToken: string | undefined): Tokens {
+  const idToken = text(fields, 'id_token');
+  const claims = parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString('utf8'));
+  const expires = claims['exp'];
+  if (idToken === '' || typeof expires !== 'number') throw new LoginError('the provider gave no ID token');
+  const next = text(fields, 'refresh_token');
+  return { idToken, refreshToken: next === '' ? refreshToken : next, expires: expires * 1000 };
+}

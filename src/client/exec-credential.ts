@@ -1,0 +1,274 @@
+import { spawn } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
+import { isAbsolute, join, normalize, sep } from 'node:path';
+import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../apimachinery/json.js';
+import type { Clock } from '../util/clock.js';
+import type { CredentialSource } from './webhook/transport.js';
+
+const GROUP = 'client.authentication.k8s.io';
+const EXTENSION = `${GROUP}/exec`;
+const VERSIONS = ['v1', 'v1beta1'];
+const MODES = ['Never', 'IfAvailable', 'Always'];
+const MAX_OUTPUT_BYTES = 1024 * 1024;
+/** A plugin that talks to nobody answers soon; one that asks a person may take longer. */
+const TIMEOUT_MILLIS = 60_000;
+const INTERACTIVE_TIMEOUT_MILLIS = 10 * 60_000;
+
+/** A plugin that cannot be configured so, or gave no credentials. The text holds none. */
+export class ExecCredentialError extends Error {
+  override readonly name = 'ExecCredentialError';
+}
+
+/** A user's `exec` entry, checked. */
+export interface ExecConfig {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: readonly { readonly name: string; readonly value: string }[];
+  readonly apiVersion: string;
+  readonly interactiveMode: string;
+  readonly provideClusterInfo: boolean;
+  readonly installHint: string;
+}
+
+/** What a plugin prints; one of token and certificate is there. */
+export interface ExecCredentials {
+  readonly token?: string;
+  readonly certificate?: string;
+  readonly key?: string;
+  /** Milliseconds since the epoch; undefined: until they are refused. */
+  readonly expires?: number;
+}
+
+/** Checks the `exec` entry of the user `name`. Relative commands are relative to `directory`. Throws ExecCredentialError. */
+export function readExecConfig(entry: JsonObject, name: string, directory: string): ExecConfig {
+  const must = (what: string): ExecCredentialError =>
+    new ExecCredentialError(`${what} must be specified for ${name} to use exec authentication plugin`);
+  const command = stringAt(entry, 'command') ?? '';
+  const apiVersion = stringAt(entry, 'apiVersion') ?? '';
+  if (command === '') throw must('command');
+  if (apiVersion === '') throw must('apiVersion');
+  if (!VERSIONS.some((version) => apiVersion === `${GROUP}/${version}`)) {
+    throw new ExecCredentialError(`exec plugin: invalid apiVersion ${JSON.stringify(apiVersion)}`);
+  }
+  const env = objects(entry['env']).map((item) => ({
+    name: stringAt(item, 'name') ?? '',
+    value: stringAt(item, 'value') ?? '',
+  }));
+  if (env.some((item) => item.name === '')) throw must('env variable name');
+  const given = stringAt(entry, 'interactiveMode') ?? '';
+  // Optional in v1beta1 alone.
+  const interactiveMode = given === '' && apiVersion.endsWith('/v1beta1') ? 'IfAvailable' : given;
+  if (interactiveMode === '') throw must('interactiveMode');
+  if (!MODES.includes(interactiveMode)) {
+    throw new ExecCredentialError(`invalid interactiveMode for ${name}: ${JSON.stringify(interactiveMode)}`);
+  }
+  return {
+    command: resolveCommand(command, directory),
+    args: strings(entry['args']),
+    env,
+    apiVersion,
+    interactiveMode,
+    provideClusterInfo: entry['provideClusterInfo'] === true,
+    installHint: stringAt(entry, 'installHint') ?? '',
+  };
+}
+
+/** A bare name is looked for in PATH. */
+function resolveCommand(command: string, directory: string): string {
+  if (isAbsolute(command) || !command.includes(sep)) return command;
+  return normalize(join(directory, command));
+}
+
+const objects = (value: JsonValue | undefined): readonly JsonObject[] =>
+  Array.isArray(value) ? value.filter(isObject) : [];
+const strings = (value: JsonValue | undefined): readonly string[] =>
+  Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
+
+/** What a plugin is told of the cluster; `ca` is the text of its CA, wherever that was. */
+export function clusterInfo(cluster: JsonObject, ca: string | undefined): JsonObject {
+  const extension = objects(cluster['extensions']).find((item) => item['name'] === EXTENSION)?.['extension'];
+  const optional = (key: string): JsonObject => {
+    const value = cluster[key];
+    return value === undefined || value === null || value === '' || value === false ? {} : { [key]: value };
+  };
+  return {
+    server: stringAt(cluster, 'server') ?? '',
+    ...optional('tls-server-name'),
+    ...optional('insecure-skip-tls-verify'),
+    ...(ca !== undefined && { 'certificate-authority-data': Buffer.from(ca, 'utf8').toString('base64') }),
+    ...optional('proxy-url'),
+    ...optional('disable-compression'),
+    config: extension ?? null,
+  };
+}
+
+export interface ExecCredentialOptions {
+  readonly config: ExecConfig;
+  /** As `clusterInfo` makes it; told where the configuration asks for it. */
+  readonly cluster: JsonObject;
+  readonly clock: Clock;
+  /** Whether a person can answer on standard input. */
+  readonly stdinIsTerminal: boolean;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Credentials of a plugin, kept until they expire or are refused. The plugin runs once for all who wait. */
+export class ExecCredentialSource implements CredentialSource {
+  private cached: ExecCredentials | undefined;
+  private running: Promise<ExecCredentials> | undefined;
+
+  constructor(private readonly options: ExecCredentialOptions) {}
+
+  credentials(signal: AbortSignal): Promise<ExecCredentials> {
+    const { cached } = this;
+    if (cached !== undefined && (cached.expires === undefined || this.options.clock.now() <= cached.expires)) {
+      return Promise.resolve(cached);
+    }
+    this.running ??= this.run().finally(() => {
+      this.running = undefined;
+    });
+    return untilAborted(this.running, signal);
+  }
+
+  rejected(): void {
+    this.cached = undefined;
+  }
+
+  private async run(): Promise<ExecCredentials> {
+    const { config, cluster, environment } = this.options;
+    const interactive = this.interactive();
+    const info = {
+      kind: 'ExecCredential',
+      apiVersion: config.apiVersion,
+      spec: { ...(config.provideClusterInfo && { cluster }), interactive },
+    };
+    const env = {
+      ...environment,
+      ...Object.fromEntries(config.env.map(({ name, value }) => [name, value])),
+      KUBERNETES_EXEC_INFO: JSON.stringify(info),
+    };
+    const output = await runPlugin(config, env, interactive, this.options.clock);
+    this.cached = readExecCredential(output, config.apiVersion);
+    return this.cached;
+  }
+
+  private interactive(): boolean {
+    const { config, stdinIsTerminal } = this.options;
+    if (config.interactiveMode === 'Never') return false;
+    if (config.interactiveMode === 'IfAvailable' || stdinIsTerminal) return stdinIsTerminal;
+    throw new ExecCredentialError(
+      'exec plugin cannot support interactive mode: standard input is not a terminal',
+    );
+  }
+}
+
+function untilAborted<T>(shared: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      reject(new ExecCredentialError('given up while the exec plugin was running'));
+    };
+    if (signal.aborted) {
+      stop();
+      return;
+    }
+    signal.addEventListener('abort', stop, { once: true });
+    const done = (): void => {
+      signal.removeEventListener('abort', stop);
+    };
+    shared.finally(done).then(resolve, reject);
+  });
+}
+
+function runPlugin(
+  { command, args, installHint }: ExecConfig,
+  env: Readonly<Record<string, string | undefined>>,
+  interactive: boolean,
+  clock: Clock,
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const fail = (why: string): void => {
+      timer.cancel();
+      reject(new ExecCredentialError(why));
+    };
+    const child = spawn(command, args, {
+      env: { ...env },
+      stdio: [interactive ? 'inherit' : 'ignore', 'pipe', 'inherit'],
+    });
+    const timer = clock.setTimer(interactive ? INTERACTIVE_TIMEOUT_MILLIS : TIMEOUT_MILLIS, () => {
+      child.kill();
+    });
+    const chunks: Buffer[] = [];
+    let length = 0;
+    child.stdout?.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= MAX_OUTPUT_BYTES) chunks.push(chunk);
+      else child.kill();
+    });
+    child.on('error', (error) => {
+      const missing = 'code' in error && error.code === 'ENOENT';
+      const hint = installHint === '' ? '' : `\n\n${installHint}`;
+      fail(missing ? `exec: executable ${command} not found${hint}` : `exec: ${error.message}`);
+    });
+    child.on('close', (code, killedBy) => {
+      if (length > MAX_OUTPUT_BYTES) fail(`exec: executable ${command} printed more than ${MAX_OUTPUT_BYTES} bytes`);
+      else if (killedBy !== null) fail(`exec: executable ${command} was ended by ${killedBy}`);
+      else if (code !== 0) fail(`exec: executable ${command} failed with exit code ${code ?? 0}`);
+      else {
+        timer.cancel();
+        resolve(Buffer.concat(chunks).toString('utf8'));
+      }
+    });
+  });
+}
+
+/** Reads what a plugin printed. Throws ExecCredentialError. */
+export function readExecCredential(output: string, apiVersion: string): ExecCredentials {
+  let value: unknown;
+  try {
+    value = JSON.parse(output);
+  } catch {
+    throw new ExecCredentialError('decoding stdout: not JSON');
+  }
+  const printed = isObject(value as JsonValue) ? (value as JsonObject) : {};
+  if (printed['kind'] !== 'ExecCredential') throw new ExecCredentialError('decoding stdout: not an ExecCredential');
+  const version = stringAt(printed, 'apiVersion') ?? '';
+  if (version !== apiVersion) {
+    throw new ExecCredentialError(
+      `exec plugin is configured to use API version ${apiVersion}, plugin returned version ${version}`,
+    );
+  }
+  const status = objectAt(printed, 'status');
+  if (status === undefined) throw new ExecCredentialError("exec plugin didn't return a status field");
+  const token = stringAt(status, 'token') ?? '';
+  const certificate = stringAt(status, 'clientCertificateData') ?? '';
+  const key = stringAt(status, 'clientKeyData') ?? '';
+  if (token === '' && certificate === '' && key === '') {
+    throw new ExecCredentialError("exec plugin didn't return a token or cert/key pair");
+  }
+  if ((certificate === '') !== (key === '')) {
+    throw new ExecCredentialError('exec plugin returned only certificate or key, not both');
+  }
+  if (certificate !== '') checkCertificate(certificate);
+  const expires = expiryOf(status);
+  return {
+    ...(token !== '' && { token }),
+    ...(certificate !== '' && { certificate, key }),
+    ...(expires !== undefined && { expires }),
+  };
+}
+
+function checkCertificate(pem: string): void {
+  try {
+    new X509Certificate(pem);
+  } catch {
+    throw new ExecCredentialError('failed parsing client key/certificate: not a certificate');
+  }
+}
+
+function expiryOf(status: JsonObject): number | undefined {
+  const text = status['expirationTimestamp'];
+  if (text === undefined || text === null) return undefined;
+  const at = typeof text === 'string' ? Date.parse(text) : NaN;
+  if (Number.isNaN(at)) throw new ExecCredentialError('decoding stdout: expirationTimestamp is not a time');
+  return at;
+}
