@@ -59,6 +59,10 @@ docs: dist/.built ## Writes docs/flags.md and docs/metrics.md anew.
 manifests: ## Writes manifests/annex.yaml and the expectations of its tests anew, from the chart (needs helm or Go).
 	hack/manifests.sh
 
+resource-definition: ## Turns the CustomResourceDefinitions in FILE into ResourceDefinitions, on standard output.
+	@$(MAKE) -s --no-print-directory node_modules/.installed >&2
+	@node hack/resource-definition.mjs $(FILE)
+
 $(PYTHON): hack/requirements.txt
 	python3 -m venv .cache/python
 	.cache/python/bin/pip -q install --disable-pip-version-check -r hack/requirements.txt

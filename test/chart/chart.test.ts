@@ -115,7 +115,7 @@ describe('rendered', () => {
 
   test('the manifests are those of the default values, and a Namespace', () => {
     const told = (object: JsonObject): string =>
-      `${String(object['kind'])}/${String(stringAt(objectAt(object, 'metadata'), 'name'))}`;
+      `${stringAt(object, 'kind') ?? ''}/${stringAt(objectAt(object, 'metadata'), 'name') ?? ''}`;
     const manifests = documents(read(root, 'manifests/annex.yaml'));
     const rendered = documents(read(golden, 'default.yaml'));
     expect(manifests.map(told)).toEqual(['Namespace/annex-system', ...rendered.map(told)]);
