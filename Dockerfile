@@ -1,0 +1,25 @@
+# docker build -t annex .
+FROM node:20-slim AS build
+WORKDIR /annex
+# In case there is no ready-made binary of LMDB for the platform.
+RUN apt-get update && apt-get install -y --no-install-recommends g++ make python3 && rm -rf /var/lib/apt/lists/*
+COPY package.json package-lock.json ./
+RUN npm install --no-save --no-audit --no-fund
+COPY tsconfig.json tsconfig.build.json ./
+COPY src src
+RUN node_modules/.bin/tsc -p tsconfig.build.json && chmod +x dist/main.js
+RUN npm prune --omit=dev --no-save --no-audit --no-fund
+
+FROM node:20-slim
+ENV NODE_ENV=production
+WORKDIR /annex
+COPY --from=build /annex/node_modules node_modules
+COPY --from=build /annex/dist dist
+COPY package.json ./
+COPY data data
+# Of the embedded store, where no volume is mounted.
+RUN ln -s /annex/dist/main.js /usr/local/bin/annex && install -d -o 65532 -g 65532 -m 0700 /var/lib/annex
+USER 65532:65532
+EXPOSE 6443
+ENTRYPOINT ["node", "--enable-source-maps", "/annex/dist/main.js"]
+CMD ["serve", "--data-dir=/var/lib/annex"]
