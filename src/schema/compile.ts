@@ -109,7 +109,7 @@ class StructuralSchema implements CompiledSchema {
     if (this.rules === undefined) return errors;
     const blocked = blockedRules(options.before === undefined ? errors : [...options.before, ...errors]);
     if (blocked !== undefined) return [...errors, blocked];
-    errors.push(...this.rules(object, options.old));
+    errors.push(...this.rules(object, options.old, options.warn));
     return errors;
   }
 }

@@ -9,6 +9,8 @@ export interface ValidationOptions {
   readonly old?: JsonObject | undefined;
   /** Errors found before (metadata): with certain ones, rules are not run, and an error says so. They are not returned. */
   readonly before?: readonly FieldError[];
+  /** Takes the errors of rules that are let pass because their values did not change. */
+  readonly warn?: (text: string) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -21,9 +23,13 @@ export interface ScalePaths {
 
 /**
  * Runs the rules (x-kubernetes-validations) of a schema on a whole object: all of them, transition rules where there is an old
- * object; errors of what did not change since are let pass.
+ * object; errors of what did not change since are let pass, and given to `warn`.
  */
-export type RulesValidator = (object: JsonObject, old: JsonObject | undefined) => readonly FieldError[];
+export type RulesValidator = (
+  object: JsonObject,
+  old: JsonObject | undefined,
+  warn?: (text: string) => void,
+) => readonly FieldError[];
 
 export interface CompileOptions {
   /** Makes the validator of the schema's rules; called once, if there are rules. Without it rules are not run. */

@@ -45,7 +45,7 @@ const isName = (text: string): boolean => /^[A-Za-z0-9_.-]+$/.test(text) && !/^[
 const tooLong = (length: number): string => `must be no more than ${length} characters`;
 
 function explain(message: string, pattern: string, ...examples: string[]): string {
-  return `${message} (e.g. ${examples.map((example) => `'${example}'`).join(', or ')}, regex used for validation is '${pattern}')`;
+  return `${message} (e.g. ${examples.map((example) => `'${example}'`).join(',  or ')}, regex used for validation is '${pattern}')`;
 }
 
 function dnsLabel(text: string): string[] {

@@ -1,7 +1,7 @@
 import { noSuchKey } from '../evaluator/access.js';
 import { equal } from '../evaluator/operators.js';
 import type { Value, CelError } from '../values/value.js';
-import { ArrayList, CelList, CelMap, NO_SUCH_OVERLOAD } from '../values/value.js';
+import { ArrayList, CelList, CelMap, Double, NO_SUCH_OVERLOAD } from '../values/value.js';
 import type { Json, JsonMap } from './json.js';
 import { equalJson } from './json.js';
 
@@ -152,21 +152,27 @@ export class SchemaList extends CelList {
   }
 }
 
+/**
+ * What elements of sets are told apart by. As in the reference implementation, a whole number among doubles and times
+ * are not recognised again.
+ */
+const member = (item: Value): Value => (item instanceof Double && !Number.isInteger(item.value) ? item.value : item);
+
 /** A list whose order does not matter and whose elements are scalars that occur once. */
 export class SchemaSet extends SchemaList {
   override equals(other: CelList): boolean | CelError {
     if (this.size !== other.size) return false;
-    const mine = new Set<Value>(this);
-    for (const item of other) if (!mine.has(item)) return false;
+    const mine = new Set([...this].map(member));
+    for (const item of other) if (!mine.has(member(item))) return false;
     return true;
   }
 
   override concat(other: CelList): Value {
     const items: Value[] = [...this];
-    const known = new Set(items);
+    const known = new Set(items.map(member));
     for (const item of other) {
-      if (known.has(item)) continue;
-      known.add(item);
+      if (known.has(member(item))) continue;
+      known.add(member(item));
       items.push(item);
     }
     return new ValueSet(items);
@@ -177,14 +183,14 @@ export class SchemaSet extends SchemaList {
 class ValueSet extends ArrayList {
   override equals(other: CelList): boolean | CelError {
     if (this.size !== other.size) return false;
-    const mine = new Set(this.items);
-    for (const item of other) if (!mine.has(item)) return false;
+    const mine = new Set(this.items.map(member));
+    for (const item of other) if (!mine.has(member(item))) return false;
     return true;
   }
 
   override concat(other: CelList): Value {
-    const known = new Set(this.items);
-    return new ValueSet([...this.items, ...[...other].filter((item) => !known.has(item))]);
+    const known = new Set(this.items.map(member));
+    return new ValueSet([...this.items, ...[...other].filter((item) => !known.has(member(item)))]);
   }
 }
 

@@ -90,7 +90,7 @@ export function serveDefinition(options: ServeOptions): StoredApi[] {
 function rulesOf(schema: JsonObject): RulesValidator | undefined {
   const rules = compileRules(schema);
   if (rules === undefined) return undefined;
-  return (object, old) => rules.validate(object, { old, ratchet: old !== undefined }).errors;
+  return (object, old, warn) => rules.validate(object, { old, ratchet: old !== undefined, warn }).errors;
 }
 
 interface CompiledVersion {

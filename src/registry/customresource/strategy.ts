@@ -2,7 +2,11 @@ import { type FieldError, FieldPath, invalid } from '../../apimachinery/field-er
 import { deepCopy, deepEqual } from '../../apimachinery/json.js';
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
-import { finalizerWarnings, validateObjectMeta, validateObjectMetaUpdate } from '../../apimachinery/validation/object-meta.js';
+import {
+  finalizerWarnings,
+  validateObjectMeta,
+  validateObjectMetaUpdate,
+} from '../../apimachinery/validation/object-meta.js';
 import type { CompiledSchema } from '../../schema/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
 
@@ -41,11 +45,20 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
       }
       if (!equalButMetadata(object, old)) object.metadata.generation = (old.metadata.generation ?? 0) + 1;
     },
-    validateUpdate(_context, object, old) {
+    validateUpdate(context, object, old) {
       const typeErrors = validateTypeMeta(gvk, object);
       if (typeErrors.length > 0) return typeErrors;
       const before = validateObjectMetaUpdate(object.metadata, old.metadata, METADATA);
-      return [...before, ...schema.validate(object, { old, before })];
+      return [
+        ...before,
+        ...schema.validate(object, {
+          old,
+          before,
+          warn: (text) => {
+            context.warn(text);
+          },
+        }),
+      ];
     },
     warningsOnUpdate: (_context, object, old) => finalizerWarnings(object.metadata.finalizers, old.metadata.finalizers),
   };
@@ -67,11 +80,20 @@ export function customStatusStrategy(options: CustomStrategyOptions): Strategy {
       if (status === undefined) delete object['status'];
       else object['status'] = status;
     },
-    validateUpdate(_context, object, old) {
+    validateUpdate(context, object, old) {
       const typeErrors = validateTypeMeta(gvk, object);
       if (typeErrors.length > 0) return typeErrors;
       const before = validateObjectMetaUpdate(object.metadata, old.metadata, METADATA);
-      return [...before, ...schema.validateStatus(object, { old, before })];
+      return [
+        ...before,
+        ...schema.validateStatus(object, {
+          old,
+          before,
+          warn: (text) => {
+            context.warn(text);
+          },
+        }),
+      ];
     },
     warningsOnUpdate: () => [],
   };

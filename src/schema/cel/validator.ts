@@ -328,8 +328,8 @@ export class RuleValidator {
     private readonly schema: JsonObject,
   ) {}
 
-  /** Evaluates the rules on an object whose values the schema has accepted. */
-  validate(object: JsonObject, options: RuleOptions = {}): RuleResult {
+  /** Evaluates the rules on a value that the schema has accepted. */
+  validate(object: JsonValue, options: RuleOptions = {}): RuleResult {
     const { old, ratchet = false, warn, path = FieldPath.empty, budget = RUNTIME_BUDGET } = options;
     const run: Run = { errors: [], warn, budget };
     const correlation =

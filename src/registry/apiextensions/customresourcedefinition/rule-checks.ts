@@ -1,4 +1,3 @@
-import { isObject } from '../../../apimachinery/json.js';
 import { compileRules, validateRuleDefinitions } from '../../../schema/cel/index.js';
 import type { RuleChecks } from './interfaces.js';
 
@@ -6,7 +5,6 @@ import type { RuleChecks } from './interfaces.js';
  * Runs the rules of a schema on its default: as an unchanged value, and, as rules may tell the two apart, as a new one.
  */
 export const validateDefaultByRules: NonNullable<RuleChecks['validateDefaultByRules']> = (schema, value, path) => {
-  if (!isObject(value)) return [];
   const rules = compileRules(schema, false);
   if (rules === undefined) return [];
   const { errors } = rules.validate(value, { old: value, path });
