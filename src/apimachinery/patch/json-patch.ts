@@ -48,6 +48,8 @@ export function decodeJsonPatch(
       `The allowed maximum operations in a JSON patch is ${String(MAX_JSON_PATCH_OPERATIONS)}, got ${String(operations.length)}`,
     );
   }
+  // In the order of the operations, as one pass over the text finds them.
+  if (strictErrors.length > 1) strictErrors.sort((a, b) => operationOf(a) - operationOf(b));
   return { patch: operations, strictErrors };
 }
 
@@ -63,6 +65,8 @@ function decode(
     throw error;
   }
 }
+
+const operationOf = (error: string): number => Number(/"\[(\d+)\]/.exec(error)?.[1] ?? 0);
 
 function checkFields(item: JsonObject, i: number, errors: string[], refuse: (text: string) => never): void {
   for (const key in item) {

@@ -7,7 +7,7 @@ import type { ServedVersion } from '../rest/served.js';
 import { beforeCreate } from './before.js';
 import { decodeStored } from './detached-object.js';
 import type { ResourceStore } from './resource-store.js';
-import { objectResourceVersion } from './resource-version.js';
+import { namesRevision } from './resource-version.js';
 import { fillSystemFields, generateName } from './system-fields.js';
 
 /** How often a generated name that is taken is drawn again. */
@@ -53,10 +53,6 @@ async function createOnce(store: ResourceStore, request: CreateRequest, object: 
   beforeCreate(context, served, served.strategy, namespace, object);
   const pending = request.validate(object);
   if (pending !== undefined) await pending;
-  if (objectResourceVersion(object.metadata.resourceVersion) !== 0) {
-    throw new ApiError(500, '', 'resourceVersion should not be set on objects to be created');
-  }
-  delete object.metadata.resourceVersion;
   const name = object.metadata.name ?? '';
   const key = store.key(namespace, name);
   if (request.dryRun) {
@@ -64,6 +60,10 @@ async function createOnce(store: ResourceStore, request: CreateRequest, object: 
     if (existing !== undefined) throw alreadyExists(store, object, existing);
     return { object, stored: undefined };
   }
+  if (namesRevision(object.metadata.resourceVersion)) {
+    throw new ApiError(500, '', 'resourceVersion should not be set on objects to be created');
+  }
+  delete object.metadata.resourceVersion;
   const stored = await store.insert(key, await served.toStorage(object));
   if (stored === undefined) throw alreadyExists(store, object, await store.fresh(key));
   return { object, stored };

@@ -27,6 +27,11 @@ export function listResourceVersion(text: string): Revision {
   return Number(text);
 }
 
+/** Whether the resourceVersion inside an object names a revision; what is no number names none, as in kube-apiserver. */
+export function namesRevision(text: string | undefined): boolean {
+  return text !== undefined && text !== '' && parseFailure(text) === undefined && BigInt(text) !== 0n;
+}
+
 /** The same for the resourceVersion inside an object. */
 export function objectResourceVersion(text: string | undefined): Revision {
   if (text === undefined || text === '' || text === '0') return 0;
