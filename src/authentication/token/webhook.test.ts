@@ -107,11 +107,12 @@ test.each([
 });
 
 async function settle(clock: FakeClock, pending: Promise<unknown>): Promise<unknown> {
-  let done = false;
+  const state = { done: false };
   const result = outcome(pending).finally(() => {
-    done = true;
+    state.done = true;
   });
-  for (let i = 0; i < 200 && !done; i++) {
+  for (let i = 0; i < 200; i++) {
+    if (state.done) break;
     clock.advance(100);
     for (let j = 0; j < 10; j++) await Promise.resolve();
   }
