@@ -147,6 +147,28 @@ described('replicas on one MongoDB', () => {
     expect((await collect(other, 16, 5)).map((event) => event.revision)).toEqual([17, 18, 19, 20, 21]);
   });
 
+  test('the change stream brings what another replica writes, without polling', async () => {
+    const options = await mongoOptions();
+    const [writer, other] = [await opened(options), await opened(options)];
+    const controller = new AbortController();
+    const heard = new Map<number, number>();
+    const reader = (async () => {
+      for await (const batch of other.events(1, controller.signal).batches)
+        for (const event of batch) heard.set(event.revision, performance.now());
+    })();
+    const delays: number[] = [];
+    for (let i = 0; i < 41; i++) {
+      const { revision } = await commit(writer, put(`a/k${i}`, 0));
+      const acknowledged = performance.now();
+      while (!heard.has(revision)) await pause(1);
+      delays.push((heard.get(revision) ?? Infinity) - acknowledged);
+    }
+    controller.abort();
+    await reader;
+    // A stream that fails and is opened anew for each event needs 100 ms at least.
+    expect(delays.sort((a, b) => a - b)[20]).toBeLessThan(50);
+  });
+
   test('a transaction whose client is gone holds nobody up for long', async () => {
     const options = await mongoOptions();
     const backend = await opened(options);

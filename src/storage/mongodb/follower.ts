@@ -197,8 +197,8 @@ export class LogFollower {
     const { client, db, writer } = this.options;
     const { signal } = this.stopping;
     const session = client.startSession({ causalConsistency: true });
-    // Numbers of cursors do not fit into JavaScript's.
-    const options = { session, promoteLongs: false, signal };
+    // Numbers of cursors do not fit into JavaScript's. A command does not take the client's ways of decoding.
+    const options = { session, promoteLongs: false, promoteBuffers: true, signal };
     try {
       const stage = token === undefined ? {} : { resumeAfter: token };
       let cursor = cursorOf(
