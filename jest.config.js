@@ -2,6 +2,8 @@
 export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/src', '<rootDir>/test'],
+  // Tests with real processes share the machine with others; those that wait have limits of their own.
+  testTimeout: 120_000,
   testMatch: ['**/*.test.ts'],
   setupFiles: ['<rootDir>/test/setup.ts'],
   moduleNameMapper: { '^cborg$': '<rootDir>/node_modules/cborg/cborg.js', '^(\\.{1,2}/.*)\\.js$': '$1' },

@@ -103,7 +103,7 @@ export function describeKubectl(namespace: string, define: (kubectl: () => Kubec
       if (other === undefined) server = await TestServer.start(folder);
       kubectl = new Kubectl(found.path, other ?? server?.kubeconfig ?? '', folder);
       await kubectl.ok(['create', 'namespace', namespace]);
-    }, 60_000);
+    });
     cleanups.push(async () => {
       if (other === undefined) return server?.stop('SIGKILL');
       // Of a server of somebody else nothing is left behind.
@@ -181,9 +181,9 @@ export function widget(group: string, name: string, spec: object, labels?: objec
 export function withWidgets(kubectl: () => Kubectl, group: string, namespace: string): void {
   beforeAll(async () => {
     await kubectl().ok(['apply', '-f', '-'], { stdin: widgetDefinition(group, namespace) });
-    await kubectl().ok(['wait', '--for=condition=Established', `crd/widgets.${group}`, '--timeout=30s']);
+    await kubectl().ok(['wait', '--for=condition=Established', `crd/widgets.${group}`, '--timeout=100s']);
     await eventually('widgets are served', 30_000, async () =>
       (await kubectl().run(['get', `widgets.${group}`, '-A'])).code === 0 ? true : undefined,
     );
-  }, 60_000);
+  });
 }

@@ -4,7 +4,6 @@ import { eventually } from '../integration/server.js';
 import { describeKubectl, rows, widget, withWidgets } from './kubectl.js';
 
 const GROUP = 'read.example.com';
-jest.setTimeout(60_000);
 
 describeKubectl('ktl-read', (kubectl, ns) => {
   withWidgets(kubectl, GROUP, ns);

@@ -4,7 +4,6 @@ import { eventually } from '../integration/server.js';
 import { describeKubectl, widget, widgetDefinition, withWidgets } from './kubectl.js';
 
 const GROUP = 'write.example.com';
-jest.setTimeout(60_000);
 
 describeKubectl('ktl-write', (kubectl, ns) => {
   withWidgets(kubectl, GROUP, ns);
@@ -222,7 +221,7 @@ describeKubectl('ktl-write', (kubectl, ns) => {
 
   test('wait', async () => {
     await make('awaited');
-    const waiting = kubectl().start(['wait', 'widget/awaited', '-n', ns, '--for=condition=Ready', '--timeout=30s']);
+    const waiting = kubectl().start(['wait', 'widget/awaited', '-n', ns, '--for=condition=Ready', '--timeout=100s']);
     await ok([
       'patch',
       'widget',
@@ -233,17 +232,17 @@ describeKubectl('ktl-write', (kubectl, ns) => {
       '{"status":{"conditions":[{"type":"Ready","status":"True"}]}}',
     ]);
     expect((await waiting.result).stdout).toBe(`${W}/awaited condition met\n`);
-    expect(await ok(['wait', 'widget/awaited', '--for=jsonpath={.spec.colour}=red', '--timeout=10s'])).toBe(
+    expect(await ok(['wait', 'widget/awaited', '--for=jsonpath={.spec.colour}=red', '--timeout=100s'])).toBe(
       `${W}/awaited condition met\n`,
     );
     expect(await fails(['wait', 'widget/awaited', '--for=condition=Never', '--timeout=1s'])).toContain(
       'timed out waiting for the condition on widgets/awaited',
     );
-    const deletion = kubectl().start(['wait', 'widget/awaited', '-n', ns, '--for=delete', '--timeout=30s']);
+    const deletion = kubectl().start(['wait', 'widget/awaited', '-n', ns, '--for=delete', '--timeout=100s']);
     await ok(['delete', 'widget', 'awaited']);
     expect((await deletion.result).code).toBe(0);
     expect(await ok(['create', 'configmap', 'there'])).toBe('configmap/there created\n');
-    expect(await ok(['wait', 'configmap/there', '--for=create', '--timeout=10s'])).toBe(
+    expect(await ok(['wait', 'configmap/there', '--for=create', '--timeout=100s'])).toBe(
       'configmap/there condition met\n',
     );
   });
@@ -298,7 +297,7 @@ describeKubectl('ktl-write', (kubectl, ns) => {
       await ok(['patch', 'widget', 'slow', '--type=merge', '-p', '{"metadata":{"finalizers":["example.com/hold"]}}']);
       expect(await ok(['delete', 'widget', 'slow', '--wait=false'])).toContain('"slow" deleted');
       expect(await field('widget/slow', '.metadata.deletionTimestamp')).toMatch(/^\d{4}-/);
-      const waiting = kubectl().start(['delete', 'widget', 'slow', '-n', ns, '--wait=true', '--timeout=30s']);
+      const waiting = kubectl().start(['delete', 'widget', 'slow', '-n', ns, '--wait=true', '--timeout=100s']);
       let over = false;
       void waiting.result.then(() => (over = true));
       await eventually('it says so', 20_000, () =>
@@ -325,14 +324,14 @@ describeKubectl('ktl-write', (kubectl, ns) => {
     collected('--cascade=foreground: children first', async () => {
       await make('fore');
       await owned('fore', 'fore-child');
-      await ok(['delete', 'widget', 'fore', '--cascade=foreground', '--timeout=30s']);
+      await ok(['delete', 'widget', 'fore', '--cascade=foreground', '--timeout=100s']);
       expect([await exists('widget/fore'), await exists('configmap/fore-child')]).toEqual([false, false]);
     });
 
     collected('--cascade=orphan: children stay, without an owner', async () => {
       await make('orph');
       await owned('orph', 'orph-child');
-      await ok(['delete', 'widget', 'orph', '--cascade=orphan', '--timeout=30s']);
+      await ok(['delete', 'widget', 'orph', '--cascade=orphan', '--timeout=100s']);
       expect(await exists('widget/orph')).toBe(false);
       expect(await field('configmap/orph-child', '.metadata.ownerReferences')).toBe('');
     });
@@ -345,7 +344,7 @@ describeKubectl('ktl-write', (kubectl, ns) => {
         await kubectl().ok(['delete', 'namespace', other, '--wait=false']);
         return;
       }
-      expect(await kubectl().ok(['delete', 'namespace', other, '--timeout=30s'])).toBe(
+      expect(await kubectl().ok(['delete', 'namespace', other, '--timeout=100s'])).toBe(
         `namespace "${other}" deleted\n`,
       );
       expect(await kubectl().fails(['get', 'namespace', other])).toContain('not found');
@@ -355,14 +354,14 @@ describeKubectl('ktl-write', (kubectl, ns) => {
   test('a definition goes with its objects', async () => {
     const group = 'gone.example.com';
     await kubectl().ok(['create', '-f', '-'], { stdin: widgetDefinition(group, ns) });
-    await kubectl().ok(['wait', '--for=condition=Established', `crd/widgets.${group}`, '--timeout=20s']);
+    await kubectl().ok(['wait', '--for=condition=Established', `crd/widgets.${group}`, '--timeout=100s']);
     await eventually('an object is made', 20_000, async () => {
       const { code } = await kubectl().run(['create', '-n', ns, '-f', '-'], {
         stdin: widget(group, 'last', { colour: 'red' }),
       });
       return code === 0 ? true : undefined;
     });
-    expect(await kubectl().ok(['delete', 'crd', `widgets.${group}`, '--timeout=30s'])).toContain('deleted');
+    expect(await kubectl().ok(['delete', 'crd', `widgets.${group}`, '--timeout=100s'])).toContain('deleted');
     expect(await kubectl().fails(['get', `widgets.${group}`, '-n', ns])).toContain(
       "the server doesn't have a resource type",
     );

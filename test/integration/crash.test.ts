@@ -1,6 +1,6 @@
 import { dig, digList, digText, Http1, treeOf } from './client.js';
 import { configMap, namespace } from './objects.js';
-import { scratchFolder, TestServer } from './server.js';
+import { eventually, scratchFolder, TestServer } from './server.js';
 
 const ROUNDS = 6;
 const WRITERS = 16;
@@ -20,12 +20,13 @@ interface Expected {
  */
 class Writer {
   readonly objects = new Map<string, Expected>();
+  acknowledged = 0;
   private turn = 0;
 
   constructor(private readonly id: number) {}
 
   async work(http: Http1, base: string): Promise<number> {
-    for (let done = 0; ; done++) {
+    for (let done = 0; ; done++, this.acknowledged++) {
       const name = `w${this.id}-${this.turn % 5}`;
       const value = `${this.id}/${this.turn++}`;
       const before = this.objects.get(name)?.acknowledged;
@@ -61,6 +62,8 @@ class Writer {
   }
 }
 
+const acknowledgedBy = (writers: readonly Writer[]): number => writers.reduce((sum, one) => sum + one.acknowledged, 0);
+
 const folder = scratchFolder();
 
 test('killed with -9 in the middle of writes, it has every acknowledged write and no half one', async () => {
@@ -84,10 +87,13 @@ test('killed with -9 in the middle of writes, it has every acknowledged write an
       await server.stop();
       break;
     }
+    const before = acknowledgedBy(writers);
+    const acknowledged = (): number => acknowledgedBy(writers) - before;
     const work = writers.map((writer) => writer.work(http, base));
-    await new Promise((resolve) => setTimeout(resolve, 150 + Math.random() * 600));
+    await eventually('enough is written', 20_000, () => Promise.resolve(acknowledged() > WRITERS ? true : undefined));
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * 600));
     await server.stop('SIGKILL');
     for (const done of await Promise.all(work)) total += done;
   }
   expect(total).toBeGreaterThan(ROUNDS * WRITERS);
-}, 120_000);
+});

@@ -1,7 +1,7 @@
 import { connect, type TLSSocket } from 'node:tls';
 import { Http1, Http2, treeOf } from './client.js';
 import { configMap, define } from './objects.js';
-import { ADMIN, serverForFile } from './server.js';
+import { ADMIN, patience, serverForFile } from './server.js';
 
 const server = serverForFile(['--request-timeout', '3s', '--max-request-body-bytes', '100000']);
 const BASE = '/api/v1/namespaces/default/configmaps';
@@ -157,10 +157,10 @@ describe('clients that do not behave', () => {
       `POST ${BASE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{`,
     );
     await Promise.race([closed, new Promise((resolve) => socket.once('data', resolve))]);
-    expect(performance.now() - start).toBeLessThan(8_000);
+    expect(performance.now() - start).toBeLessThan(patience(8_000));
     expect(received()).toMatch(/^HTTP\/1\.1 504 |^$/);
     socket.destroy();
-  }, 15_000);
+  });
 
   test('a reader who does not read is cut off', async () => {
     const text = 'x'.repeat(90_000);
@@ -173,10 +173,10 @@ describe('clients that do not behave', () => {
     await new Promise((resolve) => setTimeout(resolve, 5_000));
     socket.resume();
     await closed;
-    expect(performance.now() - start).toBeLessThan(12_000);
+    expect(performance.now() - start).toBeLessThan(patience(12_000));
     expect(socket.bytesRead).toBeLessThan(9_000_000);
     expect((await http().get('/readyz')).text).toBe('ok');
-  }, 30_000);
+  });
 
   test('a client that goes away in the middle harms nobody', async () => {
     for (let i = 0; i < 20; i++) {

@@ -65,7 +65,7 @@ describe('namespaces', () => {
     const path = '/api/v1/namespaces/held/configmaps/held';
     await client.send({ method: 'PATCH', path, body: { metadata: { finalizers: null } }, headers });
     await gone(client, '/api/v1/namespaces/held', 20_000);
-  }, 30_000);
+  });
 });
 
 describe('definitions', () => {
@@ -104,7 +104,7 @@ describe('definitions', () => {
 
     await define(client, GROUP, 'engines', 'Engine');
     expect(digList(treeOf(await client.get(`/apis/${GROUP}/v1/engines`)), 'items')).toEqual([]);
-  }, 40_000);
+  });
 
   test('names that another one has are not accepted', async () => {
     const client = http();
@@ -157,7 +157,7 @@ describe('within a second of a change', () => {
         eventually(`${what} forgets it`, SECOND, async () => ((await probe()) ? undefined : true)),
       ),
     );
-  }, 30_000);
+  });
 
   test('a version that is no longer served', async () => {
     const client = http();

@@ -102,7 +102,7 @@ test('store and cache, with types that come and go', async () => {
   await eventually('its series are gone', 20_000, async () =>
     valueOf(await read(), 'apiserver_resource_objects', type) === undefined ? true : undefined,
   );
-}, 30_000);
+});
 
 test('authentication, authorization, health, process', async () => {
   const http = new Http1(server.current);
