@@ -1,3 +1,4 @@
+import { CostExceeded } from './frame.js';
 import type { Integer } from '../values/integer.js';
 import { MAX_UINT } from '../values/integer.js';
 import * as ints from '../values/integer.js';
@@ -32,9 +33,12 @@ class Concatenation extends CelList {
 }
 
 const MAX_CHAIN = 16;
+/** Looking at every element of a longer list would cost more than one call may. */
+const MAX_ELEMENTS = 1_000_000;
 
 /** Chains of concatenations are flattened, so that access does not recurse deeply. */
 function concatenate(a: CelList, b: CelList): Value {
+  if (a.size + b.size > MAX_ELEMENTS) throw new CostExceeded();
   if (a.concat !== undefined) return a.concat(b);
   if (a.size === 0) return b;
   if (b.size === 0) return a;

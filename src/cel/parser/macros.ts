@@ -1,5 +1,5 @@
 import type { Call, Comprehension, Expr, Ident, ListExpr, Literal } from '../ast.js';
-import { ACCUMULATOR, NO_OPTIONALS, copyExpr } from '../ast.js';
+import { ACCUMULATOR, NO_OPTIONALS, copyExpr, walk } from '../ast.js';
 import type { Value } from '../values/value.js';
 
 /** A macro that cannot be expanded; `at` is where its message points. */
@@ -150,6 +150,15 @@ const has: Macro = (offset, _target, args) => {
   return { kind: 'select', offset, operand: arg.operand, field: arg.field, test: true };
 };
 
+/** The receiver is written twice, so chains of these macros double; this bounds them. */
+const MAX_COPIED_NODES = 10_000;
+
+function isTooLarge(target: Expr): boolean {
+  let nodes = 0;
+  walk(target, () => void nodes++);
+  return nodes > MAX_COPIED_NODES;
+}
+
 function optionalMap(name: string, wrap: boolean): Macro {
   return (offset, target, args) => {
     const [variable, body] = args;
@@ -157,6 +166,7 @@ function optionalMap(name: string, wrap: boolean): Macro {
     if (variable.kind !== 'ident') {
       throw new MacroError(variable.offset, `${name}() variable name must be a simple identifier`);
     }
+    if (isTooLarge(target)) throw new MacroError(offset, `${name}() target is too large`);
     const bind: Comprehension = {
       kind: 'comprehension',
       offset,
