@@ -36,7 +36,11 @@ export function restoredMetadata(original: KubeObject, converted: JsonObject): K
   return metadata;
 }
 
-function readTexts(field: 'labels' | 'annotations', value: JsonValue, before: Readonly<Record<string, string>>): JsonObject {
+function readTexts(
+  field: 'labels' | 'annotations',
+  value: JsonValue,
+  before: Readonly<Record<string, string>>,
+): JsonObject {
   if (!isObject(value)) throw new Error(`invalid metadata.${field} of type ${goType(value)} in converted object`);
   const texts: Record<string, string> = {};
   for (const [key, text] of Object.entries(value)) {
@@ -47,7 +51,12 @@ function readTexts(field: 'labels' | 'annotations', value: JsonValue, before: Re
   }
   const keys = Object.keys(texts);
   const changed = keys.length !== Object.keys(before).length || keys.some((key) => before[key] !== texts[key]);
-  if (changed) refuse(field === 'labels' ? validateLabels(texts, FieldPath.of('metadata', 'labels')) : validateAnnotations(texts, FieldPath.of('metadata', 'annotation')));
+  if (changed)
+    refuse(
+      field === 'labels'
+        ? validateLabels(texts, FieldPath.of('metadata', 'labels'))
+        : validateAnnotations(texts, FieldPath.of('metadata', 'annotation')),
+    );
   return texts;
 }
 

@@ -73,19 +73,24 @@ export class CustomView {
 
   private convertAll(wanted: readonly Waiting[]): Promise<void> {
     const { conversion, groupVersion } = this.options;
-    const work = conversion.convertAll(wanted.map(({ stored }) => stored), groupVersion).then(
-      (converted) => {
-        wanted.forEach(({ object }, i) => {
-          const shown = converted[i] as KubeObject;
-          this.pruneShown(shown);
-          this.converted.set(object, encoded(shown, object));
-        });
-      },
-      (error: unknown) => {
-        for (const { object } of wanted) this.converted.delete(object);
-        throw error;
-      },
-    );
+    const work = conversion
+      .convertAll(
+        wanted.map(({ stored }) => stored),
+        groupVersion,
+      )
+      .then(
+        (converted) => {
+          wanted.forEach(({ object }, i) => {
+            const shown = converted[i] as KubeObject;
+            this.pruneShown(shown);
+            this.converted.set(object, encoded(shown, object));
+          });
+        },
+        (error: unknown) => {
+          for (const { object } of wanted) this.converted.delete(object);
+          throw error;
+        },
+      );
     for (const { object } of wanted) this.converted.set(object, work);
     return work;
   }

@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { parseJson } from '../../apimachinery/decode-json.js';
 import { ApiError } from '../../apimachinery/errors.js';
 import { isObject, type JsonObject, objectAt, stringAt, stringifyJson } from '../../apimachinery/json.js';
-import { type GroupVersionKind, type KubeObject, formatGroupVersionKind, goJson, parseGroupVersion, quote } from '../../apimachinery/meta.js';
+import {
+  type GroupVersionKind,
+  type KubeObject,
+  formatGroupVersionKind,
+  goJson,
+  parseGroupVersion,
+  quote,
+} from '../../apimachinery/meta.js';
 import { ConversionPending } from '../../managedfields/interfaces.js';
 import { messageOf } from '../../util/error-message.js';
 import type { Conversion } from './conversion.js';
@@ -96,7 +103,10 @@ function* batches(objects: readonly KubeObject[]): Iterable<Batch> {
   let characters = 0;
   for (const object of objects) {
     const text = stringifyJson(object);
-    if (batch.objects.length > 0 && (batch.objects.length >= MAX_OBJECTS || characters + text.length > MAX_CHARACTERS)) {
+    if (
+      batch.objects.length > 0 &&
+      (batch.objects.length >= MAX_OBJECTS || characters + text.length > MAX_CHARACTERS)
+    ) {
       yield batch;
       batch = { objects: [], texts: [] };
       characters = 0;
