@@ -69,7 +69,9 @@ export class Mongod {
     child.stdout.pipe(log);
     child.stderr.pipe(log);
     this.child = child;
-    process.once('exit', () => child.kill('SIGKILL'));
+    const killed = (): boolean => child.kill('SIGKILL');
+    process.once('exit', killed);
+    child.once('close', () => process.removeListener('exit', killed));
     await this.answers(child);
   }
 

@@ -186,7 +186,7 @@ export class MongoBackend implements Backend {
     this.collections.clear();
     for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) this.collections.add(name);
     for (const name of [LOG, META, WRITERS]) await this.ensureCollection(db, name);
-    await db.collection(WRITERS).createIndex({ seen: 1 }, { expireAfterSeconds: WRITER_SECONDS });
+    await db.collection(WRITERS).createIndex({ seen: 1 }, { expireAfterSeconds: WRITER_SECONDS }, {});
     const meta = db.collection<MetaDocument>(META);
     const format = await meta.findOneAndUpdate(
       { _id: 'format' },
