@@ -4,10 +4,13 @@ import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { kubeconfigCommand } from './cli/kubeconfig.js';
 import { tokenCommand } from './cli/token.js';
+import { examine } from './doctor/doctor.js';
+import { lineOf } from './doctor/finding.js';
 import { isAggregated } from './server/aggregation-options.js';
 import { startAggregated } from './server/aggregated.js';
-import { describeFailure, normalizeArguments, serveCommand } from './server/command-line.js';
+import { describeFailure, doctorCommand, normalizeArguments, serveCommand } from './server/command-line.js';
 import type { Options } from './server/options.js';
+import { systemClock } from './util/clock.js';
 import { startStandalone } from './server/standalone.js';
 import { annexVersion, KUBERNETES_VERSION } from './server/version.js';
 
@@ -63,6 +66,15 @@ async function serve(options: Options): Promise<void> {
   process.on('SIGINT', stop);
 }
 
+async function doctor(options: Options): Promise<void> {
+  let wrong = false;
+  for await (const finding of examine(options, systemClock)) {
+    say(lineOf(finding));
+    wrong ||= finding.verdict === 'wrong';
+  }
+  if (wrong) process.exitCode = 1;
+}
+
 function fail(error: unknown): never {
   const { message, code } = describeFailure(error);
   if (message !== '') process.stderr.write(`annex: ${message.replace(/^error: /, '')}\n`);
@@ -74,6 +86,7 @@ const program = new Command('annex')
   .version(annexVersion(root), '--version', 'Shows the version.')
   .helpOption('-h, --help', 'Shows this help.')
   .addCommand(serveCommand(serve))
+  .addCommand(doctorCommand(doctor))
   .addCommand(tokenCommand())
   .addCommand(kubeconfigCommand());
 
@@ -84,7 +97,9 @@ for (const command of [program, ...program.commands]) {
 try {
   const args = process.argv.slice(2);
   // Values of the other commands' options may look like flags of the server.
-  await program.parseAsync(args[0] === 'token' || args[0] === 'kubeconfig' ? args : normalizeArguments(args), { from: 'user' });
+  await program.parseAsync(args[0] === 'token' || args[0] === 'kubeconfig' ? args : normalizeArguments(args), {
+    from: 'user',
+  });
 } catch (error) {
   fail(error);
 }

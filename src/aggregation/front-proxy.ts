@@ -46,7 +46,7 @@ export class FrontProxyTrust {
   }
 
   /** Reads the ConfigMap once; throws where it cannot be read or used. */
-  async load(client: ClusterClient): Promise<void> {
+  async load(client: Pick<ClusterClient, 'must'>): Promise<void> {
     const map = await client.must('GET', `/api/v1/namespaces/${NAMESPACE}/configmaps/${NAME}`);
     if (map === undefined) throw new Error(`the cluster has no ConfigMap ${NAMESPACE}/${NAME}`);
     this.take(map);

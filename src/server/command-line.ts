@@ -1,6 +1,7 @@
 import { messageOf } from '../util/error-message.js';
 import { Command, CommanderError, Option } from 'commander';
 import { featureGates } from '../util/feature-gates.js';
+import { isAggregated } from './aggregation-options.js';
 import { enabledControllers } from './controller-names.js';
 import { type Flag, FlagError, parseFlag } from './flags.js';
 import { defaultOptions, FLAGS, type Options, validateOptions } from './options.js';
@@ -37,9 +38,24 @@ function optionOf(flag: Flag<unknown>): Option {
 }
 
 /** `annex serve`. `run` gets checked options; what it throws is the caller's. */
-export function serveCommand(run: (options: Options) => Promise<void>): Command {
-  const command = new Command('serve')
-    .description('Serves the Kubernetes API.')
+export const serveCommand = (run: (options: Options) => Promise<void>): Command =>
+  commandOfFlags('serve', 'Serves the Kubernetes API.', run);
+
+/** `annex doctor`, with the flags of `annex serve`. */
+export const doctorCommand = (run: (options: Options) => Promise<void>): Command =>
+  commandOfFlags(
+    'doctor',
+    'Checks what a server with the same flags needs of its store and of the cluster that it extends.',
+    (options) => {
+      if (!isAggregated(options))
+        throw new FlagError('doctor needs --service-name: it looks at servers that extend a cluster');
+      return run(options);
+    },
+  );
+
+function commandOfFlags(name: string, description: string, run: (options: Options) => Promise<void>): Command {
+  const command = new Command(name)
+    .description(description)
     .allowExcessArguments(false)
     .helpOption('-h, --help', 'Shows this help.');
   for (const [, flag] of entries) command.addOption(optionOf(flag));
@@ -79,7 +95,10 @@ const camel = (name: string): string => name.replace(/-([a-z0-9])/g, (_, letter:
 export function describeFailure(error: unknown): { message: string; code: number } {
   if (error instanceof CommanderError) {
     return {
-      message: error.code === 'commander.helpDisplayed' || error.code === 'commander.help' ? '' : error.message.replaceAll('\n', ' '),
+      message:
+        error.code === 'commander.helpDisplayed' || error.code === 'commander.help'
+          ? ''
+          : error.message.replaceAll('\n', ' '),
       code: error.exitCode,
     };
   }

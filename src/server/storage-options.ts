@@ -86,7 +86,8 @@ export function makeBackend(options: StorageOptions, clock: Clock, environment =
   return new MongoBackend({ uri: mongodbUri(options, environment), database: options.mongodbDatabase, ...common });
 }
 
-function mongodbUri(options: StorageOptions, environment: NodeJS.ProcessEnv): string {
+/** From whichever place has it. Throws FlagError where none does. */
+export function mongodbUri(options: StorageOptions, environment: NodeJS.ProcessEnv): string {
   if (options.mongodbUri !== '') return options.mongodbUri;
   if (options.mongodbUriFile !== '') {
     let content: string;

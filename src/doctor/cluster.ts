@@ -1,0 +1,241 @@
+import { randomBytes } from 'node:crypto';
+import { isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
+import { FrontProxyTrust } from '../aggregation/front-proxy.js';
+import type { ClusterAnswer, ClusterClient } from '../client/cluster-client.js';
+import { type Finding, ok, wrong } from './finding.js';
+
+/** What the checks need of a client. */
+export type Cluster = Pick<ClusterClient, 'call' | 'must'>;
+
+export interface ServiceOptions {
+  readonly serviceName: string;
+  readonly serviceNamespace: string;
+  readonly servicePort: number;
+}
+
+interface Right {
+  readonly verbs: readonly string[];
+  readonly group: string;
+  readonly resource: string;
+  readonly namespace?: string;
+  readonly name?: string;
+}
+
+/** Of --kubeconfig. */
+export const MAIN_RIGHTS: readonly Right[] = [
+  {
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
+    group: 'apiregistration.k8s.io',
+    resource: 'apiservices',
+  },
+  { verbs: ['get', 'list', 'watch'], group: '', resource: 'namespaces' },
+];
+
+/** Of --authentication-kubeconfig. */
+export const AUTHENTICATION_RIGHTS: readonly Right[] = [
+  { verbs: ['create'], group: 'authentication.k8s.io', resource: 'tokenreviews' },
+  {
+    verbs: ['get', 'list', 'watch'],
+    group: '',
+    resource: 'configmaps',
+    namespace: 'kube-system',
+    name: 'extension-apiserver-authentication',
+  },
+];
+
+/** Of --authorization-kubeconfig. */
+export const AUTHORIZATION_RIGHTS: readonly Right[] = [
+  { verbs: ['create'], group: 'authorization.k8s.io', resource: 'subjectaccessreviews' },
+];
+
+const refusal = ({ status, body }: ClusterAnswer): Error =>
+  new Error(`${stringAt(body, 'message') ?? 'no message'} (status ${status})`);
+
+const succeeded = ({ status }: ClusterAnswer): boolean => status === 200 || status === 201;
+
+export async function checkReachable(cluster: Cluster, server: string): Promise<Finding> {
+  const check = 'cluster';
+  try {
+    const answer = await cluster.call('GET', '/version');
+    if (answer.status === 401) {
+      return wrong(check, `${server} does not know the identity in use`, 'renewing the credentials of the kubeconfig');
+    }
+    if (!succeeded(answer)) throw refusal(answer);
+    return ok(check, `${server}, ${stringAt(answer.body, 'gitVersion') ?? 'of unknown version'}`);
+  } catch (error) {
+    return wrong(
+      check,
+      `${server}: ${String(error)}`,
+      'correcting server and CA of the kubeconfig, or opening the way to it',
+    );
+  }
+}
+
+/** What the identity of a client may do, of what Annex does with it. */
+export async function checkRights(check: string, cluster: Cluster, rights: readonly Right[]): Promise<Finding> {
+  const mend = 'binding the roles that the chart does (its templates/rbac.yaml) to the identity in use';
+  const missing: string[] = [];
+  try {
+    for (const right of rights) {
+      const denied: string[] = [];
+      for (const verb of right.verbs) if (!(await mayDo(cluster, right, verb))) denied.push(verb);
+      if (denied.length > 0) missing.push(`${denied.join(', ')} ${told(right)}`);
+    }
+  } catch (error) {
+    return wrong(check, error, 'letting the identity in use create SelfSubjectAccessReviews (system:basic-user)');
+  }
+  return missing.length === 0 ? ok(check, '') : wrong(check, `it may not ${missing.join('; nor ')}`, mend);
+}
+
+async function mayDo(cluster: Cluster, right: Right, verb: string): Promise<boolean> {
+  const { group, resource, namespace = '', name = '' } = right;
+  const answer = await cluster.call('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    spec: { resourceAttributes: { verb, group, resource, namespace, name } },
+  });
+  if (!succeeded(answer)) throw refusal(answer);
+  return objectAt(answer.body, 'status')?.['allowed'] === true;
+}
+
+function told({ group, resource, namespace, name }: Right): string {
+  const type = group === '' ? resource : `${resource}.${group}`;
+  return name === undefined ? type : `${type} ${namespace ?? ''}/${name}`;
+}
+
+/** v1.kubeannex.io, and all others that refer to the Service. */
+export async function checkApiServices(cluster: Cluster, service: ServiceOptions): Promise<Finding[]> {
+  const check = 'APIService v1.kubeannex.io';
+  let services: JsonObject[];
+  try {
+    const list = await cluster.must('GET', '/apis/apiregistration.k8s.io/v1/apiservices');
+    const items = list?.['items'];
+    services = (Array.isArray(items) ? items : []).filter(isObject);
+  } catch (error) {
+    return [wrong(check, error, 'letting the identity in use list apiservices')];
+  }
+  const named = (object: JsonObject): string => stringAt(objectAt(object, 'metadata'), 'name') ?? '';
+  const own = services.find((object) => named(object) === 'v1.kubeannex.io');
+  const others = services.filter((object) => object !== own && refersTo(object, service));
+  const place = `${service.serviceNamespace}/${service.serviceName}`;
+  const first =
+    own === undefined
+      ? wrong(check, 'there is none', 'starting `annex serve`, which registers it')
+      : refersTo(own, service)
+        ? available(check, own, service)
+        : wrong(
+            check,
+            `it refers to another Service than ${place}`,
+            'removing the other installation, or correcting --service-name and --service-namespace',
+          );
+  return [first, ...others.map((object) => available(`APIService ${named(object)}`, object, service))];
+}
+
+function refersTo(object: JsonObject, service: ServiceOptions): boolean {
+  const reference = objectAt(objectAt(object, 'spec'), 'service');
+  return (
+    stringAt(reference, 'name') === service.serviceName && stringAt(reference, 'namespace') === service.serviceNamespace
+  );
+}
+
+function available(check: string, object: JsonObject, service: ServiceOptions): Finding {
+  const port = objectAt(objectAt(object, 'spec'), 'service')?.['port'] ?? 443;
+  if (Number(port) !== service.servicePort) {
+    return wrong(
+      check,
+      `it has port ${Number(port)}, not ${service.servicePort}`,
+      'starting `annex serve` with the right --service-port',
+    );
+  }
+  const conditions = objectAt(object, 'status')?.['conditions'];
+  const condition = (Array.isArray(conditions) ? conditions : [])
+    .filter(isObject)
+    .find((one) => stringAt(one, 'type') === 'Available');
+  if (stringAt(condition, 'status') === 'True') return ok(check, 'available');
+  const reason = stringAt(condition, 'reason') ?? '';
+  const message = stringAt(condition, 'message') ?? 'the cluster has not looked at it yet';
+  return wrong(
+    check,
+    `it is not available: ${reason === '' ? '' : `${reason}: `}${message}`,
+    mendService(reason, service),
+  );
+}
+
+function mendService(reason: string, { serviceName, serviceNamespace, servicePort }: ServiceOptions): string {
+  const service = `the Service ${serviceNamespace}/${serviceName}`;
+  switch (reason) {
+    case 'ServiceNotFound':
+      return `creating ${service}, or correcting --service-name and --service-namespace`;
+    case 'ServicePortError':
+      return `giving ${service} the port ${servicePort}, or correcting --service-port`;
+    case 'EndpointsNotFound':
+    case 'MissingEndpoints':
+      return `making the pods of ${service} ready, and its selector theirs`;
+    default:
+      return `making sure that annex serve is running, and that the cluster's API server reaches ${service} (NetworkPolicy, firewall) and is shown the certificate of the caBundle`;
+  }
+}
+
+export async function checkFrontProxy(cluster: Cluster): Promise<Finding> {
+  const check = 'front-proxy trust';
+  const trust = new FrontProxyTrust(() => undefined);
+  try {
+    await trust.load(cluster);
+  } catch (error) {
+    return wrong(
+      check,
+      error,
+      'binding the Role extension-apiserver-authentication-reader in kube-system to the identity in use, or correcting what the ConfigMap has',
+    );
+  }
+  const mend =
+    'starting kube-apiserver with --requestheader-client-ca-file, --requestheader-username-headers and --proxy-client-cert-file';
+  if (trust.proxy === undefined)
+    return wrong(check, 'the cluster has no front proxy: its users would be anonymous', mend);
+  if (trust.config.usernameHeaders.length === 0) return wrong(check, 'no header names the user', mend);
+  const { allowedNames } = trust.config;
+  return ok(check, allowedNames.length === 0 ? 'any name of its CA' : `names ${allowedNames.join(', ')}`);
+}
+
+/** Asks about a token that nobody has. */
+export async function checkTokenReview(cluster: Cluster): Promise<Finding> {
+  const check = 'TokenReview';
+  const mend = 'binding the ClusterRole system:auth-delegator to the identity in use';
+  try {
+    const answer = await cluster.call('POST', '/apis/authentication.k8s.io/v1/tokenreviews', {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenReview',
+      spec: { token: `annex-doctor-${randomBytes(16).toString('hex')}` },
+    });
+    if (!succeeded(answer)) throw refusal(answer);
+    if (objectAt(answer.body, 'status')?.['authenticated'] === true) {
+      return wrong(
+        check,
+        'the cluster believes a token that was made up',
+        'correcting the token authentication of the cluster',
+      );
+    }
+    return ok(check, 'answered');
+  } catch (error) {
+    return wrong(check, error, mend);
+  }
+}
+
+export async function checkAccessReview(cluster: Cluster): Promise<Finding> {
+  const check = 'SubjectAccessReview';
+  try {
+    const answer = await cluster.call('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SubjectAccessReview',
+      spec: {
+        user: 'annex-doctor',
+        resourceAttributes: { verb: 'list', group: 'kubeannex.io', resource: 'resourcedefinitions' },
+      },
+    });
+    if (!succeeded(answer)) throw refusal(answer);
+    if (typeof objectAt(answer.body, 'status')?.['allowed'] !== 'boolean') throw new Error('the answer says nothing');
+    return ok(check, 'answered');
+  } catch (error) {
+    return wrong(check, error, 'binding the ClusterRole system:auth-delegator to the identity in use');
+  }
+}

@@ -1,0 +1,89 @@
+import { ClusterClient } from '../client/cluster-client.js';
+import type { Options } from '../server/options.js';
+import type { Clock } from '../util/clock.js';
+import { checkCertificates } from './certificates.js';
+import {
+  AUTHENTICATION_RIGHTS,
+  AUTHORIZATION_RIGHTS,
+  checkAccessReview,
+  checkApiServices,
+  checkFrontProxy,
+  checkReachable,
+  checkRights,
+  checkTokenReview,
+  type Cluster,
+  MAIN_RIGHTS,
+  type ServiceOptions,
+} from './cluster.js';
+import { type Finding, skipped, wrong } from './finding.js';
+import { checkStore } from './store.js';
+
+/** The identities of `annex serve`, which may be one. */
+export interface Clients {
+  readonly main: Cluster;
+  readonly authn: Cluster;
+  readonly authz: Cluster;
+  readonly server: string;
+  close(): void;
+}
+
+/** Every link between the store and the cluster's users, in order; a broken one does not keep the others from being looked at. */
+export async function* examine(options: Options, clock: Clock): AsyncGenerator<Finding> {
+  yield await checkStore(options, clock);
+  yield checkCertificates(options, clock);
+  const clients = loadClients(options, clock);
+  if ('verdict' in clients) {
+    yield clients;
+    yield skipped('everything else', 'there is no client for it');
+    return;
+  }
+  try {
+    yield* examineCluster(clients, options);
+  } finally {
+    clients.close();
+  }
+}
+
+/** As `examine`, with the cluster alone. */
+export async function* examineCluster(clients: Clients, service: ServiceOptions): AsyncGenerator<Finding> {
+  const { main, authn, authz, server } = clients;
+  const reachable = await checkReachable(main, server);
+  yield reachable;
+  if (reachable.verdict === 'wrong') {
+    yield skipped('everything else', 'the cluster has to be reached first');
+    return;
+  }
+  yield await checkRights('rights', main, MAIN_RIGHTS);
+  yield await checkRights('rights to authenticate', authn, AUTHENTICATION_RIGHTS);
+  yield await checkRights('rights to authorize', authz, AUTHORIZATION_RIGHTS);
+  yield* await checkApiServices(main, service);
+  yield await checkFrontProxy(authn);
+  yield await checkTokenReview(authn);
+  yield await checkAccessReview(authz);
+}
+
+function loadClients(options: Options, clock: Clock): Clients | Finding {
+  const { kubeconfig, authenticationKubeconfig, authorizationKubeconfig } = options;
+  const loaded: ClusterClient[] = [];
+  const load = (path: string): ClusterClient => {
+    const client = ClusterClient.load(path, clock);
+    loaded.push(client);
+    return client;
+  };
+  try {
+    const main = load(kubeconfig);
+    const authn = authenticationKubeconfig === '' ? main : load(authenticationKubeconfig);
+    const authz = authorizationKubeconfig === '' ? main : load(authorizationKubeconfig);
+    const close = (): void => {
+      for (const client of loaded) client.close();
+    };
+    return { main, authn, authz, server: main.server, close };
+  } catch (error) {
+    for (const client of loaded) client.close();
+    return wrong(
+      'cluster',
+      error,
+      'naming a kubeconfig with an https server in --kubeconfig, or running in a pod with a service account',
+    );
+  }
+}

@@ -1,0 +1,25 @@
+import { messageOf } from '../util/error-message.js';
+
+/** What a check has found. What is wrong comes with what to do about it. */
+export type Finding =
+  | { readonly check: string; readonly verdict: 'ok' | 'skipped'; readonly detail: string }
+  | { readonly check: string; readonly verdict: 'wrong'; readonly detail: string; readonly mend: string };
+
+export const ok = (check: string, detail: string): Finding => ({ check, verdict: 'ok', detail });
+
+export const skipped = (check: string, detail: string): Finding => ({ check, verdict: 'skipped', detail });
+
+export const wrong = (check: string, what: unknown, mend: string): Finding => ({
+  check,
+  verdict: 'wrong',
+  detail: messageOf(what),
+  mend,
+});
+
+/** One line for people. */
+export function lineOf(finding: Finding): string {
+  const detail = finding.detail.replaceAll(/\s*\n\s*/g, ' ');
+  const start = `${finding.check}: ${finding.verdict}`;
+  if (finding.verdict === 'wrong') return `${start}: ${detail} / mend it by: ${finding.mend}`;
+  return detail === '' ? start : `${start} (${detail})`;
+}

@@ -1,0 +1,120 @@
+import { accessSync, constants, existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import type { Db, Document } from 'mongodb';
+import { checkDirectory } from '../storage/embedded/directory.js';
+import { EmbeddedBackend } from '../storage/embedded/backend.js';
+import { connect } from '../storage/mongodb/connection.js';
+import { mongodbUri, type StorageOptions } from '../server/storage-options.js';
+import type { Clock } from '../util/clock.js';
+import { messageOf } from '../util/error-message.js';
+import { type Finding, ok, skipped, wrong } from './finding.js';
+
+const CHECK = 'store';
+const SELECT_MILLIS = 5_000;
+const NEEDED_ACTIONS = ['find', 'insert', 'update', 'remove', 'createCollection', 'createIndex', 'changeStream'];
+
+/** Whether the store that the flags name can be used. Nothing is made or changed in it. */
+export function checkStore(options: StorageOptions, clock: Clock): Promise<Finding> {
+  return options.storageBackend === 'mongodb' ? checkMongo(options) : checkEmbedded(options, clock);
+}
+
+async function checkEmbedded(options: StorageOptions, clock: Clock): Promise<Finding> {
+  const directory = join(resolve(options.dataDir), 'store');
+  try {
+    checkDirectory(directory);
+    if (!existsSync(directory)) {
+      accessSync(existing(directory), constants.W_OK);
+      return ok(CHECK, `${directory} will be made at the first start`);
+    }
+    accessSync(directory, constants.W_OK);
+  } catch (error) {
+    return wrong(
+      CHECK,
+      error,
+      'name a directory in --data-dir that is empty or of Annex, and that this user may write',
+    );
+  }
+  return ping(directory, options, clock);
+}
+
+async function ping(directory: string, options: StorageOptions, clock: Clock): Promise<Finding> {
+  const backend = new EmbeddedBackend({ directory, clock, historyMillis: options.historyWindow });
+  try {
+    await backend.open();
+    await backend.ping();
+    return ok(CHECK, `${directory}, at revision ${await backend.currentRevision()}`);
+  } catch (error) {
+    if (messageOf(error).includes('in use by another process')) {
+      return skipped(CHECK, `${directory} is in use by a running server, from which it is not taken`);
+    }
+    return wrong(CHECK, error, 'restoring the directory from a backup, or choosing another one');
+  } finally {
+    await backend.close();
+  }
+}
+
+function existing(path: string): string {
+  return existsSync(path) ? path : existing(dirname(path));
+}
+
+async function checkMongo(options: StorageOptions): Promise<Finding> {
+  let uri: string;
+  try {
+    uri = mongodbUri(options, process.env);
+  } catch (error) {
+    return wrong(CHECK, error, 'giving the URI of MongoDB in --mongodb-uri-file');
+  }
+  try {
+    const database = options.mongodbDatabase;
+    const { client, db } = await connect({ uri, database, selectMillis: SELECT_MILLIS });
+    try {
+      const hello = await db.command({ hello: 1 });
+      const missing = await missingActions(db, database);
+      if (missing.length > 0) {
+        const what = `the user of the MongoDB URI may not ${missing.join(', ')} in the database ${database}`;
+        return wrong(CHECK, what, `granting it the role readWrite on ${database}`);
+      }
+      return ok(CHECK, `MongoDB, database ${database}, ${nameOf(hello)}`);
+    } finally {
+      await client.close();
+    }
+  } catch (error) {
+    return wrong(CHECK, error, mendMongo(messageOf(error)));
+  }
+}
+
+const nameOf = (hello: Document): string =>
+  typeof hello['setName'] === 'string' ? `replica set ${hello['setName']}` : 'sharded';
+
+function mendMongo(message: string): string {
+  if (message.includes('malformed')) return 'correcting the MongoDB URI';
+  if (message.includes('credentials')) return 'correcting user, password and authSource in the MongoDB URI';
+  if (message.includes('does not allow')) return 'naming a user in the MongoDB URI that has the role readWrite';
+  if (message.includes('too old')) return 'upgrading MongoDB';
+  if (message.includes('is not a replica set')) return 'starting mongod with --replSet and running rs.initiate() once';
+  return 'starting MongoDB, or correcting host, port and TLS options of its URI';
+}
+
+/** Empty also where MongoDB does not ask who somebody is. */
+async function missingActions(db: Db, database: string): Promise<string[]> {
+  const status = await db.command({ connectionStatus: 1, showPrivileges: true });
+  const info = status['authInfo'] as
+    { authenticatedUsers?: unknown[]; authenticatedUserPrivileges?: MongoPrivilege[] } | undefined;
+  if ((info?.authenticatedUsers ?? []).length === 0) return [];
+  return missingIn(info?.authenticatedUserPrivileges ?? [], database);
+}
+
+export interface MongoPrivilege {
+  readonly resource: { readonly db?: string; readonly collection?: string; readonly anyResource?: boolean };
+  readonly actions: readonly string[];
+}
+
+/** What a user with the privileges may not do in the whole database, of what Annex does. */
+export function missingIn(privileges: readonly MongoPrivilege[], database: string): string[] {
+  const allowed = privileges
+    .filter(({ resource: { anyResource, db, collection } }) =>
+      anyResource === true ? true : collection === '' && (db === '' || db === database),
+    )
+    .flatMap(({ actions }) => actions);
+  return NEEDED_ACTIONS.filter((action) => !allowed.includes(action));
+}
