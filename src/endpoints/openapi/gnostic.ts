@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, type JsonValue, stringifyJson } from '../../apimachinery/json.js';
+import { toYaml } from '../../apimachinery/yaml-emitter.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
 import { ReverseWriter, wireBytes, wireFixed64, wireVarint } from '../../apimachinery/codec/wire.js';
 
 /**
@@ -48,9 +49,9 @@ class Writer extends ReverseWriter {
   }
 }
 
-/** Any of gnostic: the value as YAML text, of which JSON is a part. */
+/** Any of gnostic: the value as YAML text. */
 function any(writer: Writer, id: number, value: JsonValue | undefined): void {
-  if (value !== undefined) writer.inner(id, () => writer.string(2, `${stringifyJson(value)}\n`));
+  if (value !== undefined) writer.inner(id, () => writer.string(2, toYaml(value)));
 }
 
 function anys(writer: Writer, id: number, values: JsonValue | undefined): void {
@@ -77,7 +78,7 @@ function eachReversed(object: JsonObject, visit: (key: string, value: JsonValue)
 function extensions(writer: Writer, id: number, object: JsonObject): void {
   eachReversed(object, (key, value) => {
     if (!key.startsWith('x-')) return;
-    named(writer, id, key, () => writer.string(2, `${stringifyJson(value)}\n`));
+    named(writer, id, key, () => writer.string(2, toYaml(value)));
   });
 }
 

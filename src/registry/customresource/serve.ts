@@ -46,10 +46,10 @@ export interface ServeOptions {
   readonly cbor: boolean;
 }
 
-/** Labels and selectable fields of a custom resource, by the definition's paths. */
+/** Labels and selectable fields of a custom resource, by the paths of all versions of its definition. */
 export function customAttributes(definition: Definition): (object: JsonObject) => Attributes {
-  const storage = definition.versions.find((version) => version.name === definition.storageVersion);
-  const paths = (storage?.selectableFields ?? []).map((path) => ({ name: path.replace(/^\./, ''), keys: simplePath(path) }));
+  const selectable = new Set(definition.versions.flatMap((version) => version.selectableFields));
+  const paths = [...selectable].map((path) => ({ name: path.replace(/^\./, ''), keys: simplePath(path) }));
   return (object) => {
     const meta = objectAt(object, 'metadata');
     const fields: Record<string, string> = { 'metadata.name': stringAt(meta, 'name') ?? '' };
