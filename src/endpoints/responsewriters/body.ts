@@ -46,7 +46,10 @@ const sink = (response: HttpResponse): Sink => response;
 /** Whether the client is gone or the answer has been ended. */
 export function isClosed(response: HttpResponse): boolean {
   if (response.writableEnded) return true;
-  return 'stream' in response ? response.stream.destroyed || response.stream.writableEnded : response.destroyed;
+  if (!('stream' in response)) return response.destroyed;
+  const { stream } = response;
+  // Node ends the streams of HEAD requests before they are answered.
+  return stream.destroyed || (stream.writableEnded && stream.headersSent);
 }
 
 export function acceptsGzip(request: HttpRequest, options: WriterOptions): boolean {
