@@ -3,6 +3,8 @@ import type { TypeClient } from '../registry/rest/type-client.js';
 import { type Clock, sleep } from '../util/clock.js';
 
 const SYSTEM_NAMESPACES = ['kube-system', 'kube-public', 'kube-node-lease', 'default'];
+/** Set by the server anyway; given, so that it is noted as the creator's. */
+const NAME_LABEL = 'kubernetes.io/metadata.name';
 const INTERVAL_MILLIS = 60_000;
 
 /** Makes the namespaces that must always be there, at start and again whenever one has gone. */
@@ -26,7 +28,7 @@ async function ensure(client: TypeClient): Promise<void> {
   for (const name of SYSTEM_NAMESPACES) {
     if ((await client.get('', name)) !== undefined) continue;
     try {
-      await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: { [NAME_LABEL]: name } } });
     } catch (error) {
       if (!(error instanceof ApiError && error.reason === 'AlreadyExists')) throw error;
     }

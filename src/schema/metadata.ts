@@ -137,7 +137,7 @@ function readField(
     case 'int32':
       return typeof value === 'bigint' || Number.isSafeInteger(value) ? value : fail(value, type);
     case 'time':
-      return readTime(value);
+      return typeof value === 'string' ? readTime(value) : fail(value, 'string');
     case 'any':
       return value;
     case 'strings':
@@ -183,10 +183,7 @@ const STEPS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** metav1.Time: RFC 3339, written again in UTC with whole seconds. */
-function readTime(value: JsonValue): JsonValue {
-  if (typeof value !== 'string') {
-    throw new MetadataError(`json: cannot unmarshal ${goKind(value)} into Go value of type string`);
-  }
+function readTime(value: string): JsonValue {
   let rest = value;
   for (const [pattern, element] of STEPS) {
     const match = pattern.exec(rest);

@@ -4,6 +4,8 @@ import { admissionChain } from '../admission/chain.js';
 import type { AdmissionPlugin } from '../admission/interfaces.js';
 import { certificateAdmission } from '../admission/plugin/certificates.js';
 import { namespaceLifecycle, type NamespaceReader } from '../admission/plugin/namespace-lifecycle.js';
+import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
+import { defaultTolerationSeconds, podPriority } from '../admission/plugin/pods.js';
 import { loadProtobufCodec } from '../apimachinery/codec/load.js';
 import type { KubeObject } from '../apimachinery/meta.js';
 import type { TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
@@ -84,6 +86,10 @@ function admissionPlugins(
 ): AdmissionPlugin[] {
   const plugins = [
     ...(namespaces === undefined ? [] : [namespaceLifecycle(namespaceReader(namespaces))]),
+    taintNodesByCondition(),
+    podPriority(),
+    defaultTolerationSeconds(),
+    storageObjectInUseProtection(),
     ...certificateAdmission(authorizer),
   ];
   return plugins.filter(({ name }) => !options.disableAdmissionPlugins.includes(name));

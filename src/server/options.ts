@@ -20,6 +20,10 @@ const ADMISSION = 'Admission flags:';
 /** Names of the admission plugins that there are. */
 export const ADMISSION_PLUGINS = [
   'NamespaceLifecycle',
+  'TaintNodesByCondition',
+  'Priority',
+  'DefaultTolerationSeconds',
+  'StorageObjectInUseProtection',
   'CertificateApproval',
   'CertificateSigning',
   'CertificateSubjectRestriction',

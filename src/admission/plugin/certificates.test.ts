@@ -13,12 +13,11 @@ const authorizer: Authorizer = {
 };
 const chain = admissionChain(certificateAdmission(authorizer));
 
-const request = (signerName: string, status = {}, pem = ''): KubeObject =>
-  ({
-    metadata: { name: 'r' },
-    spec: { signerName, request: Buffer.from(pem).toString('base64') },
-    status,
-  });
+const request = (signerName: string, status = {}, pem = ''): KubeObject => ({
+  metadata: { name: 'r' },
+  spec: { signerName, request: Buffer.from(pem).toString('base64') },
+  status,
+});
 
 function attributes(over: Partial<AdmissionAttributes>, groups: string[] = []): AdmissionAttributes {
   return {

@@ -39,7 +39,9 @@ export function namespaceLifecycle(namespaces: NamespaceReader): AdmissionPlugin
 }
 
 function isAccessReview(attributes: AdmissionAttributes): boolean {
-  return attributes.resource.group === 'authorization.k8s.io' && attributes.resource.resource === 'localsubjectaccessreviews';
+  return (
+    attributes.resource.group === 'authorization.k8s.io' && attributes.resource.resource === 'localsubjectaccessreviews'
+  );
 }
 
 function check(attributes: AdmissionAttributes, namespace: KubeObject): void {

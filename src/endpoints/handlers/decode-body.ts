@@ -1,7 +1,7 @@
 import { ApiError, newBadRequest } from '../../apimachinery/errors.js';
 import { type DetailedJson, decodeDetailed, interpretTypeMeta, JsonError } from '../../apimachinery/decode-json.js';
-import { formatGroupVersion, parseGroupVersion, quote } from '../../apimachinery/meta.js';
-import { isObject } from '../../apimachinery/json.js';
+import { formatGroupVersion, goJson, parseGroupVersion, quote } from '../../apimachinery/meta.js';
+import { isObject, type JsonValue } from '../../apimachinery/json.js';
 import { decodeYaml } from '../../apimachinery/yaml.js';
 import { builtinSchema } from '../../apimachinery/scheme/builtin-schema.js';
 import { DecodeError, type DecodedObject, type ServedVersion } from '../../registry/rest/served.js';
@@ -11,6 +11,7 @@ import type { ProtobufCodec, TypeMeta } from '../../apimachinery/codec/protobuf.
 import type { RequestContext } from '../../request/context.js';
 import type { HttpRequest } from '../http.js';
 import type { HandlerEnvironment, RequestScope } from './scope.js';
+import { warnOfStrictErrors } from './strict-errors.js';
 import type { FieldValidation } from './write-options.js';
 import { decodeCborBody, decodeProtobufBody } from '../../apimachinery/codec/body.js';
 
@@ -45,7 +46,7 @@ export function decodeAs(
     if (validation === 'Strict') {
       throw cannotBeHandled(target, decoded.object, `strict decoding error: ${strictErrors.join(', ')}`);
     }
-    for (const text of strictErrors) context.warn(text);
+    warnOfStrictErrors(context, strictErrors);
   }
   const given = decoded.object.apiVersion ?? '';
   if (given !== target.groupVersion) {
@@ -68,8 +69,15 @@ function decodeObject(
   let kind = '';
   let version = '';
   try {
-    json = parse(body, format, strict, environment.protobuf, { apiVersion: served.groupVersion, kind: served.gvk.kind });
+    json = parse(body, format, strict, environment.protobuf, {
+      apiVersion: served.groupVersion,
+      kind: served.gvk.kind,
+    });
+    // To a built-in type null is an object without fields.
+    if (json.value === null && !served.type.custom) json = { ...json, value: {} };
     const meta = interpretTypeMeta(json.value);
+    if (served.type.custom && meta.kind === '')
+      throw new JsonError(`Object 'Kind' is missing in '${sourceText(json.value, body, format)}'`);
     const gv = parseGroupVersion(meta.apiVersion);
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${meta.apiVersion}`);
     kind = meta.kind === '' ? served.gvk.kind : meta.kind;
@@ -103,21 +111,31 @@ function decodeKind(
     throw mismatch(served, gv, kind);
   }
   const object = json.value as KubeObject;
-  if (meta.apiVersion === '') object.apiVersion = formatGroupVersion(expected);
-  if (meta.kind === '') object.kind = expected.kind;
+  if (!served.type.custom) {
+    object.apiVersion = formatGroupVersion(expected);
+    object.kind = expected.kind;
+  }
   return served.decode(json, strict);
 }
 
-/** A body of another type than the path's: a known one cannot be converted, an unknown one is not registered. */
 function mismatch(served: Decodable, groupVersion: string, kind: string): ApiError {
-  const gv = parseGroupVersion(groupVersion) ?? { group: '', version: groupVersion };
-  const hub = served.gvk.group === '' ? 'core' : (served.gvk.group.split('.')[0] ?? '');
-  const why =
-    builtinSchema({ ...gv, kind }) === undefined
-      ? `no kind ${quote(kind)} is registered for version ${quote(groupVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`
-      : `converting (${gv.version}.${kind}) to (${hub}.${served.gvk.kind}): unknown conversion`;
+  const gv = parseGroupVersion(groupVersion) ?? { version: groupVersion };
+  const why = kindMismatch(served, groupVersion, kind);
   return newBadRequest(`${kind} in version ${quote(gv.version)} cannot be handled as a ${served.gvk.kind}: ${why}`);
 }
+
+/** Why an object of another type than the path's is not taken: a known one cannot be converted, an unknown one is not registered. */
+export function kindMismatch(served: Pick<Decodable, 'gvk'>, groupVersion: string, kind: string): string {
+  const gv = parseGroupVersion(groupVersion) ?? { group: '', version: groupVersion };
+  const hub = served.gvk.group === '' ? 'core' : (served.gvk.group.split('.')[0] ?? '');
+  return builtinSchema({ ...gv, kind }) === undefined
+    ? `no kind ${quote(kind)} is registered for version ${quote(groupVersion)} in scheme "pkg/runtime/scheme.go:111"`
+    : `converting (${gv.version}.${kind}) to (${hub}.${served.gvk.kind}): unknown conversion`;
+}
+
+/** The JSON that the kind was looked for in. */
+const sourceText = (value: JsonValue, body: Buffer, format: Encoding): string =>
+  format === 'json' ? body.toString('utf8') : goJson(value);
 
 function cannotBeHandled(served: Decodable, object: KubeObject, why: string): ApiError {
   const gv = parseGroupVersion(object.apiVersion ?? '') ?? { version: '' };

@@ -1,8 +1,8 @@
 import { newBadRequest, newInvalid } from '../../apimachinery/errors.js';
 import { type FieldError, FieldPath, invalid, notSupported } from '../../apimachinery/field-error.js';
-import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
 import { goKind, interpretTypeMeta, JsonError } from '../../apimachinery/decode-json.js';
-import { goJson, parseGroupVersion, quote } from '../../apimachinery/meta.js';
+import { parseGroupVersion, quote } from '../../apimachinery/meta.js';
 import type { DeleteOptions } from '../../registry/generic/delete.js';
 import { negotiateInput } from '../negotiation/media.js';
 import { parse } from './decode-body.js';
@@ -44,10 +44,17 @@ function fromQuery(query: Query): RawOptions {
     gracePeriodSeconds: query.integer('gracePeriodSeconds'),
     orphanDependents: query.boolean('orphanDependents'),
     propagationPolicy: policy,
-    preconditions: undefined,
+    preconditions: preconditionsOf(query),
     dryRun: dryRunValues(query),
     ignoreStoreReadError: query.boolean('ignoreStoreReadErrorWithClusterBreakingPotential'),
   };
+}
+
+/** Preconditions are given in the query by their own names. */
+function preconditionsOf(query: Query): RawOptions['preconditions'] {
+  if (!query.has('uid') && !query.has('resourceVersion')) return undefined;
+  const given = (name: string): string | undefined => (query.has(name) ? query.string(name) : undefined);
+  return { uid: given('uid'), resourceVersion: given('resourceVersion') };
 }
 
 /** The body may carry DeleteOptions of the meta group or of the resource's own group. */
@@ -67,7 +74,7 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${apiVersion}`);
     if (kind !== '' && kind !== 'DeleteOptions') {
       throw newBadRequest(
-        `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme ${quote('k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:61')}`,
+        `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
       );
     }
     return fromObject(isObject(value) ? value : {});
@@ -79,7 +86,7 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
 
 function fromObject(object: JsonObject): RawOptions {
   const preconditions = typed(object, 'preconditions', 'object', 'v1.Preconditions');
-  const dryRun = object['dryRun'];
+  const within = isObject(preconditions) ? preconditions : {};
   return {
     gracePeriodSeconds: typed(object, 'gracePeriodSeconds', 'number', 'int64') as number | undefined,
     orphanDependents: typed(object, 'orphanDependents', 'bool', 'bool') as boolean | undefined,
@@ -88,23 +95,40 @@ function fromObject(object: JsonObject): RawOptions {
       preconditions === undefined
         ? undefined
         : {
-            uid: stringAt(objectAt(object, 'preconditions'), 'uid'),
-            resourceVersion: stringAt(objectAt(object, 'preconditions'), 'resourceVersion'),
+            uid: typed(within, 'uid', 'string', 'types.UID', PRECONDITIONS) as string | undefined,
+            resourceVersion: typed(within, 'resourceVersion', 'string', 'string', PRECONDITIONS) as string | undefined,
           },
-    dryRun: Array.isArray(dryRun) ? dryRun.map((value) => (typeof value === 'string' ? value : goJson(value))) : [],
+    dryRun: textsOf(typed(object, 'dryRun', 'array', '[]string')),
     ignoreStoreReadError: typed(object, 'ignoreStoreReadErrorWithClusterBreakingPotential', 'bool', 'bool') as
       | boolean
       | undefined,
   };
 }
 
+const PRECONDITIONS = 'Preconditions.preconditions.';
+
+function textsOf(value: JsonValue | undefined): string[] {
+  if (!Array.isArray(value)) return [];
+  return value.map((item) => {
+    if (typeof item === 'string') return item;
+    if (item === null) return '';
+    throw new JsonError(`json: cannot unmarshal ${goKind(item)} into Go struct field DeleteOptions.dryRun of type string`);
+  });
+}
+
 /** A member of the kind expected, undefined where it is absent or null; else Go's decoding error. */
-function typed(object: JsonObject, name: string, kind: string, goType: string): JsonValue | undefined {
+function typed(
+  object: JsonObject,
+  name: string,
+  kind: string,
+  goType: string,
+  struct = 'DeleteOptions.',
+): JsonValue | undefined {
   const value = object[name];
   if (value === undefined || value === null) return undefined;
   if (goKind(value) === kind) return value;
   throw new JsonError(
-    `json: cannot unmarshal ${goKind(value)} into Go struct field DeleteOptions.${name} of type ${goType}`,
+    `json: cannot unmarshal ${goKind(value)} into Go struct field ${struct}${name} of type ${goType}`,
   );
 }
 

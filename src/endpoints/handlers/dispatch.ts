@@ -1,5 +1,12 @@
 import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
-import { ApiError, newForbidden, newGenericNotFound, newMethodNotSupported, newNotFound } from '../../apimachinery/errors.js';
+import {
+  ApiError,
+  newForbidden,
+  newBadRequest,
+  newGenericNotFound,
+  newMethodNotSupported,
+  newNotFound,
+} from '../../apimachinery/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
 import type { ApiRegistry, StoredApi } from '../../registry/rest/api-registry.js';
 import type { RequestContext } from '../../request/context.js';
@@ -40,7 +47,10 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
       ? info.namespace === '' && !ACROSS_NAMESPACES.has(info.verb)
       : info.namespace !== '' && info.resource !== 'namespaces';
     if (misplaced) {
-      if (!type.custom) throw type.namespaced && WITHIN_NAMESPACE.has(info.verb) ? methodNotAllowed({ served: api.served, context }) : newGenericNotFound();
+      if (!type.custom)
+        throw type.namespaced && WITHIN_NAMESPACE.has(info.verb)
+          ? methodNotAllowed({ served: api.served, context })
+          : newGenericNotFound();
       respondNotFoundText(response);
       return;
     }
@@ -76,7 +86,17 @@ function serve(
 ): Promise<void> {
   const { served, store } = api;
   const { subresource, name } = context.info;
-  const base = { environment: api.terminating ? { ...environment, admission: forbidCreate(environment.admission) } : environment, context, request, response, served, store, subresource };
+  // The router of the built-in types knows no HEAD.
+  if (request.method === 'HEAD' && !served.type.custom) throw methodNotAllowed({ served, context });
+  const base = {
+    environment: api.terminating ? { ...environment, admission: forbidCreate(environment.admission) } : environment,
+    context,
+    request,
+    response,
+    served,
+    store,
+    subresource,
+  };
   if (subresource === '') {
     return verb({ ...base, strategy: served.strategy, fieldManager: served.fieldManager });
   }
@@ -86,7 +106,10 @@ function serve(
   const created = served.created?.[subresource];
   if (created !== undefined) {
     if (context.info.verb !== 'create') throw methodNotAllowed({ served, context });
-    return createSubresourceHandler({ ...base, strategy: served.strategy, fieldManager: created.fieldManager }, created);
+    return createSubresourceHandler(
+      { ...base, strategy: served.strategy, fieldManager: created.fieldManager },
+      created,
+    );
   }
   const sub = served.subresources[subresource];
   if (sub === undefined) {
@@ -116,7 +139,20 @@ function forbidCreate(chain: AdmissionChain): AdmissionChain {
   };
 }
 
+/** Collections are not changed as a whole, and nothing is created below a name. */
+function checkTarget(scope: RequestScope): void {
+  const { verb: asked, name } = scope.context.info;
+  const one = asked === 'update' || asked === 'patch' || asked === 'delete';
+  if (scope.served.type.custom) {
+    if (one && name === '') throw newBadRequest('name must be provided');
+    return;
+  }
+  const misplaced = (one && name === '') || (asked === 'create' && name !== '');
+  if (misplaced || !scope.served.verbs.includes(asked === 'watchlist' ? 'watch' : asked)) throw methodNotAllowed(scope);
+}
+
 function verb(scope: RequestScope): Promise<void> {
+  checkTarget(scope);
   switch (scope.context.info.verb) {
     case 'get':
       return getHandler(scope);
@@ -142,6 +178,9 @@ function verb(scope: RequestScope): Promise<void> {
 
 /** Subresources that show and write the object itself: status, finalize, approval. */
 function subresourceVerb(scope: RequestScope): Promise<void> {
+  const { served, subresource } = scope;
+  const entry = served.discovery.find(({ name }) => name === `${served.groupResource.resource}/${subresource}`);
+  if (!served.type.custom && entry?.verbs.includes(scope.context.info.verb) === false) throw methodNotAllowed(scope);
   switch (scope.context.info.verb) {
     case 'get':
       return getHandler(scope);

@@ -1,9 +1,15 @@
-import { type ApiError, newBadRequest, newConflict, newInternalError, newInvalid, newMethodNotSupported, newNotFound } from '../../apimachinery/errors.js';
+import {
+  newBadRequest,
+  newConflict,
+  newInternalError,
+  newMethodNotSupported,
+  newNotFound,
+} from '../../apimachinery/errors.js';
 import { decodeCborBody } from '../../apimachinery/codec/body.js';
 import { goKind, JsonError } from '../../apimachinery/decode-json.js';
-import { FieldPath, invalid } from '../../apimachinery/field-error.js';
-import { deepCopy, isObject, type JsonValue } from '../../apimachinery/json.js';
-import { goJson, type KubeObject } from '../../apimachinery/meta.js';
+import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { goFormat } from '../../apimachinery/go-format.js';
+import type { KubeObject } from '../../apimachinery/meta.js';
 import { applyJsonPatch, decodeJsonPatch } from '../../apimachinery/patch/json-patch.js';
 import { applyMergePatch, decodeMergePatch } from '../../apimachinery/patch/merge-patch.js';
 import { decodeStrategicMergePatch } from '../../apimachinery/patch/strategic-merge.js';
@@ -13,13 +19,14 @@ import { settled } from '../../registry/generic/settled.js';
 import { isTooLarge } from '../../registry/generic/resource-store.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { updateObject } from '../../registry/generic/update.js';
-import { DecodeError } from '../../registry/rest/served.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import { readBody } from './body.js';
+import { decodePatched, refusePatch } from './patched-object.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './query.js';
 import type { RequestScope } from './scope.js';
 import { checkName, mutate, validators } from './update.js';
+import { warnOfStrictErrors } from './strict-errors.js';
 import { patchOptions, type WriteOptions } from './write-options.js';
 
 const APPLY_YAML = 'application/apply-patch+yaml';
@@ -111,7 +118,7 @@ function applyMechanism(scope: RequestScope, patchType: string, body: Buffer, op
       throw newBadRequest(`error strict decoding YAML: error converting YAML to JSON: ${duplicates.join(', ')}`);
     }
     if (duplicates.length > 0 && options.fieldValidation === 'Warn') {
-      for (const text of duplicates) scope.context.warn(`error converting YAML to JSON: ${text}`);
+      warnOfStrictErrors(scope.context, duplicates);
     }
     return next;
   };
@@ -126,16 +133,19 @@ export function patchMechanism(scope: RequestScope, patchType: string, body: Buf
     // A missing object is told before a malformed patch.
     if (current === undefined) throw newNotFound(scope.served.groupResource, scope.context.info.name);
     patch ??= decodePatch(scope, patchType, body, options.fieldValidation !== 'Ignore');
-    const { apply, strictErrors } = patch;
+    const { apply, strictErrors, shown } = patch;
     // What comes out may share parts with what went in, and is changed further on.
     const patched = deepCopy(apply(current));
-    return scope.fieldManager.update(current, decodePatched(scope, patched, options, strictErrors), manager);
+    const object = decodePatched(scope, { patched, current, shown, strictErrors }, options.fieldValidation);
+    return scope.fieldManager.update(current, object, manager);
   };
 }
 
 interface Patch {
   readonly apply: (current: KubeObject) => JsonValue;
   readonly strictErrors: readonly string[];
+  /** What errors show of a strategic merge patch; those of the others show the patched object. */
+  readonly shown: string | undefined;
 }
 
 /** Reads the patch once; it may be applied several times. */
@@ -143,50 +153,30 @@ function decodePatch(scope: RequestScope, patchType: string, body: Buffer, stric
   switch (patchType) {
     case 'application/json-patch+json': {
       const { patch, strictErrors } = decodeJsonPatch(body, strict);
-      return { apply: (current) => applyJsonPatch(current, patch), strictErrors };
+      return { apply: (current) => applyJsonPatch(current, patch), strictErrors, shown: undefined };
     }
     case 'application/merge-patch+json': {
       const { patch, strictErrors } = decodeMergePatch(body, strict);
-      return { apply: (current) => applyMergePatch(current, patch), strictErrors };
+      return { apply: (current) => applyMergePatch(current, patch), strictErrors, shown: undefined };
     }
     default: {
       const { patch, strictErrors } = decodeStrategicMergePatch(body, strict);
       const merge = scope.served.strategicMerge;
       if (merge === undefined) throw newInternalError(`unexpected patch type: ${patchType}`);
-      return { apply: (current) => merge(current, patch), strictErrors };
+      return { apply: (current) => mergeStrategically(merge, current, patch), strictErrors, shown: goFormat(patch) };
     }
   }
 }
 
-/** The patched tree as an object of the version; what it must not hold is refused, or warned of, as an invalid patch. */
-function decodePatched(scope: RequestScope, patched: JsonValue, options: WriteOptions, strict: readonly string[]): KubeObject {
-  const refuse = (why: string): ApiError =>
-    newInvalid({ group: '', kind: '' }, '', [invalid(FieldPath.of('patch'), goJson(patched), why)]);
-  if (!isObject(patched)) throw refuse(`json: cannot unmarshal ${goKind(patched)} into Go value of type map[string]interface {}`);
-  const { kind, apiVersion } = patched;
-  if (scope.served.type.custom) {
-    if (typeof kind !== 'string' || kind === '') throw refuse(`Object 'Kind' is missing in '${goJson(patched)}'`);
-    if (typeof apiVersion !== 'string' || apiVersion === '') {
-      throw newInternalError("Object 'apiVersion' is missing in 'object has no apiVersion field'");
-    }
-  } else {
-    patched['kind'] ??= scope.served.gvk.kind;
-    patched['apiVersion'] ??= scope.served.groupVersion;
-  }
-  const text = strict.length > 0 || options.fieldValidation === 'Strict' ? goJson(patched) : undefined;
+function mergeStrategically(
+  merge: (current: JsonObject, patch: JsonObject) => JsonObject,
+  current: JsonObject,
+  patch: JsonObject,
+): JsonObject {
   try {
-    const decoded = scope.served.decode({ value: patched, duplicates: [] }, options.fieldValidation !== 'Ignore');
-    const errors = [...strict, ...decoded.strictErrors];
-    if (errors.length > 0) {
-      if (options.fieldValidation === 'Strict') {
-        const why = `strict decoding error: ${errors.join(', ')}`;
-        throw newInvalid({ group: '', kind: '' }, '', [invalid(FieldPath.of('patch'), text, why)]);
-      }
-      for (const error of errors) scope.context.warn(error);
-    }
-    return decoded.object;
+    return merge(current, patch);
   } catch (error) {
-    if (error instanceof DecodeError) throw refuse(error.message);
+    if (error instanceof JsonError) throw refusePatch(goFormat(patch), error.message);
     throw error;
   }
 }

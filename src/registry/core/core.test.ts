@@ -8,6 +8,8 @@ import type { ResourceType } from '../rest/interfaces.js';
 import { fromCoreEvent, toCoreEvent } from '../events/events/conversion.js';
 import { builtinResourceTypes } from './index.js';
 
+const UNSAID = { orphanDependents: undefined, propagationPolicy: undefined };
+
 const NOW = Date.UTC(2026, 0, 1);
 
 function typeOf(kind: string, group = ''): ResourceType {
@@ -571,14 +573,14 @@ describe('deletion', () => {
       spec: { finalizers: ['kubernetes'] },
       status: { phase: 'Active' },
     };
-    const marked = deletion.beforeDelete?.(contextOf(''), live);
+    const marked = deletion.beforeDelete?.(contextOf(''), live, UNSAID);
     expect(marked).toMatchObject({
       metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' },
       status: { phase: 'Terminating' },
     });
-    expect(marked === undefined ? undefined : deletion.beforeDelete?.(contextOf(''), marked)).toEqual(marked);
+    expect(marked === undefined ? undefined : deletion.beforeDelete?.(contextOf(''), marked, UNSAID)).toEqual(marked);
     expect(
-      deletion.beforeDelete?.(contextOf(''), { ...live, metadata: { deletionTimestamp: 'x' }, spec: {} }),
+      deletion.beforeDelete?.(contextOf(''), { ...live, metadata: { deletionTimestamp: 'x' }, spec: {} }, UNSAID),
     ).toBeUndefined();
     expect(deletion.mayDeleteDuringUpdate?.(live)).toBe(false);
   });

@@ -1,7 +1,7 @@
 import { newInvalid } from '../../apimachinery/errors.js';
 import { FieldPath, type FieldError } from '../../apimachinery/field-error.js';
 import { deepEqual } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import { type KubeObject, parseGroupVersion } from '../../apimachinery/meta.js';
 import { nameIsPathSegment } from '../../apimachinery/validation/names.js';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../apimachinery/validation/object-meta.js';
 import type { RequestContext } from '../../request/context.js';
@@ -81,8 +81,17 @@ function keepSystemFields(object: KubeObject, old: KubeObject): void {
   }
 }
 
+/** A custom resource's group is its own claim; a built-in type's is that of the form in which it is kept. */
+function groupOf(served: ServedVersion, object: KubeObject): string {
+  const { custom, storedAs, group } = served.type;
+  if (custom) return object.apiVersion === undefined ? group : (parseGroupVersion(object.apiVersion)?.group ?? '');
+  if (storedAs === undefined) return group;
+  const [, ...rest] = storedAs.resource.split('.');
+  return rest.join('.');
+}
+
 function refuse(served: ServedVersion, object: KubeObject, errors: readonly FieldError[]): void {
   if (errors.length === 0) return;
   // A custom resource of another kind is refused by its validation, and by its own name.
-  throw newInvalid({ group: served.gvk.group, kind: object.kind ?? served.gvk.kind }, object.metadata.name ?? '', errors);
+  throw newInvalid({ group: groupOf(served, object), kind: object.kind ?? served.gvk.kind }, object.metadata.name ?? '', errors);
 }

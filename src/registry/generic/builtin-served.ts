@@ -1,9 +1,10 @@
 import { type DetailedJson, JsonError } from '../../apimachinery/decode-json.js';
 import { metadataFieldNames, supportedFieldNames } from '../../apimachinery/fields.js';
-import { stringifyJson } from '../../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue, objectAt, stringifyJson } from '../../apimachinery/json.js';
 import { formatGroupVersion, type GroupVersionKind, type KubeObject } from '../../apimachinery/meta.js';
 import { applyStrategicMergePatch } from '../../apimachinery/patch/strategic-merge.js';
 import { type BuiltinSchema, requireSchema } from '../../apimachinery/scheme/builtin-schema.js';
+import { checkConvertible } from '../../apimachinery/scheme/convert.js';
 import { createFieldManager } from '../../managedfields/field-manager.js';
 import { emptyObjectOf } from '../../managedfields/empty-objects.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
@@ -53,12 +54,19 @@ function decode(
     const { object, strictErrors } = schema.decode(body, strict);
     object.kind = schema.gvk.kind;
     object.apiVersion = formatGroupVersion(schema.gvk);
+    // An empty list of managers is a wish to forget them, and would be dropped as any empty list is.
+    if (forgetsManagers(body.value)) object.metadata.managedFields = [{}];
     applyDefaults?.(object);
     return { object, strictErrors };
   } catch (error) {
     if (error instanceof JsonError) throw new DecodeError(error.message);
     throw error;
   }
+}
+
+function forgetsManagers(body: JsonValue): boolean {
+  const managers = isObject(body) ? objectAt(body, 'metadata')?.['managedFields'] : undefined;
+  return Array.isArray(managers) && managers.length === 0;
 }
 
 /** Makes everything that serving a built-in type takes. */
@@ -118,7 +126,11 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     ),
     scale: undefined,
     patchTypes: serving.cbor ? [...PATCH_TYPES, 'application/apply-patch+cbor'] : PATCH_TYPES,
-    strategicMerge: (current, patch) => applyStrategicMergePatch(current, patch, schema.type),
+    strategicMerge: (current, patch) => {
+      const merged = applyStrategicMergePatch(current, patch, schema.type);
+      checkConvertible(schema.type, merged);
+      return merged;
+    },
     verbs: type.verbs ?? VERBS,
     discovery: discoveryEntries(type, version),
     openApiSchema: undefined,
@@ -175,21 +187,23 @@ function representations(
   const listItem: Representation = {
     id: `${id}/item`,
     separator: ',',
-    render: (object) => withoutTypeMeta(type.storedAs === undefined ? object.bytes : convert(object), object),
+    render: (object) => (type.storedAs === undefined ? withoutTypeMeta(object) : encodeItem(toObject(object))),
   };
   return { json, listItem };
 }
 
 const METADATA = Buffer.from('"metadata":');
 
+function encodeItem({ apiVersion: _v, kind: _k, ...rest }: JsonObject): Uint8Array {
+  return Buffer.from(stringifyJson(rest), 'utf8');
+}
+
 /** Stored objects begin with apiVersion and kind, then metadata (see EncodedObject). */
-function withoutTypeMeta(bytes: Uint8Array, object: CachedObject): Uint8Array {
+function withoutTypeMeta(object: CachedObject): Uint8Array {
+  const { bytes } = object;
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const at = buffer.indexOf(METADATA);
-  if (at < 0 || object.undecodable) {
-    const { apiVersion: _v, kind: _k, ...rest } = object.decode();
-    return Buffer.from(stringifyJson(rest), 'utf8');
-  }
+  if (at < 0 || object.undecodable) return encodeItem(object.decode());
   const out = Buffer.allocUnsafe(buffer.length - at + 1);
   out[0] = 0x7b;
   buffer.copy(out, 1, at);

@@ -1,7 +1,7 @@
 import { newConflict, newNotFound } from '../../apimachinery/errors.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
 import type { RequestContext } from '../../request/context.js';
-import type { StoredObject } from '../../storage/interfaces.js';
+import type { Revision, StoredObject } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { storedAs } from './settled.js';
 import type { ResourceStore } from './resource-store.js';
@@ -54,20 +54,38 @@ export async function deleteObject(store: ResourceStore, request: DeleteRequest)
     const next = markedForDeletion(store, request, old);
     if (next === 'pending') return { object: old, stored: current, removed: false };
     await request.validate(old);
-    if (request.options.dryRun) {
-      return { object: next ?? old, stored: undefined, removed: next === undefined };
-    }
+    const atOnce = next === undefined || isOver(next);
+    if (request.options.dryRun) return { object: next ?? old, stored: undefined, removed: atOnce };
     if (next === undefined) {
       const result = await store.remove(key, current.revision);
-      if (result.outcome === 'committed') return { object: old, stored: undefined, removed: true };
+      if (result.outcome === 'committed') return { object: at(old, result.object.revision), stored: undefined, removed: true };
       current = result.current;
       continue;
     }
     const result = await store.replace(key, current, await request.served.toStorage(next));
-    if (result.outcome === 'committed') return { object: next, stored: result.object, removed: false };
-    current = result.current;
+    if (result.outcome !== 'committed') {
+      current = result.current;
+      continue;
+    }
+    if (!atOnce) return { object: next, stored: result.object, removed: false };
+    const { revision } = result.object;
+    const removed = await store.remove(key, revision);
+    if (removed.outcome === 'committed') return { object: at(next, removed.object.revision), stored: undefined, removed: true };
+    // Whoever removed it first did what was asked for.
+    if (removed.current === undefined) return { object: at(next, revision), stored: undefined, removed: true };
+    current = removed.current;
   }
 }
+
+/** As it went: an object that is shown after its removal has the version of that. */
+const at = (object: KubeObject, revision: Revision): KubeObject => ({
+  ...object,
+  metadata: { ...object.metadata, resourceVersion: String(revision) },
+});
+
+/** A grace period of none: the mark is written, for those who watch, and the object goes right after it. */
+const isOver = ({ metadata }: KubeObject): boolean =>
+  metadata.deletionGracePeriodSeconds === 0 && (metadata.finalizers ?? []).length === 0;
 
 /**
  * The object with the marks of deletion, undefined where it can go at once, 'pending' where nothing is to be done because its
@@ -75,7 +93,7 @@ export async function deleteObject(store: ResourceStore, request: DeleteRequest)
  */
 function markedForDeletion(store: ResourceStore, request: DeleteRequest, old: KubeObject): KubeObject | undefined | 'pending' {
   const next: KubeObject = { ...old, metadata: { ...old.metadata } };
-  const special = request.served.type.deletion.beforeDelete?.(request.context, next);
+  const special = request.served.type.deletion.beforeDelete?.(request.context, next, request.options);
   if (special !== undefined) return special;
   const graceful = applyGrace(store, request, next);
   if (graceful === 'pending') return 'pending';
@@ -95,7 +113,7 @@ function applyGrace(store: ResourceStore, request: DeleteRequest, object: KubeOb
   const meta = object.metadata;
   if (hasDeletionTimestamp(object)) return shortenGrace(store, meta, asked);
   const seconds = strategy.gracePeriodSeconds(object, asked);
-  if (seconds === undefined || seconds === 0) return 'none';
+  if (seconds === undefined) return 'none';
   meta.deletionTimestamp = formatTime(store.clock.now() + seconds * 1000);
   meta.deletionGracePeriodSeconds = seconds;
   if ((meta.generation ?? 0) > 0) meta.generation = (meta.generation ?? 0) + 1;
@@ -114,7 +132,6 @@ function shortenGrace(
   const now = store.clock.now();
   const at = Date.parse(meta.deletionTimestamp ?? '') - running * 1000 + asked * 1000;
   const seconds = at < now && asked !== 0 ? 1 : asked;
-  if (seconds === 0) return 'none';
   meta.deletionTimestamp = formatTime(Math.max(at, now));
   meta.deletionGracePeriodSeconds = seconds;
   return 'graceful';
@@ -164,7 +181,10 @@ function checkPreconditions(request: DeleteRequest, old: KubeObject, resourceVer
   const wanted = request.options.preconditions;
   const subject = { group: request.served.gvk.group, resource: request.served.gvk.kind };
   const uid = old.metadata.uid ?? '';
+  const { deletion } = request.served.type;
   if (wanted.uid !== undefined && wanted.uid !== uid) {
+    const own = deletion.preconditionFailed?.(old, 'UID', wanted.uid, uid);
+    if (own !== undefined) throw own;
     throw newConflict(
       subject,
       request.name,
@@ -172,6 +192,8 @@ function checkPreconditions(request: DeleteRequest, old: KubeObject, resourceVer
     );
   }
   if (wanted.resourceVersion !== undefined && wanted.resourceVersion !== resourceVersion) {
+    const own = deletion.preconditionFailed?.(old, 'ResourceVersion', wanted.resourceVersion, resourceVersion);
+    if (own !== undefined) throw own;
     throw newConflict(
       subject,
       request.name,

@@ -1,3 +1,4 @@
+import type { ApiError } from '../../apimachinery/errors.js';
 import type { FieldError } from '../../apimachinery/field-error.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
@@ -54,10 +55,18 @@ export interface Strategy {
 /** Validates metadata.name; `prefix`: the name is a generateName and may end with a dash. */
 export type NameValidator = (name: string, prefix: boolean) => readonly string[];
 
+/** What a deletion asks for the dependents. */
+export interface Propagation {
+  readonly orphanDependents: boolean | undefined;
+  readonly propagationPolicy: string | undefined;
+}
+
 /** Grace, extra steps and conditions of deletion for types that have them (namespaces, CRDs, pods). */
 export interface DeletionStrategy {
   /** Called instead of plain removal when the object should wait; returns the object to be stored, or undefined to remove. */
-  beforeDelete?(context: RequestContext, object: KubeObject): KubeObject | undefined;
+  beforeDelete?(context: RequestContext, object: KubeObject, propagation: Propagation): KubeObject | undefined;
+  /** The type's own words for a precondition that fails; absent: the common ones. */
+  preconditionFailed?(object: KubeObject, field: 'UID' | 'ResourceVersion', wanted: string, actual: string): ApiError;
   /** Seconds of grace wanted; undefined: the type has no graceful deletion. */
   gracePeriodSeconds?(object: KubeObject, asked: number | undefined): number | undefined;
   /**

@@ -63,7 +63,7 @@ export interface ServedVersion extends VersionView {
   readonly scale: ScalePaths | undefined;
   /** Patch content types taken, in the order in which 415 lists them. */
   readonly patchTypes: readonly string[];
-  /** Strategic merge patch for built-in types; throws ApiError. */
+  /** Strategic merge patch for built-in types; throws ApiError, and JsonError where the result doesn't fit the type. */
   readonly strategicMerge?: (current: JsonObject, patch: JsonObject) => JsonObject;
   /** The verbs that discovery shows and handlers take. */
   readonly verbs: readonly string[];

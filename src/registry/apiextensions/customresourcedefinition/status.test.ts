@@ -17,6 +17,8 @@ import {
   customResourceDefinitionStrategy,
 } from './strategy.js';
 
+const UNSAID = { orphanDependents: undefined, propagationPolicy: undefined };
+
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 const LATER = NOW + 60_000;
 const context = { receivedAt: NOW } as RequestContext;
@@ -214,14 +216,14 @@ describe('strategies', () => {
 
   test('the first deletion marks the definition', () => {
     const deletion = customResourceDefinitionDeletion;
-    const marked = deletion.beforeDelete?.(context, widgets());
+    const marked = deletion.beforeDelete?.(context, widgets(), UNSAID);
     if (marked === undefined) throw new Error('the definition was not kept');
     expect(marked.metadata).toMatchObject({
       deletionTimestamp: '2026-01-02T03:04:05Z',
       finalizers: [CLEANUP_FINALIZER],
     });
     expect(findCondition(marked, 'Terminating')).toMatchObject({ status: 'True', reason: 'InstanceDeletionPending' });
-    expect(deletion.beforeDelete?.(context, marked)).toBeUndefined();
+    expect(deletion.beforeDelete?.(context, marked, UNSAID)).toBeUndefined();
     const failed = setTerminating(marked, LATER, 'InstanceDeletionFailed', 'no');
     expect(findCondition(failed, 'Terminating')).toMatchObject({
       message: 'could not issue all deletes: no',

@@ -1,8 +1,8 @@
-import { type FieldError, FieldPath, invalid, required } from '../../../apimachinery/field-error.js';
-import { deepEqual, isObject, type JsonValue, objectAt, stringAt } from '../../../apimachinery/json.js';
-import type { GroupVersion, KubeObject } from '../../../apimachinery/meta.js';
+import { FieldError, FieldPath, invalid, Printed, required } from '../../../apimachinery/field-error.js';
+import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../../apimachinery/json.js';
+import { goJson, type GroupVersion, type KubeObject } from '../../../apimachinery/meta.js';
 import { isDns1123Subdomain, isQualifiedName, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
-import { validateImmutableField } from '../../../apimachinery/validation/object-meta.js';
+import { FIELD_IMMUTABLE, validateImmutableField } from '../../../apimachinery/validation/object-meta.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 
 const REPORTING_INSTANCE_LIMIT = 128;
@@ -101,6 +101,23 @@ const IMMUTABLE: readonly (readonly [string, string, JsonValue])[] = [
   ['reportingInstance', 'reportingInstance', ''],
 ];
 
+const REFERENCE = ['Kind', 'Namespace', 'Name', 'UID', 'APIVersion', 'ResourceVersion', 'FieldPath'];
+
+/** Structures that errors print with the names of Kubernetes' internal fields. */
+const PRINTED: Readonly<Record<string, readonly string[]>> = {
+  involvedObject: REFERENCE,
+  related: REFERENCE,
+  source: ['Component', 'Host'],
+};
+
+function print(value: JsonObject, names: readonly string[]): string {
+  const members = names.map((name) => `"${name}":${goJson(value[jsonName(name)] ?? '')}`);
+  return `{${members.join(',')}}`;
+}
+
+const jsonName = (name: string): string =>
+  name === 'UID' ? 'uid' : name === 'APIVersion' ? 'apiVersion' : name.charAt(0).toLowerCase() + name.slice(1);
+
 export function validateEventUpdate(event: KubeObject, old: KubeObject, version: GroupVersion): FieldError[] {
   const errors = legacyErrors(event, version);
   if (isCore(version)) return errors;
@@ -110,7 +127,10 @@ export function validateEventUpdate(event: KubeObject, old: KubeObject, version:
     const value = event[field] ?? zero;
     const before = old[field] ?? zero;
     if (isObject(value) && isObject(before) && deepEqual(value, before)) continue;
-    errors.push(...validateImmutableField(value, before, FieldPath.of(shown)));
+    const names = PRINTED[shown];
+    if (isObject(value) && names !== undefined) {
+      errors.push(new FieldError('FieldValueInvalid', shown, new Printed(print(value, names)), FIELD_IMMUTABLE));
+    } else errors.push(...validateImmutableField(value, before, FieldPath.of(shown)));
   }
   return errors;
 }

@@ -1,9 +1,14 @@
+import { newConflict } from '../../../apimachinery/errors.js';
 import { type FieldError, FieldPath, invalid } from '../../../apimachinery/field-error.js';
 import { isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta.js';
 import { nameIsDnsLabel } from '../../../apimachinery/validation/names.js';
-import { validateFinalizerName } from '../../../apimachinery/validation/object-meta.js';
-import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
+import {
+  FINALIZER_DELETE_DEPENDENTS,
+  FINALIZER_ORPHAN_DEPENDENTS,
+  validateFinalizerName,
+} from '../../../apimachinery/validation/object-meta.js';
+import type { DeletionStrategy, Propagation, Strategy } from '../../rest/interfaces.js';
 import { legacyFinalizerErrors, validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
 
@@ -106,15 +111,40 @@ export const namespaceFinalizeStrategy: Strategy = {
   ],
 };
 
+/** The finalizers of the garbage collector as the options ask for them, and as they are where the options say nothing. */
+function withPropagation(finalizers: readonly string[], { orphanDependents, propagationPolicy }: Propagation): string[] {
+  const asked = propagationPolicy ?? '';
+  const wanted = (finalizer: string, policy: string, orphans: boolean): boolean => {
+    if (orphanDependents !== undefined) return orphanDependents === orphans;
+    return asked === '' ? finalizers.includes(finalizer) : asked === policy;
+  };
+  const kept = finalizers.filter((name) => name !== FINALIZER_ORPHAN_DEPENDENTS && name !== FINALIZER_DELETE_DEPENDENTS);
+  if (wanted(FINALIZER_ORPHAN_DEPENDENTS, 'Orphan', true)) kept.push(FINALIZER_ORPHAN_DEPENDENTS);
+  if (wanted(FINALIZER_DELETE_DEPENDENTS, 'Foreground', false)) kept.push(FINALIZER_DELETE_DEPENDENTS);
+  return kept;
+}
+
 export const namespaceDeletion: DeletionStrategy = {
-  beforeDelete: (context, object) => {
+  beforeDelete: (context, object, propagation) => {
     if (hasDeletionTimestamp(object)) return namespaceFinalizers(object).length === 0 ? undefined : object;
     const status = isObject(object['status']) ? object['status'] : {};
+    const { finalizers: given = [], ...meta } = object.metadata;
+    const finalizers = withPropagation(given, propagation);
     return {
       ...object,
-      metadata: { ...object.metadata, deletionTimestamp: formatTime(context.receivedAt) },
+      metadata: {
+        ...meta,
+        ...(finalizers.length === 0 ? {} : { finalizers }),
+        deletionTimestamp: formatTime(context.receivedAt),
+      },
       status: { ...status, phase: 'Terminating' },
     };
   },
+  preconditionFailed: (object, field, wanted, actual) =>
+    newConflict(
+      { group: '', resource: 'namespaces' },
+      object.metadata.name ?? '',
+      `Precondition failed: ${field} in precondition: ${wanted}, ${field} in object meta: ${actual}`,
+    ),
   mayDeleteDuringUpdate: (object) => namespaceFinalizers(object).length === 0,
 };

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import {
   FieldError,
   FieldPath,
@@ -51,10 +52,33 @@ function duplicateTaint(path: FieldPath, taint: JsonObject): FieldError {
 const validate = (object: KubeObject): FieldError[] => [
   ...validateCoreMeta(object.metadata, false, nameIsDnsSubdomain),
   ...taintErrors(object),
+  ...podCidrErrors(object),
 ];
 
-/** Capacity that is allocatable unless said otherwise. */
+/** The single range and the list of them say the same; where they don't, the single one is right. */
+function syncPodCidrs(spec: JsonObject): void {
+  const single = textOf(spec['podCIDR']);
+  const [first = ''] = textsOf(spec['podCIDRs']);
+  if (single !== '' && single !== first) spec['podCIDRs'] = [single];
+  else if (single === '' && first !== '') spec['podCIDR'] = first;
+}
+
+function podCidrErrors(object: KubeObject): FieldError[] {
+  return podCidrs(object).flatMap((cidr, i) =>
+    isCidr(cidr) ? [] : [invalid(SPEC.child('podCIDRs').index(i), cidr, 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)')],
+  );
+}
+
+function isCidr(text: string): boolean {
+  const [address = '', bits = '', ...rest] = text.split('/');
+  const family = isIP(address);
+  return rest.length === 0 && family !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
+}
+
+/** Capacity that is allocatable unless said otherwise, and the list of ranges for pods. */
 export function applyNodeDefaults(object: KubeObject): void {
+  const spec = objectAt(object, 'spec');
+  if (spec !== undefined) syncPodCidrs(spec);
   const status = objectAt(object, 'status');
   const capacity = status?.['capacity'];
   if (isObject(capacity) && status?.['allocatable'] === undefined) {

@@ -1,4 +1,4 @@
-import { type FieldError, FieldPath, forbidden, notSupported, required } from '../../../apimachinery/field-error.js';
+import { type FieldError, FieldPath, forbidden, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { validateLabelSelector } from '../../../apimachinery/labels.js';
@@ -27,6 +27,11 @@ function validate(object: KubeObject): FieldError[] {
   const path = SPEC.child('resources');
   if (storage === undefined) errors.push(required(path.key('storage')));
   else errors.push(...positiveQuantityErrors(storage, path.key('storage')));
+  const className = textOf(spec['storageClassName']);
+  if (className !== '') {
+    const classPath = SPEC.child('storageClassName');
+    errors.push(...nameIsDnsSubdomain(className, false).map((text) => invalid(classPath, className, text)));
+  }
   const mode = textOf(spec['volumeMode']);
   if (mode !== '' && !VOLUME_MODES.includes(mode))
     errors.push(notSupported(SPEC.child('volumeMode'), mode, VOLUME_MODES));

@@ -1,4 +1,4 @@
-import { type FieldError, FieldPath, forbidden, notSupported, required } from '../../../apimachinery/field-error.js';
+import { type FieldError, FieldPath, forbidden, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
 import { deepEqual, objectAt } from '../../../apimachinery/json.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
@@ -49,6 +49,11 @@ function validate(object: KubeObject): FieldError[] {
   if (sources.length === 0) errors.push(required(SPEC, 'must specify a volume type'));
   for (const extra of sources.slice(1)) {
     errors.push(forbidden(SPEC.child(extra), 'may not specify more than 1 volume type'));
+  }
+  const className = textOf(spec['storageClassName']);
+  if (className !== '') {
+    const path = SPEC.child('storageClassName');
+    errors.push(...nameIsDnsSubdomain(className, false).map((text) => invalid(path, className, text)));
   }
   const mode = textOf(spec['volumeMode']);
   if (mode !== '' && !VOLUME_MODES.includes(mode))

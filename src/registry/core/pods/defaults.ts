@@ -99,8 +99,20 @@ function volume(value: JsonObject): void {
   if (claim !== undefined) setDefault(claim, 'volumeMode', 'Filesystem');
 }
 
+/** The single address and the list of them say the same; where they don't, the single one is right. */
+function syncAddresses(status: JsonObject): void {
+  for (const [single, list] of [['podIP', 'podIPs'], ['hostIP', 'hostIPs']] as const) {
+    const ip = textOf(status[single]);
+    const first = textOf(objectsOf(status[list])[0]?.['ip']);
+    if (ip !== '' && ip !== first && (first !== '' || single === 'podIP')) status[list] = [{ ip }];
+    else if (ip === '' && first !== '' && single === 'podIP') status[single] = first;
+  }
+}
+
 export function applyPodDefaults(object: KubeObject): void {
   const spec = ensureObject(object, 'spec');
+  const status = objectAt(object, 'status');
+  if (status !== undefined) syncAddresses(status);
   setDefault(spec, 'dnsPolicy', 'ClusterFirst');
   setDefault(spec, 'restartPolicy', 'Always');
   setDefault(spec, 'schedulerName', 'default-scheduler');

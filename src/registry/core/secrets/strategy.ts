@@ -1,6 +1,6 @@
 import { type FieldError, FieldPath, invalid, required, tooLong } from '../../../apimachinery/field-error.js';
 import { goKind, JsonError, parseJson } from '../../../apimachinery/decode-json.js';
-import { isObject, type JsonObject, stringAt } from '../../../apimachinery/json.js';
+import { isObject, objectAt, type JsonObject, stringAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { isConfigMapKey, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { validateImmutableField } from '../../../apimachinery/validation/object-meta.js';
@@ -88,6 +88,9 @@ export function applySecretDefaults(object: KubeObject): void {
     object['data'] = data;
   }
   delete object['stringData'];
+  const data = objectAt(object, 'data');
+  // What is kept as bytes cannot be null.
+  for (const key in data) if (data[key] === null) data[key] = '';
 }
 
 export const secretStrategy: Strategy = {

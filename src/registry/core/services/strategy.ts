@@ -14,7 +14,7 @@ import {
   isDns1123Label,
   isDns1123Subdomain,
   isPortName,
-  nameIsDns1035Label,
+  nameIsDnsLabel,
 } from '../../../apimachinery/validation/names.js';
 import { validateLabels } from '../../../apimachinery/validation/object-meta.js';
 import type { Strategy } from '../../rest/interfaces.js';
@@ -22,7 +22,7 @@ import { ipErrors, PROTOCOLS } from '../endpoints/strategy.js';
 import { keepField, numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
-import { syncClusterIPs } from './defaults.js';
+import { setIpFamilies, syncClusterIPs } from './defaults.js';
 
 const SPEC = FieldPath.of('spec');
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
@@ -88,7 +88,7 @@ function externalNameErrors(spec: JsonObject): FieldError[] {
 }
 
 function validate(object: KubeObject): FieldError[] {
-  const errors = validateCoreMeta(object.metadata, true, nameIsDns1035Label);
+  const errors = validateCoreMeta(object.metadata, true, nameIsDnsLabel);
   const spec = objectAt(object, 'spec') ?? {};
   const type = textOf(spec['type']);
   const headless = textOf(spec['clusterIP']) === 'None';
@@ -125,6 +125,12 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   return errors;
 }
 
+function warnings(object: KubeObject): string[] {
+  const spec = objectAt(object, 'spec');
+  const ignored = spec?.['clusterIP'] === 'None' && spec['sessionAffinity'] !== 'None';
+  return ignored ? ['spec.SessionAffinity is ignored for headless services'] : [];
+}
+
 export const serviceStrategy: Strategy = {
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: true,
@@ -132,6 +138,7 @@ export const serviceStrategy: Strategy = {
   prepareForCreate: (_context, object) => {
     object['status'] = { loadBalancer: {} };
     syncClusterIPs(object);
+    setIpFamilies(object);
   },
   prepareForUpdate: (_context, object, old) => {
     keepField('status', object, old);
@@ -139,10 +146,13 @@ export const serviceStrategy: Strategy = {
     const before = objectAt(old, 'spec');
     // A client that leaves the address out means the one that the service has.
     if (spec !== undefined && textOf(spec['clusterIP']) === '' && spec['type'] !== 'ExternalName') {
-      for (const field of ['clusterIP', 'clusterIPs']) if (before?.[field] !== undefined) spec[field] ??= before[field];
+      for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']) if (before?.[field] !== undefined) spec[field] ??= before[field];
     }
     syncClusterIPs(object);
+    setIpFamilies(object);
   },
+  warningsOnCreate: (_context, object) => warnings(object),
+  warningsOnUpdate: (_context, object) => warnings(object),
   validateCreate: (_context, object) => validate(object),
   validateUpdate: (_context, object, old) => [...validate(object), ...updateErrors(object, old)],
 };

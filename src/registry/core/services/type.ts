@@ -1,5 +1,5 @@
 import { objectAt } from '../../../apimachinery/json.js';
-import { nameIsDns1035Label } from '../../../apimachinery/validation/names.js';
+import { nameIsDnsLabel } from '../../../apimachinery/validation/names.js';
 import { textOf } from '../shared/fields.js';
 import { builtinType } from '../shared/resource-type.js';
 import { applyServiceDefaults } from './defaults.js';
@@ -14,7 +14,7 @@ export const services = builtinType({
   shortNames: ['svc'],
   categories: ['all'],
   namespaced: true,
-  validateName: nameIsDns1035Label,
+  validateName: nameIsDnsLabel,
   strategy: serviceStrategy,
   subresources: { status: serviceStatusStrategy },
   table: serviceTable,

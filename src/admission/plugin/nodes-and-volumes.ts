@@ -1,0 +1,48 @@
+import { isObject, objectAt } from '../../apimachinery/json.js';
+import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
+
+const creates = (operation: string): boolean => operation === 'CREATE';
+
+const isCore = ({ resource, subresource }: AdmissionAttributes, plural: string): boolean =>
+  resource.group === '' && resource.resource === plural && subresource === '';
+
+const PROTECTION: Readonly<Record<string, string>> = {
+  persistentvolumes: 'kubernetes.io/pv-protection',
+  persistentvolumeclaims: 'kubernetes.io/pvc-protection',
+};
+
+/** Keeps volumes and claims from vanishing while they are used: a controller takes the finalizer away. */
+export function storageObjectInUseProtection(): AdmissionPlugin {
+  return {
+    name: 'StorageObjectInUseProtection',
+    handles: creates,
+    admit(attributes) {
+      const { object, resource } = attributes;
+      const finalizer = PROTECTION[resource.resource];
+      if (finalizer === undefined || object === undefined || !isCore(attributes, resource.resource)) return;
+      const finalizers = object.metadata.finalizers ?? [];
+      if (!finalizers.includes(finalizer)) object.metadata.finalizers = [...finalizers, finalizer];
+    },
+  };
+}
+
+const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
+
+/** A new node takes no pods until it has said that it is ready. */
+export function taintNodesByCondition(): AdmissionPlugin {
+  return {
+    name: 'TaintNodesByCondition',
+    handles: creates,
+    admit(attributes) {
+      const { object } = attributes;
+      if (object === undefined || !isCore(attributes, 'nodes')) return;
+      const spec = objectAt(object, 'spec') ?? (object['spec'] = {});
+      const given = spec['taints'];
+      const taints = Array.isArray(given) ? given : [];
+      const tainted = taints.some(
+        (taint) => isObject(taint) && taint['key'] === NOT_READY.key && taint['effect'] === NOT_READY.effect,
+      );
+      if (!tainted) spec['taints'] = [...taints, { ...NOT_READY }];
+    },
+  };
+}

@@ -1,0 +1,100 @@
+import { newForbidden } from '../../apimachinery/errors.js';
+import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
+import type { KubeObject } from '../../apimachinery/meta.js';
+import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
+
+const changes = (operation: string): boolean => operation === 'CREATE' || operation === 'UPDATE';
+
+/** The spec of the pod that a request writes; undefined where it writes something else. */
+function podSpec({ resource, subresource, object }: AdmissionAttributes): JsonObject | undefined {
+  if (resource.group !== '' || resource.resource !== 'pods' || subresource !== '' || object === undefined)
+    return undefined;
+  return objectAt(object, 'spec') ?? (object['spec'] = {});
+}
+
+/** The classes that there always are. */
+const PRIORITIES: Readonly<Record<string, number>> = {
+  'system-cluster-critical': 2_000_000_000,
+  'system-node-critical': 2_000_001_000,
+};
+
+const PREEMPTION = 'PreemptLowerPriority';
+
+/** Gives pods the priority of their class; classes of one's own are not kept here. */
+export function podPriority(): AdmissionPlugin {
+  return {
+    name: 'Priority',
+    handles: changes,
+    admit(attributes) {
+      const spec = podSpec(attributes);
+      if (spec === undefined) return;
+      if (attributes.operation === 'CREATE') setPriority(attributes, spec);
+      else keepPriority(spec, attributes.oldObject);
+    },
+  };
+}
+
+function setPriority({ resource, name, object }: AdmissionAttributes, spec: JsonObject): void {
+  const refuse = (why: string): Error => newForbidden(resource, object?.metadata.name ?? name, why);
+  const className = stringAt(spec, 'priorityClassName') ?? '';
+  const priority = className === '' ? 0 : PRIORITIES[className];
+  if (priority === undefined) throw refuse(`no PriorityClass with name ${className} was found`);
+  const given = spec['priority'];
+  if (typeof given === 'number' && given !== priority) {
+    throw refuse(
+      `the integer value of priority (${String(given)}) must not be provided in pod spec; priority admission controller computed ${String(priority)} from the given PriorityClass name`,
+    );
+  }
+  spec['priority'] = priority;
+  const policy = spec['preemptionPolicy'];
+  if (typeof policy === 'string' && policy !== PREEMPTION) {
+    throw refuse(
+      `the string value of PreemptionPolicy (${policy}) must not be provided in pod spec; priority admission controller computed ${PREEMPTION} from the given PriorityClass name`,
+    );
+  }
+  spec['preemptionPolicy'] = PREEMPTION;
+}
+
+/** Clients that don't know the two fields leave them as they are. */
+function keepPriority(spec: JsonObject, old: KubeObject | undefined): void {
+  const was = old === undefined ? undefined : objectAt(old, 'spec');
+  for (const field of ['priority', 'preemptionPolicy']) {
+    if (spec[field] === undefined && was?.[field] !== undefined) spec[field] = was[field];
+  }
+}
+
+const UNREADY = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
+const TOLERATION_SECONDS = 300;
+
+/** Lets pods stay for five minutes on a node that is not ready, or not reached, unless they say themselves for how long. */
+export function defaultTolerationSeconds(): AdmissionPlugin {
+  return {
+    name: 'DefaultTolerationSeconds',
+    handles: changes,
+    admit(attributes) {
+      const spec = podSpec(attributes);
+      if (spec === undefined) return;
+      const given = spec['tolerations'];
+      const tolerations = Array.isArray(given) ? given : [];
+      const missing = UNREADY.filter(
+        (key) => !tolerations.some((toleration) => isObject(toleration) && tolerates(toleration, key)),
+      );
+      if (missing.length === 0) return;
+      spec['tolerations'] = [
+        ...tolerations,
+        ...missing.map((key) => ({
+          key,
+          operator: 'Exists',
+          effect: 'NoExecute',
+          tolerationSeconds: TOLERATION_SECONDS,
+        })),
+      ];
+    },
+  };
+}
+
+function tolerates(toleration: JsonObject, taint: string): boolean {
+  const key = stringAt(toleration, 'key') ?? '';
+  const effect = stringAt(toleration, 'effect') ?? '';
+  return (key === '' || key === taint) && (effect === '' || effect === 'NoExecute');
+}

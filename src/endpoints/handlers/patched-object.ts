@@ -1,0 +1,119 @@
+import { interpretTypeMeta, goKind, JsonError } from '../../apimachinery/decode-json.js';
+import { type ApiError, newInternalError, newInvalid } from '../../apimachinery/errors.js';
+import { FieldPath, invalid } from '../../apimachinery/field-error.js';
+import { deepCopy, deepEqual, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { compareUtf8, goJson, type KubeObject, quote } from '../../apimachinery/meta.js';
+import { DecodeError } from '../../registry/rest/served.js';
+import { kindMismatch } from './decode-body.js';
+import type { RequestScope } from './scope.js';
+import { warnOfStrictErrors } from './strict-errors.js';
+import type { FieldValidation } from './write-options.js';
+
+/** What a patch made of an object. */
+export interface PatchOutcome {
+  readonly patched: JsonValue;
+  readonly current: KubeObject;
+  /** What errors show; undefined: the patched object. */
+  readonly shown: string | undefined;
+  /** Of the patch itself. */
+  readonly strictErrors: readonly string[];
+}
+
+/** The refusal of a patch, in kube-apiserver's form. */
+export const refusePatch = (shown: string, why: string): ApiError =>
+  newInvalid({ group: '', kind: '' }, '', [invalid(FieldPath.of('patch'), shown, why)]);
+
+/** The patched tree as an object of the version; what it must not hold is refused, or warned of, as an invalid patch. */
+export function decodePatched(scope: RequestScope, outcome: PatchOutcome, validation: FieldValidation): KubeObject {
+  const { served } = scope;
+  // The tree is changed by decoding, and seldom shown.
+  const text = validation === 'Strict' ? showPatched(scope, outcome) : undefined;
+  const refuse = (why: string): ApiError => refusePatch(text ?? showPatched(scope, outcome), why);
+  const { patched } = outcome;
+  if (!isObject(patched))
+    throw refuse(`json: cannot unmarshal ${goKind(patched)} into Go value of type map[string]interface {}`);
+  let tree = patched;
+  const errors = [...outcome.strictErrors];
+  if (served.type.custom) checkCustomKind(patched, refuse);
+  else if (outcome.shown === undefined) {
+    checkBuiltinKind(scope, patched, refuse);
+    if ((patched['apiVersion'] ?? '') === '') {
+      // Without a version the object is read as one that has no fields but these.
+      tree = {};
+      const fields = Object.keys(patched).filter((key) => key !== 'apiVersion' && key !== 'kind');
+      errors.push(...fields.sort(compareUtf8).map((key) => `unknown field ${quote(key)}`));
+    }
+  }
+  if (!served.type.custom) Object.assign(tree, { kind: served.gvk.kind, apiVersion: served.groupVersion });
+  try {
+    const decoded = served.decode({ value: tree, duplicates: [] }, validation !== 'Ignore');
+    errors.push(...decoded.strictErrors);
+    if (errors.length > 0 && validation === 'Strict') throw refuse(`strict decoding error: ${errors.join(', ')}`);
+    if (validation !== 'Ignore') warnOfStrictErrors(scope.context, errors);
+    return decoded.object;
+  } catch (error) {
+    if (error instanceof DecodeError) throw refuse(error.message);
+    throw error;
+  }
+}
+
+function typeMeta(patched: JsonObject, refuse: (why: string) => ApiError): { apiVersion: string; kind: string } {
+  try {
+    return interpretTypeMeta(patched);
+  } catch (error) {
+    if (error instanceof JsonError) throw refuse(error.message);
+    throw error;
+  }
+}
+
+function checkCustomKind(patched: JsonObject, refuse: (why: string) => ApiError): void {
+  const { kind, apiVersion } = typeMeta(patched, refuse);
+  if (kind === '') throw refuse(`Object 'Kind' is missing in '${goJson(patched)}'`);
+  if (apiVersion === '') throw newInternalError("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+}
+
+function checkBuiltinKind(scope: RequestScope, patched: JsonObject, refuse: (why: string) => ApiError): void {
+  const { served } = scope;
+  const meta = typeMeta(patched, refuse);
+  const kind = meta.kind === '' ? served.gvk.kind : meta.kind;
+  const groupVersion = meta.apiVersion === '' ? served.groupVersion : meta.apiVersion;
+  if (kind !== served.gvk.kind || groupVersion !== served.groupVersion)
+    throw refuse(kindMismatch(served, groupVersion, kind));
+}
+
+/**
+ * The patched object as errors show it: what a patch touched has its keys sorted, what it left alone has the order in which
+ * the type is written.
+ */
+function showPatched(scope: RequestScope, { patched, current, shown }: PatchOutcome): string {
+  if (shown !== undefined) return shown;
+  if (scope.served.type.custom) return goJson(patched);
+  const was = scope.served.decode({ value: deepCopy(current), duplicates: [] }, false).object;
+  return showTouched(patched, was);
+}
+
+function showTouched(value: JsonValue | undefined, was: JsonValue | undefined): string {
+  if (Array.isArray(value)) {
+    const before = Array.isArray(was) ? was : [];
+    return `[${value.map((item, i) => showMember(item, before[i])).join(',')}]`;
+  }
+  if (!isObject(value)) return goJson(value);
+  const before = isObject(was) ? was : {};
+  const members = Object.keys(value).filter((key) => value[key] !== undefined);
+  return `{${members
+    .sort(compareUtf8)
+    .map((key) => `${goJson(key)}:${showMember(value[key], Object.hasOwn(before, key) ? before[key] : undefined)}`)
+    .join(',')}}`;
+}
+
+const showMember = (value: JsonValue | undefined, was: JsonValue | undefined): string =>
+  was !== undefined && value !== undefined && deepEqual(value, was) ? showInOrder(was) : showTouched(value, was);
+
+function showInOrder(value: JsonValue | undefined): string {
+  if (Array.isArray(value)) return `[${value.map(showInOrder).join(',')}]`;
+  if (!isObject(value)) return goJson(value);
+  return `{${Object.keys(value)
+    .filter((key) => value[key] !== undefined)
+    .map((key) => `${goJson(key)}:${showInOrder(value[key])}`)
+    .join(',')}}`;
+}
