@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
 import { FrontProxyTrust } from '../aggregation/front-proxy.js';
 import type { ClusterAnswer, ClusterClient } from '../client/cluster-client.js';
+import { messageOf } from '../util/error-message.js';
 import { type Finding, ok, wrong } from './finding.js';
 
 /** What the checks need of a client. */
@@ -65,7 +66,7 @@ export async function checkReachable(cluster: Cluster, server: string): Promise<
   } catch (error) {
     return wrong(
       check,
-      `${server}: ${String(error)}`,
+      `${server}: ${messageOf(error)}`,
       'correcting server and CA of the kubeconfig, or opening the way to it',
     );
   }

@@ -1,0 +1,104 @@
+import { X509Certificate } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createCertificate, generateKey, keyPem } from '../util/certificates.js';
+import { FakeClock } from '../util/clock.js';
+import { checkCertificates } from './certificates.js';
+import { lineOf } from './finding.js';
+
+const DAY = 86_400_000;
+const clock = new FakeClock();
+const now = clock.now();
+const NAME = 'annex.annex-system.svc';
+
+function authority(commonName: string): {
+  pem: string;
+  key: ReturnType<typeof generateKey>['privateKey'];
+  certificate: X509Certificate;
+} {
+  const { privateKey, publicKey } = generateKey();
+  const request = {
+    subject: { commonName },
+    publicKey,
+    usage: 'ca' as const,
+    notBefore: now - DAY,
+    notAfter: now + DAY,
+  };
+  const pem = createCertificate(request, { key: privateKey });
+  return { pem, key: privateKey, certificate: new X509Certificate(pem) };
+}
+
+const ca = authority('ca');
+const stranger = authority('stranger');
+
+function leaf(name: string, notBefore: number, notAfter: number): { cert: string; key: string } {
+  const { privateKey, publicKey } = generateKey();
+  const request = {
+    subject: { commonName: NAME },
+    publicKey,
+    usage: 'server' as const,
+    altNames: [name],
+    notBefore,
+    notAfter,
+  };
+  return { cert: createCertificate(request, ca), key: keyPem(privateKey) };
+}
+
+const good = leaf(NAME, now - DAY, now + DAY);
+const expired = leaf(NAME, now - 2 * DAY, now - DAY);
+const early = leaf(NAME, now + DAY, now + 2 * DAY);
+const other = leaf('other.annex-system.svc', now - DAY, now + DAY);
+
+describe('checkCertificates', () => {
+  let directory = '';
+  beforeEach(() => (directory = mkdtempSync(join(tmpdir(), 'annex-doctor-'))));
+  afterEach(() => {
+    rmSync(directory, { recursive: true });
+  });
+
+  function check(cert: string, key: string, bundle: string): string {
+    const path = (name: string, content: string): string => {
+      writeFileSync(join(directory, name), content);
+      return join(directory, name);
+    };
+    const options = {
+      tlsCertFile: path('tls.crt', cert),
+      tlsPrivateKeyFile: path('tls.key', key),
+      serviceCaFile: path('ca.crt', bundle),
+      serviceName: 'annex',
+      serviceNamespace: 'annex-system',
+    };
+    return lineOf(checkCertificates(options, clock));
+  }
+
+  test.each<[string, { cert: string; key: string }, string, string]>([
+    ['a good one', good, ca.pem, `serving certificate: ok \\(for ${NAME}, until `],
+    ['one of several CAs', good, stranger.pem + ca.pem, 'serving certificate: ok'],
+    ['an expired one', expired, ca.pem, 'wrong: .*tls.crt expired on .* / mend it by: renewing it'],
+    ['one of tomorrow', early, ca.pem, 'wrong: .*tls.crt is not valid before '],
+    ['one for somebody else', other, ca.pem, `wrong: .* is not for ${NAME} \\(DNS:other.annex-system.svc\\)`],
+    ['one of another CA', good, stranger.pem, 'wrong: no valid CA of .*ca.crt has issued .*tls.crt / mend'],
+    ['a key of another', { cert: good.cert, key: other.key }, ca.pem, 'wrong: .*tls.key is not the key of .*tls.crt'],
+    ['no certificate', { cert: 'x', key: good.key }, ca.pem, 'wrong: .*tls.crt holds no certificate'],
+    [
+      'no CA',
+      good,
+      'x',
+      'wrong: data does not contain any valid .* / mend it by: giving the PEM certificates of the CA',
+    ],
+  ])('%s', (_, { cert, key }, bundle, expected) => {
+    expect(check(cert, key, bundle)).toMatch(new RegExp(expected));
+  });
+
+  test('none is needed where Annex issues it itself', () => {
+    const options = {
+      tlsCertFile: '',
+      tlsPrivateKeyFile: '',
+      serviceCaFile: '',
+      serviceName: 'a',
+      serviceNamespace: 'b',
+    };
+    expect(checkCertificates(options, clock).verdict).toBe('skipped');
+  });
+});

@@ -1,0 +1,172 @@
+import type { JsonObject } from '../apimachinery/json.js';
+import { objectAt, stringAt } from '../apimachinery/json.js';
+import type { KubeObject } from '../apimachinery/meta.js';
+import { ClusterError } from '../client/cluster-client.js';
+import { createCertificate, generateKey } from '../util/certificates.js';
+import type { Cluster } from './cluster.js';
+import { examineCluster } from './doctor.js';
+import { lineOf } from './finding.js';
+
+const REVIEWS = '/apis/authorization.k8s.io/v1';
+const CONFIG = '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication';
+const SERVICES = '/apis/apiregistration.k8s.io/v1/apiservices';
+const service = { serviceName: 'annex', serviceNamespace: 'annex-system', servicePort: 443 };
+
+function caPem(): string {
+  const { privateKey, publicKey } = generateKey();
+  const request = { subject: { commonName: 'ca' }, publicKey, usage: 'ca' as const, notBefore: 0, notAfter: 4e12 };
+  return createCertificate(request, { key: privateKey });
+}
+
+const apiService = (name: string, condition: JsonObject, over: JsonObject = {}): JsonObject => ({
+  metadata: { name },
+  spec: { service: { name: 'annex', namespace: 'annex-system', port: 443, ...over } },
+  status: { conditions: [{ type: 'Available', ...condition }] },
+});
+
+const CA = caPem();
+const healthy = {
+  version: { status: 200, body: { gitVersion: 'v1.36.3' } },
+  tokenReview: { status: 201, body: { status: { authenticated: false } } },
+  accessReview: { status: 201, body: { status: { allowed: false } } },
+  may: (_attributes: JsonObject): boolean => true,
+  services: [apiService('v1.kubeannex.io', { status: 'True' })],
+  config: {
+    'requestheader-client-ca-file': CA,
+    'requestheader-username-headers': '["X-Remote-User"]',
+    'requestheader-allowed-names': '["front-proxy-client"]',
+  } as JsonObject | undefined,
+};
+
+function cluster(state: typeof healthy): Cluster {
+  return {
+    call: (_, path, body) => {
+      if (path === '/version') return Promise.resolve(state.version);
+      if (path === `${REVIEWS}/selfsubjectaccessreviews`) {
+        const allowed = state.may(objectAt(objectAt(body, 'spec'), 'resourceAttributes') ?? {});
+        return Promise.resolve({ status: 201, body: { status: { allowed } } });
+      }
+      if (path === `${REVIEWS}/subjectaccessreviews`) return Promise.resolve(state.accessReview);
+      if (path === '/apis/authentication.k8s.io/v1/tokenreviews') return Promise.resolve(state.tokenReview);
+      return Promise.reject(new Error(`nobody should call ${path}`));
+    },
+    must: (_, path) => {
+      if (path === SERVICES) return Promise.resolve({ metadata: {}, items: state.services } as KubeObject);
+      if (path === CONFIG) {
+        if (state.config === undefined) return Promise.reject(new ClusterError(403, 'configmaps is forbidden'));
+        return Promise.resolve({ metadata: {}, data: state.config } as KubeObject);
+      }
+      return Promise.reject(new Error(`nobody should call ${path}`));
+    },
+  };
+}
+
+async function lines(over: Partial<typeof healthy>): Promise<string[]> {
+  const one = cluster({ ...healthy, ...over });
+  const clients = { main: one, authn: one, authz: one, server: 'https://c', close: () => undefined };
+  const found: string[] = [];
+  for await (const finding of examineCluster(clients, service)) found.push(lineOf(finding));
+  return found;
+}
+
+describe('examineCluster', () => {
+  test('a cluster where everything is well', async () => {
+    expect(await lines({})).toEqual([
+      'cluster: ok (https://c, v1.36.3)',
+      'rights: ok',
+      'rights to authenticate: ok',
+      'rights to authorize: ok',
+      'APIService v1.kubeannex.io: ok (available)',
+      'front-proxy trust: ok (names front-proxy-client)',
+      'TokenReview: ok (answered)',
+      'SubjectAccessReview: ok (answered)',
+    ]);
+  });
+
+  test('without credentials nothing else is tried', async () => {
+    const found = await lines({ version: { status: 401, body: { gitVersion: '' } } });
+    expect(found).toHaveLength(2);
+    expect(found[0]).toMatch(/^cluster: wrong: https:\/\/c does not know the identity in use \/ mend it by: /);
+    expect(found[1]).toMatch(/^everything else: skipped/);
+  });
+
+  test('a cluster that does not answer', async () => {
+    const call = (): Promise<never> => Promise.reject(new ClusterError(0, 'connect ECONNREFUSED'));
+    const one: Cluster = { call, must: call };
+    const found: string[] = [];
+    const clients = { main: one, authn: one, authz: one, server: 'https://c', close: () => undefined };
+    for await (const finding of examineCluster(clients, service)) found.push(lineOf(finding));
+    expect(found[0]).toMatch(/^cluster: wrong: https:\/\/c: connect ECONNREFUSED \/ mend it by: /);
+    expect(found.slice(1)).toEqual([expect.stringMatching(/^everything else: skipped/)]);
+  });
+
+  const refused = { status: 403, body: { message: 'forbidden' } as JsonObject };
+  test.each<[string, object, string]>([
+    [
+      'rights',
+      {
+        may: (of: JsonObject) =>
+          !['create', 'update'].includes(stringAt(of, 'verb') ?? '') || of['group'] !== 'apiregistration.k8s.io',
+      },
+      'rights: wrong: it may not create, update apiservices.apiregistration.k8s.io / mend',
+    ],
+    [
+      'the right to read the configuration',
+      { may: (of: JsonObject) => of['resource'] !== 'configmaps' },
+      'rights to authenticate: wrong: it may not get, list, watch configmaps kube-system/extension-apiserver-authentication /',
+    ],
+    [
+      'the right to review access',
+      { may: (of: JsonObject) => of['resource'] !== 'subjectaccessreviews' },
+      'rights to authorize: wrong: it may not create subjectaccessreviews.authorization.k8s.io /',
+    ],
+    ['no APIService', { services: [] }, 'APIService v1.kubeannex.io: wrong: there is none / mend it by: starting'],
+    [
+      'an APIService of another installation',
+      { services: [apiService('v1.kubeannex.io', { status: 'True' }, { name: 'annex2' })] },
+      'APIService v1.kubeannex.io: wrong: it refers to another Service than annex-system/annex /',
+    ],
+    [
+      'another port',
+      { services: [apiService('v1.kubeannex.io', { status: 'True' }, { port: 6443 })] },
+      'APIService v1.kubeannex.io: wrong: it has port 6443, not 443 /',
+    ],
+    [
+      'an APIService that is not available',
+      {
+        services: [
+          ...healthy.services,
+          apiService('v1.demo.example.com', { status: 'False', reason: 'MissingEndpoints', message: 'no\n endpoints' }),
+        ],
+      },
+      'APIService v1.demo.example.com: wrong: it is not available: MissingEndpoints: no endpoints / mend it by: making the pods',
+    ],
+    [
+      'a configuration that may not be read',
+      { config: undefined },
+      'front-proxy trust: wrong: configmaps is forbidden /',
+    ],
+    ['no front proxy', { config: {} }, 'front-proxy trust: wrong: the cluster has no front proxy'],
+    [
+      'a malformed configuration',
+      { config: { ...healthy.config, 'requestheader-username-headers': '{}' } },
+      'front-proxy trust: wrong: the ConfigMap kube-system/extension-apiserver-authentication cannot be used: requestheader-username-headers is no list of strings /',
+    ],
+    ['a refused TokenReview', { tokenReview: refused }, 'TokenReview: wrong: forbidden (status 403) / mend'],
+    [
+      'a cluster that believes everything',
+      { tokenReview: { status: 201, body: { status: { authenticated: true } } } },
+      'TokenReview: wrong: the cluster believes a token that was made up /',
+    ],
+    [
+      'a refused SubjectAccessReview',
+      { accessReview: refused },
+      'SubjectAccessReview: wrong: forbidden (status 403) / mend',
+    ],
+  ])('%s is told, and the rest is looked at', async (_, state, start) => {
+    const found = await lines(state);
+    expect(found.filter((line) => line.includes(': wrong: '))).toEqual([expect.stringContaining(start)]);
+    expect(found.length).toBeGreaterThanOrEqual(8);
+    expect(found.at(-1)).toMatch(/^SubjectAccessReview: /);
+  });
+});

@@ -1,0 +1,77 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EmbeddedBackend } from '../storage/embedded/backend.js';
+import { systemClock } from '../util/clock.js';
+import { lineOf } from './finding.js';
+import { checkStore, missingIn } from './store.js';
+
+describe('checkStore', () => {
+  let dataDir = '';
+  beforeEach(() => (dataDir = mkdtempSync(join(tmpdir(), 'annex-doctor-'))));
+  afterEach(() => {
+    rmSync(dataDir, { recursive: true });
+  });
+
+  const check = async (over: { storageBackend?: string; mongodbUri?: string } = {}): Promise<string> => {
+    const options = { storageBackend: 'embedded', mongodbUri: '', mongodbUriFile: '', mongodbDatabase: 'annex' };
+    const rest = { dataDir, historyWindow: 300_000, given: new Set<string>() };
+    return lineOf(await checkStore({ ...options, ...rest, ...over }, systemClock));
+  };
+  const open = async (): Promise<EmbeddedBackend> => {
+    const backend = new EmbeddedBackend({ directory: join(dataDir, 'store'), clock: systemClock });
+    await backend.open();
+    return backend;
+  };
+
+  test('a store that does not exist yet is not made', async () => {
+    expect(await check()).toBe(`store: ok (${join(dataDir, 'store')} will be made at the first start)`);
+    expect(readdirSync(dataDir)).toEqual([]);
+  });
+
+  test('a store that nobody has open is opened, and left', async () => {
+    await (await open()).close();
+    expect(await check()).toBe(`store: ok (${join(dataDir, 'store')}, at revision 1)`);
+    await (await open()).close();
+  });
+
+  test('a store that a server has open stays its', async () => {
+    const backend = await open();
+    expect(await check()).toMatch(/^store: skipped \(.* is in use by a running server/);
+    await backend.ping();
+    await backend.close();
+  });
+
+  test('a directory of somebody else', async () => {
+    mkdirSync(join(dataDir, 'store'));
+    writeFileSync(join(dataDir, 'store', 'thesis.txt'), '');
+    expect(await check()).toMatch(/^store: wrong: .* is not a data directory of Annex .* \/ mend it by: /);
+  });
+
+  test.each([
+    ['no URI', '', 'needs --mongodb-uri'],
+    ['a malformed URI', 'http://127.0.0.1', 'the MongoDB URI is malformed'],
+  ])('MongoDB: %s', async (_, mongodbUri, message) => {
+    const line = await check({ storageBackend: 'mongodb', mongodbUri });
+    expect(line).toMatch(/^store: wrong: .* \/ mend it by: /);
+    expect(line).toContain(message);
+  });
+});
+
+describe('missingIn', () => {
+  const all = ['find', 'insert', 'update', 'remove', 'createCollection', 'createIndex', 'changeStream'];
+  test.each([
+    ['the database', [{ resource: { db: 'annex', collection: '' }, actions: all }], []],
+    ['every database', [{ resource: { db: '', collection: '' }, actions: all }], []],
+    ['everything', [{ resource: { anyResource: true }, actions: all }], []],
+    ['another database', [{ resource: { db: 'x', collection: '' }, actions: all }], all],
+    ['one collection', [{ resource: { db: 'annex', collection: 'c' }, actions: all }], all],
+    [
+      'reading alone',
+      [{ resource: { db: 'annex', collection: '' }, actions: ['find', 'changeStream'] }],
+      ['insert', 'update', 'remove', 'createCollection', 'createIndex'],
+    ],
+  ])('of rights to %s', (_, privileges, missing) => {
+    expect(missingIn(privileges, 'annex')).toEqual(missing);
+  });
+});
