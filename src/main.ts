@@ -68,6 +68,8 @@ async function serve(options: Options): Promise<void> {
 
 async function doctor(options: Options): Promise<void> {
   let wrong = false;
+  // A reader that has seen enough, such as head.
+  process.stdout.on('error', fail);
   for await (const finding of examine(options, systemClock)) {
     say(lineOf(finding));
     wrong ||= finding.verdict === 'wrong';
