@@ -53,7 +53,9 @@ const END = /[\s]*$/;
 function cutOff(bracket: string, text: string): string {
   const rest = text.replace(END, '');
   const lines = text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
-  const what = /[[{,:]$/.test(rest) ? 'did not find expected node content' : `did not find expected ',' or '${bracket}'`;
+  const what = /[[{,:]$/.test(rest)
+    ? 'did not find expected node content'
+    : `did not find expected ',' or '${bracket}'`;
   return `yaml: line ${String(lines)}: ${what}`;
 }
 

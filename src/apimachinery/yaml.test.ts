@@ -54,6 +54,9 @@ describe('parseYaml', () => {
     expect(decodeYaml(text, true).sourceErrors).toEqual([
       'yaml: unmarshal errors:\n  line 4: key "c" already set in map\n  line 5: key "a" already set in map',
     ]);
+    expect(decodeYaml('true: 1\ntrue: 2\n5: 1\n5: 2\n"5": 3\n', true).sourceErrors).toEqual([
+      'yaml: unmarshal errors:\n  line 2: key true already set in map\n  line 4: key 5 already set in map\n  line 5: key "5" already set in map',
+    ]);
   });
 });
 

@@ -133,20 +133,19 @@ class Converter {
   private duplicate(key: unknown, name: string): void {
     const range = isScalar(key) ? key.range : undefined;
     const line = this.lines.linePos(range?.[0] ?? 0).line;
-    this.duplicates.push(`line ${String(line)}: key ${quote(name)} already set in map`);
+    const text = typeof this.keyValue(key) === 'string' ? quote(name) : name;
+    this.duplicates.push(`line ${String(line)}: key ${text} already set in map`);
+  }
+
+  private keyValue(key: unknown): JsonValue {
+    if (isAlias(key)) return this.node(key);
+    if (!isScalar(key)) throw new JsonError('yaml: invalid map key: a list or map cannot be a key');
+    const text = typeof key.value === 'string' ? key.value : (key.source ?? '');
+    return this.resolve(text, key.type === 'PLAIN' || key.type === undefined, key.tag);
   }
 
   private key(key: unknown, member: unknown): string {
-    if (!isScalar(key) && !isAlias(key)) {
-      throw new JsonError('yaml: invalid map key: a list or map cannot be a key');
-    }
-    const value = isScalar(key)
-      ? this.resolve(
-          typeof key.value === 'string' ? key.value : (key.source ?? ''),
-          key.type === 'PLAIN' || key.type === undefined,
-          key.tag,
-        )
-      : this.node(key);
+    const value = this.keyValue(key);
     if (typeof value === 'string') return value;
     if (typeof value === 'number' && !Number.isInteger(value)) return formatG(Math.fround(value));
     if (value === null) {
