@@ -70,9 +70,11 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('%s', (protocol) => {
     expect([refused.status, typeof refused.headers['audit-id']]).toEqual([401, 'string']);
   });
 
-  test('HEAD has the head of GET and no body', async () => {
+  test('HEAD has a head and no body; resources do not know it', async () => {
+    const health = await client().send({ method: 'HEAD', path: '/readyz' });
+    expect([health.status, health.text]).toEqual([200, '']);
     const head = await client().send({ method: 'HEAD', path: '/api/v1/namespaces/default' });
-    expect([head.status, head.text, head.headers['content-type']]).toEqual([200, '', 'application/json']);
+    expect([head.status, head.text, head.headers['content-type']]).toEqual([405, '', 'application/json']);
   });
 });
 
