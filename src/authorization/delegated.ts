@@ -61,9 +61,14 @@ export class DelegatedAuthorizer implements Authorizer {
       return answer;
     } catch (error) {
       this.options.observe(true);
-      return result('no-opinion', '', `the cluster could not be asked: ${error instanceof Error ? error.message : String(error)}`);
+      return result(
+        'no-opinion',
+        '',
+        `the cluster could not be asked: ${error instanceof Error ? error.message : String(error)}`,
+      );
     }
   }
 }
 
-const isHealth = (path: string): boolean => HEALTH.has(path) || [...HEALTH].some((prefix) => path.startsWith(`${prefix}/`));
+const isHealth = (path: string): boolean =>
+  HEALTH.has(path) || [...HEALTH].some((prefix) => path.startsWith(`${prefix}/`));
