@@ -5,9 +5,17 @@ import { eventually, ROOT, scratchFolder, TestServer } from '../integration/serv
 /** The kubectl to test with, or why there is none. */
 export function findKubectl(): { readonly path: string } | { readonly missing: string } {
   const { status, stdout, stderr } = spawnSync(join(ROOT, 'hack/tools/kubectl.sh'), { encoding: 'utf8' });
-  if (status === 0) return { path: stdout.trim() };
+  if (status === 0) {
+    const path = stdout.trim();
+    const client = spawnSync(path, ['version', '--client'], { encoding: 'utf8' }).stdout;
+    const minor = Number(/v1\.(\d+)/.exec(client)?.[1] ?? 0);
+    // What it prints has changed from release to release.
+    return minor >= OLDEST_MINOR ? { path } : { missing: `${path} is v1.${minor}, older than v1.${OLDEST_MINOR}` };
+  }
   return { missing: stderr.trim().split('\n').at(-1) ?? 'unknown' };
 }
+
+const OLDEST_MINOR = 36;
 
 export interface Result {
   readonly code: number | null;
