@@ -155,7 +155,9 @@ const MAX_COPIED_NODES = 10_000;
 
 function isTooLarge(target: Expr): boolean {
   let nodes = 0;
-  walk(target, () => void nodes++);
+  walk(target, () => {
+    nodes++;
+  });
   return nodes > MAX_COPIED_NODES;
 }
 
