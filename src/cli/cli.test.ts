@@ -27,10 +27,19 @@ beforeEach(async () => {
   answers = [];
   const { privateKey, publicKey } = generateKey();
   const validity = { notBefore: Date.now() - 1e6, notAfter: Date.now() + 1e8 };
-  const ca = createCertificate({ subject: { commonName: 'ca' }, publicKey, usage: 'ca', ...validity }, { key: privateKey });
+  const ca = createCertificate(
+    { subject: { commonName: 'ca' }, publicKey, usage: 'ca', ...validity },
+    { key: privateKey },
+  );
   writeFileSync(join(directory, 'ca.crt'), ca);
   const { X509Certificate } = await import('node:crypto');
-  const request = { subject: { commonName: 's' }, publicKey, usage: 'server' as const, altNames: ['127.0.0.1'], ...validity };
+  const request = {
+    subject: { commonName: 's' },
+    publicKey,
+    usage: 'server' as const,
+    altNames: ['127.0.0.1'],
+    ...validity,
+  };
   const cert = createCertificate(request, { key: privateKey, certificate: new X509Certificate(ca) });
   server = createServer({ key: keyPem(privateKey), cert }, (message, response) => void respond(message, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -53,7 +62,13 @@ async function respond(message: IncomingMessage, response: ServerResponse): Prom
       answer(200, { issuer, token_endpoint: `${issuer}/token`, device_authorization_endpoint: `${issuer}/device` });
       return;
     case '/device':
-      answer(200, { device_code: 'dc', user_code: 'UC', verification_uri: `${issuer}/go`, expires_in: 100, interval: 5 });
+      answer(200, {
+        device_code: 'dc',
+        user_code: 'UC',
+        verification_uri: `${issuer}/go`,
+        expires_in: 100,
+        interval: 5,
+      });
       return;
     default:
       forms.push(new URLSearchParams(Buffer.concat(chunks).toString()));
@@ -72,7 +87,11 @@ function hastyClock(now: number): Clock {
         passed += millis;
         callback();
       });
-      return { cancel: () => { clearImmediate(timer); } };
+      return {
+        cancel: () => {
+          clearImmediate(timer);
+        },
+      };
     },
   };
 }
@@ -94,7 +113,11 @@ async function run(execInfo?: object, now = NOW): Promise<{ credential: unknown;
   return { credential: JSON.parse(printed), prompts };
 }
 
-const info = (interactive: boolean, apiVersion = V1): object => ({ kind: 'ExecCredential', apiVersion, spec: { interactive } });
+const info = (interactive: boolean, apiVersion = V1): object => ({
+  kind: 'ExecCredential',
+  apiVersion,
+  spec: { interactive },
+});
 
 test('a person logs in once; then the token is kept, renewed, and asked for again when that fails', async () => {
   const first = idToken('first', NOW + 600_000);
@@ -113,7 +136,10 @@ test('a person logs in once; then the token is kept, renewed, and asked for agai
   });
   expect(forms.map((form) => form.get('device_code'))).toEqual(['dc', 'dc', 'dc']);
   // From now on nobody need be there.
-  expect((await run(info(false, `${V1}beta1`))).credential).toMatchObject({ apiVersion: `${V1}beta1`, status: { token: first } });
+  expect((await run(info(false, `${V1}beta1`))).credential).toMatchObject({
+    apiVersion: `${V1}beta1`,
+    status: { token: first },
+  });
   expect(forms).toHaveLength(3);
   const second = idToken('second', NOW + 1_200_000);
   answers = [[200, { id_token: second }]];
@@ -136,9 +162,12 @@ test('time passes', async () => {
   await expect(run()).rejects.toThrow('nobody confirmed the code in time');
 });
 
-test.each(['{', '{}', '{"kind":"ExecCredential","apiVersion":"v1"}', 'null'])('what the client says must be right: %s', (text) => {
-  expect(() => readExecInfo(text)).toThrow('KUBERNETES_EXEC_INFO');
-});
+test.each(['{', '{}', '{"kind":"ExecCredential","apiVersion":"v1"}', 'null'])(
+  'what the client says must be right: %s',
+  (text) => {
+    expect(() => readExecInfo(text)).toThrow('KUBERNETES_EXEC_INFO');
+  },
+);
 
 describe('kubeconfig', () => {
   const base: KubeconfigOptions = { server: 'https://s:6443', user: 'jane', execInteractiveMode: 'IfAvailable' };

@@ -22,13 +22,16 @@ const MODES = ['Never', 'IfAvailable', 'Always'];
 /** A kubeconfig for one user of one server. `read` gives the bytes of a file. Throws an Error for options that do not fit together. */
 export function makeKubeconfig(options: KubeconfigOptions, read: (path: string) => Buffer): string {
   const { server, certificateAuthority: ca, namespace, user } = options;
-  if (!URL.canParse(server) || new URL(server).protocol !== 'https:') throw new Error(`--server: ${server} is not an https address`);
+  if (!URL.canParse(server) || new URL(server).protocol !== 'https:')
+    throw new Error(`--server: ${server} is not an https address`);
   const data = (path: string): string => read(path).toString('base64');
   return stringify({
     apiVersion: 'v1',
     kind: 'Config',
     'current-context': 'annex',
-    clusters: [{ name: 'annex', cluster: { server, ...(ca !== undefined && { 'certificate-authority-data': data(ca) }) } }],
+    clusters: [
+      { name: 'annex', cluster: { server, ...(ca !== undefined && { 'certificate-authority-data': data(ca) }) } },
+    ],
     contexts: [{ name: 'annex', context: { cluster: 'annex', user, ...(namespace !== undefined && { namespace }) } }],
     users: [{ name: user, user: credentials(options, data) }],
   });
@@ -40,12 +43,14 @@ function credentials(options: KubeconfigOptions, data: (path: string) => string)
     throw new Error('--client-certificate and --client-key must be given together');
   }
   const ways = [token, clientCertificate, execCommand].filter((way) => way !== undefined);
-  if (ways.length !== 1) throw new Error('give one of --token, --client-certificate with --client-key, and --exec-command');
+  if (ways.length !== 1)
+    throw new Error('give one of --token, --client-certificate with --client-key, and --exec-command');
   if (token !== undefined) return { token };
   if (clientCertificate !== undefined && clientKey !== undefined) {
     return { 'client-certificate-data': data(clientCertificate), 'client-key-data': data(clientKey) };
   }
-  if (!MODES.includes(options.execInteractiveMode)) throw new Error(`--exec-interactive-mode must be one of ${MODES.join(', ')}`);
+  if (!MODES.includes(options.execInteractiveMode))
+    throw new Error(`--exec-interactive-mode must be one of ${MODES.join(', ')}`);
   return {
     exec: {
       apiVersion: 'client.authentication.k8s.io/v1',

@@ -52,7 +52,9 @@ class TokenFile {
 
   constructor(private readonly options: TokenOptions) {
     const { oidcIssuerUrl, oidcClientId, oidcScope } = options;
-    const name = createHash('sha256').update(JSON.stringify([oidcIssuerUrl, oidcClientId, ...oidcScope])).digest('hex');
+    const name = createHash('sha256')
+      .update(JSON.stringify([oidcIssuerUrl, oidcClientId, ...oidcScope]))
+      .digest('hex');
     this.path = join(options.cacheDir, `${name}.json`);
   }
 
@@ -105,14 +107,23 @@ export async function execCredential(options: TokenOptions, context: TokenContex
     }
     file.write(tokens);
   }
-  const status = { expirationTimestamp: new Date(tokens.expires).toISOString().replace('.000Z', 'Z'), token: tokens.idToken };
-  return JSON.stringify({ kind: 'ExecCredential', apiVersion: info.apiVersion, spec: { interactive: info.interactive }, status });
+  const status = {
+    expirationTimestamp: new Date(tokens.expires).toISOString().replace('.000Z', 'Z'),
+    token: tokens.idToken,
+  };
+  return JSON.stringify({
+    kind: 'ExecCredential',
+    apiVersion: info.apiVersion,
+    spec: { interactive: info.interactive },
+    status,
+  });
 }
 
 async function renew(login: DeviceLogin, old: Tokens | undefined, interactive: boolean): Promise<Tokens> {
   const refreshed = old?.refreshToken === undefined ? undefined : await login.refresh(old.refreshToken);
   if (refreshed !== undefined) return refreshed;
-  if (!interactive) throw new LoginError('nobody is logged in, and nobody is there to log in: run annex token in a terminal first');
+  if (!interactive)
+    throw new LoginError('nobody is logged in, and nobody is there to log in: run annex token in a terminal first');
   return login.login();
 }
 
@@ -124,7 +135,9 @@ const defaultCache = (): string => {
 /** `annex token`: a credential plugin for kubeconfigs. */
 export function tokenCommand(): Command {
   return new Command('token')
-    .description('Logs in at an OpenID provider by device code and prints an ExecCredential. For exec entries of kubeconfigs.')
+    .description(
+      'Logs in at an OpenID provider by device code and prints an ExecCredential. For exec entries of kubeconfigs.',
+    )
     .requiredOption('--oidc-issuer-url <url>', 'Address of the provider, https only.')
     .requiredOption('--oidc-client-id <id>', 'Client that is registered with the provider.')
     .option('--oidc-client-secret <secret>', 'Secret of a client that is not public.')
@@ -136,7 +149,9 @@ export function tokenCommand(): Command {
       const credential = await execCredential(options, {
         execInfo: process.env['KUBERNETES_EXEC_INFO'],
         clock: systemClock,
-        prompt: (line) => { process.stderr.write(`${line}\n`); },
+        prompt: (line) => {
+          process.stderr.write(`${line}\n`);
+        },
       });
       process.stdout.write(`${credential}\n`);
     });

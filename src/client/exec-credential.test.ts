@@ -65,7 +65,11 @@ test('what a plugin is told of the cluster', async () => {
   await source({ provideClusterInfo: true }).credentials(NEVER_ABORTED);
   expect(JSON.parse(readFileSync(join(directory, 'info'), 'utf8'))).toMatchObject({
     spec: {
-      cluster: { server: 'https://s', 'certificate-authority-data': Buffer.from('PEM').toString('base64'), config: { a: 1 } },
+      cluster: {
+        server: 'https://s',
+        'certificate-authority-data': Buffer.from('PEM').toString('base64'),
+        config: { a: 1 },
+      },
     },
   });
 });
@@ -121,8 +125,16 @@ const entries: readonly (readonly [string, object, string])[] = [
   ['apiVersion', { command: 'x', interactiveMode: 'Never' }, 'apiVersion must be specified for u'],
   ['another version', { command: 'x', apiVersion: 'v1', interactiveMode: 'Never' }, 'invalid apiVersion "v1"'],
   ['interactiveMode in v1', { command: 'x', apiVersion: V1 }, 'interactiveMode must be specified for u'],
-  ['another mode', { command: 'x', apiVersion: V1, interactiveMode: 'Maybe' }, 'invalid interactiveMode for u: "Maybe"'],
-  ['name of a variable', { command: 'x', apiVersion: V1, interactiveMode: 'Never', env: [{ value: 'x' }] }, 'env variable name must be specified'],
+  [
+    'another mode',
+    { command: 'x', apiVersion: V1, interactiveMode: 'Maybe' },
+    'invalid interactiveMode for u: "Maybe"',
+  ],
+  [
+    'name of a variable',
+    { command: 'x', apiVersion: V1, interactiveMode: 'Never', env: [{ value: 'x' }] },
+    'env variable name must be specified',
+  ],
 ];
 test.each(entries)('refused without %s', (_name, entry, message) => {
   expect(() => readExecConfig({ ...entry }, 'u', '/d')).toThrow(message);
@@ -142,7 +154,8 @@ describe('output', () => {
   const { privateKey, publicKey } = generateKey();
   const request = { subject: { commonName: 'x' }, publicKey, usage: 'client' as const, notBefore: 0, notAfter: 1e12 };
   const certificate = createCertificate(request, { key: privateKey });
-  const output = (status: unknown, apiVersion = V1): string => JSON.stringify({ kind: 'ExecCredential', apiVersion, status });
+  const output = (status: unknown, apiVersion = V1): string =>
+    JSON.stringify({ kind: 'ExecCredential', apiVersion, status });
 
   test('a certificate with its key', () => {
     const key = keyPem(privateKey);
@@ -154,7 +167,11 @@ describe('output', () => {
     ['no status', output(undefined), "exec plugin didn't return a status field"],
     ['nothing', output({}), "exec plugin didn't return a token or cert/key pair"],
     ['half a pair', output({ clientKeyData: 'x' }), 'exec plugin returned only certificate or key, not both'],
-    ['no certificate', output({ clientCertificateData: 'x', clientKeyData: 'x' }), 'failed parsing client key/certificate'],
+    [
+      'no certificate',
+      output({ clientCertificateData: 'x', clientKeyData: 'x' }),
+      'failed parsing client key/certificate',
+    ],
     ['another version', output({ token: 't' }, V1BETA1), `plugin returned version ${V1BETA1}`],
     ['a time that is none', output({ token: 't', expirationTimestamp: 'x' }), 'expirationTimestamp is not a time'],
     ['another kind', '{"kind":"Pod"}', 'not an ExecCredential'],

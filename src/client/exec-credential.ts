@@ -156,9 +156,7 @@ export class ExecCredentialSource implements CredentialSource {
     const { config, stdinIsTerminal } = this.options;
     if (config.interactiveMode === 'Never') return false;
     if (config.interactiveMode === 'IfAvailable' || stdinIsTerminal) return stdinIsTerminal;
-    throw new ExecCredentialError(
-      'exec plugin cannot support interactive mode: standard input is not a terminal',
-    );
+    throw new ExecCredentialError('exec plugin cannot support interactive mode: standard input is not a terminal');
   }
 }
 

@@ -94,7 +94,15 @@ export class DefinitionServing {
     const resource = storageName(crd);
     const { backend, cacher, clock } = this.options;
     const cache = cacher.add({ resource, attributes: customAttributes(definition) });
-    return new ResourceStore(groupResource, definition.namespaced, resource, backend, cache, clock, this.births.get(crd.metadata.uid ?? '') ?? 0);
+    return new ResourceStore(
+      groupResource,
+      definition.namespaced,
+      resource,
+      backend,
+      cache,
+      clock,
+      this.births.get(crd.metadata.uid ?? '') ?? 0,
+    );
   }
 
   private install(crd: KubeObject, inputs: JsonObject): void {
@@ -130,7 +138,9 @@ export class DefinitionServing {
   }
 
   private endLater(watches: Watches): void {
-    this.options.clock.setTimer(WATCH_GRACE_MILLIS, () => { watches.end.abort(); });
+    this.options.clock.setTimer(WATCH_GRACE_MILLIS, () => {
+      watches.end.abort();
+    });
   }
 
   private withdraw(name: string): void {

@@ -41,7 +41,9 @@ export class DefinitionController {
   readonly synced: Promise<void>;
 
   constructor(private readonly options: DefinitionControllerOptions) {
-    this.synced = new Promise((resolve) => { this.syncedOnce = resolve; });
+    this.synced = new Promise((resolve) => {
+      this.syncedOnce = resolve;
+    });
     this.queue = new WorkQueue({
       clock: options.clock,
       work: (name) => this.sync(name),
@@ -67,7 +69,9 @@ export class DefinitionController {
           this.options.serving.remove(crd);
           this.enqueueGroup(crd);
         },
-        reset: () => { this.definitions.clear(); },
+        reset: () => {
+          this.definitions.clear();
+        },
         synced: () => {
           this.options.serving.started();
           this.syncedOnce?.();

@@ -45,7 +45,9 @@ export class GarbageCollector {
   }
 
   start(signal: AbortSignal): void {
-    const stop = this.options.registry.onChange(() => { this.follow(signal); });
+    const stop = this.options.registry.onChange(() => {
+      this.follow(signal);
+    });
     signal.addEventListener(
       'abort',
       () => {
@@ -87,7 +89,13 @@ export class GarbageCollector {
   private async watchOnce(api: StoredApi, signal: AbortSignal): Promise<void> {
     let watcher: Watcher | undefined;
     await new Promise<void>((resolve, reject) => {
-      signal.addEventListener('abort', () => { resolve(); }, { once: true });
+      signal.addEventListener(
+        'abort',
+        () => {
+          resolve();
+        },
+        { once: true },
+      );
       const receive = (events: readonly WatchEvent[]): boolean => {
         for (const event of events) this.see(api, event);
         return true;
@@ -101,8 +109,15 @@ export class GarbageCollector {
         deadline: Infinity,
       };
       api.store.cache
-        .watch(options, { receive, ended: () => { resolve(); } })
-        .then((started) => { watcher = started; }, reject);
+        .watch(options, {
+          receive,
+          ended: () => {
+            resolve();
+          },
+        })
+        .then((started) => {
+          watcher = started;
+        }, reject);
     });
     watcher?.stop();
   }
@@ -245,8 +260,7 @@ export class GarbageCollector {
   }
 }
 
-const isForeground = (object: KubeObject): boolean =>
-  (object.metadata.finalizers ?? []).includes(FINALIZER_FOREGROUND);
+const isForeground = (object: KubeObject): boolean => (object.metadata.finalizers ?? []).includes(FINALIZER_FOREGROUND);
 
 const isForegroundDeleted = (object: KubeObject): boolean => hasDeletionTimestamp(object) && isForeground(object);
 

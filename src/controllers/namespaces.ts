@@ -137,14 +137,21 @@ interface Finding {
 /** The five conditions of a namespace that goes, in kube-controller-manager's order and words. */
 function describe(remainder: Remainder): Finding[] {
   const list = (counts: ReadonlyMap<string, number>, what: (key: string, n: number) => string): string =>
-    [...counts].map(([key, n]) => what(key, n)).sort().join(', ');
+    [...counts]
+      .map(([key, n]) => what(key, n))
+      .sort()
+      .join(', ');
   const ok = (type: string, reason: string, message: string): Finding => ({ type, status: 'False', reason, message });
   const failed = remainder.errors.sort().join(', ');
   const resources = list(remainder.resources, (key, n) => `${key} has ${n} resource instances`);
   const finalizers = list(remainder.finalizers, (key, n) => `${key} in ${n} resource instances`);
   return [
     ok('NamespaceDeletionDiscoveryFailure', 'ResourcesDiscovered', 'All resources successfully discovered'),
-    ok('NamespaceDeletionGroupVersionParsingFailure', 'ParsedGroupVersions', 'All legacy kube types successfully parsed'),
+    ok(
+      'NamespaceDeletionGroupVersionParsingFailure',
+      'ParsedGroupVersions',
+      'All legacy kube types successfully parsed',
+    ),
     failed === ''
       ? ok(
           'NamespaceDeletionContentFailure',

@@ -115,7 +115,12 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
   const stop = new AbortController();
   // Every loop listens for the end.
   setMaxListeners(0, stop.signal);
-  const authorization = await makeAuthorization(options, { clock, logger, registry: dependencies.registry, signal: stop.signal });
+  const authorization = await makeAuthorization(options, {
+    clock,
+    logger,
+    registry: dependencies.registry,
+    signal: stop.signal,
+  });
   const { authorizer, rbac, ruleResolver } = authorization;
   const store = makeBackend(options, clock);
   const backend = new MeasuredBackend(store, new StoreMetrics(dependencies.registry), clock);
@@ -158,12 +163,27 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
     watches: new WatchTracker(),
     protobuf: loadProtobufCodec(),
   };
-  const loops = new Loops({ options, clock, logger, registry, backend, cacher, authorization, authorities: dependencies.authorities, clients, admission, cbor, signal: stop.signal });
+  const loops = new Loops({
+    options,
+    clock,
+    logger,
+    registry,
+    backend,
+    cacher,
+    authorization,
+    authorities: dependencies.authorities,
+    clients,
+    admission,
+    cbor,
+    signal: stop.signal,
+  });
   return {
     authorizer,
     writeStatus: statusWriter(environment, logger),
     resourceHandler: resourceHandler(registry, environment),
-    install: (server) => { installDocuments(server, registry, environment, dependencies.serverAddress); },
+    install: (server) => {
+      installDocuments(server, registry, environment, dependencies.serverAddress);
+    },
     checks: [
       { name: 'etcd', check: () => backend.ping() },
       {
@@ -175,7 +195,9 @@ export async function buildControlPlane(dependencies: ControlPlaneDependencies):
       },
     ],
     hooks: loops.hooks(),
-    endWatches: () => { environment.watches.endAll(); },
+    endWatches: () => {
+      environment.watches.endAll();
+    },
     close: async () => {
       stop.abort();
       await cacher.stop();

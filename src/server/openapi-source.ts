@@ -1,7 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { dataFile, readDataFile } from '../apimachinery/data-files.js';
 import type { JsonObject } from '../apimachinery/json.js';
-import type { OpenApiGroupVersion, OpenApiKind, OpenApiSource, PublishedComponents } from '../endpoints/openapi/source.js';
+import type {
+  OpenApiGroupVersion,
+  OpenApiKind,
+  OpenApiSource,
+  PublishedComponents,
+} from '../endpoints/openapi/source.js';
 import type { ApiRegistry, InstalledApi } from '../registry/rest/api-registry.js';
 
 /** The published schemas by group version: `apis__events.k8s.io__v1.json` holds those of `apis/events.k8s.io/v1`. */
@@ -10,7 +15,10 @@ export function publishedComponents(): PublishedComponents {
   for (const name of readdirSync(dataFile('openapi'))) {
     if (!name.endsWith('.json')) continue;
     // Files of the package, of this shape.
-    components[name.slice(0, -'.json'.length).replaceAll('__', '/')] = readDataFile('openapi', name) as Record<string, JsonObject>;
+    components[name.slice(0, -'.json'.length).replaceAll('__', '/')] = readDataFile('openapi', name) as Record<
+      string,
+      JsonObject
+    >;
   }
   return components;
 }
@@ -19,7 +27,9 @@ export function publishedComponents(): PublishedComponents {
 export function openApiSource(registry: ApiRegistry): OpenApiSource {
   const known = new Map<string, { readonly apis: readonly InstalledApi[]; readonly value: OpenApiGroupVersion }>();
   let all: readonly OpenApiGroupVersion[] | undefined;
-  registry.onChange(() => { all = undefined; });
+  registry.onChange(() => {
+    all = undefined;
+  });
   return {
     groupVersions() {
       all ??= collect(registry, known);

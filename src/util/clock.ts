@@ -18,7 +18,11 @@ export const systemClock: Clock = {
   setTimer: (millis, callback) => {
     const timer = setTimeout(callback, millis);
     timer.unref();
-    return { cancel: () => { clearTimeout(timer); } };
+    return {
+      cancel: () => {
+        clearTimeout(timer);
+      },
+    };
   },
 };
 
@@ -55,7 +59,11 @@ export class FakeClock implements Clock {
   setTimer(millis: number, callback: () => void): Timer {
     const timer = { at: this.millis + millis, callback };
     this.timers.push(timer);
-    return { cancel: () => { this.timers = this.timers.filter((t) => t !== timer); } };
+    return {
+      cancel: () => {
+        this.timers = this.timers.filter((t) => t !== timer);
+      },
+    };
   }
 
   /** Moves time on and runs the timers that came due, in order. */

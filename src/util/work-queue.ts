@@ -37,7 +37,9 @@ export class WorkQueue {
   }
 
   addAfter(key: string, millis: number): void {
-    this.options.clock.setTimer(millis, () => { this.add(key); });
+    this.options.clock.setTimer(millis, () => {
+      this.add(key);
+    });
   }
 
   /** Takes no more work; resolves when what is under way has finished. */

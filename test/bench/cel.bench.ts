@@ -11,7 +11,11 @@ const SCHEMA = {
   properties: {
     replicas: { type: 'integer' },
     min: { type: 'integer' },
-    items: { type: 'array', maxItems: 50, items: { type: 'object', properties: { name: { type: 'string', maxLength: 63 }, port: { type: 'integer' } } } },
+    items: {
+      type: 'array',
+      maxItems: 50,
+      items: { type: 'object', properties: { name: { type: 'string', maxLength: 63 }, port: { type: 'integer' } } },
+    },
   },
 };
 const OBJECT = {
@@ -35,10 +39,14 @@ function time(run: () => unknown, calls: number): number {
 test('figures', () => {
   const registry = new SchemaTypes('self');
   const type = registry.declare(SCHEMA, false)!;
-  const environment = kubernetesEnvironment('new').extend([{ name: 'self', type: type.type }], (name) => registry.struct(name));
+  const environment = kubernetesEnvironment('new').extend([{ name: 'self', type: type.type }], (name) =>
+    registry.struct(name),
+  );
   const program = environment.compile(RULE).program!;
   const self = adapterOf(SCHEMA)(OBJECT);
-  const dynamic = kubernetesEnvironment('new').extend([{ name: 'self', type: types.DYN }]).compile(RULE).program!;
+  const dynamic = kubernetesEnvironment('new')
+    .extend([{ name: 'self', type: types.DYN }])
+    .compile(RULE).program!;
   const plain = fromJson(OBJECT);
   const other = celEnv({});
   const planned = plan(other, parse(RULE));
@@ -48,7 +56,12 @@ test('figures', () => {
       spec: {
         ...SCHEMA,
         'x-kubernetes-validations': Array.from({ length: 15 }, (_, i) => ({
-          rule: i % 3 === 0 ? 'self.replicas >= self.min' : i % 3 === 1 ? '!has(self.replicas) || self.replicas < 100' : 'self.items.size() <= 50',
+          rule:
+            i % 3 === 0
+              ? 'self.replicas >= self.min'
+              : i % 3 === 1
+                ? '!has(self.replicas) || self.replicas < 100'
+                : 'self.items.size() <= 50',
         })),
       },
     },
@@ -62,6 +75,10 @@ test('figures', () => {
     'evaluate, @bufbuild/cel': time(() => planned({ self: OBJECT as never }), 5000),
     '15 rules on an object': time(() => fifteen.validate(object), 5000),
   };
-  process.stdout.write(`${Object.entries(rows).map(([name, micros]) => `${micros.toFixed(2).padStart(9)} µs  ${name}`).join('\n')}\n`);
+  process.stdout.write(
+    `${Object.entries(rows)
+      .map(([name, micros]) => `${micros.toFixed(2).padStart(9)} µs  ${name}`)
+      .join('\n')}\n`,
+  );
   expect(program.evaluate({ self }).kind).toBe('value');
 });

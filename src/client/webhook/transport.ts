@@ -168,7 +168,11 @@ const UNKNOWN_AUTHORITY = new Set([
 /** What kept a connection from being made, as Kubernetes' client says it. */
 function networkText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const { code, address, port, hostname } = error as NodeJS.ErrnoException & { address?: string; port?: number; hostname?: string };
+  const { code, address, port, hostname } = error as NodeJS.ErrnoException & {
+    address?: string;
+    port?: number;
+    hostname?: string;
+  };
   if (code === 'ECONNREFUSED' && address !== undefined) {
     return `dial tcp ${address}:${String(port)}: connect: connection refused`;
   }

@@ -17,7 +17,13 @@ export async function createSubresourceHandler(scope: RequestScope, creation: Se
   const query = new Query(request.url ?? '');
   const media = negotiate(
     request.headers.accept,
-    { custom: false, cbor: environment.features.enabled('CBORServingAndStorage'), transforms: true, noTables: true, route: 'object' },
+    {
+      custom: false,
+      cbor: environment.features.enabled('CBORServingAndStorage'),
+      transforms: true,
+      noTables: true,
+      route: 'object',
+    },
     { pretty: query.string('pretty'), userAgent: context.userAgent },
   );
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
@@ -27,10 +33,16 @@ export async function createSubresourceHandler(scope: RequestScope, creation: Se
   const target = { ...creation, type: { custom: false } };
   const object = decodeAs(target, environment, context, request, body, options.fieldValidation);
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
-  const warn = (text: string): void => { context.warn(text); };
+  const warn = (text: string): void => {
+    context.warn(text);
+  };
   dedupOwnerReferences(object, warn, false);
   scope.fieldManager.update(undefined, object, managerOrUserAgent(options.fieldManager, context.userAgent));
-  const optionsObject = { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1', ...(options.dryRun ? { dryRun: ['All'] } : {}) };
+  const optionsObject = {
+    kind: 'CreateOptions',
+    apiVersion: 'meta.k8s.io/v1',
+    ...(options.dryRun ? { dryRun: ['All'] } : {}),
+  };
   const attributes = {
     ...admissionAttributes(scope, 'CREATE', name, object, undefined, optionsObject),
     kind: creation.gvk,

@@ -25,11 +25,17 @@ export async function createHandler(scope: RequestScope): Promise<void> {
   const namespace = context.info.namespace;
   wipeSystemFields(object.metadata);
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
-  const warn = (text: string): void => { context.warn(text); };
+  const warn = (text: string): void => {
+    context.warn(text);
+  };
   dedupOwnerReferences(object, warn, false);
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
   await settled(() => scope.fieldManager.update(undefined, object, manager));
-  const optionsObject = { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1', ...(options.dryRun ? { dryRun: ['All'] } : {}) };
+  const optionsObject = {
+    kind: 'CreateOptions',
+    apiVersion: 'meta.k8s.io/v1',
+    ...(options.dryRun ? { dryRun: ['All'] } : {}),
+  };
   const name = object.metadata.name ?? '';
   if (environment.admission.mutates('CREATE')) {
     await environment.admission.admit(admissionAttributes(scope, 'CREATE', name, object, undefined, optionsObject));

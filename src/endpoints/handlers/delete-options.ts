@@ -100,8 +100,7 @@ function fromObject(object: JsonObject): RawOptions {
           },
     dryRun: textsOf(typed(object, 'dryRun', 'array', '[]string')),
     ignoreStoreReadError: typed(object, 'ignoreStoreReadErrorWithClusterBreakingPotential', 'bool', 'bool') as
-      | boolean
-      | undefined,
+      boolean | undefined,
   };
 }
 
@@ -112,7 +111,9 @@ function textsOf(value: JsonValue | undefined): string[] {
   return value.map((item) => {
     if (typeof item === 'string') return item;
     if (item === null) return '';
-    throw new JsonError(`json: cannot unmarshal ${goKind(item)} into Go struct field DeleteOptions.dryRun of type string`);
+    throw new JsonError(
+      `json: cannot unmarshal ${goKind(item)} into Go struct field DeleteOptions.dryRun of type string`,
+    );
   });
 }
 
@@ -148,8 +149,7 @@ function validate(options: RawOptions): FieldError[] {
 function validateUnsafe(options: RawOptions): FieldError[] {
   if (options.ignoreStoreReadError !== true) return [];
   const field = FieldPath.of('ignoreStoreReadErrorWithClusterBreakingPotential');
-  const refuse = (name: string): FieldError =>
-    invalid(field, true, `cannot be set together with .${name}`);
+  const refuse = (name: string): FieldError => invalid(field, true, `cannot be set together with .${name}`);
   const errors: FieldError[] = [];
   if (options.dryRun.length > 0) errors.push(refuse('dryRun'));
   if (options.propagationPolicy !== undefined) errors.push(refuse('propagationPolicy'));

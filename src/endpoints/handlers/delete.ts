@@ -72,7 +72,10 @@ async function authorizeUnsafeDelete(scope: RequestScope): Promise<void> {
   throw newForbidden(groupResource, name, why);
 }
 
-const successDetails = (scope: RequestScope, deleted: Deleted): { name: string; group: string; kind: string; uid: string } => ({
+const successDetails = (
+  scope: RequestScope,
+  deleted: Deleted,
+): { name: string; group: string; kind: string; uid: string } => ({
   name: deleted.object.metadata.name ?? '',
   group: scope.served.groupResource.group,
   kind: scope.served.groupResource.resource,
@@ -113,7 +116,14 @@ function admitDelete(scope: RequestScope, options: DeleteOptions): (object: Kube
     ...(options.propagationPolicy === undefined ? {} : { propagationPolicy: options.propagationPolicy }),
   };
   return async (object) => {
-    const attributes = admissionAttributes(scope, 'DELETE', object.metadata.name ?? '', undefined, object, optionsObject);
+    const attributes = admissionAttributes(
+      scope,
+      'DELETE',
+      object.metadata.name ?? '',
+      undefined,
+      object,
+      optionsObject,
+    );
     await admission.admit(attributes);
     await admission.validate(attributes);
   };

@@ -61,7 +61,9 @@ export function writeWritten(
   const query = new Query(request.url ?? '');
   const write = (): Promise<void> | void =>
     writeObject(context, request, response, status, object, served, media, responseOptions(scope, query));
-  return served.prepare === undefined || !(object instanceof DetachedObject) ? write() : served.prepare([object]).then(write);
+  return served.prepare === undefined || !(object instanceof DetachedObject)
+    ? write()
+    : served.prepare([object]).then(write);
 }
 
 export function writeStored(

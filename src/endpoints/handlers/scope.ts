@@ -74,8 +74,12 @@ export function admissionAttributes(
     dryRun: context.dryRun,
     user: context.user,
     signal: context.signal,
-    warn: (text) => { context.warn(text); },
-    annotate: (key, value) => { context.annotate(key, value); },
+    warn: (text) => {
+      context.warn(text);
+    },
+    annotate: (key, value) => {
+      context.annotate(key, value);
+    },
   };
 }
 

@@ -29,7 +29,13 @@ export async function updateHandler(scope: RequestScope): Promise<void> {
   const { namespace, name } = context.info;
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
   checkName(object, name);
-  dedupOwnerReferences(object, (text) => { context.warn(text); }, false);
+  dedupOwnerReferences(
+    object,
+    (text) => {
+      context.warn(text);
+    },
+    false,
+  );
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
   let tracksFields = true;
   const uid = object.metadata.uid ?? '';
@@ -76,11 +82,22 @@ export async function mutate(scope: RequestScope, next: KubeObject, current: Kub
   const operation = current === undefined ? 'CREATE' : 'UPDATE';
   const { admission } = scope.environment;
   if (!admission.mutates(operation)) return;
-  await admission.admit(admissionAttributes(scope, operation, scope.context.info.name, next, current, optionsFor(operation, scope)));
-  dedupOwnerReferences(next, (text) => { scope.context.warn(text); }, true);
+  await admission.admit(
+    admissionAttributes(scope, operation, scope.context.info.name, next, current, optionsFor(operation, scope)),
+  );
+  dedupOwnerReferences(
+    next,
+    (text) => {
+      scope.context.warn(text);
+    },
+    true,
+  );
 }
 
-const optionsFor = (operation: 'CREATE' | 'UPDATE', scope: RequestScope): { kind: string; apiVersion: string; dryRun?: string[] } => ({
+const optionsFor = (
+  operation: 'CREATE' | 'UPDATE',
+  scope: RequestScope,
+): { kind: string; apiVersion: string; dryRun?: string[] } => ({
   kind: operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions',
   apiVersion: 'meta.k8s.io/v1',
   ...(scope.context.dryRun ? { dryRun: ['All'] } : {}),
@@ -96,7 +113,9 @@ export function validators(scope: RequestScope): {
   return {
     async validateCreate(object) {
       await authorizeCreate(scope);
-      await admission.validate(admissionAttributes(scope, 'CREATE', name, object, undefined, optionsFor('CREATE', scope)));
+      await admission.validate(
+        admissionAttributes(scope, 'CREATE', name, object, undefined, optionsFor('CREATE', scope)),
+      );
     },
     validateUpdate: (object, old) =>
       admission.validate(admissionAttributes(scope, 'UPDATE', name, object, old, optionsFor('UPDATE', scope))),

@@ -25,7 +25,8 @@ export async function virtualHandler(
 ): Promise<void> {
   const { info } = context;
   // The router knows the collection alone.
-  if (info.name !== '' || info.subresource !== '' || type.namespaced !== (info.namespace !== '')) throw newGenericNotFound();
+  if (info.name !== '' || info.subresource !== '' || type.namespaced !== (info.namespace !== ''))
+    throw newGenericNotFound();
   if (info.verb !== 'create') {
     throw new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
   }
@@ -62,8 +63,12 @@ export async function virtualHandler(
     dryRun: options.dryRun,
     user: context.user,
     signal: context.signal,
-    warn: (text: string) => { context.warn(text); },
-    annotate: (key: string, value: string) => { context.annotate(key, value); },
+    warn: (text: string) => {
+      context.warn(text);
+    },
+    annotate: (key: string, value: string) => {
+      context.annotate(key, value);
+    },
   };
   await environment.admission.admit(attributes);
   await environment.admission.validate(attributes);

@@ -118,7 +118,13 @@ class WatchStream {
       return true;
     }
     const { group, version } = this.scope.served.gvk;
-    this.scope.environment.metrics.watchEvents(group, version, this.scope.served.groupResource.resource, events.length, bytes);
+    this.scope.environment.metrics.watchEvents(
+      group,
+      version,
+      this.scope.served.groupResource.resource,
+      events.length,
+      bytes,
+    );
     return writable;
   }
 
@@ -151,9 +157,15 @@ class WatchStream {
     this.begin();
     const { context, environment, served } = this.scope;
     return new Promise((resolve) => {
-      const timer = environment.clock.setTimer(millis, () => { this.end(); });
-      const stop = (): void => { this.end(); };
-      const drain = (): void => { watcher.resume(); };
+      const timer = environment.clock.setTimer(millis, () => {
+        this.end();
+      });
+      const stop = (): void => {
+        this.end();
+      };
+      const drain = (): void => {
+        watcher.resume();
+      };
       this.response.on('drain', drain);
       this.response.on('close', stop);
       context.signal.addEventListener('abort', stop, { once: true });

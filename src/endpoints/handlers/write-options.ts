@@ -1,5 +1,13 @@
 import { newInvalid } from '../../apimachinery/errors.js';
-import { type FieldError, FieldPath, forbidden, invalid, notSupported, required, tooLong } from '../../apimachinery/field-error.js';
+import {
+  type FieldError,
+  FieldPath,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+} from '../../apimachinery/field-error.js';
 import type { Query } from './query.js';
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';

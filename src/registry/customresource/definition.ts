@@ -57,7 +57,11 @@ export function readDefinition(crd: KubeObject): Definition {
       categories: strings(names['categories']),
     },
     versions,
-    storageVersion: stringAt(objects(spec['versions']).find((v) => v['storage'] === true), 'name') ?? '',
+    storageVersion:
+      stringAt(
+        objects(spec['versions']).find((v) => v['storage'] === true),
+        'name',
+      ) ?? '',
     preserveUnknownFields: spec['preserveUnknownFields'] === true,
     conversion: objectAt(spec, 'conversion'),
   };

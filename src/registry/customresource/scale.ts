@@ -38,7 +38,9 @@ export function decodeScale(body: DetailedJson, strict: boolean): DecodedObject 
 function metadataOf(value: JsonValue | undefined, note: (path: string) => void): KubeObject['metadata'] {
   if (value === undefined) return {};
   try {
-    return readMetadata(value, false, (path) => { note(`metadata.${path}`); });
+    return readMetadata(value, false, (path) => {
+      note(`metadata.${path}`);
+    });
   } catch (error) {
     if (error instanceof MetadataError) throw new DecodeError(error.message);
     throw error;
@@ -54,7 +56,10 @@ function fields(
 ): JsonObject {
   const out: JsonObject = {};
   if (value === undefined || value === null) return out;
-  if (!isObject(value)) throw new DecodeError(`json: cannot unmarshal ${goKind(value)} into Go struct field Scale.${at} of type v1.${struct}`);
+  if (!isObject(value))
+    throw new DecodeError(
+      `json: cannot unmarshal ${goKind(value)} into Go struct field Scale.${at} of type v1.${struct}`,
+    );
   for (const key in value) {
     const member = value[key];
     const type = Object.hasOwn(types, key) ? types[key] : undefined;

@@ -201,7 +201,9 @@ function servedVersion(
       typeOf: (groupVersion) => formOf(groupVersion)?.mergeType,
       converter: options.conversion,
       resetFields,
-      applyDefaults: (object) => { schema.applyDefaults(object); },
+      applyDefaults: (object) => {
+        schema.applyDefaults(object);
+      },
       clock: options.clock,
     });
   const view = new CustomView({
@@ -310,7 +312,10 @@ function decodeCustom(
   strict: boolean,
 ): DecodedObject {
   const object = body.value as KubeObject;
-  const strictErrors = [...(body.sourceErrors ?? []), ...body.duplicates.map((path) => `duplicate field ${quote(path)}`)];
+  const strictErrors = [
+    ...(body.sourceErrors ?? []),
+    ...body.duplicates.map((path) => `duplicate field ${quote(path)}`),
+  ];
   const unknown: string[] = [];
   try {
     const given = (object as JsonObject)['metadata'];

@@ -93,5 +93,9 @@ function groupOf(served: ServedVersion, object: KubeObject): string {
 function refuse(served: ServedVersion, object: KubeObject, errors: readonly FieldError[]): void {
   if (errors.length === 0) return;
   // A custom resource of another kind is refused by its validation, and by its own name.
-  throw newInvalid({ group: groupOf(served, object), kind: object.kind ?? served.gvk.kind }, object.metadata.name ?? '', errors);
+  throw newInvalid(
+    { group: groupOf(served, object), kind: object.kind ?? served.gvk.kind },
+    object.metadata.name ?? '',
+    errors,
+  );
 }

@@ -12,8 +12,20 @@ import type { CachedObject, Representation } from '../../storage/cacher/interfac
 import type { BuiltinTypes } from '../../structured-merge-diff/builtin-types.js';
 import type { Clock } from '../../util/clock.js';
 import type { StoredApi } from '../rest/api-registry.js';
-import type { ApiResourceEntry, CreatedSubresource, ResourceType, ResourceVersion, Strategy } from '../rest/interfaces.js';
-import { DecodeError, type DecodedObject, type ServedCreation, type ServedSubresource, type ServedVersion } from '../rest/served.js';
+import type {
+  ApiResourceEntry,
+  CreatedSubresource,
+  ResourceType,
+  ResourceVersion,
+  Strategy,
+} from '../rest/interfaces.js';
+import {
+  DecodeError,
+  type DecodedObject,
+  type ServedCreation,
+  type ServedSubresource,
+  type ServedVersion,
+} from '../rest/served.js';
 import { storageVersionHash } from '../customresource/serve.js';
 import type { ResourceStore } from './resource-store.js';
 
@@ -93,7 +105,9 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
       typeOf: (wanted) => (wanted === groupVersion ? serving.mergeTypes.typeOf(gvk) : undefined),
       resetFields: strategy.resetFields,
       emptyObject: emptyObjectOf(gvk),
-      applyDefaults: (object) => { normalizeInPlace(schema, object, defaults); },
+      applyDefaults: (object) => {
+        normalizeInPlace(schema, object, defaults);
+      },
       clock: serving.clock,
     });
   const subresources: Record<string, ServedSubresource> = {};
@@ -138,7 +152,11 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     fieldNames:
       version.selectableFields.length === 0
         ? metadataFieldNames
-        : supportedFieldNames(['metadata.name', ...(type.namespaced ? ['metadata.namespace'] : []), ...version.selectableFields]),
+        : supportedFieldNames([
+            'metadata.name',
+            ...(type.namespaced ? ['metadata.namespace'] : []),
+            ...version.selectableFields,
+          ]),
   };
 }
 
@@ -229,12 +247,18 @@ function discoveryEntries(type: ResourceType, version: ResourceVersion): ApiReso
       singularName: '',
       namespaced: type.namespaced,
       kind: type.kind,
-      verbs: name === 'finalize' ? ['update'] : name === 'approval' || name === 'status' ? SUBRESOURCE_VERBS : UPDATE_ONLY,
+      verbs:
+        name === 'finalize' ? ['update'] : name === 'approval' || name === 'status' ? SUBRESOURCE_VERBS : UPDATE_ONLY,
     });
   }
   for (const [name, { gvk }] of Object.entries(type.created ?? {})) {
-    entries.push({ name: `${type.resource}/${name}`, singularName: '', namespaced: type.namespaced, ...gvk, verbs: ['create'] });
+    entries.push({
+      name: `${type.resource}/${name}`,
+      singularName: '',
+      namespaced: type.namespaced,
+      ...gvk,
+      verbs: ['create'],
+    });
   }
   return entries;
 }
-

@@ -58,7 +58,8 @@ export async function deleteObject(store: ResourceStore, request: DeleteRequest)
     if (request.options.dryRun) return { object: next ?? old, stored: undefined, removed: atOnce };
     if (next === undefined) {
       const result = await store.remove(key, current.revision);
-      if (result.outcome === 'committed') return { object: at(old, result.object.revision), stored: undefined, removed: true };
+      if (result.outcome === 'committed')
+        return { object: at(old, result.object.revision), stored: undefined, removed: true };
       current = result.current;
       continue;
     }
@@ -70,7 +71,8 @@ export async function deleteObject(store: ResourceStore, request: DeleteRequest)
     if (!atOnce) return { object: next, stored: result.object, removed: false };
     const { revision } = result.object;
     const removed = await store.remove(key, revision);
-    if (removed.outcome === 'committed') return { object: at(next, removed.object.revision), stored: undefined, removed: true };
+    if (removed.outcome === 'committed')
+      return { object: at(next, removed.object.revision), stored: undefined, removed: true };
     // Whoever removed it first did what was asked for.
     if (removed.current === undefined) return { object: at(next, revision), stored: undefined, removed: true };
     current = removed.current;
@@ -91,7 +93,11 @@ const isOver = ({ metadata }: KubeObject): boolean =>
  * The object with the marks of deletion, undefined where it can go at once, 'pending' where nothing is to be done because its
  * grace period is already running.
  */
-function markedForDeletion(store: ResourceStore, request: DeleteRequest, old: KubeObject): KubeObject | undefined | 'pending' {
+function markedForDeletion(
+  store: ResourceStore,
+  request: DeleteRequest,
+  old: KubeObject,
+): KubeObject | undefined | 'pending' {
   const next: KubeObject = { ...old, metadata: { ...old.metadata } };
   const special = request.served.type.deletion.beforeDelete?.(request.context, next, request.options);
   if (special !== undefined) return special;
@@ -163,7 +169,10 @@ function setGarbageCollectionFinalizers(request: DeleteRequest, object: KubeObje
   else object.metadata.finalizers = wanted;
 }
 
-function effectivePolicy(request: DeleteRequest, finalizers: readonly string[]): 'Orphan' | 'Foreground' | 'Background' {
+function effectivePolicy(
+  request: DeleteRequest,
+  finalizers: readonly string[],
+): 'Orphan' | 'Foreground' | 'Background' {
   const { orphanDependents, propagationPolicy } = request.options;
   if (orphanDependents !== undefined) return orphanDependents ? 'Orphan' : 'Background';
   if (propagationPolicy === 'Orphan' || propagationPolicy === 'Foreground' || propagationPolicy === 'Background') {

@@ -11,7 +11,13 @@ import { EVERYTHING } from '../../storage/selection-predicate.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { ApiRegistry, StoredApi } from '../rest/api-registry.js';
 import type { Strategy } from '../rest/interfaces.js';
-import type { DeletePreconditions, DeletionPolicy, TypeClient, TypeClients, TypeListener } from '../rest/type-client.js';
+import type {
+  DeletePreconditions,
+  DeletionPolicy,
+  TypeClient,
+  TypeClients,
+  TypeListener,
+} from '../rest/type-client.js';
 import { createObject } from './create.js';
 import { deleteObject } from './delete.js';
 import { settled, storedAs } from './settled.js';
@@ -53,7 +59,8 @@ function findApi(registry: ApiRegistry, type: GroupResource): StoredApi {
     if (groupResource.group !== type.group || groupResource.resource !== type.resource) continue;
     if (found === undefined || version.name === described.storageVersion) found = api;
   }
-  if (found === undefined) throw new ApiError(404, 'NotFound', `no type ${type.resource} in group "${type.group}" is served`);
+  if (found === undefined)
+    throw new ApiError(404, 'NotFound', `no type ${type.resource} in group "${type.group}" is served`);
   return found;
 }
 
@@ -206,7 +213,9 @@ class LocalClient implements TypeClient {
       transform: async (current) => {
         const made = apply ? await settled(() => next(current)) : deepCopy(next(current));
         if (!apply) await settled(() => manager.update(current, made, this.options.fieldManager));
-        await this.options.admission.admit(this.attributes(context, current === undefined ? 'CREATE' : 'UPDATE', made, current));
+        await this.options.admission.admit(
+          this.attributes(context, current === undefined ? 'CREATE' : 'UPDATE', made, current),
+        );
         return made;
       },
       validateCreate: (made) => this.options.admission.validate(this.attributes(context, 'CREATE', made, undefined)),
@@ -268,7 +277,13 @@ class LocalClient implements TypeClient {
     const { served, store } = this.api();
     let watcher: Watcher | undefined;
     const over = new Promise<void>((resolve) => {
-      signal.addEventListener('abort', () => { resolve(); }, { once: true });
+      signal.addEventListener(
+        'abort',
+        () => {
+          resolve();
+        },
+        { once: true },
+      );
       const receive = (events: readonly WatchEvent[]): boolean => {
         for (const event of events) tell(listener, event, (object) => served.toObject(object));
         return true;
@@ -283,11 +298,20 @@ class LocalClient implements TypeClient {
             bookmarks: false,
             deadline: Infinity,
           },
-          { receive, ended: () => { resolve(); } },
+          {
+            receive,
+            ended: () => {
+              resolve();
+            },
+          },
         )
         .then(
-          (started) => { watcher = started; },
-          () => { resolve(); },
+          (started) => {
+            watcher = started;
+          },
+          () => {
+            resolve();
+          },
         );
     });
     await over;

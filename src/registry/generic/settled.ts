@@ -33,5 +33,7 @@ async function again<T>(step: () => T, first: ConversionPending): Promise<T> {
 /** A stored object in a version, converted where needed. */
 export function storedAs(served: ServedVersion, stored: StoredObject): KubeObject | Promise<KubeObject> {
   const object = new DetachedObject(stored);
-  return served.prepare === undefined ? served.toObject(object) : served.prepare([object]).then(() => served.toObject(object));
+  return served.prepare === undefined
+    ? served.toObject(object)
+    : served.prepare([object]).then(() => served.toObject(object));
 }

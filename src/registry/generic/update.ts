@@ -12,8 +12,7 @@ import { storedAs } from './settled.js';
 import { objectResourceVersion } from './resource-version.js';
 import { fillSystemFields } from './system-fields.js';
 
-const OPTIMISTIC_LOCK =
-  'the object has been modified; please apply your changes to the latest version and try again';
+const OPTIMISTIC_LOCK = 'the object has been modified; please apply your changes to the latest version and try again';
 
 export interface UpdateRequest {
   readonly context: RequestContext;
@@ -59,8 +58,7 @@ export async function updateObject(store: ResourceStore, request: UpdateRequest)
   const key = store.key(request.namespace, request.name);
   let last: KubeObject | undefined;
   const tryUpdate = async (current: StoredObject | undefined): Promise<JsonObject> => {
-    const next =
-      current === undefined ? await createInstead(store, request) : await nextState(store, request, current);
+    const next = current === undefined ? await createInstead(store, request) : await nextState(store, request, current);
     last = next;
     if (request.dryRun) throw new Leave(next, undefined, current === undefined);
     return request.served.toStorage(next);
@@ -98,11 +96,7 @@ async function createInstead(store: ResourceStore, request: UpdateRequest): Prom
   return object;
 }
 
-async function nextState(
-  store: ResourceStore,
-  request: UpdateRequest,
-  current: StoredObject,
-): Promise<KubeObject> {
+async function nextState(store: ResourceStore, request: UpdateRequest, current: StoredObject): Promise<KubeObject> {
   const { served, strategy, context } = request;
   const old = await storedAs(served, current);
   if (request.expectedUid !== undefined && request.expectedUid !== (old.metadata.uid ?? '')) {
@@ -114,7 +108,8 @@ async function nextState(
   beforeUpdate(context, served, strategy, request.namespace, object, old);
   ignoreManagedFieldsTimestamps(object, old);
   await request.validateUpdate(object, old);
-  if (isFinallyGone(object, old) && served.type.deletion.mayDeleteDuringUpdate?.(object) !== false) throw new Leave(object, current, false);
+  if (isFinallyGone(object, old) && served.type.deletion.mayDeleteDuringUpdate?.(object) !== false)
+    throw new Leave(object, current, false);
   return object;
 }
 

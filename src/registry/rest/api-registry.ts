@@ -152,7 +152,8 @@ function place(api: InstalledApi): { group: string; version: string; resource: s
 function resourceEntries(entry: VersionEntry): ApiResourceEntry[] {
   const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
   const described = [...entry.resources].map(([name, api]) => ({ name, entries: entriesOf(api) }));
-  if (described.every(({ entries }) => entries.custom)) return described.sort(byName).flatMap(({ entries }) => entries.list);
+  if (described.every(({ entries }) => entries.custom))
+    return described.sort(byName).flatMap(({ entries }) => entries.list);
   return described.flatMap(({ entries }) => entries.list).sort(byName);
 }
 

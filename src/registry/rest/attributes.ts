@@ -10,5 +10,8 @@ export function objectAttributes(
   const meta = objectAt(object, 'metadata');
   const name = { 'metadata.name': stringAt(meta, 'name') ?? '' };
   const place = namespaced ? { 'metadata.namespace': stringAt(meta, 'namespace') ?? '' } : {};
-  return { labels: objectAt(meta, 'labels') as Record<string, string> | undefined, fields: { ...name, ...place, ...more } };
+  return {
+    labels: objectAt(meta, 'labels') as Record<string, string> | undefined,
+    fields: { ...name, ...place, ...more },
+  };
 }

@@ -1,5 +1,12 @@
 import { FieldError, FieldPath, invalid, Printed, required } from '../../../apimachinery/field-error.js';
-import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../../apimachinery/json.js';
+import {
+  deepEqual,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+  stringAt,
+} from '../../../apimachinery/json.js';
 import { goJson, type GroupVersion, type KubeObject } from '../../../apimachinery/meta.js';
 import { isDns1123Subdomain, isQualifiedName, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { FIELD_IMMUTABLE, validateImmutableField } from '../../../apimachinery/validation/object-meta.js';

@@ -112,13 +112,18 @@ export const namespaceFinalizeStrategy: Strategy = {
 };
 
 /** The finalizers of the garbage collector as the options ask for them, and as they are where the options say nothing. */
-function withPropagation(finalizers: readonly string[], { orphanDependents, propagationPolicy }: Propagation): string[] {
+function withPropagation(
+  finalizers: readonly string[],
+  { orphanDependents, propagationPolicy }: Propagation,
+): string[] {
   const asked = propagationPolicy ?? '';
   const wanted = (finalizer: string, policy: string, orphans: boolean): boolean => {
     if (orphanDependents !== undefined) return orphanDependents === orphans;
     return asked === '' ? finalizers.includes(finalizer) : asked === policy;
   };
-  const kept = finalizers.filter((name) => name !== FINALIZER_ORPHAN_DEPENDENTS && name !== FINALIZER_DELETE_DEPENDENTS);
+  const kept = finalizers.filter(
+    (name) => name !== FINALIZER_ORPHAN_DEPENDENTS && name !== FINALIZER_DELETE_DEPENDENTS,
+  );
   if (wanted(FINALIZER_ORPHAN_DEPENDENTS, 'Orphan', true)) kept.push(FINALIZER_ORPHAN_DEPENDENTS);
   if (wanted(FINALIZER_DELETE_DEPENDENTS, 'Foreground', false)) kept.push(FINALIZER_DELETE_DEPENDENTS);
   return kept;

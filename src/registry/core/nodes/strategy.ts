@@ -65,7 +65,15 @@ function syncPodCidrs(spec: JsonObject): void {
 
 function podCidrErrors(object: KubeObject): FieldError[] {
   return podCidrs(object).flatMap((cidr, i) =>
-    isCidr(cidr) ? [] : [invalid(SPEC.child('podCIDRs').index(i), cidr, 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)')],
+    isCidr(cidr)
+      ? []
+      : [
+          invalid(
+            SPEC.child('podCIDRs').index(i),
+            cidr,
+            'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)',
+          ),
+        ],
   );
 }
 

@@ -1,4 +1,11 @@
-import { type FieldError, FieldPath, forbidden, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
+import {
+  type FieldError,
+  FieldPath,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { validateLabelSelector } from '../../../apimachinery/labels.js';

@@ -1,4 +1,11 @@
-import { type FieldError, FieldPath, forbidden, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
+import {
+  type FieldError,
+  FieldPath,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from '../../../apimachinery/field-error.js';
 import { deepEqual, objectAt } from '../../../apimachinery/json.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';

@@ -101,7 +101,10 @@ function volume(value: JsonObject): void {
 
 /** The single address and the list of them say the same; where they don't, the single one is right. */
 function syncAddresses(status: JsonObject): void {
-  for (const [single, list] of [['podIP', 'podIPs'], ['hostIP', 'hostIPs']] as const) {
+  for (const [single, list] of [
+    ['podIP', 'podIPs'],
+    ['hostIP', 'hostIPs'],
+  ] as const) {
     const ip = textOf(status[single]);
     const first = textOf(objectsOf(status[list])[0]?.['ip']);
     if (ip !== '' && ip !== first && (first !== '' || single === 'podIP')) status[list] = [{ ip }];

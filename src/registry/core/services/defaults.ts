@@ -58,7 +58,8 @@ export function setIpFamilies(object: KubeObject): void {
   setDefault(spec, 'ipFamilyPolicy', open ? 'RequireDualStack' : given.length > 1 ? 'RequireDualStack' : 'SingleStack');
   if (given.length > 1) return;
   const first = given[0] ?? 'IPv4';
-  spec['ipFamilies'] = open && spec['ipFamilyPolicy'] !== 'SingleStack' ? [first, first === 'IPv4' ? 'IPv6' : 'IPv4'] : [first];
+  spec['ipFamilies'] =
+    open && spec['ipFamilyPolicy'] !== 'SingleStack' ? [first, first === 'IPv4' ? 'IPv6' : 'IPv4'] : [first];
 }
 
 /** The single address and the list of them say the same. */

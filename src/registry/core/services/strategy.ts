@@ -146,7 +146,8 @@ export const serviceStrategy: Strategy = {
     const before = objectAt(old, 'spec');
     // A client that leaves the address out means the one that the service has.
     if (spec !== undefined && textOf(spec['clusterIP']) === '' && spec['type'] !== 'ExternalName') {
-      for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']) if (before?.[field] !== undefined) spec[field] ??= before[field];
+      for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'])
+        if (before?.[field] !== undefined) spec[field] ??= before[field];
     }
     syncClusterIPs(object);
     setIpFamilies(object);
