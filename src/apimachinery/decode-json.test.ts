@@ -43,7 +43,9 @@ describe('parseJson', () => {
     ['"\\u00g0"', "invalid character 'g' in \\u hexadecimal character escape"],
     ["'a'", "invalid character '\\'' looking for beginning of value"],
     ['\u00e9', "invalid character 'Ã' looking for beginning of value"],
-    ['nul', 'unexpected end of JSON input'],
+    ['nul', "invalid character ' ' in literal null (expecting 'l')"],
+    ['-', "invalid character ' ' in numeric literal"],
+    ['1e', "invalid character ' ' in exponent of numeric literal"],
     ['1e400', 'json: cannot unmarshal number 1e400 into Go value of type float64'],
   ];
   test.each(errors)('error of %j', (text, message) => {

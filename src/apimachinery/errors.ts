@@ -90,6 +90,10 @@ export const newGenerateNameConflict = (gr: GroupResource, name: string, retryAf
 
 export const newUnauthorized = (message = 'not authorized'): ApiError => new ApiError(401, 'Unauthorized', message);
 
+/** A method that the path does not take, in the router's words. */
+export const newMethodNotAllowed = (): ApiError =>
+  new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
+
 /** The empty resource gives `forbidden: …`. */
 export function newForbidden(gr: GroupResource, name: string, why: string): ApiError {
   const subject = formatGroupResource(gr);

@@ -163,13 +163,20 @@ class SyntaxChecker {
     }
   }
 
+  /** The end of the text within a word counts as the space that would end it. */
+  private failAtEnd(context: string): void {
+    if (this.at >= this.bytes.length) throw new Failure(`invalid character ' ' ${context}`);
+  }
+
   private digits(context: string): void {
+    this.failAtEnd(context);
     if (!isDigit(this.need())) this.fail(context);
     while (isDigit(this.bytes[this.at] ?? 0)) this.at++;
   }
 
   private number(): void {
     if (this.need() === MINUS) this.at++;
+    this.failAtEnd('in numeric literal');
     const first = this.need();
     if (first === ZERO) this.at++;
     else this.digits('in numeric literal');
@@ -180,6 +187,7 @@ class SyntaxChecker {
     const e = this.bytes[this.at];
     if (e !== 0x65 && e !== 0x45) return;
     this.at++;
+    this.failAtEnd('in exponent of numeric literal');
     const sign = this.need();
     if (sign === MINUS || sign === 0x2b) this.at++;
     this.digits('in exponent of numeric literal');
@@ -187,6 +195,7 @@ class SyntaxChecker {
 
   private literal(word: string): void {
     for (let i = 0; i < word.length; i++) {
+      this.failAtEnd(`in literal ${word} (expecting '${word.charAt(i)}')`);
       if (this.need() !== word.charCodeAt(i)) this.fail(`in literal ${word} (expecting '${word.charAt(i)}')`);
       this.at++;
     }

@@ -1,6 +1,7 @@
 import { messageOf } from '../util/error-message.js';
 import { join, resolve } from 'node:path';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { newGenericNotFound, newMethodNotAllowed } from '../apimachinery/errors.js';
 import type { RequestAuthenticator, TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
 import type { AnonymousConfig } from '../authentication/oidc/types.js';
 import { AnonymousAuthenticator, WithFallback } from '../authentication/request/anonymous.js';
@@ -112,8 +113,15 @@ const json = (value: unknown): Handler => {
 };
 
 function installCommon(server: ApiServer, version: string, registry: Registry): void {
-  server.register('/version', json(versionInfo(version)));
-  server.register('/version/', json(versionInfo(version)), false);
+  const info = json(versionInfo(version));
+  const versionHandler: Handler = (context, request, response) => {
+    const { path } = context.info;
+    if (path !== '/version' && path !== '/version/') throw newGenericNotFound();
+    if (request.method !== 'GET') throw newMethodNotAllowed();
+    return info(context, request, response);
+  };
+  server.register('/version', versionHandler);
+  server.registerPrefix('/version/', versionHandler);
   server.register('/metrics', async (_context, _request, response) => {
     // Merged anew: what was registered after this has to be in it.
     const all = Registry.merge([metricsRegistry, registry]);
@@ -369,7 +377,9 @@ export async function startStandalone(
     kubeconfig: join(directory.path, 'admin.kubeconfig'),
     stop: () => {
       unwatch();
-      return running.stop().finally(() => { ended.abort(); });
+      return running.stop().finally(() => {
+        ended.abort();
+      });
     },
   };
 }

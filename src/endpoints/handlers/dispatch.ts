@@ -4,6 +4,7 @@ import {
   newForbidden,
   newBadRequest,
   newGenericNotFound,
+  newMethodNotAllowed,
   newMethodNotSupported,
   newNotFound,
 } from '../../apimachinery/errors.js';
@@ -25,8 +26,6 @@ import { virtualHandler } from './virtual.js';
 
 /** Verbs that may go over all namespaces of a namespaced type. */
 const ACROSS_NAMESPACES = new Set(['list', 'watch']);
-/** Verbs on a collection that takes others: built-in paths know it, and refuse the method. */
-const WITHIN_NAMESPACE = new Set(['create', 'deletecollection']);
 
 /** The handler of all resource requests: finds the type, then the verb. */
 export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvironment): Handler {
@@ -45,12 +44,13 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     const { type } = api.served;
     const misplaced = type.namespaced
       ? info.namespace === '' && !ACROSS_NAMESPACES.has(info.verb)
-      : info.namespace !== '' && info.resource !== 'namespaces';
+      : info.namespace !== '' && (info.resource !== 'namespaces' || info.namespace !== info.name);
     if (misplaced) {
-      if (!type.custom)
-        throw type.namespaced && WITHIN_NAMESPACE.has(info.verb)
-          ? methodNotAllowed({ served: api.served, context })
-          : newGenericNotFound();
+      if (!type.custom) {
+        // Built-in paths over all namespaces can be listed, and nothing else.
+        const listable = type.namespaced && info.name === '' && info.subresource === '';
+        throw listable ? methodNotAllowed({ served: api.served, context }) : newGenericNotFound();
+      }
       respondNotFoundText(response);
       return;
     }
@@ -87,7 +87,10 @@ function serve(
   const { served, store } = api;
   const { subresource, name } = context.info;
   // The router of the built-in types knows no HEAD.
-  if (request.method === 'HEAD' && !served.type.custom) throw methodNotAllowed({ served, context });
+  if (request.method === 'HEAD' && !served.type.custom) {
+    const known = subresource === '' || served.discovery.some((entry) => entry.name.endsWith(`/${subresource}`));
+    throw known ? methodNotAllowed({ served, context }) : newGenericNotFound();
+  }
   const base = {
     environment: api.terminating ? { ...environment, admission: forbidCreate(environment.admission) } : environment,
     context,
@@ -147,6 +150,7 @@ function checkTarget(scope: RequestScope): void {
     if (one && name === '') throw newBadRequest('name must be provided');
     return;
   }
+  if (asked === 'proxy') throw newGenericNotFound();
   const misplaced = (one && name === '') || (asked === 'create' && name !== '');
   if (misplaced || !scope.served.verbs.includes(asked === 'watchlist' ? 'watch' : asked)) throw methodNotAllowed(scope);
 }
@@ -197,5 +201,5 @@ function subresourceVerb(scope: RequestScope): Promise<void> {
 export function methodNotAllowed(scope: Pick<RequestScope, 'served' | 'context'>): ApiError {
   const { served, context } = scope;
   if (served.type.custom) return newMethodNotSupported(served.groupResource, context.info.verb);
-  return new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
+  return newMethodNotAllowed();
 }

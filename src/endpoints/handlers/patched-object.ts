@@ -47,7 +47,8 @@ export function decodePatched(scope: RequestScope, outcome: PatchOutcome, valida
   if (!served.type.custom) Object.assign(tree, { kind: served.gvk.kind, apiVersion: served.groupVersion });
   try {
     const decoded = served.decode({ value: tree, duplicates: [] }, validation !== 'Ignore');
-    errors.push(...decoded.strictErrors);
+    // The fields of a built-in type stand in the order of their names by now.
+    errors.push(...(served.type.custom ? decoded.strictErrors : [...decoded.strictErrors].sort(compareUtf8)));
     if (errors.length > 0 && validation === 'Strict') throw refuse(`strict decoding error: ${errors.join(', ')}`);
     if (validation !== 'Ignore') warnOfStrictErrors(scope.context, errors);
     return decoded.object;

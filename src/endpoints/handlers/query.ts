@@ -4,6 +4,17 @@ import { quote } from '../../apimachinery/meta.js';
 const MAX_INT64 = 0x7fffffffffffffffn;
 const MIN_INT64 = -0x8000000000000000n;
 
+const MALFORMED = /;|%(?![0-9A-Fa-f]{2})/;
+
+/** Without the pairs that Go's parser would not read. */
+const wellFormed = (query: string): string =>
+  MALFORMED.test(query)
+    ? query
+        .split('&')
+        .filter((pair) => !MALFORMED.test(pair))
+        .join('&')
+    : query;
+
 /** Query parameters read as kube-apiserver's parameter codec reads them: the first value of a name counts. */
 export class Query {
   private readonly parameters: URLSearchParams | undefined;
@@ -11,7 +22,7 @@ export class Query {
   /** `url`: path and query, as in the request line. */
   constructor(url: string) {
     const at = url.indexOf('?');
-    this.parameters = at < 0 ? undefined : new URLSearchParams(url.slice(at + 1));
+    this.parameters = at < 0 ? undefined : new URLSearchParams(wellFormed(url.slice(at + 1)));
   }
 
   has(name: string): boolean {

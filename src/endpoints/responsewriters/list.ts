@@ -110,6 +110,7 @@ function tablePieces(
     more: { columnDefinitions: [...rows.columns] },
     count: list.length,
     size: 0,
+    emptyIsNull: view.version.table.emptyIsNull,
   });
   const cached = encodedRows(rows, encoder);
   if (cached !== undefined) {

@@ -47,21 +47,27 @@ async function deleteAll(
   found: readonly CachedObject[],
 ): Promise<void> {
   let next = 0;
-  let failed: unknown;
+  const failures: { readonly at: number; readonly error: unknown }[] = [];
   const work = async (): Promise<void> => {
-    while (next < found.length && failed === undefined) {
-      const item = found[next++];
+    while (next < found.length && failures.length === 0) {
+      const at = next++;
+      const item = found[at];
       if (item === undefined) return;
       try {
         await deleteObject(store, { ...request, ...place(item.key) });
       } catch (error) {
         if (error instanceof ApiError && error.code === 404) continue;
-        failed = error;
+        failures.push({ at, error });
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(WORKERS, found.length) }, work));
-  if (failed !== undefined) throw failed instanceof Error ? failed : new Error(messageOf(failed));
+  // Preconditions are made to fail: nothing goes that stands behind the first failure.
+  const { uid, resourceVersion } = request.options.preconditions;
+  const workers = uid === undefined && resourceVersion === undefined ? WORKERS : 1;
+  await Promise.all(Array.from({ length: Math.min(workers, found.length) }, work));
+  // The first in the list's order, whoever came first.
+  const [first] = failures.sort((a, b) => a.at - b.at);
+  if (first !== undefined) throw first.error instanceof Error ? first.error : new Error(messageOf(first.error));
 }
 
 function place(key: string): { namespace: string; name: string } {

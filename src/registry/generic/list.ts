@@ -43,6 +43,12 @@ async function read(
   request: ListRequest,
 ): Promise<CachedList> {
   try {
+    if (start.at.mode === 'exact' && start.at.revision < store.bornAt) {
+      throw new StorageError('compacted', `the type did not exist at revision ${String(start.at.revision)}`, {
+        revision: start.at.revision,
+        current: store.bornAt,
+      });
+    }
     return await store.cache.list(start.at, {
       prefix,
       from: start.from === '' ? '' : scope + start.from,

@@ -1,5 +1,6 @@
-import { ApiError, newNotFound } from '../../apimachinery/errors.js';
-import type { GroupResource, KubeObject } from '../../apimachinery/meta.js';
+import { ApiError, newBadRequest, newNotFound } from '../../apimachinery/errors.js';
+import { type GroupResource, type KubeObject, quote } from '../../apimachinery/meta.js';
+import { nameIsPathSegment } from '../../apimachinery/validation/names.js';
 import { deepEqual, type JsonObject } from '../../apimachinery/json.js';
 import { encodeObject } from '../../storage/encode.js';
 import type { Backend, StoredObject, WriteResult } from '../../storage/interfaces.js';
@@ -7,6 +8,12 @@ import type { CachedObject, ReadAt, ResourceCache } from '../../storage/cacher/i
 import type { Clock } from '../../util/clock.js';
 import { interpretStorageError } from './interpret-error.js';
 import { decodeStored } from './detached-object.js';
+
+/** Names that nothing can have, and that would lead elsewhere. */
+const NO_SEGMENT = /^\.{1,2}$|[/%]/;
+
+/** No client was ever given an older revision: the server writes before it is ready. */
+const FIRST_GIVEN = 2;
 
 /** What one write of one object came to. */
 export interface WriteOutcome {
@@ -29,8 +36,8 @@ export class ResourceStore {
     private readonly backend: Backend,
     readonly cache: ResourceCache,
     readonly clock: Clock,
-    /** Revision before which the type did not exist: nothing can be watched from there. 0: not known. */
-    readonly bornAt = 0,
+    /** Revision before which the type did not exist: nothing can be watched from there, or listed there. */
+    readonly bornAt = FIRST_GIVEN,
   ) {}
 
   /** The same store, read through another cache. */
@@ -39,7 +46,12 @@ export class ResourceStore {
     return new ResourceStore(groupResource, namespaced, resource, backend, cache, clock, bornAt);
   }
 
+  /** Throws ApiError where the name cannot be part of a path. */
   key(namespace: string, name: string): string {
+    if (NO_SEGMENT.test(name)) {
+      const [why = ''] = nameIsPathSegment(name, false);
+      throw newBadRequest(`Name parameter invalid: ${quote(name)}: ${why}`);
+    }
     return this.namespaced ? `${namespace}/${name}` : name;
   }
 

@@ -32,6 +32,7 @@ export const defaultTable: TableConvertor = {
   columns: [NAME_COLUMN, CREATED_AT_COLUMN],
   cells: (object) => [object.metadata.name ?? '', object.metadata.creationTimestamp ?? '<unknown>'],
   timeDependent: false,
+  emptyIsNull: true,
 };
 
 /**

@@ -22,6 +22,8 @@ export interface TableConvertor {
   cells(object: KubeObject, now: number): JsonValue[];
   /** Whether cells depend on `now` (ages printed by the server): then rows cannot be cached, unless there is `since`. */
   readonly timeDependent: boolean;
+  /** kube-apiserver writes null for the rows of an empty list of types without a table of their own. */
+  readonly emptyIsNull?: boolean | undefined;
   /**
    * For each cell that shows an age, the time (milliseconds since the epoch) from which it counts; undefined for the cells that
    * do not depend on `now`. Such a cell is `humanDuration(now - since)`. With it rows are cached and only ages are printed anew.
