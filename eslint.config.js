@@ -2,7 +2,7 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', '.cache/', 'node_modules/', 'coverage/', '**/*.cjs', 'jest.config.js', 'eslint.config.js'] },
+  { ignores: ['dist/', '.cache/', 'node_modules/', 'coverage/', '**/*.cjs', 'test/**/*.mjs', 'jest.config.js', 'eslint.config.js'] },
   js.configs.recommended,
   ...tseslint.configs.strictTypeChecked,
   {

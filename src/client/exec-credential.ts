@@ -197,7 +197,7 @@ function runPlugin(
     });
     const chunks: Buffer[] = [];
     let length = 0;
-    child.stdout?.on('data', (chunk: Buffer) => {
+    child.stdout.on('data', (chunk: Buffer) => {
       length += chunk.length;
       if (length <= MAX_OUTPUT_BYTES) chunks.push(chunk);
       else child.kill();
