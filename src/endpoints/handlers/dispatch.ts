@@ -1,6 +1,6 @@
 import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
+import type { ApiError } from '../../apimachinery/errors.js';
 import {
-  ApiError,
   newForbidden,
   newBadRequest,
   newGenericNotFound,
