@@ -140,10 +140,9 @@ export class Planner {
   }
 }
 
+const POINTERS: ReadonlySet<string> = new Set(['remainingItemCount', 'shardInfo', 'responseKind', 'details']);
+
 /** Pointers among the fields of types that have no Go description here. */
 function isOptional(field: protobuf.Field, go: GoType | undefined): boolean {
-  return (
-    go === undefined &&
-    (field.name === 'remainingItemCount' || field.name === 'shardInfo' || field.name === 'responseKind')
-  );
+  return go === undefined && POINTERS.has(field.name);
 }
