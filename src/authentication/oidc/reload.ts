@@ -1,6 +1,7 @@
 import { aggregate, type FieldError, FieldPath, forbidden } from '../../apimachinery/field-error.js';
 import { deepEqual } from '../../apimachinery/json.js';
 import { type Clock, sleep } from '../../util/clock.js';
+import { reloadOnChange } from '../../util/file-reload.js';
 import type { AuthenticationResponse, MaybePromise, TokenAuthenticator } from '../authenticator/interfaces.js';
 import type { OidcDependencies } from './authenticator.js';
 import { loadAuthenticationConfiguration } from './load.js';
@@ -8,7 +9,8 @@ import { OidcSet } from './oidc-set.js';
 import type { AnonymousConfig, AuthenticationConfiguration } from './types.js';
 import { type CompiledAuthenticator, validateAuthenticationConfiguration } from './validate.js';
 
-const RELOAD_MILLIS = 60_000;
+/** So long a new configuration's providers may take to answer. */
+const HEALTHY_WITHIN_MILLIS = 60_000;
 const HEALTH_MILLIS = 10_000;
 /** Requests that began under the old configuration end under it. */
 const LINGER_MILLIS = 60_000;
@@ -51,8 +53,6 @@ export function checkConfiguration(
  */
 export class ReloadingOidc implements TokenAuthenticator {
   private current: OidcSet;
-  private reading = false;
-  private again = false;
   private readonly anonymous: AnonymousConfig | undefined;
 
   /** `text` has been checked: it makes `authenticators`. */
@@ -68,11 +68,9 @@ export class ReloadingOidc implements TokenAuthenticator {
 
   start(signal: AbortSignal): void {
     void this.current.start();
-    this.options.metrics.inUse(this.lastText);
-    this.options.watch(() => {
-      this.check(signal);
-    }, signal);
-    this.schedule(signal);
+    const { metrics, watch, clock } = this.options;
+    metrics.inUse(this.lastText);
+    reloadOnChange({ watch, reload: () => this.reload(signal), clock }, signal);
     signal.addEventListener(
       'abort',
       () => {
@@ -88,37 +86,6 @@ export class ReloadingOidc implements TokenAuthenticator {
     signal: AbortSignal,
   ): MaybePromise<AuthenticationResponse | undefined> {
     return this.current.authenticateToken(token, audiences, signal);
-  }
-
-  private schedule(signal: AbortSignal): void {
-    const timer = this.options.clock.setTimer(RELOAD_MILLIS, () => {
-      this.check(signal);
-      if (!signal.aborted) this.schedule(signal);
-    });
-    signal.addEventListener(
-      'abort',
-      () => {
-        timer.cancel();
-      },
-      { once: true },
-    );
-  }
-
-  /** One reading at a time; a change that is seen meanwhile sets off another. */
-  private check(signal: AbortSignal): void {
-    if (signal.aborted) return;
-    this.again = true;
-    if (this.reading) return;
-    this.reading = true;
-    void this.readWhileChanged(signal);
-  }
-
-  private async readWhileChanged(signal: AbortSignal): Promise<void> {
-    while (this.again && !signal.aborted) {
-      this.again = false;
-      await this.reload(signal);
-    }
-    this.reading = false;
   }
 
   private async reload(signal: AbortSignal): Promise<void> {
@@ -174,8 +141,8 @@ export class ReloadingOidc implements TokenAuthenticator {
 
   private async untilHealthy(set: OidcSet, signal: AbortSignal): Promise<void> {
     const { clock } = this.options;
-    const deadline = clock.monotonic() + RELOAD_MILLIS;
-    await Promise.race([set.start(), sleep(clock, RELOAD_MILLIS, signal)]);
+    const deadline = clock.monotonic() + HEALTHY_WITHIN_MILLIS;
+    await Promise.race([set.start(), sleep(clock, HEALTHY_WITHIN_MILLIS, signal)]);
     while (set.problems.length > 0) {
       if (signal.aborted || clock.monotonic() >= deadline) throw new Error(set.problems.join(', '));
       await sleep(clock, HEALTH_MILLIS, signal);

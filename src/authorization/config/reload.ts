@@ -1,5 +1,6 @@
 import type { UserInfo } from '../../authentication/user/user.js';
-import type { Clock, Timer } from '../../util/clock.js';
+import type { Clock } from '../../util/clock.js';
+import { reloadOnChange } from '../../util/file-reload.js';
 import type { AuthorizationMetrics } from '../authorizer/instrumentation.js';
 import type {
   AuthorizationResult,
@@ -8,8 +9,6 @@ import type {
   RuleResolver,
   RulesResult,
 } from '../authorizer/interfaces.js';
-
-const RELOAD_MILLIS = 60_000;
 
 /** A chain of authorizers made from a configuration. */
 export interface Chain {
@@ -37,10 +36,6 @@ export interface ReloadOptions {
  * a change is seen and every minute.
  */
 export class ReloadingChain implements Authorizer, RuleResolver {
-  private timer: Timer | undefined;
-  private reading = false;
-  private again = false;
-
   constructor(
     private current: Chain,
     private lastText: string,
@@ -48,13 +43,12 @@ export class ReloadingChain implements Authorizer, RuleResolver {
   ) {}
 
   start(signal: AbortSignal): void {
-    this.options.metrics.configInUse(this.lastText);
-    this.options.watch(() => this.check(signal), signal);
-    this.schedule(signal);
+    const { metrics, watch, clock } = this.options;
+    metrics.configInUse(this.lastText);
+    reloadOnChange({ watch, reload: () => this.reload(signal), clock }, signal);
     signal.addEventListener(
       'abort',
       () => {
-        this.timer?.cancel();
         this.current.close();
       },
       { once: true },
@@ -67,30 +61,6 @@ export class ReloadingChain implements Authorizer, RuleResolver {
 
   rulesFor(user: UserInfo, namespace: string): RulesResult {
     return this.current.ruleResolver.rulesFor(user, namespace);
-  }
-
-  private schedule(signal: AbortSignal): void {
-    this.timer = this.options.clock.setTimer(RELOAD_MILLIS, () => {
-      this.check(signal);
-      if (!signal.aborted) this.schedule(signal);
-    });
-  }
-
-  /** One reading at a time; a change that is seen meanwhile sets off another. */
-  private check(signal: AbortSignal): void {
-    if (signal.aborted) return;
-    this.again = true;
-    if (this.reading) return;
-    this.reading = true;
-    void this.readWhileChanged(signal);
-  }
-
-  private async readWhileChanged(signal: AbortSignal): Promise<void> {
-    while (this.again && !signal.aborted) {
-      this.again = false;
-      await this.reload(signal);
-    }
-    this.reading = false;
   }
 
   private async reload(signal: AbortSignal): Promise<void> {
