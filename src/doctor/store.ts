@@ -3,7 +3,6 @@ import { dirname, join, resolve } from 'node:path';
 import type { Db, Document } from 'mongodb';
 import { checkDirectory } from '../storage/embedded/directory.js';
 import { EmbeddedBackend } from '../storage/embedded/backend.js';
-import { connect } from '../storage/mongodb/connection.js';
 import { mongodbUri, type StorageOptions } from '../server/storage-options.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
@@ -65,6 +64,8 @@ async function checkMongo(options: StorageOptions): Promise<Finding> {
     return wrong(CHECK, error, 'giving the URI of MongoDB in --mongodb-uri-file');
   }
   try {
+    // The driver is loaded only where it is needed.
+    const { connect } = await import('../storage/mongodb/connection.js');
     const database = options.mongodbDatabase;
     const { client, db } = await connect({ uri, database, selectMillis: SELECT_MILLIS });
     try {

@@ -39,3 +39,16 @@ export function errorCode(error: unknown): unknown {
 export function errorMessage(error: unknown): string {
   return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
 }
+
+/** A revision that lies before what is still kept. */
+export function compacted(revision: Revision, oldest: Revision): StorageError {
+  return new StorageError('compacted', `revision ${revision} is no longer kept`, { revision, current: oldest });
+}
+
+/** A revision that does not exist yet. */
+export function tooLarge(revision: Revision, current: Revision): StorageError {
+  return new StorageError('too-large', `Too large resource version: ${revision}, current: ${current}`, {
+    revision,
+    current,
+  });
+}

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../util/clock.js';
-import { StorageError } from '../errors.js';
+import { type StorageError, tooLarge } from '../errors.js';
 import type { Backend, Revision } from '../interfaces.js';
 
 interface Wait {
@@ -98,9 +98,7 @@ export class RevisionWaits {
       count++;
     }
     for (const wait of this.waits.splice(0, count)) {
-      const { revision } = wait;
-      const message = `Too large resource version: ${revision}, current: ${this.newest}`;
-      wait.reject(new StorageError('too-large', message, { revision, current: this.newest }));
+      wait.reject(tooLarge(wait.revision, this.newest));
     }
   }
 }

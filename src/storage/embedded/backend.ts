@@ -1,5 +1,5 @@
 import { systemClock, type Clock, type Timer } from '../../util/clock.js';
-import { StorageError } from '../errors.js';
+import { compacted, StorageError, tooLarge } from '../errors.js';
 import { EventFeed } from '../event-feed.js';
 import type {
   Backend,
@@ -18,7 +18,7 @@ import { checkDirectory, prepareDirectory, writeFormat } from './directory.js';
 import { lockDirectory, type DirectoryLock } from './directory-lock.js';
 import { damaged, readHeader } from './entry.js';
 import { Environment, objectKey, type Operation } from './environment.js';
-import { compacted, HistoricList, tooLarge } from './history.js';
+import { HistoricList } from './history.js';
 
 export interface EmbeddedOptions {
   /** A directory of the store's own. */

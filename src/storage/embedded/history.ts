@@ -1,4 +1,3 @@
-import { StorageError } from '../errors.js';
 import type { ListOptions, Revision, StoredList, StoredObject } from '../interfaces.js';
 import { nextTurn, SLICE_MILLIS } from '../slicing.js';
 import type { Clock } from '../../util/clock.js';
@@ -125,14 +124,3 @@ export class HistoricList {
 }
 
 const ZERO = Buffer.from([0]);
-
-export function compacted(revision: Revision, oldest: Revision): StorageError {
-  return new StorageError('compacted', `revision ${revision} is no longer kept`, { revision, current: oldest });
-}
-
-export function tooLarge(revision: Revision, current: Revision): StorageError {
-  return new StorageError('too-large', `Too large resource version: ${revision}, current: ${current}`, {
-    revision,
-    current,
-  });
-}

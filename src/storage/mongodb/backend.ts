@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Collection, Db, MongoClient } from 'mongodb';
 import { systemClock, type Clock } from '../../util/clock.js';
-import { errorMessage, StorageError } from '../errors.js';
+import { compacted, errorMessage, StorageError, tooLarge } from '../errors.js';
 import type {
   Backend,
   EventStream,
@@ -21,7 +21,7 @@ import { closed, unavailable } from './failures.js';
 import { LogFollower } from './follower.js';
 import { Heads } from './heads.js';
 import { History } from './history.js';
-import { compacted, listAt, tooLarge } from './list.js';
+import { listAt } from './list.js';
 import { WriterSession, type WriterDocument } from './writer-session.js';
 
 export interface MongoOptions {

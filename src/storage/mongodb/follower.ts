@@ -1,6 +1,6 @@
 import type { ClientSession, Collection, Db, Document, MongoClient } from 'mongodb';
 import { sleep, type Clock } from '../../util/clock.js';
-import { StorageError } from '../errors.js';
+import { compacted, StorageError } from '../errors.js';
 import { EventFeed } from '../event-feed.js';
 import type { LogEvent, Revision } from '../interfaces.js';
 import { eventOf, LOG, type LogDocument } from './documents.js';
@@ -128,9 +128,7 @@ export class LogFollower {
 
   private async readLog(after: Revision): Promise<readonly LogEvent[]> {
     const oldest = this.options.oldest();
-    if (after < oldest) {
-      throw new StorageError('compacted', `revision ${after} is no longer kept`, { revision: after, current: oldest });
-    }
+    if (after < oldest) throw compacted(after, oldest);
     const { revision } = this.feed;
     try {
       const entries = await this.entriesAfter(after, undefined);

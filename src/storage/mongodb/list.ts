@@ -1,5 +1,5 @@
 import type { ClientSession, Collection, Db, MongoClient } from 'mongodb';
-import { StorageError } from '../errors.js';
+import { compacted, tooLarge } from '../errors.js';
 import type { ListOptions, Revision, StoredList, StoredObject } from '../interfaces.js';
 import { nextTurn } from '../slicing.js';
 import { FIRST_REVISION, LOG, storedOf, type LogDocument, type StateDocument } from './documents.js';
@@ -165,15 +165,4 @@ export function afterPrefix(prefix: string): string | undefined {
     return points.join('') + String.fromCodePoint(next);
   }
   return undefined;
-}
-
-export function compacted(revision: Revision, oldest: Revision): StorageError {
-  return new StorageError('compacted', `revision ${revision} is no longer kept`, { revision, current: oldest });
-}
-
-export function tooLarge(revision: Revision, current: Revision): StorageError {
-  return new StorageError('too-large', `Too large resource version: ${revision}, current: ${current}`, {
-    revision,
-    current,
-  });
 }
