@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { Registry } from 'prom-client';
 import { DelegatedTokenAuthenticator } from '../authentication/token/delegated.js';
 import type { RequestAuthenticator } from '../authentication/authenticator/interfaces.js';
 import { AnonymousAuthenticator, WithFallback } from '../authentication/request/anonymous.js';
@@ -12,17 +11,16 @@ import { X509Authenticator } from '../authentication/request/x509.js';
 import { FrontProxyTrust } from '../aggregation/front-proxy.js';
 import { ClusterClient } from '../client/cluster-client.js';
 import type { Backend } from '../storage/interfaces.js';
-import { ChainMetrics } from '../endpoints/filters/metrics.js';
 import { type Clock, sleep, systemClock } from '../util/clock.js';
 import { featureGates } from '../util/feature-gates.js';
 import { createLogger, type Logger } from '../util/logger.js';
 import { messageOf } from '../util/error-message.js';
 import { type AggregatedPlane, buildAggregatedPlane } from './aggregated-plane.js';
 import { DelegationMetrics } from './delegation-metrics.js';
-import { DataDirectory, StartError } from './data-directory.js';
+import { makeDataDirectory, StartError } from './data-directory.js';
 import type { Options } from './options.js';
+import { runServer, serverContext } from './run.js';
 import { type ServingCertificates, ServingFiles, SharedAuthority } from './serving-certificates.js';
-import { runServer } from './standalone.js';
 
 const TOKEN_TTL_MILLIS = 10_000;
 const CERTIFICATE_MILLIS = 60_000;
@@ -143,7 +141,7 @@ export async function startAggregated(
 ): Promise<AggregatedServer> {
   const clients = clusterClients(options, clock);
   const stop = new AbortController();
-  if (options.storageBackend === 'embedded') new DataDirectory(resolve(options.dataDir), clock);
+  if (options.storageBackend === 'embedded') makeDataDirectory(resolve(options.dataDir));
   let apply = (): void => undefined;
   const trust = new FrontProxyTrust(() => {
     apply();
@@ -155,15 +153,9 @@ export async function startAggregated(
       `the cluster's front-proxy configuration cannot be read: ${messageOf(error)}; the identity in use needs the Role extension-apiserver-authentication-reader in kube-system`,
     );
   }
-  const registry = new Registry();
-  const metrics = new ChainMetrics(registry);
-  const delegation = new DelegationMetrics(registry);
-  const plane = await buildAggregatedPlane({
-    options,
-    clock,
-    logger,
-    metrics,
-    registry,
+  const context = serverContext(options, root, clock, logger);
+  const delegation = new DelegationMetrics(context.registry);
+  const plane = await buildAggregatedPlane(context, {
     delegation,
     clients,
     openCertificates: (backend) => openCertificates(options, backend, clock),
@@ -173,13 +165,7 @@ export async function startAggregated(
     ...plane.certificates.pair,
     clientCAs: [...(trust.proxy?.pems ?? []), ...(trust.clients?.pems ?? [])],
   });
-  const running = await runServer({
-    options,
-    root,
-    clock,
-    logger,
-    registry,
-    metrics,
+  const running = await runServer(context, {
     tls: tls(),
     authenticator: authenticators(trust, clients.authn, delegation, options, clock),
     plane,

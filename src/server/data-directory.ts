@@ -43,6 +43,15 @@ function makeDirectory(path: string): void {
   mkdirSync(path, { mode: 0o700 });
 }
 
+/** Makes the directory of --data-dir, and a folder in it, unless they are there. Throws StartError where that cannot be done. */
+export function makeDataDirectory(path: string, folder = path): void {
+  try {
+    makeDirectory(folder);
+  } catch (error) {
+    throw new StartError(`--data-dir: cannot create ${path}: ${reason(error)}`);
+  }
+}
+
 interface Signer {
   readonly key: KeyObject;
   readonly certificate: X509Certificate;
@@ -72,11 +81,7 @@ export class DataDirectory {
     private readonly clock: Clock,
   ) {
     this.pki = join(path, 'pki');
-    try {
-      makeDirectory(this.pki);
-    } catch (error) {
-      throw new StartError(`--data-dir: cannot create ${path}: ${reason(error)}`);
-    }
+    makeDataDirectory(path, this.pki);
   }
 
   /** `serverUrl` goes into the kubeconfig, `names` into the serving certificate beside the usual ones. */

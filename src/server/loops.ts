@@ -1,13 +1,11 @@
 import { readDataFile } from '../apimachinery/data-files.js';
-import { DefinitionController } from '../controllers/definitions.js';
-import { DefinitionServing } from '../controllers/definition-serving.js';
 import { keepSystemNamespaces } from '../controllers/system-namespaces.js';
 import { ensureRbacDefaults, parseRbacDefaults } from '../registry/rbac/bootstrap.js';
 import { feedNodeGraph, feedRbacIndex } from '../registry/rbac/feed.js';
 import { conversions, resolveByServices } from './conversion-webhooks.js';
 import { Controllers, failureLog } from './controllers.js';
-import { deleteEach } from './delete-each.js';
 import type { LoopOptions } from './loop-context.js';
+import { startDefinitions } from './start-definitions.js';
 
 interface Hook {
   readonly name: string;
@@ -34,19 +32,14 @@ export class Loops {
   }
 
   private async startDefinitions(): Promise<void> {
-    const { registry, backend, cacher, clock, cbor, signal, clients } = this.context;
-    const local = clients('kube-apiserver');
-    const conversionOf = conversions(resolveByServices(local.for({ group: '', resource: 'services' })));
-    const serving = new DefinitionServing({ registry, backend, cacher, clock, cbor, conversionOf });
-    const controller = new DefinitionController({
-      client: local.for({ group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' }),
-      serving,
-      clock,
-      deleteObjects: (store) => deleteEach(local.for(store.groupResource), ''),
+    const clients = this.context.clients('kube-apiserver');
+    await startDefinitions({
+      ...this.context,
+      type: { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' },
+      clients,
+      conversionOf: conversions(resolveByServices(clients.for({ group: '', resource: 'services' }))),
       onError: this.failed('definition'),
     });
-    controller.start(signal);
-    await controller.synced;
   }
 
   private startSystemNamespaces(): Promise<void> {

@@ -1,9 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { EmbeddedBackend } from '../storage/embedded/backend.js';
-import type { Backend } from '../storage/interfaces.js';
-import { MongoBackend } from '../storage/mongodb/backend.js';
-import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { duration, flag, FlagError, oneOf, text } from './flags.js';
 
@@ -76,14 +71,6 @@ export function validateStorageOptions(options: StorageOptions): void {
       `invalid argument ${JSON.stringify(options.mongodbDatabase)} for --mongodb-database: must be a name of a MongoDB database`,
     );
   }
-}
-
-/** The store that the flags ask for, not opened yet. */
-export function makeBackend(options: StorageOptions, clock: Clock, environment = process.env): Backend {
-  const common = { clock, historyMillis: options.historyWindow };
-  if (options.storageBackend !== 'mongodb')
-    return new EmbeddedBackend({ directory: join(resolve(options.dataDir), 'store'), ...common });
-  return new MongoBackend({ uri: mongodbUri(options, environment), database: options.mongodbDatabase, ...common });
 }
 
 /** From whichever place has it. Throws FlagError where none does. */

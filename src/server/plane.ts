@@ -1,0 +1,138 @@
+import type { Registry } from 'prom-client';
+import type { AdmissionChain } from '../admission/interfaces.js';
+import { loadProtobufCodec } from '../apimachinery/codec/load.js';
+import type { Authorizer } from '../authorization/authorizer/interfaces.js';
+import type { ChainMetrics } from '../endpoints/filters/metrics.js';
+import type { StatusWriter } from '../endpoints/filters/status.js';
+import { resourceHandler } from '../endpoints/handlers/dispatch.js';
+import type { HandlerEnvironment } from '../endpoints/handlers/scope.js';
+import { WatchTracker } from '../endpoints/handlers/watch-tracker.js';
+import type { Handler } from '../endpoints/http.js';
+import type { ResourceStore } from '../registry/generic/resource-store.js';
+import { ApiRegistry } from '../registry/rest/api-registry.js';
+import type { ResourceType } from '../registry/rest/interfaces.js';
+import { StorageCacher } from '../storage/cacher/cacher.js';
+import type { Backend } from '../storage/interfaces.js';
+import type { BuiltinTypes } from '../structured-merge-diff/builtin-types.js';
+import type { Clock } from '../util/clock.js';
+import { featureGates } from '../util/feature-gates.js';
+import type { Logger } from '../util/logger.js';
+import type { ApiServer } from './api-server.js';
+import { makeBackend } from './backend.js';
+import { installBuiltins, loadMergeTypes } from './builtin-apis.js';
+import { registerCacherMetrics } from './cacher-metrics.js';
+import { installDocuments } from './documents.js';
+import { handlerMetrics } from './handler-metrics.js';
+import type { HealthCheck } from './health.js';
+import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
+import type { Options } from './options.js';
+import { statusWriter } from './status-writer.js';
+
+/** What a process has one of, in every mode. */
+export interface ServerContext {
+  readonly options: Options;
+  /** The folder of the program, for its version. */
+  readonly root: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Where the process's metrics are. */
+  readonly registry: Registry;
+  readonly metrics: ChainMetrics;
+}
+
+/** What the server serves, behind the chain. */
+export interface ControlPlane {
+  readonly authorizer: Authorizer;
+  readonly writeStatus: StatusWriter;
+  /** Answers requests for resources. */
+  readonly resourceHandler: Handler;
+  /** Registers discovery, OpenAPI and the like. */
+  install(server: ApiServer): void;
+  /** Checks of the store and the cacher, in the order in which verbose health shows them. */
+  readonly checks: readonly HealthCheck[];
+  /** Work to be done after the server listens; ready only when all is done. */
+  readonly hooks: readonly { readonly name: string; run(): Promise<void> }[];
+  /** Ends all watches, as a server that stops does. */
+  endWatches(): void;
+  /** Stops controllers and closes the store; called when no request is under way. */
+  close(): Promise<void>;
+}
+
+/** What every control plane stands on: the store that the flags name, its cache, and the registry of what is served. */
+export interface Foundation {
+  readonly backend: Backend;
+  readonly cacher: StorageCacher;
+  readonly registry: ApiRegistry;
+  readonly cbor: boolean;
+  readonly mergeTypes: BuiltinTypes;
+  /** Puts built-in types into service; their stores by storage name. */
+  install(types: readonly ResourceType[]): Map<string, ResourceStore>;
+}
+
+export async function openFoundation({ options, clock, registry: metrics }: ServerContext): Promise<Foundation> {
+  const backend = new MeasuredBackend(await makeBackend(options, clock), new StoreMetrics(metrics), clock);
+  await backend.open();
+  const cacher = new StorageCacher({ backend, clock, budgetBytes: options.cacheBudget });
+  await cacher.start();
+  registerCacherMetrics(() => cacher.stats(), metrics);
+  const registry = new ApiRegistry();
+  const cbor = featureGates.enabled('CBORServingAndStorage');
+  const mergeTypes = loadMergeTypes();
+  const install = (types: readonly ResourceType[]): Map<string, ResourceStore> =>
+    installBuiltins(types, { registry, backend, cacher, clock, cbor, mergeTypes });
+  return { backend, cacher, registry, cbor, mergeTypes, install };
+}
+
+export interface PlaneParts {
+  readonly admission: AdmissionChain;
+  readonly authorizer: Authorizer;
+  /** Host and port under which clients reach the server. */
+  readonly serverAddress: string;
+  readonly hooks: ControlPlane['hooks'];
+  /** Ends the loops, before the store is closed. */
+  stop(): void;
+}
+
+/** Handlers, checks and documents over a foundation. */
+export function assemblePlane(context: ServerContext, foundation: Foundation, parts: PlaneParts): ControlPlane {
+  const { options, clock, logger } = context;
+  const { backend, cacher, registry } = foundation;
+  const { admission, authorizer, serverAddress, hooks } = parts;
+  const environment: HandlerEnvironment = {
+    admission,
+    authorizer,
+    features: featureGates,
+    clock,
+    maxRequestBodyBytes: options.maxRequestBodyBytes,
+    minRequestTimeoutSeconds: options.minRequestTimeout,
+    metrics: handlerMetrics(context.metrics, context.registry),
+    watches: new WatchTracker(),
+    protobuf: loadProtobufCodec(),
+  };
+  return {
+    authorizer,
+    writeStatus: statusWriter(environment, logger),
+    resourceHandler: resourceHandler(registry, environment),
+    install: (server) => {
+      installDocuments(server, registry, environment, serverAddress);
+    },
+    checks: [{ name: 'etcd', check: () => backend.ping() }, informerCheck(cacher)],
+    hooks,
+    endWatches: () => {
+      environment.watches.endAll();
+    },
+    close: async () => {
+      parts.stop();
+      await cacher.stop();
+      await backend.close();
+    },
+  };
+}
+
+const informerCheck = (cacher: StorageCacher): HealthCheck => ({
+  name: 'informer-sync',
+  check: () => {
+    const { ok, reason } = cacher.healthy();
+    if (!ok) throw new Error(reason);
+  },
+});

@@ -1,0 +1,179 @@
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { newGenericNotFound, newMethodNotAllowed } from '../apimachinery/errors.js';
+import type { RequestAuthenticator } from '../authentication/authenticator/interfaces.js';
+import type { Handler } from '../endpoints/http.js';
+import { ChainMetrics } from '../endpoints/filters/metrics.js';
+import { send } from '../endpoints/filters/status.js';
+import { type Clock, sleep } from '../util/clock.js';
+import { messageOf } from '../util/error-message.js';
+import { featureGates } from '../util/feature-gates.js';
+import type { Logger } from '../util/logger.js';
+import { CellGauge, metricsRegistry } from '../util/metrics.js';
+import { TimerWheel } from '../util/timer-wheel.js';
+import { type ApiServer, createServer, type TlsMaterial } from './api-server.js';
+import { makeAudit } from './audit.js';
+import { selectorsOf } from './authorization.js';
+import { StartError } from './data-directory.js';
+import { Health, LogCheck, pingCheck, PostStartHook, ShutdownCheck } from './health.js';
+import type { Options } from './options.js';
+import type { ControlPlane, ServerContext } from './plane.js';
+import { annexVersion, versionInfo } from './version.js';
+
+const DRAIN_MILLIS = 60_000;
+
+/** What a process starts with. */
+export function serverContext(options: Options, root: string, clock: Clock, logger: Logger): ServerContext {
+  const registry = new Registry();
+  return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry) };
+}
+
+const json = (value: unknown): Handler => {
+  const body = JSON.stringify(value, undefined, 2);
+  return (_context, _request, response) => {
+    send(response, 200, 'application/json', body);
+  };
+};
+
+function installCommon(server: ApiServer, version: string, registry: Registry): void {
+  const info = json(versionInfo(version));
+  const versionHandler: Handler = (context, request, response) => {
+    const { path } = context.info;
+    if (path !== '/version' && path !== '/version/') throw newGenericNotFound();
+    if (request.method !== 'GET') throw newMethodNotAllowed();
+    return info(context, request, response);
+  };
+  server.register('/version', versionHandler);
+  server.registerPrefix('/version/', versionHandler);
+  server.register('/metrics', async (_context, _request, response) => {
+    // Merged anew: what was registered after this has to be in it.
+    const all = Registry.merge([metricsRegistry, registry]);
+    send(response, 200, all.contentType, await all.metrics());
+  });
+}
+
+function registerProcessMetrics(registry: Registry): void {
+  collectDefaultMetrics({ register: registry });
+  const gauge = {
+    name: 'kubernetes_feature_enabled',
+    help: 'Stage and state of each feature gate.',
+    labels: ['name', 'stage'],
+  };
+  new CellGauge(gauge, registry, (metric) => {
+    for (const { name, stage, enabled } of featureGates.entries()) metric.cell(name, stage).value = enabled ? 1 : 0;
+  });
+}
+
+function installHealth(
+  server: ApiServer,
+  plane: ControlPlane,
+  hooks: readonly PostStartHook[],
+  shutdown: ShutdownCheck,
+  context: { clock: Clock; logger: Logger; registry: Registry; livezGrace: number },
+): void {
+  const health = new Health(context.clock, context.logger, context.registry);
+  const always = ['healthz', 'livez', 'readyz'] as const;
+  health.add(pingCheck, always);
+  health.add(new LogCheck(context.logger, context.clock), always);
+  for (const check of plane.checks) health.add(check, check.name === 'etcd' ? always : ['readyz']);
+  for (const hook of hooks) health.add(hook, always, context.livezGrace);
+  health.add(
+    {
+      name: 'autoregister-completion',
+      check: () => {
+        for (const hook of hooks) hook.check();
+      },
+    },
+    always,
+    context.livezGrace,
+  );
+  health.add(shutdown, ['readyz']);
+  health.install(server);
+}
+
+function listenError(error: unknown, options: Options): StartError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const where = `${options.bindAddress} port ${options.securePort}`;
+  if (code === 'EADDRINUSE') return new StartError(`--secure-port: ${where} is in use by another process`);
+  if (code === 'EACCES') return new StartError(`--secure-port: not permitted to listen on ${where}`);
+  if (code === 'EADDRNOTAVAIL')
+    return new StartError(`--bind-address: ${options.bindAddress} is not an address of this host`);
+  return new StartError(`cannot listen on ${where}: ${messageOf(error)}`);
+}
+
+/** What a mode brings to a server. */
+export interface RunOptions {
+  readonly tls: TlsMaterial;
+  readonly authenticator: RequestAuthenticator;
+  readonly plane: ControlPlane;
+  /** Registers what the mode answers beside the control plane. */
+  install?(server: ApiServer): void;
+}
+
+export interface RunningServer {
+  readonly server: ApiServer;
+  readonly port: number;
+  /** Work after the listening; ready when all is done. */
+  start(): Promise<void>;
+  /** Graceful stop: not ready, delay, watches ended, requests finished, store closed. */
+  stop(): Promise<void>;
+}
+
+/** Puts the chain before a control plane and listens. */
+export async function runServer(context: ServerContext, given: RunOptions): Promise<RunningServer> {
+  const { options, root, clock, logger, registry, metrics } = context;
+  const { authenticator, plane } = given;
+  const audit = makeAudit(options, { clock, logger, registry });
+  registerProcessMetrics(registry);
+  const server = createServer({
+    tls: given.tls,
+    http2MaxStreamsPerConnection: options.http2MaxStreams === 0 ? 250 : options.http2MaxStreams,
+    chain: {
+      authenticator,
+      authorizer: plane.authorizer,
+      clock,
+      wheel: new TimerWheel(clock),
+      logger,
+      gates: featureGates,
+      metrics,
+      writeStatus: plane.writeStatus,
+      requestTimeout: options.requestTimeout,
+      maxRequestsInFlight: options.maxRequestsInflight,
+      maxMutatingRequestsInFlight: options.maxMutatingRequestsInflight,
+      goawayChance: options.goawayChance,
+      random: Math.random,
+      strictTransportSecurity: options.strictTransportSecurity.join('; '),
+      audit: audit?.hook,
+      parseSelectors: selectorsOf,
+    },
+  });
+  const hooks = plane.hooks.map((hook) => new PostStartHook(hook.name, () => hook.run()));
+  const shutdown = new ShutdownCheck();
+  server.setResourceHandler(plane.resourceHandler);
+  installCommon(server, annexVersion(root), registry);
+  plane.install(server);
+  given.install?.(server);
+  installHealth(server, plane, hooks, shutdown, { clock, logger, registry, livezGrace: options.livezGracePeriod });
+  let port: number;
+  try {
+    ({ port } = await server.listen(options.securePort, options.bindAddress));
+  } catch (error) {
+    await plane.close();
+    throw listenError(error, options);
+  }
+  return {
+    server,
+    port,
+    start: async () => {
+      for (const hook of hooks) await hook.start();
+    },
+    stop: async () => {
+      shutdown.begin();
+      await sleep(clock, options.shutdownDelayDuration);
+      plane.endWatches();
+      await Promise.race([server.drain(), sleep(clock, Math.max(DRAIN_MILLIS, options.requestTimeout))]);
+      server.destroy();
+      await plane.close();
+      audit?.close();
+    },
+  };
+}
