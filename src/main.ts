@@ -4,22 +4,20 @@ import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { kubeconfigCommand } from './cli/kubeconfig.js';
 import { tokenCommand } from './cli/token.js';
-import { examine } from './doctor/doctor.js';
-import { lineOf } from './doctor/finding.js';
 import { isAggregated } from './server/aggregation-options.js';
-import { startAggregated } from './server/aggregated.js';
 import { describeFailure, doctorCommand, normalizeArguments, serveCommand } from './server/command-line.js';
 import type { Options } from './server/options.js';
 import { systemClock } from './util/clock.js';
-import { startStandalone } from './server/standalone.js';
 import { annexVersion, KUBERNETES_VERSION } from './server/version.js';
 
 // Keys of JSON objects are data: without this accessor `__proto__` is one like any other.
 Reflect.deleteProperty(Object.prototype, '__proto__');
 
+// What a command does is loaded when it is called: the server's parts take their time.
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
 async function standalone(options: Options): Promise<{ stop(): Promise<void> }> {
+  const { startStandalone } = await import('./server/standalone.js');
   const server = await startStandalone(options, root);
   say(
     `Annex serves the Kubernetes API (${KUBERNETES_VERSION}) on ${server.url}.`,
@@ -32,6 +30,7 @@ async function standalone(options: Options): Promise<{ stop(): Promise<void> }> 
 }
 
 async function aggregated(options: Options): Promise<{ stop(): Promise<void> }> {
+  const { startAggregated } = await import('./server/aggregated.js');
   const server = await startAggregated(options, root);
   say(
     `Annex extends the cluster's API, on port ${String(server.port)}.`,
@@ -67,6 +66,7 @@ async function serve(options: Options): Promise<void> {
 }
 
 async function doctor(options: Options): Promise<void> {
+  const [{ examine }, { lineOf }] = await Promise.all([import('./doctor/doctor.js'), import('./doctor/finding.js')]);
   let wrong = false;
   // A reader that has seen enough, such as head.
   process.stdout.on('error', fail);

@@ -91,14 +91,14 @@ function named(name: string, check: () => unknown): void {
 
 const camel = (name: string): string => name.replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
+const SHOWN = new Set(['commander.helpDisplayed', 'commander.help', 'commander.version']);
+
 /** One line for people, and whether the process has failed. */
 export function describeFailure(error: unknown): { message: string; code: number } {
   if (error instanceof CommanderError) {
     return {
-      message:
-        error.code === 'commander.helpDisplayed' || error.code === 'commander.help'
-          ? ''
-          : error.message.replaceAll('\n', ' '),
+      // Help and version have been printed where they belong.
+      message: SHOWN.has(error.code) ? '' : error.message.replaceAll('\n', ' '),
       code: error.exitCode,
     };
   }
