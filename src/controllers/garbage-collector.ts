@@ -2,10 +2,10 @@ import { ApiError } from '../apimachinery/errors.js';
 import { deepCopy } from '../apimachinery/json.js';
 import { hasDeletionTimestamp, type KubeObject, type OwnerReference, parseGroupVersion } from '../apimachinery/meta.js';
 import { FINALIZER_FOREGROUND, FINALIZER_ORPHAN } from '../registry/generic/delete.js';
+import { WATCH_ALL, watchToItsEnd } from '../registry/generic/watch-to-end.js';
 import type { ApiRegistry, StoredApi } from '../registry/rest/api-registry.js';
 import type { DeletionPolicy, TypeClient, TypeClients } from '../registry/rest/type-client.js';
-import type { CachedObject, Watcher, WatchEvent } from '../storage/cacher/interfaces.js';
-import { EVERYTHING } from '../storage/selection-predicate.js';
+import type { CachedObject, WatchEvent } from '../storage/cacher/interfaces.js';
 import { type Clock, sleep } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import { type ObjectPlace, OwnerGraph } from './owner-graph.js';
@@ -20,6 +20,7 @@ export interface GarbageCollectorOptions {
 const HAS_OWNERS = Buffer.from('"ownerReferences":[');
 const IS_DELETED = Buffer.from('"deletionTimestamp":"');
 const RESTART_MILLIS = 1000;
+const FROM_ANY = { ...WATCH_ALL, start: { mode: 'any' as const }, initialEventsBookmark: false };
 
 /** How an owner stands, as seen by one of its dependents. */
 type OwnerState = 'solid' | 'dangling' | 'waiting';
@@ -81,45 +82,12 @@ export class GarbageCollector {
   private async watch(resource: string, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const api = storedTypes(this.options.registry).get(resource);
-      if (api !== undefined) await this.watchOnce(api, signal).catch(() => undefined);
+      if (api !== undefined)
+        await watchToItsEnd(api.store.cache, FROM_ANY, signal, (event) => {
+          this.see(api, event);
+        }).catch(() => undefined);
       await sleep(this.options.clock, RESTART_MILLIS, signal);
     }
-  }
-
-  private async watchOnce(api: StoredApi, signal: AbortSignal): Promise<void> {
-    let watcher: Watcher | undefined;
-    await new Promise<void>((resolve, reject) => {
-      signal.addEventListener(
-        'abort',
-        () => {
-          resolve();
-        },
-        { once: true },
-      );
-      const receive = (events: readonly WatchEvent[]): boolean => {
-        for (const event of events) this.see(api, event);
-        return true;
-      };
-      const options = {
-        prefix: '',
-        predicate: EVERYTHING,
-        start: { mode: 'any' as const },
-        initialEventsBookmark: false,
-        bookmarks: false,
-        deadline: Infinity,
-      };
-      api.store.cache
-        .watch(options, {
-          receive,
-          ended: () => {
-            resolve();
-          },
-        })
-        .then((started) => {
-          watcher = started;
-        }, reject);
-    });
-    watcher?.stop();
   }
 
   private see(api: StoredApi, event: WatchEvent): void {

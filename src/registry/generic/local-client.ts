@@ -6,7 +6,7 @@ import { type GroupResource, type KubeObject, quote } from '../../apimachinery/m
 import type { UserInfo } from '../../authentication/user/user.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
-import type { CachedObject, WatchEvent, Watcher } from '../../storage/cacher/interfaces.js';
+import type { CachedObject, WatchEvent } from '../../storage/cacher/interfaces.js';
 import { EVERYTHING } from '../../storage/selection-predicate.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { ApiRegistry, StoredApi } from '../rest/api-registry.js';
@@ -23,6 +23,7 @@ import { deleteObject } from './delete.js';
 import { settled, storedAs } from './settled.js';
 import { listObjects } from './list.js';
 import { updateObject } from './update.js';
+import { WATCH_ALL, watchToItsEnd } from './watch-to-end.js';
 
 /** The server's own identity towards its own API. */
 export const LOOPBACK_USER: UserInfo = { name: 'system:apiserver', uid: '', groups: ['system:masters'], extra: {} };
@@ -275,47 +276,10 @@ class LocalClient implements TypeClient {
 
   private async followOnce(listener: TypeListener, signal: AbortSignal): Promise<void> {
     const { served, store } = this.api();
-    let watcher: Watcher | undefined;
-    const over = new Promise<void>((resolve) => {
-      signal.addEventListener(
-        'abort',
-        () => {
-          resolve();
-        },
-        { once: true },
-      );
-      const receive = (events: readonly WatchEvent[]): boolean => {
-        for (const event of events) tell(listener, event, (object) => served.toObject(object));
-        return true;
-      };
-      store.cache
-        .watch(
-          {
-            prefix: '',
-            predicate: EVERYTHING,
-            start: { mode: 'most-recent' },
-            initialEventsBookmark: true,
-            bookmarks: false,
-            deadline: Infinity,
-          },
-          {
-            receive,
-            ended: () => {
-              resolve();
-            },
-          },
-        )
-        .then(
-          (started) => {
-            watcher = started;
-          },
-          () => {
-            resolve();
-          },
-        );
+    const options = { ...WATCH_ALL, start: { mode: 'most-recent' as const }, initialEventsBookmark: true };
+    await watchToItsEnd(store.cache, options, signal, (event) => {
+      tell(listener, event, (object) => served.toObject(object));
     });
-    await over;
-    watcher?.stop();
   }
 
   private attributes(
