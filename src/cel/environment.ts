@@ -7,7 +7,7 @@ import type { Library } from './library/library.js';
 import { STANDARD_FUNCTIONS, STANDARD_TYPES } from './library/standard.js';
 import type { Macros } from './parser/macros.js';
 import { STANDARD_MACROS } from './parser/macros.js';
-import { Parser } from './parser/parser.js';
+import { Parser, type Parsed } from './parser/parser.js';
 import { Program } from './program.js';
 import type { Issue } from './source.js';
 import { formatIssues } from './source.js';
@@ -108,7 +108,7 @@ export class Environment implements Declarations {
 
   /** Parses, checks and prepares an expression. */
   compile(source: string): CompileResult {
-    const parsed = this.parser(source).parse();
+    const parsed = this.parsed(source);
     if (parsed.issues.length > 0) return failure(source, parsed.issues);
     const checker = new Checker(this);
     checker.check(parsed.expr);
@@ -123,14 +123,14 @@ export class Environment implements Declarations {
 
   /** Prepares an expression without checking types; only its syntax can be wrong. */
   parse(source: string): CompileResult {
-    const parsed = this.parser(source).parse();
+    const parsed = this.parsed(source);
     if (parsed.issues.length > 0) return failure(source, parsed.issues);
     new Resolver(this).resolve(parsed.expr);
     return { program: new Program(source, parsed.expr, (name) => this.struct(name), this.options.dialect) };
   }
 
-  private parser(source: string): Parser {
-    return new Parser(source, {
+  private parsed(source: string): Parsed {
+    return Parser.parse(source, {
       macros: this.macros,
       optionalSyntax: this.options.optionalSyntax ?? false,
       escapedFields: this.options.escapedFields ?? false,

@@ -77,7 +77,6 @@ export const STRING = new Type('string', 'string');
 export const BYTES = new Type('bytes', 'bytes');
 export const NULL = new Type('null', 'null_type');
 export const DYN = new Type('dyn', 'dyn');
-export const ANY = new Type('any', 'google.protobuf.Any');
 export const DURATION = new Type('duration', 'google.protobuf.Duration');
 export const TIMESTAMP = new Type('timestamp', 'google.protobuf.Timestamp');
 export const ERROR = new Type('error', '!error!');
@@ -91,7 +90,6 @@ export const paramType = (name: string): Type => new Type('param', name);
 export const objectType = (name: string): Type => new Type('struct', name);
 export const opaqueType = (name: string, ...params: Type[]): Type => new Type('opaque', name, params);
 export const optionalOf = (param: Type): Type => new Type('opaque', 'optional_type', [param]);
-export const wrapperOf = (type: Type): Type => new Type(type.kind, type.name, [], true);
 
 export const isOptional = (type: Type): boolean => type.kind === 'opaque' && type.name === 'optional_type';
 export const isDyn = (type: Type): boolean => type.kind === 'dyn' || type.kind === 'any';

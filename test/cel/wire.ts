@@ -1,5 +1,5 @@
-import type { Type, Value } from '../../src/cel/index.js';
-import { ArrayList, Double, EntryMap, TypeValue, Uint, types } from '../../src/cel/index.js';
+import type { Value } from '../../src/cel/index.js';
+import { ArrayList, Double, EntryMap, Type, TypeValue, Uint, types } from '../../src/cel/index.js';
 import { integer } from '../../src/cel/values/integer.js';
 import type { WireValue } from './vectors.js';
 
@@ -51,7 +51,11 @@ const PRIMITIVES: Record<string, Type> = {
   STRING: types.STRING,
   BYTES: types.BYTES,
 };
-const WELL_KNOWN: Record<string, Type> = { ANY: types.ANY, TIMESTAMP: types.TIMESTAMP, DURATION: types.DURATION };
+const WELL_KNOWN: Record<string, Type> = {
+  ANY: new Type('any', 'google.protobuf.Any'),
+  TIMESTAMP: types.TIMESTAMP,
+  DURATION: types.DURATION,
+};
 
 /** A suite's type; undefined if it is a protobuf message's. */
 export function typeFromWire(wire: Wire): Type | undefined {
@@ -67,7 +71,7 @@ export function typeFromWire(wire: Wire): Type | undefined {
       return WELL_KNOWN[String(value)];
     case 'wrapper': {
       const type = PRIMITIVES[String(value)];
-      return type && types.wrapperOf(type);
+      return type && new Type(type.kind, type.name, [], true);
     }
     case 'dyn':
       return types.DYN;

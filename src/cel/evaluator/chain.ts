@@ -74,26 +74,43 @@ function oneIndex(root: Run, rootCost: number, index: Run): Run {
   };
 }
 
-/** Once a step or the start is optional, what is absent gives none, and the result is optional. */
-function optionalChain(root: Run, rootCost: number, steps: readonly Step[], strict: boolean): Run {
+/**
+ * Takes the steps from a start. Once a step or the start is optional, what is absent ends the walk with `absent`;
+ * otherwise `arrive` says what has come out of it.
+ */
+function walk(
+  root: Run,
+  rootCost: number,
+  steps: readonly Step[],
+  strict: boolean,
+  absent: Value,
+  arrive: (frame: Frame, value: Value, optional: boolean) => Value,
+): Run {
   return (frame) => {
     frame.cost += rootCost;
     let value = root(frame);
     if (value instanceof CelError) return value;
     let optional = value instanceof Optional;
     if (value instanceof Optional) {
-      if (value.value === undefined) return value;
+      if (value.value === undefined) return absent;
       value = value.value;
     }
     for (const step of steps) {
       optional ||= step.optional;
       const next = optional ? tryStep(frame, value, step, strict) : takeStep(frame, value, step);
-      if (next === undefined) return Optional.none;
+      if (next === undefined) return absent;
       if (next instanceof CelError) return next;
       value = next;
     }
-    return optional ? new Optional(value) : value;
+    return arrive(frame, value, optional);
   };
+}
+
+/** The result is optional if anything on the way was. */
+function optionalChain(root: Run, rootCost: number, steps: readonly Step[], strict: boolean): Run {
+  return walk(root, rootCost, steps, strict, Optional.none, (_frame, value, optional) =>
+    optional ? new Optional(value) : value,
+  );
 }
 
 function takeStep(frame: Frame, value: Value, step: Step): Value {
@@ -117,24 +134,10 @@ function tryStep(frame: Frame, value: Value, step: Step, strict: boolean): Value
 
 /** `has(root.steps.name)`: the steps are paid for, the start is not. */
 export function presence(root: Run, steps: readonly Step[], name: string, strict: boolean): Run {
-  return (frame) => {
-    let value = root(frame);
-    if (value instanceof CelError) return value;
-    let optional = value instanceof Optional;
-    if (value instanceof Optional) {
-      if (value.value === undefined) return false;
-      value = value.value;
-    }
-    for (const step of steps) {
-      optional ||= step.optional;
-      const next = optional ? tryStep(frame, value, step, strict) : takeStep(frame, value, step);
-      if (next === undefined) return false;
-      if (next instanceof CelError) return next;
-      value = next;
-    }
+  return walk(root, 0, steps, strict, false, (frame, value, optional) => {
     const found = value instanceof CelMap ? value.field(name) : lookup(value, name);
     if (!optional || found !== undefined) frame.cost++;
     if (strict && found === undefined && !hasParts(value)) return noSuchKey(name);
     return found instanceof CelError ? found : found !== undefined;
-  };
+  });
 }

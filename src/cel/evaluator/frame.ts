@@ -28,6 +28,18 @@ export interface Plan {
   readonly constant?: { readonly value: Value; readonly cost: number };
 }
 
+/** The plan of a value that is known beforehand. */
+export function constant(value: Value, cost: number): Plan {
+  const run: Run =
+    cost === 0
+      ? () => value
+      : (frame) => {
+          frame.cost += cost;
+          return value;
+        };
+  return { run, constant: { value, cost } };
+}
+
 /** Where the language's specification and the reference implementation (as Kubernetes uses it) differ. */
 export interface Dialect {
   /** A map literal that names a key twice fails; otherwise the last entry counts. */

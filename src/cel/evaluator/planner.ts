@@ -1,17 +1,17 @@
-import type { Call, Comprehension, Expr, Ident, ListExpr, MapExpr, StructExpr } from '../ast.js';
+import type { Call, Comprehension, Expr, Ident } from '../ast.js';
 import { ACCUMULATOR } from '../ast.js';
-import { LIST_BASE, LIST_LITERAL, MAP_BASE, STRUCT_BASE } from '../cost/runtime.js';
 import type { StructDecl } from '../declarations.js';
 import { CONVERSION_NAMES } from '../library/standard.js';
 import { isDyn, isOptional } from '../types.js';
-import type { Value } from '../values/value.js';
-import { ArrayList, CelError, CelMap, EntryMap, NO_SUCH_OVERLOAD, Optional, typeName } from '../values/value.js';
-import { badKey, shown } from './access.js';
+import { ArrayList, CelError, NO_SUCH_OVERLOAD } from '../values/value.js';
+import { badKey } from './access.js';
 import { planCall, planMembership } from './calls.js';
 import type { Step } from './chain.js';
 import { chain, presence } from './chain.js';
+import { insertEntries, insertPair } from './entries.js';
 import type { Dialect, Plan, Run } from './frame.js';
-import { Frame } from './frame.js';
+import { Frame, constant } from './frame.js';
+import { planList, planMap, planStruct } from './literals.js';
 import type { LoopSlots } from './loops.js';
 import { existsOne, gatherList, gatherMap, quantifier } from './loops.js';
 
@@ -35,41 +35,30 @@ export class Planner {
   plan(expr: Expr): Plan {
     switch (expr.kind) {
       case 'literal':
-        return this.constant(expr.value, 0);
+        return constant(expr.value, 0);
       case 'list':
-        return this.list(expr);
+        return planList(expr, this);
       case 'map':
-        return this.map(expr);
+        return planMap(expr, this, this.dialect.uniqueKeys);
       case 'struct':
-        return { run: this.struct(expr) };
+        return { run: planStruct(expr, this, this.structs(expr.name)) };
       case 'comprehension':
         return { run: this.comprehension(expr) };
       case 'call':
         return this.call(expr);
       case 'ident':
-        if (expr.constant !== undefined) return this.constant(expr.constant, 0);
+        if (expr.constant !== undefined) return constant(expr.constant, 0);
         return { run: this.attribute(expr, 1) };
       case 'select':
-        if (expr.resolved?.constant !== undefined) return this.constant(expr.resolved.constant, 0);
+        if (expr.resolved?.constant !== undefined) return constant(expr.resolved.constant, 0);
         return { run: this.attribute(expr, 1) };
       case 'invalid':
-        return this.constant(DYNAMIC, 0);
+        return constant(DYNAMIC, 0);
     }
   }
 
   private run(expr: Expr): Run {
     return this.plan(expr).run;
-  }
-
-  private constant(value: Value, cost: number): Plan {
-    const run: Run =
-      cost === 0
-        ? () => value
-        : (frame) => {
-            frame.cost += cost;
-            return value;
-          };
-    return { run, constant: { value, cost } };
   }
 
   // --- variables and parts of values
@@ -156,8 +145,8 @@ export class Planner {
   }
 
   private indexStep(index: Expr, optional: boolean): Step {
-    const constant = this.isAttribute(index) ? undefined : this.plan(index).constant;
-    const problem = constant === undefined ? undefined : badKey(constant.value);
+    const known = this.isAttribute(index) ? undefined : this.plan(index).constant;
+    const problem = known === undefined ? undefined : badKey(known.value);
     if (problem !== undefined && this.dialect.eagerConstants) throw new PlanError(problem.message);
     if (index.kind === 'literal' && typeof index.value === 'string')
       return { kind: 'field', name: index.value, optional };
@@ -191,7 +180,7 @@ export class Planner {
     const only = args[0]?.constant;
     if (CONVERSION_NAMES.has(expr.name) && args.length === 1 && only !== undefined) {
       const value = run(new Frame([], Infinity));
-      if (!(value instanceof CelError)) return this.constant(value, only.cost);
+      if (!(value instanceof CelError)) return constant(value, only.cost);
       if (this.dialect.eagerConstants) throw new PlanError(value.message);
     }
     return { run };
@@ -203,84 +192,9 @@ export class Planner {
     if (item === undefined || !(list?.constant?.value instanceof ArrayList)) return undefined;
     const { value, cost } = list.constant;
     // The reference implementation does not even look at the item.
-    if (value.size === 0) return this.dialect.eagerConstants ? this.constant(false, cost) : undefined;
+    if (value.size === 0) return this.dialect.eagerConstants ? constant(false, cost) : undefined;
     const run = planMembership(item.run, value, cost);
     return run === undefined ? undefined : { run };
-  }
-
-  // --- literals
-
-  private list(expr: ListExpr): Plan {
-    const plans = expr.elements.map((element) => this.plan(element));
-    const base = expr.synthetic ? LIST_BASE : LIST_LITERAL;
-    if (plans.every((plan) => plan.constant !== undefined) && expr.optional.size === 0) {
-      const items = plans.map((plan) => plan.constant?.value ?? null);
-      const inner = plans.reduce((sum, plan) => sum + (plan.constant?.cost ?? 0), 0);
-      return this.constant(new ArrayList(items), inner + (expr.synthetic ? 0 : LIST_LITERAL));
-    }
-    const runs = plans.map((plan) => plan.run);
-    const { optional } = expr;
-    const build: Run = (frame) => {
-      const items: Value[] = [];
-      for (let i = 0; i < runs.length; i++) {
-        const value = (runs[i] as Run)(frame);
-        if (value instanceof CelError) return value;
-        if (!optional.has(i)) items.push(value);
-        else if (!(value instanceof Optional)) {
-          return new CelError(`cannot initialize optional list element from non-optional value ${shown(value)}`);
-        } else if (value.value !== undefined) items.push(value.value);
-      }
-      return new ArrayList(items);
-    };
-    return { run: paid(build, base) };
-  }
-
-  private map(expr: MapExpr): Plan {
-    const entries = expr.entries.map((entry) => ({
-      key: this.plan(entry.key),
-      value: this.plan(entry.value),
-      optional: entry.optional,
-    }));
-    const unique = this.dialect.uniqueKeys;
-    const build: Run = (frame) => {
-      const map = new EntryMap();
-      for (const entry of entries) {
-        const problem = addEntry(frame, map, entry, unique);
-        if (problem !== undefined) return problem;
-      }
-      return map;
-    };
-    const constant = entries.every(
-      (entry) => entry.key.constant !== undefined && entry.value.constant !== undefined && !entry.optional,
-    );
-    if (!constant) return { run: paid(build, MAP_BASE) };
-    const value = build(new Frame([], Infinity));
-    if (value instanceof CelError) return { run: paid(build, MAP_BASE) };
-    return this.constant(
-      value,
-      entries.reduce((sum, entry) => sum + (entry.value.constant?.cost ?? 0), 0),
-    );
-  }
-
-  private struct(expr: StructExpr): Run {
-    const decl = this.structs(expr.name);
-    const fields = expr.fields.map((field) => ({
-      name: field.name,
-      run: this.run(field.value),
-      optional: field.optional,
-    }));
-    const build: Run = (frame) => {
-      const values = new Map<string, Value>();
-      for (const field of fields) {
-        const value = field.run(frame);
-        if (value instanceof CelError) return value;
-        if (!field.optional) values.set(field.name, value);
-        else if (!(value instanceof Optional)) return notOptional(field.name, value);
-        else if (value.value !== undefined) values.set(field.name, value.value);
-      }
-      return decl?.create?.(values) ?? new CelError(`unknown type '${expr.name}'`);
-    };
-    return paid(build, STRUCT_BASE);
   }
 
   // --- loops
@@ -356,15 +270,6 @@ function refunded(run: Run): Run {
   };
 }
 
-/** A literal is paid for though a part of it fails. */
-function paid(build: Run, cost: number): Run {
-  return (frame) => {
-    const value = build(frame);
-    frame.cost += cost;
-    return value;
-  };
-}
-
 function lazyVariable(slot: number, init: Run): Run {
   return (frame) => {
     const known = frame.slots[slot];
@@ -373,67 +278,4 @@ function lazyVariable(slot: number, init: Run): Run {
     frame.slots[slot] = value;
     return value;
   };
-}
-
-const notOptional = (name: string, value: Value): CelError =>
-  new CelError(`cannot initialize optional entry '${name}' from non-optional value ${shown(value)}`);
-
-interface PlannedEntry {
-  readonly key: Plan;
-  readonly value: Plan;
-  readonly optional: boolean;
-}
-
-function addEntry(frame: Frame, map: EntryMap, entry: PlannedEntry, unique: boolean): CelError | undefined {
-  const key = entry.key.run(frame);
-  if (key instanceof CelError) return key;
-  let value = entry.value.run(frame);
-  if (value instanceof CelError) return value;
-  if (entry.optional) {
-    if (!(value instanceof Optional)) return notOptional(shown(key), value);
-    if (value.value === undefined) return undefined;
-    value = value.value;
-  }
-  if (unique) return insertInto(map, key, value, 'Failed with repeated key');
-  return map.set(key, value) ? undefined : new CelError(`unsupported key type: ${typeName(key)}`);
-}
-
-type Insert = (frame: Frame, map: EntryMap, failed: boolean) => CelError | undefined;
-
-/** Both sides are always evaluated: the accumulator, the entries, and the call. */
-function insertEntries(entries: Run): Insert {
-  return (frame, map) => {
-    frame.cost += 2;
-    const value = entries(frame);
-    return value instanceof CelError ? value : mergeInto(map, value);
-  };
-}
-
-/** The first argument that fails, be it the accumulator, ends the call; it is paid for if all were looked at. */
-function insertPair(key: Run, value: Run): Insert {
-  return (frame, map, failed) => {
-    frame.cost++;
-    if (failed) return undefined;
-    const left = key(frame);
-    if (left instanceof CelError) return left;
-    const right = value(frame);
-    frame.cost++;
-    return right instanceof CelError ? right : insertInto(map, left, right);
-  };
-}
-
-function insertInto(map: EntryMap, key: Value, value: Value, repeated?: string): CelError | undefined {
-  const inserted = map.insert(key, value);
-  if (inserted === true) return undefined;
-  if (inserted === undefined) return new CelError(`unsupported key type: ${typeName(key)}`);
-  return new CelError(repeated ?? `insert failed: key ${shown(key)} already exists`);
-}
-
-function mergeInto(map: EntryMap, entries: Value): CelError | undefined {
-  if (!(entries instanceof CelMap)) return NO_SUCH_OVERLOAD;
-  for (const key of entries.keys()) {
-    const problem = insertInto(map, key, entries.find(key) ?? null);
-    if (problem !== undefined) return problem;
-  }
-  return undefined;
 }

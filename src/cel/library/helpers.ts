@@ -1,7 +1,7 @@
 import type { Implementation } from '../declarations.js';
 import { CostExceeded } from '../evaluator/frame.js';
 import type { Value } from '../values/value.js';
-import { ArrayList, CelList, NO_SUCH_OVERLOAD } from '../values/value.js';
+import { CelList, NO_SUCH_OVERLOAD } from '../values/value.js';
 
 /** Wraps an implementation over strings; the dispatcher has checked the types where they are static. */
 export const onString =
@@ -18,8 +18,6 @@ export const onList =
   (run: (list: CelList) => Value): Implementation =>
   (value) =>
     value instanceof CelList ? run(value) : NO_SUCH_OVERLOAD;
-
-export const listFrom = (items: Iterable<Value>): ArrayList => new ArrayList([...items]);
 
 /** Looking through a longer text costs more than one call may. */
 const LONGEST_TEXT = 10_000_000;

@@ -216,18 +216,3 @@ export const STRINGS_LIBRARY: Library = {
     ),
   ],
 };
-
-/** Strings may be turned around from version 3 of the library on, which Kubernetes does not enable. */
-export const REVERSE_LIBRARY: Library = {
-  functions: [
-    fn(
-      'reverse',
-      method(
-        'string_reverse',
-        [STRING],
-        STRING,
-        onString((text) => Array.from(text).reverse().join('')),
-      ),
-    ),
-  ],
-};

@@ -162,9 +162,6 @@ export const printSchema = (schema: JsonSchemaProps): Printed => new Printed(sch
 /** The `items` of a schema. */
 export const printItems = (items: JsonValue | undefined): Printed => new Printed(schemaOrArray(items));
 
-/** One of a schema's x-kubernetes-validations. */
-export const printRule = (rule: JsonObject): Printed => new Printed(ruleJson(rule));
-
 function validationJson(validation: InternalValidation | undefined): string {
   return validation === undefined ? 'null' : `{"OpenAPIV3Schema":${schemaPointer(validation.schema)}}`;
 }

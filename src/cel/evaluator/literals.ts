@@ -1,0 +1,119 @@
+import type { Expr, ListExpr, MapExpr, StructExpr } from '../ast.js';
+import { LIST_BASE, LIST_LITERAL, MAP_BASE, STRUCT_BASE } from '../cost/runtime.js';
+import type { StructDecl } from '../declarations.js';
+import type { Value } from '../values/value.js';
+import { ArrayList, CelError, EntryMap, Optional, typeName } from '../values/value.js';
+import { shown } from './access.js';
+import { insertInto } from './entries.js';
+import type { Plan, Run } from './frame.js';
+import { Frame, constant } from './frame.js';
+
+interface Subplanner {
+  plan(expr: Expr): Plan;
+}
+
+/** A list literal; one of constants is made beforehand. */
+export function planList(expr: ListExpr, planner: Subplanner): Plan {
+  const plans = expr.elements.map((element) => planner.plan(element));
+  const base = expr.synthetic ? LIST_BASE : LIST_LITERAL;
+  if (plans.every((plan) => plan.constant !== undefined) && expr.optional.size === 0) {
+    const items = plans.map((plan) => plan.constant?.value ?? null);
+    const inner = plans.reduce((sum, plan) => sum + (plan.constant?.cost ?? 0), 0);
+    return constant(new ArrayList(items), inner + (expr.synthetic ? 0 : LIST_LITERAL));
+  }
+  const runs = plans.map((plan) => plan.run);
+  const { optional } = expr;
+  const build: Run = (frame) => {
+    const items: Value[] = [];
+    for (let i = 0; i < runs.length; i++) {
+      const value = (runs[i] as Run)(frame);
+      if (value instanceof CelError) return value;
+      if (!optional.has(i)) items.push(value);
+      else if (!(value instanceof Optional)) {
+        return new CelError(`cannot initialize optional list element from non-optional value ${shown(value)}`);
+      } else if (value.value !== undefined) items.push(value.value);
+    }
+    return new ArrayList(items);
+  };
+  return { run: paid(build, base) };
+}
+
+/** A map literal; one of constants is made beforehand. */
+export function planMap(expr: MapExpr, planner: Subplanner, unique: boolean): Plan {
+  const entries = expr.entries.map((entry) => ({
+    key: planner.plan(entry.key),
+    value: planner.plan(entry.value),
+    optional: entry.optional,
+  }));
+  const build: Run = (frame) => {
+    const map = new EntryMap();
+    for (const entry of entries) {
+      const problem = addEntry(frame, map, entry, unique);
+      if (problem !== undefined) return problem;
+    }
+    return map;
+  };
+  const known = entries.every(
+    (entry) => entry.key.constant !== undefined && entry.value.constant !== undefined && !entry.optional,
+  );
+  if (!known) return { run: paid(build, MAP_BASE) };
+  const value = build(new Frame([], Infinity));
+  if (value instanceof CelError) return { run: paid(build, MAP_BASE) };
+  return constant(
+    value,
+    entries.reduce((sum, entry) => sum + (entry.value.constant?.cost ?? 0), 0),
+  );
+}
+
+/** An object literal of a declared type. */
+export function planStruct(expr: StructExpr, planner: Subplanner, decl: StructDecl | undefined): Run {
+  const fields = expr.fields.map((field) => ({
+    name: field.name,
+    run: planner.plan(field.value).run,
+    optional: field.optional,
+  }));
+  const build: Run = (frame) => {
+    const values = new Map<string, Value>();
+    for (const field of fields) {
+      const value = field.run(frame);
+      if (value instanceof CelError) return value;
+      if (!field.optional) values.set(field.name, value);
+      else if (!(value instanceof Optional)) return notOptional(field.name, value);
+      else if (value.value !== undefined) values.set(field.name, value.value);
+    }
+    return decl?.create?.(values) ?? new CelError(`unknown type '${expr.name}'`);
+  };
+  return paid(build, STRUCT_BASE);
+}
+
+/** A literal is paid for though a part of it fails. */
+function paid(build: Run, cost: number): Run {
+  return (frame) => {
+    const value = build(frame);
+    frame.cost += cost;
+    return value;
+  };
+}
+
+const notOptional = (name: string, value: Value): CelError =>
+  new CelError(`cannot initialize optional entry '${name}' from non-optional value ${shown(value)}`);
+
+interface PlannedEntry {
+  readonly key: Plan;
+  readonly value: Plan;
+  readonly optional: boolean;
+}
+
+function addEntry(frame: Frame, map: EntryMap, entry: PlannedEntry, unique: boolean): CelError | undefined {
+  const key = entry.key.run(frame);
+  if (key instanceof CelError) return key;
+  let value = entry.value.run(frame);
+  if (value instanceof CelError) return value;
+  if (entry.optional) {
+    if (!(value instanceof Optional)) return notOptional(shown(key), value);
+    if (value.value === undefined) return undefined;
+    value = value.value;
+  }
+  if (unique) return insertInto(map, key, value, 'Failed with repeated key');
+  return map.set(key, value) ? undefined : new CelError(`unsupported key type: ${typeName(key)}`);
+}
