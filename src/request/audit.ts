@@ -1,3 +1,4 @@
+import type { Status } from '../apimachinery/errors.js';
 import type { JsonValue } from '../apimachinery/json.js';
 
 /** Where a request is audited: told of what came and what is answered. Each call costs nothing where the level is too low. */
@@ -6,4 +7,6 @@ export interface AuditRecorder {
   requestObject(make: () => JsonValue): void;
   /** What the client gets. */
   responseObject(make: () => JsonValue): void;
+  /** That the client gets a Status, of failure or success; it is noted at every level. */
+  responseStatus(status: Status): void;
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
-import { newForbidden } from '../../apimachinery/errors.js';
+import { ApiError, newForbidden, newUnauthorized, type Status } from '../../apimachinery/errors.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { RequestInfo } from '../../request/request-info.js';
 import { FakeClock } from '../../util/clock.js';
@@ -10,7 +10,7 @@ import type { Exchange } from '../filters/exchange.js';
 import { Auditor } from './auditor.js';
 import { LogFile } from './log-file.js';
 import { AuditPolicy } from './policy.js';
-import { redacted } from './redact.js';
+import { redacted, withoutManagedFields } from './redact.js';
 
 const policy = (rules: string, head = ''): AuditPolicy =>
   AuditPolicy.parse(`apiVersion: audit.k8s.io/v1\nkind: Policy\n${head}\nrules:\n${rules}`);
@@ -162,6 +162,7 @@ describe('events', () => {
     };
     return made as Exchange;
   };
+  const answer = (one: Exchange, status: Status): void => one.audit?.responseStatus(status);
   beforeEach(() => {
     lines.length = 0;
   });
@@ -216,7 +217,7 @@ describe('events', () => {
     const one = exchange();
     auditor.requestReceived(one, ask());
     one.user = other;
-    auditor.failed(one, newForbidden({ group: '', resource: 'configmaps' }, 'c', 'no'));
+    answer(one, newForbidden({ group: '', resource: 'configmaps' }, 'c', 'no').status);
     auditor.responseComplete(one, undefined);
     expect(lines[1]).toMatchObject({
       impersonatedUser: { username: 'joe' },
@@ -250,14 +251,116 @@ describe('events', () => {
     ]);
   });
 
-  test('of a request that nobody vouches for, without its credentials', () => {
-    const one = exchange({ headers: { authorization: 'Bearer hidden' }, socket: undefined });
-    make('RequestResponse').authenticationFailed(one, ask());
-    expect(lines[0]).toMatchObject({
-      stage: 'ResponseStarted',
-      responseStatus: { code: 401, message: 'Authentication failed, attempted: bearer' },
+  describe('of a request that nobody vouches for, without its credentials', () => {
+    const refused = (told: boolean): void => {
+      const response = { statusCode: 200, headersSent: false, writeHead: jest.fn() };
+      const one = exchange({ headers: { authorization: 'Bearer hidden' }, socket: undefined, response });
+      make('RequestResponse').authenticationFailed(one, ask());
+      expect(lines).toEqual([]);
+      const { status } = newUnauthorized('Unauthorized');
+      if (told) answer(one, status);
+      (response.writeHead as (code: number) => void)(401);
+      expect(JSON.stringify(lines)).not.toContain('hidden');
+    };
+
+    test('with the answer', () => {
+      refused(true);
+      expect(lines).toEqual([
+        expect.objectContaining({
+          stage: 'ResponseStarted',
+          responseStatus: {
+            metadata: {},
+            status: 'Failure',
+            message: 'Unauthorized',
+            reason: 'Unauthorized',
+            code: 401,
+          },
+          responseObject: expect.objectContaining({ kind: 'Status', code: 401 }) as unknown,
+        }),
+      ]);
     });
+
+    test('with what was tried where the answer fits no media type of the client', () => {
+      refused(false);
+      expect(lines[0]).toMatchObject({
+        responseStatus: { metadata: {}, message: 'Authentication failed, attempted: bearer', code: 401 },
+      });
+    });
+  });
+
+  test('what is thrown is noted before it is told', () => {
+    const auditor = make('RequestResponse', 'omitStages: [RequestReceived]');
+    const one = exchange({ response: { statusCode: 200, headersSent: false } });
+    auditor.requestReceived(one, ask());
+    const error = newForbidden({ group: '', resource: 'configmaps' }, 'c', 'no');
+    auditor.responseComplete(one, error);
+    const { kind: _k, apiVersion: _v, ...status } = error.status;
+    expect(lines).toEqual([expect.objectContaining({ responseStatus: status, responseObject: error.status })]);
+  });
+
+  test('a mistake in the program is a stage of its own', () => {
+    const auditor = make('Metadata', 'omitStages: [RequestReceived]');
+    const one = exchange();
+    auditor.requestReceived(one, ask());
+    auditor.panicked(one, new TypeError('x is undefined'));
+    expect(lines).toEqual([
+      expect.objectContaining({
+        stage: 'Panic',
+        responseStatus: {
+          metadata: {},
+          status: 'Failure',
+          message: "APIServer panic'd: x is undefined",
+          reason: 'InternalError',
+          code: 500,
+        },
+      }),
+    ]);
+  });
+
+  test('a client that was gone before the answer', () => {
+    const auditor = make('Metadata', 'omitStages: [RequestReceived]');
+    const one = exchange({ response: { statusCode: 200, headersSent: false } });
+    auditor.requestReceived(one, ask());
+    auditor.responseComplete(one, undefined);
+    expect(lines[0]).toMatchObject({
+      responseStatus: { metadata: {}, status: 'Success', message: 'Connection closed early', code: 200 },
+    });
+  });
+
+  const addresses: readonly (readonly [string, Record<string, string>, readonly string[]])[] = [
+    ['forwarded and real', { 'x-forwarded-for': '1.1.1.1', 'x-real-ip': '2.2.2.2' }, ['1.1.1.1', '2.2.2.2', '9.9.9.9']],
+    ['real one forwarded too', { 'x-forwarded-for': '1.1.1.1', 'x-real-ip': '1.1.1.1' }, ['1.1.1.1', '9.9.9.9']],
+    ['no addresses', { 'x-forwarded-for': 'a, ::1,', 'x-real-ip': 'b' }, ['::1', '9.9.9.9']],
+    ['the peer is the last proxy', { 'x-forwarded-for': '9.9.9.9, 9.9.9.9' }, ['9.9.9.9', '9.9.9.9']],
+  ];
+  test.each(addresses)('addresses: %s', (_name, headers, ips) => {
+    const one = exchange({ headers });
+    make('Metadata').requestReceived(one, ask());
+    expect(lines[0]?.['sourceIPs']).toEqual(ips);
+  });
+
+  test('an error that quotes a secret is kept without its text', () => {
+    const auditor = make('RequestResponse', 'omitStages: [RequestReceived]');
+    const one = exchange();
+    Object.assign(one.info, { resource: 'secrets' });
+    auditor.requestReceived(one, ask());
+    const cause = { reason: 'FieldValueInvalid', message: 'Invalid value: "hidden"', field: 'data' };
+    const error = new ApiError(422, 'Invalid', 'Secret "s" is invalid: "hidden"', { name: 's', causes: [cause] });
+    answer(one, error.status);
+    auditor.responseComplete(one, undefined);
     expect(JSON.stringify(lines)).not.toContain('hidden');
+    expect(lines[0]).toMatchObject({
+      responseStatus: { code: 422, details: { name: 's', causes: [{ field: 'data' }] } },
+    });
+  });
+});
+
+test('managed fields are left out of lists and tables too', () => {
+  const object = { metadata: { name: 'a', managedFields: [] } };
+  const bare = { metadata: { name: 'a' } };
+  expect(withoutManagedFields({ items: [object] })).toEqual({ items: [bare] });
+  expect(withoutManagedFields({ rows: [{ cells: [], object }, { cells: [] }] })).toEqual({
+    rows: [{ cells: [], object: bare }, { cells: [] }],
   });
 });
 

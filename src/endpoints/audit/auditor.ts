@@ -1,14 +1,16 @@
-import { toApiError, type ApiError } from '../../apimachinery/errors.js';
+import { isIP } from 'node:net';
+import { type ApiError, type Status, toApiError } from '../../apimachinery/errors.js';
 import { isObject, type JsonObject, type JsonValue, stringAt, stringifyJson } from '../../apimachinery/json.js';
 import { formatMicroTime } from '../../apimachinery/meta.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { AuditRecorder } from '../../request/audit.js';
 import type { Clock } from '../../util/clock.js';
+import { messageOf } from '../../util/error-message.js';
 import type { AuditHook } from '../filters/chain-config.js';
 import type { Exchange } from '../filters/exchange.js';
 import { type AuditDecision, type AuditPolicy, LEVELS, type Level, type Stage } from './policy.js';
-import { redacted, withoutManagedFields } from './redact.js';
+import { redacted, redactedStatus, withoutManagedFields } from './redact.js';
 
 /** Where events go: one line of JSON each, without the line's end. */
 export interface AuditSink {
@@ -52,6 +54,13 @@ class Recorder implements AuditRecorder {
     if (this.decision.level === 'RequestResponse') this.responseBody = this.keep(make());
   }
 
+  responseStatus(status: Status): void {
+    const shown = redactedStatus(this.exchange.info, status);
+    const { kind: _k, apiVersion: _v, ...rest } = shown;
+    this.status = rest;
+    if (this.decision.level === 'RequestResponse') this.responseBody = shown;
+  }
+
   private keep(value: JsonValue): JsonValue {
     const shown = this.decision.omitManagedFields ? withoutManagedFields(value) : value;
     // The object goes on to be changed: what is noted is what it is now.
@@ -68,11 +77,6 @@ class Recorder implements AuditRecorder {
   }
 }
 
-function shortStatus({ status }: ApiError): JsonObject {
-  const { kind: _k, apiVersion: _v, ...rest } = status;
-  return rest;
-}
-
 function showUser({ name, uid, groups, extra }: UserInfo): JsonObject {
   const keys = Object.keys(extra).sort();
   return {
@@ -84,13 +88,14 @@ function showUser({ name, uid, groups, extra }: UserInfo): JsonObject {
 }
 
 /** Addresses that the request came over, as proxies told, and the peer's at the end. */
-function sourceIps(exchange: Exchange): string[] {
-  const forwarded = exchange.headers['x-forwarded-for'];
-  const real = exchange.headers['x-real-ip'];
+function sourceIps({ headers, socket }: Exchange): string[] {
+  const { 'x-forwarded-for': forwarded, 'x-real-ip': real } = headers;
   const told = typeof forwarded === 'string' ? forwarded.split(',').map((ip) => ip.trim()) : [];
-  const peer = (exchange.socket?.remoteAddress ?? '').replace(/^::ffff:/, '');
-  const all = [...told, ...(told.length === 0 && typeof real === 'string' ? [real] : []), peer];
-  return [...new Set(all.filter((ip) => ip !== ''))];
+  const ips = told.filter((ip) => isIP(ip) !== 0);
+  if (typeof real === 'string' && isIP(real) !== 0 && !ips.includes(real)) ips.push(real);
+  const peer = (socket?.remoteAddress ?? '').replace(/^::ffff:/, '');
+  if (peer !== '' && ips.at(-1) !== peer) ips.push(peer);
+  return ips;
 }
 
 /** Methods that a request without success tried, as kube-apiserver names them. */
@@ -126,32 +131,37 @@ export class Auditor implements AuditHook {
     if (recorder === undefined) return;
     const { response } = exchange;
     const started = (): void => {
-      recorder.status ??= { metadata: {}, code: response.statusCode };
       this.emit(recorder, 'ResponseStarted');
     };
     if (response.headersSent) started();
     else beforeHead(response, started);
   }
 
-  failed(exchange: Exchange, error: ApiError): void {
-    const recorder = this.recorders.get(exchange);
-    if (recorder !== undefined) recorder.status = shortStatus(error);
-  }
-
   authenticationFailed(exchange: Exchange, attributes: AuthorizerAttributes): void {
     const recorder = this.begin(exchange, attributes);
     if (recorder === undefined) return;
-    recorder.status = { metadata: {}, status: 'Failure', message: triedMethods(exchange), code: 401 };
-    this.emit(recorder, 'ResponseStarted');
+    recorder.status = { metadata: {}, message: triedMethods(exchange) };
+    this.responseStarted(exchange);
   }
 
   responseComplete(exchange: Exchange, error: unknown): void {
     const recorder = this.recorders.get(exchange);
     if (recorder === undefined) return;
-    const failure = error === undefined ? undefined : toApiError(error);
-    if (failure !== undefined) recorder.status = shortStatus(failure);
-    recorder.status ??= { metadata: {}, code: exchange.response.statusCode };
+    const { response } = exchange;
+    if (error !== undefined && !response.headersSent) noteFailure(recorder, toApiError(error));
+    else if (recorder.status === undefined && !response.headersSent) {
+      recorder.status = { metadata: {}, status: 'Success', message: 'Connection closed early', code: 200 };
+      if (exchange.longRunning) this.emit(recorder, 'ResponseStarted');
+    }
     this.emit(recorder, 'ResponseComplete');
+  }
+
+  panicked(exchange: Exchange, error: unknown): void {
+    const recorder = this.recorders.get(exchange);
+    if (recorder === undefined) return;
+    const message = `APIServer panic'd: ${messageOf(error)}`;
+    recorder.status = { metadata: {}, status: 'Failure', message, reason: 'InternalError', code: 500 };
+    this.emit(recorder, 'Panic');
   }
 
   private begin(exchange: Exchange, attributes: AuthorizerAttributes): Recorder | undefined {
@@ -189,7 +199,7 @@ export class Auditor implements AuditHook {
         userAgent: userAgent.length > MAX_USER_AGENT ? `${userAgent.slice(0, MAX_USER_AGENT)}...TRUNCATED` : userAgent,
       }),
       ...(exchange.info.isResourceRequest && { objectRef: reference(recorder, began) }),
-      ...(began && status !== undefined && { responseStatus: status }),
+      ...(began && { responseStatus: { ...(status ?? { metadata: {} }), code: codeOf(recorder) } }),
       ...(began && recorder.requestBody !== undefined && { requestObject: recorder.requestBody }),
       ...(began && recorder.responseBody !== undefined && { responseObject: recorder.responseBody }),
       requestReceivedTimestamp: formatMicroTime(exchange.receivedAt),
@@ -197,6 +207,16 @@ export class Auditor implements AuditHook {
       ...(annotations !== undefined && annotations.size > 0 && { annotations: Object.fromEntries(annotations) }),
     };
   }
+}
+
+/** An error that is going to be told. Where none of the client's media types fits, only the code is known. */
+function noteFailure(recorder: Recorder, { code, status }: ApiError): void {
+  if (code === 406) recorder.status = { metadata: {}, code };
+  else recorder.responseStatus(status);
+}
+
+function codeOf({ status, exchange }: Recorder): JsonValue {
+  return status?.['code'] ?? exchange.response.statusCode;
 }
 
 function reference({ exchange, reference: known }: Recorder, began: boolean): JsonObject {

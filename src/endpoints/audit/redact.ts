@@ -1,3 +1,4 @@
+import type { Status } from '../../apimachinery/errors.js';
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
 import type { RequestInfo } from '../../request/request-info.js';
 
@@ -56,15 +57,31 @@ function apply(redact: Redactor, value: JsonValue): JsonValue {
   return redact(value);
 }
 
-/** The same without metadata.managedFields, in lists too. */
+/** The same of an error: where it quotes what was sent, the text of an object without its secrets would still hold them. */
+export function redactedStatus(info: RequestInfo, status: Status): Status {
+  if (redactorFor(info) === undefined || (status.code !== 400 && status.code !== 422)) return status;
+  const { details } = status;
+  const causes = details?.causes?.map((cause) => ({ ...cause, message: REDACTED }));
+  return {
+    ...status,
+    message: REDACTED,
+    ...(details !== undefined && { details: { ...details, ...(causes !== undefined && { causes }) } }),
+  };
+}
+
+/** The same without metadata.managedFields, in lists and tables too. */
 export function withoutManagedFields(value: JsonValue): JsonValue {
   if (!isObject(value)) return value;
-  const { items, metadata } = value;
+  const { items, rows, metadata } = value;
   const out: JsonObject = { ...value };
   if (Array.isArray(items)) out['items'] = items.map(withoutManagedFields);
+  if (Array.isArray(rows)) out['rows'] = rows.map(rowWithoutManagedFields);
   if (isObject(metadata)) {
     const { managedFields: _m, ...rest } = metadata;
     out['metadata'] = rest;
   }
   return out;
 }
+
+const rowWithoutManagedFields = (row: JsonValue): JsonValue =>
+  isObject(row) && row['object'] !== undefined ? { ...row, object: withoutManagedFields(row['object']) } : row;

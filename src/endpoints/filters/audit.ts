@@ -1,11 +1,16 @@
 import { attributesOf } from './authorization.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
+import { isDefect } from './panic-recovery.js';
 
 /** Tells the audit hook about every request that authenticated. */
 export function withAudit(next: Step, config: ChainConfig): Step {
   const { audit } = config;
   if (audit === undefined) return next;
+  const ended = (exchange: Exchange, failure: unknown): void => {
+    if (isDefect(failure)) audit.panicked(exchange, failure);
+    else audit.responseComplete(exchange, failure);
+  };
   const follow = async (exchange: Exchange, running: Promise<void>): Promise<void> => {
     let failure: unknown;
     try {
@@ -14,7 +19,7 @@ export function withAudit(next: Step, config: ChainConfig): Step {
       failure = error;
       throw error;
     } finally {
-      audit.responseComplete(exchange, failure);
+      ended(exchange, failure);
     }
   };
   return (exchange) => {
@@ -24,7 +29,7 @@ export function withAudit(next: Step, config: ChainConfig): Step {
     try {
       running = next(exchange);
     } catch (error) {
-      audit.responseComplete(exchange, error);
+      ended(exchange, error);
       throw error;
     }
     if (running !== undefined) {

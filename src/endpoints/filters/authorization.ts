@@ -48,9 +48,7 @@ export function withAuthorization(next: Step, config: ChainConfig): Step {
     }
     annotate(exchange, 'forbid', result.reason);
     exchange.response.setHeader('X-Content-Type-Options', 'nosniff');
-    const error = forbidden(attributes, result.reason);
-    config.audit?.failed(exchange, error);
-    config.writeStatus(exchange, error);
+    config.writeStatus(exchange, forbidden(attributes, result.reason));
     return undefined;
   };
   const waitFor = async (

@@ -1,4 +1,3 @@
-import type { ApiError } from '../../apimachinery/errors.js';
 import type { Authorizer, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { MaybePromise, RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { RequestInfo } from '../../request/request-info.js';
@@ -22,12 +21,12 @@ export interface AuditHook {
   requestReceived(exchange: Exchange, attributes: AuthorizerAttributes): void;
   /** Called instead where nobody vouches for the request, before it is refused. */
   authenticationFailed(exchange: Exchange, attributes: AuthorizerAttributes): void;
-  /** Told of an error that a stage of the chain answers with itself. */
-  failed(exchange: Exchange, error: ApiError): void;
   /** Called when a watch or the like has begun to answer. */
   responseStarted(exchange: Exchange): void;
   /** Called when the handler has done its work, with what it threw, if it did. */
   responseComplete(exchange: Exchange, error: unknown): void;
+  /** Called instead where what was thrown is a mistake in the program. */
+  panicked(exchange: Exchange, error: unknown): void;
 }
 
 export interface ChainConfig {

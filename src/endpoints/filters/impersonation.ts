@@ -64,7 +64,6 @@ export function withImpersonation(next: Step, config: ChainConfig): Step {
   const modes = new ImpersonationModes(config.authorizer, config.gates.enabled('ConstrainedImpersonation'));
   const respond = (exchange: Exchange, error: ApiError): void => {
     exchange.response.setHeader('X-Content-Type-Options', 'nosniff');
-    config.audit?.failed(exchange, error);
     config.writeStatus(exchange, error);
   };
   const impersonate = async (exchange: Exchange, wanted: UserInfo): Promise<void> => {

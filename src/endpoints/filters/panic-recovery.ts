@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.js';
 import { writeText } from './status.js';
 
 /** Errors that only a mistake in the program makes. */
-const isDefect = (error: unknown): boolean =>
+export const isDefect = (error: unknown): boolean =>
   error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError;
 
 /** Whatever was thrown becomes an answer: a Status for errors meant for clients, kube-apiserver's text for defects. */

@@ -68,7 +68,7 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
       apiVersion: 'meta.k8s.io/v1',
       kind: 'DeleteOptions',
     });
-    scope.context.audit?.requestObject(() => value);
+    scope.context.audit?.requestObject(() => asInternal(value));
     const { apiVersion, kind } = interpretTypeMeta(value);
     const gv = parseGroupVersion(apiVersion);
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${apiVersion}`);
@@ -83,6 +83,10 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
     throw error;
   }
 }
+
+/** kube-apiserver's audit log shows these options in the version that it works with itself. */
+const asInternal = (options: JsonValue): JsonValue =>
+  isObject(options) ? { ...options, kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/__internal' } : options;
 
 function fromObject(object: JsonObject): RawOptions {
   const preconditions = typed(object, 'preconditions', 'object', 'v1.Preconditions');
@@ -127,10 +131,9 @@ function typed(
 ): JsonValue | undefined {
   const value = object[name];
   if (value === undefined || value === null) return undefined;
-  if (goKind(value) === kind) return value;
-  throw new JsonError(
-    `json: cannot unmarshal ${goKind(value)} into Go struct field ${struct}${name} of type ${goType}`,
-  );
+  if (goKind(value) === kind && (kind !== 'number' || Number.isInteger(Number(value)))) return value;
+  const what = kind === 'number' && goKind(value) === kind ? `number ${String(value)}` : goKind(value);
+  throw new JsonError(`json: cannot unmarshal ${what} into Go struct field ${struct}${name} of type ${goType}`);
 }
 
 function validate(options: RawOptions): FieldError[] {

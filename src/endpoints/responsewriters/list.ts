@@ -27,17 +27,35 @@ export async function writeList(
   options: ResponseOptions,
 ): Promise<void> {
   if (media.as === 'PartialObjectMetadata') throw newIsList(view.type);
-  context.audit?.responseObject(() => ({
-    kind: view.type.listKind,
-    apiVersion: view.groupVersion,
-    metadata: listMeta(metadata, view.type.custom),
-    items: Array.from(list.items(), (item) => view.toObject(item)),
-  }));
+  context.audit?.responseObject(() => listTree(list, metadata, view, media, options));
   const pieces =
     media.as === 'Table'
       ? tablePieces(list, metadata, view, media, options)
       : await itemPieces(list, metadata, view, media, options);
   await sendPieces(request, response, 200, media.mediaType, pieces, options);
+}
+
+/** The list as it is answered, for the audit log. */
+function listTree(
+  list: CachedList,
+  metadata: ListMetadata,
+  view: VersionView,
+  media: NegotiatedMedia,
+  options: ResponseOptions,
+): JsonObject {
+  if (media.as === 'Table') {
+    const table = tableRows(view, media.asVersion ?? 'v1', parseIncludeObject(options.includeObject));
+    const now = options.clock.now();
+    const { apiVersion, columns } = table;
+    const rows = Array.from(list.items(), (item) => table.tree(item, now));
+    return { kind: 'Table', apiVersion, metadata: listMeta(metadata, false), columnDefinitions: [...columns], rows };
+  }
+  const shape = shapeOf(view, media);
+  return {
+    ...shape.listType,
+    metadata: listMeta(metadata, view.type.custom && media.as === undefined),
+    items: Array.from(list.items(), (item) => shape.itemTree(item)),
+  };
 }
 
 /** Members that are absent are left out, except that lists of custom resources always have `continue`. */

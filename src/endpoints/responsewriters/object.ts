@@ -1,3 +1,5 @@
+import type { Status } from '../../apimachinery/errors.js';
+import type { JsonObject } from '../../apimachinery/json.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
@@ -25,10 +27,14 @@ export function writeObject(
   media: NegotiatedMedia,
   options: ResponseOptions,
 ): Promise<void> | void {
-  context.audit?.responseObject(() => (isCached(object) ? view.toObject(object) : object));
-  const bytes = isCached(object)
-    ? cachedBytes(object, view, media, options)
-    : encodeTree(media, transformed(object, view, media, options), options.protobuf);
+  if (isCached(object)) {
+    const bytes = cachedBytes(object, view, media, options);
+    context.audit?.responseObject(() => transformed(view.toObject(object), view, media, options));
+    return sendBytes(request, response, status, media.mediaType, bytes, options);
+  }
+  const shown = transformed(object, view, media, options);
+  const bytes = encodeTree(media, shown, options.protobuf);
+  note(context, shown);
   return sendBytes(request, response, status, media.mediaType, bytes, options);
 }
 
@@ -42,8 +48,14 @@ export function writeTree(
   media: NegotiatedMedia,
   options: ResponseOptions,
 ): Promise<void> | void {
-  context.audit?.responseObject(() => object);
+  note(context, object);
   return sendBytes(request, response, status, media.mediaType, encodeTree(media, object, options.protobuf), options);
+}
+
+const isStatus = (object: JsonObject): object is Status => object['kind'] === 'Status' && object['apiVersion'] === 'v1';
+function note({ audit }: RequestContext, object: JsonObject): void {
+  if (isStatus(object)) audit?.responseStatus(object);
+  else audit?.responseObject(() => object);
 }
 
 function isCached(object: CachedObject | KubeObject): object is CachedObject {
@@ -66,8 +78,13 @@ function cachedBytes(
   return object.render(representationOf(shape, media, 'whole', options.protobuf));
 }
 
-function transformed(object: KubeObject, view: VersionView, media: NegotiatedMedia, options: ResponseOptions) {
-  if (object.kind === 'Status' && object.apiVersion === 'v1') return object;
+function transformed(
+  object: KubeObject,
+  view: VersionView,
+  media: NegotiatedMedia,
+  options: ResponseOptions,
+): JsonObject {
+  if (isStatus(object)) return object;
   if (media.as === 'Table') return tableOf(object, view, media, options);
   if (media.as === 'PartialObjectMetadataList') throw newIsNoList(view.type);
   return shapeOf(view, media).ofObject(object);

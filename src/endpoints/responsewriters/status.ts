@@ -12,7 +12,7 @@ import { indentJson } from './indent.js';
  * answer has begun already.
  */
 export async function writeStatus(
-  context: Pick<RequestContext, 'userAgent'>,
+  context: Pick<RequestContext, 'userAgent' | 'audit'>,
   request: HttpRequest,
   response: HttpResponse,
   error: ApiError,
@@ -30,6 +30,7 @@ export async function writeStatus(
     const bytes = Buffer.from(indentJson(stringifyJson(status)));
     await sendBytes(request, response, status.code, 'application/json', bytes, options);
   } else {
+    context.audit?.responseStatus(status);
     await sendBytes(
       request,
       response,
