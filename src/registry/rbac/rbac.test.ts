@@ -510,3 +510,13 @@ test('the default roles and bindings are valid', () => {
   expect(defaults.length).toBeGreaterThan(100);
   expect(() => parseRbacDefaults([{ kind: 'Pod', metadata: {} }])).toThrow('not a role or binding');
 });
+
+test.each([
+  ['role', roleStrategy],
+  ['cluster role', clusterRoleStrategy],
+])('an empty list of rules of a %s is stored as none', (_name, strategy) => {
+  const rule = { verbs: ['get'], nonResourceURLs: ['/x'] };
+  const [empty, one] = [role(), role(rule)];
+  for (const each of [empty, one]) strategy.prepareForCreate(someone, each);
+  expect([empty['rules'], one['rules']]).toEqual([null, [rule]]);
+});

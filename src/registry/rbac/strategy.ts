@@ -26,18 +26,22 @@ function strategy(validate: Validate, validateUpdate: ValidateUpdate, prepare: (
   };
 }
 
-const nothing = (): void => undefined;
+/** Stored, no rules are the same as none given. */
+function emptyRulesAreNone(role: KubeObject): void {
+  const rules = role['rules'];
+  if (Array.isArray(rules) && rules.length === 0) role['rules'] = null;
+}
 
 export const roleStrategy = strategy(
   validateRole,
   (role, old) => [...validateRole(role), ...validateMetaUpdate(role, old)],
-  nothing,
+  emptyRulesAreNone,
 );
 
 export const clusterRoleStrategy = strategy(
   validateClusterRole,
   (role, old) => [...validateClusterRole(role), ...validateMetaUpdate(role, old)],
-  nothing,
+  emptyRulesAreNone,
 );
 
 export const roleBindingStrategy = strategy(

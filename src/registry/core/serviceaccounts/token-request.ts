@@ -166,6 +166,7 @@ async function require(
   namespace: string,
   name: string,
 ): Promise<KubeObject> {
+  if (name === '') throw newBadRequest('Name parameter required.');
   const object = await objects.live(kind, namespace, name);
   if (object === undefined) throw newNotFound({ group: '', resource: kind }, name);
   return object;
