@@ -6,6 +6,8 @@ export function admissionChain(plugins: readonly AdmissionPlugin[]): AdmissionCh
   const validating = plugins.filter((plugin) => plugin.validate !== undefined);
   return {
     mutates: (operation: AdmissionOperation) => mutating.some((plugin) => plugin.handles(operation)),
+    readsObjects: (operation, resource) =>
+      plugins.some((plugin) => plugin.handles(operation) && plugin.readsObjects?.(resource) !== false),
     admit: (attributes) => run(mutating, attributes, (plugin) => plugin.admit?.(attributes)),
     validate: (attributes) => run(validating, attributes, (plugin) => plugin.validate?.(attributes)),
   };

@@ -1,5 +1,5 @@
 import type { UserInfo } from '../authentication/user/user.js';
-import type { GroupVersionKind, GroupVersionResource, KubeObject } from '../apimachinery/meta.js';
+import type { GroupResource, GroupVersionKind, GroupVersionResource, KubeObject } from '../apimachinery/meta.js';
 import type { JsonObject } from '../apimachinery/json.js';
 
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
@@ -28,6 +28,8 @@ export interface AdmissionAttributes {
 export interface AdmissionPlugin {
   readonly name: string;
   handles(operation: AdmissionOperation): boolean;
+  /** Whether it looks at the objects of a resource, or only at what is asked for. Absent: it looks at all. */
+  readsObjects?(resource: GroupResource): boolean;
   admit?(attributes: AdmissionAttributes): Promise<void> | void;
   validate?(attributes: AdmissionAttributes): Promise<void> | void;
 }
@@ -35,6 +37,8 @@ export interface AdmissionPlugin {
 /** All plugins in order: first every mutation, then (after validation) every check. */
 export interface AdmissionChain {
   mutates(operation: AdmissionOperation): boolean;
+  /** Whether any plugin looks at the object of such a change, which need not be there otherwise. */
+  readsObjects(operation: AdmissionOperation, resource: GroupResource): boolean;
   admit(attributes: AdmissionAttributes): Promise<void> | void;
   validate(attributes: AdmissionAttributes): Promise<void> | void;
 }

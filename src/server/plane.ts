@@ -25,6 +25,7 @@ import { installDocuments } from './documents.js';
 import { handlerMetrics } from './handler-metrics.js';
 import type { HealthCheck } from './health.js';
 import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
+import { startLargeWrites } from './large-writes/start.js';
 import type { Options } from './options.js';
 import { statusWriter } from './status-writer.js';
 
@@ -98,6 +99,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
   const { options, clock, logger } = context;
   const { backend, cacher, registry } = foundation;
   const { admission, authorizer, serverAddress, hooks } = parts;
+  const largeWrites = startLargeWrites(context);
   const environment: HandlerEnvironment = {
     admission,
     authorizer,
@@ -108,6 +110,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     metrics: handlerMetrics(context.metrics, context.registry),
     watches: new WatchTracker(),
     protobuf: loadProtobufCodec(),
+    largeWrites,
   };
   return {
     authorizer,
@@ -123,6 +126,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     },
     close: async () => {
       parts.stop();
+      largeWrites.close();
       await cacher.stop();
       await backend.close();
     },

@@ -1,5 +1,5 @@
 import { type JsonObject, objectAt, stringifyJson } from '../apimachinery/json.js';
-import type { EncodedObject } from './interfaces.js';
+import type { EncodedObject, StoredObject } from './interfaces.js';
 
 /**
  * Serializes an object for storage, with the place of its revision left open (see EncodedObject). The object is not
@@ -14,4 +14,10 @@ export function encodeObject(object: JsonObject): EncodedObject {
   const restText = stringifyJson(rest);
   const tail = `"${metaText === '{}' ? '' : ','}${metaText.slice(1)}${restText === '{}' ? '' : ','}${restText.slice(1)}`;
   return { head, tail, object: { ...object, metadata: meta } };
+}
+
+/** What a committed object keeps of the value that was written, beside its bytes: nothing is parsed for it. */
+export function decodedForm(value: EncodedObject | undefined): Pick<StoredObject, 'object' | 'attributes'> {
+  if (value === undefined) return {};
+  return value.attributes === undefined ? { object: value.object } : { attributes: value.attributes };
 }

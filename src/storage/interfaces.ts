@@ -19,6 +19,15 @@ export interface EncodedObject {
   readonly tail: string;
   /** What was encoded, without a resourceVersion, so that nobody must parse it again. Not to be changed. */
   readonly object: JsonObject;
+  /** Present where the object was encoded elsewhere and must be parsed for `object`: what selectors look at. */
+  readonly attributes?: Attributes | undefined;
+}
+
+/** What selectors look at. Computed once for each stored object, by the type. */
+export interface Attributes {
+  readonly labels: Readonly<Record<string, string>> | undefined;
+  /** Selectable fields, `metadata.name` and `metadata.namespace` included. */
+  readonly fields: Readonly<Record<string, string>>;
 }
 
 /** A committed object. Immutable. */
@@ -30,6 +39,8 @@ export interface StoredObject {
   readonly bytes: Uint8Array;
   /** Present where the process itself wrote the object and still has the decoded form (without resourceVersion). */
   readonly object?: JsonObject | undefined;
+  /** Present where they were computed elsewhere, by the type as it was then. */
+  readonly attributes?: Attributes | undefined;
 }
 
 export interface StoredList {
@@ -108,6 +119,15 @@ export interface Backend {
   compact(revision: Revision): Promise<void>;
   /** Resolves when the store answers; for readyz. */
   ping(): Promise<void>;
+  /** The log that orders a type's writes, '' the main one; absent where one log orders all types. */
+  logOf?(resource: string): string;
+  /**
+   * Keeps indexes on these fields of a type (`spec.color`), and on no others, for people who query the store with tools of
+   * its own; in the background. Absent where there are no such tools.
+   */
+  index?(resource: string, fields: readonly string[]): void;
+  /** Whether what other processes write is told; absent where there are none. */
+  following?(): { readonly ok: boolean; readonly reason: string };
   /** Replaces the bytes of a stored object by ones that cannot be decoded. A test hook, refused unless the backend was opened for tests. */
   corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { newForbidden } from '../../apimachinery/errors.js';
 import { deepEqual, objectAt, stringAt } from '../../apimachinery/json.js';
-import { type KubeObject, quote } from '../../apimachinery/meta.js';
+import { type GroupResource, type KubeObject, quote } from '../../apimachinery/meta.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import { CertificateRequestError, parseCertificateRequest } from '../../util/certificate-request.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
@@ -10,6 +10,8 @@ const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client';
 
 const concerns = ({ resource, subresource }: AdmissionAttributes, wanted: string): boolean =>
   resource.group === GROUP && resource.resource === 'certificatesigningrequests' && subresource === wanted;
+
+const readsObjects = ({ group }: GroupResource): boolean => group === GROUP;
 
 const signerOf = (request: KubeObject | undefined): string => stringAt(objectAt(request, 'spec'), 'signerName') ?? '';
 
@@ -41,6 +43,7 @@ function needs(authorizer: Authorizer, name: string, subresource: string, verb: 
   return {
     name,
     handles: (operation) => operation === 'UPDATE',
+    readsObjects,
     validate(attributes) {
       const { object, oldObject, resource } = attributes;
       if (!concerns(attributes, subresource)) return undefined;
@@ -67,6 +70,7 @@ function sameOutcome(object: KubeObject | undefined, old: KubeObject | undefined
 const subjectRestriction: AdmissionPlugin = {
   name: 'CertificateSubjectRestriction',
   handles: (operation) => operation === 'CREATE',
+  readsObjects,
   validate(attributes) {
     const { object, resource, name } = attributes;
     if (!concerns(attributes, '') || signerOf(object) !== CLIENT_SIGNER) return;

@@ -17,6 +17,7 @@ export function namespaceLifecycle(namespaces: NamespaceReader): AdmissionPlugin
   return {
     name: 'NamespaceLifecycle',
     handles: (operation) => operation !== 'CONNECT',
+    readsObjects: () => false,
     admit(attributes) {
       const { operation, resource, namespace, name } = attributes;
       const isNamespace = resource.group === '' && resource.resource === 'namespaces';

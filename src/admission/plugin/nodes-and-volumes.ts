@@ -16,6 +16,7 @@ export function storageObjectInUseProtection(): AdmissionPlugin {
   return {
     name: 'StorageObjectInUseProtection',
     handles: creates,
+    readsObjects: ({ group, resource }) => group === '' && PROTECTION[resource] !== undefined,
     admit(attributes) {
       const { object, resource } = attributes;
       const finalizer = PROTECTION[resource.resource];
@@ -33,6 +34,7 @@ export function taintNodesByCondition(): AdmissionPlugin {
   return {
     name: 'TaintNodesByCondition',
     handles: creates,
+    readsObjects: ({ group, resource }) => group === '' && resource === 'nodes',
     admit(attributes) {
       const { object } = attributes;
       if (object === undefined || !isCore(attributes, 'nodes')) return;

@@ -1,9 +1,11 @@
 import { newForbidden } from '../../apimachinery/errors.js';
 import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { GroupResource, KubeObject } from '../../apimachinery/meta.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
 
 const changes = (operation: string): boolean => operation === 'CREATE' || operation === 'UPDATE';
+
+const isPods = ({ group, resource }: GroupResource): boolean => group === '' && resource === 'pods';
 
 /** The spec of the pod that a request writes; undefined where it writes something else. */
 function podSpec({ resource, subresource, object }: AdmissionAttributes): JsonObject | undefined {
@@ -25,6 +27,7 @@ export function podPriority(): AdmissionPlugin {
   return {
     name: 'Priority',
     handles: changes,
+    readsObjects: isPods,
     admit(attributes) {
       const spec = podSpec(attributes);
       if (spec === undefined) return;
@@ -71,6 +74,7 @@ export function defaultTolerationSeconds(): AdmissionPlugin {
   return {
     name: 'DefaultTolerationSeconds',
     handles: changes,
+    readsObjects: isPods,
     admit(attributes) {
       const spec = podSpec(attributes);
       if (spec === undefined) return;

@@ -5,7 +5,8 @@ import { settled } from '../../registry/generic/settled.js';
 import { isTooLarge } from '../../registry/generic/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
 import { readBody } from './body.js';
-import { decodeBody } from './decode-body.js';
+import { decodeBody, inputFormat } from './decode-body.js';
+import { elsewhere } from './large-writes.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './query.js';
 import { admissionAttributes, type RequestScope } from './scope.js';
@@ -17,10 +18,14 @@ export async function createHandler(scope: RequestScope): Promise<void> {
   if (!served.verbs.includes('create')) throw newMethodNotSupported(served.groupResource, 'create');
   const query = new Query(request.url ?? '');
   const media = negotiateObject(scope, query);
+  // A body that could not be read is refused before the options are looked at; in updates it is the other way round.
+  inputFormat(served, environment, request);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'create', body.length);
   const options = createOrUpdateOptions(query, 'CreateOptions');
   context.dryRun = options.dryRun;
+  const handedOver = elsewhere(scope, body);
+  if (handedOver !== undefined) return handedOver;
   const object = decodeBody(scope, body, options.fieldValidation);
   const namespace = context.info.namespace;
   wipeSystemFields(object.metadata);

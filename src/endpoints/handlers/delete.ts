@@ -6,6 +6,7 @@ import { deleteUndecodable } from '../../registry/generic/unsafe-delete.js';
 import { deleteCollection } from '../../registry/generic/delete-collection.js';
 import { readBody } from './body.js';
 import { deleteOptions } from './delete-options.js';
+import { elsewhere } from './large-writes.js';
 import { listOptions } from './list-options.js';
 import { negotiateObject, writeDeletedCollection, writeSuccess, writeWritten } from './respond.js';
 import { Query } from './query.js';
@@ -20,6 +21,8 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   const options = deleteOptions(scope, query, body);
   context.dryRun = options.dryRun;
+  const handedOver = elsewhere(scope, body);
+  if (handedOver !== undefined) return handedOver;
   const { namespace, name } = context.info;
   if (options.ignoreStoreReadError) {
     await authorizeUnsafeDelete(scope);

@@ -12,6 +12,7 @@ import { interpretStorageError } from '../../registry/generic/interpret-error.js
 import type { ApiRegistry, StoredApi } from '../../registry/rest/api-registry.js';
 import type { RequestContext } from '../../request/context.js';
 import type { Handler, HttpRequest, HttpResponse } from '../http.js';
+import { negotiatePatch } from '../negotiation/media.js';
 import { createHandler } from './create.js';
 import { createSubresourceHandler } from './create-subresource.js';
 import { deleteCollectionHandler, deleteHandler } from './delete.js';
@@ -42,11 +43,16 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     }
     context.served = true;
     const { type } = api.served;
+    // The router of the built-in types knows the old paths of watches with GET alone.
+    if (!type.custom && request.method !== 'GET' && isWatchPath(info.path)) {
+      throw methodNotAllowed({ served: api.served, context });
+    }
     const misplaced = type.namespaced
       ? info.namespace === '' && !ACROSS_NAMESPACES.has(info.verb)
       : info.namespace !== '' && (info.resource !== 'namespaces' || info.namespace !== info.name);
     if (misplaced) {
       if (!type.custom) {
+        if (info.verb === 'proxy') throw newGenericNotFound();
         // Built-in paths over all namespaces can be listed, and nothing else.
         const listable = type.namespaced && info.name === '' && info.subresource === '';
         throw listable ? methodNotAllowed({ served: api.served, context }) : newGenericNotFound();
@@ -61,6 +67,8 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     });
   };
 }
+
+const isWatchPath = (path: string): boolean => /^\/+(?:api\/v1|apis\/[^/]+\/[^/]+)\/watch\//.test(path);
 
 /** Paths of built-in group versions are known to the router, which answers with a Status; all others are plain text. */
 function unknown(registry: ApiRegistry, context: RequestContext, response: HttpResponse): void {
@@ -131,6 +139,7 @@ function forbidCreate(chain: AdmissionChain): AdmissionChain {
   };
   return {
     mutates: (operation) => operation === 'CREATE' || chain.mutates(operation),
+    readsObjects: (operation, resource) => chain.readsObjects(operation, resource),
     admit(attributes) {
       refuse(attributes);
       return chain.admit(attributes);
@@ -147,6 +156,8 @@ function checkTarget(scope: RequestScope): void {
   const { verb: asked, name } = scope.context.info;
   const one = asked === 'update' || asked === 'patch' || asked === 'delete';
   if (scope.served.type.custom) {
+    // A patch's type is looked at before its name.
+    if (asked === 'patch') negotiatePatch(scope.request.headers['content-type'], scope.served.patchTypes, true);
     if (one && name === '') throw newBadRequest('name must be provided');
     return;
   }

@@ -21,6 +21,7 @@ import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { updateObject } from '../../registry/generic/update.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import { readBody } from './body.js';
+import { elsewhere } from './large-writes.js';
 import { decodePatched, refusePatch } from './patched-object.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './query.js';
@@ -47,6 +48,8 @@ export async function patchHandler(scope: RequestScope): Promise<void> {
   const apply = isApply(patchType);
   const options = patchOptions(query, apply);
   context.dryRun = options.dryRun;
+  const handedOver = elsewhere(scope, body);
+  if (handedOver !== undefined) return handedOver;
   context.audit?.requestObject(() => patchForAudit(body));
   const mechanism = patchMechanism(scope, patchType, body, options);
   const { namespace, name } = context.info;

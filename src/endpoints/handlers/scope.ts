@@ -27,6 +27,8 @@ export interface HandlerEnvironment {
   readonly watches: WatchTracker;
   /** Of the built-in types. */
   readonly protobuf: ProtobufCodec;
+  /** Absent: every write is done here. */
+  readonly largeWrites?: LargeWrites | undefined;
 }
 
 /** Hooks for the metrics that only handlers can count. */
@@ -35,6 +37,14 @@ export interface HandlerMetrics {
   watchEvents(group: string, version: string, resource: string, count: number, bytes: number): void;
   /** A watch begins to be served; the result ends it. */
   watchStarted(context: RequestContext): () => void;
+}
+
+/** Does writes in another thread, so that the event loop has no long stretch of work. */
+export interface LargeWrites {
+  /** Whether a write of this type can be done there. */
+  takes(scope: RequestScope): boolean;
+  /** Does all that the handler would do, and answers the request. Throws what the handler would throw. */
+  run(scope: RequestScope, body: Buffer): Promise<void>;
 }
 
 /** One request for a stored resource, or a subresource of it that writes the same object. */

@@ -10,6 +10,7 @@ import { updateObject } from '../../registry/generic/update.js';
 import { forbidden } from '../filters/forbidden.js';
 import { readBody } from './body.js';
 import { decodeBody } from './decode-body.js';
+import { elsewhere } from './large-writes.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './query.js';
 import { admissionAttributes, type RequestScope } from './scope.js';
@@ -25,6 +26,8 @@ export async function updateHandler(scope: RequestScope): Promise<void> {
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'update', body.length);
   const options = createOrUpdateOptions(query, 'UpdateOptions');
   context.dryRun = options.dryRun;
+  const handedOver = elsewhere(scope, body);
+  if (handedOver !== undefined) return handedOver;
   const object = decodeBody(scope, body, options.fieldValidation);
   const { namespace, name } = context.info;
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);

@@ -86,7 +86,8 @@ export function sendBytes(
   sendWhole(request, response, status, mediaType, bytes);
 }
 
-function sendWhole(
+/** Sends a body as it is. */
+export function sendWhole(
   request: HttpRequest,
   response: HttpResponse,
   status: number,

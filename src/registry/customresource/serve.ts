@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { serialize } from 'node:v8';
 import { ApiError } from '../../apimachinery/errors.js';
 import { supportedFieldNames } from '../../apimachinery/fields.js';
 import type { DetailedJson } from '../../apimachinery/decode-json.js';
@@ -20,7 +21,13 @@ import { type Clock, sleep } from '../../util/clock.js';
 import type { ResourceStore } from '../generic/resource-store.js';
 import { compareVersions, type StoredApi } from '../rest/api-registry.js';
 import type { ApiResourceEntry, ResourceType, ResourceVersion } from '../rest/interfaces.js';
-import { DecodeError, type DecodedObject, type ScalePaths, type ServedVersion } from '../rest/served.js';
+import {
+  DecodeError,
+  type DecodedObject,
+  type PortableDefinition,
+  type ScalePaths,
+  type ServedVersion,
+} from '../rest/served.js';
 import type { Definition, DefinitionVersion } from './definition.js';
 import { type CustomStrategyOptions, customResourceStrategy, customStatusStrategy } from './strategy.js';
 import type { Conversion } from './conversion.js';
@@ -75,15 +82,27 @@ export function serveDefinition(options: ServeOptions): StoredApi[] {
     const name = groupVersion.startsWith(`${definition.group}/`) ? groupVersion.slice(definition.group.length + 1) : '';
     return compiled.get(name);
   };
+  const portable = portableForm(options);
   return [...compiled.values()]
     .filter(({ version }) => version.served)
     .map((version) => {
-      const served = servedVersion(options, type, version, formOf);
+      const served = { ...servedVersion(options, type, version, formOf), portable };
       const { store, terminating } = options;
       const { prepare } = served;
       const own = prepare === undefined ? store : store.through(new ConvertedCache(store.cache, prepare));
       return { kind: 'stored' as const, served, store: own, terminating };
     });
+}
+
+/** Conversions by webhooks are this thread's business. */
+function portableForm({ definition, conversion, epoch, signal }: ServeOptions): PortableDefinition | undefined {
+  if (conversion.remote) return undefined;
+  let bytes: Uint8Array | undefined;
+  return {
+    id: `${definition.uid}/${String(epoch)}`,
+    serialized: () => (bytes ??= serialize(definition)),
+    retired: signal,
+  };
 }
 
 /** The rules of a schema, run with ratcheting on updates. */
@@ -281,7 +300,7 @@ async function verifyLater(view: CustomView, options: ServeOptions): Promise<voi
 }
 
 /** A write that was prepared under a definition that has changed meanwhile would escape the new one's rules. */
-function definitionChanged(): ApiError {
+export function definitionChanged(): ApiError {
   const text = 'the definition of the resource has changed while the request was processed, please try again';
   return new ApiError(503, 'ServiceUnavailable', text, { retryAfterSeconds: 1 });
 }

@@ -33,7 +33,7 @@ export class ResourceStore {
     readonly namespaced: boolean,
     /** The type's name in the store. */
     readonly resource: string,
-    private readonly backend: Backend,
+    readonly backend: Pick<Backend, 'get' | 'write'>,
     readonly cache: ResourceCache,
     readonly clock: Clock,
     /** Revision before which the type did not exist: nothing can be watched from there, or listed there. */
@@ -61,12 +61,13 @@ export class ResourceStore {
     return `/registry/${group === '' ? '' : `${group}/`}${resource}/${key}`;
   }
 
-  async get(key: string, name: string, at: ReadAt): Promise<CachedObject> {
+  /** `asked`: the request's resourceVersion as it was written, for error messages. */
+  async get(key: string, name: string, at: ReadAt, asked = ''): Promise<CachedObject> {
     let found: CachedObject | undefined;
     try {
       found = await this.cache.get(key, at);
     } catch (error) {
-      throw interpretStorageError(error, 'get');
+      throw interpretStorageError(error, 'get', asked);
     }
     if (found === undefined) throw newNotFound(this.groupResource, name);
     return found;

@@ -41,6 +41,16 @@ export interface ScalePaths {
   readonly fieldManager: FieldManager;
 }
 
+/** What it takes to serve a definition in another thread. */
+export interface PortableDefinition {
+  /** Another one for each state of the definition. */
+  readonly id: string;
+  /** The Definition, by node:v8. */
+  serialized(): Uint8Array;
+  /** Aborts when the definition has changed or is gone: what was prepared under it must not be written. */
+  readonly retired: AbortSignal;
+}
+
 /**
  * One version of a type with everything that handlers need to serve it. Strategies and schemas belong to the version,
  * because defaults, pruning and validation follow the version that the client speaks.
@@ -80,6 +90,8 @@ export interface ServedVersion extends VersionView {
   readonly prepare?: ((objects: Iterable<CachedObject>) => Promise<void>) | undefined;
   /** Aborts when watches must end, because the type is now served in another way. Absent: never. */
   readonly watchesEnd?: AbortSignal | undefined;
+  /** Of a custom type whose writes another thread can do. */
+  readonly portable?: PortableDefinition | undefined;
   /** Which field selectors this version takes. */
   readonly fieldNames: FieldNames;
 }

@@ -127,9 +127,19 @@ function copyOf(bytes: Uint8Array): Uint8Array {
 
 /** Makes a cached object; bytes that cannot be decoded give one that says so. */
 export function cachedItem(stored: StoredObject, type: CachedType, budget: Budget): CachedItem {
+  const { attributes } = stored;
+  if (attributes !== undefined && hasFieldsOf(attributes, type))
+    return new CachedItem(stored, attributes, false, budget);
   const object = stored.object ?? parseObject(stored.bytes);
   if (object === undefined) return new CachedItem(stored, attributesOfKey(stored.key), true, budget);
   return new CachedItem(stored, type.attributes(object), false, budget);
+}
+
+/** Whether the attributes are those of the type as it is now, whose selectable fields may have changed. */
+function hasFieldsOf({ fields }: Attributes, type: CachedType): boolean {
+  const wanted = type.attributes({}).fields;
+  for (const name in wanted) if (!Object.hasOwn(fields, name)) return false;
+  return true;
 }
 
 function attributesOfKey(key: string): Attributes {

@@ -1,13 +1,8 @@
 import type { JsonObject } from '../../apimachinery/json.js';
-import type { Revision, StoredObject } from '../interfaces.js';
+import type { Attributes, Revision, StoredObject } from '../interfaces.js';
 import type { SelectionPredicate } from '../selection-predicate.js';
 
-/** What selectors look at. Computed once for each stored object, by the type. */
-export interface Attributes {
-  readonly labels: Readonly<Record<string, string>> | undefined;
-  /** Selectable fields, `metadata.name` and `metadata.namespace` included. */
-  readonly fields: Readonly<Record<string, string>>;
-}
+export type { Attributes } from '../interfaces.js';
 
 /** An object in the cache: immutable bytes, attributes, and representations made on first use. */
 export interface CachedObject extends StoredObject {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../util/clock.js';
+import { decodedForm } from '../encode.js';
 import { errorMessage, StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../interfaces.js';
 import { encodedBytes, withRevision } from '../object-bytes.js';
@@ -164,7 +165,7 @@ export class Committer {
           `the object takes ${bytes.length} bytes; the store takes ${this.options.maxObjectBytes} at most`,
         );
       }
-      const object: StoredObject = { key, revision, bytes, object: raw === undefined ? value?.object : undefined };
+      const object: StoredObject = { key, revision, bytes, ...(raw === undefined ? decodedForm(value) : undefined) };
       this.addEvent(batch, write, { type, entry, object, previous: current });
     } catch (error) {
       write.reject(

@@ -1,4 +1,5 @@
 import { StorageError } from '../errors.js';
+import { decodedForm } from '../encode.js';
 import type { LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../interfaces.js';
 import { encodedBytes, withRevision } from '../object-bytes.js';
 import type { Append, StateChange } from './appender.js';
@@ -87,7 +88,12 @@ export class Batch implements Append {
       write.reject(tooLarge(bytes.length, this.options.maxObjectBytes));
       return;
     }
-    const object: StoredObject = { key, revision, bytes, object: write.raw === undefined ? value?.object : undefined };
+    const object: StoredObject = {
+      key,
+      revision,
+      bytes,
+      ...(write.raw === undefined ? decodedForm(value) : undefined),
+    };
     const type = current === undefined ? 'ADDED' : 'MODIFIED';
     this.addEvent(write, { revision, resource, key, type, object, previous: current });
   }

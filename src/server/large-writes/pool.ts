@@ -1,0 +1,304 @@
+import { newInternalError, newTooManyRequests, type Status } from '../../apimachinery/errors.js';
+import { parseJson } from '../../apimachinery/decode-json.js';
+import type { AdmissionOperation } from '../../admission/interfaces.js';
+import type { LargeWrites, RequestScope } from '../../endpoints/handlers/scope.js';
+import { sendWhole } from '../../endpoints/responsewriters/body.js';
+import type { Clock, Timer } from '../../util/clock.js';
+import type { Logger } from '../../util/logger.js';
+import { messageOf } from '../../util/error-message.js';
+import {
+  detached,
+  type FromWorker,
+  receiveError,
+  sendError,
+  type SentResponse,
+  type Task,
+  type ToWorker,
+} from './messages.js';
+import type { PoolMetrics } from './pool-metrics.js';
+import { answerCall } from './task-host.js';
+
+/** A worker as the pool sees it. */
+export interface WorkerLink {
+  post(message: ToWorker, transfer: readonly ArrayBuffer[]): void;
+  /** Both are called at most once each before the first message; `ended` once, with the reason where there is one. */
+  listen(received: (message: FromWorker) => void, ended: (error: Error | undefined) => void): void;
+  terminate(): void;
+}
+
+export interface PoolOptions {
+  /** Starts a worker; they are made when there is work, and end when there is none for a while. */
+  readonly spawn: () => WorkerLink;
+  /** Most workers. Each does one request at a time. */
+  readonly size: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: PoolMetrics;
+  /** `group/resource` of the built-in types that workers know. */
+  readonly builtins: ReadonlySet<string>;
+  /** Bytes of the bodies that wait; more are refused. */
+  readonly maxQueuedBytes?: number;
+}
+
+const QUEUED_BYTES = 64 << 20;
+const IDLE_MILLIS = 60_000;
+/** How long a worker may go on with a request that is over; then it is ended. */
+const OVERDUE_MILLIS = 10_000;
+/** Definitions that a worker keeps compiled. */
+const DEFINITIONS = 32;
+const OPERATIONS: readonly AdmissionOperation[] = ['CREATE', 'UPDATE', 'DELETE'];
+
+interface Job {
+  readonly id: number;
+  readonly scope: RequestScope;
+  readonly body: Buffer;
+  readonly queuedAt: number;
+  resolve(response: SentResponse): void;
+  reject(error: Error): void;
+}
+
+interface Worker {
+  readonly link: WorkerLink;
+  /** Ids of the definitions that it has, least recently used first. */
+  readonly definitions: Set<string>;
+  job: Job | undefined;
+  /** Ends it when it is idle, or overdue. */
+  timer: Timer | undefined;
+}
+
+/** The main thread's side: hands large writes to workers, and does for them what only this thread can do. */
+export class LargeWritePool implements LargeWrites {
+  private readonly queue: Job[] = [];
+  private queuedBytes = 0;
+  private readonly workers = new Set<Worker>();
+  private ids = 0;
+  private closed = false;
+
+  constructor(private readonly options: PoolOptions) {}
+
+  takes({ served, subresource, context }: RequestScope): boolean {
+    if (this.closed || (subresource !== '' && served.subresources[subresource] === undefined)) return false;
+    if (context.info.verb === 'delete' && subresource !== '') return false;
+    if (served.type.custom) return served.portable !== undefined;
+    const { group, resource } = served.groupResource;
+    return this.options.builtins.has(`${group}/${resource}`);
+  }
+
+  async run(scope: RequestScope, body: Buffer): Promise<void> {
+    const response = await this.enqueue(scope, body);
+    for (const [name, value] of Object.entries(response.headers)) {
+      if (name !== 'content-length') scope.response.setHeader(name, value);
+    }
+    const type = String(response.headers['content-type'] ?? '');
+    sendWhole(scope.request, scope.response, response.status, type, response.body);
+  }
+
+  /** Ends all workers; requests under way fail. */
+  close(): void {
+    this.closed = true;
+    for (const worker of this.workers) worker.link.terminate();
+  }
+
+  private enqueue(scope: RequestScope, body: Buffer): Promise<SentResponse> {
+    const { clock, metrics, maxQueuedBytes = QUEUED_BYTES } = this.options;
+    const { signal } = scope.context;
+    signal.throwIfAborted();
+    if (this.queuedBytes + body.length > maxQueuedBytes && this.queue.length > 0) {
+      metrics.refused();
+      throw newTooManyRequests('Too many large requests, please try again later.', 1);
+    }
+    return new Promise((resolve, reject) => {
+      const abandon = (): void => {
+        this.abandon(job);
+        reject(signal.reason as Error);
+      };
+      const over = (): void => {
+        signal.removeEventListener('abort', abandon);
+        metrics.done((clock.monotonic() - job.queuedAt) / 1000);
+      };
+      const job: Job = {
+        id: ++this.ids,
+        scope,
+        body,
+        queuedAt: clock.monotonic(),
+        resolve: (response) => {
+          over();
+          resolve(response);
+        },
+        reject: (error) => {
+          over();
+          reject(error);
+        },
+      };
+      signal.addEventListener('abort', abandon, { once: true });
+      this.queue.push(job);
+      this.queuedBytes += body.length;
+      this.next();
+    });
+  }
+
+  /** The request is over: what waits is forgotten, what runs gets some time to notice. */
+  private abandon(job: Job): void {
+    const at = this.queue.indexOf(job);
+    if (at >= 0) {
+      this.queue.splice(at, 1);
+      this.queuedBytes -= job.body.length;
+      this.count();
+      return;
+    }
+    for (const worker of this.workers) {
+      if (worker.job !== job) continue;
+      worker.link.post({ type: 'abort', task: job.id }, []);
+      worker.timer = this.options.clock.setTimer(OVERDUE_MILLIS, () => {
+        worker.link.terminate();
+      });
+    }
+  }
+
+  private next(): void {
+    const { size } = this.options;
+    while (this.queue.length > 0) {
+      const idle = [...this.workers].find(({ job }) => job === undefined);
+      const worker = idle ?? (this.workers.size < size ? this.start() : undefined);
+      if (worker === undefined) break;
+      const job = this.queue.shift();
+      if (job === undefined) break;
+      this.queuedBytes -= job.body.length;
+      this.assign(worker, job);
+    }
+    this.count();
+  }
+
+  private count(): void {
+    this.options.metrics.state(this.queue.length, this.workers.size);
+  }
+
+  private start(): Worker {
+    const worker: Worker = { link: this.options.spawn(), definitions: new Set(), job: undefined, timer: undefined };
+    this.workers.add(worker);
+    worker.link.listen(
+      (message) => {
+        this.received(worker, message);
+      },
+      (error) => {
+        this.ended(worker, error);
+      },
+    );
+    return worker;
+  }
+
+  private ended(worker: Worker, error: Error | undefined): void {
+    this.workers.delete(worker);
+    worker.timer?.cancel();
+    const { job } = worker;
+    if (error !== undefined) this.options.logger.error('a worker for large writes ended', { error: messageOf(error) });
+    job?.reject(newInternalError('the request could not be processed within the limits of memory and time'));
+    if (!this.closed) this.next();
+  }
+
+  private assign(worker: Worker, job: Job): void {
+    worker.timer?.cancel();
+    worker.timer = undefined;
+    worker.job = job;
+    const body = detached(job.body);
+    worker.link.post(this.taskOf(worker, job, body), [body.buffer]);
+  }
+
+  private taskOf(worker: Worker, { id, scope }: Job, body: Uint8Array): Task {
+    const { context, request, environment, served } = scope;
+    const { admission } = environment;
+    return {
+      type: 'task',
+      id,
+      method: request.method ?? '',
+      url: request.url ?? '',
+      headers: { ...request.headers },
+      body,
+      info: context.info,
+      user: context.user,
+      userAgent: context.userAgent,
+      auditId: context.auditId,
+      receivedAt: context.receivedAt,
+      audited: context.audit !== undefined,
+      maxRequestBodyBytes: environment.maxRequestBodyBytes,
+      admission: {
+        mutates: OPERATIONS.filter((operation) => admission.mutates(operation)),
+        reads: OPERATIONS.filter((operation) => admission.readsObjects(operation, served.groupResource)),
+      },
+      definition: this.definitionOf(worker, scope),
+    };
+  }
+
+  private definitionOf({ definitions }: Worker, { environment, served, store }: RequestScope): Task['definition'] {
+    const { portable } = served;
+    if (portable === undefined) return undefined;
+    const { id } = portable;
+    const known = definitions.delete(id);
+    definitions.add(id);
+    const forget = [...definitions].slice(0, Math.max(0, definitions.size - DEFINITIONS));
+    for (const old of forget) definitions.delete(old);
+    const cbor = environment.features.enabled('CBORServingAndStorage');
+    return { id, resource: store.resource, cbor, serialized: known ? undefined : portable.serialized(), forget };
+  }
+
+  private received(worker: Worker, message: FromWorker): void {
+    const { job } = worker;
+    if (job?.id !== message.task) return;
+    const { context } = job.scope;
+    switch (message.type) {
+      case 'call':
+        void this.answer(worker, job, message.call, message.request);
+        return;
+      case 'warning':
+        context.warn(message.text);
+        return;
+      case 'annotation':
+        context.annotate(message.key, message.value);
+        return;
+      case 'audit': {
+        const { text } = message;
+        if (message.what === 'request') context.audit?.requestObject(() => parseJson(text));
+        else if (message.what === 'response') context.audit?.responseObject(() => parseJson(text));
+        else context.audit?.responseStatus(parseJson(text) as Status);
+        return;
+      }
+      case 'done':
+        this.finished(worker);
+        job.resolve(message.response);
+        return;
+      case 'failed':
+        this.finished(worker);
+        job.reject(receiveError(message.error));
+    }
+  }
+
+  private finished(worker: Worker): void {
+    worker.timer?.cancel();
+    worker.job = undefined;
+    worker.timer = this.options.clock.setTimer(IDLE_MILLIS, () => {
+      worker.link.terminate();
+    });
+    this.next();
+  }
+
+  private async answer(
+    worker: Worker,
+    job: Job,
+    call: number,
+    request: (FromWorker & { readonly type: 'call' })['request'],
+  ): Promise<void> {
+    try {
+      const value = await answerCall(job.scope, request);
+      worker.link.post({ type: 'answer', call, value }, transferable(value));
+    } catch (error) {
+      worker.link.post({ type: 'refusal', call, error: sendError(error) }, []);
+    }
+  }
+}
+
+/** Bytes in an answer are copies already, made to be given away. */
+function transferable(value: Awaited<ReturnType<typeof answerCall>>): ArrayBuffer[] {
+  if (typeof value !== 'object') return [];
+  const object = 'bytes' in value ? value : 'object' in value ? value.object : undefined;
+  return object?.bytes.buffer instanceof ArrayBuffer ? [object.bytes.buffer] : [];
+}

@@ -1,0 +1,88 @@
+import type { AdmissionAttributes } from '../../admission/interfaces.js';
+import { parseJson } from '../../apimachinery/decode-json.js';
+import { isObject, type JsonObject, stringifyJson } from '../../apimachinery/json.js';
+import type { KubeObject } from '../../apimachinery/meta.js';
+import { admissionAttributes, type RequestScope } from '../../endpoints/handlers/scope.js';
+import { definitionChanged } from '../../registry/customresource/serve.js';
+import type { EncodedObject, StoredObject, WriteResult } from '../../storage/interfaces.js';
+import { type Answers, type Call, detached, type SentAdmission, type SentObject, type SentValue } from './messages.js';
+
+/** An object that was encoded elsewhere. It is parsed only where its fields are wanted, as MongoDB's documents want them. */
+class ReceivedValue implements EncodedObject {
+  readonly head: string;
+  readonly tail: string;
+  readonly attributes: SentValue['attributes'];
+  private parsed: JsonObject | undefined;
+
+  constructor(value: SentValue) {
+    this.head = value.head;
+    this.tail = value.tail;
+    this.attributes = value.attributes;
+  }
+
+  get object(): JsonObject {
+    if (this.parsed === undefined) {
+      const object = parseObject(`${this.head}${this.tail}`);
+      const { resourceVersion: _, ...metadata } = object.metadata;
+      this.parsed = { ...object, metadata };
+    }
+    return this.parsed;
+  }
+}
+
+const parseObject = (text: string): KubeObject => {
+  const value = parseJson(text);
+  return (isObject(value) ? value : {}) as KubeObject;
+};
+
+const sent = ({ key, revision, bytes }: StoredObject): SentObject => ({ key, revision, bytes: detached(bytes) });
+
+/** Does for a worker what only the main thread can do for the request: the store, admission, authorization. */
+export async function answerCall(scope: RequestScope, call: Call): Promise<Answers[keyof Answers]> {
+  const { context, environment, served, store } = scope;
+  switch (call.method) {
+    case 'get': {
+      const stored = await store.backend.get(call.resource, call.key);
+      return stored === undefined ? undefined : sent(stored);
+    }
+    case 'write': {
+      const { resource, key, expected, value } = call;
+      context.signal.throwIfAborted();
+      if (served.portable?.retired.aborted === true) throw definitionChanged();
+      const result = await store.backend.write({
+        resource,
+        key,
+        expected,
+        value: value === undefined ? undefined : new ReceivedValue(value),
+      });
+      return sentResult(result);
+    }
+    case 'admit':
+    case 'validate':
+      return admit(scope, call.method, call.attributes);
+    case 'authorize':
+      return environment.authorizer.authorize(call.attributes, context.signal);
+  }
+}
+
+function sentResult(result: WriteResult): Answers['write'] {
+  const object = result.outcome === 'committed' ? result.object : result.current;
+  return { committed: result.outcome === 'committed', object: object === undefined ? undefined : sent(object) };
+}
+
+async function admit(
+  scope: RequestScope,
+  method: 'admit' | 'validate',
+  given: SentAdmission,
+): Promise<string | undefined> {
+  const { admission } = scope.environment;
+  const object = given.object === undefined ? undefined : parseObject(given.object);
+  const oldObject = given.oldObject === undefined ? undefined : parseObject(given.oldObject);
+  const options = parseObject(given.options);
+  const attributes: AdmissionAttributes = {
+    ...admissionAttributes(scope, given.operation, given.name, object, oldObject, options),
+    dryRun: given.dryRun,
+  };
+  await admission[method](attributes);
+  return method === 'admit' && object !== undefined ? stringifyJson(object) : undefined;
+}

@@ -1,0 +1,272 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import type { MessagePort } from 'node:worker_threads';
+import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
+import { parseJson } from '../../apimachinery/decode-json.js';
+import { isObject, stringifyJson } from '../../apimachinery/json.js';
+import type { KubeObject } from '../../apimachinery/meta.js';
+import { loadProtobufCodec } from '../../apimachinery/codec/load.js';
+import { createHandler } from '../../endpoints/handlers/create.js';
+import { deleteHandler } from '../../endpoints/handlers/delete.js';
+import { patchHandler } from '../../endpoints/handlers/patch.js';
+import type { HandlerEnvironment, RequestScope } from '../../endpoints/handlers/scope.js';
+import { updateHandler } from '../../endpoints/handlers/update.js';
+import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
+import type { StoredApi } from '../../registry/rest/api-registry.js';
+import type { AuditRecorder } from '../../request/audit.js';
+import type { RequestContext } from '../../request/context.js';
+import type { StoredObject, WriteRequest, WriteResult } from '../../storage/interfaces.js';
+import type { Clock } from '../../util/clock.js';
+import { featureGates } from '../../util/feature-gates.js';
+import {
+  type Answers,
+  type Call,
+  type FromWorker,
+  receiveError,
+  type SentAdmission,
+  type SentObject,
+  sendError,
+  type Task,
+  type ToWorker,
+} from './messages.js';
+import { RemoteTypes, type TypeBackend } from './remote-types.js';
+
+/** Collects the answer that a handler writes. */
+class CollectedResponse extends ServerResponse {
+  readonly chunks: Uint8Array[] = [];
+
+  override writeHead(status: number): this {
+    this.statusCode = status;
+    return this;
+  }
+
+  override end(chunk?: unknown): this {
+    if (chunk instanceof Uint8Array) this.chunks.push(chunk);
+    return this;
+  }
+
+  get body(): Uint8Array {
+    return this.chunks.length === 1 ? (this.chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(this.chunks);
+  }
+}
+
+interface Waiting {
+  resolve(value: Answers[keyof Answers]): void;
+  reject(error: Error): void;
+}
+
+/**
+ * The worker's side: runs the handlers of writes, one request at a time, over a store, an admission chain and an authorizer that are the
+ * main thread's. The handlers are the same as there, and so is what they answer.
+ */
+export class TaskRunner {
+  private readonly waiting = new Map<number, Waiting>();
+  private readonly types: RemoteTypes;
+  private calls = 0;
+  private running: { readonly id: number; readonly abort: AbortController } | undefined;
+
+  constructor(
+    private readonly port: Pick<MessagePort, 'postMessage'>,
+    private readonly clock: Clock,
+  ) {
+    this.types = new RemoteTypes(this.backend(), clock);
+  }
+
+  receive(message: ToWorker): void {
+    switch (message.type) {
+      case 'task':
+        void this.run(message);
+        return;
+      case 'abort':
+        if (this.running?.id === message.task) this.running.abort.abort(new Error('the request is over'));
+        return;
+      case 'answer':
+        this.settle(message.call)?.resolve(message.value);
+        return;
+      case 'refusal':
+        this.settle(message.call)?.reject(receiveError(message.error));
+    }
+  }
+
+  private settle(call: number): Waiting | undefined {
+    const waiting = this.waiting.get(call);
+    this.waiting.delete(call);
+    return waiting;
+  }
+
+  private async run(task: Task): Promise<void> {
+    const abort = new AbortController();
+    this.running = { id: task.id, abort };
+    try {
+      const request = requestOf(task);
+      const response = new CollectedResponse(request);
+      await handle(this.scope(task, request, response, abort.signal));
+      const { body } = response;
+      const headers: Record<string, string | number | string[]> = {};
+      for (const [name, value] of Object.entries(response.getHeaders())) if (value !== undefined) headers[name] = value;
+      this.send({ type: 'done', task: task.id, response: { status: response.statusCode, headers, body } });
+    } catch (error) {
+      this.send({ type: 'failed', task: task.id, error: sendError(error) });
+    } finally {
+      this.running = undefined;
+    }
+  }
+
+  private send(message: FromWorker): void {
+    this.port.postMessage(message);
+  }
+
+  private call<M extends Call['method']>(request: Call & { readonly method: M }): Promise<Answers[M]> {
+    const call = ++this.calls;
+    const answer = new Promise<Answers[keyof Answers]>((resolve, reject) => {
+      this.waiting.set(call, { resolve, reject });
+    });
+    this.send({ type: 'call', task: this.running?.id ?? 0, call, request });
+    return answer as Promise<Answers[M]>;
+  }
+
+  private backend(): TypeBackend {
+    return {
+      get: async (resource, key) => stored(await this.call({ method: 'get', resource, key })),
+      write: async (type, { resource, key, expected, value }: WriteRequest): Promise<WriteResult> => {
+        const sent =
+          value === undefined
+            ? undefined
+            : { head: value.head, tail: value.tail, attributes: type.attributes(value.object) };
+        const { committed, object } = await this.call({ method: 'write', resource, key, expected, value: sent });
+        const result = stored(object);
+        return committed && result !== undefined
+          ? { outcome: 'committed', object: result }
+          : { outcome: 'conflict', current: result };
+      },
+    };
+  }
+
+  private scope(task: Task, request: IncomingMessage, response: ServerResponse, signal: AbortSignal): RequestScope {
+    const { info } = task;
+    const { served, store }: StoredApi = this.types.find(task);
+    const part = info.subresource === '' ? served : served.subresources[info.subresource];
+    if (part === undefined) throw new Error(`${info.resource}/${info.subresource} cannot be written here`);
+    const { strategy, fieldManager } = part;
+    return {
+      environment: this.environment(task),
+      context: this.context(task, signal),
+      request,
+      response,
+      served,
+      store,
+      subresource: info.subresource,
+      strategy,
+      fieldManager,
+    };
+  }
+
+  private environment({ maxRequestBodyBytes, admission }: Task): HandlerEnvironment {
+    const nothing = (): void => undefined;
+    return {
+      admission: this.admission(admission),
+      authorizer: { authorize: (attributes) => this.call({ method: 'authorize', attributes }) },
+      features: featureGates,
+      clock: this.clock,
+      maxRequestBodyBytes,
+      minRequestTimeoutSeconds: 0,
+      // The main thread has counted the body.
+      metrics: { requestBodySize: nothing, watchEvents: nothing, watchStarted: () => nothing },
+      watches: new WatchTracker(),
+      get protobuf() {
+        return loadProtobufCodec();
+      },
+    };
+  }
+
+  private admission({ mutates, reads }: Task['admission']): AdmissionChain {
+    const sent = (attributes: AdmissionAttributes): SentAdmission => {
+      const { operation, name, namespace, object, oldObject, options, dryRun } = attributes;
+      const shown = (tree: KubeObject | undefined): string | undefined =>
+        tree === undefined || !reads.includes(operation) ? undefined : stringifyJson(tree);
+      return {
+        operation,
+        name,
+        namespace,
+        object: shown(object),
+        oldObject: shown(oldObject),
+        options: stringifyJson(options),
+        dryRun,
+      };
+    };
+    return {
+      mutates: (operation) => mutates.includes(operation),
+      readsObjects: (operation) => reads.includes(operation),
+      admit: async (attributes) => {
+        const changed = await this.call({ method: 'admit', attributes: sent(attributes) });
+        const { object } = attributes;
+        if (changed === undefined || object === undefined) return;
+        const tree = parseJson(changed);
+        for (const key in object) Reflect.deleteProperty(object, key);
+        if (isObject(tree)) Object.assign(object, tree);
+      },
+      validate: async (attributes) => {
+        await this.call({ method: 'validate', attributes: sent(attributes) });
+      },
+    };
+  }
+
+  private context(task: Task, signal: AbortSignal): RequestContext {
+    const { id, info, user, userAgent, auditId, receivedAt } = task;
+    return {
+      info,
+      user,
+      userAgent,
+      auditId,
+      receivedAt,
+      signal,
+      dryRun: false,
+      warn: (text) => {
+        this.send({ type: 'warning', task: id, text });
+      },
+      annotate: (key, value) => {
+        this.send({ type: 'annotation', task: id, key, value });
+      },
+      audit: task.audited ? this.audit(id) : undefined,
+    };
+  }
+
+  private audit(task: number): AuditRecorder {
+    return {
+      requestObject: (make) => {
+        this.send({ type: 'audit', task, what: 'request', text: stringifyJson(make()) });
+      },
+      responseObject: (make) => {
+        this.send({ type: 'audit', task, what: 'response', text: stringifyJson(make()) });
+      },
+      responseStatus: (status) => {
+        this.send({ type: 'audit', task, what: 'status', text: stringifyJson(status) });
+      },
+    };
+  }
+}
+
+const stored = (object: SentObject | undefined): StoredObject | undefined => object;
+
+function handle(scope: RequestScope): Promise<void> {
+  switch (scope.context.info.verb) {
+    case 'create':
+      return createHandler(scope);
+    case 'update':
+      return updateHandler(scope);
+    case 'patch':
+      return patchHandler(scope);
+    case 'delete':
+      return deleteHandler(scope);
+    default:
+      throw new Error(`no handler for ${scope.context.info.verb}`);
+  }
+}
+
+function requestOf({ method, url, headers, body }: Task): IncomingMessage {
+  const request = new IncomingMessage(new Socket());
+  Object.assign(request, { method, url, headers: { ...headers, 'content-length': String(body.length) } });
+  if (body.length > 0) request.push(body);
+  request.push(null);
+  return request;
+}
