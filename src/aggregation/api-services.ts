@@ -3,6 +3,7 @@ import type { KubeObject } from '../apimachinery/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
+import { asJson, type Owner, referencesOf } from './owner.js';
 
 const PATH = '/apis/apiregistration.k8s.io/v1/apiservices';
 const MANAGED_BY = 'app.kubernetes.io/managed-by';
@@ -25,14 +26,21 @@ export interface ServedGroupVersion {
 }
 
 export interface ApiServicesOptions {
-  readonly client: ClusterClient;
+  readonly client: Pick<ClusterClient, 'follow' | 'must'>;
   readonly clock: Clock;
   readonly service: ServiceReference;
   /** PEM of the CA of the serving certificate. */
   caBundle(): string;
+  /** With which the APIServices go. */
+  readonly owner: Owner;
   /** What is served now. */
   served(): readonly ServedGroupVersion[];
-  failed(what: string, error: unknown): void;
+  /** The APIServices cannot be read: nothing is known of any group version. */
+  unreadable(error: unknown): void;
+  /** They can be read (again). */
+  readable(): void;
+  /** The group version could not be registered; it will be tried again. */
+  failed(group: string, version: string, error: unknown): void;
   /** The group version is registered as it should be. */
   registered(group: string, version: string): void;
   /** The group version belongs to somebody else: a definition of the cluster, another server. */
@@ -55,7 +63,9 @@ export class ApiServices {
       work: (name) => this.sync(name),
       workers: 2,
       onError: (name, error) => {
-        if (!(error instanceof ClusterError && error.status === 409)) options.failed(name, error);
+        if (error instanceof ClusterError && error.status === 409) return;
+        const [version, group] = split(name);
+        options.failed(group, version, error);
       },
     });
   }
@@ -74,11 +84,12 @@ export class ApiServices {
         this.existing.clear();
         for (const service of services) this.existing.set(nameOf(service), service);
         this.synced = true;
+        this.options.readable();
         this.changed();
       },
     };
     void this.options.client.follow(PATH, listener, signal, (error) => {
-      this.options.failed('apiservices', error);
+      this.options.unreadable(error);
     });
     signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
   }
@@ -91,7 +102,7 @@ export class ApiServices {
   }
 
   private async sync(name: string): Promise<void> {
-    if (!this.synced) return;
+    if (!this.synced || !this.options.owner.ready) return;
     const wanted = this.options.served().find(({ group, version }) => `${version}.${group}` === name);
     const existing = this.existing.get(name);
     if (wanted === undefined) {
@@ -100,26 +111,28 @@ export class ApiServices {
     }
     const { group, version } = wanted;
     if (existing !== undefined && !isOurs(existing)) {
-      const owner =
-        objectAt(objectAt(existing, 'spec'), 'service') === undefined ? 'the cluster itself' : 'another server';
-      this.options.refused(group, version, `the APIService ${name} belongs to ${owner}`);
+      this.options.refused(group, version, `the APIService ${name} belongs to ${whose(existing)}`);
       return;
     }
     const spec = this.spec(wanted);
+    const before = existing === undefined ? [] : referencesOf(existing);
+    const references = this.options.owner.among(before);
+    const owned = references.length === 0 ? {} : { ownerReferences: asJson(references) };
     if (existing === undefined) {
       await this.options.client.must('POST', PATH, {
         apiVersion: 'apiregistration.k8s.io/v1',
         kind: 'APIService',
-        metadata: { name, labels: { [MANAGED_BY]: MANAGER } },
+        metadata: { name, labels: { [MANAGED_BY]: MANAGER }, ...owned },
         spec,
       });
       return;
     }
-    if (deepEqual(objectAt(existing, 'spec'), spec)) {
+    if (references === before && deepEqual(objectAt(existing, 'spec'), spec)) {
       this.options.registered(group, version);
       return;
     }
-    await this.options.client.must('PUT', `${PATH}/${name}`, { ...existing, spec });
+    const metadata = { ...existing.metadata, ...owned };
+    await this.options.client.must('PUT', `${PATH}/${name}`, { ...existing, metadata, spec });
   }
 
   private spec({ group, version, rank }: ServedGroupVersion): JsonObject {
@@ -136,5 +149,17 @@ export class ApiServices {
 }
 
 const nameOf = (service: KubeObject): string => service.metadata.name ?? '';
+
+/** `<version>.<group>`; versions have no dots. */
+function split(name: string): [version: string, group: string] {
+  const dot = name.indexOf('.');
+  return [name.slice(0, dot), name.slice(dot + 1)];
+}
+
+/** The cluster registers its own types, and marks those of definitions. */
+function whose(service: KubeObject): string {
+  if (objectAt(objectAt(service, 'spec'), 'service') !== undefined) return 'another server';
+  return 'the cluster itself, which serves a CustomResourceDefinition or a type of its own there';
+}
 
 const isOurs = (service: KubeObject): boolean => stringAt(service.metadata.labels, MANAGED_BY) === MANAGER;

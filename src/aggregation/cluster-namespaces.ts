@@ -6,7 +6,7 @@ import type { ClusterClient } from '../client/cluster-client.js';
 export class ClusterNamespaces implements NamespaceReader {
   private namespaces = new Map<string, KubeObject>();
 
-  constructor(private readonly client: ClusterClient) {}
+  constructor(private readonly client: Pick<ClusterClient, 'follow' | 'must'>) {}
 
   cached(name: string): KubeObject | undefined {
     return this.namespaces.get(name);
@@ -16,15 +16,18 @@ export class ClusterNamespaces implements NamespaceReader {
     return this.client.must('GET', `/api/v1/namespaces/${encodeURIComponent(name)}`);
   }
 
-  follow(signal: AbortSignal, failed: (error: unknown) => void): Promise<void> {
+  follow(signal: AbortSignal, told: { broken(error: unknown): void; mended(): void }): Promise<void> {
     const nameOf = (namespace: KubeObject): string => namespace.metadata.name ?? '';
     const listener = {
       upsert: (namespace: KubeObject) => void this.namespaces.set(nameOf(namespace), namespace),
       delete: (namespace: KubeObject) => void this.namespaces.delete(nameOf(namespace)),
       replaced: (all: readonly KubeObject[]) => {
         this.namespaces = new Map(all.map((namespace) => [nameOf(namespace), namespace]));
+        told.mended();
       },
     };
-    return this.client.follow('/api/v1/namespaces', listener, signal, failed);
+    return this.client.follow('/api/v1/namespaces', listener, signal, (error) => {
+      told.broken(error);
+    });
   }
 }

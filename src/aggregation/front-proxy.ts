@@ -53,19 +53,31 @@ export class FrontProxyTrust {
     if (this.trouble !== '') throw new Error(this.trouble);
   }
 
-  follow(client: ClusterClient, signal: AbortSignal, failed: (error: unknown) => void): Promise<void> {
+  /** Told with every change; `broken` where the ConfigMap cannot be read or used, `mended` where it could be. */
+  follow(
+    client: Pick<ClusterClient, 'follow'>,
+    signal: AbortSignal,
+    told: { broken(error: unknown): void; mended(): void },
+  ): Promise<void> {
     const take = (map: KubeObject): void => {
       this.take(map);
-      if (this.trouble !== '') failed(new Error(this.trouble));
+      if (this.trouble === '') told.mended();
+      else told.broken(new Error(this.trouble));
+    };
+    const gone = (): void => {
+      told.broken(new Error(`the cluster has no ConfigMap ${NAMESPACE}/${NAME}`));
     };
     const listener = {
       upsert: take,
-      delete: () => undefined,
-      replaced: (maps: readonly KubeObject[]) => {
-        for (const map of maps) take(map);
+      delete: gone,
+      replaced: ([map]: readonly KubeObject[]) => {
+        if (map === undefined) gone();
+        else take(map);
       },
     };
-    return client.follow(PATH, listener, signal, failed);
+    return client.follow(PATH, listener, signal, (error) => {
+      told.broken(error);
+    });
   }
 
   private take(map: KubeObject): void {

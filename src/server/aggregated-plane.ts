@@ -1,8 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../admission/chain.js';
 import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
-import { ApiServices } from '../aggregation/api-services.js';
+import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../aggregation/api-services.js';
 import { ClusterNamespaces } from '../aggregation/cluster-namespaces.js';
+import { Owner } from '../aggregation/owner.js';
 import { DelegatedAuthorizer } from '../authorization/delegated.js';
 import { PrivilegedGroupAuthorizer, UnionAuthorizer } from '../authorization/union/union.js';
 import type { ClusterClient } from '../client/cluster-client.js';
@@ -13,6 +14,7 @@ import type { ApiRegistry } from '../registry/rest/api-registry.js';
 import type { Backend } from '../storage/interfaces.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
+import { type ClusterLinks, toldTo } from './cluster-links.js';
 import { conversions, resolveByDns } from './conversion-webhooks.js';
 import type { DelegationMetrics } from './delegation-metrics.js';
 import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
@@ -23,6 +25,7 @@ const REVIEW_TTL_MILLIS = 10_000;
 
 export interface AggregatedPlaneDependencies {
   readonly delegation: DelegationMetrics;
+  readonly links: ClusterLinks;
   readonly clients: { readonly main: ClusterClient; readonly authz: ClusterClient };
   openCertificates(backend: Backend): Promise<ServingCertificates>;
   readonly signal: AbortSignal;
@@ -40,7 +43,7 @@ export async function buildAggregatedPlane(
   dependencies: AggregatedPlaneDependencies,
 ): Promise<AggregatedPlane> {
   const { options, clock, logger } = context;
-  const { clients, delegation, signal } = dependencies;
+  const { clients, links, signal } = dependencies;
   setMaxListeners(0, signal);
   const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(clock, dependencies)]);
   const foundation = await openFoundation(context);
@@ -54,20 +57,16 @@ export async function buildAggregatedPlane(
     logger.warn(`${what}: ${name}`, { error: messageOf(error) });
   };
   const registration = new DefinitionRegistration(local.for(RESOURCE_DEFINITIONS), clock, warn('registration'));
+  const owner = new Owner(options.ownerClusterRole);
+  const served = (): ServedGroupVersion[] => groupVersions(registry);
   const services = new ApiServices({
     client: clients.main,
     clock,
     service: { namespace: options.serviceNamespace, name: options.serviceName, port: options.servicePort },
     caBundle: () => certificates.caBundle,
-    served: () => groupVersions(registry),
-    failed: warn('APIService'),
-    refused: (group, version, why) => {
-      delegation.refused();
-      registration.refused(group, version, why);
-    },
-    registered: (group, version) => {
-      registration.registered(group, version);
-    },
+    owner,
+    served,
+    ...registrationEvents(dependencies, registration, served),
   });
   const definitions = (): Promise<void> => {
     registration.start(signal);
@@ -82,12 +81,12 @@ export async function buildAggregatedPlane(
     });
   };
   const register = (): Promise<void> => {
-    void namespaces.follow(signal, (error) => {
-      warn('namespaces')('are not followed', error);
-    });
-    registry.onChange(() => {
+    void namespaces.follow(signal, toldTo(links, 'namespaces'));
+    const changed = (): void => {
       services.changed();
-    });
+    };
+    owner.follow(clients.main, signal, { changed, ...toldTo(links, 'owner') });
+    registry.onChange(changed);
     services.start(signal);
     return Promise.resolve();
   };
@@ -124,8 +123,36 @@ function delegatedAuthorizer(clock: Clock, dependencies: AggregatedPlaneDependen
   });
 }
 
+/** What becomes of the registration, for people: in the log, in metrics and in the definitions' status. */
+function registrationEvents(
+  { delegation, links }: AggregatedPlaneDependencies,
+  registration: DefinitionRegistration,
+  served: () => readonly ServedGroupVersion[],
+): Pick<ApiServicesOptions, 'unreadable' | 'readable' | 'failed' | 'registered' | 'refused'> {
+  return {
+    unreadable: (error) => {
+      links.broken('apiservices', error);
+      for (const { group, version } of served()) registration.failed(group, version, messageOf(error));
+    },
+    readable: () => {
+      links.mended('apiservices');
+    },
+    failed: (group, version, error) => {
+      links.broken('apiservices', error);
+      registration.failed(group, version, messageOf(error));
+    },
+    registered: (group, version) => {
+      links.mended('apiservices');
+      registration.registered(group, version);
+    },
+    refused: (group, version, why) => {
+      if (registration.refused(group, version, why)) delegation.refused();
+    },
+  };
+}
+
 /** What is served, each group's versions in their order of preference. */
-function groupVersions(registry: ApiRegistry): { group: string; version: string; rank: number }[] {
+function groupVersions(registry: ApiRegistry): ServedGroupVersion[] {
   return registry
     .apiGroups()
     .flatMap(({ name, versions }) => versions.map(({ version }, rank) => ({ group: name, version, rank })));

@@ -1,21 +1,26 @@
+import { X509Certificate } from 'node:crypto';
 import { resolve } from 'node:path';
+import type { Registry } from 'prom-client';
 import { DelegatedTokenAuthenticator } from '../authentication/token/delegated.js';
 import type { RequestAuthenticator } from '../authentication/authenticator/interfaces.js';
 import { AnonymousAuthenticator, WithFallback } from '../authentication/request/anonymous.js';
 import { AuthenticatedGroupAdder } from '../authentication/request/authenticated-group.js';
 import { BearerTokenAuthenticator } from '../authentication/request/bearer-token.js';
 import type { CaBundle, ClientCaPool } from '../authentication/request/client-ca.js';
-import { RequestHeaderAuthenticator } from '../authentication/request/request-header.js';
+import { RequestHeaderAuthenticator, type RequestHeaderConfig } from '../authentication/request/request-header.js';
 import { UnionRequestAuthenticator } from '../authentication/request/union.js';
 import { X509Authenticator } from '../authentication/request/x509.js';
 import { FrontProxyTrust } from '../aggregation/front-proxy.js';
+import { ForgedHeaderCount } from '../aggregation/trusted-headers.js';
 import { ClusterClient } from '../client/cluster-client.js';
 import type { Backend } from '../storage/interfaces.js';
 import { type Clock, sleep, systemClock } from '../util/clock.js';
 import { featureGates } from '../util/feature-gates.js';
 import { createLogger, type Logger } from '../util/logger.js';
 import { messageOf } from '../util/error-message.js';
+import { CellGauge } from '../util/metrics.js';
 import { type AggregatedPlane, buildAggregatedPlane } from './aggregated-plane.js';
+import { ClusterLinks, toldTo } from './cluster-links.js';
 import { DelegationMetrics } from './delegation-metrics.js';
 import { makeDataDirectory, StartError } from './data-directory.js';
 import type { Options } from './options.js';
@@ -92,9 +97,13 @@ function authenticators(
       metrics.tokenReview(failed);
     },
   });
+  const config = (): RequestHeaderConfig => trust.config;
+  const fromProxy = new RequestHeaderAuthenticator(new FollowedPool(() => trust.proxy), config, clock);
   const uidFromCertificates = featureGates.enabled('AllowParsingUserUIDFromCertAuth');
   const union = new UnionRequestAuthenticator([
-    new RequestHeaderAuthenticator(new FollowedPool(() => trust.proxy), () => trust.config, clock),
+    new ForgedHeaderCount(fromProxy, config, () => {
+      metrics.forged();
+    }),
     new X509Authenticator(new FollowedPool(() => trust.clients), clock, uidFromCertificates),
     new BearerTokenAuthenticator(tokens, []),
   ]);
@@ -111,25 +120,43 @@ function openCertificates(options: Options, backend: Backend, clock: Clock): Pro
   return SharedAuthority.open(backend, clock, names);
 }
 
+interface FreshContext {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly links: ClusterLinks;
+  readonly signal: AbortSignal;
+}
+
 /** Serving certificates are looked after while the server runs; what cannot be used leaves the old one in force. */
-async function keepFresh(
-  plane: AggregatedPlane,
-  apply: () => void,
-  context: { clock: Clock; logger: Logger; signal: AbortSignal },
-): Promise<void> {
-  const { clock, logger, signal } = context;
+async function keepFresh(plane: AggregatedPlane, apply: () => void, context: FreshContext): Promise<void> {
+  const { clock, logger, links, signal } = context;
   for (;;) {
+    checkExpiry(plane.certificates, context);
     await sleep(clock, CERTIFICATE_MILLIS, signal);
     if (signal.aborted) return;
     try {
       if (!(await plane.certificates.refresh())) continue;
       apply();
       plane.registerAnew();
-      logger.info('the serving certificate has been renewed');
+      logger.info('the serving certificate or its CA has been renewed');
     } catch (error) {
-      logger.error('the serving certificate cannot be renewed', { error: messageOf(error) });
+      links.broken('serving-certificate', `it cannot be renewed: ${messageOf(error)}`);
     }
   }
+}
+
+function checkExpiry({ pair }: ServingCertificates, { clock, links }: FreshContext): void {
+  const { validTo } = new X509Certificate(pair.cert);
+  if (Date.parse(validTo) > clock.now()) links.mended('serving-certificate');
+  else links.broken('serving-certificate', `it expired on ${validTo}`);
+}
+
+/** In seconds since the epoch, as Prometheus has times. */
+function showExpiry(certificates: ServingCertificates, registry: Registry): void {
+  const name = 'annex_serving_certificate_expiration_timestamp_seconds';
+  new CellGauge({ name, help: 'When the serving certificate expires.', labels: [] }, registry, (gauge) => {
+    gauge.cell().value = Date.parse(new X509Certificate(certificates.pair.cert).validTo) / 1000;
+  });
 }
 
 /** Starts `annex serve` as an extension of a cluster; resolves when it listens and its start-up work is done. */
@@ -155,12 +182,15 @@ export async function startAggregated(
   }
   const context = serverContext(options, root, clock, logger);
   const delegation = new DelegationMetrics(context.registry);
+  const links = new ClusterLinks(context.registry, logger, clock);
   const plane = await buildAggregatedPlane(context, {
     delegation,
+    links,
     clients,
     openCertificates: (backend) => openCertificates(options, backend, clock),
     signal: stop.signal,
   });
+  showExpiry(plane.certificates, context.registry);
   const tls = () => ({
     ...plane.certificates.pair,
     clientCAs: [...(trust.proxy?.pems ?? []), ...(trust.clients?.pems ?? [])],
@@ -173,10 +203,8 @@ export async function startAggregated(
   apply = () => {
     running.server.setSecureContext(tls());
   };
-  void keepFresh(plane, apply, { clock, logger, signal: stop.signal });
-  void trust.follow(clients.authn, stop.signal, (error) => {
-    logger.warn('the front-proxy configuration is not followed', { error: messageOf(error) });
-  });
+  void keepFresh(plane, apply, { clock, logger, links, signal: stop.signal });
+  void trust.follow(clients.authn, stop.signal, toldTo(links, 'front-proxy'));
   await running.start();
   return {
     port: running.port,

@@ -28,6 +28,13 @@ export const AGGREGATION_FLAGS = {
   serviceNamespace: flag(AGGREGATION, 'service-namespace', text, 'annex-system', 'Namespace of the Service of Annex.'),
   serviceName: flag(AGGREGATION, 'service-name', text, '', 'Name of the Service that APIServices refer to.'),
   servicePort: flag(AGGREGATION, 'service-port', int(1, 65535), 443, 'Port of that Service.'),
+  ownerClusterRole: flag(
+    AGGREGATION,
+    'owner-cluster-role',
+    text,
+    '',
+    'ClusterRole that owns the APIServices: when it is deleted, as uninstalling does, the garbage collector of the cluster deletes them. Nobody owns them without it.',
+  ),
   serviceCaFile: flag(
     AGGREGATION,
     'service-ca-file',
@@ -40,12 +47,13 @@ export const AGGREGATION_FLAGS = {
 interface AggregationOptions {
   readonly kubeconfig: string;
   readonly serviceName: string;
+  readonly ownerClusterRole: string;
   readonly serviceCaFile: string;
   readonly tlsCertFile: string;
 }
 
 /** Whether Annex extends a cluster, rather than being a control plane of its own. */
-export const isAggregated = (options: AggregationOptions): boolean =>
+export const isAggregated = (options: Pick<AggregationOptions, 'kubeconfig' | 'serviceName'>): boolean =>
   options.kubeconfig !== '' || options.serviceName !== '';
 
 export function validateAggregationOptions(options: AggregationOptions): void {
@@ -54,6 +62,7 @@ export function validateAggregationOptions(options: AggregationOptions): void {
   }
   if (!isAggregated(options)) {
     if (options.serviceCaFile !== '') throw new FlagError('--service-ca-file needs --service-name');
+    if (options.ownerClusterRole !== '') throw new FlagError('--owner-cluster-role needs --service-name');
   } else if ((options.tlsCertFile === '') !== (options.serviceCaFile === '')) {
     throw new FlagError('--tls-cert-file and --service-ca-file are given together, or neither of them');
   }

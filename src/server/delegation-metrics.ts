@@ -6,6 +6,7 @@ export class DelegationMetrics {
   private readonly authentications: CellCounter;
   private readonly authorizations: CellCounter;
   private readonly refusals: CellCounter;
+  private readonly forgeries: CellCounter;
 
   constructor(registry: Registry) {
     const counter = (name: string, help: string, labels: string[]): CellCounter =>
@@ -21,6 +22,11 @@ export class DelegationMetrics {
       ['code'],
     );
     this.refusals = counter('annex_apiservice_refused_total', 'Group versions that belong to somebody else.', []);
+    this.forgeries = counter(
+      'annex_untrusted_request_headers_total',
+      'Requests with headers of the front proxy, but without its certificate; the headers were ignored.',
+      [],
+    );
   }
 
   tokenReview(failed: boolean): void {
@@ -29,6 +35,10 @@ export class DelegationMetrics {
 
   accessReview(failed: boolean): void {
     this.authorizations.cell(failed ? '<error>' : '201').inc();
+  }
+
+  forged(): void {
+    this.forgeries.cell().inc();
   }
 
   refused(): void {
