@@ -35,6 +35,9 @@ export function digList(value: JsonValue | undefined, ...path: readonly (string 
   return Array.isArray(found) ? found : [];
 }
 
+/** Where a server is, and whom its certificate is from. */
+export type Address = Pick<TestServer, 'url' | 'ca'>;
+
 export interface Call {
   readonly method?: string;
   readonly path: string;
@@ -62,7 +65,7 @@ export class Http1 {
   private readonly agent: Agent;
 
   constructor(
-    private readonly server: TestServer,
+    private readonly server: Address,
     sockets = 64,
   ) {
     this.agent = new Agent({ keepAlive: true, maxSockets: sockets, ca: server.ca });
@@ -110,7 +113,7 @@ export class Http1 {
 export class Http2 {
   readonly session: ClientHttp2Session;
 
-  constructor(server: TestServer) {
+  constructor(server: Address) {
     this.session = connectHttp2(server.url, { ca: server.ca });
     this.session.on('error', () => undefined);
     clients.push(() => {

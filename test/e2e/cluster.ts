@@ -1,0 +1,225 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Kubectl } from '../conformance/kubectl.js';
+import { type Address, Http1, treeOf, digList } from '../integration/client.js';
+import { ADMIN, eventually, MAIN as BUILT, ROOT } from '../integration/server.js';
+import { findMongod, freePort, ReplicaSet } from '../storage/mongod.js';
+import { Certificates } from './certificates.js';
+import { Daemon } from './daemon.js';
+import { apiserver, controllerManager, etcd, kubeconfig, type Ports, TOKENS } from './processes.js';
+import { ServicePort } from './service.js';
+
+export const NAMESPACE = 'annex-system';
+const MAIN = process.env['ANNEX_MAIN'] ?? BUILT;
+const REPLICAS = 2;
+const TOOLS = process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools');
+const CHART = join(ROOT, 'charts/annex');
+/** Of a busy machine. */
+const START_MILLIS = 120_000;
+
+export interface Replica {
+  readonly daemon: Daemon;
+  readonly port: number;
+}
+
+/**
+ * A cluster with Annex in it, of real parts: etcd, kube-apiserver, kube-controller-manager, a replica set of three mongods, and two
+ * replicas of Annex with the identity and the flags that the chart gives to its pods.
+ */
+export class TestCluster {
+  readonly folder = mkdtempSync(join(tmpdir(), 'annex-e2e-'));
+  private ports: Ports = { etcd: 0, etcdPeer: 0, apiserver: 0, manager: 0 };
+  readonly certificates: Certificates;
+  private readonly daemons: Daemon[] = [];
+  readonly replicas: Replica[] = [];
+  private set: ReplicaSet | undefined;
+  private portOfService: ServicePort | undefined;
+  servicePort = 0;
+  kubectl!: Kubectl;
+  http!: Http1;
+  apiserver!: Daemon;
+  manager!: Daemon;
+
+  constructor() {
+    mkdirSync(join(this.folder, 'pki'));
+    this.certificates = new Certificates(join(this.folder, 'pki'));
+  }
+
+  /** In order; each step is told to `step` before it begins. */
+  async start(step: (what: string) => void): Promise<void> {
+    step('etcd, kube-apiserver, three mongods');
+    const mongods = this.startMongods();
+    await this.startControlPlane();
+    this.set = await mongods;
+    step('helm install');
+    await this.install();
+    step('two replicas of Annex');
+    await this.startReplicas();
+    await this.kubectl.ok(['wait', 'apiservice/v1.kubeannex.io', '--for=condition=Available', '--timeout=60s']);
+  }
+
+  get address(): Address {
+    return { url: `https://127.0.0.1:${this.ports.apiserver}`, ca: this.certificates.ca };
+  }
+
+  get mongodb(): ReplicaSet {
+    if (this.set === undefined) throw new Error('there is no MongoDB');
+    return this.set;
+  }
+
+  get service(): ServicePort {
+    if (this.portOfService === undefined) throw new Error('there is no service');
+    return this.portOfService;
+  }
+
+  replica(index: number): Replica {
+    const replica = this.replicas[index];
+    if (replica === undefined) throw new Error(`there is no replica ${index}`);
+    return replica;
+  }
+
+  file(name: string, content: string): string {
+    const path = join(this.folder, name);
+    writeFileSync(path, content, { mode: 0o600 });
+    return path;
+  }
+
+  /** A kubeconfig for the cluster's API server. */
+  kubeconfig(name: string, token: string): string {
+    return this.file(`${name}.kubeconfig`, kubeconfig(this.address.url, this.certificates.ca, token));
+  }
+
+  /** Runs helm against the cluster; its output. */
+  helm(...args: string[]): Promise<string> {
+    return run(join(TOOLS, 'helm'), args, { KUBECONFIG: this.kubeconfig('admin', ADMIN), HOME: this.folder });
+  }
+
+  /** As `helm upgrade --install` with what the tests need changed, and more settings. */
+  release(command: 'install' | 'upgrade', ...settings: string[]): Promise<string> {
+    const set = [`service.port=${this.servicePort}`, 'replicas=2', ...settings].flatMap((one) => ['--set', one]);
+    const render = ['--post-renderer', join(__dirname, 'external-name.mjs')];
+    return this.helm(command, 'annex', CHART, '--namespace', NAMESPACE, ...render, ...set);
+  }
+
+  /** The processes of pods: their arguments are those of the Deployment, but for the places of a pod. */
+  async startReplicas(): Promise<void> {
+    const deployment = await this.kubectl.ok(['-n', NAMESPACE, 'get', 'deployment', 'annex', '-o', 'json']);
+    const args = digList(treeOf({ text: deployment }), 'spec', 'template', 'spec', 'containers', 0, 'args').map(String);
+    const token = await this.kubectl.ok(['-n', NAMESPACE, 'create', 'token', 'annex', '--duration=6h']);
+    const config = this.kubeconfig('annex', token.trim());
+    const uri = this.file('mongodb-uri', this.mongodb.uri);
+    for (let i = this.replicas.length; i < REPLICAS; i++) {
+      const port = await freePort();
+      const places = {
+        'bind-address': '127.0.0.1',
+        'secure-port': String(port),
+        'data-dir': join(this.folder, `annex-${i}`),
+        'mongodb-uri-file': uri,
+        kubeconfig: config,
+      };
+      const program = { name: `annex-${i}`, path: process.execPath, args: [MAIN, ...replaced(args, places)] };
+      this.replicas.push({ daemon: this.daemon(program), port });
+    }
+    for (const { daemon } of this.replicas) daemon.start();
+    this.portOfService ??= await ServicePort.listen(
+      this.servicePort,
+      this.replicas.map(({ port }) => port),
+    );
+    await this.replicasReady(REPLICAS);
+  }
+
+  async replicasReady(count: number): Promise<void> {
+    await eventually(`${count} replicas are ready`, START_MILLIS, async () => {
+      for (const { daemon } of this.replicas) {
+        if (!daemon.alive && daemon.exitCode !== null && daemon.exitCode !== 0) throw new Error(daemon.log);
+      }
+      await this.service.probe();
+      return this.service.ready === count ? true : undefined;
+    });
+  }
+
+  /** Ends everything and removes its files. */
+  async stop(): Promise<void> {
+    this.portOfService?.close();
+    await Promise.all(this.daemons.map((daemon) => daemon.stop('SIGKILL')));
+    await this.set?.dispose();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** The ends of all logs, for whoever has to find out what went wrong. */
+  logs(): string {
+    return this.daemons.map((daemon) => `== ${daemon.name}\n${daemon.log.slice(-3000)}`).join('\n');
+  }
+
+  /** Waits until the cluster's API server answers. */
+  async apiserverReady(): Promise<void> {
+    await eventually('kube-apiserver is ready', START_MILLIS, async () => {
+      const answer = await this.http.get('/readyz').catch(() => undefined);
+      return answer?.status === 200 ? true : undefined;
+    });
+  }
+
+  private daemon(program: ConstructorParameters<typeof Daemon>[0]): Daemon {
+    const daemon = new Daemon(program, this.folder);
+    this.daemons.push(daemon);
+    return daemon;
+  }
+
+  private startMongods(): Promise<ReplicaSet> {
+    const found = findMongod();
+    if ('reason' in found) throw new Error(found.reason);
+    return ReplicaSet.start(found.path, 3);
+  }
+
+  private async startControlPlane(): Promise<void> {
+    const [a, b, c, d, e] = await Promise.all([freePort(), freePort(), freePort(), freePort(), freePort()]);
+    this.ports = { etcd: a, etcdPeer: b, apiserver: c, manager: d };
+    this.servicePort = e;
+    writeFileSync(this.certificates.file('tokens.csv'), TOKENS);
+    this.daemon(etcd(join(TOOLS, 'etcd'), this.folder, this.ports)).start();
+    this.apiserver = this.daemon(apiserver(join(TOOLS, 'kube-apiserver'), this.certificates, this.ports));
+    this.apiserver.start();
+    this.http = new Http1(this.address);
+    await this.apiserverReady();
+    const admin = this.kubeconfig('admin', ADMIN);
+    this.kubectl = new Kubectl(join(TOOLS, 'kubectl'), admin, this.folder);
+    const path = join(TOOLS, 'kube-controller-manager');
+    this.manager = this.daemon(controllerManager(path, this.certificates, admin, this.ports));
+    this.manager.start();
+  }
+
+  private async install(): Promise<void> {
+    await this.kubectl.ok(['create', 'namespace', NAMESPACE]);
+    // The Deployment's pods, which nobody runs here, would read it.
+    const uri = `--from-literal=uri=${this.mongodb.uri}`;
+    await this.kubectl.ok(['-n', NAMESPACE, 'create', 'secret', 'generic', 'annex-mongodb', uri]);
+    await this.release('install');
+  }
+}
+
+/** `annex serve` with other values for some flags. */
+function replaced(args: readonly string[], values: Readonly<Record<string, string>>): string[] {
+  const kept = args.filter((arg) => !Object.keys(values).some((name) => arg.startsWith(`--${name}=`)));
+  return [...kept, ...Object.entries(values).map(([name, value]) => `--${name}=${value}`)];
+}
+
+/** The output of a program that must succeed. */
+export function run(
+  path: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const child = spawn(path, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  let out = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (out += text));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => {
+      if (code === 0) resolve(out);
+      else reject(new Error(`${path} ${args.join(' ')}: exit ${String(code)}\n${out}`));
+    });
+  });
+}

@@ -1,0 +1,97 @@
+import { request } from 'node:https';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+const PROBE_MILLIS = 500;
+
+interface Endpoint {
+  readonly port: number;
+  ready: boolean;
+}
+
+/**
+ * What a Service does where there are pods: takes connections and hands each to one of the replicas that are ready. Connections
+ * that are there stay where they are, as kube-proxy leaves them.
+ */
+export class ServicePort {
+  private readonly endpoints: Endpoint[];
+  private readonly server: Server;
+  private readonly sockets = new Set<Socket>();
+  private readonly timer: NodeJS.Timeout;
+  private next = 0;
+
+  private constructor(ports: readonly number[]) {
+    this.endpoints = ports.map((port) => ({ port, ready: false }));
+    this.server = createServer((socket) => {
+      this.take(socket);
+    });
+    this.timer = setInterval(() => {
+      void this.probe();
+    }, PROBE_MILLIS);
+  }
+
+  static async listen(port: number, replicas: readonly number[]): Promise<ServicePort> {
+    const service = new ServicePort(replicas);
+    await new Promise<void>((resolve, reject) => {
+      service.server.once('error', reject);
+      service.server.listen(port, 'localhost', resolve);
+    });
+    return service;
+  }
+
+  /** How many replicas are ready, as of the last probe. */
+  get ready(): number {
+    return this.endpoints.filter(({ ready }) => ready).length;
+  }
+
+  /** Looks at every replica now. */
+  async probe(): Promise<void> {
+    await Promise.all(
+      this.endpoints.map(async (endpoint) => {
+        endpoint.ready = await isReady(endpoint.port);
+      }),
+    );
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+    this.server.close();
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  private take(socket: Socket): void {
+    const ready = this.endpoints.filter((endpoint) => endpoint.ready);
+    const endpoint = ready[this.next++ % Math.max(1, ready.length)];
+    if (endpoint === undefined) {
+      socket.resetAndDestroy();
+      return;
+    }
+    const other = connect(endpoint.port, '127.0.0.1');
+    for (const [from, to] of [
+      [socket, other],
+      [other, socket],
+    ] as const) {
+      this.sockets.add(from);
+      from.pipe(to);
+      from.on('error', () => to.destroy());
+      from.on('close', () => {
+        this.sockets.delete(from);
+        to.destroy();
+      });
+    }
+  }
+}
+
+function isReady(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const options = { port, host: '127.0.0.1', path: '/readyz', rejectUnauthorized: false, timeout: 5_000 };
+    const probe = request(options, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    probe.on('timeout', () => probe.destroy());
+    probe.on('error', () => {
+      resolve(false);
+    });
+    probe.end();
+  });
+}
