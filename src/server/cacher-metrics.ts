@@ -1,15 +1,13 @@
 import type { Registry } from 'prom-client';
-import type { CacherStats } from '../storage/cacher/cacher.js';
+import type { CacherStats, TypeStats } from '../storage/cacher/cacher.js';
 import { CellCounter, CellGauge } from '../util/metrics.js';
 import { splitResource } from './measured-backend.js';
-
-type TypeStats = CacherStats['types'][number];
 
 /** What the cacher holds; read when somebody asks. */
 export function registerCacherMetrics(stats: () => CacherStats, registry: Registry): void {
   perType('apiserver_resource_objects', 'Objects by type.', (type) => type.objects);
   perType('annex_watch_cache_watchers', 'Watches that the cache feeds, by type.', (type) => type.watchers);
-  perType('apiserver_watch_cache_resource_version', 'Newest revision in the cache.', () => stats().revision);
+  perType('apiserver_watch_cache_resource_version', 'Newest revision in the cache.', (type) => type.revision);
   byResource('apiserver_storage_objects', 'Objects by type; apiserver_resource_objects has the group apart.');
   single('annex_cache_derived_bytes', 'Bytes of derived representations that are kept.', (s) => s.budget.bytes);
   single('annex_cache_derived_limit_bytes', 'Bytes that they may have.', (s) => s.budget.limit);

@@ -27,10 +27,10 @@ export async function mongoOptions(): Promise<MongoOptions> {
   return { uri, database: newDatabase(), forTests: true };
 }
 
-const mongodb: StoreFixture = {
-  name: 'mongodb',
+const fixtureOf = (name: string, more: Partial<MongoOptions>): StoreFixture => ({
+  name,
   prepare: async () => {
-    const fixed = await mongoOptions();
+    const fixed = { ...(await mongoOptions()), ...more };
     return {
       backend: (options) => new MongoBackend({ ...fixed, ...options }),
       dispose: async () => {
@@ -38,12 +38,12 @@ const mongodb: StoreFixture = {
       },
     };
   },
-};
+});
 
-/** The store in MongoDB, where there is a mongod; else a skipped test that tells why there is none. */
+/** The store in MongoDB, on the main log and on another one, where there is a mongod; else a skipped test that tells why there is none. */
 export function mongodbFixtures(): StoreFixture[] {
   if (!hasMongod()) return [];
-  return [mongodb];
+  return [fixtureOf('mongodb', {}), fixtureOf('mongodb, on a log of its own', { log: 'heavy' })];
 }
 
 /** Whether there is a mongod; where not, a skipped test tells why. To be called once in a test file. */

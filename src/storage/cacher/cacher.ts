@@ -12,6 +12,8 @@ export interface CacherOptions {
   readonly clock?: Clock;
   /** Bound of all derived bytes: joined and compressed blocks, tables, metadata. */
   readonly budgetBytes?: number;
+  /** The bound itself, where several cachers share it. */
+  readonly budget?: Budget;
   /** How long past states can be listed from memory. */
   readonly snapshotMillis?: number;
   /** Bounds of the recent events kept in memory, over all types. */
@@ -26,11 +28,20 @@ export interface CacherOptions {
 
 /** What the cacher holds, for metrics. */
 export interface CacherStats {
-  readonly revision: Revision;
   readonly budget: BudgetStats;
   readonly history: { readonly events: number; readonly bytes: number };
-  readonly types: readonly { readonly resource: string; readonly objects: number; readonly watchers: number }[];
+  readonly types: readonly TypeStats[];
 }
+
+export interface TypeStats {
+  readonly resource: string;
+  /** The newest that the cache has seen. */
+  readonly revision: Revision;
+  readonly objects: number;
+  readonly watchers: number;
+}
+
+export const DEFAULT_BUDGET_BYTES = 128 << 20;
 
 const TICK_MILLIS = 1_000;
 const RETRY_MILLIS = 250;
@@ -52,7 +63,7 @@ export class StorageCacher implements Cacher {
 
   constructor(private readonly options: CacherOptions) {
     this.clock = options.clock ?? systemClock;
-    this.budget = new Budget(options.budgetBytes ?? 128 << 20);
+    this.budget = options.budget ?? new Budget(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
     this.history = new History(
       {
         maxEvents: options.historyEvents ?? 20_000,
@@ -118,10 +129,11 @@ export class StorageCacher implements Cacher {
   stats(): CacherStats {
     const types = [...this.types.values()].map((cache) => ({
       resource: cache.resource,
+      revision: cache.revision(),
       objects: cache.size(),
       watchers: cache.watcherCount(),
     }));
-    return { revision: this.waits.revision, budget: this.budget.stats(), history: this.history.size(), types };
+    return { budget: this.budget.stats(), history: this.history.size(), types };
   }
 
   /** Follows the log; where the stream is lost it goes on from where it was, or reads everything again. */

@@ -1,6 +1,6 @@
-import type { AnyBulkWriteOperation, ClientSession, Collection, Db } from 'mongodb';
+import type { AnyBulkWriteOperation, ClientSession, Collection } from 'mongodb';
 import type { Revision } from '../interfaces.js';
-import { LOG, type LogDocument, type StateDocument } from './documents.js';
+import { entriesOf, statesOf, type LogDocument, type LogPlace, type StateDocument } from './documents.js';
 import { isDuplicateKey, isRefusal, isWriteConflict } from './failures.js';
 import type { WriterSession } from './writer-session.js';
 
@@ -44,10 +44,10 @@ export class Appender {
   private readonly log: Collection<LogDocument>;
 
   constructor(
-    private readonly db: Db,
+    private readonly place: LogPlace,
     private readonly session: WriterSession,
   ) {
-    this.log = db.collection<LogDocument>(LOG);
+    this.log = entriesOf(place);
   }
 
   async append(append: Append): Promise<AppendOutcome> {
@@ -82,9 +82,8 @@ export class Appender {
     }
     try {
       for (const [resource, changes] of byResource(append.changes)) {
-        const result = await this.db
-          .collection<StateDocument>(resource)
-          .bulkWrite(changes.map(operation), { session, ordered: true });
+        const states = statesOf(this.place.db, resource);
+        const result = await states.bulkWrite(changes.map(operation), { session, ordered: true });
         if (result.matchedCount + result.upsertedCount + result.deletedCount !== changes.length)
           return { outcome: 'mismatch' };
       }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Collection, Db, MongoClient } from 'mongodb';
+import type { Db, MongoClient } from 'mongodb';
 import { systemClock, type Clock } from '../../util/clock.js';
 import { compacted, errorMessage, StorageError, tooLarge } from '../errors.js';
 import type {
@@ -16,11 +16,23 @@ import type {
 import { Appender } from './appender.js';
 import { Committer, readStates } from './committer.js';
 import { connect, redact } from './connection.js';
-import { FIRST_REVISION, LOG, META, WRITERS, type LogDocument, type MetaDocument } from './documents.js';
+import {
+  FIRST_REVISION,
+  logPlace,
+  MAIN_LOG,
+  META,
+  stateCollection,
+  statesOf,
+  WRITERS,
+  type LogPlace,
+  type MetaDocument,
+} from './documents.js';
 import { closed, unavailable } from './failures.js';
 import { LogFollower } from './follower.js';
 import { Heads } from './heads.js';
 import { History } from './history.js';
+import { Indexer } from './indexes.js';
+import { LAYOUT_FORMAT, layoutText, LogLayout, newestRevision } from './layout.js';
 import { listAt } from './list.js';
 import { WriterSession, type WriterDocument } from './writer-session.js';
 
@@ -37,19 +49,33 @@ export interface MongoOptions {
   readonly selectMillis?: number;
   /** How long a write is tried while MongoDB does not answer. */
   readonly writeMillis?: number;
+  /** The log of this store; other ones of the same database order other types. By default the main one. */
+  readonly log?: string;
+  /** The types with logs other than the main one, the same for all logs of a database. */
+  readonly overrides?: ReadonlyMap<string, string>;
+  readonly observer?: MongoObserver;
   /** Allows `corrupt`. */
   readonly forTests?: boolean;
+}
+
+/** Hears of what goes wrong in the background. */
+export interface MongoObserver {
+  /** The change stream broke off; it is opened anew. */
+  streamFailed?(log: string, error: unknown): void;
+  /** The indexes of a type could not be brought up to date; it is tried again. */
+  indexFailed?(resource: string, error: unknown): void;
 }
 
 interface Opened {
   readonly client: MongoClient;
   readonly db: Db;
-  readonly log: Collection<LogDocument>;
+  readonly place: LogPlace;
   readonly heads: Heads;
   readonly follower: LogFollower;
   readonly committer: Committer;
   readonly history: History;
   readonly session: WriterSession;
+  readonly indexer: Indexer;
 }
 
 const FORMAT = 1;
@@ -60,6 +86,7 @@ const HEAD_BYTES = 32 << 20;
 const SELECT_MILLIS = 5_000;
 const WRITE_MILLIS = 20_000;
 const NAMESPACE_EXISTS = 48;
+const NO_OVERRIDES: ReadonlyMap<string, string> = new Map();
 /** Of registered sessions that nobody renews. */
 const WRITER_SECONDS = 3_600;
 
@@ -95,6 +122,7 @@ export class MongoBackend implements Backend {
     if (opened === undefined || this.closing) return;
     this.closing = true;
     await opened.committer.idle();
+    await opened.indexer.stop();
     await opened.history.stop();
     await opened.follower.stop();
     await opened.session.close().catch(() => undefined);
@@ -119,14 +147,14 @@ export class MongoBackend implements Backend {
   }
 
   async list(resource: string, options: ListOptions): Promise<StoredList> {
-    const { client, db, history } = this.store();
-    return this.answer(listAt({ client, db, resource, options, oldest: history.oldest }));
+    const { client, place, history } = this.store();
+    return this.answer(listAt({ client, place, resource, options, oldest: history.oldest }));
   }
 
   async currentRevision(): Promise<Revision> {
-    const { log, committer } = this.store();
+    const { place, committer } = this.store();
     const acknowledged = committer.acknowledged;
-    const newest = await this.answer(newestRevision(log));
+    const newest = await this.answer(newestRevision(place));
     if (newest < acknowledged) {
       throw new StorageError('unavailable', `MongoDB tells revision ${newest}, but ${acknowledged} was committed`);
     }
@@ -151,8 +179,16 @@ export class MongoBackend implements Backend {
   }
 
   async ping(): Promise<void> {
-    const { log } = this.store();
-    await this.answer(newestRevision(log));
+    const { place } = this.store();
+    await this.answer(newestRevision(place));
+  }
+
+  index(resource: string, fields: readonly string[]): void {
+    this.opened?.indexer.want(resource, fields);
+  }
+
+  following(): { readonly ok: boolean; readonly reason: string } {
+    return this.opened?.follower.health() ?? { ok: false, reason: 'the store is closed' };
   }
 
   private async *eventsAfter(
@@ -185,7 +221,8 @@ export class MongoBackend implements Backend {
   private async prepare(db: Db): Promise<void> {
     this.collections.clear();
     for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) this.collections.add(name);
-    for (const name of [LOG, META, WRITERS]) await this.ensureCollection(db, name);
+    const { collection } = logPlace(db, this.options.log ?? MAIN_LOG);
+    for (const name of [collection, META, WRITERS]) await this.ensureCollection(db, name);
     await db.collection(WRITERS).createIndex({ seen: 1 }, { expireAfterSeconds: WRITER_SECONDS }, {});
     const meta = db.collection<MetaDocument>(META);
     const format = await meta.findOneAndUpdate(
@@ -193,7 +230,7 @@ export class MongoBackend implements Backend {
       { $setOnInsert: { version: FORMAT } },
       { upsert: true, returnDocument: 'after' },
     );
-    if (format?.version !== FORMAT) {
+    if (format?.version !== FORMAT && format?.version !== LAYOUT_FORMAT) {
       throw new StorageError(
         'unusable',
         `the MongoDB database ${this.options.database} has format ${String(format?.version)}, which this version does not know: use a newer one, or another database`,
@@ -213,39 +250,70 @@ export class MongoBackend implements Backend {
 
   private async assemble(client: MongoClient, db: Db): Promise<Opened> {
     const { clock } = this;
-    const log = db.collection<LogDocument>(LOG);
+    const name = this.options.log ?? MAIN_LOG;
+    const place = logPlace(db, name);
     const writer = randomUUID();
+    const session = await this.join(client, db, writer);
     const heads = new Heads(HEAD_BYTES);
-    const revision = await newestRevision(log);
-    const session = new WriterSession(client, db, db.collection<WriterDocument>(WRITERS), writer);
+    const revision = await newestRevision(place);
     const history: History = new History({
-      db,
+      place,
       clock,
       historyMillis: this.options.historyMillis ?? HISTORY_MILLIS,
       revision: () => follower.revision,
       renew: () => session.renew(),
     });
-    const follower = new LogFollower({ client, db, clock, heads, revision, writer, oldest: () => history.oldest });
-    const committer = new Committer({
-      db,
+    const follower = new LogFollower({
+      client,
+      place,
       clock,
-      appender: new Appender(db, session),
+      heads,
+      revision,
+      writer,
+      oldest: () => history.oldest,
+      failed: (error) => this.options.observer?.streamFailed?.(name, error),
+    });
+    const committer = new Committer({
+      place,
+      clock,
+      appender: new Appender(place, session),
       follower,
       heads,
       session,
       writer,
       maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
       writeMillis: this.options.writeMillis ?? WRITE_MILLIS,
-      ensureCollection: (resource) => this.ensureCollection(db, resource),
+      ensureCollection: (resource) => this.ensureCollection(db, stateCollection(resource)),
     });
+    const indexer = this.indexer(db);
     await history.start();
     follower.start();
-    return { client, db, log, heads, follower, committer, history, session };
+    return { client, db, place, heads, follower, committer, history, session, indexer };
   }
-}
 
-/** Read from a majority: it covers every write that was acknowledged by any replica before. */
-async function newestRevision(log: Collection<LogDocument>): Promise<Revision> {
-  const entry = await log.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 } });
-  return entry?._id ?? FIRST_REVISION;
+  /** Makes itself known to the other replicas, and agrees with them on the logs. */
+  private async join(client: MongoClient, db: Db, writer: string): Promise<WriterSession> {
+    const { database, log = MAIN_LOG, overrides = NO_OVERRIDES } = this.options;
+    const writers = db.collection<WriterDocument>(WRITERS);
+    const session = new WriterSession(client, db, writers, writer, log, layoutText(overrides));
+    await session.announce();
+    try {
+      if (log === MAIN_LOG) await new LogLayout({ db, database, overrides }).settle();
+    } catch (error) {
+      await session.close().catch(() => undefined);
+      throw error;
+    }
+    return session;
+  }
+
+  private indexer(db: Db): Indexer {
+    return new Indexer({
+      clock: this.clock,
+      collection: async (resource) => {
+        await this.ensureCollection(db, stateCollection(resource));
+        return statesOf(db, resource);
+      },
+      failed: (resource, error) => this.options.observer?.indexFailed?.(resource, error),
+    });
+  }
 }

@@ -6,14 +6,14 @@ import type { Revision, StoredObject, WriteRequest, WriteResult } from '../inter
 import { nextTurn } from '../slicing.js';
 import type { Appender } from './appender.js';
 import { Batch, type PendingWrite } from './batch.js';
-import { LOG, storedOf, type LogDocument, type StateDocument } from './documents.js';
+import { entriesOf, statesOf, storedOf, type LogDocument, type LogPlace, type StateDocument } from './documents.js';
 import { unavailable } from './failures.js';
 import type { LogFollower } from './follower.js';
 import { headId, type Heads } from './heads.js';
 import type { WriterSession } from './writer-session.js';
 
 export interface CommitterOptions {
-  readonly db: Db;
+  readonly place: LogPlace;
   readonly clock: Clock;
   readonly appender: Appender;
   readonly follower: LogFollower;
@@ -54,7 +54,7 @@ export class Committer {
   private own: Revision = 0;
 
   constructor(private readonly options: CommitterOptions) {
-    this.log = options.db.collection<LogDocument>(LOG);
+    this.log = entriesOf(options.place);
   }
 
   write(request: WriteRequest, raw?: Uint8Array): Promise<WriteResult> {
@@ -181,7 +181,7 @@ export class Committer {
 
   /** Reads the states that are not known, or not known well enough to refuse a write. */
   private async readHeads(pending: readonly PendingWrite[]): Promise<void> {
-    const { heads, follower, db } = this.options;
+    const { heads, follower, place } = this.options;
     const wanted = new Map<string, Set<string>>();
     for (const write of pending) {
       const { resource, key, expected } = write.request;
@@ -194,7 +194,7 @@ export class Committer {
     if (wanted.size === 0) return;
     let newest = 0;
     for (const [resource, keys] of wanted) {
-      const found = await readStates(db, resource, [...keys]);
+      const found = await readStates(place.db, resource, [...keys]);
       for (const key of keys) {
         const object = found.get(key);
         heads.learn(headId(resource, key), object);
@@ -328,8 +328,7 @@ export async function readStates(
   resource: string,
   keys: readonly string[],
 ): Promise<Map<string, StoredObject>> {
-  const documents = await db
-    .collection<StateDocument>(resource)
+  const documents = await statesOf(db, resource)
     .find({ _id: { $in: [...keys] } })
     .project<Pick<StateDocument, '_id' | '_annex'>>({ _annex: 1 })
     .toArray();

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import type { Collection, Db } from 'mongodb';
 import { StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject } from '../interfaces.js';
 import { withRevision } from '../object-bytes.js';
@@ -28,16 +30,62 @@ export interface StateDocument {
   readonly [field: string]: unknown;
 }
 
-/** Small facts about the whole store. */
+/** Small facts about the whole store: its format, what is compacted of each log, and which types have logs of their own. */
 export interface MetaDocument {
-  readonly _id: 'format' | 'compacted';
+  readonly _id: string;
   readonly version?: number;
   readonly revision?: Revision;
+  readonly overrides?: readonly LogOverride[];
+  /** Logs that must be brought up to the revisions of the types that move to them, before anything is written. */
+  readonly pending?: readonly string[];
 }
 
-export const LOG = 'log';
+/** A type with a log other than the main one. */
+export interface LogOverride {
+  readonly resource: string;
+  readonly log: string;
+}
+
 export const META = 'meta';
 export const WRITERS = 'writers';
+
+/** The log that orders all types that have none of their own. */
+export const MAIN_LOG = '';
+
+/** Where a log is kept. */
+export interface LogPlace {
+  readonly db: Db;
+  readonly name: string;
+  /** The collection of its entries. A name without a dot, so that no type's collection is named alike. */
+  readonly collection: string;
+  /** Of the document in META that tells before which revision it is not kept. */
+  readonly compactedId: string;
+}
+
+export function logPlace(db: Db, name: string): LogPlace {
+  if (name === MAIN_LOG) return { db, name, collection: 'log', compactedId: 'compacted' };
+  return { db, name, collection: `log.${name}`, compactedId: `compacted.${name}` };
+}
+
+export function entriesOf(place: LogPlace): Collection<LogDocument> {
+  return place.db.collection<LogDocument>(place.collection);
+}
+
+/** Database and collection together may have 255 bytes. */
+const MAX_NAME = 180;
+
+/** The collection of a type's objects: named as the type, but where MongoDB has no such names. */
+export function statesOf(db: Db, resource: string): Collection<StateDocument> {
+  return db.collection<StateDocument>(stateCollection(resource));
+}
+
+export function stateCollection(resource: string): string {
+  if (resource.length > MAX_NAME) {
+    const digest = createHash('sha256').update(resource).digest('hex').slice(0, 16);
+    return `${resource.slice(0, MAX_NAME)}~${digest}`;
+  }
+  return resource.startsWith('system.') ? `~${resource}` : resource;
+}
 
 /** The revision of an empty store. 0 has a meaning of its own in requests, so it is never a state. */
 export const FIRST_REVISION = 1;

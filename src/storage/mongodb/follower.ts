@@ -1,15 +1,15 @@
-import type { ClientSession, Collection, Db, Document, MongoClient } from 'mongodb';
+import type { ClientSession, Collection, Document, MongoClient } from 'mongodb';
 import { sleep, type Clock } from '../../util/clock.js';
-import { compacted, StorageError } from '../errors.js';
+import { compacted, errorMessage, StorageError } from '../errors.js';
 import { EventFeed } from '../event-feed.js';
 import type { LogEvent, Revision } from '../interfaces.js';
-import { eventOf, LOG, type LogDocument } from './documents.js';
+import { entriesOf, eventOf, type LogDocument, type LogPlace } from './documents.js';
 import { closed, isTokenLost, unavailable } from './failures.js';
 import type { Heads } from './heads.js';
 
 export interface FollowerOptions {
   readonly client: MongoClient;
-  readonly db: Db;
+  readonly place: LogPlace;
   readonly clock: Clock;
   readonly heads: Heads;
   /** The newest revision when following begins. */
@@ -18,6 +18,8 @@ export interface FollowerOptions {
   readonly writer: string;
   /** What lies before is no longer kept. */
   oldest(): Revision;
+  /** The change stream broke off. */
+  failed(error: unknown): void;
 }
 
 /** Entries read at once. */
@@ -26,6 +28,8 @@ const STREAM_BATCH = 500;
 const AWAIT_MILLIS = 1_000;
 const RETRY_MILLIS = 50;
 const MAX_RETRY_MILLIS = 2_000;
+/** A change stream that does not answer for so long is broken. */
+const SILENT_MILLIS = 10_000;
 /** A resume token that failed so often in a row is given up. */
 const TOKEN_ATTEMPTS = 3;
 
@@ -41,10 +45,15 @@ export class LogFollower {
   private following: Promise<void> | undefined;
   private readonly waiters = new Set<() => void>();
   private foreign = -Infinity;
+  /** Why the change stream broke off; empty while it runs. */
+  private trouble = '';
+  /** When it was last heard of, in monotonic milliseconds. */
+  private heard: number;
 
   constructor(private readonly options: FollowerOptions) {
-    this.log = options.db.collection<LogDocument>(LOG);
+    this.log = entriesOf(options.place);
     this.feed = this.newFeed(options.revision);
+    this.heard = options.clock.monotonic();
   }
 
   get revision(): Revision {
@@ -54,6 +63,14 @@ export class LogFollower {
   /** When another replica's entry was last seen, in monotonic milliseconds. */
   get lastForeign(): number {
     return this.foreign;
+  }
+
+  /** Whether news of other replicas comes in. */
+  health(): { readonly ok: boolean; readonly reason: string } {
+    if (this.trouble !== '') return { ok: false, reason: this.trouble };
+    const silent = this.options.clock.monotonic() - this.heard;
+    if (silent < SILENT_MILLIS) return { ok: true, reason: '' };
+    return { ok: false, reason: `the change stream has been silent for ${Math.round(silent / 1000)} s` };
   }
 
   start(): void {
@@ -180,10 +197,15 @@ export class LogFollower {
         await this.followStream(token, (next) => {
           token = next;
           failures = 0;
+          this.trouble = '';
+          this.heard = this.options.clock.monotonic();
         });
         token = undefined;
       } catch (error) {
+        if (this.stopping.signal.aborted) return;
         failures++;
+        this.trouble = `the change stream broke off: ${errorMessage(error)}`;
+        this.options.failed(error);
         if (isTokenLost(error) || failures >= TOKEN_ATTEMPTS) token = undefined;
         await sleep(this.options.clock, Math.min(RETRY_MILLIS * 2 ** failures, MAX_RETRY_MILLIS), signal);
       }
@@ -192,7 +214,8 @@ export class LogFollower {
 
   /** Until the stream ends (the collection was dropped) or fails. */
   private async followStream(token: unknown, received: (token: unknown) => void): Promise<void> {
-    const { client, db, writer } = this.options;
+    const { client, writer } = this.options;
+    const { db, collection } = this.options.place;
     const { signal } = this.stopping;
     const session = client.startSession({ causalConsistency: true });
     // Numbers of cursors do not fit into JavaScript's. A command does not take the client's ways of decoding.
@@ -202,7 +225,7 @@ export class LogFollower {
       let cursor = cursorOf(
         await db.command(
           {
-            aggregate: LOG,
+            aggregate: collection,
             pipeline: [
               { $changeStream: stage },
               { $match: { operationType: 'insert', 'fullDocument.writer': { $ne: writer } } },
@@ -222,7 +245,7 @@ export class LogFollower {
         if (cursor.ended) return;
         cursor = cursorOf(
           await db.command(
-            { getMore: cursor.id, collection: LOG, batchSize: STREAM_BATCH, maxTimeMS: AWAIT_MILLIS },
+            { getMore: cursor.id, collection, batchSize: STREAM_BATCH, maxTimeMS: AWAIT_MILLIS },
             options,
           ),
         );

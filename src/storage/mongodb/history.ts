@@ -1,10 +1,11 @@
-import type { Collection, Db } from 'mongodb';
+import type { Collection } from 'mongodb';
 import type { Clock, Timer } from '../../util/clock.js';
 import type { Revision } from '../interfaces.js';
-import { FIRST_REVISION, LOG, META, type LogDocument, type MetaDocument } from './documents.js';
+import { compactedRevision } from './layout.js';
+import { entriesOf, FIRST_REVISION, META, type LogDocument, type LogPlace, type MetaDocument } from './documents.js';
 
 export interface HistoryOptions {
-  readonly db: Db;
+  readonly place: LogPlace;
   readonly clock: Clock;
   readonly historyMillis: number;
   /** The newest revision that is known. */
@@ -39,8 +40,8 @@ export class History {
   private renewed = 0;
 
   constructor(private readonly options: HistoryOptions) {
-    this.log = options.db.collection<LogDocument>(LOG);
-    this.meta = options.db.collection<MetaDocument>(META);
+    this.log = entriesOf(options.place);
+    this.meta = options.place.db.collection<MetaDocument>(META);
   }
 
   /** What lies before is no longer kept. */
@@ -49,7 +50,7 @@ export class History {
   }
 
   async start(): Promise<void> {
-    this.known = await this.agreed();
+    this.known = await compactedRevision(this.options.place);
     this.sample();
     this.schedule();
   }
@@ -107,20 +108,18 @@ export class History {
       this.renewed = now;
       await this.options.renew();
     }
-    const agreed = await this.agreed();
+    const agreed = await compactedRevision(this.options.place);
     const wanted = Math.max(revision, this.due(), await this.abandoned(agreed));
     this.known = Math.max(this.known, agreed, wanted);
     if (wanted <= agreed) return;
-    await this.meta.updateOne({ _id: 'compacted' }, { $max: { revision: wanted } }, { upsert: true });
+    await this.meta.updateOne(
+      { _id: this.options.place.compactedId },
+      { $max: { revision: wanted } },
+      { upsert: true },
+    );
     // The newest entry stays: it tells the revision.
     const newest = this.options.revision();
     await this.log.deleteMany({ _id: { $lte: Math.min(wanted, newest - 1) } });
-  }
-
-  /** What the replicas agreed on. */
-  private async agreed(): Promise<Revision> {
-    const document = await this.meta.findOne({ _id: 'compacted' });
-    return document?.revision ?? FIRST_REVISION;
   }
 
   private async abandoned(oldest: Revision): Promise<Revision> {

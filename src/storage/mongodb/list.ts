@@ -1,13 +1,14 @@
-import type { ClientSession, Collection, Db, MongoClient } from 'mongodb';
+import type { ClientSession, Collection, MongoClient } from 'mongodb';
 import { compacted, tooLarge } from '../errors.js';
 import type { ListOptions, Revision, StoredList, StoredObject } from '../interfaces.js';
 import { nextTurn } from '../slicing.js';
-import { FIRST_REVISION, LOG, storedOf, type LogDocument, type StateDocument } from './documents.js';
+import { entriesOf, statesOf, storedOf, type LogPlace, type StateDocument } from './documents.js';
+import type { LogDocument } from './documents.js';
 import { isSnapshotLost } from './failures.js';
 
 export interface ListRequest {
   readonly client: MongoClient;
-  readonly db: Db;
+  readonly place: LogPlace;
   readonly resource: string;
   readonly options: ListOptions;
   /** What lies before is no longer kept. */
@@ -70,16 +71,19 @@ class SnapshotList {
   }
 
   private async newest(): Promise<Revision> {
-    const log = this.request.db.collection<LogDocument>(LOG);
-    const entry = await log.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 }, ...this.snapshot });
-    return entry?._id ?? FIRST_REVISION;
+    const entry = await entriesOf(this.request.place).findOne(
+      {},
+      { sort: { _id: -1 }, projection: { _id: 1 }, ...this.snapshot },
+    );
+    // A log without entries begins where it is compacted.
+    return entry?._id ?? this.request.oldest;
   }
 
   /** The keys in question that changed after a revision. */
   private async changesAfter(revision: Revision): Promise<Map<string, Changed>> {
-    const { db, resource, oldest } = this.request;
+    const { place, resource, oldest } = this.request;
     const { from, to } = range(this.request.options);
-    const log = db.collection<LogDocument>(LOG);
+    const log = entriesOf(place);
     const next = await log.findOne({ _id: revision + 1 }, { projection: { _id: 1 }, ...this.snapshot });
     if (next === null) throw compacted(revision, oldest);
     const changed = new Map<string, Changed>();
@@ -113,7 +117,7 @@ class SnapshotList {
   }
 
   private collection(): Collection<StateDocument> {
-    return this.request.db.collection<StateDocument>(this.request.resource);
+    return statesOf(this.request.place.db, this.request.resource);
   }
 }
 

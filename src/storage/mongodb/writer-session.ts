@@ -1,9 +1,15 @@
 import { UUID, type ClientSession, type Collection, type Db, type MongoClient } from 'mongodb';
+import { MAIN_LOG } from './documents.js';
 
-/** The sessions of a replica that may hold a transaction open. */
+/** A replica that is there, for each log that it writes to. */
 export interface WriterDocument {
   readonly _id: string;
-  readonly session: string;
+  /** Absent: the main one. */
+  readonly log?: string;
+  /** Which types have logs of their own, as this replica was told. */
+  readonly layout?: string;
+  /** The session that may hold a transaction open; absent as long as nothing was written. */
+  readonly session?: string;
   /** By MongoDB's clock; a document that nobody renews expires. */
   readonly seen: Date;
 }
@@ -23,7 +29,14 @@ export class WriterSession {
     private readonly db: Db,
     private readonly writers: Collection<WriterDocument>,
     private readonly id: string,
+    private readonly log: string,
+    private readonly layout: string,
   ) {}
+
+  /** Tells other replicas that this one is there. */
+  async announce(): Promise<void> {
+    await this.register(undefined);
+  }
 
   async current(): Promise<ClientSession> {
     if (this.session === undefined || this.session.hasEnded) {
@@ -44,7 +57,7 @@ export class WriterSession {
 
   /** Lets the document live on. */
   async renew(): Promise<void> {
-    if (this.registered !== '') await this.register(this.registered);
+    await this.register(this.registered === '' ? undefined : this.registered);
   }
 
   /** Whatever the session's transaction was doing, it ends; the next one runs in another session. */
@@ -56,10 +69,14 @@ export class WriterSession {
     await session.endSession().catch(() => undefined);
   }
 
-  /** Ends the transactions of all other replicas. */
+  /** Ends the transactions of all other replicas in the same log. */
   async endOthers(): Promise<void> {
-    const others = await this.writers.find({ _id: { $ne: this.id } }).toArray();
-    await this.kill(others.map((other) => other.session));
+    // Replicas of an earlier version do not name their log.
+    const logs = this.log === MAIN_LOG ? [MAIN_LOG, undefined] : [this.log];
+    const others = (await this.writers.find({ _id: { $ne: this.id } }).toArray()).filter(({ log }) =>
+      logs.includes(log),
+    );
+    await this.kill(others.flatMap(({ session }) => (session === undefined ? [] : [session])));
   }
 
   async close(): Promise<void> {
@@ -67,12 +84,10 @@ export class WriterSession {
     await this.writers.deleteOne({ _id: this.id });
   }
 
-  private async register(session: string): Promise<void> {
-    await this.writers.updateOne(
-      { _id: this.id },
-      { $set: { session }, $currentDate: { seen: true } },
-      { upsert: true, writeConcern: { w: 1 } },
-    );
+  private async register(session: string | undefined): Promise<void> {
+    const { log, layout } = this;
+    const $set: Partial<WriterDocument> = session === undefined ? { log, layout } : { log, layout, session };
+    await this.writers.updateOne({ _id: this.id }, { $set, $currentDate: { seen: true } }, { upsert: true });
   }
 
   private async kill(sessions: readonly string[]): Promise<void> {

@@ -1,0 +1,65 @@
+import { backendOf, type LogSet } from '../routed-backend.js';
+import type { Backend } from '../interfaces.js';
+import { Budget } from './budget.js';
+import { DEFAULT_BUDGET_BYTES, StorageCacher, type CacherOptions, type CacherStats } from './cacher.js';
+import type { CachedType, Cacher, ResourceCache } from './interfaces.js';
+
+/** The caches of a store of several logs: those of the types of one log follow that log. All share one budget. */
+export class RoutedCacher implements Cacher {
+  private readonly cachers = new Map<Backend, StorageCacher>();
+  private readonly main: StorageCacher;
+
+  constructor(
+    private readonly logs: LogSet,
+    options: Omit<CacherOptions, 'backend' | 'budget'>,
+  ) {
+    const budget = new Budget(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
+    const make = (backend: Backend): StorageCacher => {
+      const cacher = new StorageCacher({ ...options, backend, budget });
+      this.cachers.set(backend, cacher);
+      return cacher;
+    };
+    this.main = make(logs.main);
+    for (const backend of logs.others.values()) make(backend);
+  }
+
+  async start(): Promise<void> {
+    for (const cacher of this.cachers.values()) await cacher.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.cachers.values()].map((cacher) => cacher.stop()));
+  }
+
+  add(type: CachedType): ResourceCache {
+    return this.cacherOf(type.resource).add(type);
+  }
+
+  remove(resource: string): void {
+    this.cacherOf(resource).remove(resource);
+  }
+
+  healthy(): { readonly ok: boolean; readonly reason: string } {
+    for (const cacher of this.cachers.values()) {
+      const state = cacher.healthy();
+      if (!state.ok) return state;
+    }
+    return { ok: true, reason: '' };
+  }
+
+  stats(): CacherStats {
+    const each = [...this.cachers.values()].map((cacher) => cacher.stats());
+    return {
+      budget: this.main.stats().budget,
+      history: {
+        events: each.reduce((sum, { history }) => sum + history.events, 0),
+        bytes: each.reduce((sum, { history }) => sum + history.bytes, 0),
+      },
+      types: each.flatMap(({ types }) => types),
+    };
+  }
+
+  private cacherOf(resource: string): StorageCacher {
+    return this.cachers.get(backendOf(this.logs, resource)) ?? this.main;
+  }
+}

@@ -1,0 +1,215 @@
+import { StorageCacher } from '../../src/storage/cacher/cacher.js';
+import { RoutedCacher } from '../../src/storage/cacher/routed-cacher.js';
+import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
+import { RoutedBackend, type LogSet } from '../../src/storage/routed-backend.js';
+import { EVERYTHING } from '../../src/storage/selection-predicate.js';
+import type { WatchEvent } from '../../src/storage/cacher/interfaces.js';
+import { collect, commit, decode, describeEvent, everything, put, remove, RESOURCE } from './fixtures.js';
+import { pause, withClient } from './mongod.js';
+import { hasMongod, mongoOptions } from './mongodb-fixtures.js';
+
+jest.setTimeout(60_000);
+
+const described = hasMongod() ? describe : describe.skip;
+const HEAVY = 'reports.example.com';
+const OWN = new Map([[HEAVY, 'reports']]);
+const NONE: ReadonlyMap<string, string> = new Map();
+
+interface Replica extends LogSet {
+  readonly backend: RoutedBackend;
+}
+
+const open: Replica[] = [];
+
+async function replica(options: MongoOptions, overrides: ReadonlyMap<string, string>): Promise<Replica> {
+  const main = new MongoBackend({ ...options, overrides });
+  const names = new Set(overrides.values());
+  const others = new Map([...names].map((log) => [log, new MongoBackend({ ...options, overrides, log })]));
+  const backend = new RoutedBackend({ main, others, overrides });
+  await backend.open();
+  const made = { main, others, overrides, backend };
+  open.push(made);
+  return made;
+}
+
+const stop = (...replicas: Replica[]): Promise<unknown> => Promise.all(replicas.map(({ backend }) => backend.close()));
+
+const heavy = (key: string, expected: number, n: number) => put(key, expected, { n }, HEAVY);
+
+afterEach(() => stop(...open.splice(0)));
+
+described('types with logs of their own', () => {
+  test('each log counts for itself, and tells of its own types alone', async () => {
+    const options = await mongoOptions();
+    const { backend, main, others } = await replica(options, OWN);
+    expect((await commit(backend, put('a/x', 0))).revision).toBe(2);
+    expect((await commit(backend, heavy('a/x', 0, 1))).revision).toBe(2);
+    expect((await commit(backend, heavy('a/x', 2, 2))).revision).toBe(3);
+    expect((await commit(backend, put('a/y', 0))).revision).toBe(3);
+    expect((await commit(backend, remove('a/x', 3, HEAVY))).revision).toBe(4);
+    expect([backend.logOf(RESOURCE), backend.logOf(HEAVY)]).toEqual(['', 'reports']);
+    const log = others.get('reports');
+    if (log === undefined) throw new Error('there is no such log');
+    expect([await main.currentRevision(), await log.currentRevision()]).toEqual([3, 4]);
+    expect((await collect(main, 1, 2)).map((event) => `${event.resource} ${describeEvent(event)}`)).toEqual([
+      `${RESOURCE} 2 ADDED a/x`,
+      `${RESOURCE} 3 ADDED a/y`,
+    ]);
+    expect((await collect(log, 1, 3)).map((event) => `${event.resource} ${describeEvent(event)}`)).toEqual([
+      `${HEAVY} 2 ADDED a/x`,
+      `${HEAVY} 3 MODIFIED a/x was 2`,
+      `${HEAVY} 4 DELETED a/x was 3`,
+    ]);
+    expect(await backend.list(HEAVY, { ...everything, revision: 3 })).toMatchObject({
+      revision: 3,
+      items: [{ key: 'a/x' }],
+    });
+    expect(await backend.list(HEAVY, everything)).toMatchObject({ revision: 4, items: [] });
+    expect(await backend.list(RESOURCE, everything)).toMatchObject({
+      revision: 3,
+      items: [{ key: 'a/x' }, { key: 'a/y' }],
+    });
+  });
+
+  test('two replicas share both logs, through their caches', async () => {
+    const options = await mongoOptions();
+    const [one, two] = [await replica(options, OWN), await replica(options, OWN)];
+    const cachers = [one, two].map((each) => new RoutedCacher(each, {}));
+    const attributes = () => ({ labels: undefined, fields: {} });
+    for (const cacher of cachers) await cacher.start();
+    try {
+      const seen: string[] = [];
+      const caches = cachers.map((cacher) => [RESOURCE, HEAVY].map((resource) => cacher.add({ resource, attributes })));
+      const watched = caches[1]?.[1];
+      const receive = (events: readonly WatchEvent[]): boolean => {
+        seen.push(...events.map(({ type, revision }) => `${type} ${revision}`));
+        return true;
+      };
+      const watch = {
+        prefix: '',
+        predicate: EVERYTHING,
+        start: { mode: 'most-recent' },
+        initialEventsBookmark: false,
+        bookmarks: false,
+        deadline: Infinity,
+      } as const;
+      await watched?.watch(watch, { receive, ended: () => undefined });
+      for (let i = 0; i < 5; i++) {
+        await commit(one.backend, put(`a/k${i}`, 0));
+        await commit(i % 2 === 0 ? one.backend : two.backend, heavy(`a/k${i}`, 0, i));
+      }
+      await commit(one.backend, put('a/last', 0));
+      const page = { prefix: '', from: '', limit: 0, predicate: EVERYTHING };
+      for (const [plain, own] of caches) {
+        expect(await plain?.list({ mode: 'most-recent' }, page)).toMatchObject({ revision: 7, length: 6 });
+        expect(await own?.list({ mode: 'most-recent' }, page)).toMatchObject({ revision: 6, length: 5 });
+      }
+      for (let i = 0; i < 100 && seen.length < 5; i++) await pause(20);
+      expect(seen).toEqual([2, 3, 4, 5, 6].map((revision) => `ADDED ${revision}`));
+      expect(cachers[0]?.stats().types.map(({ resource, revision, objects }) => [resource, revision, objects])).toEqual(
+        [
+          [RESOURCE, 7, 6],
+          [HEAVY, 6, 5],
+        ],
+      );
+      expect(cachers[0]?.healthy()).toEqual({ ok: true, reason: '' });
+    } finally {
+      await Promise.all(cachers.map((cacher) => cacher.stop()));
+    }
+  });
+
+  test('a type that gets a log, and loses it again, keeps its objects, and no revision means two things', async () => {
+    const options = await mongoOptions();
+    let now = await replica(options, NONE);
+    for (let i = 0; i < 5; i++) await commit(now.backend, heavy(`a/k${i}`, 0, i));
+    await commit(now.backend, put('a/other', 0));
+    await stop(now);
+
+    now = await replica(options, OWN);
+    const moved = await now.backend.list(HEAVY, everything);
+    expect(moved.revision).toBe(7);
+    expect(moved.items.map(({ key, revision }) => [key, revision])).toEqual(
+      [0, 1, 2, 3, 4].map((i) => [`a/k${i}`, i + 2]),
+    );
+    await expect(now.backend.list(HEAVY, { ...everything, revision: 5 })).rejects.toMatchObject({ code: 'compacted' });
+    await expect(now.backend.list(HEAVY, { ...everything, revision: 8 })).rejects.toMatchObject({ code: 'too-large' });
+    const own = now.others.get('reports');
+    expect(() => own?.events(6, new AbortController().signal)).toThrow(expect.objectContaining({ code: 'compacted' }));
+    for (let i = 0; i < 4; i++)
+      expect((await commit(now.backend, heavy('a/k0', i === 0 ? 2 : 7 + i, i))).revision).toBe(8 + i);
+    // What the main log tells is as it was.
+    expect((await commit(now.backend, put('a/other', 7, { n: 1 }))).revision).toBe(8);
+    expect((await collect(now.main, 1, 7)).map((event) => event.revision)).toEqual([2, 3, 4, 5, 6, 7, 8]);
+    await stop(now);
+
+    now = await replica(options, NONE);
+    const back = await now.backend.list(HEAVY, everything);
+    expect(back.revision).toBe(11);
+    expect(back.items).toHaveLength(5);
+    expect(decode(back.items[0])).toMatchObject({ metadata: { resourceVersion: '11' }, spec: { n: 3 } });
+    await expect(now.backend.list(RESOURCE, { ...everything, revision: 8 })).rejects.toMatchObject({
+      code: 'compacted',
+    });
+    expect((await commit(now.backend, heavy('a/k0', 11, 9))).revision).toBe(12);
+    expect((await collect(now.main, 11, 1)).map(describeEvent)).toEqual(['12 MODIFIED a/k0 was 11']);
+  });
+
+  test('another setting is refused as long as a server has the old one', async () => {
+    const options = await mongoOptions();
+    const [first, second] = [await replica(options, OWN), await replica(options, OWN)];
+    await commit(first.backend, heavy('a/x', 0, 1));
+    for (const overrides of [NONE, new Map([[HEAVY, 'other']]), new Map([...OWN, [RESOURCE, 'reports']])]) {
+      await stop(first);
+      const refused = replica(options, overrides);
+      await expect(refused).rejects.toMatchObject({
+        code: 'unusable',
+        message: expect.stringMatching(
+          /^the MongoDB database \S+ cannot be used: another server uses it with other logs for .*"reports\.example\.com#reports"\): keep that setting, or stop all servers/,
+        ) as string,
+      });
+      const again = await replica(options, OWN);
+      await stop(again);
+    }
+    expect((await commit(second.backend, heavy('a/x', 2, 2))).revision).toBe(3);
+    await stop(second);
+    const other = await replica(options, new Map([[HEAVY, 'other']]));
+    expect((await commit(other.backend, heavy('a/x', 3, 3))).revision).toBe(4);
+  });
+
+  test('a move that was interrupted is finished by the next start', async () => {
+    const options = await mongoOptions();
+    let now = await replica(options, NONE);
+    for (let i = 0; i < 5; i++) await commit(now.backend, heavy(`a/k${i}`, 0, i));
+    await stop(now);
+    now = await replica(options, OWN);
+    await stop(now);
+    await withClient(options.uri, async (client) => {
+      const db = client.db(options.database);
+      const meta = db.collection<{ _id: string; pending?: string[]; revision?: number }>('meta');
+      await meta.updateOne({ _id: 'logs' }, { $set: { pending: ['reports'] } });
+      await meta.deleteOne({ _id: 'compacted.reports' });
+    });
+    now = await replica(options, OWN);
+    expect((await commit(now.backend, heavy('a/k0', 2, 1))).revision).toBe(7);
+  });
+
+  test('servers that know of one log only do not write to such a database', async () => {
+    const options = await mongoOptions();
+    await replica(options, OWN);
+    await withClient(options.uri, async (client) => {
+      const meta = client.db(options.database).collection<{ _id: string; version: number }>('meta');
+      expect(await meta.findOne({ _id: 'format' })).toMatchObject({ version: 2 });
+    });
+    await replica(await mongoOptions(), NONE);
+  });
+
+  test('one budget bounds what the caches of all logs derive', async () => {
+    const logs = await replica(await mongoOptions(), OWN);
+    const cacher = new RoutedCacher(logs, { budgetBytes: 12_345 });
+    await cacher.start();
+    expect(cacher.stats().budget.limit).toBe(12_345);
+    await cacher.stop();
+    const alone = new StorageCacher({ backend: logs.main, budgetBytes: 12_345 });
+    expect(alone.stats().budget).toEqual(cacher.stats().budget);
+  });
+});
