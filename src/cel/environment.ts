@@ -1,4 +1,6 @@
+import type { Expr } from './ast.js';
 import type { Dialect } from './evaluator/frame.js';
+import { CostExceeded, endWork, startWork } from './evaluator/work.js';
 import { Checker } from './checker/checker.js';
 import { Resolver } from './checker/resolver.js';
 import type { Declarations } from './checker/scope.js';
@@ -113,12 +115,26 @@ export class Environment implements Declarations {
     const checker = new Checker(this);
     checker.check(parsed.expr);
     if (checker.issues.length > 0) return failure(source, checker.issues);
-    const issues = validate(parsed.expr, {
-      literals: this.options.validateLiterals ?? false,
-      homogeneous: this.options.homogeneous ?? false,
-    });
+    const issues = this.validate(parsed.expr);
     if (issues.length > 0) return failure(source, issues);
     return { program: new Program(source, parsed.expr, (name) => this.struct(name), this.options.dialect) };
+  }
+
+  /** The patterns of an expression are compiled here, and some take long. */
+  private validate(expr: Expr): readonly Issue[] {
+    startWork();
+    try {
+      return validate(expr, {
+        literals: this.options.validateLiterals ?? false,
+        homogeneous: this.options.homogeneous ?? false,
+      });
+    } catch (error) {
+      if (error instanceof CostExceeded)
+        return [{ offset: -1, message: 'the patterns of the expression are too large' }];
+      throw error;
+    } finally {
+      endWork();
+    }
   }
 
   /** Prepares an expression without checking types; only its syntax can be wrong. */

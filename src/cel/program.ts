@@ -1,8 +1,9 @@
 import type { Expr } from './ast.js';
 import { walk } from './ast.js';
 import type { StructDecl } from './declarations.js';
-import { CostExceeded, type Dialect, Frame, KUBERNETES_DIALECT, type Run } from './evaluator/frame.js';
+import { type Dialect, Frame, KUBERNETES_DIALECT, type Run } from './evaluator/frame.js';
 import { PlanError, Planner } from './evaluator/planner.js';
+import { CostExceeded, endWork, startWork } from './evaluator/work.js';
 import { AnswerPending } from './library/authorizer.js';
 import { DYN, type Type } from './types.js';
 import { CelError, type Value } from './values/value.js';
@@ -73,6 +74,7 @@ export class Program {
     const slots = new Array<Value | undefined>(planned.slots);
     for (const [name, slot] of planned.variables) slots[slot] = bindings[name];
     const frame = new Frame(slots, limit);
+    startWork();
     try {
       const value = planned.run(frame);
       if (frame.cost > limit) return { kind: 'limit', message: LIMIT_EXCEEDED, cost: frame.cost };
@@ -81,6 +83,8 @@ export class Program {
     } catch (error) {
       if (error instanceof CostExceeded) return { kind: 'limit', message: LIMIT_EXCEEDED, cost: frame.cost };
       throw error;
+    } finally {
+      endWork();
     }
   }
 

@@ -2,7 +2,9 @@ import type { CallCost } from '../declarations.js';
 import type { Value } from '../values/value.js';
 import { CelList, CelMap, Opaque, Optional } from '../values/value.js';
 import { codePointLength } from '../values/text.js';
+import { work, workOnText } from '../evaluator/work.js';
 import { formatRegexSize } from '../library/named-formats.js';
+import { MAX_RANGE } from '../library/limits.js';
 
 /** The owner's specification asks 40 for a list that an author wrote; lists that macros make cost 10. */
 export const LIST_LITERAL = 40;
@@ -28,14 +30,17 @@ const regex = (text: number, pattern: number): number => Math.ceil((1 + text) * 
 
 /** What looking at every part of a value costs. */
 function traversal(value: Value | undefined): number {
+  if (typeof value === 'string') workOnText(value.length);
   if (typeof value === 'string') return Math.trunc(Buffer.byteLength(value) * TRAVERSAL);
   if (value instanceof Uint8Array) return Math.trunc(value.length * TRAVERSAL);
   let cost = 0;
   if (value instanceof CelList) {
+    work(value.size);
     for (const item of value) cost += traversal(item);
     return cost;
   }
   if (value instanceof CelMap) {
+    work(value.size * 2);
     for (const key of value.keys()) cost += traversal(key) + traversal(value.find(key));
     return cost;
   }
@@ -72,6 +77,21 @@ function containment(other: string, extra: boolean): (overload: string) => CallC
 const containsIP = containment('cidr_contains_ip_string', false);
 const containsCIDR = containment('cidr_contains_cidr_string', true);
 
+const ofJoin: CallCost = (_args, result) => Math.ceil(sizeOf(result) * 2 * TRAVERSAL);
+
+/** What joining costs at least; nothing if it is going to fail. */
+function leastOfJoin([list, separator]: readonly Value[]): number {
+  if (!(list instanceof CelList)) return 0;
+  work(list.size);
+  let units = list.size === 0 || typeof separator !== 'string' ? 0 : separator.length * (list.size - 1);
+  for (const item of list) {
+    if (typeof item !== 'string') return 0;
+    units += item.length;
+  }
+  // Two units may be one character.
+  return Math.trunc(units * TRAVERSAL);
+}
+
 /** Costs that go by the function's name, whatever its overload. */
 const BY_NAME = new Map<string, CallCost | number>([
   ['check', AUTHORIZATION],
@@ -80,7 +100,7 @@ const BY_NAME = new Map<string, CallCost | number>([
   ['replace', ofFirstTwice],
   ['split', ofFirstTwice],
   ['ip.isCanonical', ofFirstTwice],
-  ['join', (_args, result) => Math.ceil(sizeOf(result) * 2 * TRAVERSAL)],
+  ['join', ofJoin],
   ['find', ofRegex],
   ['findAll', ofRegex],
   ['validate', (args) => regex(sizeOf(args[1]), formatRegexSize(args[0]) ?? 1)],
@@ -138,6 +158,12 @@ for (const id of ['add_string', 'add_bytes']) BY_OVERLOAD.set(id, ofSum);
 /** What making a list of that size costs. */
 const allocated = (factor: number, size: number): number => Math.trunc(size * factor) + 1 + LIST_BASE;
 const ofResult: CallCost = (_args, result) => allocated(1, sizeOf(result));
+/** A failed slice or range is as cheap as a list of one. */
+const leastOfSlice = ([list, start, end]: readonly Value[]): number =>
+  list instanceof CelList && Number(start) >= 0 && Number(end) <= list.size ? Number(end) - Number(start) : 0;
+const ofRange: CallCost = (_args, result) => allocated(1, sizeOf(result));
+const ofSlice: CallCost = (_args, result) => allocated(1, sizeOf(result));
+
 const ofFlatten: CallCost = (args) => allocated(args.length === 2 ? Number(args[1]) : 1, sizeOf(args[0]));
 
 /** Comparing every element of a list with every other. */
@@ -158,8 +184,8 @@ const OF_EXTENSIONS = new Map<string, CallCost>([
   ['list_sets_contains_list', sets(1)],
   ['list_sets_intersects_list', sets(1)],
   ['list_sets_equivalent_list', sets(2)],
-  ['list_slice', ofResult],
-  ['lists_range', ofResult],
+  ['list_slice', ofSlice],
+  ['lists_range', ofRange],
   ['list_reverse', ofResult],
   ['list_flatten', ofFlatten],
   ['list_flatten_int', ofFlatten],
@@ -167,6 +193,14 @@ const OF_EXTENSIONS = new Map<string, CallCost>([
 ]);
 const ofSort: CallCost = (args) => selfCompare(args[0]);
 const ofSortBy: CallCost = (args) => selfCompare(args[1]);
+
+/** Costs that go by the result, and what each will be at least, as the arguments tell. */
+export const BY_RESULT: ReadonlyMap<CallCost, (args: readonly Value[]) => number> = new Map([
+  [ofJoin, leastOfJoin],
+  [ofSlice, leastOfSlice],
+  [ofRange, ([count]) => (Number(count) > MAX_RANGE ? 0 : Number(count))],
+  [ofResult, ([list]) => sizeOf(list)],
+]);
 
 /** The cost of calls of an overload; `overload` is empty where several are possible. A number is a fixed cost. */
 export function callCost(name: string, overload: string): CallCost | number {

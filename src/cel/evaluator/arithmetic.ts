@@ -1,4 +1,4 @@
-import { CostExceeded } from './frame.js';
+import { CostExceeded, work } from './work.js';
 import type { Integer } from '../values/integer.js';
 import { MAX_UINT } from '../values/integer.js';
 import * as ints from '../values/integer.js';
@@ -43,7 +43,9 @@ function concatenate(a: CelList, b: CelList): Value {
   if (a.size === 0) return b;
   if (b.size === 0) return a;
   const depth = Math.max(a instanceof Concatenation ? a.depth : 0, b instanceof Concatenation ? b.depth : 0) + 1;
-  return depth > MAX_CHAIN ? new ArrayList([...a, ...b]) : new Concatenation(a, b, depth);
+  if (depth <= MAX_CHAIN) return new Concatenation(a, b, depth);
+  work(a.size + b.size);
+  return new ArrayList([...a, ...b]);
 }
 
 function joinBytes(a: Uint8Array, b: Uint8Array): Uint8Array {

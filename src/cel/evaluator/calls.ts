@@ -1,5 +1,5 @@
 import type { Call } from '../ast.js';
-import { callCost, equalityCost } from '../cost/runtime.js';
+import { BY_RESULT, callCost, equalityCost } from '../cost/runtime.js';
 import type { CallCost, OverloadDecl } from '../declarations.js';
 import { SINGLETONS } from '../library/standard.js';
 import type { Type } from '../types.js';
@@ -21,7 +21,7 @@ import {
   mapKey,
   noSuchOverload,
 } from '../values/value.js';
-import type { Plan, Run } from './frame.js';
+import type { Frame, Plan, Run } from './frame.js';
 import { compare, equal } from './operators.js';
 
 /** Whether a value at run time is one of a static type. Only the first element of a list is looked at. */
@@ -130,20 +130,32 @@ function stopsAtError(expr: Call, args: readonly Plan[]): boolean {
   }
 }
 
-function unary(arg: Run, cost: CallCost | number, dispatch: Dispatch): Run {
+/** A call of whatever arity, paid for beforehand as far as its arguments tell what it costs. */
+function paidCall(frame: Frame, args: readonly Value[], cost: CallCost | number, dispatch: Dispatch): Value {
   if (typeof cost === 'number') {
-    return (frame) => {
-      const value = arg(frame);
-      frame.cost += cost;
-      return value instanceof CelError ? value : dispatch([value]);
-    };
+    frame.charge(cost);
+    return dispatch(args);
   }
+  const least = BY_RESULT.get(cost);
+  if (least === undefined) {
+    frame.charge(cost(args, null));
+    return dispatch(args);
+  }
+  frame.require(least(args));
+  const result = dispatch(args);
+  frame.charge(cost(args, result));
+  return result;
+}
+
+const costOf = (cost: CallCost | number, args: readonly Value[], result: Value): number =>
+  typeof cost === 'number' ? cost : cost(args, result);
+
+function unary(arg: Run, cost: CallCost | number, dispatch: Dispatch): Run {
   return (frame) => {
-    const args = [arg(frame)];
-    frame.charge(0);
-    const result = args[0] instanceof CelError ? args[0] : dispatch(args);
-    frame.charge(cost(args, result));
-    return result;
+    const value = arg(frame);
+    if (!(value instanceof CelError)) return paidCall(frame, [value], cost, dispatch);
+    frame.charge(costOf(cost, [value], value));
+    return value;
   };
 }
 
@@ -152,19 +164,10 @@ function binary(left: Run, right: Run, cost: CallCost | number, dispatch: Dispat
     const a = left(frame);
     const b = right(frame);
     const args = [a, b];
-    if (a instanceof CelError || b instanceof CelError) {
-      const error = a instanceof CelError ? a : b;
-      frame.cost += typeof cost === 'number' ? cost : cost(args, error);
-      return error;
-    }
-    if (typeof cost === 'number') {
-      frame.cost += cost;
-      return dispatch(args);
-    }
-    frame.charge(0);
-    const result = dispatch(args);
-    frame.charge(cost(args, result));
-    return result;
+    if (!(a instanceof CelError || b instanceof CelError)) return paidCall(frame, args, cost, dispatch);
+    const error = a instanceof CelError ? a : b;
+    frame.charge(costOf(cost, args, error));
+    return error;
   };
 }
 
@@ -176,13 +179,10 @@ function variadic(runs: readonly Run[], cost: CallCost | number, dispatch: Dispa
       const value = run(frame);
       args.push(value);
       if (!(value instanceof CelError)) continue;
-      if (args.length === runs.length) frame.charge(typeof cost === 'number' ? cost : cost(args, value));
+      if (args.length === runs.length) frame.charge(costOf(cost, args, value));
       return value;
     }
-    frame.charge(0);
-    const result = dispatch(args);
-    frame.charge(typeof cost === 'number' ? cost : cost(args, result));
-    return result;
+    return paidCall(frame, args, cost, dispatch);
   };
 }
 

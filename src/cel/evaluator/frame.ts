@@ -1,7 +1,5 @@
 import type { Value } from '../values/value.js';
-
-/** The evaluation went over its cost limit. Nothing in an expression can absorb it. */
-export class CostExceeded extends Error {}
+import { CostExceeded } from './work.js';
 
 /** The state of one evaluation. */
 export class Frame {
@@ -16,6 +14,11 @@ export class Frame {
   charge(cost: number): void {
     this.cost += cost;
     if (this.cost > this.limit) throw new CostExceeded();
+  }
+
+  /** Ends an evaluation that is going to cost more than is left, before the work is done. */
+  require(cost: number): void {
+    if (this.cost + cost > this.limit) throw new CostExceeded();
   }
 }
 

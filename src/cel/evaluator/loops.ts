@@ -1,6 +1,7 @@
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, CelList, CelMap, EntryMap, NO_SUCH_OVERLOAD, typeName } from '../values/value.js';
-import { CostExceeded, type Frame, type Run } from './frame.js';
+import type { Frame, Run } from './frame.js';
+import { CostExceeded, work } from './work.js';
 
 /** Where a loop keeps its variables. */
 export interface LoopSlots {
@@ -16,6 +17,7 @@ type Visit = (first: Value, second: Value) => boolean;
 function iterate(range: Value, two: boolean, visit: Visit): CelError | undefined {
   if (range instanceof CelList) {
     const size = range.size;
+    work(size);
     for (let i = 0; i < size; i++) {
       const item = range.get(i);
       if (!visit(two ? i : item, item)) break;
@@ -23,6 +25,7 @@ function iterate(range: Value, two: boolean, visit: Visit): CelError | undefined
     return undefined;
   }
   if (range instanceof CelMap) {
+    work(range.size * 4);
     for (const key of range.keys()) if (!visit(key, two ? (range.find(key) ?? null) : null)) break;
     return undefined;
   }

@@ -14,6 +14,7 @@ import {
 } from '../values/value.js';
 import { compareBytes, compareText } from '../values/text.js';
 import { compareTimestamps } from '../values/time.js';
+import { work, workOnText } from './work.js';
 
 export const NAN_ORDER = new CelError('NaN values cannot be ordered');
 
@@ -38,9 +39,13 @@ function compareNumbers(a: Value, b: Value): number | undefined {
 
 /** The language's `==`. Values of different types are unequal; numbers compare by value. */
 export function equal(a: Value, b: Value): boolean | CelError {
+  if (typeof a === 'string') {
+    if (a.length > 256 && typeof b === 'string' && a.length === b.length) workOnText(a.length);
+    return a === b;
+  }
   if (a === b) return true;
   const kind = typeof a;
-  if (kind === 'string' || kind === 'boolean' || a === null || b === null) return false;
+  if (kind === 'boolean' || a === null || b === null) return false;
   if (a instanceof CelList) return b instanceof CelList ? equalLists(a, b) : false;
   if (a instanceof CelMap) return b instanceof CelMap ? equalMaps(a, b) : false;
   const order = compareNumbers(a, b);
@@ -64,6 +69,7 @@ function equalOptionals(a: Optional, b: Optional): boolean | CelError {
 }
 
 function equalLists(a: CelList, b: CelList): boolean | CelError {
+  work(a.size);
   if (a.equals !== undefined) return a.equals(b);
   if (a.size !== b.size) return false;
   for (let i = 0; i < a.size; i++) if (equal(a.get(i), b.get(i)) === false) return false;
@@ -71,6 +77,7 @@ function equalLists(a: CelList, b: CelList): boolean | CelError {
 }
 
 function equalMaps(a: CelMap, b: CelMap): boolean | CelError {
+  work(a.size * 2);
   if (a.equals !== undefined) return a.equals(b);
   if (a.size !== b.size) return false;
   for (const key of a.keys()) {
@@ -102,6 +109,7 @@ export function contains(container: Value, item: Value): boolean | CelError {
   }
   if (!(container instanceof CelList)) return NO_SUCH_OVERLOAD;
   const size = container.size;
+  work(size);
   for (let i = 0; i < size; i++) if (equal(container.get(i), item) === true) return true;
   return false;
 }

@@ -1,5 +1,5 @@
 import { INT_OVERFLOW, UINT_OVERFLOW } from '../evaluator/arithmetic.js';
-import { MAX_UINT, integer } from '../values/integer.js';
+import { MAX_UINT, integer, shortInteger } from '../values/integer.js';
 import { formatDuration, formatTimestamp, parseDuration, parseTimestamp, timestamp } from '../values/time.js';
 import type { Value } from '../values/value.js';
 import { CelError, Double, Duration, Timestamp, TypeValue, Uint, typeName } from '../values/value.js';
@@ -32,10 +32,8 @@ export function toInt(value: Value): Value {
   }
   if (value instanceof Duration) return integer(value.nanos) ?? INT_OVERFLOW;
   if (value instanceof Timestamp) return value.seconds;
-  if (typeof value === 'string' && /^[+-]?\d+$/.test(value)) {
-    return integer(BigInt(value.startsWith('+') ? value.slice(1) : value)) ?? impossible(value, 'int');
-  }
-  return impossible(value, 'int');
+  const parsed = typeof value === 'string' && /^[+-]?\d+$/.test(value) ? shortInteger(value) : undefined;
+  return (parsed === undefined ? undefined : integer(parsed)) ?? impossible(value, 'int');
 }
 
 export function toUint(value: Value): Value {
@@ -46,13 +44,14 @@ export function toUint(value: Value): Value {
     return value.value >= 0 && value.value < 2 ** 64 ? new Uint(BigInt(Math.trunc(value.value))) : UINT_OVERFLOW;
   }
   if (typeof value === 'string' && /^\d+$/.test(value)) {
-    const parsed = BigInt(value);
-    if (parsed <= MAX_UINT) return new Uint(parsed);
+    const parsed = shortInteger(value);
+    if (parsed !== undefined && parsed <= MAX_UINT) return new Uint(parsed);
   }
   return impossible(value, 'uint');
 }
 
-const FLOAT = /^[+-]?(?:\d+(?:_?\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const FLOAT = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+const LONGEST_SPECIAL = '+infinity'.length;
 const SPECIAL = new Map([
   ['inf', Infinity],
   ['infinity', Infinity],
@@ -65,6 +64,7 @@ export function parseDouble(text: string): number | undefined {
     const value = Number(text);
     return Number.isFinite(value) ? value : undefined;
   }
+  if (text.length > LONGEST_SPECIAL) return undefined;
   const special = SPECIAL.get(text.replace(/^[+-]/, '').toLowerCase());
   if (special === undefined) return undefined;
   return text.startsWith('-') ? -special : special;

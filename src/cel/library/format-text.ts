@@ -4,6 +4,7 @@ import { compareText, quoted } from '../values/text.js';
 import type { Value } from '../values/value.js';
 import { CelError, CelList, CelMap, Double, Duration, Timestamp, TypeValue, Uint, typeName } from '../values/value.js';
 import { toText } from './conversions.js';
+import { work } from '../evaluator/work.js';
 import { boundText } from './helpers.js';
 
 /** Go's default for %f and %e. */
@@ -34,15 +35,22 @@ function text(value: Value): Formatted {
   return fail(STRING_CLAUSE + typeName(value));
 }
 
+/** Units of work for each value inside a list or map, and for each clause. */
+const PER_ITEM = 8;
+
 /** A value inside a list or map: strings quoted, times wrapped. */
 function nested(value: Value): Formatted {
+  work(PER_ITEM);
   if (value instanceof Double) {
     if (Number.isFinite(value.value)) return value.value.toFixed(DEFAULT_PRECISION);
     return quoted(shown(value));
   }
   const plain = text(value);
   if (typeof plain !== 'string') return fail(`no formatting function for ${typeName(value)}`);
-  if (typeof value === 'string') return quoted(plain);
+  if (typeof value === 'string') {
+    work(plain.length >>> 2);
+    return quoted(plain);
+  }
   if (value instanceof Uint8Array) return `b${quoted(plain)}`;
   if (value instanceof Timestamp) return `timestamp(${quoted(plain)})`;
   return value instanceof Duration ? `duration(${quoted(plain)})` : plain;
@@ -210,6 +218,7 @@ export function formatText(format: string, args: CelList): Value {
     }
     if (used >= args.size) return fail(`index ${used} out of range`);
     if (next + 1 >= format.length) return fail('unexpected end of string');
+    work(PER_ITEM);
     const clause = parseClause(format, next + 1);
     if ('error' in clause) return fail(`could not parse formatting clause: ${clause.error}`);
     const formatted = clause.run(args.get(used++));

@@ -12,6 +12,8 @@ import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, listO
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, CelList, Double, Duration, NO_SUCH_OVERLOAD, Uint, typeName } from '../values/value.js';
 import { onList } from './helpers.js';
+import { MAX_RANGE } from './limits.js';
+import { work } from '../evaluator/work.js';
 
 const A = paramType('A');
 const T = paramType('T');
@@ -65,6 +67,7 @@ function extreme(list: CelList, name: string, better: (order: number) => boolean
 
 function find(list: Value, item: Value, last: boolean): Value {
   if (!(list instanceof CelList)) return NO_SUCH_OVERLOAD;
+  work(list.size);
   for (let n = 0; n < list.size; n++) {
     const i = last ? list.size - 1 - n : n;
     if (equal(list.get(i), item) === true) return i;
@@ -142,6 +145,7 @@ function flatten(list: CelList, depth: number): Value {
   if (depth < 0) return new CelError('level must be non-negative');
   const items: Value[] = [];
   const add = (from: CelList, left: number): void => {
+    work(from.size);
     for (const item of from) {
       if (item instanceof CelList && left > 0) add(item, left - 1);
       else items.push(item);
@@ -158,7 +162,10 @@ function distinct(list: CelList): Value {
     if (typeof item === 'string' || typeof item === 'boolean') {
       if (scalars.has(item)) continue;
       scalars.add(item);
-    } else if (items.some((other) => equal(item, other) === true)) continue;
+    } else {
+      work(items.length);
+      if (items.some((other) => equal(item, other) === true)) continue;
+    }
     items.push(item);
   }
   return new ArrayList(items);
@@ -171,6 +178,7 @@ function sortBy(list: Value | undefined, keys: Value | undefined): Value {
     return new CelError(`@sortByAssociatedKeys() ${why}`);
   }
   if (list.size === 0) return list;
+  work(list.size * 8);
   const pairs = Array.from(keys, (key, i) => ({ key, item: list.get(i) }));
   const first = keys.get(0);
   if (compare(first, first) instanceof CelError) return new CelError('list elements must be comparable');
@@ -182,9 +190,6 @@ function sortBy(list: Value | undefined, keys: Value | undefined): Value {
   });
   return new ArrayList(pairs.map(({ item }) => item));
 }
-
-/** The cost limit ends what would make longer lists. */
-const MAX_RANGE = 1_000_000;
 
 function range(count: Value | undefined): Value {
   const size = Number(count);

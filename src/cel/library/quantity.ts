@@ -4,6 +4,7 @@ import { BOOL, DOUBLE, INT, STRING, objectType } from '../types.js';
 import { integer } from '../values/integer.js';
 import type { Value } from '../values/value.js';
 import { CelError, Double, NO_SUCH_OVERLOAD, Opaque } from '../values/value.js';
+import { work } from '../evaluator/work.js';
 import { onString } from './helpers.js';
 import { typeConstant } from './standard.js';
 
@@ -74,8 +75,12 @@ function isSmall(whole: string, fraction: string, { exponent, shift }: Scale): b
   return precision >= 0 && exponent - fraction.length >= -9;
 }
 
+// A suffix begins with what is no digit, so that there is one way to match.
+const QUANTITY_TEXT = /^([+-]?)(\d*)(?:\.(\d*))?((?:[eEinumkKMGTP]+[-+]?\d*|[-+]\d*)?)$/;
+
 function parse(text: string): Quantity | CelError {
-  const match = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/.exec(text);
+  work(text.length);
+  const match = QUANTITY_TEXT.exec(text);
   if (text === '' || match === null) return new CelError(FORMAT_WRONG);
   const [, sign = '', whole = '', fraction = '', suffix = ''] = match;
   const scale = scaleOf(suffix);

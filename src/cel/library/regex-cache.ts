@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js';
+import { work, workOnce } from '../evaluator/work.js';
 import { CelError } from '../values/value.js';
 
 /** Compiling takes about a millisecond, so patterns are kept; the oldest go first. */
@@ -13,8 +14,21 @@ function build(pattern: string): RE2JS | string {
   }
 }
 
+/** Units of work for each character of a new pattern, and for each instruction of its program. */
+const PER_CHARACTER = 20;
+const PER_INSTRUCTION = 200;
+/** Programs up to this size are run as automata whose states are few; larger ones may have to be simulated. */
+const SMALL_PROGRAM = 64;
+
+/** Pays for running a pattern over a text. */
+export function workOnMatch(compiled: RE2JS, text: string): void {
+  const size = compiled.programSize();
+  work(Math.ceil(text.length * Math.max(1, size > SMALL_PROGRAM ? size : size / 8)));
+}
+
 /** The compiled pattern, or what is wrong with it. Time to match is linear in the text, whatever the pattern. */
 export function compileRegex(pattern: string): RE2JS | string {
+  const isNew = workOnce(pattern, pattern.length * PER_CHARACTER);
   let compiled = patterns.get(pattern);
   if (compiled === undefined) {
     compiled = build(pattern);
@@ -26,10 +40,13 @@ export function compileRegex(pattern: string): RE2JS | string {
     }
     patterns.set(pattern, compiled);
   }
+  if (isNew && typeof compiled !== 'string') work(compiled.programSize() * PER_INSTRUCTION);
   return compiled;
 }
 
 export function matches(text: string, pattern: string): boolean | CelError {
   const compiled = compileRegex(pattern);
-  return typeof compiled === 'string' ? new CelError(compiled) : compiled.matcher(text).find();
+  if (typeof compiled === 'string') return new CelError(compiled);
+  workOnMatch(compiled, text);
+  return compiled.test(text);
 }

@@ -4,16 +4,22 @@ import type { Library } from './library.js';
 import { INT, STRING, listOf } from '../types.js';
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, NO_SUCH_OVERLOAD } from '../values/value.js';
+import { work } from '../evaluator/work.js';
 import { onStrings } from './helpers.js';
-import { compileRegex } from './regex-cache.js';
+import { compileRegex, workOnMatch } from './regex-cache.js';
 
-function withPattern(pattern: string, run: (compiled: RE2JS) => Value): Value {
+/** Units of work for each match that is found. */
+const PER_MATCH = 40;
+
+function withPattern(text: string, pattern: string, run: (compiled: RE2JS) => Value): Value {
   const compiled = compileRegex(pattern);
-  return typeof compiled === 'string' ? new CelError(`Illegal regex: ${compiled}`) : run(compiled);
+  if (typeof compiled === 'string') return new CelError(`Illegal regex: ${compiled}`);
+  workOnMatch(compiled, text);
+  return run(compiled);
 }
 
 function find(text: string, pattern: string): Value {
-  return withPattern(pattern, (compiled) => {
+  return withPattern(text, pattern, (compiled) => {
     const matcher = compiled.matcher(text);
     return matcher.find() ? (matcher.group() ?? '') : '';
   });
@@ -21,10 +27,13 @@ function find(text: string, pattern: string): Value {
 
 /** All matches that do not overlap; a negative limit is none. */
 function findAll(text: string, pattern: string, limit: number): Value {
-  return withPattern(pattern, (compiled) => {
+  return withPattern(text, pattern, (compiled) => {
     const found: Value[] = [];
     const matcher = compiled.matcher(text);
-    while ((limit < 0 || found.length < limit) && matcher.find()) found.push(matcher.group() ?? '');
+    while ((limit < 0 || found.length < limit) && matcher.find()) {
+      work(PER_MATCH);
+      found.push(matcher.group() ?? '');
+    }
     return new ArrayList(found);
   });
 }

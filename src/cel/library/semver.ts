@@ -1,10 +1,11 @@
 import { fn, method, overload } from '../declarations.js';
 import type { Library } from './library.js';
 import { BOOL, INT, STRING, objectType } from '../types.js';
-import { MAX_UINT, integer } from '../values/integer.js';
+import { MAX_UINT, integer, shortInteger } from '../values/integer.js';
 import { quoted } from '../values/text.js';
 import type { Value } from '../values/value.js';
 import { CelError, NO_SUCH_OVERLOAD, Opaque } from '../values/value.js';
+import { work } from '../evaluator/work.js';
 import { typeConstant } from './standard.js';
 
 const SEMVER = objectType('kubernetes.Semver');
@@ -55,7 +56,7 @@ function number(text: string, name: string): bigint {
   if (text.length > 1 && text.startsWith('0'))
     throw new SemverError(`${name} number must not contain leading zeroes ${quoted(text)}`);
   if (text === '') throw new SemverError('strconv.ParseUint: parsing "": invalid syntax');
-  const value = BigInt(text);
+  const value = shortInteger(text) ?? MAX_UINT + 1n;
   if (value > MAX_UINT) throw new SemverError(`strconv.ParseUint: parsing ${quoted(text)}: value out of range`);
   return value;
 }
@@ -66,7 +67,9 @@ function preRelease(text: string): PreRelease {
     if (text.length > 1 && text.startsWith('0')) {
       throw new SemverError(`Numeric PreRelease version must not contain leading zeroes ${quoted(text)}`);
     }
-    return BigInt(text);
+    const value = shortInteger(text) ?? MAX_UINT + 1n;
+    if (value > MAX_UINT) throw new SemverError(`strconv.ParseUint: parsing ${quoted(text)}: value out of range`);
+    return value;
   }
   if (!/^[0-9A-Za-z-]+$/.test(text)) throw new SemverError(`Invalid character(s) found in prerelease ${quoted(text)}`);
   return text;
@@ -119,6 +122,7 @@ function normalized(text: string): Semver {
 
 function parse(text: Value | undefined, normalize: Value | undefined): Value {
   if (typeof text !== 'string' || typeof normalize !== 'boolean') return NO_SUCH_OVERLOAD;
+  work(text.length);
   try {
     return normalize ? normalized(text) : strict(text);
   } catch (error) {

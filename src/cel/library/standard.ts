@@ -22,8 +22,10 @@ import {
 } from '../types.js';
 import type { Value } from '../values/value.js';
 import { CelError, CelList, CelMap, NO_SUCH_OVERLOAD, TypeValue } from '../values/value.js';
+import { find } from '../values/search.js';
 import { codePointLength } from '../values/text.js';
 import * as convert from './conversions.js';
+import { workOnText } from '../evaluator/work.js';
 import { onStrings } from './helpers.js';
 import { matches } from './regex-cache.js';
 import { TIME_FUNCTIONS } from './time.js';
@@ -68,7 +70,10 @@ function comparison(name: string, id: string, accept: (order: number) => boolean
 }
 
 export function size(value: Value): Value {
-  if (typeof value === 'string') return codePointLength(value);
+  if (typeof value === 'string') {
+    workOnText(value.length);
+    return codePointLength(value);
+  }
   if (value instanceof CelList || value instanceof CelMap) return value.size;
   return value instanceof Uint8Array ? value.length : NO_SUCH_OVERLOAD;
 }
@@ -235,7 +240,7 @@ const STRING_TESTS: readonly FunctionDecl[] = [
       'contains_string',
       [STRING, STRING],
       BOOL,
-      onStrings((a, b) => a.includes(b)),
+      onStrings((a, b) => find(a, b, 0) >= 0),
     ),
   ),
   fn(

@@ -3,10 +3,12 @@ import type { Library } from './library.js';
 import { shown } from '../evaluator/access.js';
 import { DYN, INT, STRING, listOf } from '../types.js';
 import { codePointLength, isFlat } from '../values/text.js';
+import { find, findLast, split } from '../values/search.js';
 import type { Integer } from '../values/integer.js';
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, CelList, NO_SUCH_OVERLOAD } from '../values/value.js';
 import { formatText } from './format-text.js';
+import { work } from '../evaluator/work.js';
 import { boundText, onString, onStrings } from './helpers.js';
 
 const outOfRange = (index: Integer): CelError => new CelError(`index out of range: ${index}`);
@@ -14,6 +16,7 @@ const outOfRange = (index: Integer): CelError => new CelError(`index out of rang
 /** The UTF-16 offset of a code point index. */
 function offsetOf(text: string, index: number): number {
   let offset = 0;
+  if (index > 64 && isFlat(text)) return index;
   for (let i = 0; i < index; i++) offset += (text.codePointAt(offset) ?? 0) > 0xffff ? 2 : 1;
   return offset;
 }
@@ -34,7 +37,7 @@ function indexOf(text: string, part: string, from: Integer): Value {
   if (part === '') return from;
   if (from < 0) return outOfRange(from);
   if (from >= codePointLength(text)) return -1;
-  const at = text.indexOf(part, offsetOf(text, Number(from)));
+  const at = find(text, part, offsetOf(text, Number(from)));
   return at < 0 ? -1 : codePointLength(text.slice(0, at));
 }
 
@@ -42,7 +45,7 @@ function lastIndexOf(text: string, part: string, from: Integer): Value {
   if (part === '') return from;
   if (from < 0) return outOfRange(from);
   if (from >= codePointLength(text)) return -1;
-  const at = text.lastIndexOf(part, offsetOf(text, Number(from)));
+  const at = findLast(text, part, offsetOf(text, Number(from)));
   return at < 0 ? -1 : codePointLength(text.slice(0, at));
 }
 
@@ -54,40 +57,86 @@ function substring(text: string, start: Integer, end: Integer): Value {
 }
 
 /** Go's strings.Split: an empty separator splits between characters. */
-function pieces(text: string, separator: string): string[] {
-  if (separator === '') return Array.from(text);
-  return text.split(separator);
+function pieces(text: string, separator: string): CelList {
+  if (separator !== '') return new ArrayList(split(text, separator));
+  return isFlat(text) ? new Characters(text) : new ArrayList(Array.from(text));
 }
+
+/** The characters of a text that are one unit each. */
+class Characters extends CelList {
+  constructor(private readonly text: string) {
+    super();
+  }
+
+  get size(): number {
+    return this.text.length;
+  }
+
+  get(index: number): Value {
+    return this.text[index] ?? '';
+  }
+}
+
+const characterAt = (text: string, at: number): string => String.fromCodePoint(text.codePointAt(at) ?? 0);
 
 function splitN(text: string, separator: string, most: Integer): Value {
   const limit = Number(most);
   if (limit === 0) return new ArrayList([]);
-  const all = pieces(text, separator);
-  if (limit < 0 || all.length <= limit) return new ArrayList(all);
-  return new ArrayList([...all.slice(0, limit - 1), all.slice(limit - 1).join(separator)]);
+  if (limit < 0) return pieces(text, separator);
+  const all: Value[] = [];
+  let at = 0;
+  while (all.length < limit - 1) {
+    const end = separator === '' ? at + characterAt(text, at).length : find(text, separator, at);
+    if (end < 0 || (separator === '' && end >= text.length)) break;
+    all.push(text.slice(at, end));
+    at = end + separator.length;
+  }
+  if (separator !== '' || at < text.length) all.push(text.slice(at));
+  return new ArrayList(all);
 }
 
 function replaceN(text: string, old: string, replacement: string, limit: number): string {
   if (limit === 0) return text;
   // An empty pattern matches before every character and at the end.
-  const parts = old === '' ? ['', ...Array.from(text), ''] : text.split(old);
-  const count = limit < 0 ? parts.length - 1 : Math.min(limit, parts.length - 1);
-  boundText(text.length + count * (replacement.length - old.length));
-  if (count === parts.length - 1) return parts.join(replacement);
-  return (
-    parts.slice(0, count + 1).join(replacement) +
-    parts
-      .slice(count + 1)
-      .map((part) => old + part)
-      .join('')
-  );
+  if (old === '') return interleave(text, replacement, limit);
+  let result = '';
+  let at = 0;
+  for (let count = 0; limit < 0 || count < limit; count++) {
+    const next = find(text, old, at);
+    if (next < 0) break;
+    work(2);
+    result += text.slice(at, next) + replacement;
+    boundText(result.length);
+    at = next + old.length;
+  }
+  return result + text.slice(at);
 }
 
-const SPACE =
-  /^[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+|[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+$/g;
+/** Puts a text before the first characters, and after the last if all are meant. */
+function interleave(text: string, part: string, limit: number): string {
+  const length = codePointLength(text);
+  const count = limit < 0 ? length + 1 : Math.min(limit, length + 1);
+  boundText(text.length + count * part.length);
+  if (part === '') return text;
+  work(count);
+  const end = offsetOf(text, Math.min(count, length));
+  const head = isFlat(text) ? text.slice(0, end).split('') : Array.from(text.slice(0, end));
+  return (head.length === 0 ? '' : part + head.join(part)) + (count > length ? part : '') + text.slice(end);
+}
+
+const SPACE = /[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
+
+function trim(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && SPACE.test(text.charAt(start))) start++;
+  while (end > start && SPACE.test(text.charAt(end - 1))) end--;
+  return text.slice(start, end);
+}
 
 function join(list: Value, separator: Value): Value {
   if (!(list instanceof CelList) || typeof separator !== 'string') return NO_SUCH_OVERLOAD;
+  work(list.size);
   const parts: string[] = [];
   let length = 0;
   for (const item of list) {
@@ -170,12 +219,7 @@ export const STRINGS_LIBRARY: Library = {
     ),
     fn(
       'split',
-      method(
-        'string_split_string',
-        [STRING, STRING],
-        listOf(STRING),
-        onStrings((text, separator) => new ArrayList(pieces(text, separator))),
-      ),
+      method('string_split_string', [STRING, STRING], listOf(STRING), onStrings(pieces)),
       method('string_split_string_int', [STRING, STRING, INT], listOf(STRING), searched(splitN)),
     ),
     fn(
@@ -193,15 +237,7 @@ export const STRINGS_LIBRARY: Library = {
         isIndex(start) && isIndex(end) ? substring(text as string, start, end) : NO_SUCH_OVERLOAD,
       ),
     ),
-    fn(
-      'trim',
-      method(
-        'string_trim',
-        [STRING],
-        STRING,
-        onString((text) => text.replace(SPACE, '')),
-      ),
-    ),
+    fn('trim', method('string_trim', [STRING], STRING, onString(trim))),
     fn(
       'join',
       method('list_join', [listOf(STRING)], STRING, (list) => join(list, '')),

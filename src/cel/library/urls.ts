@@ -4,6 +4,7 @@ import { BOOL, STRING, listOf, mapOf, objectType } from '../types.js';
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, EntryMap, NO_SUCH_OVERLOAD, Opaque } from '../values/value.js';
 import { onString } from './helpers.js';
+import { work } from '../evaluator/work.js';
 import { typeConstant } from './standard.js';
 import type { ParsedUrl } from './url-parser.js';
 import { UrlError, escapedPath, formatUrl, hostname, parseUrl, port, queryOf } from './url-parser.js';
@@ -17,6 +18,7 @@ class Url extends Opaque {
   }
 
   equals(other: Value): boolean | CelError {
+    work((this.cost + (other instanceof Url ? other.cost : 0)) * 8);
     return other instanceof Url ? formatUrl(this.parts) === formatUrl(other.parts) : NO_SUCH_OVERLOAD;
   }
 }
@@ -28,6 +30,7 @@ export function urlProblem(text: string): string | undefined {
 }
 
 function parse(text: string): ParsedUrl | string {
+  work(text.length * 8);
   try {
     return parseUrl(text);
   } catch (error) {
@@ -43,6 +46,7 @@ function toUrl(text: string): Value {
 }
 
 function query(url: ParsedUrl): Value {
+  work(url.rawQuery.length * 4);
   const map = new EntryMap();
   for (const [key, values] of queryOf(url)) map.insert(key, new ArrayList(values));
   return map;

@@ -1,4 +1,5 @@
 import { equal } from '../evaluator/operators.js';
+import { work } from '../evaluator/work.js';
 import type { Value } from '../values/value.js';
 import { CelError, CelList, CelMap, Double, Opaque, mapKey } from '../values/value.js';
 
@@ -13,6 +14,7 @@ export const isJsonMap = (value: Json): value is JsonMap =>
 /** Equality of plain JSON; the order of keys is immaterial. */
 export function equalJson(a: Json, b: Json): boolean {
   if (a === b) return true;
+  work(1);
   if (Array.isArray(a)) {
     if (!Array.isArray(b) || a.length !== b.length) return false;
     for (let i = 0; i < a.length; i++) if (!equalJson(a[i], b[i])) return false;
@@ -47,7 +49,10 @@ class JsonObject extends CelMap {
   }
 
   get size(): number {
-    if (this.count < 0) this.count = Object.keys(this.members).length;
+    if (this.count < 0) {
+      this.count = Object.keys(this.members).length;
+      work(this.count >>> 1);
+    }
     return this.count;
   }
 

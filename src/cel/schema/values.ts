@@ -1,5 +1,6 @@
 import { noSuchKey } from '../evaluator/access.js';
 import { equal } from '../evaluator/operators.js';
+import { work } from '../evaluator/work.js';
 import type { Value, CelError } from '../values/value.js';
 import { ArrayList, CelList, CelMap, Double, NO_SUCH_OVERLOAD } from '../values/value.js';
 import type { Json, JsonMap } from './json.js';
@@ -23,9 +24,14 @@ export interface Shape {
   readonly byKey: ReadonlyMap<string, Property>;
 }
 
+/** Units of work for each element of sets and keyed lists that are compared or joined. */
+const PER_MEMBER = 4;
+const PER_KEYED = 16;
+
 function countMembers(json: JsonMap): number {
   let count = 0;
   for (const _ in json) count++;
+  work(count >>> 1);
   return count;
 }
 
@@ -162,12 +168,14 @@ const member = (item: Value): Value => (item instanceof Double && !Number.isInte
 export class SchemaSet extends SchemaList {
   override equals(other: CelList): boolean | CelError {
     if (this.size !== other.size) return false;
+    work(this.size * PER_MEMBER);
     const mine = new Set([...this].map(member));
     for (const item of other) if (!mine.has(member(item))) return false;
     return true;
   }
 
   override concat(other: CelList): Value {
+    work((this.size + other.size) * PER_MEMBER);
     const items: Value[] = [...this];
     const known = new Set(items.map(member));
     for (const item of other) {
@@ -183,12 +191,14 @@ export class SchemaSet extends SchemaList {
 class ValueSet extends ArrayList {
   override equals(other: CelList): boolean | CelError {
     if (this.size !== other.size) return false;
+    work(this.size * PER_MEMBER);
     const mine = new Set(this.items.map(member));
     for (const item of other) if (!mine.has(member(item))) return false;
     return true;
   }
 
   override concat(other: CelList): Value {
+    work((this.size + other.size) * PER_MEMBER);
     const known = new Set(this.items.map(member));
     return new ValueSet([...this.items, ...[...other].filter((item) => !known.has(member(item)))]);
   }
@@ -211,6 +221,7 @@ function keyReader(keys: readonly string[]): KeyOf {
 
 function equalKeyed(a: CelList, b: CelList, keyOf: KeyOf): boolean | CelError {
   if (a.size !== b.size) return false;
+  work(a.size * PER_KEYED);
   const mine = new Map([...a].map((item) => [keyOf(item), item]));
   for (const item of b) {
     const found = mine.get(keyOf(item));
@@ -223,6 +234,7 @@ function equalKeyed(a: CelList, b: CelList, keyOf: KeyOf): boolean | CelError {
 
 /** Elements of the second list replace those of the first with the same key, others follow. */
 function mergeKeyed(a: CelList, b: CelList, keyOf: KeyOf): Value {
+  work((a.size + b.size) * PER_KEYED);
   const items = [...a];
   const places = new Map(items.map((item, i) => [keyOf(item), i]));
   for (const item of b) {

@@ -55,3 +55,13 @@ export function modulo(a: Integer, b: Integer): Integer | undefined {
   if (a === MIN_INT && b === -1) return undefined;
   return exact(a, b, (x, y) => x % y);
 }
+
+const MAX_DIGITS = 20;
+
+/** Digits behind an optional sign as an integer; undefined if it has more digits than 64 bits can have. */
+export function shortInteger(text: string): bigint | undefined {
+  const digits = text.replace(/^[+-]?0*/, '');
+  if (digits.length > MAX_DIGITS) return undefined;
+  const value = BigInt(digits === '' ? '0' : digits);
+  return text.startsWith('-') ? -value : value;
+}

@@ -1,8 +1,8 @@
 /** Length in code points; a lone surrogate counts as one. */
 export function codePointLength(text: string): number {
-  let length = text.length;
   // Long texts are scanned natively first.
-  if (length > 32 && !SURROGATE.test(text)) return length;
+  if (text.length > 32 && !SURROGATE.test(text)) return text.length;
+  let length = text.length;
   for (let i = 0; i < text.length - 1; i++) {
     const unit = text.charCodeAt(i);
     if (unit >= 0xd800 && unit <= 0xdbff) {
@@ -44,6 +44,7 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
 
 /** Go's %q of a string. */
 export function quoted(text: string): string {
+  if (PLAIN.test(text)) return `"${text}"`;
   let result = '"';
   for (const char of text) {
     const code = char.codePointAt(0) ?? 0;
@@ -57,4 +58,5 @@ export function quoted(text: string): string {
   return `${result}"`;
 }
 
+const PLAIN = /^[ !#-[\]-~]*$/;
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;

@@ -1,4 +1,4 @@
-import { MAX_INT, MIN_INT } from './integer.js';
+import { MAX_INT, MIN_INT, shortInteger } from './integer.js';
 import { CelError, Duration, Timestamp } from './value.js';
 
 /** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z. */
@@ -122,6 +122,8 @@ const UNITS: Record<string, bigint> = {
   h: 3600n * BILLION,
 };
 
+const MAX_FRACTION = 19;
+
 /** Reads a duration as Go writes it (`1h2m3.5s`); undefined if it is none or does not fit into 64 bits. */
 export function parseDuration(text: string): bigint | undefined {
   const match = /^([+-]?)(.*)$/s.exec(text);
@@ -136,8 +138,12 @@ export function parseDuration(text: string): bigint | undefined {
     const [, whole = '', fraction = '', unit = ''] = found;
     if (whole === '' && fraction === '') return undefined;
     const scale = UNITS[unit] ?? 1n;
-    total += BigInt(whole === '' ? '0' : whole) * scale;
-    if (fraction !== '') total += (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length);
+    const count = shortInteger(whole);
+    if (count === undefined) return undefined;
+    total += count * scale;
+    // More digits are parts of a nanosecond whatever the unit.
+    const digits = fraction.slice(0, MAX_FRACTION);
+    if (digits !== '') total += (BigInt(digits) * scale) / 10n ** BigInt(digits.length);
     if (total > MAX_INT + 1n) return undefined;
   }
   const signed = match?.[1] === '-' ? -total : total;

@@ -1,0 +1,41 @@
+/** The evaluation went over its cost limit. Nothing in an expression can absorb it. */
+export class CostExceeded extends Error {}
+
+/**
+ * What one evaluation may do on top of what its cost pays for: many steps are free or nearly so by the rules of costs
+ * (`size()` of a large map, filtering everything away, comparing long keys), and an event loop must not wait for them.
+ * A unit is worth about 25 ns. Ordinary expressions use a few thousand.
+ */
+const LIMIT = 2_000_000;
+
+// Evaluations do not overlap, so one meter serves them all. Outside of one nothing is counted.
+let left = Infinity;
+const once = new Set<string>();
+
+export function startWork(): void {
+  left = LIMIT;
+}
+
+export function endWork(): void {
+  left = Infinity;
+  if (once.size > 0) once.clear();
+}
+
+/** Notes work; ends the evaluation that has done too much. */
+export function work(units: number): void {
+  left -= units;
+  if (left < 0) throw new CostExceeded();
+}
+
+/** The same for work that is done once for a subject, whatever is remembered from earlier evaluations. True the first time. */
+export function workOnce(subject: string, units: number): boolean {
+  if (left === Infinity || once.has(subject)) return false;
+  work(units);
+  once.add(subject);
+  return true;
+}
+
+/** Work on the characters of a text. */
+export function workOnText(length: number): void {
+  if (length > 256) work(length >>> 6);
+}
