@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { DeviceLogin, LoginError, type Tokens } from '../client/device-login.js';
-import { type Clock, systemClock } from '../util/clock.js';
+import { type Clock, foregroundClock } from '../util/clock.js';
 
 const GROUP = 'client.authentication.k8s.io';
 const VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`];
@@ -148,7 +148,7 @@ export function tokenCommand(): Command {
     .action(async (options: TokenOptions) => {
       const credential = await execCredential(options, {
         execInfo: process.env['KUBERNETES_EXEC_INFO'],
-        clock: systemClock,
+        clock: foregroundClock,
         prompt: (line) => {
           process.stderr.write(`${line}\n`);
         },

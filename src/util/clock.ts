@@ -26,6 +26,19 @@ export const systemClock: Clock = {
   },
 };
 
+/** For commands that do nothing but wait: its timers keep the process alive. */
+export const foregroundClock: Clock = {
+  ...systemClock,
+  setTimer: (millis, callback) => {
+    const timer = setTimeout(callback, millis);
+    return {
+      cancel: () => {
+        clearTimeout(timer);
+      },
+    };
+  },
+};
+
 /** Resolves after `millis`, or at once when the signal aborts. */
 export function sleep(clock: Clock, millis: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
