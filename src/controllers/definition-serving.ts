@@ -94,15 +94,9 @@ export class DefinitionServing {
     const resource = storageName(crd);
     const { backend, cacher, clock } = this.options;
     const cache = cacher.add({ resource, attributes: customAttributes(definition) });
-    return new ResourceStore(
-      groupResource,
-      definition.namespaced,
-      resource,
-      backend,
-      cache,
-      clock,
-      this.births.get(crd.metadata.uid ?? '') ?? 0,
-    );
+    // Revisions of a log of the type's own say nothing about when the definition was made.
+    const bornAt = (backend.logOf?.(resource) ?? '') === '' ? this.births.get(crd.metadata.uid ?? '') : undefined;
+    return new ResourceStore(groupResource, definition.namespaced, resource, backend, cache, clock, bornAt ?? 0);
   }
 
   private install(crd: KubeObject, inputs: JsonObject): void {
@@ -125,6 +119,7 @@ export class DefinitionServing {
     const { groupResource } = store;
     this.serving.get(name)?.retired.abort();
     this.serving.set(name, { inputs, groupResource, retired, watches });
+    this.options.backend.index?.(store.resource, selectableFields(definition));
     this.options.registry.install({ groupResource, apis, groupPriority: CUSTOM_GROUP_PRIORITY });
   }
 
@@ -151,6 +146,12 @@ export class DefinitionServing {
     this.endLater(serving.watches);
     this.options.registry.remove(serving.groupResource);
   }
+}
+
+/** The fields that clients may select by, in any version: conversion seldom moves them. */
+function selectableFields(definition: Definition): string[] {
+  const paths = definition.versions.flatMap((version) => version.selectableFields);
+  return [...new Set(paths.map((path) => path.replace(/^\./, '')))];
 }
 
 /** Thousands of watches may listen. */

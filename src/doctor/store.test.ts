@@ -14,7 +14,13 @@ describe('checkStore', () => {
   });
 
   const check = async (over: { storageBackend?: string; mongodbUri?: string } = {}): Promise<string> => {
-    const options = { storageBackend: 'embedded', mongodbUri: '', mongodbUriFile: '', mongodbDatabase: 'annex' };
+    const options = {
+      storageBackend: 'embedded',
+      mongodbUri: '',
+      mongodbUriFile: '',
+      mongodbDatabase: 'annex',
+      mongodbLogOverrides: [],
+    };
     const rest = { dataDir, historyWindow: 300_000, given: new Set<string>() };
     return lineOf(await checkStore({ ...options, ...rest, ...over }, systemClock));
   };

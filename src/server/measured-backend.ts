@@ -82,13 +82,18 @@ export class StoreMetrics {
 /** A backend that measures another one. */
 export class MeasuredBackend implements Backend {
   readonly revisionNow?: () => number;
+  readonly index?: NonNullable<Backend['index']>;
+  readonly following?: NonNullable<Backend['following']>;
 
   constructor(
     private readonly backend: Backend,
     private readonly metrics: StoreMetrics,
     private readonly clock: Clock,
   ) {
-    if (backend.revisionNow !== undefined) this.revisionNow = () => backend.revisionNow?.() ?? 0;
+    // Absent where the backend has none.
+    if (backend.revisionNow !== undefined) this.revisionNow = backend.revisionNow.bind(backend);
+    if (backend.index !== undefined) this.index = backend.index.bind(backend);
+    if (backend.following !== undefined) this.following = backend.following.bind(backend);
   }
 
   write(request: WriteRequest): Promise<WriteResult> {

@@ -11,23 +11,27 @@ import type { Handler } from '../endpoints/http.js';
 import type { ResourceStore } from '../registry/generic/resource-store.js';
 import { ApiRegistry } from '../registry/rest/api-registry.js';
 import type { ResourceType } from '../registry/rest/interfaces.js';
-import { StorageCacher } from '../storage/cacher/cacher.js';
+import type { Cacher } from '../storage/cacher/interfaces.js';
+import { RoutedCacher } from '../storage/cacher/routed-cacher.js';
 import type { Backend } from '../storage/interfaces.js';
+import { RoutedBackend, type LogSet } from '../storage/routed-backend.js';
 import type { BuiltinTypes } from '../structured-merge-diff/builtin-types.js';
 import type { Clock } from '../util/clock.js';
 import { featureGates } from '../util/feature-gates.js';
 import type { Logger } from '../util/logger.js';
 import type { ApiServer } from './api-server.js';
-import { makeBackend } from './backend.js';
+import { isAggregated } from './aggregation-options.js';
+import { makeLogs } from './backend.js';
 import { installBuiltins, loadMergeTypes } from './builtin-apis.js';
 import { registerCacherMetrics } from './cacher-metrics.js';
 import { installDocuments } from './documents.js';
 import { handlerMetrics } from './handler-metrics.js';
-import type { HealthCheck } from './health.js';
+import type { HealthCheck, HealthEndpoint } from './health.js';
 import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
 import { startLargeWrites } from './large-writes/start.js';
 import type { Options } from './options.js';
 import { statusWriter } from './status-writer.js';
+import { storeTroubles } from './store-troubles.js';
 
 /** What a process has one of, in every mode. */
 export interface ServerContext {
@@ -41,6 +45,11 @@ export interface ServerContext {
   readonly metrics: ChainMetrics;
 }
 
+/** A check, and which endpoints have it. */
+export interface PlaneCheck extends HealthCheck {
+  readonly endpoints: readonly HealthEndpoint[];
+}
+
 /** What the server serves, behind the chain. */
 export interface ControlPlane {
   readonly authorizer: Authorizer;
@@ -50,7 +59,7 @@ export interface ControlPlane {
   /** Registers discovery, OpenAPI and the like. */
   install(server: ApiServer): void;
   /** Checks of the store and the cacher, in the order in which verbose health shows them. */
-  readonly checks: readonly HealthCheck[];
+  readonly checks: readonly PlaneCheck[];
   /** Work to be done after the server listens; ready only when all is done. */
   readonly hooks: readonly { readonly name: string; run(): Promise<void> }[];
   /** Ends all watches, as a server that stops does. */
@@ -62,7 +71,7 @@ export interface ControlPlane {
 /** What every control plane stands on: the store that the flags name, its cache, and the registry of what is served. */
 export interface Foundation {
   readonly backend: Backend;
-  readonly cacher: StorageCacher;
+  readonly cacher: Cacher;
   readonly registry: ApiRegistry;
   readonly cbor: boolean;
   readonly mergeTypes: BuiltinTypes;
@@ -70,10 +79,20 @@ export interface Foundation {
   install(types: readonly ResourceType[]): Map<string, ResourceStore>;
 }
 
-export async function openFoundation({ options, clock, registry: metrics }: ServerContext): Promise<Foundation> {
-  const backend = new MeasuredBackend(await makeBackend(options, clock), new StoreMetrics(metrics), clock);
+export async function openFoundation({
+  options,
+  clock,
+  logger,
+  registry: metrics,
+}: ServerContext): Promise<Foundation> {
+  const logs = measured(
+    await makeLogs(options, clock, storeTroubles(metrics, logger)),
+    new StoreMetrics(metrics),
+    clock,
+  );
+  const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
   await backend.open();
-  const cacher = new StorageCacher({ backend, clock, budgetBytes: options.cacheBudget });
+  const cacher = new RoutedCacher(logs, { clock, budgetBytes: options.cacheBudget });
   await cacher.start();
   registerCacherMetrics(() => cacher.stats(), metrics);
   const registry = new ApiRegistry();
@@ -82,6 +101,14 @@ export async function openFoundation({ options, clock, registry: metrics }: Serv
   const install = (types: readonly ResourceType[]): Map<string, ResourceStore> =>
     installBuiltins(types, { registry, backend, cacher, clock, cbor, mergeTypes });
   return { backend, cacher, registry, cbor, mergeTypes, install };
+}
+
+function measured({ main, others, overrides }: LogSet, metrics: StoreMetrics, clock: Clock): LogSet {
+  return {
+    main: new MeasuredBackend(main, metrics, clock),
+    others: new Map([...others].map(([log, backend]) => [log, new MeasuredBackend(backend, metrics, clock)])),
+    overrides,
+  };
 }
 
 export interface PlaneParts {
@@ -119,7 +146,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     install: (server) => {
       installDocuments(server, registry, environment, serverAddress);
     },
-    checks: [{ name: 'etcd', check: () => backend.ping() }, informerCheck(cacher)],
+    checks: storeChecks(foundation, isAggregated(options)),
     hooks,
     endWatches: () => {
       environment.watches.endAll();
@@ -133,10 +160,27 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
   };
 }
 
-const informerCheck = (cacher: StorageCacher): HealthCheck => ({
-  name: 'informer-sync',
-  check: () => {
-    const { ok, reason } = cacher.healthy();
-    if (!ok) throw new Error(reason);
-  },
-});
+/**
+ * kube-apiserver's /livez fails with its store, and so does this one's. Not so beside a cluster: the store is elsewhere, a
+ * restart mends nothing there, and it would take away what is served from memory meanwhile (discovery, OpenAPI, reads).
+ */
+function storeChecks({ backend, cacher }: Foundation, aggregated: boolean): PlaneCheck[] {
+  const checks: PlaneCheck[] = [
+    {
+      name: 'etcd',
+      check: () => backend.ping(),
+      endpoints: aggregated ? ['healthz', 'readyz'] : ['healthz', 'livez', 'readyz'],
+    },
+    { name: 'informer-sync', check: () => unless(cacher.healthy()), endpoints: ['readyz'] },
+  ];
+  const following = backend.following?.bind(backend);
+  if (following === undefined) return checks;
+  const check = (): void => {
+    unless(following());
+  };
+  return [...checks, { name: 'change-stream', check, endpoints: ['readyz'] }];
+}
+
+function unless({ ok, reason }: { readonly ok: boolean; readonly reason: string }): void {
+  if (!ok) throw new Error(reason);
+}

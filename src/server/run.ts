@@ -74,7 +74,7 @@ function installHealth(
   const always = ['healthz', 'livez', 'readyz'] as const;
   health.add(pingCheck, always);
   health.add(new LogCheck(context.logger, context.clock), always);
-  for (const check of plane.checks) health.add(check, check.name === 'etcd' ? always : ['readyz']);
+  for (const check of plane.checks) health.add(check, check.endpoints);
   for (const hook of hooks) health.add(hook, always, context.livezGrace);
   health.add(
     {

@@ -134,7 +134,7 @@ described('types with logs of their own', () => {
     await expect(now.backend.list(HEAVY, { ...everything, revision: 5 })).rejects.toMatchObject({ code: 'compacted' });
     await expect(now.backend.list(HEAVY, { ...everything, revision: 8 })).rejects.toMatchObject({ code: 'too-large' });
     const own = now.others.get('reports');
-    expect(() => own?.events(6, new AbortController().signal)).toThrow(expect.objectContaining({ code: 'compacted' }));
+    expect(() => own?.events(6, new AbortController().signal)).toThrow('revision 6 is no longer kept');
     for (let i = 0; i < 4; i++)
       expect((await commit(now.backend, heavy('a/k0', i === 0 ? 2 : 7 + i, i))).revision).toBe(8 + i);
     // What the main log tells is as it was.
