@@ -46,6 +46,7 @@ const IDLE_MILLIS = 60_000;
 const OVERDUE_MILLIS = 10_000;
 /** Definitions that a worker keeps compiled. */
 const DEFINITIONS = 32;
+const ENDED = 'the request could not be processed within the limits of memory and time';
 const OPERATIONS: readonly AdmissionOperation[] = ['CREATE', 'UPDATE', 'DELETE'];
 
 interface Job {
@@ -93,9 +94,10 @@ export class LargeWritePool implements LargeWrites {
     sendWhole(scope.request, scope.response, response.status, type, response.body);
   }
 
-  /** Ends all workers; requests under way fail. */
+  /** Ends all workers; requests that wait or are under way fail. */
   close(): void {
     this.closed = true;
+    for (const job of this.queue.splice(0)) job.reject(newInternalError(ENDED));
     for (const worker of this.workers) worker.link.terminate();
   }
 
@@ -192,7 +194,7 @@ export class LargeWritePool implements LargeWrites {
     worker.timer?.cancel();
     const { job } = worker;
     if (error !== undefined) this.options.logger.error('a worker for large writes ended', { error: messageOf(error) });
-    job?.reject(newInternalError('the request could not be processed within the limits of memory and time'));
+    job?.reject(newInternalError(ENDED));
     if (!this.closed) this.next();
   }
 

@@ -97,7 +97,7 @@ export class RemoteTypes {
 }
 
 /** Knows nothing, so that everything is read from the store. */
-function emptyCache(resource: string): ResourceCache {
+export function emptyCache(resource: string): ResourceCache {
   const nothing = (): Promise<never> =>
     Promise.reject(new StorageError('closed', `objects of ${resource} are not kept here`));
   return {

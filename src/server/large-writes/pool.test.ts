@@ -1,0 +1,444 @@
+import { MessageChannel } from 'node:worker_threads';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { admissionChain } from '../../admission/chain.js';
+import type { AdmissionPlugin } from '../../admission/interfaces.js';
+import { ApiError, newForbidden } from '../../apimachinery/errors.js';
+import { loadProtobufCodec } from '../../apimachinery/codec/load.js';
+import type { JsonObject } from '../../apimachinery/json.js';
+import { createHandler } from '../../endpoints/handlers/create.js';
+import type { HandlerEnvironment, RequestScope } from '../../endpoints/handlers/scope.js';
+import { updateHandler } from '../../endpoints/handlers/update.js';
+import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
+import { noConversion } from '../../registry/customresource/conversion.js';
+import { readDefinition } from '../../registry/customresource/definition.js';
+import { serveDefinition } from '../../registry/customresource/serve.js';
+import { ResourceStore } from '../../registry/generic/resource-store.js';
+import type { StoredApi } from '../../registry/rest/api-registry.js';
+import { StorageError } from '../../storage/errors.js';
+import { encodedBytes } from '../../storage/object-bytes.js';
+import type { StoredObject, WriteRequest, WriteResult } from '../../storage/interfaces.js';
+import { FakeClock } from '../../util/clock.js';
+import { FeatureGates } from '../../util/feature-gates.js';
+import { silentLogger } from '../../util/logger.js';
+import type { FromWorker, ToWorker } from './messages.js';
+import { LargeWritePool, type WorkerLink } from './pool.js';
+import { emptyCache } from './remote-types.js';
+import { TaskRunner } from './task-runner.js';
+
+const schema = {
+  type: 'object',
+  properties: {
+    spec: {
+      type: 'object',
+      properties: {
+        text: { type: 'string', maxLength: 100_000 },
+        size: { type: 'integer', default: 3 },
+        big: { type: 'integer', format: 'int64' },
+      },
+      'x-kubernetes-validations': [{ rule: 'self.size < 10', message: 'too many' }],
+    },
+  },
+};
+const definition = readDefinition({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'things.example.com', uid: 'u' },
+  spec: {
+    group: 'example.com',
+    scope: 'Namespaced',
+    names: { plural: 'things', singular: 'thing', kind: 'Thing', listKind: 'ThingList' },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: schema },
+        selectableFields: [{ jsonPath: '.spec.size' }],
+      },
+    ],
+  },
+});
+
+/** A store of objects by key, with one counter of revisions. */
+class MapBackend {
+  readonly objects = new Map<string, StoredObject>();
+  readonly requests: WriteRequest[] = [];
+  /** Called before each write. */
+  before: () => void = () => undefined;
+  private revision = 0;
+
+  get(_resource: string, key: string): Promise<StoredObject | undefined> {
+    return Promise.resolve(this.objects.get(key));
+  }
+
+  write(request: WriteRequest): Promise<WriteResult> {
+    this.before();
+    this.requests.push(request);
+    const { key, expected, value } = request;
+    const current = this.objects.get(key);
+    if ((current?.revision ?? 0) !== expected || value === undefined)
+      return Promise.resolve({ outcome: 'conflict', current });
+    const revision = ++this.revision;
+    const object = { key, revision, bytes: encodedBytes(value, revision) };
+    this.objects.set(key, object);
+    return Promise.resolve({ outcome: 'committed', object });
+  }
+}
+
+interface Setup {
+  readonly plugins?: readonly AdmissionPlugin[];
+  readonly maxQueuedBytes?: number;
+  /** The worker gets no messages. */
+  readonly stuck?: boolean;
+}
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+function setup({ plugins = [], maxQueuedBytes, stuck = false }: Setup = {}) {
+  const clock = new FakeClock();
+  const backend = new MapBackend();
+  const retired = new AbortController();
+  const started: { terminated: boolean; posted: ToWorker[] }[] = [];
+  const spawn = (): WorkerLink => {
+    const { port1, port2 } = new MessageChannel();
+    const runner = new TaskRunner(port2, clock);
+    const state = { terminated: false, posted: [] as ToWorker[] };
+    started.push(state);
+    let ended: (error: Error | undefined) => void = () => undefined;
+    port2.on('message', (message: ToWorker) => {
+      if (!stuck) runner.receive(message);
+    });
+    const close = (): void => {
+      port1.close();
+      port2.close();
+    };
+    closers.push(close);
+    return {
+      post: (message, transfer) => {
+        state.posted.push(message);
+        port1.postMessage(message, [...transfer]);
+      },
+      listen: (received, end) => {
+        ended = end;
+        port1.on('message', (message: FromWorker) => {
+          received(message);
+        });
+      },
+      terminate: () => {
+        state.terminated = true;
+        close();
+        ended(undefined);
+      },
+    };
+  };
+  const metrics = { state: jest.fn(), done: jest.fn(), refused: jest.fn() };
+  const pool = new LargeWritePool({
+    spawn,
+    size: 1,
+    clock,
+    logger: silentLogger,
+    metrics,
+    builtins: new Set(),
+    ...(maxQueuedBytes === undefined ? {} : { maxQueuedBytes }),
+  });
+  const store = new ResourceStore(
+    { group: 'example.com', resource: 'things' },
+    true,
+    'things.example.com',
+    backend,
+    emptyCache('things.example.com'),
+    clock,
+  );
+  const [api] = serveDefinition({
+    definition,
+    store,
+    conversion: noConversion,
+    terminating: false,
+    epoch: 1,
+    signal: retired.signal,
+    watchesEnd: retired.signal,
+    clock,
+    cbor: false,
+  });
+  const environment: HandlerEnvironment = {
+    admission: admissionChain(plugins),
+    authorizer: { authorize: () => ({ decision: 'allow', reason: '' }) },
+    features: new FeatureGates(),
+    clock,
+    maxRequestBodyBytes: 3 << 20,
+    minRequestTimeoutSeconds: 0,
+    metrics: { requestBodySize: () => undefined, watchEvents: () => undefined, watchStarted: () => () => undefined },
+    watches: new WatchTracker(),
+    protobuf: loadProtobufCodec(),
+    largeWrites: pool,
+  };
+  return { clock, backend, retired, started, metrics, pool, environment, api: api as StoredApi };
+}
+
+type World = ReturnType<typeof setup>;
+
+class Answer extends ServerResponse {
+  body = '';
+
+  override writeHead(status: number): this {
+    this.statusCode = status;
+    return this;
+  }
+
+  override end(chunk?: unknown): this {
+    if (chunk instanceof Uint8Array) this.body = Buffer.from(chunk).toString();
+    return this;
+  }
+}
+
+const thing = (name: string, spec: JsonObject, metadata: JsonObject = {}): JsonObject => ({
+  apiVersion: 'example.com/v1',
+  kind: 'Thing',
+  metadata: { name, namespace: 'ns', ...metadata },
+  spec,
+});
+
+function scopeOf(world: World, verb: 'create' | 'update', name: string, body: string, signal?: AbortSignal) {
+  const request = new IncomingMessage(new Socket());
+  Object.assign(request, {
+    method: verb === 'create' ? 'POST' : 'PUT',
+    url: '/apis/example.com/v1/namespaces/ns/things?fieldManager=m',
+    headers: { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) },
+  });
+  request.push(body);
+  request.push(null);
+  const warnings: string[] = [];
+  const { served, store } = world.api;
+  const response = new Answer(request);
+  const scope: RequestScope = {
+    environment: world.environment,
+    context: {
+      info: {
+        isResourceRequest: true,
+        path: '/apis/example.com/v1/namespaces/ns/things',
+        verb,
+        apiPrefix: 'apis',
+        apiGroup: 'example.com',
+        apiVersion: 'v1',
+        namespace: 'ns',
+        resource: 'things',
+        subresource: '',
+        name: verb === 'create' ? '' : name,
+        parts: ['things'],
+        fieldSelector: '',
+        labelSelector: '',
+      },
+      user: { name: 'u', uid: '', groups: [], extra: {} },
+      userAgent: 'test',
+      auditId: 'a',
+      signal: signal ?? new AbortController().signal,
+      receivedAt: 0,
+      dryRun: false,
+      warn: (text) => warnings.push(text),
+      annotate: () => undefined,
+    },
+    request,
+    response,
+    served,
+    store,
+    subresource: '',
+    strategy: served.strategy,
+    fieldManager: served.fieldManager,
+  };
+  return { scope, response, warnings };
+}
+
+async function create(world: World, name: string, spec: JsonObject, signal?: AbortSignal) {
+  const made = scopeOf(world, 'create', name, JSON.stringify(thing(name, spec)), signal);
+  await createHandler(made.scope);
+  return { ...made, status: made.response.statusCode, body: JSON.parse(made.response.body) as JsonObject };
+}
+
+const LONG = 'x'.repeat(70_000);
+const failure = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+test('a large write is answered as a small one is: defaults, managers, warnings, attributes', async () => {
+  const world = setup();
+  const large = await create(world, 'large', { text: LONG, unknown: 1 });
+  const small = await create(world, 'small', { text: 'x', unknown: 1 });
+  expect(world.started).toHaveLength(1);
+  expect([large.status, small.status]).toEqual([201, 201]);
+  expect(large.body['spec']).toEqual({ text: LONG, size: 3 });
+  expect(small.body['spec']).toEqual({ text: 'x', size: 3 });
+  const fields = (body: JsonObject): unknown =>
+    (body['metadata'] as { managedFields: { fieldsV1: unknown; manager: string }[] }).managedFields.map(
+      ({ manager, fieldsV1 }) => ({ manager, fieldsV1 }),
+    );
+  expect(fields(large.body)).toEqual(fields(small.body));
+  expect(large.warnings).toEqual(small.warnings);
+  expect(large.warnings).toEqual(['unknown field "spec.unknown"']);
+  expect(large.response.getHeader('content-type')).toBe('application/json');
+  const [written] = world.backend.requests;
+  expect(written?.value?.attributes).toEqual({
+    labels: undefined,
+    fields: { 'metadata.name': 'large', 'metadata.namespace': 'ns', 'spec.size': '3' },
+  });
+  // Who wants the fields gets them, without the revision.
+  expect(written?.value?.object['spec']).toEqual({ text: LONG, size: 3 });
+  expect(written?.value?.object['metadata']).not.toHaveProperty('resourceVersion');
+});
+
+test('refusals have the words of the handlers', async () => {
+  const world = setup();
+  const tooLong = await failure(create(world, 'large', { text: LONG.repeat(2) }));
+  expect(tooLong).toBeInstanceOf(ApiError);
+  expect((tooLong as ApiError).details?.causes?.[0]).toMatchObject({
+    field: 'spec.text',
+    message: 'Too long: may not be more than 100000 bytes',
+  });
+  const tooMany = await failure(create(world, 'large', { text: LONG, size: 11 }));
+  expect((tooMany as ApiError).status).toMatchObject({
+    code: 422,
+    reason: 'Invalid',
+    details: { causes: [{ field: 'spec', message: 'Invalid value: too many' }] },
+  });
+});
+
+test('integers beyond 2^53 survive', async () => {
+  const world = setup();
+  const body = JSON.stringify(thing('big', { text: LONG })).replace('"spec":{', '"spec":{"big":9007199254740993,');
+  const { scope, response } = scopeOf(world, 'create', 'big', body);
+  await createHandler(scope);
+  expect(response.body).toContain('"big":9007199254740993');
+});
+
+test('an update that loses the race starts again on what is there', async () => {
+  const world = setup();
+  await create(world, 'a', { text: LONG });
+  let raced = false;
+  world.backend.before = () => {
+    const current = world.backend.objects.get('ns/a');
+    if (raced || current === undefined) return;
+    raced = true;
+    const text = Buffer.from(current.bytes).toString().replace('"size":3', '"size":4');
+    world.backend.objects.set('ns/a', { ...current, revision: 77, bytes: Buffer.from(text) });
+  };
+  const { scope, response } = scopeOf(
+    world,
+    'update',
+    'a',
+    JSON.stringify(thing('a', { text: `${LONG}y` }, { resourceVersion: '1' })),
+  );
+  const error = await failure(updateHandler(scope));
+  expect(raced).toBe(true);
+  expect((error as ApiError).status).toMatchObject({ code: 409, reason: 'Conflict' });
+  expect(response.body).toBe('');
+  expect(world.backend.requests.map(({ expected }) => expected)).toEqual([0, 1]);
+});
+
+test('admission happens here: plugins change objects, and refuse', async () => {
+  const plugins: AdmissionPlugin[] = [
+    {
+      name: 'mutates',
+      handles: () => true,
+      admit: ({ object }) => {
+        if (object !== undefined) object.metadata.labels = { seen: 'yes' };
+      },
+    },
+    {
+      name: 'refuses',
+      handles: () => true,
+      validate: ({ object, resource, name }) => {
+        if (object?.metadata.labels?.['seen'] !== 'yes') throw new Error('not changed');
+        if (name === 'bad') throw newForbidden(resource, name, 'no');
+      },
+    },
+  ];
+  const world = setup({ plugins });
+  const { body } = await create(world, 'good', { text: LONG });
+  expect(body['metadata']).toMatchObject({ labels: { seen: 'yes' } });
+  const error = await failure(create(world, 'bad', { text: LONG }));
+  expect((error as ApiError).code).toBe(403);
+});
+
+test('objects that no plugin looks at are not sent', async () => {
+  const seen: unknown[] = [];
+  const plugin: AdmissionPlugin = {
+    name: 'p',
+    handles: () => true,
+    readsObjects: () => false,
+    admit: ({ object, name }) => {
+      seen.push([name, object]);
+    },
+  };
+  await create(setup({ plugins: [plugin] }), 'a', { text: LONG });
+  expect(seen).toEqual([['a', undefined]]);
+});
+
+test('what was prepared under an earlier definition is not written', async () => {
+  const world = setup();
+  world.retired.abort();
+  const error = await failure(create(world, 'a', { text: LONG }));
+  expect((error as ApiError).code).toBe(503);
+  expect(world.backend.objects.size).toBe(0);
+});
+
+test('errors of the store are those of the store', async () => {
+  const world = setup();
+  world.backend.before = () => {
+    throw new StorageError('object-too-large', 'the object takes 9 bytes');
+  };
+  const error = await failure(create(world, 'a', { text: LONG }));
+  expect((error as ApiError).status).toMatchObject({ code: 413, reason: 'RequestEntityTooLarge' });
+});
+
+test('a definition is sent once to a worker, and workers end when there is nothing to do', async () => {
+  const world = setup();
+  await create(world, 'a', { text: LONG });
+  await create(world, 'b', { text: LONG });
+  const sent = world.started[0]?.posted.flatMap((message) =>
+    message.type === 'task' ? [message.definition?.serialized !== undefined] : [],
+  );
+  expect(sent).toEqual([true, false]);
+  world.clock.advance(59_000);
+  expect(world.started[0]?.terminated).toBe(false);
+  world.clock.advance(1_000);
+  expect(world.started[0]?.terminated).toBe(true);
+  await create(world, 'c', { text: LONG });
+  expect(world.started).toHaveLength(2);
+});
+
+test('a request that is over is left, and its worker ended if it does not stop', async () => {
+  const world = setup({ stuck: true });
+  const abort = new AbortController();
+  const pending = failure(create(world, 'a', { text: LONG }, abort.signal));
+  const waiting = failure(create(world, 'b', { text: LONG }));
+  await new Promise((resolve) => setImmediate(resolve));
+  const reason = new Error('gone');
+  abort.abort(reason);
+  expect(await pending).toBe(reason);
+  expect(world.started[0]?.posted.map(({ type }) => type)).toEqual(['task', 'abort']);
+  expect(world.started).toHaveLength(1);
+  world.clock.advance(10_000);
+  expect(world.started[0]?.terminated).toBe(true);
+  // What waited gets a worker of its own.
+  expect(world.started).toHaveLength(2);
+  world.pool.close();
+  expect((await waiting) as ApiError).toMatchObject({ code: 500 });
+});
+
+test('what waits is bounded', async () => {
+  const world = setup({ stuck: true, maxQueuedBytes: 100_000 });
+  const running = failure(create(world, 'a', { text: LONG }));
+  const queued = failure(create(world, 'b', { text: LONG }));
+  await new Promise((resolve) => setImmediate(resolve));
+  const refused = await failure(create(world, 'c', { text: LONG }));
+  expect((refused as ApiError).status).toMatchObject({ code: 429, details: { retryAfterSeconds: 1 } });
+  expect(world.metrics.refused).toHaveBeenCalledTimes(1);
+  expect(world.metrics.state).toHaveBeenLastCalledWith(1, 1);
+  world.pool.close();
+  await Promise.all([running, queued]);
+});
