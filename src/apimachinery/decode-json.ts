@@ -159,13 +159,13 @@ export interface DetailedJson {
   readonly sourceErrors?: readonly string[];
 }
 
-/** As decodeStrict, for decoders that compare with a schema. */
-export function decodeDetailed(input: Uint8Array | string, strict: boolean): DetailedJson {
+/** As decodeStrict, for decoders that compare with a schema. `merges`: objects under a key that occurs twice are added up. */
+export function decodeDetailed(input: Uint8Array | string, strict: boolean, merges = false): DetailedJson {
   const bytes = asBytes(input);
   const text = typeof input === 'string' ? input : asText(bytes);
   const scanned = scan(bytes);
   const value = parseText(bytes, text, scanned);
-  const repeated = strict && countKeys(value) !== scanned.keys;
+  const repeated = (strict || merges) && countKeys(value) !== scanned.keys;
   if (!scanned.inexact && !scanned.floats && !repeated) return { value, duplicates: [] };
   const floats: FloatLiterals = new Map<JsonObject | JsonValue[], Map<string, string>>();
   if (!repeated) return { value: new ExactParser(text, { floats }).parse(), duplicates: [], floats };
@@ -178,7 +178,12 @@ export function decodeDetailed(input: Uint8Array | string, strict: boolean): Det
       positions.set(`duplicate ${path}`, positions.get(`duplicate ${path}`) ?? positions.size);
     } else if (!again && !positions.has(path)) positions.set(path, positions.size);
   };
-  return { value: new ExactParser(text, { onKey, floats }).parse(), duplicates: [...duplicates], positions, floats };
+  return {
+    value: new ExactParser(text, { onKey, floats, merges }).parse(),
+    duplicates: strict ? [...duplicates] : [],
+    positions,
+    floats,
+  };
 }
 
 /**

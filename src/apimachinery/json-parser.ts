@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from './json.js';
+import { isObject, type JsonObject, type JsonValue } from './json.js';
 import { JsonError } from './json-syntax.js';
 
 /** Literals of the numbers that have a fraction or an exponent: by the array or object that holds them, and key or index. */
@@ -29,6 +29,8 @@ export function convertNumber(text: string): number | bigint {
 export interface ExactOptions {
   /** Called at each key, before its value is read, with the key's path; `again` when the object had it already. */
   onKey?: (parent: string, key: string, again: boolean) => void;
+  /** A key that stands twice with an object each: the second adds to the first, as where Go decodes into a struct or a map. */
+  merges?: boolean;
   /** Filled with the literals of floats: `1.0` reads as the number 1, but is no integer to a typed decoder. */
   floats?: FloatLiterals;
 }
@@ -94,7 +96,8 @@ export class ExactParser {
       this.skipSpace();
       this.at++;
       this.skipSpace();
-      out[key] = this.value(path === '' ? key : `${path}.${key}`);
+      const value = this.value(path === '' ? key : `${path}.${key}`);
+      out[key] = this.options.merges === true ? merged(out[key], value) : value;
       this.keepLiteral(out, key);
       this.skipSpace();
       if (this.text.charAt(this.at) === ',') {
@@ -154,4 +157,10 @@ export class ExactParser {
     floats.set(holder, members);
     this.literal = undefined;
   }
+}
+
+function merged(before: JsonValue | undefined, value: JsonValue): JsonValue {
+  if (!isObject(before) || !isObject(value)) return value;
+  for (const key in value) before[key] = merged(before[key], value[key] ?? null);
+  return before;
 }

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from './json.js';
-import { isAmbiguous } from './yaml-resolve.js';
+import { scalarText } from './yaml-scalars.js';
 
 /** Keys longer than this are written with a question mark. */
 const MAX_SIMPLE_KEY = 128;
@@ -47,119 +47,6 @@ function compareDigits(left: string[], right: string[], at: number): number {
   return x.end - y.end;
 }
 
-interface Analysis {
-  plain: boolean;
-  single: boolean;
-  block: boolean;
-}
-
-const ALWAYS_AT_START = '#,[]{}&*!|>\'"%@`';
-
-function isPrintable(code: number): boolean {
-  if (code === 0x0a || (code >= 0x20 && code <= 0x7e)) return true;
-  if (code < 0xa0 || code > 0xfffd) return false;
-  return code !== 0xfeff && (code < 0xd800 || code > 0xdfff);
-}
-
-const isBreak = (code: number): boolean =>
-  code === 0x0a || code === 0x0d || code === 0x85 || code === 0x2028 || code === 0x2029;
-
-/** Whether an indicator at this place keeps the text from being written plain. */
-function isIndicator(text: string, i: number): boolean {
-  const char = text.charAt(i);
-  const next = text.charAt(i + 1);
-  const blankFollows = next === '' || next === ' ' || next === '\t';
-  if (i === 0)
-    return ALWAYS_AT_START.includes(char) || ((char === '-' || char === '?' || char === ':') && blankFollows);
-  if (char === ':') return blankFollows;
-  const before = text.charCodeAt(i - 1);
-  return char === '#' && (before === 0x20 || before === 9 || before === 0 || isBreak(before));
-}
-
-/** Which styles can hold the text. */
-function analyze(text: string): Analysis {
-  if (text === '') return { plain: true, single: true, block: false };
-  let indicators = text.startsWith('---') || text.startsWith('...');
-  let special = false;
-  let breaks = false;
-  let breakThenSpace = false;
-  let spaceThenBreak = false;
-  let previous = 0;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    indicators ||= isIndicator(text, i);
-    special ||= !isPrintable(code);
-    if (code === 0x20) breakThenSpace ||= isBreak(previous);
-    else if (isBreak(code)) {
-      breaks = true;
-      spaceThenBreak ||= previous === 0x20;
-    }
-    previous = code;
-  }
-  const first = text.charCodeAt(0);
-  const edge = first === 0x20 || isBreak(first) || previous === 0x20 || isBreak(previous);
-  return {
-    plain: !(indicators || edge || breaks || special || breakThenSpace || spaceThenBreak),
-    single: !(breakThenSpace || spaceThenBreak || special),
-    block: !(previous === 0x20 || spaceThenBreak || special),
-  };
-}
-
-const ESCAPES = new Map<number, string>([
-  [0, '0'],
-  [7, 'a'],
-  [8, 'b'],
-  [9, 't'],
-  [10, 'n'],
-  [11, 'v'],
-  [12, 'f'],
-  [13, 'r'],
-  [0x1b, 'e'],
-  [0x22, '"'],
-  [0x5c, '\\'],
-  [0x85, 'N'],
-  [0xa0, '_'],
-  [0x2028, 'L'],
-  [0x2029, 'P'],
-]);
-
-function doubleQuoted(text: string): string {
-  let out = '"';
-  for (const char of text) {
-    const code = char.codePointAt(0) ?? 0;
-    if (isPrintable(code) && !isBreak(code) && code !== 0x22 && code !== 0x5c) {
-      out += char;
-      continue;
-    }
-    const escape = ESCAPES.get(code);
-    const hex = code.toString(16).toUpperCase();
-    if (escape !== undefined) out += `\\${escape}`;
-    else if (code <= 0xff) out += `\\x${hex.padStart(2, '0')}`;
-    else if (code <= 0xffff) out += `\\u${hex.padStart(4, '0')}`;
-    else out += `\\U${hex.padStart(8, '0')}`;
-  }
-  return `${out}"`;
-}
-
-function literal(text: string, indent: number): string {
-  const hint = text.startsWith(' ') || isBreak(text.charCodeAt(0)) ? '2' : '';
-  const ends = isBreak(text.charCodeAt(text.length - 1));
-  const keeps = ends && (text.length === 1 || isBreak(text.charCodeAt(text.length - 2)));
-  const chomp = ends ? (keeps ? '+' : '') : '-';
-  const margin = ' '.repeat(indent);
-  const lines = (ends ? text.slice(0, -1) : text).split('\n').map((line) => (line === '' ? '' : margin + line));
-  return `|${hint}${chomp}\n${lines.join('\n')}${ends ? '\n' : ''}`;
-}
-
-/** A text in the style that Go's emitter chooses. In keys no style of several lines is possible. */
-function scalarText(text: string, indent: number, key: boolean): string {
-  const may = analyze(text);
-  if (text.includes('\n')) return may.block && !key ? literal(text, indent) : doubleQuoted(text);
-  if (isAmbiguous(text)) return doubleQuoted(text);
-  if (may.plain) return text;
-  return may.single ? `'${text.replaceAll("'", "''")}'` : doubleQuoted(text);
-}
-
 /** Go's shortest `%g`: with an exponent from a million and below a ten-thousandth. */
 export function formatG(value: number): string {
   const [mantissa = '', exponent = '0'] = value.toExponential().split('e');
@@ -176,6 +63,8 @@ function formatNumber(value: number): string {
 
 class Emitter {
   private out = '';
+  /** Where in the output the line under way starts. */
+  private line = 0;
 
   run(value: JsonValue): string {
     this.value(value, 0, 2, false);
@@ -189,19 +78,19 @@ class Emitter {
   private value(value: JsonValue, indent: number, inner: number, inline: boolean): void {
     if (Array.isArray(value)) this.list(value, indent, inline);
     else if (typeof value === 'object' && value !== null) this.map(value, indent, inline);
-    else if (typeof value === 'string') this.out += scalarText(value, inner, false);
-    else if (typeof value === 'number') this.out += formatNumber(value);
-    else this.out += String(value);
+    else if (typeof value === 'string') this.write(this.scalar(value, inner, false));
+    else if (typeof value === 'number') this.write(formatNumber(value));
+    else this.write(String(value));
   }
 
   private list(items: readonly JsonValue[], indent: number, inline: boolean): void {
     if (items.length === 0) {
-      this.out += '[]';
+      this.write('[]');
       return;
     }
     items.forEach((item, i) => {
       this.lineStart(indent, inline && i === 0);
-      this.out += '- ';
+      this.write('- ');
       this.value(item, indent + 2, indent + 2, true);
     });
   }
@@ -211,7 +100,7 @@ class Emitter {
       .filter((key) => object[key] !== undefined)
       .sort(compareKeys);
     if (keys.length === 0) {
-      this.out += '{}';
+      this.write('{}');
       return;
     }
     keys.forEach((key, i) => {
@@ -223,23 +112,33 @@ class Emitter {
   private entry(key: string, value: JsonValue, indent: number): void {
     const simple = !/[\n\r\u0085\u2028\u2029]/.test(key) && Buffer.byteLength(key) <= MAX_SIMPLE_KEY;
     if (!simple) {
-      this.out += `? ${scalarText(key, indent + 2, false)}`;
+      this.write(`? ${this.scalar(key, indent + 2, false)}`);
       this.lineStart(indent, false);
-      this.out += ': ';
+      this.write(': ');
       this.value(value, indent + 2, indent + 2, true);
       return;
     }
     // An empty plain text is no key.
-    this.out += `${key === '' ? '""' : scalarText(key, indent, true)}:`;
+    this.write(`${key === '' ? '""' : this.scalar(key, indent, true)}:`);
     const block = typeof value === 'object' && value !== null && Object.keys(value).length > 0;
-    if (!block) this.out += ' ';
+    if (!block) this.write(' ');
     this.value(value, Array.isArray(value) ? indent : indent + 2, indent + 2, false);
+  }
+
+  private write(text: string): void {
+    this.out += text;
+    const end = text.lastIndexOf('\n');
+    if (end >= 0) this.line = this.out.length - (text.length - end - 1);
+  }
+
+  private scalar(text: string, indent: number, key: boolean): string {
+    return scalarText(text, { column: this.out.length - this.line, indent, key });
   }
 
   private lineStart(indent: number, inline: boolean): void {
     if (inline || this.out === '') return;
-    if (!this.out.endsWith('\n')) this.out += '\n';
-    this.out += ' '.repeat(indent);
+    if (!this.out.endsWith('\n')) this.write('\n');
+    this.write(' '.repeat(indent));
   }
 }
 

@@ -179,3 +179,34 @@ describe('JSON that is read as YAML', () => {
     );
   });
 });
+
+describe('long texts are folded where kube-apiserver folds them', () => {
+  test.each([
+    [
+      'in single quotes',
+      { message: "unable to parse requirement: found 'exists', expected: in, notin, =, ==, !=, gt, lt" },
+      "message: 'unable to parse requirement: found ''exists'', expected: in, notin, =, ==,\n  !=, gt, lt'\n",
+    ],
+    [
+      'within a list',
+      {
+        details: {
+          causes: [{ message: 'Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided' }],
+        },
+      },
+      "details:\n  causes:\n  - message: 'Forbidden: resourceVersionMatch is forbidden unless resourceVersion\n      is provided'\n",
+    ],
+    [
+      'as they stand',
+      {
+        description:
+          'Name must be unique within a namespace. Is required when creating resources, although some may not',
+      },
+      'description: Name must be unique within a namespace. Is required when creating resources,\n  although some may not\n',
+    ],
+    ['never in words', { a: 'x'.repeat(100) }, `a: ${'x'.repeat(100)}\n`],
+  ])('%s', (_name, value, text) => {
+    expect(toYaml(value)).toBe(text);
+    expect(parseYaml(Buffer.from(text)).value).toEqual(value);
+  });
+});

@@ -3,7 +3,7 @@ import { goKind } from '../apimachinery/decode-json.js';
 import { quote } from '../apimachinery/meta.js';
 
 /** The Go type of a metadata field, as far as decoding looks at it. */
-type FieldType = 'string' | 'int64' | 'int32' | 'bool' | 'time' | 'strings' | 'map' | 'any' | StructList;
+type FieldType = 'string' | 'uid' | 'int64' | 'int32' | 'bool' | 'time' | 'strings' | 'map' | 'any' | StructList;
 
 interface StructList {
   readonly name: string;
@@ -16,7 +16,7 @@ const OWNER_REFERENCE: StructList = {
     apiVersion: 'string',
     kind: 'string',
     name: 'string',
-    uid: 'string',
+    uid: 'uid',
     controller: 'bool',
     blockOwnerDeletion: 'bool',
   },
@@ -42,7 +42,7 @@ const OBJECT_META: StructList = {
     generateName: 'string',
     namespace: 'string',
     selfLink: 'string',
-    uid: 'string',
+    uid: 'uid',
     resourceVersion: 'string',
     generation: 'int64',
     creationTimestamp: 'time',
@@ -91,7 +91,9 @@ function readStruct(
   unknown: ((path: string) => void) | undefined,
 ): JsonObject {
   const out: JsonObject = {};
-  for (const key in value) {
+  let failure: MetadataError | undefined;
+  // Go has written the object anew by then, in the order of its keys.
+  for (const key of Object.keys(value).sort()) {
     const member = value[key];
     if (member === undefined) continue;
     const type = Object.hasOwn(struct.fields, key) ? struct.fields[key] : undefined;
@@ -102,10 +104,15 @@ function readStruct(
         const read = readField(member, type, struct.name, at, unknown);
         if (read !== undefined && (KEPT.has(key) || !isEmpty(read))) out[key] = read;
       } catch (error) {
-        if (!dropInvalid || !(error instanceof MetadataError)) throw error;
+        if (!(error instanceof MetadataError)) throw error;
+        if (dropInvalid) continue;
+        // Go goes on after a wrong type, and stops where a time cannot be read.
+        if (type === 'time') throw error;
+        failure ??= error;
       }
     }
   }
+  if (failure !== undefined) throw failure;
   if (struct === OWNER_REFERENCE) for (const key of REQUIRED_OF_OWNER) out[key] ??= '';
   return out;
 }
@@ -125,12 +132,15 @@ function readField(
   // Indices are no part of the path in Go's decoding errors.
   const fail = (found: JsonValue, goType: string): never => {
     const field = path.replace(/\[\d+\]/g, '');
-    const what = typeof found === 'number' && !Number.isInteger(found) ? `number ${String(found)}` : goKind(found);
+    const number = typeof found === 'number' || typeof found === 'bigint';
+    const what = number && goType.startsWith('int') ? `number ${String(found)}` : goKind(found);
     throw new MetadataError(`json: cannot unmarshal ${what} into Go struct field ${struct}.${field} of type ${goType}`);
   };
   switch (type) {
     case 'string':
       return typeof value === 'string' ? value : fail(value, 'string');
+    case 'uid':
+      return typeof value === 'string' ? value : fail(value, 'types.UID');
     case 'bool':
       return typeof value === 'boolean' ? value : fail(value, 'bool');
     case 'int64':

@@ -28,14 +28,15 @@ export function encodeContinueToken(token: ContinueToken): string {
  */
 export function decodeContinueToken(text: string): ContinueToken {
   const token = parse(text);
+  checkTypes(token);
   const version = stringAt(token, 'v') ?? '';
   if (version !== VERSION) {
     throw new ContinueTokenError(
       `continue key is not valid: server does not recognize this encoded version ${version}`,
     );
   }
-  const revision = token['rv'];
-  if (typeof revision !== 'number' || !Number.isSafeInteger(revision) || revision === 0) {
+  const revision = Number(token['rv'] ?? 0);
+  if (revision === 0) {
     throw new ContinueTokenError(
       'continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)',
     );
@@ -49,6 +50,22 @@ export function decodeContinueToken(text: string): ContinueToken {
     throw new ContinueTokenError(`continue key is not valid: ${start}`);
   }
   return { revision, startKey: key };
+}
+
+/** A wrong type is told by Go's decoder, the first one in the text. */
+function checkTypes(token: JsonObject): void {
+  for (const key in token) {
+    const value = token[key];
+    if (value === null || value === undefined || !['v', 'rv', 'start'].includes(key)) continue;
+    const number = typeof value === 'number' || typeof value === 'bigint';
+    if (key === 'rv' ? number && (typeof value === 'bigint' || Number.isInteger(value)) : typeof value === 'string')
+      continue;
+    const what = key === 'rv' && number ? `number ${String(value)}` : goKind(value);
+    const type = key === 'rv' ? 'int64' : 'string';
+    throw new ContinueTokenError(
+      `continue key is not valid: json: cannot unmarshal ${what} into Go struct field continueToken.${key} of type ${type}`,
+    );
+  }
 }
 
 function parse(text: string): JsonObject {

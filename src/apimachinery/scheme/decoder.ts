@@ -159,7 +159,13 @@ export class TypedDecoder {
 
   private bytes(type: GoType, value: JsonValue): JsonValue {
     if (Array.isArray(value)) {
-      const numbers = value.map((item) => (typeof item === 'number' && item >= 0 && item < 256 ? item : 0));
+      const numbers = value.map((item) => {
+        if (item === null) return 0;
+        if (typeof item === 'number' && Number.isInteger(item) && item >= 0 && item < 256) return item;
+        const number = typeof item === 'number' || typeof item === 'bigint';
+        this.mismatch(number ? `number ${String(item)}` : goKind(item), UINT8);
+        return 0;
+      });
       return Buffer.from(numbers).toString('base64');
     }
     if (typeof value !== 'string') return this.mismatch(goKind(value), type);
@@ -247,6 +253,7 @@ export class TypedDecoder {
   }
 }
 
+const UINT8: GoType = { kind: 'int32', text: 'uint8', name: 'uint8', elem: undefined, fields: new Map() };
 const STRING: GoType = { kind: 'string', text: 'string', name: 'string', elem: undefined, fields: new Map() };
 
 /** Where Go's decoder finds the text not to be base64; undefined where it is. Line breaks are skipped. */

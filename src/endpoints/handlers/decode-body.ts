@@ -36,10 +36,7 @@ export function decodeAs(
   body: Buffer,
   validation: FieldValidation,
 ): KubeObject {
-  const format = negotiateInput(request.headers['content-type'], {
-    custom: target.type.custom,
-    cbor: environment.features.enabled('CBORServingAndStorage'),
-  });
+  const format = inputFormat(target, environment, request);
   const decoded = decodeObject(target, environment, body, format, validation !== 'Ignore');
   const { strictErrors } = decoded;
   if (strictErrors.length > 0) {
@@ -58,6 +55,18 @@ export function decodeAs(
   return decoded.object;
 }
 
+/** The form of the body; throws the 415. */
+export function inputFormat(
+  target: { readonly type: Pick<ServedVersion['type'], 'custom'> },
+  environment: HandlerEnvironment,
+  request: HttpRequest,
+): Encoding {
+  return negotiateInput(request.headers['content-type'], {
+    custom: target.type.custom,
+    cbor: environment.features.enabled('CBORServingAndStorage'),
+  });
+}
+
 function decodeObject(
   served: Decodable,
   environment: HandlerEnvironment,
@@ -69,20 +78,21 @@ function decodeObject(
   let kind = '';
   let version = '';
   try {
-    json = parse(body, format, strict, environment.protobuf, {
-      apiVersion: served.groupVersion,
-      kind: served.gvk.kind,
-    });
+    const fallback = { apiVersion: served.groupVersion, kind: served.gvk.kind };
+    json = parse(body, format, strict, environment.protobuf, fallback, !served.type.custom);
     // To a built-in type null is an object without fields.
     if (json.value === null && !served.type.custom) json = { ...json, value: {} };
     const meta = interpretTypeMeta(json.value);
-    if (served.type.custom && meta.kind === '')
-      throw new JsonError(`Object 'Kind' is missing in '${sourceText(json.value, body, format)}'`);
+    if (served.type.custom && meta.kind === '') throw missingKind(served, sourceText(json.value, body, format), strict);
     const gv = parseGroupVersion(meta.apiVersion);
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${meta.apiVersion}`);
     kind = meta.kind === '' ? served.gvk.kind : meta.kind;
     version = meta.apiVersion === '' ? served.gvk.version : gv.version;
     if (!isObject(json.value)) throw new JsonError('not an object');
+    if (served.type.custom && json.value['apiVersion'] === null) {
+      version = '';
+      throw new JsonError('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
+    }
     return decodeKind(served, json, meta, strict);
   } catch (error) {
     if (error instanceof ApiError) throw error;
@@ -128,19 +138,43 @@ function mismatch(served: Decodable, groupVersion: string, kind: string): ApiErr
 export function kindMismatch(served: Pick<Decodable, 'gvk'>, groupVersion: string, kind: string): string {
   const gv = parseGroupVersion(groupVersion) ?? { group: '', version: groupVersion };
   const hub = served.gvk.group === '' ? 'core' : (served.gvk.group.split('.')[0] ?? '');
-  return builtinSchema({ ...gv, kind }) === undefined
+  return builtinSchema({ ...gv, kind }) === undefined && !isMetaKind(gv, kind)
     ? `no kind ${quote(kind)} is registered for version ${quote(groupVersion)} in scheme "pkg/runtime/scheme.go:111"`
     : `converting (${gv.version}.${kind}) to (${hub}.${served.gvk.kind}): unknown conversion`;
 }
 
+/** Registered in every version of every group that there is. */
+const OPTIONS = new Set([
+  'ListOptions',
+  'GetOptions',
+  'DeleteOptions',
+  'CreateOptions',
+  'UpdateOptions',
+  'PatchOptions',
+  'WatchEvent',
+]);
+/** Registered in v1 alone. */
+const UNVERSIONED = new Set(['Status', 'APIVersions', 'APIGroup', 'APIGroupList', 'APIResourceList']);
+
+const isMetaKind = (gv: { readonly group?: string; readonly version: string }, kind: string): boolean =>
+  (gv.group ?? '') === '' && gv.version === 'v1' && (OPTIONS.has(kind) || UNVERSIONED.has(kind));
+
+/** A decoder that does not look for unknown fields takes the path's kind for granted before it misses the object's. */
+function missingKind(served: Decodable, text: string, strict: boolean): Error {
+  const why = `Object 'Kind' is missing in '${text}'`;
+  if (strict) return new JsonError(why);
+  const { kind, version } = served.gvk;
+  return newBadRequest(`${kind} in version ${quote(version)} cannot be handled as a ${kind}: ${why}`);
+}
+
 /** The JSON that the kind was looked for in. */
 const sourceText = (value: JsonValue, body: Buffer, format: Encoding): string =>
-  format === 'json' ? body.toString('utf8') : goJson(value);
+  format === 'json' || (format === 'yaml' && body[0] === 0x7b) ? body.toString('utf8') : goJson(value);
 
 function cannotBeHandled(served: Decodable, object: KubeObject, why: string): ApiError {
   const gv = parseGroupVersion(object.apiVersion ?? '') ?? { version: '' };
   return newBadRequest(
-    `${object.kind ?? ''} in version ${quote(gv.version)} cannot be handled as a ${served.gvk.kind}: ${why}`,
+    `${object.kind ?? ''} in version ${quote(gv.version)} cannot be handled as a ${served.type.custom ? (object.kind ?? '') : served.gvk.kind}: ${why}`,
   );
 }
 
@@ -151,10 +185,12 @@ export function parse(
   strict: boolean,
   protobuf: ProtobufCodec,
   fallback: TypeMeta,
+  /** A built-in type: a second value of a field adds to the first. */
+  merges = false,
 ): DetailedJson {
   switch (format) {
     case 'json':
-      return decodeJson(body, strict);
+      return decodeJson(body, strict, merges);
     case 'yaml':
       return decodeYaml(body, strict);
     case 'cbor':
@@ -165,9 +201,9 @@ export function parse(
 }
 
 /** Kubernetes looks for the kind first, and that is where a malformed text is found. */
-function decodeJson(body: Buffer, strict: boolean): DetailedJson {
+function decodeJson(body: Buffer, strict: boolean, merges: boolean): DetailedJson {
   try {
-    return decodeDetailed(body, strict);
+    return decodeDetailed(body, strict, merges);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw new JsonError(`couldn't get version/kind; json parse error: ${error.message}`);

@@ -69,7 +69,9 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
       kind: 'DeleteOptions',
     });
     scope.context.audit?.requestObject(() => asInternal(value));
-    const { apiVersion, kind } = interpretTypeMeta(value);
+    const meta = interpretTypeMeta(value);
+    const { kind } = meta;
+    const apiVersion = meta.apiVersion === '' ? 'meta.k8s.io/v1' : meta.apiVersion;
     const gv = parseGroupVersion(apiVersion);
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${apiVersion}`);
     if (kind !== '' && kind !== 'DeleteOptions') {
@@ -88,7 +90,17 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
 const asInternal = (options: JsonValue): JsonValue =>
   isObject(options) ? { ...options, kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/__internal' } : options;
 
-function fromObject(object: JsonObject): RawOptions {
+function fromObject(given: JsonObject): RawOptions {
+  // The first wrong type in the text is the one that is told.
+  const object: JsonObject = {};
+  for (const key in given) {
+    object[key] = given[key];
+    readOptions(object);
+  }
+  return readOptions(object);
+}
+
+function readOptions(object: JsonObject): RawOptions {
   const preconditions = typed(object, 'preconditions', 'object', 'v1.Preconditions');
   const within = isObject(preconditions) ? preconditions : {};
   return {
@@ -132,7 +144,7 @@ function typed(
   const value = object[name];
   if (value === undefined || value === null) return undefined;
   if (goKind(value) === kind && (kind !== 'number' || Number.isInteger(Number(value)))) return value;
-  const what = kind === 'number' && goKind(value) === kind ? `number ${String(value)}` : goKind(value);
+  const what = kind === 'number' && typeof value === 'number' ? `number ${String(value)}` : goKind(value);
   throw new JsonError(`json: cannot unmarshal ${what} into Go struct field ${struct}${name} of type ${goType}`);
 }
 

@@ -10,9 +10,10 @@ import {
 } from '../../apimachinery/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
 import type { ApiRegistry, StoredApi } from '../../registry/rest/api-registry.js';
+import type { ServedVersion } from '../../registry/rest/served.js';
 import type { RequestContext } from '../../request/context.js';
 import type { Handler, HttpRequest, HttpResponse } from '../http.js';
-import { negotiatePatch } from '../negotiation/media.js';
+import { checkRoute, negotiatePatch } from '../negotiation/media.js';
 import { createHandler } from './create.js';
 import { createSubresourceHandler } from './create-subresource.js';
 import { deleteCollectionHandler, deleteHandler } from './delete.js';
@@ -43,6 +44,7 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     }
     context.served = true;
     const { type } = api.served;
+    if (!type.custom && info.parts.length > 3) throw newGenericNotFound();
     // The router of the built-in types knows the old paths of watches with GET alone.
     if (!type.custom && request.method !== 'GET' && isWatchPath(info.path)) {
       throw methodNotAllowed({ served: api.served, context });
@@ -60,7 +62,7 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
       respondNotFoundText(response);
       return;
     }
-    warnOfDeprecation(api, context);
+    if (type.custom) warnOfDeprecation(api.served, context);
     return serve(api, environment, context, request, response).catch((error: unknown) => {
       // What cannot be decoded, say, comes to light in the middle of any verb.
       throw interpretStorageError(error, 'get');
@@ -77,10 +79,10 @@ function unknown(registry: ApiRegistry, context: RequestContext, response: HttpR
   respondNotFoundText(response);
 }
 
-function warnOfDeprecation(api: StoredApi, context: RequestContext): void {
-  const { version } = api.served;
+function warnOfDeprecation(served: ServedVersion, context: RequestContext): void {
+  const { version } = served;
   if (!version.deprecated) return;
-  const { group, kind } = api.served.gvk;
+  const { group, kind } = served.gvk;
   context.warn(version.deprecationWarning ?? `${group}/${version.name} ${kind} is deprecated`);
   context.annotate('k8s.io/deprecated', 'true');
 }
@@ -166,8 +168,20 @@ function checkTarget(scope: RequestScope): void {
   if (misplaced || !scope.served.verbs.includes(asked === 'watchlist' ? 'watch' : asked)) throw methodNotAllowed(scope);
 }
 
+/** What the router of the built-in types refuses never comes to the handler that warns. */
+function warnOfBuiltin(scope: RequestScope): void {
+  const { served, context, request, environment } = scope;
+  if (served.type.custom || !served.version.deprecated) return;
+  const { verb: asked } = context.info;
+  if (asked === 'patch') negotiatePatch(request.headers['content-type'], served.patchTypes, false);
+  const route = asked === 'list' || asked === 'watch' || asked === 'watchlist' ? 'list' : 'object';
+  checkRoute(request.headers.accept, route, environment.features.enabled('CBORServingAndStorage'));
+  warnOfDeprecation(served, context);
+}
+
 function verb(scope: RequestScope): Promise<void> {
   checkTarget(scope);
+  warnOfBuiltin(scope);
   switch (scope.context.info.verb) {
     case 'get':
       return getHandler(scope);

@@ -1,4 +1,4 @@
-import { parseResourceVersion } from '../../registry/generic/resource-version.js';
+import { requestedRevision } from '../../registry/generic/resource-version.js';
 import type { ReadAt } from '../../storage/cacher/interfaces.js';
 import { negotiateObject, writeStored } from './respond.js';
 import { Query } from './query.js';
@@ -6,17 +6,18 @@ import type { RequestScope } from './scope.js';
 
 /** GET on an object, or on a subresource that shows the same object. */
 export async function getHandler(scope: RequestScope): Promise<void> {
-  const { context, request, store } = scope;
+  const { context, request, store, served } = scope;
   const query = new Query(request.url ?? '');
   const media = negotiateObject(scope, query);
   const { namespace, name } = context.info;
-  const object = await store.get(store.key(namespace, name), name, readAt(query.string('resourceVersion')));
+  const asked = query.string('resourceVersion');
+  const object = await store.get(store.key(namespace, name), name, readAt(asked, served.groupResource.resource), asked);
   await writeStored(scope, 200, object, media, query);
 }
 
 /** Which state a get wants (spec: List and get semantics). */
-export function readAt(resourceVersion: string): ReadAt {
+export function readAt(resourceVersion: string, resource = ''): ReadAt {
   if (resourceVersion === '') return { mode: 'most-recent' };
-  const revision = parseResourceVersion(resourceVersion);
+  const revision = requestedRevision(resourceVersion, resource);
   return revision === 0 ? { mode: 'any' } : { mode: 'not-older-than', revision };
 }

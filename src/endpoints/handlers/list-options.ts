@@ -1,7 +1,13 @@
 import { newBadRequest, newInvalid } from '../../apimachinery/errors.js';
 import { type FieldError, FieldPath, forbidden, notSupported } from '../../apimachinery/field-error.js';
-import { compileSelection, escapeValue, parseFieldSelector } from '../../apimachinery/fields.js';
-import { parseLabelSelector, SelectorError } from '../../apimachinery/labels.js';
+import {
+  compileSelection,
+  escapeValue,
+  type FieldNames,
+  type FieldSelector,
+  parseFieldSelector,
+} from '../../apimachinery/fields.js';
+import { type LabelSelector, parseLabelSelector, SelectorError } from '../../apimachinery/labels.js';
 import type { ServedVersion } from '../../registry/rest/served.js';
 import type { ListRequest } from '../../registry/generic/list-options.js';
 import type { SelectionPredicate } from '../../storage/selection-predicate.js';
@@ -22,7 +28,7 @@ const MATCH = FieldPath.of('resourceVersionMatch');
 export function listOptions(query: Query, served: ServedVersion, name: string, watchListEnabled: boolean): ListOptions {
   const timeoutSeconds = query.integer('timeoutSeconds');
   const limit = query.integer('limit') ?? 0;
-  const options: ListOptions = {
+  const options: UnselectedOptions = {
     watch: query.boolean('watch') ?? false,
     allowWatchBookmarks: query.boolean('allowWatchBookmarks') ?? false,
     resourceVersion: query.string('resourceVersion'),
@@ -31,23 +37,28 @@ export function listOptions(query: Query, served: ServedVersion, name: string, w
     limit,
     continue: query.string('continue'),
     sendInitialEvents: query.boolean('sendInitialEvents'),
-    predicate: predicate(query, served, name),
   };
   const withDefaults = watchListDefaults(options, watchListEnabled);
   const errors = withDefaults.watch ? validateWatch(withDefaults, watchListEnabled) : validateList(withDefaults);
-  if (errors.length > 0) throw newInvalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
-  return withDefaults;
+  if (errors.length > 0) {
+    // What cannot be read at all comes before what contradicts itself; names of fields are looked up after both.
+    readSelectors(query, (field) => field);
+    throw newInvalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
+  }
+  return { ...withDefaults, predicate: predicate(query, served, name) };
 }
 
+type UnselectedOptions = Omit<ListOptions, 'predicate'>;
+
 /** A watch from nothing or 0 with initial events: the legacy form asks for them implicitly, when the gate is on. */
-function watchListDefaults(options: ListOptions, enabled: boolean): ListOptions {
+function watchListDefaults(options: UnselectedOptions, enabled: boolean): UnselectedOptions {
   if (!options.watch || !enabled || options.sendInitialEvents !== undefined) return options;
   const legacy = options.resourceVersion === '' || options.resourceVersion === '0';
   if (!legacy || options.resourceVersionMatch !== '') return options;
   return { ...options, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' };
 }
 
-function validateList(options: ListOptions): FieldError[] {
+function validateList(options: UnselectedOptions): FieldError[] {
   const errors: FieldError[] = [];
   const match = options.resourceVersionMatch;
   if (match !== '') {
@@ -70,7 +81,7 @@ function validateList(options: ListOptions): FieldError[] {
   return errors;
 }
 
-function validateWatch(options: ListOptions, enabled: boolean): FieldError[] {
+function validateWatch(options: UnselectedOptions, enabled: boolean): FieldError[] {
   const errors: FieldError[] = [];
   const match = options.resourceVersionMatch;
   if (options.sendInitialEvents !== undefined) {
@@ -94,16 +105,20 @@ function validateWatch(options: ListOptions, enabled: boolean): FieldError[] {
   return errors;
 }
 
-function predicate(query: Query, served: ServedVersion, name: string): SelectionPredicate {
+function readSelectors(query: Query, names: FieldNames): { labels: LabelSelector; fields: FieldSelector } {
   try {
     const labels = parseLabelSelector(query.string('labelSelector'));
-    const fields = parseFieldSelector(query.string('fieldSelector'), served.fieldNames);
-    if (name === '') return compileSelection(labels, fields);
-    if (fields.empty) return compileSelection(labels, parseFieldSelector(`metadata.name=${escapeValue(name)}`));
-    if (fields.requiresExactMatch('metadata.name') === name) return compileSelection(labels, fields);
+    return { labels, fields: parseFieldSelector(query.string('fieldSelector'), names) };
   } catch (error) {
     if (error instanceof SelectorError) throw newBadRequest(error.message);
     throw error;
   }
+}
+
+function predicate(query: Query, served: ServedVersion, name: string): SelectionPredicate {
+  const { labels, fields } = readSelectors(query, served.fieldNames);
+  if (name === '') return compileSelection(labels, fields);
+  if (fields.empty) return compileSelection(labels, parseFieldSelector(`metadata.name=${escapeValue(name)}`));
+  if (fields.requiresExactMatch('metadata.name') === name) return compileSelection(labels, fields);
   throw newBadRequest("fieldSelector metadata.name doesn't match requested name");
 }

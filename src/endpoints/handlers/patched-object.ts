@@ -30,6 +30,8 @@ export function decodePatched(scope: RequestScope, outcome: PatchOutcome, valida
   const text = validation === 'Strict' ? showPatched(scope, outcome) : undefined;
   const refuse = (why: string): ApiError => refusePatch(text ?? showPatched(scope, outcome), why);
   const { patched } = outcome;
+  if (!isObject(patched) && !served.type.custom && outcome.shown === undefined && patched !== null)
+    typeMeta(patched, refuse);
   if (!isObject(patched))
     throw refuse(`json: cannot unmarshal ${goKind(patched)} into Go value of type map[string]interface {}`);
   let tree = patched;
@@ -58,7 +60,7 @@ export function decodePatched(scope: RequestScope, outcome: PatchOutcome, valida
   }
 }
 
-function typeMeta(patched: JsonObject, refuse: (why: string) => ApiError): { apiVersion: string; kind: string } {
+function typeMeta(patched: JsonValue, refuse: (why: string) => ApiError): { apiVersion: string; kind: string } {
   try {
     return interpretTypeMeta(patched);
   } catch (error) {

@@ -31,7 +31,8 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
   const query = new Query(request.url ?? '');
   if (verb === 'get') {
     const media = negotiateObject(scope, query);
-    const object = await store.get(store.key(namespace, name), name, readAt(query.string('resourceVersion')));
+    const asked = query.string('resourceVersion');
+    const object = await store.get(store.key(namespace, name), name, readAt(asked), asked);
     const { scale, found } = scaleOf(scope.served.toObject(object), paths);
     if (!found) throw newInternalError(`the spec replicas field ${quote(paths.specReplicasPath)} does not exist`);
     await writeScale(scope, scale, media);
@@ -49,21 +50,19 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
       },
     );
   }
+  const { patchTypes, type } = scope.served;
+  const patchType = verb === 'patch' ? negotiatePatch(request.headers['content-type'], patchTypes, type.custom) : '';
   const media = negotiateObject(scope, query);
-  const mechanism = await readMechanism(scope, query);
+  const mechanism = await readMechanism(scope, query, patchType);
   const updated = await storeScaled(scope, paths, mechanism);
   const object = updated.stored === undefined ? updated.object : await storedAs(scope.served, updated.stored);
   await writeScale(scope, scaleOf(object, paths).scale, media);
 }
 
 /** How the request changes a Scale. */
-async function readMechanism(scope: RequestScope, query: Query): Promise<Mechanism> {
+async function readMechanism(scope: RequestScope, query: Query, patchType: string): Promise<Mechanism> {
   const { context, request, environment } = scope;
   const scaleScope: RequestScope = { ...scope, served: asScale(scope.served) };
-  const patchType =
-    context.info.verb === 'patch'
-      ? negotiatePatch(request.headers['content-type'], scope.served.patchTypes, scope.served.type.custom)
-      : '';
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   if (patchType !== '') {
     const options = patchOptions(query, isApply(patchType));

@@ -1,4 +1,4 @@
-import { type ApiError, newMethodNotSupported, toApiError } from '../../apimachinery/errors.js';
+import { type ApiError, newMethodNotSupported, newResourceExpired, toApiError } from '../../apimachinery/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
 import { parseResourceVersion } from '../../registry/generic/resource-version.js';
 import { StorageError } from '../../storage/errors.js';
@@ -12,6 +12,9 @@ import type { Query } from './query.js';
 import { responseOptions } from './respond.js';
 import type { RequestScope } from './scope.js';
 
+/** In the words of a type that kube-apiserver watches without a cache. */
+const TOO_OLD_UNCACHED = 'The resourceVersion for the provided watch is too old.';
+
 /** Serves a watch until its time is up, the client goes, or it cannot keep up. Resolves when the stream has ended. */
 export async function serveWatch(
   scope: RequestScope,
@@ -21,7 +24,13 @@ export async function serveWatch(
 ): Promise<void> {
   const { served, environment } = scope;
   if (!served.verbs.includes('watch')) throw newMethodNotSupported(served.groupResource, 'watch');
+  parseResourceVersion(options.resourceVersion);
+  if (media.notStreamed !== undefined) throw media.notStreamed;
   const seconds = watchSeconds(options, environment.minRequestTimeoutSeconds);
+  if (seconds === 0) {
+    new WatchStream(scope, media, eventFrames(served, media, responseOptions(scope, query))).ended('closed');
+    return;
+  }
   const frames = eventFrames(served, media, responseOptions(scope, query));
   const stream = new WatchStream(scope, media, frames);
   const deadline = environment.clock.monotonic() + seconds * 1000;
@@ -37,18 +46,20 @@ export async function serveWatch(
   } catch (error) {
     if (error instanceof StorageError && error.code === 'compacted') {
       // Too old is told as an event of a stream that has begun, as kube-apiserver does.
-      stream.fail(toApiError(interpretStorageError(error, 'watch')));
+      const uncached = served.groupResource.resource === 'events';
+      stream.fail(uncached ? newResourceExpired(TOO_OLD_UNCACHED) : toApiError(interpretStorageError(error, 'watch')));
       return;
     }
-    throw interpretStorageError(error, 'watch');
+    throw interpretStorageError(error, 'watch', options.resourceVersion);
   }
   await stream.run(watcher, seconds * 1000);
 }
 
-/** `timeoutSeconds`, or a random time between the minimum and twice of it, so that clients do not come back all at once. */
+/** `timeoutSeconds` (of a negative one nothing is left), or a random time between the minimum and twice of it, so that clients do not come back all at once. */
 function watchSeconds(options: ListOptions, minimum: number): number {
   const asked = options.timeoutSeconds ?? 0;
-  return asked > 0 ? asked : minimum * (1 + Math.random());
+  if (asked !== 0) return Math.max(0, asked);
+  return minimum * (1 + Math.random());
 }
 
 function watchOptions(scope: RequestScope, options: ListOptions, deadline: number): CacheWatchOptions {
@@ -56,7 +67,7 @@ function watchOptions(scope: RequestScope, options: ListOptions, deadline: numbe
   const namespace = context.info.namespace === '' ? (options.predicate.namespace ?? '') : context.info.namespace;
   const prefix = store.namespaced && namespace !== '' ? `${namespace}/` : '';
   const { name } = options.predicate;
-  const single = name !== undefined && (!store.namespaced || namespace !== '');
+  const single = name !== undefined && isPathSegment(name) && (!store.namespaced || namespace !== '');
   return {
     prefix,
     key: single ? store.key(namespace, name) : undefined,
@@ -67,6 +78,9 @@ function watchOptions(scope: RequestScope, options: ListOptions, deadline: numbe
     deadline,
   };
 }
+
+/** What is no name of an object may still be asked for in a selector, and matches nothing. */
+const isPathSegment = (name: string): boolean => name !== '.' && name !== '..' && !/[/%]/.test(name);
 
 /** Where a watch starts (spec: watch). Without initial events a watch from "most recent" or "any" starts at the cache's revision. */
 function watchStart(options: ListOptions, current: number): ReadAt {
@@ -136,7 +150,10 @@ class WatchStream {
 
   ended(reason: 'slow' | 'closed' | Error): void {
     if (reason instanceof Error) this.fail(toApiError(interpretStorageError(reason, 'watch')));
-    else this.end();
+    else {
+      this.begin();
+      this.end();
+    }
   }
 
   /** Sends an ERROR event and ends the stream. */

@@ -41,6 +41,8 @@ export interface NegotiatedMedia {
   /** Always false for encodings other than JSON. */
   readonly pretty: boolean;
   readonly streaming: boolean;
+  /** Present where a stream is wanted in a form that has none: for the watch to throw once its options have been looked at. */
+  readonly notStreamed?: ApiError;
 }
 
 const jsonType = 'application/json';
@@ -107,16 +109,16 @@ export const newRouterError = (code: number, reason: string, message: string): A
  */
 export function negotiate(accept: string | undefined, offer: Offer, hints: PrettyHints): NegotiatedMedia {
   const header = accept ?? '';
-  if (offer.route !== undefined) checkRoute(header === '' ? '*/*' : header, offer.route, offer.cbor);
+  if (offer.route !== undefined) checkRoute(header, offer.route, offer.cbor);
   const chosen = choose(header, offer);
   if (chosen === undefined) throw newNotAcceptable(acceptedMediaTypes(offer.cbor));
   const streaming = offer.watch === true;
   const mediaType = streaming ? chosen.serializer.streamType : chosen.serializer.mediaType;
-  if (mediaType === undefined) throw newNotAcceptable(streamTypes(offer.cbor));
   const { encoding } = chosen.serializer;
   return {
     encoding,
-    mediaType,
+    mediaType: mediaType ?? chosen.serializer.mediaType,
+    ...(mediaType === undefined ? { notStreamed: newNotAcceptable(streamTypes(offer.cbor)) } : {}),
     as: chosen.as,
     asVersion: chosen.asVersion,
     pretty: encoding === 'json' && !streaming && (chosen.pretty || wantsPretty(hints)),
@@ -143,7 +145,9 @@ export function negotiateStatus(
   };
 }
 
-function checkRoute(header: string, route: 'object' | 'list', cbor: boolean): void {
+/** The check that the router of the built-in types makes; throws its 406. */
+export function checkRoute(accept: string | undefined, route: 'object' | 'list', cbor: boolean): void {
+  const header = accept === undefined || accept === '' ? '*/*' : accept;
   const produced = route === 'object' ? acceptedMediaTypes(cbor) : [...acceptedMediaTypes(cbor), ...streamTypes(cbor)];
   if (namesOneOf(header, produced)) return;
   const message = `406: Not Acceptable\n\nAvailable representations: ${produced.join(', ')}`;

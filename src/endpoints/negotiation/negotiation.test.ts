@@ -15,6 +15,7 @@ const notRouted = `406: Not Acceptable\n\nAvailable representations: ${accepted}
 function outcome(header: string | undefined, offer: Offer, hints = agent): string {
   try {
     const media = negotiate(header, offer, hints);
+    if (media.notStreamed !== undefined) throw media.notStreamed;
     const form = media.as === undefined ? '' : ` ${media.as} ${media.asVersion ?? ''}`;
     return `${media.mediaType}${form}${media.pretty ? ' pretty' : ''}`;
   } catch (error) {

@@ -37,12 +37,19 @@ export function decodeScale(body: DetailedJson, strict: boolean): DecodedObject 
 
 function metadataOf(value: JsonValue | undefined, note: (path: string) => void): KubeObject['metadata'] {
   if (value === undefined) return {};
+  if (value !== null && !isObject(value)) {
+    throw new DecodeError(
+      `json: cannot unmarshal ${goKind(value)} into Go struct field Scale.metadata of type v1.ObjectMeta`,
+    );
+  }
   try {
     return readMetadata(value, false, (path) => {
       note(`metadata.${path}`);
     });
   } catch (error) {
-    if (error instanceof MetadataError) throw new DecodeError(error.message);
+    // The path of a field starts at the object's root.
+    if (error instanceof MetadataError)
+      throw new DecodeError(error.message.replace(/( Go struct field \w+\.)/, '$1metadata.'));
     throw error;
   }
 }

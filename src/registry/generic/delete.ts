@@ -158,6 +158,7 @@ export function markAsDeleting(object: KubeObject, now: number): void {
 
 /** The finalizers that the garbage collector works on, as options, existing finalizers and the type ask for. */
 function setGarbageCollectionFinalizers(request: DeleteRequest, object: KubeObject): void {
+  if (request.served.type.deletion.defaultGarbageCollection === 'unsupported') return;
   const existing = object.metadata.finalizers ?? [];
   const policy = effectivePolicy(request, existing);
   const wanted = existing.filter((name) => name !== FINALIZER_ORPHAN && name !== FINALIZER_FOREGROUND);

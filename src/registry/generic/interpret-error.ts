@@ -1,12 +1,18 @@
 import { ApiError, newInternalError, newRequestEntityTooLarge, newResourceExpired } from '../../apimachinery/errors.js';
 import { StorageError } from '../../storage/errors.js';
 
-/** Where a failure of the store becomes an answer: the one place that maps storage codes to Status. */
-export function interpretStorageError(error: unknown, what: 'get' | 'list' | 'watch' | 'write'): unknown {
+/**
+ * Where a failure of the store becomes an answer: the one place that maps storage codes to Status. `asked`: the
+ * resourceVersion of the request, as it was written; a double does not hold all that a client may ask for.
+ */
+export function interpretStorageError(error: unknown, what: 'get' | 'list' | 'watch' | 'write', asked = ''): unknown {
   if (!(error instanceof StorageError)) return error;
   switch (error.code) {
     case 'too-large':
-      return tooLargeResourceVersion(error.info.revision ?? 0, error.info.current ?? 0);
+      return tooLargeResourceVersion(
+        /^\d+$/.test(asked) ? BigInt(asked) : (error.info.revision ?? 0),
+        error.info.current ?? 0,
+      );
     case 'compacted':
       return newResourceExpired(
         what === 'watch'
@@ -31,7 +37,7 @@ export function interpretStorageError(error: unknown, what: 'get' | 'list' | 'wa
 }
 
 /** 504 with the cause that client-go looks for. */
-export function tooLargeResourceVersion(wanted: number, current: number): ApiError {
+export function tooLargeResourceVersion(wanted: number | bigint, current: number): ApiError {
   return new ApiError(504, 'Timeout', `Timeout: Too large resource version: ${wanted}, current: ${current}`, {
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
     retryAfterSeconds: 1,

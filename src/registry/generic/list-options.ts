@@ -30,7 +30,9 @@ export function resolveList(request: ListRequest): ListStart {
   }
   if (revision === 0) return { at: { mode: 'any' }, from: '' };
   // Without a match a limit makes the version exact: the pages that follow must agree with the first.
-  if (request.resourceVersionMatch === '' && request.limit > 0) return { at: { mode: 'exact', revision }, from: '' };
+  // A single object is no list that could have pages.
+  const paged = request.limit > 0 && request.predicate.name === undefined;
+  if (request.resourceVersionMatch === '' && paged) return { at: { mode: 'exact', revision }, from: '' };
   return { at: { mode: 'not-older-than', revision }, from: '' };
 }
 

@@ -60,7 +60,7 @@ async function read(
     if (error instanceof StorageError && error.code === 'compacted' && request.continue !== '') {
       throw continueExpired(start.from);
     }
-    throw interpretStorageError(error, 'list');
+    throw interpretStorageError(error, 'list', request.resourceVersion);
   }
 }
 

@@ -12,6 +12,21 @@ import { decodeStored } from './detached-object.js';
 /** Names that nothing can have, and that would lead elsewhere. */
 const NO_SEGMENT = /^\.{1,2}$|[/%]/;
 
+/** Groups of built-in types, which kube-apiserver's keys do not name, and the types that have a place of their own. */
+const UNGROUPED = new Set([
+  '',
+  'admissionregistration.k8s.io',
+  'certificates.k8s.io',
+  'coordination.k8s.io',
+  'events.k8s.io',
+  'rbac.authorization.k8s.io',
+]);
+const PLACES = new Map([
+  ['nodes', 'minions'],
+  ['services', 'services/specs'],
+  ['endpoints', 'services/endpoints'],
+]);
+
 /** No client was ever given an older revision: the server writes before it is ready. */
 const FIRST_GIVEN = 2;
 
@@ -58,7 +73,7 @@ export class ResourceStore {
   /** The key as kube-apiserver's messages show it. */
   displayKey(key: string): string {
     const { group, resource } = this.groupResource;
-    return `/registry/${group === '' ? '' : `${group}/`}${resource}/${key}`;
+    return `/registry/${UNGROUPED.has(group) ? (PLACES.get(resource) ?? resource) : `${group}/${resource}`}/${key}`;
   }
 
   /** `asked`: the request's resourceVersion as it was written, for error messages. */

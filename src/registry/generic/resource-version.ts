@@ -17,6 +17,10 @@ export function parseResourceVersion(text: string): Revision {
   return Number(text);
 }
 
+/** The same for a get of a type: events, which kube-apiserver reads without a cache, refuse as lists do. */
+export const requestedRevision = (text: string, resource: string): Revision =>
+  resource === 'events' ? listResourceVersion(text) : parseResourceVersion(text);
+
 /** The same for lists, where it is a 400. */
 export function listResourceVersion(text: string): Revision {
   if (text === '' || text === '0') return 0;

@@ -93,6 +93,7 @@ async function createInstead(store: ResourceStore, request: UpdateRequest): Prom
   beforeCreate(context, served, strategy, request.namespace, object);
   await request.validateCreate(object);
   delete object.metadata.resourceVersion;
+  delete object.metadata.selfLink;
   return object;
 }
 

@@ -3,7 +3,7 @@ import { deepEqual, isObject, objectAt, stringAt, type JsonObject, type JsonValu
 import { validateLabelSelector } from '../../apimachinery/labels.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { nameIsDnsSubdomain, nameIsPathSegment } from '../../apimachinery/validation/names.js';
-import { validateObjectMeta, validateObjectMetaUpdate } from '../../apimachinery/validation/object-meta.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../core/shared/meta.js';
 import {
   RBAC_GROUP,
   readRoleRef,
@@ -13,8 +13,6 @@ import {
   type Subject,
 } from '../../authorization/rbac/types.js';
 
-const METADATA = FieldPath.of('metadata');
-
 /** Names of roles and bindings: any path segment, a whole name even where it is a generateName. */
 export const validateRbacName = (name: string): string[] => nameIsPathSegment(name, false);
 
@@ -23,14 +21,11 @@ function objects(value: JsonValue | undefined): readonly JsonObject[] {
 }
 
 export function validateRole(role: KubeObject): FieldError[] {
-  return [...validateObjectMeta(role.metadata, true, validateRbacName, METADATA), ...validateRules(role, true)];
+  return [...validateCoreMeta(role.metadata, true, validateRbacName), ...validateRules(role, true)];
 }
 
 export function validateClusterRole(role: KubeObject): FieldError[] {
-  const errors = [
-    ...validateObjectMeta(role.metadata, false, validateRbacName, METADATA),
-    ...validateRules(role, false),
-  ];
+  const errors = [...validateCoreMeta(role.metadata, false, validateRbacName), ...validateRules(role, false)];
   const aggregation = objectAt(role, 'aggregationRule');
   if (aggregation === undefined) return errors;
   const path = FieldPath.of('aggregationRule', 'clusterRoleSelectors');
@@ -73,7 +68,7 @@ function validateRule(rule: PolicyRule, namespaced: boolean, path: FieldPath): F
 }
 
 export function validateBinding(binding: KubeObject, namespaced: boolean): FieldError[] {
-  const errors = validateObjectMeta(binding.metadata, namespaced, validateRbacName, METADATA);
+  const errors = validateCoreMeta(binding.metadata, namespaced, validateRbacName);
   const ref = readRoleRef(binding);
   const path = FieldPath.of('roleRef');
   if (ref.apiGroup !== RBAC_GROUP) errors.push(notSupported(path.child('apiGroup'), ref.apiGroup, [RBAC_GROUP]));
@@ -110,7 +105,7 @@ function validateSubject(subject: Subject, namespaced: boolean, path: FieldPath)
 }
 
 export function validateMetaUpdate(object: KubeObject, old: KubeObject): FieldError[] {
-  return validateObjectMetaUpdate(object.metadata, old.metadata, METADATA);
+  return validateCoreMetaUpdate(object.metadata, old.metadata);
 }
 
 export function validateBindingUpdate(binding: KubeObject, old: KubeObject, namespaced: boolean): FieldError[] {

@@ -76,7 +76,8 @@ export interface DeletionStrategy {
    * finalizers). Absent: nothing more.
    */
   mayDeleteDuringUpdate?(object: KubeObject): boolean;
-  readonly defaultGarbageCollection?: 'background' | 'orphan';
+  /** 'unsupported': nothing depends on such objects, and no propagation policy has an effect. */
+  readonly defaultGarbageCollection?: 'background' | 'orphan' | 'unsupported';
 }
 
 /** A subresource that is only created, and is an object of a kind of its own: a token of a service account. */

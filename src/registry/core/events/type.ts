@@ -16,4 +16,5 @@ export const events = builtinType({
   table: eventTable('api/v1/events'),
   selectableFields: EVENT_FIELDS,
   fields: eventFields,
+  deletion: { defaultGarbageCollection: 'unsupported' },
 });

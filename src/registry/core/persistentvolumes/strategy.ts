@@ -71,7 +71,7 @@ function validate(object: KubeObject): FieldError[] {
 function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   const spec = objectAt(object, 'spec') ?? {};
   const before = objectAt(old, 'spec') ?? {};
-  const errors = validateCoreMetaUpdate(object.metadata, old.metadata);
+  const errors: FieldError[] = [];
   const sources = sourcesOf(old);
   if (!deepEqual(sources, sourcesOf(object)) || sources.some((field) => !deepEqual(spec[field], before[field]))) {
     errors.push(
@@ -124,7 +124,8 @@ export const persistentVolumeStrategy: Strategy = {
     keepField('status', object, old);
   },
   validateCreate: (_context, object) => validate(object),
-  validateUpdate: (_context, object, old) => [...validate(object), ...updateErrors(object, old)],
+  // kube-apiserver looks at the whole twice, and says everything twice.
+  validateUpdate: (_context, object, old) => [...validate(object), ...validate(object), ...updateErrors(object, old)],
 };
 
 export const persistentVolumeStatusStrategy: Strategy = {

@@ -88,7 +88,7 @@ function externalNameErrors(spec: JsonObject): FieldError[] {
 }
 
 function validate(object: KubeObject): FieldError[] {
-  const errors = validateCoreMeta(object.metadata, true, nameIsDnsLabel);
+  const errors: FieldError[] = [];
   const spec = objectAt(object, 'spec') ?? {};
   const type = textOf(spec['type']);
   const headless = textOf(spec['clusterIP']) === 'None';
@@ -154,8 +154,11 @@ export const serviceStrategy: Strategy = {
   },
   warningsOnCreate: (_context, object) => warnings(object),
   warningsOnUpdate: (_context, object) => warnings(object),
-  validateCreate: (_context, object) => validate(object),
-  validateUpdate: (_context, object, old) => [...validate(object), ...updateErrors(object, old)],
+  validateCreate: (_context, object) => [
+    ...validateCoreMeta(object.metadata, true, nameIsDnsLabel),
+    ...validate(object),
+  ],
+  validateUpdate: (_context, object, old) => [...updateErrors(object, old), ...validate(object)],
 };
 
 export const serviceStatusStrategy: Strategy = {

@@ -18,5 +18,6 @@ export const eventsV1 = builtinType({
   table: eventTable('apis/events.k8s.io/v1/events', toCoreEvent),
   selectableFields: EVENTS_V1_FIELDS,
   fields: eventFields,
+  deletion: { defaultGarbageCollection: 'unsupported' },
   storedAs: { resource: 'events', toStorage: toCoreEvent, fromStorage: fromCoreEvent },
 });
