@@ -1,6 +1,6 @@
 import type { Expr } from './ast.js';
 import type { Dialect } from './evaluator/frame.js';
-import { CostExceeded, endWork, startWork } from './evaluator/work.js';
+import { CostExceeded, endWork, startWork } from './work.js';
 import { Checker } from './checker/checker.js';
 import { Resolver } from './checker/resolver.js';
 import type { Declarations } from './checker/scope.js';

@@ -3,7 +3,7 @@ import { walk } from './ast.js';
 import type { StructDecl } from './declarations.js';
 import { type Dialect, Frame, KUBERNETES_DIALECT, type Run } from './evaluator/frame.js';
 import { PlanError, Planner } from './evaluator/planner.js';
-import { CostExceeded, endWork, startWork } from './evaluator/work.js';
+import { CostExceeded, endWork, startWork } from './work.js';
 import { AnswerPending } from './library/authorizer.js';
 import { DYN, type Type } from './types.js';
 import { CelError, type Value } from './values/value.js';

@@ -2,7 +2,7 @@ import type { CallCost } from '../declarations.js';
 import type { Value } from '../values/value.js';
 import { CelList, CelMap, Opaque, Optional } from '../values/value.js';
 import { codePointLength } from '../values/text.js';
-import { work, workOnText } from '../evaluator/work.js';
+import { work, workOnText } from '../work.js';
 import { formatRegexSize } from '../library/named-formats.js';
 import { MAX_RANGE } from '../library/limits.js';
 

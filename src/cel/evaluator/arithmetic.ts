@@ -1,4 +1,4 @@
-import { CostExceeded, work } from './work.js';
+import { CostExceeded, work } from '../work.js';
 import type { Integer } from '../values/integer.js';
 import { MAX_UINT } from '../values/integer.js';
 import * as ints from '../values/integer.js';

@@ -1,5 +1,5 @@
 import type { Value } from '../values/value.js';
-import { CostExceeded } from './work.js';
+import { CostExceeded } from '../work.js';
 
 /** The state of one evaluation. */
 export class Frame {

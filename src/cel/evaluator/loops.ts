@@ -1,7 +1,7 @@
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, CelList, CelMap, EntryMap, NO_SUCH_OVERLOAD, typeName } from '../values/value.js';
 import type { Frame, Run } from './frame.js';
-import { CostExceeded, work } from './work.js';
+import { CostExceeded, work } from '../work.js';
 
 /** Where a loop keeps its variables. */
 export interface LoopSlots {
@@ -11,13 +11,17 @@ export interface LoopSlots {
   readonly accu: number;
 }
 
+/** Units of work for each turn of a loop. */
+const PER_ITEM = 3;
+const PER_KEY = 12;
+
 type Visit = (first: Value, second: Value) => boolean;
 
 /** Calls `visit` for every element or entry, as long as it returns true. Returns an error if there is nothing to iterate. */
 function iterate(range: Value, two: boolean, visit: Visit): CelError | undefined {
   if (range instanceof CelList) {
     const size = range.size;
-    work(size);
+    work(size * PER_ITEM);
     for (let i = 0; i < size; i++) {
       const item = range.get(i);
       if (!visit(two ? i : item, item)) break;
@@ -25,7 +29,7 @@ function iterate(range: Value, two: boolean, visit: Visit): CelError | undefined
     return undefined;
   }
   if (range instanceof CelMap) {
-    work(range.size * 4);
+    work(range.size * PER_KEY);
     for (const key of range.keys()) if (!visit(key, two ? (range.find(key) ?? null) : null)) break;
     return undefined;
   }

@@ -14,7 +14,7 @@ import {
 } from '../values/value.js';
 import { compareBytes, compareText } from '../values/text.js';
 import { compareTimestamps } from '../values/time.js';
-import { work, workOnText } from './work.js';
+import { work, workOnText } from '../work.js';
 
 export const NAN_ORDER = new CelError('NaN values cannot be ordered');
 
@@ -69,16 +69,16 @@ function equalOptionals(a: Optional, b: Optional): boolean | CelError {
 }
 
 function equalLists(a: CelList, b: CelList): boolean | CelError {
-  work(a.size);
   if (a.equals !== undefined) return a.equals(b);
+  work(a.size);
   if (a.size !== b.size) return false;
   for (let i = 0; i < a.size; i++) if (equal(a.get(i), b.get(i)) === false) return false;
   return true;
 }
 
 function equalMaps(a: CelMap, b: CelMap): boolean | CelError {
-  work(a.size * 2);
   if (a.equals !== undefined) return a.equals(b);
+  work(a.size * 2);
   if (a.size !== b.size) return false;
   for (const key of a.keys()) {
     const theirs = b.find(key);

@@ -4,7 +4,7 @@ import { compareText, quoted } from '../values/text.js';
 import type { Value } from '../values/value.js';
 import { CelError, CelList, CelMap, Double, Duration, Timestamp, TypeValue, Uint, typeName } from '../values/value.js';
 import { toText } from './conversions.js';
-import { work } from '../evaluator/work.js';
+import { work } from '../work.js';
 import { boundText } from './helpers.js';
 
 /** Go's default for %f and %e. */

@@ -1,5 +1,5 @@
 import type { Implementation } from '../declarations.js';
-import { CostExceeded } from '../evaluator/work.js';
+import { CostExceeded } from '../work.js';
 import type { Value } from '../values/value.js';
 import { CelList, NO_SUCH_OVERLOAD } from '../values/value.js';
 

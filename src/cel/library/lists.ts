@@ -13,7 +13,7 @@ import type { Value } from '../values/value.js';
 import { ArrayList, CelError, CelList, Double, Duration, NO_SUCH_OVERLOAD, Uint, typeName } from '../values/value.js';
 import { onList } from './helpers.js';
 import { MAX_RANGE } from './limits.js';
-import { work } from '../evaluator/work.js';
+import { work } from '../work.js';
 
 const A = paramType('A');
 const T = paramType('T');

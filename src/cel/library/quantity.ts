@@ -4,7 +4,7 @@ import { BOOL, DOUBLE, INT, STRING, objectType } from '../types.js';
 import { integer } from '../values/integer.js';
 import type { Value } from '../values/value.js';
 import { CelError, Double, NO_SUCH_OVERLOAD, Opaque } from '../values/value.js';
-import { work } from '../evaluator/work.js';
+import { work } from '../work.js';
 import { onString } from './helpers.js';
 import { typeConstant } from './standard.js';
 

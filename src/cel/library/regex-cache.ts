@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import { work, workOnce } from '../evaluator/work.js';
+import { work, workOnce } from '../work.js';
 import { CelError } from '../values/value.js';
 
 /** Compiling takes about a millisecond, so patterns are kept; the oldest go first. */

@@ -4,7 +4,7 @@ import type { Library } from './library.js';
 import { INT, STRING, listOf } from '../types.js';
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, NO_SUCH_OVERLOAD } from '../values/value.js';
-import { work } from '../evaluator/work.js';
+import { work } from '../work.js';
 import { onStrings } from './helpers.js';
 import { compileRegex, workOnMatch } from './regex-cache.js';
 

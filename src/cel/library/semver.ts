@@ -5,7 +5,7 @@ import { MAX_UINT, integer, shortInteger } from '../values/integer.js';
 import { quoted } from '../values/text.js';
 import type { Value } from '../values/value.js';
 import { CelError, NO_SUCH_OVERLOAD, Opaque } from '../values/value.js';
-import { work } from '../evaluator/work.js';
+import { work } from '../work.js';
 import { typeConstant } from './standard.js';
 
 const SEMVER = objectType('kubernetes.Semver');

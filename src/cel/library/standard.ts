@@ -25,7 +25,7 @@ import { CelError, CelList, CelMap, NO_SUCH_OVERLOAD, TypeValue } from '../value
 import { find } from '../values/search.js';
 import { codePointLength } from '../values/text.js';
 import * as convert from './conversions.js';
-import { workOnText } from '../evaluator/work.js';
+import { workOnText } from '../work.js';
 import { onStrings } from './helpers.js';
 import { matches } from './regex-cache.js';
 import { TIME_FUNCTIONS } from './time.js';

@@ -2,13 +2,13 @@ import { fn, method, overload } from '../declarations.js';
 import type { Library } from './library.js';
 import { shown } from '../evaluator/access.js';
 import { DYN, INT, STRING, listOf } from '../types.js';
-import { codePointLength, isFlat } from '../values/text.js';
+import { codePointLength, isAscii, isFlat } from '../values/text.js';
 import { find, findLast, split } from '../values/search.js';
 import type { Integer } from '../values/integer.js';
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, CelList, NO_SUCH_OVERLOAD } from '../values/value.js';
 import { formatText } from './format-text.js';
-import { work } from '../evaluator/work.js';
+import { work } from '../work.js';
 import { boundText, onString, onStrings } from './helpers.js';
 
 const outOfRange = (index: Integer): CelError => new CelError(`index out of range: ${index}`);
@@ -79,6 +79,9 @@ class Characters extends CelList {
 
 const characterAt = (text: string, at: number): string => String.fromCodePoint(text.codePointAt(at) ?? 0);
 
+/** Units of work for each piece that is cut off. */
+const PER_PIECE = 4;
+
 function splitN(text: string, separator: string, most: Integer): Value {
   const limit = Number(most);
   if (limit === 0) return new ArrayList([]);
@@ -88,6 +91,7 @@ function splitN(text: string, separator: string, most: Integer): Value {
   while (all.length < limit - 1) {
     const end = separator === '' ? at + characterAt(text, at).length : find(text, separator, at);
     if (end < 0 || (separator === '' && end >= text.length)) break;
+    work(PER_PIECE);
     all.push(text.slice(at, end));
     at = end + separator.length;
   }
@@ -99,12 +103,18 @@ function replaceN(text: string, old: string, replacement: string, limit: number)
   if (limit === 0) return text;
   // An empty pattern matches before every character and at the end.
   if (old === '') return interleave(text, replacement, limit);
+  if (limit < 0) {
+    const parts = split(text, old);
+    work(parts.length);
+    boundText(text.length + (parts.length - 1) * (replacement.length - old.length));
+    return parts.join(replacement);
+  }
   let result = '';
   let at = 0;
-  for (let count = 0; limit < 0 || count < limit; count++) {
+  for (let count = 0; count < limit; count++) {
     const next = find(text, old, at);
     if (next < 0) break;
-    work(2);
+    work(4);
     result += text.slice(at, next) + replacement;
     boundText(result.length);
     at = next + old.length;
@@ -118,7 +128,7 @@ function interleave(text: string, part: string, limit: number): string {
   const count = limit < 0 ? length + 1 : Math.min(limit, length + 1);
   boundText(text.length + count * part.length);
   if (part === '') return text;
-  work(count);
+  work(isFlat(text) ? count : count * 3);
   const end = offsetOf(text, Math.min(count, length));
   const head = isFlat(text) ? text.slice(0, end).split('') : Array.from(text.slice(0, end));
   return (head.length === 0 ? '' : part + head.join(part)) + (count > length ? part : '') + text.slice(end);
@@ -174,8 +184,10 @@ const searched =
   (text?: Value, part?: Value, from?: Value): Value =>
     typeof text === 'string' && typeof part === 'string' && isIndex(from) ? run(text, part, from) : NO_SUCH_OVERLOAD;
 
-const lower = (text: string): string => text.replace(/[A-Z]+/g, (part) => part.toLowerCase());
-const upper = (text: string): string => text.replace(/[a-z]+/g, (part) => part.toUpperCase());
+const lower = (text: string): string =>
+  isAscii(text) ? text.toLowerCase() : text.replace(/[A-Z]+/g, (part) => part.toLowerCase());
+const upper = (text: string): string =>
+  isAscii(text) ? text.toUpperCase() : text.replace(/[a-z]+/g, (part) => part.toUpperCase());
 
 export const STRINGS_LIBRARY: Library = {
   functions: [

@@ -1,7 +1,7 @@
 import type { FunctionDecl } from '../declarations.js';
 import { fn, method } from '../declarations.js';
 import { DURATION, INT, STRING, TIMESTAMP } from '../types.js';
-import { work, workOnce } from '../evaluator/work.js';
+import { work, workOnce } from '../work.js';
 import { inZone } from '../values/time.js';
 import type { Value } from '../values/value.js';
 import { CelError, Duration, NO_SUCH_OVERLOAD, Timestamp } from '../values/value.js';
@@ -9,7 +9,7 @@ import { CelError, Duration, NO_SUCH_OVERLOAD, Timestamp } from '../values/value
 const DAY = 86400000;
 /** Units of work. */
 const NEW_ZONE = 4000;
-const IN_ZONE = 200;
+const IN_ZONE = 300;
 
 function accessor(at: Value, zone: Value, read: (date: Date) => number): Value {
   if (!(at instanceof Timestamp) || typeof zone !== 'string') return NO_SUCH_OVERLOAD;

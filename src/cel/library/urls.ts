@@ -4,7 +4,7 @@ import { BOOL, STRING, listOf, mapOf, objectType } from '../types.js';
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, EntryMap, NO_SUCH_OVERLOAD, Opaque } from '../values/value.js';
 import { onString } from './helpers.js';
-import { work } from '../evaluator/work.js';
+import { work } from '../work.js';
 import { typeConstant } from './standard.js';
 import type { ParsedUrl } from './url-parser.js';
 import { UrlError, escapedPath, formatUrl, hostname, parseUrl, port, queryOf } from './url-parser.js';

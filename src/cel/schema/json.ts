@@ -1,5 +1,5 @@
 import { equal } from '../evaluator/operators.js';
-import { work } from '../evaluator/work.js';
+import { work } from '../work.js';
 import type { Value } from '../values/value.js';
 import { CelError, CelList, CelMap, Double, Opaque, mapKey } from '../values/value.js';
 
@@ -51,7 +51,7 @@ class JsonObject extends CelMap {
   get size(): number {
     if (this.count < 0) {
       this.count = Object.keys(this.members).length;
-      work(this.count >>> 1);
+      work(this.count);
     }
     return this.count;
   }

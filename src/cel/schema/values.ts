@@ -1,6 +1,6 @@
 import { noSuchKey } from '../evaluator/access.js';
 import { equal } from '../evaluator/operators.js';
-import { work } from '../evaluator/work.js';
+import { work } from '../work.js';
 import type { Value, CelError } from '../values/value.js';
 import { ArrayList, CelList, CelMap, Double, NO_SUCH_OVERLOAD } from '../values/value.js';
 import type { Json, JsonMap } from './json.js';
@@ -24,6 +24,8 @@ export interface Shape {
   readonly byKey: ReadonlyMap<string, Property>;
 }
 
+/** Objects of more members are hash tables, which are slow to walk. */
+const LARGE = 1000;
 /** Units of work for each element of sets and keyed lists that are compared or joined. */
 const PER_MEMBER = 4;
 const PER_KEYED = 16;
@@ -31,12 +33,14 @@ const PER_KEYED = 16;
 function countMembers(json: JsonMap): number {
   let count = 0;
   for (const _ in json) count++;
-  work(count >>> 1);
+  work(count > LARGE ? count * 3 : count >>> 1);
   return count;
 }
 
 /** A stored object with declared properties. Null and undeclared properties are absent. */
 export class SchemaObject extends CelMap {
+  private count = -1;
+
   constructor(
     readonly json: JsonMap,
     private readonly shape: Shape,
@@ -45,7 +49,8 @@ export class SchemaObject extends CelMap {
   }
 
   get size(): number {
-    return countMembers(this.json);
+    if (this.count < 0) this.count = countMembers(this.json);
+    return this.count;
   }
 
   find(key: Value): Value | undefined {
@@ -95,6 +100,8 @@ export class SchemaObject extends CelMap {
 
 /** A stored object whose values are all of one type. */
 export class SchemaMap extends CelMap {
+  private count = -1;
+
   constructor(
     readonly json: JsonMap,
     private readonly adapt: Adapter,
@@ -103,7 +110,8 @@ export class SchemaMap extends CelMap {
   }
 
   get size(): number {
-    return countMembers(this.json);
+    if (this.count < 0) this.count = countMembers(this.json);
+    return this.count;
   }
 
   find(key: Value): Value | undefined {
@@ -121,6 +129,7 @@ export class SchemaMap extends CelMap {
 
   override equals(other: CelMap): boolean | CelError {
     if (this.size !== other.size) return false;
+    work(this.size * PER_MEMBER);
     for (const key in this.json) {
       const theirs = other.field(key);
       if (theirs === undefined) return false;
@@ -150,6 +159,7 @@ export class SchemaList extends CelList {
 
   override equals(other: CelList): boolean | CelError {
     if (this.size !== other.size) return false;
+    work(this.size * PER_MEMBER);
     for (let i = 0; i < this.size; i++) {
       const same = equal(this.get(i), other.get(i));
       if (same !== true) return same;

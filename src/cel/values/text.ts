@@ -1,3 +1,5 @@
+import { work } from '../work.js';
+
 /** Length in code points; a lone surrogate counts as one. */
 export function codePointLength(text: string): number {
   // Long texts are scanned natively first.
@@ -17,6 +19,11 @@ export function codePointLength(text: string): number {
 }
 
 const SURROGATE = /[\ud800-\udbff]/;
+
+/** Whether a text is of ASCII alone. */
+export const isAscii = (text: string): boolean => ASCII.test(text);
+
+const ASCII = /^\p{ASCII}*$/u;
 
 /** Whether UTF-16 indices are code point indices. */
 export const isFlat = (text: string): boolean => codePointLength(text) === text.length;
@@ -45,6 +52,7 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
 /** Go's %q of a string. */
 export function quoted(text: string): string {
   if (PLAIN.test(text)) return `"${text}"`;
+  work(text.length * 2);
   let result = '"';
   for (const char of text) {
     const code = char.codePointAt(0) ?? 0;
