@@ -1,13 +1,18 @@
 import { deepEqual, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
 import type { KubeObject } from '../apimachinery/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
-import type { Clock } from '../util/clock.js';
+import type { Clock, Timer } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
-import { asJson, type Owner, referencesOf } from './owner.js';
+import type { Owner } from './owner.js';
 
 const PATH = '/apis/apiregistration.k8s.io/v1/apiservices';
 const MANAGED_BY = 'app.kubernetes.io/managed-by';
 const MANAGER = 'annex';
+/** What the group version serves: the cluster's API server reads its discovery and OpenAPI anew when the APIService changes, else once a minute. */
+const FINGERPRINT = 'kubeannex.io/fingerprint';
+/** After this the other replicas serve what has changed, too: whichever is asked gives the new documents. */
+const ANNOUNCE_MILLIS = 300;
+const TYPE = { apiVersion: 'apiregistration.k8s.io/v1', kind: 'APIService' };
 /** As kube-apiserver registers CustomResourceDefinitions. */
 const GROUP_PRIORITY_MINIMUM = 1000;
 const FIRST_VERSION_PRIORITY = 100;
@@ -23,6 +28,8 @@ export interface ServedGroupVersion {
   readonly group: string;
   readonly version: string;
   readonly rank: number;
+  /** Equal for equal discovery and OpenAPI documents, on every replica. */
+  readonly fingerprint: string;
 }
 
 export interface ApiServicesOptions {
@@ -56,6 +63,9 @@ export class ApiServices {
   private readonly existing = new Map<string, KubeObject>();
   private readonly queue: WorkQueue;
   private synced = false;
+  /** Names whose fingerprint is to be written. Those that others write are let be: one that lags behind must not take them back. */
+  private readonly announced = new Set<string>();
+  private announcement: Timer | undefined;
 
   constructor(private readonly options: ApiServicesOptions) {
     this.queue = new WorkQueue({
@@ -85,7 +95,7 @@ export class ApiServices {
         for (const service of services) this.existing.set(nameOf(service), service);
         this.synced = true;
         this.options.readable();
-        this.changed();
+        this.announce();
       },
     };
     void this.options.client.follow(PATH, listener, signal, (error) => {
@@ -95,10 +105,24 @@ export class ApiServices {
   }
 
   /** What is served has changed. */
+  servedChanged(): void {
+    this.changed();
+    this.announcement ??= this.options.clock.setTimer(ANNOUNCE_MILLIS, () => {
+      this.announcement = undefined;
+      this.announce();
+    });
+  }
+
+  /** What is known of all of them is to be looked at again. */
   changed(): void {
     if (!this.synced) return;
     for (const { group, version } of this.options.served()) this.queue.add(`${version}.${group}`);
     for (const [name, service] of this.existing) if (isOurs(service)) this.queue.add(name);
+  }
+
+  private announce(): void {
+    for (const { group, version } of this.options.served()) this.announced.add(`${version}.${group}`);
+    this.changed();
   }
 
   private async sync(name: string): Promise<void> {
@@ -114,25 +138,25 @@ export class ApiServices {
       this.options.refused(group, version, `the APIService ${name} belongs to ${whose(existing)}`);
       return;
     }
+    const wish = this.wish(name, wanted, existing);
+    if (wish === undefined) this.options.registered(group, version);
+    else if (existing === undefined) await this.options.client.must('POST', PATH, wish);
+    else await this.options.client.must('PUT', `${PATH}/${name}`, wish);
+    this.announced.delete(name);
+  }
+
+  /** What should be there; undefined where it is. */
+  private wish(name: string, wanted: ServedGroupVersion, existing: KubeObject | undefined): KubeObject | undefined {
+    const base: KubeObject = existing ?? { ...TYPE, metadata: { name, labels: { [MANAGED_BY]: MANAGER } } };
     const spec = this.spec(wanted);
-    const before = existing === undefined ? [] : referencesOf(existing);
-    const references = this.options.owner.among(before);
-    const owned = references.length === 0 ? {} : { ownerReferences: asJson(references) };
-    if (existing === undefined) {
-      await this.options.client.must('POST', PATH, {
-        apiVersion: 'apiregistration.k8s.io/v1',
-        kind: 'APIService',
-        metadata: { name, labels: { [MANAGED_BY]: MANAGER }, ...owned },
-        spec,
-      });
-      return;
-    }
-    if (references === before && deepEqual(objectAt(existing, 'spec'), spec)) {
-      this.options.registered(group, version);
-      return;
-    }
-    const metadata = { ...existing.metadata, ...owned };
-    await this.options.client.must('PUT', `${PATH}/${name}`, { ...existing, metadata, spec });
+    const before = base.metadata.ownerReferences ?? [];
+    const ownerReferences = this.options.owner.among(before);
+    const annotations = base.metadata.annotations ?? {};
+    const news = this.announced.has(name) && annotations[FINGERPRINT] !== wanted.fingerprint;
+    const same = ownerReferences === before && deepEqual(objectAt(base, 'spec'), spec);
+    if (existing !== undefined && same && !news) return undefined;
+    const metadata = { ...base.metadata, annotations: { ...annotations, [FINGERPRINT]: wanted.fingerprint } };
+    return { ...base, metadata: ownerReferences.length === 0 ? metadata : { ...metadata, ownerReferences }, spec };
   }
 
   private spec({ group, version, rank }: ServedGroupVersion): JsonObject {

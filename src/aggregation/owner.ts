@@ -1,4 +1,3 @@
-import type { JsonObject } from '../apimachinery/json.js';
 import type { KubeObject, OwnerReference } from '../apimachinery/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
 
@@ -62,7 +61,7 @@ export class Owner {
   }
 
   /** The references that an APIService should have that has these: those of others stay. */
-  among(existing: readonly OwnerReference[]): readonly OwnerReference[] {
+  among(existing: OwnerReference[]): OwnerReference[] {
     const { reference } = this;
     if (reference === undefined) return existing;
     const ours = (one: OwnerReference): boolean =>
@@ -79,9 +78,3 @@ export class Owner {
     this.changed();
   }
 }
-
-export const referencesOf = (object: KubeObject): readonly OwnerReference[] => object.metadata.ownerReferences ?? [];
-
-/** As JSON, for a body. */
-export const asJson = (references: readonly OwnerReference[]): JsonObject[] =>
-  references.map((reference) => ({ ...reference }));

@@ -10,13 +10,13 @@ import type { ClusterClient } from '../client/cluster-client.js';
 import { DefinitionRegistration } from '../controllers/definition-registration.js';
 import { LocalClients } from '../registry/generic/local-client.js';
 import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../registry/kubeannex/resource-definitions.js';
-import type { ApiRegistry } from '../registry/rest/api-registry.js';
 import type { Backend } from '../storage/interfaces.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { type ClusterLinks, toldTo } from './cluster-links.js';
 import { conversions, resolveByDns } from './conversion-webhooks.js';
 import type { DelegationMetrics } from './delegation-metrics.js';
+import { groupVersions } from './group-versions.js';
 import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
 import type { ServingCertificates } from './serving-certificates.js';
 import { startDefinitions } from './start-definitions.js';
@@ -86,7 +86,9 @@ export async function buildAggregatedPlane(
       services.changed();
     };
     owner.follow(clients.main, signal, { changed, ...toldTo(links, 'owner') });
-    registry.onChange(changed);
+    registry.onChange(() => {
+      services.servedChanged();
+    });
     services.start(signal);
     return Promise.resolve();
   };
@@ -149,11 +151,4 @@ function registrationEvents(
       if (registration.refused(group, version, why)) delegation.refused();
     },
   };
-}
-
-/** What is served, each group's versions in their order of preference. */
-function groupVersions(registry: ApiRegistry): ServedGroupVersion[] {
-  return registry
-    .apiGroups()
-    .flatMap(({ name, versions }) => versions.map(({ version }, rank) => ({ group: name, version, rank })));
 }
