@@ -34,6 +34,8 @@ export class TestCluster {
   readonly certificates: Certificates;
   private readonly daemons: Daemon[] = [];
   readonly replicas: Replica[] = [];
+  private readonly directly: Http1[] = [];
+  private bundle = '';
   private set: ReplicaSet | undefined;
   private portOfService: ServicePort | undefined;
   servicePort = 0;
@@ -57,7 +59,10 @@ export class TestCluster {
     await this.install();
     step('two replicas of Annex');
     await this.startReplicas();
-    await this.kubectl.ok(['wait', 'apiservice/v1.kubeannex.io', '--for=condition=Available', '--timeout=60s']);
+    const service = 'apiservice/v1.kubeannex.io';
+    await this.kubectl.ok(['wait', service, '--for=condition=Available', '--timeout=60s']);
+    const bundle = await this.kubectl.ok(['get', service, '-o', 'jsonpath={.spec.caBundle}']);
+    this.bundle = Buffer.from(bundle, 'base64').toString('utf8');
   }
 
   get address(): Address {
@@ -88,7 +93,16 @@ export class TestCluster {
 
   /** A kubeconfig for the cluster's API server. */
   kubeconfig(name: string, token: string): string {
-    return this.file(`${name}.kubeconfig`, kubeconfig(this.address.url, this.certificates.ca, token));
+    return this.kubeconfigOf(name, { token });
+  }
+
+  kubeconfigOf(name: string, user: object): string {
+    return this.file(`${name}.kubeconfig`, kubeconfig(this.address.url, this.certificates.ca, user));
+  }
+
+  /** A replica itself, without the aggregator; its certificate is trusted by what the APIService says. */
+  direct(index: number): Http1 {
+    return this.directly[index] ?? (this.directly[index] = new Http1(this.addressOf(index)));
   }
 
   /** Runs helm against the cluster; its output. */
@@ -161,6 +175,10 @@ export class TestCluster {
     });
   }
 
+  private addressOf(index: number): Address {
+    return { url: `https://127.0.0.1:${this.replica(index).port}`, ca: this.bundle };
+  }
+
   private daemon(program: ConstructorParameters<typeof Daemon>[0]): Daemon {
     const daemon = new Daemon(program, this.folder);
     this.daemons.push(daemon);
@@ -192,6 +210,8 @@ export class TestCluster {
 
   private async install(): Promise<void> {
     await this.kubectl.ok(['create', 'namespace', NAMESPACE]);
+    const standard = 'pod-security.kubernetes.io/enforce=restricted';
+    await this.kubectl.ok(['label', 'namespace', NAMESPACE, standard]);
     // The Deployment's pods, which nobody runs here, would read it.
     const uri = `--from-literal=uri=${this.mongodb.uri}`;
     await this.kubectl.ok(['-n', NAMESPACE, 'create', 'secret', 'generic', 'annex-mongodb', uri]);

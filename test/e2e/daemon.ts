@@ -31,6 +31,10 @@ export class Daemon {
     return this.program.name;
   }
 
+  get args(): readonly string[] {
+    return this.program.args;
+  }
+
   get log(): string {
     return readFileSync(this.logFile, 'utf8');
   }

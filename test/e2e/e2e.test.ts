@@ -1,5 +1,11 @@
 import { TestCluster } from './cluster.js';
+import { access } from './parts/access.js';
 import { demo } from './parts/demo.js';
+import { garbage } from './parts/garbage.js';
+import { install } from './parts/install.js';
+import { namespaces } from './parts/namespaces.js';
+import { twins } from './parts/twins.js';
+import { defineWidgets, GROUP } from './widgets.js';
 
 const START_MILLIS = 300_000;
 const begun = performance.now();
@@ -25,5 +31,14 @@ describe('a cluster with Annex in it', () => {
     say(expect.getState().currentTestName ?? '');
   });
 
+  install(cluster);
+  describe('widgets', () => {
+    // Early: the controllers of the cluster take their time to find new types.
+    test('are defined', () => defineWidgets(cluster, GROUP));
+  });
   demo(cluster);
+  access(cluster);
+  twins(cluster);
+  namespaces(cluster);
+  garbage(cluster);
 });

@@ -87,12 +87,12 @@ export function controllerManager(path: string, files: Certificates, kubeconfig:
 }
 
 /** A kubeconfig as JSON, which is YAML. */
-export function kubeconfig(server: string, ca: string, token: string): string {
+export function kubeconfig(server: string, ca: string, user: object): string {
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',
     clusters: [{ name: 'c', cluster: { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
-    users: [{ name: 'u', user: { token } }],
+    users: [{ name: 'u', user }],
     contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
     'current-context': 'c',
   });

@@ -1,0 +1,132 @@
+import { request } from 'node:https';
+import { treeOf } from '../../integration/client.js';
+import { ADMIN, eventually, NOBODY } from '../../integration/server.js';
+import type { Pair } from '../certificates.js';
+import type { TestCluster } from '../cluster.js';
+import { GROUP, widgetText } from '../widgets.js';
+
+const PATH = `/apis/${GROUP}/v1/namespaces/access/widgets`;
+
+interface Seen {
+  readonly status: number;
+  readonly message: string;
+}
+
+/** Who may do what: the cluster's RBAC, asked by kube-apiserver and by Annex. */
+export function access(cluster: TestCluster): void {
+  const kubectl = (...args: string[]): Promise<string> => cluster.kubectl.ok(args);
+  const denied = (verb: string, user: string, name = ''): string =>
+    `widgets.${GROUP}${name === '' ? '' : ` "${name}"`} is forbidden: User "${user}" cannot ${verb} resource "widgets" in API group "${GROUP}" in the namespace "access"`;
+
+  /** Asks a replica itself, with what a client may send. */
+  function directly(headers: Readonly<Record<string, string>>, pair?: Pair): Promise<Seen> {
+    return new Promise((resolve, reject) => {
+      const { port } = cluster.replica(0);
+      const options = {
+        port,
+        host: '127.0.0.1',
+        path: PATH,
+        headers,
+        rejectUnauthorized: false,
+        agent: false,
+        ...pair,
+      };
+      const call = request(options, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        response.on('end', () => {
+          const message = treeOf({ text })['message'];
+          resolve({ status: response.statusCode ?? 0, message: typeof message === 'string' ? message : '' });
+        });
+      });
+      call.on('error', reject);
+      call.end();
+    });
+  }
+
+  const metric = async (name: string): Promise<number> => {
+    const { text } = await cluster.direct(0).send({ path: '/metrics', token: ADMIN });
+    return [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)$`, 'gm'))].reduce(
+      (sum, [, n]) => sum + Number(n),
+      0,
+    );
+  };
+
+  describe('access', () => {
+    beforeAll(async () => {
+      await kubectl('create', 'namespace', 'access');
+      await cluster.kubectl.ok(['apply', '-n', 'access', '-f', '-'], {
+        stdin: widgetText('one', { colour: 'red' }),
+      });
+    });
+
+    test('an ordinary user is refused by name', async () => {
+      const said = await cluster.kubectl.fails(['get', 'widgets', '-n', 'access', '--as', 'bob']);
+      expect(said).toBe(`Error from server (Forbidden): ${denied('list', 'bob')}\n`);
+      expect(await cluster.kubectl.fails(['delete', 'widget', 'one', '-n', 'access', '--as', 'bob'])).toContain(
+        denied('delete', 'bob', 'one'),
+      );
+    });
+
+    test('a role lets a group read and not write', async () => {
+      await kubectl('create', 'role', 'read', '-n', 'access', '--verb=get,list,watch', `--resource=widgets.${GROUP}`);
+      await kubectl('create', 'rolebinding', 'read', '-n', 'access', '--role=read', '--group=watchers');
+      const as = ['-n', 'access', '--as', 'bob', '--as-group', 'watchers'];
+      await eventually('the role counts', 30_000, async () =>
+        (await cluster.kubectl.run(['get', 'widgets', ...as])).code === 0 ? true : undefined,
+      );
+      expect(await kubectl('get', 'widgets', '-o', 'name', ...as)).toBe(`widget.${GROUP}/one\n`);
+      const patch = ['patch', 'widget', 'one', '--type=merge', '-p', '{"spec":{"replicas":2}}'];
+      expect(await cluster.kubectl.fails([...patch, ...as])).toContain(denied('patch', 'bob', 'one'));
+    });
+
+    test('definitions are for administrators', async () => {
+      const said = await cluster.kubectl.fails(['delete', 'rd', `widgets.${GROUP}`, '--as', 'bob']);
+      expect(said).toContain(`User "bob" cannot delete resource "resourcedefinitions" in API group "kubeannex.io"`);
+    });
+
+    test('headers of the front proxy are not believed without its certificate, and counted', async () => {
+      const before = await metric('annex_untrusted_request_headers_total');
+      const forged = { 'X-Remote-User': 'admin', 'X-Remote-Group': 'system:masters' };
+      expect(await directly(forged)).toEqual({ status: 403, message: denied('list', 'system:anonymous') });
+      // A certificate of the cluster says who somebody is; the headers do not.
+      const carol = cluster.certificates.client('carol');
+      expect(await directly(forged, carol)).toEqual({ status: 403, message: denied('list', 'carol') });
+      expect(await metric('annex_untrusted_request_headers_total')).toBe(before + 2);
+    });
+
+    test('a certificate of the front proxy CA with another name is not the front proxy', async () => {
+      const forged = { 'X-Remote-User': 'admin', 'X-Remote-Group': 'system:masters' };
+      expect(await directly(forged, cluster.certificates.proxy('somebody'))).toMatchObject({ status: 401 });
+    });
+
+    test('the front proxy is believed, and the user it names may no more than RBAC says', async () => {
+      const proxy = cluster.certificates.proxy('front-proxy-client');
+      expect(await directly({ 'X-Remote-User': 'dave' }, proxy)).toEqual({
+        status: 403,
+        message: denied('list', 'dave'),
+      });
+      const watcher = { 'X-Remote-User': 'dave', 'X-Remote-Group': 'watchers' };
+      expect(await directly(watcher, proxy)).toMatchObject({ status: 200 });
+    });
+
+    test('tokens are asked of the cluster', async () => {
+      const before = await metric('apiserver_delegated_authn_request_total');
+      expect(await directly({ authorization: `Bearer ${NOBODY}` })).toEqual({
+        status: 403,
+        message: denied('list', 'jane'),
+      });
+      expect(await directly({ authorization: 'Bearer nonsense' })).toEqual({ status: 401, message: 'Unauthorized' });
+      expect(await directly({ authorization: `Bearer ${NOBODY}` })).toMatchObject({ status: 403 });
+      // The second question about the same token was answered from memory.
+      expect(await metric('apiserver_delegated_authn_request_total')).toBe(before + 2);
+      expect(await metric('apiserver_delegated_authz_request_total')).toBeGreaterThan(0);
+    });
+
+    test('health is for everybody', async () => {
+      for (const path of ['/healthz', '/livez', '/readyz']) {
+        expect((await cluster.direct(1).send({ path, token: '' })).status).toBe(200);
+      }
+    });
+  });
+}
