@@ -6,6 +6,9 @@ export default {
   testTimeout: 120_000,
   testMatch: ['**/*.test.ts'],
   setupFiles: ['<rootDir>/test/setup.ts'],
+  // What the servers of the tests log is looked through for secrets, after all tests.
+  globalSetup: '<rootDir>/test/secrecy/setup.ts',
+  globalTeardown: '<rootDir>/test/secrecy/leaks.ts',
   moduleNameMapper: { '^cborg$': '<rootDir>/node_modules/cborg/cborg.js', '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
     '^.+\\.(t|j|mj)s$': [
@@ -13,6 +16,8 @@ export default {
       { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } },
     ],
   },
-  transformIgnorePatterns: ['/node_modules/(?!(jose|cborg|@kubernetes/client-node|openid-client|oauth4webapi|@bufbuild|multiformats|re2js)/)'],
+  transformIgnorePatterns: [
+    '/node_modules/(?!(jose|cborg|@kubernetes/client-node|openid-client|oauth4webapi|@bufbuild|multiformats|re2js)/)',
+  ],
   cacheDirectory: '<rootDir>/.cache/jest',
 };

@@ -1,7 +1,7 @@
 import { connect } from 'node:tls';
 import { digList, Http1, Http2, treeOf } from './client.js';
 import { configMap } from './objects.js';
-import { NOBODY, serverForFile } from './server.js';
+import { ADMIN, NOBODY, serverForFile } from './server.js';
 
 const server = serverForFile();
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -103,9 +103,9 @@ describe('health', () => {
   });
 
   test('a check alone', async () => {
-    expect(await get('/readyz/etcd', 'admin-token')).toMatchObject({ status: 200, text: 'ok' });
+    expect(await get('/readyz/etcd', ADMIN)).toMatchObject({ status: 200, text: 'ok' });
     expect((await get('/readyz/etcd')).status).toBe(403);
-    expect((await get('/readyz/nothing', 'admin-token')).status).toBe(404);
+    expect((await get('/readyz/nothing', ADMIN)).status).toBe(404);
   });
 });
 
@@ -117,9 +117,7 @@ describe('what is public', () => {
 
   test('/metrics does', async () => {
     const http = new Http1(server.current);
-    const statuses = ['', NOBODY, 'admin-token'].map(
-      async (token) => (await http.send({ path: '/metrics', token })).status,
-    );
+    const statuses = ['', NOBODY, ADMIN].map(async (token) => (await http.send({ path: '/metrics', token })).status);
     expect(await Promise.all(statuses)).toEqual([403, 403, 200]);
   });
 

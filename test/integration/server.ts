@@ -2,14 +2,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { keepLog, plant } from '../secrecy/leaks.js';
 
 export const ROOT = join(__dirname, '../..');
 export const MAIN = join(ROOT, 'dist/main.js');
 
 /** Tokens that every test server knows. */
-export const ADMIN = 'admin-token';
+export const ADMIN = plant('admin-token-81c5e07d2f');
 /** A user without any right beyond those of everybody. */
-export const NOBODY = 'nobody-token';
+export const NOBODY = plant('nobody-token-4be90d63a1');
 const TOKENS = `${ADMIN},admin,admin,system:masters\n${NOBODY},jane,jane-uid,"readers,writers"\n`;
 
 const START_MILLIS = 120_000;
@@ -52,6 +53,8 @@ export class Command {
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
     this.exit = new Promise((resolve) => {
       this.child.on('close', (code, signal) => {
+        keepLog(args[0] ?? 'annex', this.stderr);
+        if (args[0] === 'serve') keepLog('serve', this.stdout);
         resolve({ code, signal, stdout: this.stdout, stderr: this.stderr });
       });
     });
