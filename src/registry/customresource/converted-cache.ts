@@ -1,4 +1,5 @@
 import type {
+  Attributes,
   CachedList,
   CachedObject,
   CacheListOptions,
@@ -9,7 +10,9 @@ import type {
   WatchEvent,
   WatchReceiver,
 } from '../../storage/cacher/interfaces.js';
+import type { SelectionPredicate } from '../../storage/selection-predicate.js';
 import { messageOf } from '../../util/error-message.js';
+import { ConvertedSelection, selectableAsStored } from './converted-selection.js';
 
 /** Resolves when all these objects can be shown without waiting. */
 export type Prepare = (objects: Iterable<CachedObject>) => Promise<void>;
@@ -19,6 +22,8 @@ export class ConvertedCache implements ResourceCache {
   constructor(
     private readonly inner: ResourceCache,
     private readonly prepare: Prepare,
+    /** Labels and selectable fields of an object that has been prepared, as the version has them. */
+    private readonly attributes: (object: CachedObject) => Attributes,
   ) {}
 
   get resource(): string {
@@ -32,14 +37,28 @@ export class ConvertedCache implements ResourceCache {
   }
 
   async list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
-    const list = await this.inner.list(at, options);
-    await this.prepare(list.items());
-    return list;
+    const selection = this.selection(options.predicate);
+    if (selection === undefined) {
+      const list = await this.inner.list(at, options);
+      await this.prepare(list.items());
+      return list;
+    }
+    const predicate = selectableAsStored(options.predicate);
+    const all = await this.inner.list(at, { ...options, limit: 0, predicate });
+    await this.prepare(all.items());
+    return selection.page(all, options.limit);
   }
 
   async watch(options: CacheWatchOptions, receiver: WatchReceiver): Promise<Watcher> {
-    const preparing = new PreparingReceiver(receiver, this.prepare);
-    return preparing.attach(await this.inner.watch(options, preparing));
+    const selection = this.selection(options.predicate);
+    const preparing = new PreparingReceiver(receiver, this.prepare, selection);
+    const predicate = selection === undefined ? options.predicate : selectableAsStored(options.predicate);
+    return preparing.attach(await this.inner.watch({ ...options, predicate }, preparing));
+  }
+
+  /** Undefined where the stored form is as good as the version's. */
+  private selection(predicate: SelectionPredicate): ConvertedSelection | undefined {
+    return predicate.everything ? undefined : new ConvertedSelection(predicate, this.attributes);
   }
 
   peek(key: string): CachedObject | undefined {
@@ -76,6 +95,7 @@ class PreparingReceiver implements WatchReceiver {
   constructor(
     private readonly receiver: WatchReceiver,
     private readonly prepare: Prepare,
+    private readonly selection: ConvertedSelection | undefined,
   ) {}
 
   attach(watcher: Watcher): Watcher {
@@ -108,19 +128,40 @@ class PreparingReceiver implements WatchReceiver {
     let writable = true;
     while (this.waiting.length > 0 && !this.stopped) {
       const events = this.waiting.splice(0);
+      const gone = this.statesBefore(events);
       try {
-        await this.prepare(events.flatMap(({ object }) => (object === undefined ? [] : [object])));
+        await this.prepare(events.flatMap(({ object }) => object ?? []));
+        await this.prepare(gone.values());
       } catch (error) {
         this.stop();
         this.receiver.ended(error instanceof Error ? error : new Error(messageOf(error)));
         return;
       }
-      if (!this.isStopped()) writable = this.receiver.receive(events);
+      if (this.isStopped()) break;
+      const selected = this.select(events, gone);
+      if (selected.length > 0) writable = this.receiver.receive(selected);
     }
     this.busy = false;
     if (this.isStopped()) return;
     if (this.end !== undefined) this.receiver.ended(this.end.reason);
     else if (writable) this.resume();
+  }
+
+  /** By event, for what left the selection or came into it. */
+  private statesBefore(events: readonly WatchEvent[]): Map<WatchEvent, CachedObject> {
+    const states = new Map<WatchEvent, CachedObject>();
+    if (this.selection === undefined) return states;
+    for (const event of events) {
+      const before = event.type === 'MODIFIED' ? event.previousDeleted?.() : undefined;
+      if (before !== undefined) states.set(event, before);
+    }
+    return states;
+  }
+
+  private select(events: readonly WatchEvent[], gone: ReadonlyMap<WatchEvent, CachedObject>): readonly WatchEvent[] {
+    const { selection } = this;
+    if (selection === undefined) return events;
+    return events.flatMap((event) => selection.event(event, gone.get(event)) ?? []);
   }
 
   private isStopped(): boolean {

@@ -83,13 +83,17 @@ export function serveDefinition(options: ServeOptions): StoredApi[] {
     return compiled.get(name);
   };
   const portable = portableForm(options);
+  const attributes = customAttributes(definition);
   return [...compiled.values()]
     .filter(({ version }) => version.served)
     .map((version) => {
       const served = { ...servedVersion(options, type, version, formOf), portable };
       const { store, terminating } = options;
       const { prepare } = served;
-      const own = prepare === undefined ? store : store.through(new ConvertedCache(store.cache, prepare));
+      const own =
+        prepare === undefined
+          ? store
+          : store.through(new ConvertedCache(store.cache, prepare, (object) => attributes(served.toObject(object))));
       return { kind: 'stored' as const, served, store: own, terminating };
     });
 }

@@ -14,7 +14,12 @@ export class CachedEvent implements WatchEvent {
     readonly revision: Revision,
     readonly object: CachedItem | undefined,
     readonly initialEventsEnd = false,
+    private readonly previous?: CachedItem,
   ) {}
+
+  previousDeleted(): CachedItem | undefined {
+    return this.previous?.deletedAt(this.revision);
+  }
 
   encoded(frame: EventFrame): Uint8Array {
     if (this.frameId === frame.id && this.frameBytes !== undefined) return this.frameBytes;
@@ -58,7 +63,7 @@ export class Change {
     const { previous } = this;
     const before = previous !== undefined && matches(predicate, previous);
     if (now) {
-      if (before) return (this.modified ??= new CachedEvent('MODIFIED', this.revision, this.current));
+      if (before) return (this.modified ??= new CachedEvent('MODIFIED', this.revision, this.current, false, previous));
       return (this.added ??= new CachedEvent('ADDED', this.revision, this.current));
     }
     if (!before) return undefined;

@@ -45,6 +45,8 @@ export interface WatchEvent {
    * revision as resourceVersion.
    */
   readonly object: CachedObject | undefined;
+  /** Of a MODIFIED: the state before, as a DELETED of this event's revision would show it. */
+  previousDeleted?(): CachedObject | undefined;
   /** A BOOKMARK that ends the initial events. */
   readonly initialEventsEnd: boolean;
   /** The framed bytes, made once per frame id whatever the number of watchers. */
