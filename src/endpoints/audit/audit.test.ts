@@ -107,6 +107,7 @@ describe('redaction', () => {
     ['list', secrets, { items: [{ data: { k: SECRET } }] }],
     ['table', secrets, { rows: [{ object: { data: { k: SECRET } } }] }],
     ['merge patch', secrets, { data: { k: SECRET } }],
+    ['content at the wrong place', secrets, { password: SECRET, metadata: {} }],
     ['patch that replaces data', secrets, { data: SECRET }],
     ['JSON patch', secrets, [{ op: 'add', path: '/data/k', value: SECRET }]],
     ['patch that is no JSON', secrets, SECRET],

@@ -25,7 +25,16 @@ function withoutLastApplied(object: JsonObject): JsonObject {
   return { ...object, metadata: { ...metadata, annotations: without(metadata['annotations'], [LAST_APPLIED]) } };
 }
 
-const secret: Redactor = (object) => withoutLastApplied(without(object, ['data', 'stringData']));
+const PUBLIC_OF_SECRETS = ['apiVersion', 'kind', 'metadata', 'type', 'immutable'];
+
+/** What does not belong into a Secret may be there because somebody put its content at the wrong place. */
+const secret: Redactor = (object) =>
+  withoutLastApplied(
+    without(
+      object,
+      Object.keys(object).filter((member) => !PUBLIC_OF_SECRETS.includes(member)),
+    ),
+  );
 
 const within =
   (member: string, fields: readonly string[]): Redactor =>
