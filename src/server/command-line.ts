@@ -1,5 +1,6 @@
 import { messageOf } from '../util/error-message.js';
 import { Command, CommanderError, Option } from 'commander';
+import { effectiveVersion } from '../util/effective-version.js';
 import { featureGates } from '../util/feature-gates.js';
 import { isAggregated } from './aggregation-options.js';
 import { enabledControllers } from './controller-names.js';
@@ -76,9 +77,20 @@ export function parseOptions(given: Readonly<Record<string, unknown>>): Options 
   }
   const options = { ...defaultOptions(), ...values, given: set };
   validateOptions(options);
+  setVersions(options);
   named('feature-gates', () => featureGates.set(options.featureGates.join(',')));
   named('controllers', () => enabledControllers(options.controllers));
   return options;
+}
+
+/** kube-apiserver's messages do not name the flags. */
+function setVersions(options: Options): void {
+  try {
+    effectiveVersion.set(options.emulatedVersion, options.minCompatibilityVersion);
+  } catch (error) {
+    throw new FlagError(messageOf(error));
+  }
+  featureGates.emulate(effectiveVersion);
 }
 
 function named(name: string, check: () => unknown): void {

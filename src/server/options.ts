@@ -134,6 +134,20 @@ export const FLAGS = {
     0,
     'After SIGTERM requests are served for so long while /readyz fails, so that load balancers notice.',
   ),
+  emulatedVersion: flag(
+    GENERIC,
+    'emulated-version',
+    list,
+    [],
+    'Version of Kubernetes whose feature gates are served, as major.minor or kube=major.minor; 1.33 to 1.36. 1.36 without it.',
+  ),
+  minCompatibilityVersion: flag(
+    GENERIC,
+    'min-compatibility-version',
+    list,
+    [],
+    'Oldest version of Kubernetes that newly stored expressions must be usable with, in the same form; from 1.33 to the emulated version. The one before the emulated version without it.',
+  ),
   strictTransportSecurity: flag(
     GENERIC,
     'strict-transport-security-directives',

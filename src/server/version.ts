@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CURRENT_MINOR, effectiveVersion } from '../util/effective-version.js';
 
 /** The release of Kubernetes whose behaviour is served: kubectl and others compare themselves with it. */
 export const KUBERNETES_VERSION = 'v1.36.3';
@@ -17,11 +18,11 @@ export function annexVersion(root: string): string {
 export function versionInfo(version: string): Record<string, string> {
   return {
     major: '1',
-    minor: '36',
+    minor: String(CURRENT_MINOR),
     emulationMajor: '1',
-    emulationMinor: '36',
+    emulationMinor: String(effectiveVersion.emulation),
     minCompatibilityMajor: '1',
-    minCompatibilityMinor: '35',
+    minCompatibilityMinor: String(effectiveVersion.minCompatibility),
     gitVersion: `${KUBERNETES_VERSION}+annex-${version}`,
     gitCommit: '',
     gitTreeState: '',

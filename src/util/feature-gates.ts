@@ -1,11 +1,18 @@
-/** Maturity of a feature; GA features show an empty stage in the metric, as Kubernetes' components do. */
-export type FeatureStage = 'ALPHA' | 'BETA' | '' | 'DEPRECATED';
+import { CURRENT_MINOR } from './effective-version.js';
 
-interface FeatureSpec {
+/** Maturity of a feature; GA features show an empty stage in the metric, as Kubernetes' components do. */
+export type FeatureStage = 'PRE-ALPHA' | 'ALPHA' | 'BETA' | '' | 'DEPRECATED';
+
+interface FeatureState {
   readonly stage: FeatureStage;
   readonly default: boolean;
   /** May not be set to anything but its default. */
   readonly locked?: boolean;
+}
+
+interface FeatureSpec extends FeatureState {
+  /** What it was up to a minor version, the oldest first, as far back as versions can be emulated. */
+  readonly earlier?: readonly (FeatureState & { readonly until: number })[];
 }
 
 /** Every feature gate of Annex. A gate stands here only while code asks for it. */
@@ -14,9 +21,20 @@ export const FEATURES = {
   AllowParsingUserUIDFromCertAuth: { stage: 'BETA', default: true },
   AllowUnsafeMalformedObjectDeletion: { stage: 'ALPHA', default: false },
   CBORServingAndStorage: { stage: 'ALPHA', default: false },
-  ConstrainedImpersonation: { stage: 'BETA', default: true },
-  DeclarativeValidation: { stage: '', default: true },
-  ListFromCacheSnapshot: { stage: 'BETA', default: true },
+  ConstrainedImpersonation: {
+    stage: 'BETA',
+    default: true,
+    earlier: [
+      { until: 34, stage: 'PRE-ALPHA', default: false },
+      { until: 35, stage: 'ALPHA', default: false },
+    ],
+  },
+  DeclarativeValidation: { stage: '', default: true, earlier: [{ until: 35, stage: 'BETA', default: true }] },
+  ListFromCacheSnapshot: {
+    stage: 'BETA',
+    default: true,
+    earlier: [{ until: 33, stage: 'ALPHA', default: false }],
+  },
   UnauthenticatedHTTP2DOSMitigation: { stage: 'BETA', default: true },
   WatchList: { stage: 'BETA', default: false },
 } as const satisfies Record<string, FeatureSpec>;
@@ -27,12 +45,13 @@ const GROUPS: Readonly<Record<string, FeatureStage>> = { AllAlpha: 'ALPHA', AllB
 const TRUE = new Set(['1', 't', 'T', 'TRUE', 'true', 'True']);
 const FALSE = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False']);
 
-const spec = (name: FeatureName): FeatureSpec => FEATURES[name];
 const isFeature = (name: string): name is FeatureName => Object.hasOwn(FEATURES, name);
 
 /** The state of the gates of one process. */
 export class FeatureGates {
   private readonly state = new Map<FeatureName, boolean>();
+  private emulation = CURRENT_MINOR;
+  private compatibility = CURRENT_MINOR - 1;
 
   constructor() {
     this.reset();
@@ -44,7 +63,19 @@ export class FeatureGates {
 
   /** Back to the defaults. */
   reset(): void {
-    for (const name of this.names()) this.state.set(name, spec(name).default);
+    for (const name of this.names()) this.state.set(name, this.spec(name).default);
+  }
+
+  /** Takes the versions whose gates and defaults there are; all gates get their defaults. */
+  emulate({ emulation, minCompatibility }: { readonly emulation: number; readonly minCompatibility: number }): void {
+    this.emulation = emulation;
+    this.compatibility = minCompatibility;
+    this.reset();
+  }
+
+  private spec(name: FeatureName): FeatureState {
+    const spec: FeatureSpec = FEATURES[name];
+    return spec.earlier?.find(({ until }) => this.emulation <= until) ?? spec;
   }
 
   names(): FeatureName[] {
@@ -76,14 +107,18 @@ export class FeatureGates {
     for (const [key, value] of wanted) {
       const stage = GROUPS[key];
       if (stage === undefined) continue;
-      for (const name of this.names()) if (spec(name).stage === stage) next.set(name, value);
+      for (const name of this.names()) if (this.spec(name).stage === stage) next.set(name, value);
     }
     for (const [key, value] of wanted) {
       if (GROUPS[key] !== undefined) continue;
       if (!isFeature(key)) throw new Error(`unrecognized feature gate: ${key}`);
-      if (spec(key).locked === true && value !== spec(key).default) {
-        throw new Error(`cannot set feature gate ${key} to ${value}, feature is locked to ${spec(key).default}`);
+      const { stage, locked, default: normal } = this.spec(key);
+      const refused = `cannot set feature gate ${key} to ${value}, feature is`;
+      if (stage === 'PRE-ALPHA') {
+        const versions = `emulated version 1.${this.emulation}, min compatibility version 1.${this.compatibility}`;
+        throw new Error(`${refused} PreAlpha at ${versions}`);
       }
+      if (locked === true && value !== normal) throw new Error(`${refused} locked to ${normal}`);
       next.set(key, value);
     }
     for (const [name, value] of next) this.state.set(name, value);
@@ -92,15 +127,18 @@ export class FeatureGates {
   /** One line a gate for `--help`: `WatchList=true|false (BETA - default=false)`. */
   knownFeatures(): string[] {
     const gates = this.names().map((name) => {
-      const { stage, default: value } = spec(name);
+      const { stage, default: value } = this.spec(name);
       return `${name}=true|false (${stage === '' ? 'GA' : stage} - default=${value})`;
     });
     return ['AllAlpha=true|false (ALPHA - default=false)', 'AllBeta=true|false (BETA - default=false)', ...gates];
   }
 
-  /** What the metric `kubernetes_feature_enabled` shows. */
+  /** What the metric `kubernetes_feature_enabled` shows: the gates that there are at the emulated version. */
   *entries(): Iterable<{ name: FeatureName; stage: FeatureStage; enabled: boolean }> {
-    for (const name of this.names()) yield { name, stage: spec(name).stage, enabled: this.enabled(name) };
+    for (const name of this.names()) {
+      const { stage } = this.spec(name);
+      if (stage !== 'PRE-ALPHA') yield { name, stage, enabled: this.enabled(name) };
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { effectiveVersion } from '../../util/effective-version.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../../util/clock.js';
@@ -25,8 +26,10 @@ export interface LargeWritesContext {
 /** The pool of worker threads of a process. */
 export function startLargeWrites({ clock, logger, registry, root }: LargeWritesContext): LargeWritePool {
   const gates = [...featureGates.entries()].map(({ name, enabled }) => `${name}=${String(enabled)}`).join(',');
+  const { emulation, minCompatibility } = effectiveVersion;
+  const settings: WorkerSettings = { gates, emulation, minCompatibility };
   return new LargeWritePool({
-    spawn: () => spawn(join(root, 'dist/server/large-writes/worker.js'), gates),
+    spawn: () => spawn(join(root, 'dist/server/large-writes/worker.js'), settings),
     size: Math.max(1, Math.min(MOST_WORKERS, availableParallelism() - 1)),
     clock,
     logger,
@@ -35,9 +38,16 @@ export function startLargeWrites({ clock, logger, registry, root }: LargeWritesC
   });
 }
 
-function spawn(program: string, gates: string): WorkerLink {
+/** What a worker takes over from the main thread. */
+export interface WorkerSettings {
+  readonly gates: string;
+  readonly emulation: number;
+  readonly minCompatibility: number;
+}
+
+function spawn(program: string, settings: WorkerSettings): WorkerLink {
   const worker = new Worker(program, {
-    workerData: { gates },
+    workerData: settings,
     // Flags of the process, such as profilers, are the main thread's.
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: HEAP },

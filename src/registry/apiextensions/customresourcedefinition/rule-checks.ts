@@ -1,4 +1,5 @@
 import { compileRules, validateRuleDefinitions } from '../../../schema/cel/index.js';
+import { effectiveVersion } from '../../../util/effective-version.js';
 import type { RuleChecks } from './interfaces.js';
 
 /**
@@ -13,6 +14,10 @@ export const validateDefaultByRules: NonNullable<RuleChecks['validateDefaultByRu
 
 /** Compiles the rules of a schema and estimates their costs. The fields of rules are checked with the schema itself. */
 export const validateRules: NonNullable<RuleChecks['validateRules']> = (schema, path, known, schemaErrors) => {
-  const { expressions, total } = validateRuleDefinitions(schema, path, { known, schemaErrors });
+  const { expressions, total } = validateRuleDefinitions(schema, path, {
+    known,
+    schemaErrors,
+    compatibility: effectiveVersion.minCompatibility,
+  });
   return [...expressions, ...total];
 };

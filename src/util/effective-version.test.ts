@@ -1,0 +1,44 @@
+import { EffectiveVersion } from './effective-version.js';
+
+const of = (emulated: string[], compatible: string[] = []): unknown => {
+  const version = new EffectiveVersion();
+  try {
+    version.set(emulated, compatible);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return [version.emulation, version.minCompatibility];
+};
+
+/** All as kube-apiserver v1.36.3 answers. */
+test.each<[string, string[], string[], unknown]>([
+  ['nothing', [], [], [36, 35]],
+  ['a version', ['1.35'], [], [35, 34]],
+  ['of the component', ['kube=1.34'], [], [34, 33]],
+  ['with a v', ['v1.34'], [], [34, 33]],
+  ['the oldest', ['1.33'], [], [33, 33]],
+  ['the current', ['1.36'], ['1.33'], [36, 33]],
+  ['no version', ['abc'], [], 'could not parse "abc" as version'],
+  ['no version of the component', ['kube=abc'], [], 'could not parse "abc" as version'],
+  ['too short', ['1'], [], 'illegal version string "1"'],
+  ['too long', ['1.35.1'], [], 'patch version not allowed, got: kube=1.35.1'],
+  ['of another component', ['foo=1.35'], [], 'component not registered: foo'],
+  ['twice', ['kube=1.35', 'kube=1.34'], [], 'duplicate version flag, kube=1.35 and kube=1.34'],
+  [
+    'too old',
+    ['1.32'],
+    [],
+    '[emulation version 1.32 is not between [1.33, 1.36.0], minCompatibilityVersion version 1.33 is not between [1.33, 1.32]]',
+  ],
+  ['too new', ['1.37'], [], 'emulation version 1.37 is not between [1.33, 1.36.0]'],
+  ['of the future', ['2.0'], [], 'emulation version 2.0 is not between [1.33, 1.36.0]'],
+  [
+    'compatible with later ones only',
+    ['1.34'],
+    ['1.35'],
+    'minCompatibilityVersion version 1.35 is not between [1.33, 1.34]',
+  ],
+  ['compatible with old ones', [], ['1.32'], 'minCompatibilityVersion version 1.32 is not between [1.33, 1.36]'],
+])('%s', (_, emulated, compatible, expected) => {
+  expect(of(emulated, compatible)).toEqual(expected);
+});

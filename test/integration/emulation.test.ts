@@ -1,0 +1,117 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { JsonObject } from '../../src/apimachinery/json.js';
+import { dig, digText, Http1, treeOf } from './client.js';
+import { run, scratchFolder, TestServer } from './server.js';
+
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+/** A function that Kubernetes brought with 1.34. */
+const NEW_RULE = 'self.distinct().size() == self.size()';
+
+function definition(kind: string, rule: string): JsonObject {
+  const plural = `${kind.toLowerCase()}s`;
+  const list = { type: 'array', maxItems: 5, items: { type: 'integer' }, 'x-kubernetes-validations': [{ rule }] };
+  const schema = { openAPIV3Schema: { type: 'object', properties: { l: list, n: { type: 'integer' } } } };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.emulation.example.com` },
+    spec: {
+      group: 'emulation.example.com',
+      scope: 'Cluster',
+      names: { plural, kind },
+      versions: [{ name: 'v1', served: true, storage: true, schema }],
+    },
+  };
+}
+
+const folder = scratchFolder(async () => server?.stop('SIGKILL'));
+let server: TestServer | undefined;
+
+async function restart(...flags: string[]): Promise<Http1> {
+  await server?.stop();
+  server = await TestServer.start(folder, flags);
+  return new Http1(server);
+}
+
+interface Sent {
+  readonly status: number;
+  readonly body: JsonObject;
+}
+
+async function send(client: Http1, method: string, path: string, body?: JsonObject): Promise<Sent> {
+  const answer = await client.send({ method, path, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  return { status: answer.status, body: treeOf(answer) };
+}
+
+test('an emulated version decides what new expressions may use; stored ones go on as they were', async () => {
+  let client = await restart();
+  expect(treeOf(await client.send({ path: '/version' }))).toMatchObject({
+    emulationMinor: '36',
+    minCompatibilityMinor: '35',
+  });
+  expect((await send(client, 'POST', DEFINITIONS, definition('Known', NEW_RULE))).status).toBe(201);
+  client = await restart('--emulated-version=kube=1.33');
+  expect(treeOf(await client.send({ path: '/version' }))).toMatchObject({
+    minor: '36',
+    emulationMajor: '1',
+    emulationMinor: '33',
+    minCompatibilityMajor: '1',
+    minCompatibilityMinor: '33',
+  });
+  const refused = await send(client, 'POST', DEFINITIONS, definition('Fresh', NEW_RULE));
+  expect(refused.status).toBe(422);
+  expect(digText(refused.body, 'message')).toContain("undeclared reference to 'distinct'");
+  const path = '/apis/emulation.example.com/v1/knowns';
+  const object = (l: number[]): JsonObject => ({
+    apiVersion: 'emulation.example.com/v1',
+    kind: 'Known',
+    metadata: { generateName: 'a' },
+    l,
+  });
+  const broken = await send(client, 'POST', path, object([1, 1]));
+  expect([broken.status, digText(broken.body, 'message')]).toEqual([
+    422,
+    expect.stringContaining(`failed rule: ${NEW_RULE}`),
+  ]);
+  expect((await send(client, 'POST', path, object([1, 2]))).status).toBe(201);
+  // The rule that is stored may stay in an update, a second one of its kind may not be added.
+  const name = `${DEFINITIONS}/knowns.emulation.example.com`;
+  const stored = (await send(client, 'GET', name)).body;
+  const unchanged = { ...stored, metadata: { ...(stored['metadata'] as JsonObject), labels: { a: 'b' } } };
+  const kept = await send(client, 'PUT', name, unchanged);
+  expect([kept.status, dig(kept.body, 'metadata', 'labels', 'a')]).toEqual([200, 'b']);
+  const other = definition('Known', `${NEW_RULE} && self.distinct().size() < 9`);
+  const changed = {
+    ...kept.body,
+    spec: { ...(kept.body['spec'] as JsonObject), versions: (other['spec'] as JsonObject)['versions']! },
+  };
+  expect((await send(client, 'PUT', name, changed)).status).toBe(422);
+}, 180_000);
+
+/** The messages are kube-apiserver's. */
+test.each([
+  ['1.37', [], 'emulation version 1.37 is not between [1.33, 1.36.0]'],
+  ['1.35.1', [], 'patch version not allowed, got: kube=1.35.1'],
+  ['foo=1.35', [], 'component not registered: foo'],
+  [
+    '1.34',
+    ['--feature-gates=ConstrainedImpersonation=true'],
+    'cannot set feature gate ConstrainedImpersonation to true, feature is PreAlpha at emulated version 1.34, min compatibility version 1.33',
+  ],
+  ['1.34', ['--min-compatibility-version=1.35'], 'minCompatibilityVersion version 1.35 is not between [1.33, 1.34]'],
+])('--emulated-version=%s %s is refused', async (version, more, message) => {
+  const dataDir = join(folder, 'refused');
+  mkdirSync(dataDir, { recursive: true });
+  const exit = await run([
+    'serve',
+    '--data-dir',
+    dataDir,
+    '--secure-port',
+    '0',
+    `--emulated-version=${version}`,
+    ...more,
+  ]);
+  expect(exit.code).toBe(1);
+  expect(exit.stderr).toContain(message);
+});
