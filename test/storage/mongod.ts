@@ -113,8 +113,8 @@ export class ReplicaSet {
     return ReplicaSet.of(await Promise.all(Array.from({ length: size }, () => Mongod.start(path))));
   }
 
-  /** Makes running members one set. */
-  static async of(members: readonly Mongod[]): Promise<ReplicaSet> {
+  /** Makes running members one set; `prepare` runs on its primary, where nobody must say yet who they are. */
+  static async of(members: readonly Mongod[], prepare?: (client: MongoClient) => Promise<void>): Promise<ReplicaSet> {
     const [first] = members;
     if (first === undefined) throw new Error('a replica set has members');
     await withClient(first.directUri, (client) =>
@@ -127,7 +127,7 @@ export class ReplicaSet {
       }),
     );
     const set = new ReplicaSet(members);
-    await set.command({ ping: 1 });
+    await withClient(set.uri, (client) => (prepare ?? ping)(client), 30_000);
     return set;
   }
 
@@ -143,6 +143,10 @@ export class ReplicaSet {
   async dispose(): Promise<void> {
     await Promise.all(this.members.map((member) => member.dispose()));
   }
+}
+
+async function ping(client: MongoClient): Promise<void> {
+  await client.db('admin').command({ ping: 1 });
 }
 
 export async function withClient<T>(

@@ -1,0 +1,352 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { JsonObject } from '../../src/apimachinery/json.js';
+import { findMongod, Mongod, ReplicaSet, withClient } from '../storage/mongod.js';
+import { dig, digList, digText, Http1, treeOf, WatchReader } from './client.js';
+import { configMap, namespace } from './objects.js';
+import { eventually, run, scratchFolder, TestServer } from './server.js';
+
+const found = findMongod();
+const described = 'path' in found ? describe : describe.skip;
+const path = 'path' in found ? found.path : '';
+if ('reason' in found) test.skip(`MongoDB: ${found.reason}`, () => undefined);
+
+const MAPS = '/api/v1/namespaces/shop/configmaps';
+let databases = 0;
+
+/** A server on a database that others use too. */
+interface Replica {
+  server: TestServer;
+  http: Http1;
+}
+
+const running = new Set<TestServer>();
+const sets: ReplicaSet[] = [];
+const lone: Mongod[] = [];
+const folder = scratchFolder(async () => {
+  await Promise.all([...running].map((server) => server.stop('SIGKILL')));
+  await Promise.all([...sets, ...lone].map((each) => each.dispose()));
+});
+
+async function replicaSet(size: number): Promise<ReplicaSet> {
+  const set = await ReplicaSet.start(path, size);
+  sets.push(set);
+  return set;
+}
+
+/** Starts one server after another has made the database; each has a folder of its own. */
+class Replicas {
+  private readonly database = `replicas${process.pid}-${++databases}`;
+  private folders = 0;
+
+  constructor(
+    private readonly uri: string,
+    private readonly flags: readonly string[],
+  ) {}
+
+  async start(): Promise<Replica> {
+    const own = join(folder, `${this.database}-${++this.folders}`);
+    mkdirSync(own);
+    writeFileSync(join(own, 'uri'), this.uri);
+    const flags = ['--storage-backend=mongodb', '--mongodb-uri-file', join(own, 'uri'), '--controllers='];
+    const server = await TestServer.start(own, [...flags, '--mongodb-database', this.database, ...this.flags]);
+    running.add(server);
+    return { server, http: new Http1(server) };
+  }
+}
+
+async function end({ server }: Replica, signal: NodeJS.Signals): Promise<void> {
+  await server.stop(signal);
+  running.delete(server);
+}
+
+async function watch({ http }: Replica, resourceVersion: string): Promise<WatchReader> {
+  return new WatchReader(await http.open({ path: `${MAPS}?watch=true&resourceVersion=${resourceVersion}` }));
+}
+
+const describeEvent = (event: JsonObject): string =>
+  ['type', 'object.metadata.name', 'object.metadata.resourceVersion', 'object.data.n']
+    .map((at) => digText(event, ...at.split('.')))
+    .join(' ');
+
+const versionOf = (list: JsonObject): string => digText(list, 'metadata', 'resourceVersion');
+
+async function listed({ http }: Replica, query: string): Promise<JsonObject> {
+  const answer = await http.get(`${MAPS}?${query}`);
+  if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`);
+  return treeOf(answer);
+}
+
+/** Adds one to a counter so many times, against others who do the same. */
+async function increment({ http }: Replica, name: string, times: number): Promise<void> {
+  for (let done = 0; done < times;) {
+    const current = treeOf(await http.get(`${MAPS}/${name}`));
+    const n = Number(digText(current, 'data', 'n')) + 1;
+    const answer = await http.send({
+      method: 'PUT',
+      path: `${MAPS}/${name}`,
+      body: { ...current, data: { n: String(n) } },
+    });
+    if (answer.status === 200) done++;
+    else if (answer.status !== 409) throw new Error(`${answer.status} ${answer.text}`);
+  }
+}
+
+const COUNTERS = ['red', 'green'];
+const TIMES = 12;
+
+async function contend(replicas: readonly Replica[]): Promise<void> {
+  const [first] = replicas;
+  await first?.http.post('/api/v1/namespaces', namespace('shop'));
+  for (const name of COUNTERS) await first?.http.post(MAPS, configMap(name, { n: '0' }));
+  const start = versionOf(await listed(first as Replica, 'limit=1'));
+  const watches = await Promise.all(replicas.map((replica) => watch(replica, start)));
+  const writers = replicas.flatMap((replica, r) => [
+    ...COUNTERS.map((name) => increment(replica, name, TIMES)),
+    ...[1, 2, 3].map(async (w) => {
+      for (let i = 0; i < 8; i++) {
+        const { status } = await replica.http.post(MAPS, configMap(`r${r}-${w}-${i}`, { n: String(i) }));
+        expect(status).toBe(201);
+      }
+    }),
+  ]);
+  await Promise.all(writers);
+  const expected = replicas.length * (COUNTERS.length * TIMES + 24);
+  for (const each of watches) await each.until(({ events }) => events.length >= expected, 20_000);
+  const [reference = []] = watches.map(({ events }) => events.map(describeEvent));
+  expect(reference).toHaveLength(expected);
+  // Once each and in order: revisions grow; and everywhere the same.
+  const revisions = reference.map((text) => Number(text.split(' ')[2]));
+  expect(revisions).toEqual([...new Set(revisions)].sort((a, b) => a - b));
+  for (const { events } of watches) expect(events.map(describeEvent)).toEqual(reference);
+  // No update was lost: each counter counts all who were told of success.
+  for (const name of COUNTERS) {
+    const values = reference.filter((text) => text.startsWith(`MODIFIED ${name} `)).map((text) => text.split(' ')[3]);
+    expect(values).toEqual(Array.from({ length: replicas.length * TIMES }, (_, i) => String(i + 1)));
+  }
+  // Lists at one revision agree, now and then.
+  for (const revision of [revisions.at(-1), revisions[Math.floor(revisions.length / 2)], revisions[3]]) {
+    const query = `resourceVersion=${String(revision)}&resourceVersionMatch=Exact`;
+    const lists = await Promise.all(replicas.map((replica) => listed(replica, query)));
+    for (const list of lists) expect(list).toEqual(lists[0]);
+    expect(versionOf(lists[0] ?? {})).toBe(String(revision));
+  }
+}
+
+/** What one replica gave out is good at the others, also at those that started later. */
+async function tokensHold(giver: Replica, takers: readonly Replica[]): Promise<void> {
+  const page = await listed(giver, 'limit=10');
+  const token = encodeURIComponent(digText(page, 'metadata', 'continue'));
+  const all = await listed(giver, `resourceVersion=${versionOf(page)}&resourceVersionMatch=Exact`);
+  await giver.http.post(MAPS, configMap(`later-${versionOf(page)}`, { n: '0' }));
+  const names = digList(all, 'items').map((item) => digText(item, 'metadata', 'name'));
+  for (const taker of takers) {
+    const rest = await listed(taker, `continue=${token}`);
+    expect(versionOf(rest)).toBe(versionOf(page));
+    const shown = [page, rest]
+      .flatMap((list) => digList(list, 'items'))
+      .map((item) => digText(item, 'metadata', 'name'));
+    expect(shown).toEqual(names);
+    const watched = await watch(taker, versionOf(page));
+    await watched.until(({ events }) => events.length > 0);
+    expect(describeEvent(watched.events[0] ?? {})).toContain(`ADDED later-${versionOf(page)} `);
+  }
+}
+
+described('servers that share one MongoDB', () => {
+  test.each([
+    ['two', 2, []],
+    ['three, with a log for the type,', 3, ['--mongodb-log-overrides', '/configmaps#maps']],
+  ] as const)('%s tell one story, also after restarts', async (_, count, flags) => {
+    const set = sets[0] ?? (await replicaSet(1));
+    const group = new Replicas(set.uri, flags);
+    const replicas = [await group.start()];
+    replicas.push(...(await Promise.all(Array.from({ length: count - 1 }, () => group.start()))));
+    await contend(replicas);
+    const [first, second] = replicas as [Replica, Replica];
+    await tokensHold(first, replicas.slice(1));
+    const page = await listed(first, 'limit=10');
+    await end(first, 'SIGKILL');
+    const again = await group.start();
+    const rest = await listed(again, `continue=${encodeURIComponent(digText(page, 'metadata', 'continue'))}`);
+    expect(versionOf(rest)).toBe(versionOf(page));
+    await tokensHold(second, [again]);
+    await Promise.all([again, ...replicas.slice(1)].map((replica) => end(replica, 'SIGTERM')));
+  });
+
+  test('while MongoDB is away writes are told so, memory serves, readyz says what fails, and all comes back', async () => {
+    const set = await replicaSet(1);
+    const replica = await new Replicas(set.uri, []).start();
+    const { http, server } = replica;
+    await http.post('/api/v1/namespaces', namespace('shop'));
+    const created = treeOf(await http.post(MAPS, configMap('kept', { n: '1' })));
+    const watched = await watch(replica, digText(created, 'metadata', 'resourceVersion'));
+    const [mongod] = set.members;
+    await mongod?.kill('SIGKILL');
+    const refused = await http.post(MAPS, configMap('refused', { n: '1' }));
+    expect(['503 ServiceUnavailable', '504 Timeout']).toContain(
+      `${refused.status} ${digText(treeOf(refused), 'reason')}`,
+    );
+    expect(refused.headers['retry-after']).toBe('1');
+    const fresh = await http.get(`${MAPS}/kept`);
+    expect([503, 504]).toContain(fresh.status);
+    expect(fresh.headers['retry-after']).toBe('1');
+    const read = await http.get(`${MAPS}?resourceVersion=0`);
+    expect(digList(treeOf(read), 'items').map((item) => digText(item, 'metadata', 'name'))).toEqual(['kept']);
+    for (const served of ['/api/v1', '/apis', '/openapi/v2', '/openapi/v3', '/version'])
+      expect([served, (await http.get(served)).status]).toEqual([served, 200]);
+    const ready = await eventually('readyz names both', 20_000, async () => {
+      const { status, text } = await http.get('/readyz');
+      return status === 500 && text.includes('[-]etcd') && text.includes('[-]change-stream') ? text : undefined;
+    });
+    expect(ready).not.toContain('127.0.0.1');
+    await mongod?.launch();
+    await eventually('ready again', 30_000, async () =>
+      (await http.get('/readyz')).status === 200 ? true : undefined,
+    );
+    const after = await http.post(MAPS, configMap('after', { n: '2' }));
+    expect(after.status).toBe(201);
+    await watched.until(({ events }) => events.some((event) => describeEvent(event).startsWith('ADDED after ')));
+    const { text } = await http.get('/metrics');
+    expect(Number(/^annex_store_change_stream_errors_total\{log=""\} (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(0);
+    expect(server.log).toMatch(/"message":"the change stream of MongoDB broke off; it is opened anew"/);
+    await end(replica, 'SIGTERM');
+  });
+
+  test('selectable fields have indexes, which follow the definition', async () => {
+    const set = sets[0] ?? (await replicaSet(1));
+    const database = `indexes${process.pid}`;
+    const own = scratch('indexes');
+    const flags = ['--storage-backend=mongodb', '--mongodb-uri', set.uri, '--mongodb-database', database];
+    const server = await TestServer.start(own, flags);
+    running.add(server);
+    const http = new Http1(server);
+    const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    expect((await http.post(crds, definition(['.spec.color', '.spec.size']))).status).toBe(201);
+    await withClient(set.uri, async (client) => {
+      const paints = client.db(database).collection('paints.shop.example.com');
+      const names = async (): Promise<string> =>
+        (
+          await paints
+            .listIndexes()
+            .toArray()
+            .catch(() => [])
+        )
+          .map(({ name }) => String(name))
+          .sort()
+          .join(' ');
+      const become = (wanted: string): Promise<true> =>
+        eventually(wanted, 15_000, async () => ((await names()) === wanted ? true : undefined));
+      await become('_id_ annex:spec.color annex:spec.size');
+      const widgets = '/apis/shop.example.com/v1/namespaces/default/paints';
+      for (const [name, color] of Object.entries({ a: 'red', b: 'blue', c: 'red' })) {
+        const body = { apiVersion: 'shop.example.com/v1', kind: 'Paint', metadata: { name }, spec: { color, size: 3 } };
+        await eventually('served', 10_000, async () =>
+          (await http.post(widgets, body)).status === 201 ? true : undefined,
+        );
+      }
+      const plan = await paints.find({ 'spec.color': 'red' }).explain('executionStats');
+      expect(JSON.stringify(plan['queryPlanner'])).toContain('"indexName":"annex:spec.color"');
+      expect(dig(plan['executionStats'] as JsonObject, 'totalDocsExamined')).toBe(2);
+      // An index of somebody's own stays.
+      await paints.createIndex({ 'spec.note': 1 }, { name: 'mine' }, {});
+      const patched = await http.send({
+        method: 'PATCH',
+        path: `${crds}/paints.shop.example.com`,
+        headers: { 'content-type': 'application/json-patch+json' },
+        body: JSON.stringify([
+          {
+            op: 'replace',
+            path: '/spec/versions/0/selectableFields',
+            value: [{ jsonPath: '.spec.size' }, { jsonPath: '.spec.note' }],
+          },
+        ]),
+      });
+      expect(patched.status).toBe(200);
+      await become('_id_ annex:spec.size mine');
+    });
+    await server.stop();
+    running.delete(server);
+  });
+});
+
+described('a MongoDB that asks who one is', () => {
+  const PASSWORD = 'swordfish%2F7';
+  test('takes the password from a file, and nobody gets to see it', async () => {
+    const mongod = await Mongod.start(path, ['--replSet', 'rs0', '--auth', '--keyFile', keyFile()]);
+    lone.push(mongod);
+    const root = { user: 'root', pwd: 'root', roles: ['root'] };
+    const set = await ReplicaSet.of([mongod], async (client) => {
+      // The first user may be made by anybody on the same host, but with rights to the database admin alone.
+      await client.db('admin').command({ createUser: root.user, pwd: root.pwd, roles: root.roles });
+    });
+    await withClient(set.uri.replace('//', `//${root.user}:${root.pwd}@`), (client) =>
+      client
+        .db('admin')
+        .command({ createUser: 'annex', pwd: 'swordfish/7', roles: [{ role: 'readWrite', db: 'secure' }] }),
+    );
+    const uri = (password: string): string => set.uri.replace('//', `//annex:${password}@`).concat('&authSource=admin');
+    const own = scratch('auth');
+    writeFileSync(join(own, 'uri'), `${uri(PASSWORD)}\n`);
+    writeFileSync(join(own, 'wrong'), uri('guess'));
+    const common = ['--storage-backend=mongodb', '--mongodb-database', 'secure', '-v', '6'];
+    const server = await TestServer.start(own, [...common, '--mongodb-uri-file', join(own, 'uri')]);
+    running.add(server);
+    const http = new Http1(server);
+    expect((await http.post('/api/v1/namespaces', namespace('shop'))).status).toBe(201);
+    await mongod.kill('SIGKILL');
+    const refused = await http.post(MAPS, configMap('a', { n: '1' }));
+    const metrics = await http.get('/metrics');
+    const health = await http.get('/readyz/etcd');
+    const { stdout, stderr } = await server.stop('SIGTERM');
+    running.delete(server);
+    await mongod.launch();
+    for (const said of [stdout, stderr, refused.text, metrics.text, health.text])
+      expect(said).not.toContain('swordfish');
+    const serve = ['serve', '--data-dir', join(own, 'other'), '--secure-port', '0', ...common];
+    const wrong = await run([...serve, '--mongodb-uri-file', join(own, 'wrong')]);
+    expect(wrong.code).not.toBe(0);
+    expect(wrong.stderr.trim()).toMatch(/^\S.*refuses the credentials of the MongoDB URI.*$/);
+    expect(wrong.stdout + wrong.stderr).not.toContain('guess');
+    const forbidden = await run([...serve, '--mongodb-database', 'elsewhere', '--mongodb-uri-file', join(own, 'uri')]);
+    expect(forbidden.code).not.toBe(0);
+    expect(forbidden.stderr.trim()).toMatch(/^\S.*does not allow the user of the MongoDB URI to use the database.*$/);
+    expect(forbidden.stdout + forbidden.stderr).not.toContain('swordfish');
+  });
+});
+
+function scratch(name: string): string {
+  const own = join(folder, name);
+  mkdirSync(own);
+  return own;
+}
+
+function keyFile(): string {
+  const file = join(folder, 'key');
+  writeFileSync(file, 'secretofthemembers', { mode: 0o600 });
+  return file;
+}
+
+function definition(fields: readonly string[]): object {
+  const property = { type: 'string' };
+  const spec = { type: 'object', properties: { color: property, note: property, size: { type: 'integer' } } };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'paints.shop.example.com' },
+    spec: {
+      group: 'shop.example.com',
+      scope: 'Namespaced',
+      names: { plural: 'paints', singular: 'paint', kind: 'Paint', listKind: 'PaintList' },
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: 'object', properties: { spec } } },
+          selectableFields: fields.map((jsonPath) => ({ jsonPath })),
+        },
+      ],
+    },
+  };
+}
