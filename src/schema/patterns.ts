@@ -1,4 +1,5 @@
-import { RE2JS } from 're2js';
+import type { RE2JS } from 're2js';
+import { compileRe2 } from '../util/re2.js';
 
 /** A pattern of a schema; compiled on first use, because that takes a millisecond and many are never needed. */
 export interface Pattern {
@@ -51,7 +52,7 @@ class LazyPattern implements Pattern {
   private compile(): RE2JS | undefined {
     if (this.compiled !== undefined || this.failure !== undefined) return this.compiled;
     try {
-      this.compiled = RE2JS.compile(this.text);
+      this.compiled = compileRe2(this.text);
     } catch (error) {
       this.failure = error instanceof Error ? error.message : String(error);
     }

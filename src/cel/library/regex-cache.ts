@@ -1,4 +1,5 @@
-import { RE2JS } from 're2js';
+import type { RE2JS } from 're2js';
+import { compileRe2 } from '../../util/re2.js';
 import { work, workOnce } from '../work.js';
 import { CelError } from '../values/value.js';
 
@@ -8,7 +9,7 @@ const patterns = new Map<string, RE2JS | string>();
 
 function build(pattern: string): RE2JS | string {
   try {
-    return RE2JS.compile(pattern);
+    return compileRe2(pattern);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
