@@ -6,6 +6,7 @@ const CONTROLLERS: Readonly<Record<string, string>> = {
   'certificatesigningrequest-signing-controller': 'csrsigning',
   'clusterrole-aggregation-controller': 'clusterrole-aggregation',
   'garbage-collector-controller': 'garbagecollector',
+  'legacy-serviceaccount-token-cleaner-controller': 'legacy-service-account-token-cleaner',
   'namespace-controller': 'namespace',
   'root-ca-certificate-publisher-controller': 'root-ca-cert-publisher',
   'serviceaccount-controller': 'serviceaccount',

@@ -5,6 +5,7 @@ import { cleanRequests, forEachRequest } from '../controllers/certificate-loops.
 import { approveRequest, signApproved } from '../controllers/certificates.js';
 import { ClusterRoleAggregation } from '../controllers/clusterrole-aggregation.js';
 import { GarbageCollector } from '../controllers/garbage-collector.js';
+import { LegacyTokenCleaner } from '../controllers/legacy-token-cleaner.js';
 import { NamespaceController } from '../controllers/namespaces.js';
 import { rootCaPublisher } from '../controllers/root-ca-publisher.js';
 import { ServiceAccountTokens } from '../controllers/service-account-tokens.js';
@@ -54,6 +55,7 @@ const ACCOUNTS: Readonly<Record<string, string>> = {
   'certificatesigningrequest-signing-controller': 'certificate-controller',
   'clusterrole-aggregation-controller': 'clusterrole-aggregation-controller',
   'garbage-collector-controller': 'generic-garbage-collector',
+  'legacy-serviceaccount-token-cleaner-controller': 'legacy-service-account-token-cleaner',
   'namespace-controller': 'namespace-controller',
   'root-ca-certificate-publisher-controller': 'root-ca-cert-publisher',
   'serviceaccount-controller': 'service-account-controller',
@@ -125,7 +127,7 @@ export class Controllers {
   }
 
   private accountStarters(): Readonly<Record<string, Starter>> {
-    const { clock, signal, clients, authorities } = this.context;
+    const { clock, signal, clients, authorities, options } = this.context;
     const { rootCa, signer, serverUrl } = authorities;
     return {
       'serviceaccount-controller': (local, failed) => {
@@ -140,6 +142,12 @@ export class Controllers {
       'bootstrap-signer-controller': (local, onError) => {
         const signing = new BootstrapSigner({ clients: local, clock, server: serverUrl, rootCa, onError });
         signing.start(clients(MANAGER), signal);
+      },
+      'legacy-serviceaccount-token-cleaner-controller': (local, onError) => {
+        const periodMillis = options.legacyServiceAccountTokenCleanUpPeriod;
+        void new LegacyTokenCleaner({ clients: local, readers: clients(MANAGER), clock, periodMillis, onError }).run(
+          signal,
+        );
       },
       'token-cleaner-controller': (local, failed) => {
         new TokenCleaner(local, clock, failed).start(signal);

@@ -1,4 +1,5 @@
 import { readDataFile } from '../apimachinery/data-files.js';
+import { LegacyTokenTracking } from '../controllers/legacy-token-tracking.js';
 import { keepSystemNamespaces } from '../controllers/system-namespaces.js';
 import { ensureRbacDefaults, parseRbacDefaults } from '../registry/rbac/bootstrap.js';
 import { feedNodeGraph, feedRbacIndex } from '../registry/rbac/feed.js';
@@ -21,6 +22,7 @@ export class Loops {
     return [
       { name: 'start-apiextensions-informers', run: () => this.startDefinitions() },
       { name: 'start-system-namespaces-controller', run: () => this.startSystemNamespaces() },
+      { name: 'start-legacy-token-tracking-controller', run: () => this.startTokenTracking() },
       { name: 'start-rbac-index', run: () => this.startAuthorization() },
       { name: 'rbac/bootstrap-roles', run: () => this.bootstrapRoles() },
       { name: 'start-controllers', run: () => new Controllers(this.context).start() },
@@ -49,6 +51,13 @@ export class Loops {
     return keepSystemNamespaces(client, clock, signal, (error) => {
       failed('cannot be kept', error);
     });
+  }
+
+  private startTokenTracking(): Promise<void> {
+    const { clock, signal, clients } = this.context;
+    const failed = this.failed('legacy token tracking');
+    new LegacyTokenTracking(clients('kube-apiserver'), clock, failed).start(signal);
+    return Promise.resolve();
   }
 
   private startAuthorization(): Promise<void> {

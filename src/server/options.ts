@@ -257,6 +257,13 @@ export const FLAGS = {
     false,
     'Each controller acts as a service account of its own, with the permissions of its role.',
   ),
+  legacyServiceAccountTokenCleanUpPeriod: flag(
+    CONTROLLERS,
+    'legacy-service-account-token-clean-up-period',
+    duration,
+    365 * 24 * 3_600_000,
+    'How long a generated service account token must have been idle before its Secret is marked invalid, and then removed.',
+  ),
   verbosity: flag(LOGS, 'v', int(0, 10), 0, 'Verbosity of the log.'),
 } as const;
 
@@ -280,6 +287,9 @@ export function validateOptions(options: Options): void {
   }
   if ((options.tlsCertFile === '') !== (options.tlsPrivateKeyFile === '')) {
     throw new FlagError('--tls-cert-file and --tls-private-key-file must be given together');
+  }
+  if (options.legacyServiceAccountTokenCleanUpPeriod === 0) {
+    throw new FlagError('--legacy-service-account-token-clean-up-period must be positive');
   }
   if (options.requestTimeout === 0) throw new FlagError('--request-timeout must be positive');
   validateAuthenticationOptions(options);

@@ -37,13 +37,21 @@ function textAt(object: JsonObject | undefined, path: readonly string[]): string
 
 /** What a pod bound to a node makes readable for the node: objects of the pod's namespace. */
 export function podReferences(pod: KubeObject): Reference[] {
+  const name = pod.metadata.name ?? '';
+  const itself: Reference[] = name === '' ? [] : [{ kind: 'pod', name }];
+  // A node makes mirror pods itself and must not give itself access by them.
+  return pod.metadata.annotations?.[MIRROR_POD] === undefined ? [...itself, ...namedBy(pod)] : itself;
+}
+
+/** Names of the secrets that a pod speaks of. */
+export const podSecretNames = (pod: KubeObject): string[] =>
+  namedBy(pod).flatMap(({ kind, name }) => (kind === 'secret' ? [name] : []));
+
+function namedBy(pod: KubeObject): Reference[] {
   const found: Reference[] = [];
   const add = (kind: ReferenceKind, name: string): void => {
     if (name !== '') found.push({ kind, name });
   };
-  add('pod', pod.metadata.name ?? '');
-  // A node makes mirror pods itself and must not give itself access by them.
-  if (pod.metadata.annotations?.[MIRROR_POD] !== undefined) return found;
   const spec = objectAt(pod, 'spec') ?? {};
   add('serviceaccount', stringAt(spec, 'serviceAccountName') ?? '');
   for (const secret of objects(spec['imagePullSecrets'])) add('secret', stringAt(secret, 'name') ?? '');
