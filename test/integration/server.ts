@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { keepLog, plant } from '../secrecy/leaks.js';
 
 export const ROOT = join(__dirname, '../..');
-export const MAIN = join(ROOT, 'dist/main.js');
+/** ANNEX_MAIN: a build elsewhere. */
+export const MAIN = process.env['ANNEX_MAIN'] ?? join(ROOT, 'dist/main.js');
 
 /** Tokens that every test server knows. */
 export const ADMIN = plant('admin-token-81c5e07d2f');
@@ -116,6 +117,10 @@ export class TestServer {
 
   get log(): string {
     return this.command.stderr;
+  }
+
+  get pid(): number | undefined {
+    return this.command.child.pid;
   }
 
   get exited(): Promise<Exit> {

@@ -1,0 +1,76 @@
+import type { FuzzAnswer } from './client.js';
+
+const HEADERS = ['content-type', 'warning', 'cache-control', 'retry-after', 'location', 'allow', 'vary'];
+
+const REPLACED: readonly (readonly [RegExp, string])[] = [
+  [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, '<uid>'],
+  [/\b202[5-9]-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, '<time>'],
+  [/("resourceVersion\\*": ?\\*")\d+/g, '$1<rv>'],
+  [/(resourceVersion: ")\d+/g, '$1<rv>'],
+  [/(\\*"continue\\*": ?\\*")[^"\\]+/g, '$1<continue>'],
+  [/(continue: )\S+/g, '$1<continue>'],
+  [/(too old resource version: )\d+ \(\d+\)/g, '$1<n> (<n>)'],
+  [/(Too large resource version: \d+, current: )\d+/g, '$1<n>'],
+  [/(ResourceVersion in (?:the precondition|record)[^(]*\()\d+/g, '$1<n>'],
+  [/(invalid resource version: )\d+/g, '$1<n>'],
+];
+
+/** An answer without what differs from server to server: identities, times, versions. */
+export function normalise(answer: FuzzAnswer, namespace: string): string {
+  const lines = [`${String(answer.status)}${answer.cut ? ' (cut)' : ''}`];
+  for (const name of HEADERS) {
+    const value = answer.headers[name];
+    if (value !== undefined) lines.push(`${name}: ${String(value)}`);
+  }
+  return `${lines.join('\n')}\n\n${bodyText(answer)}`.replaceAll(namespace, '<ns>');
+}
+
+function bodyText(answer: FuzzAnswer): string {
+  const type = String(answer.headers['content-type']);
+  if (/protobuf|cbor/.test(type))
+    return answer.status < 400 ? '<binary>' : answer.body.toString('latin1').replace(/[\d-]{20,}/g, '');
+  let text = answer.body.toString('utf8');
+  if (type.startsWith('application/json'))
+    text = (text.startsWith('{\n') ? [text] : text.split('\n'))
+      .map(jsonLine)
+      .filter((line) => line !== '')
+      .join('\n');
+  for (const [pattern, by] of REPLACED) text = text.replace(pattern, by);
+  return text;
+}
+
+/** Ages in tables, bookmarks and the order of managedFields depend on time. */
+function jsonLine(line: string): string {
+  if (!line.startsWith('{')) return line;
+  try {
+    const value = JSON.parse(line) as Record<string, unknown>;
+    const object = value['object'] as { metadata?: { annotations?: unknown } } | undefined;
+    if (value['type'] === 'BOOKMARK' && object?.metadata?.annotations === undefined) return '';
+    const indented = line.startsWith('{\n') ? 2 : 0;
+    return JSON.stringify(
+      value,
+      (key, one: unknown) => {
+        if (key === 'managedFields' && Array.isArray(one))
+          return (one as unknown[]).map((entry) => JSON.stringify(sorted(entry))).sort();
+        if (key === 'cells' && Array.isArray(one))
+          return (one as unknown[]).map((cell) =>
+            typeof cell === 'string' && /^\d+[smhdy]/.test(cell) ? '<age>' : cell,
+          );
+        return sorted(one);
+      },
+      indented,
+    );
+  } catch {
+    return line;
+  }
+}
+
+/** Of no matter to clients: the order of a map's keys. */
+const sorted = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(
+        Object.entries(value)
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([key, one]) => [key, sorted(one)]),
+      )
+    : value;

@@ -1,0 +1,127 @@
+import fc from 'fast-check';
+import { readdirSync } from 'node:fs';
+import { eventually, scratchFolder, TestServer, ADMIN } from '../integration/server.js';
+import type { FuzzAnswer, FuzzRequest } from './client.js';
+import { BUILT_IN, CUSTOM, PLAIN, RULES } from './fixtures.js';
+import { reads, watches } from './requests.js';
+import { FuzzSession } from './session.js';
+import { writes } from './writes.js';
+
+/** ANNEX_FUZZ_SECONDS: how long; ANNEX_FUZZ_SEED: the same requests again. */
+const SECONDS = Number(process.env['ANNEX_FUZZ_SECONDS'] ?? 20);
+const SEED = Number(process.env['ANNEX_FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const WORKERS = 16;
+const BATCH = 400;
+const KINDS = [...CUSTOM, ...PLAIN, ...BUILT_IN, ...RULES];
+const REQUESTS = fc.oneof(
+  { weight: 6, arbitrary: reads(KINDS) },
+  { weight: 2, arbitrary: watches(KINDS) },
+  { weight: 8, arbitrary: writes(KINDS) },
+);
+
+/** The 500s that kube-apiserver, too, gives for what is the client's fault. */
+const CLIENTS_FAULT = [
+  /strconv\.ParseUint/,
+  /resourceVersion should not be set on objects to be created/,
+  /failed to create typed (?:patch|live) object/,
+  /failed to create RequestInfo/,
+  /failed to convert new object/,
+  /unknown patch type/,
+  /content is not a list/,
+  /cannot unmarshal .* into Go/,
+  /parsing time/,
+  /quantities must match the regular expression/,
+  /illegal base64 data/,
+  /Object 'apiVersion' is missing/,
+  /the spec replicas field .* does not exist/,
+];
+
+const folder = scratchFolder(async () => server?.stop('SIGKILL'));
+let server: TestServer | undefined;
+let session: FuzzSession | undefined;
+
+beforeAll(async () => {
+  server = await TestServer.start(folder, ['--controllers=', '--feature-gates=WatchList=true']);
+  session = new FuzzSession({ url: server.url, token: ADMIN, ca: server.ca }, 'fuzz-');
+  await session.define();
+  await session.reset();
+});
+
+interface Figures {
+  readonly heap: number;
+  readonly files: number;
+  readonly inFlight: number;
+  readonly watches: number;
+}
+
+async function figures(): Promise<Figures> {
+  const answer = await (session as FuzzSession).send({ method: 'GET', path: '/metrics', headers: {} });
+  const lines = answer.body.toString().split('\n');
+  const sum = (name: string): number =>
+    lines
+      .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
+      .reduce((total, line) => total + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+  return {
+    heap: sum('nodejs_heap_size_used_bytes'),
+    files: readdirSync(`/proc/${String(server?.pid)}/fd`).length,
+    inFlight: sum('apiserver_current_inflight_requests'),
+    watches: sum('apiserver_longrunning_requests'),
+  };
+}
+
+function complaint(one: FuzzRequest, answer: FuzzAnswer | Error): string | undefined {
+  const shown = JSON.stringify(one).slice(0, 2000);
+  if (answer instanceof Error) return `${shown}\n${answer.message}`;
+  const text = answer.body.toString('latin1');
+  if (answer.status < 500 || answer.status === 504) return undefined;
+  if (answer.status === 500 && CLIENTS_FAULT.some((pattern) => pattern.test(text))) return undefined;
+  return `${shown}\n${String(answer.status)} ${text.slice(0, 1000)}`;
+}
+
+/** Sends requests until the time is up; gives the number sent and what is wrong with the answers. */
+async function fuzz(seconds: number, seed: number): Promise<{ sent: number; complaints: string[] }> {
+  const end = performance.now() + seconds * 1000;
+  const complaints: string[] = [];
+  let sent = 0;
+  for (let round = 0; performance.now() < end && complaints.length === 0; round++) {
+    const requests = fc.sample(REQUESTS, { numRuns: BATCH, seed: seed + round });
+    const work = async (): Promise<void> => {
+      for (let one = requests.pop(); one !== undefined && performance.now() < end; one = requests.pop()) {
+        const answer = await (session as FuzzSession).send(one).catch((error: unknown) => error as Error);
+        sent++;
+        const wrong = complaint(one, answer);
+        if (wrong !== undefined) complaints.push(wrong);
+      }
+    };
+    await Promise.all(Array.from({ length: WORKERS }, work));
+  }
+  return { sent, complaints };
+}
+
+test(
+  `mutated requests are answered, and leave nothing behind (seed ${String(SEED)})`,
+  async () => {
+    // What is made on first use is made before the first look.
+    const warmUp = await fuzz(SECONDS / 4, SEED ^ 1);
+    expect(warmUp.complaints).toEqual([]);
+    const settled = async (): Promise<Figures> =>
+      eventually('nothing in flight', 15_000, async () => {
+        const now = await figures();
+        // The question itself is in flight.
+        return now.inFlight <= 1 && now.watches === 0 ? now : undefined;
+      });
+    const before = await settled();
+    const { sent, complaints } = await fuzz(SECONDS, SEED);
+    expect(complaints).toEqual([]);
+    expect(sent).toBeGreaterThan(SECONDS * 10);
+    expect(server?.log).not.toMatch(/"level":"error"/);
+    const after = await settled();
+    expect(after.files).toBeLessThanOrEqual(before.files + WORKERS);
+    // A collection of garbage may still be due.
+    await eventually('the heap is as large as it was', 60_000, async () => {
+      const { heap } = await figures();
+      return heap < before.heap * 1.5 + 20 * 2 ** 20 ? heap : undefined;
+    });
+  },
+  (SECONDS * 2 + 120) * 1000,
+);

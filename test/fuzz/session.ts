@@ -1,0 +1,131 @@
+import type { JsonObject } from '../../src/apimachinery/json.js';
+import { type FuzzAnswer, FuzzClient, type FuzzRequest, type Target } from './client.js';
+import { BUILT_IN, CUSTOM, DEFINITIONS, type Kind, NAMES, objectOf, PLAIN, RULES } from './fixtures.js';
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const KINDS: readonly Kind[] = [...CUSTOM, ...PLAIN, ...BUILT_IN, ...RULES];
+
+const metadataOf = (answer: FuzzAnswer): Readonly<Record<string, string>> => {
+  try {
+    return ((JSON.parse(answer.body.toString()) as JsonObject)['metadata'] ?? {}) as Record<string, string>;
+  } catch {
+    return {};
+  }
+};
+
+/** A server with known objects in it, and what of them only the server knows. */
+export class FuzzSession {
+  readonly client: FuzzClient;
+  private readonly known = new Map<string, string>();
+  private round = 0;
+
+  constructor(
+    target: Target,
+    private readonly prefix: string,
+    patience?: number,
+  ) {
+    this.client = new FuzzClient(target, patience);
+  }
+
+  get namespace(): string {
+    return `${this.prefix}${this.round}`;
+  }
+
+  /** Once per server. */
+  async define(): Promise<void> {
+    for (const body of DEFINITIONS)
+      await this.json('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', body);
+    for (const path of ['widgets', 'gizmos']) {
+      for (let i = 0; i < 200; i++) {
+        if ((await this.json('GET', `/apis/fuzz.example.com/v1/${path}`)).status === 200) break;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
+  }
+
+  /** All objects anew, in a namespace of their own. */
+  async reset(): Promise<void> {
+    this.round++;
+    await this.json('POST', '/api/v1/namespaces', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: this.namespace },
+    });
+    this.known.set('start', await this.version());
+    for (const kind of KINDS) {
+      const { root, plural, namespaced } = kind;
+      if (!namespaced) await this.clear(`${root}/${plural}`);
+      for (const [i, name] of NAMES.entries()) {
+        if (plural === 'events' && root.startsWith('/apis')) continue;
+        if (root.endsWith('v1beta1')) continue;
+        await this.json(
+          'POST',
+          this.fill(`${root}${namespaced ? '/namespaces/{ns}' : ''}/${plural}`),
+          objectOf(kind, name, i),
+        );
+        if (plural === 'widgets' && i === 3) this.known.set('mid', await this.version());
+      }
+    }
+    this.known.set('now', await this.version());
+    for (const [plural, root] of [
+      ['widgets', '/apis/fuzz.example.com/v1'],
+      ['configmaps', '/api/v1'],
+      ['pods', '/api/v1'],
+    ] as const) {
+      const answer = await this.json('GET', `${root}/namespaces/${this.namespace}/${plural}?limit=2`);
+      this.known.set(`continue:${plural}`, metadataOf(answer)['continue'] ?? '');
+    }
+  }
+
+  /** Away with the cluster-wide objects of the tests' names. */
+  private async clear(path: string): Promise<void> {
+    for (const name of [...NAMES, 'new1', 'new2', 'new3']) {
+      const answer = await this.json('DELETE', `${path}/${name}?gracePeriodSeconds=0`);
+      if (answer.status === 404) continue;
+      await this.client.send({
+        method: 'PATCH',
+        path: `${path}/${name}`,
+        headers: { 'content-type': 'application/merge-patch+json' },
+        body: '{"metadata":{"finalizers":null}}',
+      });
+    }
+  }
+
+  private async version(): Promise<string> {
+    return metadataOf(await this.json('GET', '/apis/fuzz.example.com/v1/widgets?limit=1'))['resourceVersion'] ?? '';
+  }
+
+  private json(method: string, path: string, body?: JsonObject): Promise<FuzzAnswer> {
+    return this.client.send({
+      method,
+      path,
+      headers: body === undefined ? {} : JSON_TYPE,
+      ...(body === undefined ? {} : { body: this.fill(JSON.stringify(body)) }),
+    });
+  }
+
+  private fill(text: string): string {
+    return text
+      .replace(/\{ns\}/g, this.namespace)
+      .replace(/\{rv:(\w+)\}/g, (_, key: string) => this.known.get(key) ?? '')
+      .replace(/\{(continue:\w+)\}/g, (_, key: string) => this.known.get(key) ?? '');
+  }
+
+  /** The request as this server gets it. */
+  async resolve(one: FuzzRequest): Promise<FuzzRequest> {
+    const path = this.fill(one.path);
+    if (one.body === undefined) return { ...one, path };
+    let body = this.fill(one.body);
+    if (/\{(rv|uid)\}/.test(body)) {
+      let at = path.replace(/\?.*$/s, '').replace(/\/(status|scale)$/, '');
+      if (one.method === 'POST') at += `/${/"name":"([\w-]+)"/.exec(body)?.[1] ?? ''}`;
+      const found = metadataOf(await this.json('GET', at));
+      body = body.replace(/\{rv\}/g, found['resourceVersion'] ?? '1').replace(/\{uid\}/g, found['uid'] ?? 'none');
+    }
+    return { ...one, path, body };
+  }
+
+  async send(one: FuzzRequest): Promise<FuzzAnswer> {
+    return this.client.send(await this.resolve(one));
+  }
+}
