@@ -210,3 +210,21 @@ describe('long texts are folded where kube-apiserver folds them', () => {
     expect(parseYaml(Buffer.from(text)).value).toEqual(value);
   });
 });
+
+describe('brackets that are nested too deeply', () => {
+  test.each([
+    ['closed', `\na: ${'['.repeat(10_001)}${']'.repeat(10_001)}`, 2],
+    ['open', `a: b\nc: d\ne: ${'[{'.repeat(700_000)}`, 3],
+    ['after a text of several lines', `a: "x\n[[ y"\nb: ${'['.repeat(10_001)}`, 3],
+  ])('%s', (_name, text, line) => {
+    expect(() => parseYaml(text)).toThrow(`yaml: line ${String(line)}: exceeded max depth of 10000`);
+  });
+
+  test.each([
+    ['side by side', `a:\n${'- [x]\n'.repeat(10_100)}`],
+    ['in a text', `a: "${'['.repeat(10_100)}"`],
+    ['in a plain text', `a: x${'['.repeat(10_100)}`],
+  ])('are none: %s', (_name, text) => {
+    expect(() => parseYaml(text)).not.toThrow();
+  });
+});

@@ -4,6 +4,7 @@ import { convertNumber } from './json-parser.js';
 import { JsonError, MAX_DEPTH } from './json-syntax.js';
 import type { JsonObject, JsonValue } from './json.js';
 import { quote } from './meta.js';
+import { checkFlowDepth } from './yaml-depth.js';
 import { yamlErrorText } from './yaml-errors.js';
 import { formatG } from './yaml-emitter.js';
 import { type Resolved, resolvePlain } from './yaml-resolve.js';
@@ -208,6 +209,7 @@ export function parseYaml(input: Uint8Array | string): {
   const plain = parsePlainJson(input);
   if (plain !== undefined) return { value: plain, duplicates: [] };
   const text = typeof input === 'string' ? input : Buffer.from(input).toString('utf8');
+  checkFlowDepth(text);
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, {
     schema: 'failsafe',
