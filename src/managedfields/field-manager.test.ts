@@ -155,7 +155,7 @@ describe('update', () => {
     expect(next['spec']).toEqual({ nope: 1 });
     expect(next.metadata.managedFields).toBeUndefined();
     expect(errors).toEqual([
-      'failed to convert new object (n/a; example.com/v1, Kind=Widget): .spec.nope: field not declared in schema',
+      'failed to convert new object (n/a; example.com/v1, Kind=Widget) to smd typed: .spec.nope: field not declared in schema',
     ]);
   });
 

@@ -125,6 +125,11 @@ class DefaultFieldManager implements FieldManager {
   /** What an object holds that nobody was tracked for belongs to a manager of its own once it is applied to. */
   private trackBeforeFirstApply(live: KubeObject, managed: Managed): void {
     if (managed.fields.size > 0) return;
+    const { unconvertible } = this.options;
+    if (unconvertible !== undefined) {
+      const what = `failed to convert live object (/; ${this.kind}) to proper version: ${unconvertible}`;
+      throw new ApiError(500, '', `failed to create manager for existing fields: ${what}`);
+    }
     try {
       this.track(this.empty, live, managed, 'before-first-apply');
     } catch (error) {

@@ -58,6 +58,8 @@ export interface FieldManagerOptions {
   readonly kind: GroupVersionKind;
   /** `status`, `scale` …; empty for the object itself. */
   readonly subresource: string;
+  /** Why objects that come of a merge cannot be taken, as kube-apiserver has it for scales of custom resources. */
+  readonly unconvertible?: string;
   /** The type's structure in a version (`group/version`), undefined where there is none. */
   typeOf(apiVersion: string): Type | undefined;
   /** Needed where stored entries may speak of other versions of the type; without one there are none. */

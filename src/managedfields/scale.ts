@@ -26,12 +26,16 @@ const scaleSchema = {
   },
 };
 
-/** The field manager of a scale subresource: for autoscaling/v1 Scale objects, whatever they are the scale of. */
+/**
+ * The field manager of the scale subresource of custom resources. An apply works as long as it changes nothing: kube-apiserver takes what
+ * it has merged for a custom resource.
+ */
 export function createScaleFieldManager(clock: Clock): FieldManager {
   const type = customResourceType(scaleSchema);
   return createFieldManager({
     kind: SCALE,
     subresource: 'scale',
+    unconvertible: `request to convert CR to an invalid group/version: ${SCALE_VERSION}`,
     typeOf: (version) => (version === SCALE_VERSION ? type : undefined),
     emptyObject: emptyObjectOf(SCALE),
     clock,

@@ -46,8 +46,8 @@ export class StructuredMerge {
   }
 
   update(live: JsonObject, next: JsonObject, managers: Managers, manager: string): Managers {
-    const after = this.typed(next, true, 'failed to convert new object');
-    const before = this.typed(live, true, 'failed to convert live object');
+    const after = this.typed(next, true, 'failed to convert new object', ' to smd typed');
+    const before = this.typed(live, true, 'failed to convert live object', ' to smd typed');
     const updated = this.updater.update(before, after, managers, manager);
     strip(updated, manager);
     return updated;
@@ -68,6 +68,11 @@ export class StructuredMerge {
     const applied = this.updater.apply(before, config, managers, manager, force);
     strip(applied.managers, manager);
     if (applied.value === undefined) return { object: undefined, managers: applied.managers };
+    const { unconvertible } = this.options;
+    if (unconvertible !== undefined) {
+      const what = describe(configuration);
+      throw new ApiError(500, '', `failed to convert new object (${what}) to proper version: ${unconvertible}`);
+    }
     const { value } = applied.value;
     if (!isObject(value)) throw new Error('failed to convert new typed object to object');
     // What was merged shares nothing with the arguments, but what a conversion made may share with what it was given.
@@ -91,14 +96,14 @@ export class StructuredMerge {
     return type;
   }
 
-  private typed(object: JsonObject, duplicates: boolean, failure: string): TypedValue {
+  private typed(object: JsonObject, duplicates: boolean, failure: string, to = ''): TypedValue {
     try {
       const type = this.type();
       validateValue(type, object, duplicates);
       return { version: this.version, type, value: object };
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      throw new ApiError(500, '', `${failure} (${describe(object)}): ${why}`);
+      throw new ApiError(500, '', `${failure} (${describe(object)})${to}: ${why}`);
     }
   }
 

@@ -33,7 +33,7 @@ export function validateDefaults(
   path: FieldPath,
   options: DefaultValidationOptions,
 ): FieldError[] {
-  const root = new SchemaNode(schema);
+  const root = new SchemaNode(schema, 0, true);
   const errors: FieldError[] = [];
   const place = { root, surround: asResource, insideMeta: false };
   new Defaults(options, errors).walk(schema, root, path, place, true);
@@ -74,6 +74,8 @@ class Defaults {
     place: Place,
     isRoot: boolean,
   ): void {
+    // Unknown fields are told beside what else is wrong; of the rest the first kind of faults.
+    if (!place.insideMeta) this.checkUnknown(node, value, path, node.embedded || isRoot);
     const before = this.errors.length;
     if (place.insideMeta) this.checkMetadata(value, path, place);
     else this.checkStructure(node, value, path, node.embedded || isRoot);
@@ -93,12 +95,14 @@ class Defaults {
     }
   }
 
+  private checkUnknown(node: SchemaNode, value: JsonValue, path: FieldPath, isResource: boolean): void {
+    if (!this.options.requirePruned) return;
+    const pruned = deepCopy(value);
+    pruneUnknown(pruned, node, isResource);
+    if (!deepEqual(pruned, value)) this.errors.push(invalid(path, value, 'must not have unknown fields'));
+  }
+
   private checkStructure(node: SchemaNode, value: JsonValue, path: FieldPath, isResource: boolean): void {
-    if (this.options.requirePruned) {
-      const pruned = deepCopy(value);
-      pruneUnknown(pruned, node, isResource);
-      if (!deepEqual(pruned, value)) this.errors.push(invalid(path, value, 'must not have unknown fields'));
-    }
     const copy = deepCopy(value);
     const failure = coerceEmbedded(copy, node, isResource, { dropInvalid: false }, path);
     if (failure !== undefined) this.errors.push(failure);

@@ -121,15 +121,18 @@ export class SchemaNode {
   readonly hasEmbedded: boolean;
   readonly hasRules: boolean;
 
-  constructor(schema: JsonSchemaProps, depth = 0) {
+  /**
+   * `bare`: as defaults are validated, where int-or-string says nothing about the type, and formats go unsifted.
+   */
+  constructor(schema: JsonSchemaProps, depth = 0, bare = false) {
     if (depth > MAX_SCHEMA_DEPTH) throw new SchemaTooDeepError();
     const sub = (value: JsonValue | undefined): SchemaNode | undefined =>
-      isObject(value) ? new SchemaNode(value, depth + 1) : undefined;
+      isObject(value) ? new SchemaNode(value, depth + 1, bare) : undefined;
     const type = textOf(schema['type']);
     const intOrString = schema['x-kubernetes-int-or-string'] === true;
-    this.types = intOrString ? INT_OR_STRING : (TYPE_LISTS.get(type) ?? [type]);
+    this.types = intOrString && !bare ? INT_OR_STRING : (TYPE_LISTS.get(type) ?? [type]);
     this.nullable = schema['nullable'] === true;
-    this.format = supportedFormat(this.types, textOf(schema['format']));
+    this.format = bare ? textOf(schema['format']) : supportedFormat(this.types, textOf(schema['format']));
     this.typed = this.types.length > 0 || this.format !== '';
     this.accepts = acceptedKinds(this.types, this.format);
     this.formatCheck = formatCheckFor(this.format);

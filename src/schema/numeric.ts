@@ -1,3 +1,4 @@
+import { Printed } from '../apimachinery/field-error.js';
 import type { JsonObject, JsonValue } from '../apimachinery/json.js';
 
 /** A bound or factor, prepared for both ways in which kube-apiserver compares: as int64 and as float64. */
@@ -22,7 +23,7 @@ export interface NumericRules {
 /** What is wrong with a number: `value` undefined for faults that name no field. */
 export interface NumericFault {
   readonly message: string;
-  readonly value: JsonValue | undefined;
+  readonly value: JsonValue | Printed | undefined;
 }
 
 const MAX_INT64 = 2 ** 63;
@@ -92,25 +93,35 @@ export function numericFaults(
       const message = `factor MultipleOf declared for ${path} must be positive: ${factor}`;
       faults.push({ message, value: integral ? multipleOf.whole : multipleOf.value });
     } else if (!isMultiple(multipleOf, value, integral)) {
-      faults.push({ message: `${path} in body should be a multiple of ${factor}`, value });
+      faults.push({ message: `${path} in body should be a multiple of ${factor}`, value: shown(value, integral) });
     }
   }
   if (minimum !== undefined) {
     const integral = asWhole(minimum);
     const than = rules.exclusiveMinimum ? 'greater than' : 'greater than or equal to';
     if (below(minimum, rules.exclusiveMinimum, value, integral)) {
-      faults.push({ message: `${path} in body should be ${than} ${limitText(minimum, integral)}`, value });
+      faults.push({
+        message: `${path} in body should be ${than} ${limitText(minimum, integral)}`,
+        value: shown(value, integral),
+      });
     }
   }
   if (maximum !== undefined) {
     const integral = asWhole(maximum);
     const than = rules.exclusiveMaximum ? 'less than' : 'less than or equal to';
     if (above(maximum, rules.exclusiveMaximum, value, integral)) {
-      faults.push({ message: `${path} in body should be ${than} ${limitText(maximum, integral)}`, value });
+      faults.push({
+        message: `${path} in body should be ${than} ${limitText(maximum, integral)}`,
+        value: shown(value, integral),
+      });
     }
   }
   return faults;
 }
+
+/** What was compared as a float is shown as one. */
+const shown = (value: number | bigint, whole: boolean): JsonValue | Printed =>
+  whole ? value : new Printed(formatFloat(Number(value)));
 
 // Comparisons of a bigint and a number are exact in JavaScript.
 function below(limit: Limit, exclusive: boolean, value: number | bigint, whole: boolean): boolean {

@@ -1,4 +1,4 @@
-import { type FieldError, invalid } from '../apimachinery/field-error.js';
+import { type FieldError, invalid, type Printed } from '../apimachinery/field-error.js';
 import type { JsonValue } from '../apimachinery/json.js';
 
 /** Errors beyond this number are not collected; a last one says so. */
@@ -66,7 +66,7 @@ export class Walk {
     this.messages.push(message);
   }
 
-  addInvalid(name: string, value: JsonValue, message: string): void {
+  addInvalid(name: string, value: JsonValue | Printed, message: string): void {
     this.add(invalid(this.field(name), value, message), message);
   }
 

@@ -29,7 +29,7 @@ import {
   type ServedVersion,
 } from '../rest/served.js';
 import type { Definition, DefinitionVersion } from './definition.js';
-import { type CustomStrategyOptions, customResourceStrategy, customStatusStrategy } from './strategy.js';
+import { type CustomStrategyOptions, customResourceStrategy, customStatusStrategy, STATUS_RESETS } from './strategy.js';
 import type { Conversion } from './conversion.js';
 import { ConvertedCache } from './converted-cache.js';
 import { CustomView } from './view.js';
@@ -217,15 +217,22 @@ function servedVersion(
   if (described === undefined) throw new Error(`version ${version.name} is not described`);
   const strategy = customResourceStrategy(strategyOptions(definition, compiled));
   const statusStrategy = customStatusStrategy(strategyOptions(definition, compiled));
+  /** Entries of versions that are gone are no reason to go on: kube-apiserver fails, and all entries are lost. */
+  const known = (wanted: string): string => {
+    if (formOf(wanted) !== undefined) return wanted;
+    throw new Error(`request to convert CR to an invalid group/version: ${wanted}`);
+  };
   const manager = (subresource: string, resetFields: ServedVersion['strategy']['resetFields']): FieldManager =>
     createFieldManager({
       kind: gvk,
       subresource,
       typeOf: (groupVersion) => formOf(groupVersion)?.mergeType,
-      converter: options.conversion,
+      converter: { convert: (object, wanted) => options.conversion.convert(object, known(wanted)) },
       resetFields,
       applyDefaults: (object) => {
         schema.applyDefaults(object);
+        schema.coerce(object);
+        if (isObject(object.metadata)) dropEmptyMetadata(object.metadata);
       },
       clock: options.clock,
     });
@@ -256,7 +263,7 @@ function servedVersion(
     strategy,
     fieldManager: manager('', strategy.resetFields),
     subresources: version.hasStatus
-      ? { status: { strategy: statusStrategy, fieldManager: manager('status', statusStrategy.resetFields) } }
+      ? { status: { strategy: statusStrategy, fieldManager: manager('status', statusResetFields(definition)) } }
       : {},
     scale: servedScale(definition, version, options.clock),
     patchTypes: options.cbor ? [...PATCH_TYPES, 'application/apply-patch+cbor'] : PATCH_TYPES,
@@ -271,6 +278,21 @@ function servedVersion(
       ...described.selectableFields,
     ]),
   };
+}
+
+/** What a write of the status leaves as it was, also for managers that speak other versions. */
+function statusResetFields({ group, versions }: Definition): Record<string, readonly (readonly string[])[]> {
+  const fields: Record<string, readonly (readonly string[])[]> = {};
+  for (const { name, hasStatus } of versions) if (hasStatus) fields[`${group}/${name}`] = STATUS_RESETS;
+  return fields;
+}
+
+/** What an apply leaves empty is not there when the object is read again. */
+function dropEmptyMetadata(metadata: KubeObject['metadata']): void {
+  for (const key of ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const) {
+    const value = metadata[key];
+    if (value !== undefined && Object.keys(value).length === 0) delete metadata[key];
+  }
 }
 
 /** In the storage version, without what that does not know. */

@@ -7,7 +7,7 @@ import {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from '../../apimachinery/validation/object-meta.js';
-import type { CompiledSchema } from '../../schema/interfaces.js';
+import type { CompiledSchema, ValidationOptions } from '../../schema/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
 
 const METADATA = FieldPath.of('metadata');
@@ -45,31 +45,36 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
       }
       if (!equalButMetadata(object, old)) object.metadata.generation = (old.metadata.generation ?? 0) + 1;
     },
-    validateUpdate(context, object, old) {
-      const typeErrors = validateTypeMeta(gvk, object);
-      if (typeErrors.length > 0) return typeErrors;
-      const before = validateObjectMetaUpdate(object.metadata, old.metadata, METADATA);
-      return [
-        ...before,
-        ...schema.validate(object, {
-          old,
-          before,
-          warn: (text) => {
-            context.warn(text);
-          },
-        }),
-      ];
-    },
+    validateUpdate: updateValidation(gvk, (object, validation) => schema.validate(object, validation)),
     warningsOnUpdate: (_context, object, old) => finalizerWarnings(object.metadata.finalizers, old.metadata.finalizers),
   };
 }
+
+/** Kind and metadata first, then what the schema says. */
+function updateValidation(
+  gvk: GroupVersionKind,
+  validate: (object: KubeObject, options: ValidationOptions) => readonly FieldError[],
+): Strategy['validateUpdate'] {
+  return (context, object, old) => {
+    const typeErrors = validateTypeMeta(gvk, object);
+    if (typeErrors.length > 0) return typeErrors;
+    const before = validateObjectMetaUpdate(object.metadata, old.metadata, METADATA);
+    const warn = (text: string): void => {
+      context.warn(text);
+    };
+    return [...before, ...validate(object, { old, before, warn })];
+  };
+}
+
+/** What a write of the status leaves as it was. */
+export const STATUS_RESETS: readonly (readonly string[])[] = [['metadata'], ['spec']];
 
 /** The status subresource: everything but the status stays as it was. */
 export function customStatusStrategy(options: CustomStrategyOptions): Strategy {
   const { gvk, schema } = options;
   return {
     ...customResourceStrategy(options),
-    resetFields: { [`${gvk.group}/${gvk.version}`]: [['metadata'], ['spec']] },
+    resetFields: { [`${gvk.group}/${gvk.version}`]: STATUS_RESETS },
     prepareForUpdate(_context, object, old) {
       const { status } = object;
       const { managedFields } = object.metadata;
@@ -80,21 +85,7 @@ export function customStatusStrategy(options: CustomStrategyOptions): Strategy {
       if (status === undefined) delete object['status'];
       else object['status'] = status;
     },
-    validateUpdate(context, object, old) {
-      const typeErrors = validateTypeMeta(gvk, object);
-      if (typeErrors.length > 0) return typeErrors;
-      const before = validateObjectMetaUpdate(object.metadata, old.metadata, METADATA);
-      return [
-        ...before,
-        ...schema.validateStatus(object, {
-          old,
-          before,
-          warn: (text) => {
-            context.warn(text);
-          },
-        }),
-      ];
-    },
+    validateUpdate: updateValidation(gvk, (object, validation) => schema.validateStatus(object, validation)),
     warningsOnUpdate: () => [],
   };
 }
