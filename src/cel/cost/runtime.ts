@@ -26,6 +26,14 @@ export function sizeOf(value: Value | undefined): number {
 }
 
 const traverse = (size: number): number => Math.ceil(size * TRAVERSAL);
+/** What looking at every character of a text costs; of the shorter one, if there are two. */
+export function traverseText(text: string, longer?: string): number {
+  // Up to ten units are at least one character and at most ten.
+  if (text.length <= 10) return text.length === 0 ? 0 : 1;
+  const size = codePointLength(text);
+  return traverse(longer === undefined ? size : Math.min(size, codePointLength(longer)));
+}
+
 const regex = (text: number, pattern: number): number => Math.ceil((1 + text) * TRAVERSAL) * Math.ceil(pattern * REGEX);
 
 /** What looking at every part of a value costs. */

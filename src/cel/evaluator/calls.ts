@@ -1,5 +1,5 @@
 import type { Call } from '../ast.js';
-import { BY_RESULT, callCost, equalityCost } from '../cost/runtime.js';
+import { BY_RESULT, callCost } from '../cost/runtime.js';
 import type { CallCost, OverloadDecl } from '../declarations.js';
 import { SINGLETONS } from '../library/standard.js';
 import type { Type } from '../types.js';
@@ -22,7 +22,7 @@ import {
   noSuchOverload,
 } from '../values/value.js';
 import type { Frame, Plan, Run } from './frame.js';
-import { compare, equal } from './operators.js';
+import { equality, ordering, textTest } from './comparisons.js';
 
 /** Whether a value at run time is one of a static type. Only the first element of a list is looked at. */
 export function isOfType(value: Value, type: Type): boolean {
@@ -102,7 +102,7 @@ export function planCall(expr: Call, args: readonly Plan[]): Run {
   const runs = args.map((arg) => arg.run);
   const [first, second] = runs;
   if (first !== undefined && second !== undefined && runs.length === 2) {
-    const special = planOperator(expr, first, second);
+    const special = planOperator(expr, first, second, args[1]?.constant);
     if (special !== undefined) return special;
   }
   const id = overloads.length === 1 ? (overloads[0]?.id ?? '') : '';
@@ -188,7 +188,7 @@ function variadic(runs: readonly Run[], cost: CallCost | number, dispatch: Dispa
 
 // --- operators with ways of their own
 
-function planOperator(expr: Call, left: Run, right: Run): Run | undefined {
+function planOperator(expr: Call, left: Run, right: Run, known: Plan['constant']): Run | undefined {
   switch (expr.name) {
     case '_&&_':
       return logical(left, right, false);
@@ -199,13 +199,14 @@ function planOperator(expr: Call, left: Run, right: Run): Run | undefined {
     case '_!=_':
       return equality(left, right, true);
     case '_<_':
-      return ordering(expr, left, right, (order) => order < 0);
     case '_<=_':
-      return ordering(expr, left, right, (order) => order <= 0);
     case '_>_':
-      return ordering(expr, left, right, (order) => order > 0);
     case '_>=_':
-      return ordering(expr, left, right, (order) => order >= 0);
+      return ordering(expr, left, right, known);
+    case 'startsWith':
+    case 'endsWith':
+    case 'contains':
+      return expr.overloads?.length === 1 ? textTest(expr.overloads[0]?.id ?? '', left, right) : undefined;
     case 'or':
     case 'orValue':
       return expr.target === undefined ? undefined : orElse(left, right, expr.name === 'orValue');
@@ -226,48 +227,6 @@ function logical(left: Run, right: Run, decisive: boolean): Run {
     return b instanceof CelError ? b : NO_SUCH_OVERLOAD;
   };
 }
-
-function equality(left: Run, right: Run, negated: boolean): Run {
-  return (frame) => {
-    const a = left(frame);
-    const b = right(frame);
-    if (typeof a === 'number' && typeof b === 'number') {
-      frame.cost++;
-      return (a === b) !== negated;
-    }
-    if (a instanceof CelError || b instanceof CelError) {
-      frame.cost += equalityCost([a, b], a);
-      return a instanceof CelError ? a : b;
-    }
-    frame.charge(equalityCost([a, b], a));
-    const result = equal(a, b);
-    if (negated) return result !== true;
-    return result;
-  };
-}
-
-function ordering(expr: Call, left: Run, right: Run, accept: (order: number) => boolean): Run {
-  const id = expr.overloads?.length === 1 ? (expr.overloads[0]?.id ?? '') : '';
-  const cost = callCost(expr.name, id);
-  return (frame) => {
-    const a = left(frame);
-    const b = right(frame);
-    if (typeof a === 'number' && typeof b === 'number') {
-      frame.cost++;
-      return accept(a - b);
-    }
-    frame.charge(typeof cost === 'number' ? cost : cost([a, b], a));
-    if (a instanceof CelError) return a;
-    if (b instanceof CelError) return b;
-    const order = compare(a, b);
-    // The reference implementation names the operator only where the left side has no order at all.
-    if (order === NO_SUCH_OVERLOAD && !isOrdered(a)) return new CelError(`no such overload: ${expr.name}`);
-    if (order instanceof CelError) return order;
-    return accept(order);
-  };
-}
-
-const isOrdered = (value: Value): boolean => !(compare(value, value) === NO_SUCH_OVERLOAD);
 
 /** `a.or(b)` and `a.orValue(b)`: the second is evaluated only if the first is none. */
 function orElse(left: Run, right: Run, unwrap: boolean): Run {

@@ -1,5 +1,5 @@
 import type { Value } from '../values/value.js';
-import { CelError, CelList, CelMap, Optional } from '../values/value.js';
+import { CelError, CelList, CelMap, FieldSite, Optional } from '../values/value.js';
 import { at, field, hasParts, lookup, noSuchKey } from './access.js';
 import type { Frame, Run } from './frame.js';
 
@@ -35,13 +35,33 @@ export function chain(
   return last.kind === 'field' ? oneField(head, 0, last.name) : oneIndex(head, 0, last.index);
 }
 
+/** `variable.name`, by far the commonest chain. */
+export function fieldOfSlot(slot: number, missing: CelError, rootCost: number, name: string): Run {
+  const cost = rootCost + 1;
+  const site = new FieldSite(name);
+  return (frame) => {
+    const value = frame.slots[slot];
+    if (value instanceof CelMap) {
+      frame.cost += cost;
+      return value.select(site) ?? noSuchKey(name);
+    }
+    if (value === undefined || value instanceof CelError) {
+      frame.cost += rootCost;
+      return value ?? missing;
+    }
+    frame.cost += cost;
+    return field(value, name);
+  };
+}
+
 function oneField(root: Run, rootCost: number, name: string): Run {
   const cost = rootCost + 1;
+  const site = new FieldSite(name);
   return (frame) => {
     const value = root(frame);
     if (value instanceof CelMap) {
       frame.cost += cost;
-      return value.field(name) ?? field(value, name);
+      return value.select(site) ?? noSuchKey(name);
     }
     if (value instanceof CelError) {
       frame.cost += rootCost;
@@ -54,11 +74,12 @@ function oneField(root: Run, rootCost: number, name: string): Run {
 
 function twoFields(root: Run, rootCost: number, first: string, second: string): Run {
   const inner = oneField(root, rootCost, first);
+  const site = new FieldSite(second);
   return (frame) => {
     const value = inner(frame);
     if (value instanceof CelError) return value;
     frame.cost++;
-    return field(value, second);
+    return value instanceof CelMap ? (value.select(site) ?? noSuchKey(second)) : field(value, second);
   };
 }
 
@@ -134,8 +155,9 @@ function tryStep(frame: Frame, value: Value, step: Step, strict: boolean): Value
 
 /** `has(root.steps.name)`: the steps are paid for, the start is not. */
 export function presence(root: Run, steps: readonly Step[], name: string, strict: boolean): Run {
+  const site = new FieldSite(name);
   return walk(root, 0, steps, strict, false, (frame, value, optional) => {
-    const found = value instanceof CelMap ? value.field(name) : lookup(value, name);
+    const found = value instanceof CelMap ? value.select(site) : lookup(value, name);
     if (!optional || found !== undefined) frame.cost++;
     if (strict && found === undefined && !hasParts(value)) return noSuchKey(name);
     return found instanceof CelError ? found : found !== undefined;

@@ -20,7 +20,7 @@ type Visit = (first: Value, second: Value) => boolean;
 /** Calls `visit` for every element or entry, as long as it returns true. Returns an error if there is nothing to iterate. */
 function iterate(range: Value, two: boolean, visit: Visit): CelError | undefined {
   if (range instanceof CelList) {
-    const size = range.size;
+    const { size } = range;
     work(size * PER_ITEM);
     for (let i = 0; i < size; i++) {
       const item = range.get(i);

@@ -7,7 +7,7 @@ import { ArrayList, CelError, NO_SUCH_OVERLOAD } from '../values/value.js';
 import { badKey } from './access.js';
 import { planCall, planMembership } from './calls.js';
 import type { Step } from './chain.js';
-import { chain, presence } from './chain.js';
+import { chain, fieldOfSlot, presence } from './chain.js';
 import { insertEntries, insertPair } from './entries.js';
 import type { Dialect, Plan, Run } from './frame.js';
 import { Frame, constant } from './frame.js';
@@ -67,13 +67,22 @@ export class Planner {
     return this.slots++;
   }
 
-  private variable(expr: Ident): Run {
+  /** Where the value of a variable is; undefined for one that is computed when it is asked for. */
+  private slotOf(expr: Ident): number | undefined {
     const scope = this.scopes.findLast((candidate) => candidate.name === expr.name);
-    if (scope?.lazy !== undefined) return lazyVariable(scope.slot, scope.lazy);
+    if (scope?.lazy !== undefined) return undefined;
     let slot = scope?.slot ?? this.variables.get(expr.name);
     if (slot === undefined) this.variables.set(expr.name, (slot = this.slot()));
-    const at = slot;
-    const missing = new CelError(`no such attribute(s): ${expr.name}`);
+    return slot;
+  }
+
+  private variable(expr: Ident): Run {
+    const at = this.slotOf(expr);
+    if (at === undefined) {
+      const scope = this.scopes.findLast((candidate) => candidate.name === expr.name);
+      return scope?.lazy === undefined ? () => NO_SUCH_OVERLOAD : lazyVariable(scope.slot, scope.lazy);
+    }
+    const missing = noSuchAttribute(expr.name);
     return (frame) => {
       const value = frame.slots[at];
       return value === undefined ? missing : value;
@@ -95,24 +104,30 @@ export class Planner {
       return isChoice(root) ? refunded(run) : run;
     }
     const { root, steps } = this.unchain(expr);
-    const start = this.root(root);
     // A choice costs nothing itself.
     const cost = isChoice(root) ? 0 : rootCost;
     if (steps.length > 0) {
-      const type = root.type;
-      return chain(
-        start,
-        cost,
-        steps,
-        type === undefined || isDyn(type) || isOptional(type),
-        this.dialect.strictPresence,
+      const mayBeOptional = root.type === undefined || isDyn(root.type) || isOptional(root.type);
+      return (
+        (mayBeOptional ? undefined : this.fieldOfVariable(root, cost, steps)) ??
+        chain(this.root(root), cost, steps, mayBeOptional, this.dialect.strictPresence)
       );
     }
+    const start = this.root(root);
     if (cost === 0) return start;
     return (frame) => {
       frame.cost++;
       return start(frame);
     };
+  }
+
+  private fieldOfVariable(root: Expr, cost: number, steps: readonly Step[]): Run | undefined {
+    const [step] = steps;
+    const variable = root.kind === 'select' ? root.resolved : root;
+    if (step?.kind !== 'field' || step.optional || steps.length > 1) return undefined;
+    if (variable?.kind !== 'ident' || variable.constant !== undefined) return undefined;
+    const slot = this.slotOf(variable);
+    return slot === undefined ? undefined : fieldOfSlot(slot, noSuchAttribute(variable.name), cost, step.name);
   }
 
   private root(expr: Expr): Run {
@@ -258,6 +273,8 @@ export class Planner {
     };
   }
 }
+
+const noSuchAttribute = (name: string): CelError => new CelError(`no such attribute(s): ${name}`);
 
 const isChoice = (expr: Expr): expr is Call => expr.kind === 'call' && expr.name === '_?_:_';
 

@@ -127,7 +127,17 @@ function lazyProperty(key: string, schema: Schema): Property {
     adapt = adapterOf(schema);
     return adapt(json);
   };
-  return { key, identifier: escapeIdentifier(key) ?? key, adapt: (json) => adapt(json) };
+  const identifier = escapeIdentifier(key) ?? key;
+  return { key, identifier, stored: storedAs(schema), adapt: (json) => adapt(json) };
+}
+
+const OWN_FORMATS = new Set(['duration', 'date', 'date-time', 'byte']);
+
+function storedAs(schema: Schema): Property['stored'] {
+  if (schema['x-kubernetes-int-or-string'] === true) return undefined;
+  const { type, format } = schema;
+  if (type === 'string') return typeof format === 'string' && OWN_FORMATS.has(format) ? undefined : type;
+  return type === 'integer' || type === 'boolean' ? type : undefined;
 }
 
 function plainAdapter(schema: Schema): Adapter {
@@ -165,8 +175,8 @@ export function adapterOf(schema: Schema): Adapter {
   if (known !== undefined) return known;
   const nullable = schema['nullable'] === true;
   const plain = plainAdapter(schema);
-  const adapter: Adapter = (json) =>
-    json === null || json === undefined ? (nullable ? null : NULL_REFUSED) : plain(json);
+  const whenNull = nullable ? null : NULL_REFUSED;
+  const adapter: Adapter = (json) => (json === null || json === undefined ? whenNull : plain(json));
   adapters.set(schema, adapter);
   return adapter;
 }

@@ -2,6 +2,7 @@ import { noSuchKey } from '../evaluator/access.js';
 import { equal } from '../evaluator/operators.js';
 import { work } from '../work.js';
 import type { Value, CelError } from '../values/value.js';
+import type { FieldSite } from '../values/value.js';
 import { ArrayList, CelList, CelMap, Double, NO_SUCH_OVERLOAD } from '../values/value.js';
 import type { Json, JsonMap } from './json.js';
 import { equalJson } from './json.js';
@@ -10,6 +11,8 @@ import { equalJson } from './json.js';
 export type Adapter = (json: Json) => Value;
 
 export interface Property {
+  /** How values of the property are stored that are the same in expressions; others are adapted. */
+  readonly stored: 'string' | 'integer' | 'boolean' | undefined;
   /** The name in the stored object. */
   readonly key: string;
   /** The name in expressions. */
@@ -63,6 +66,31 @@ export class SchemaObject extends CelMap {
     const json = this.json[property.key];
     // A function is what a plain object inherits.
     if (json === undefined || json === null || typeof json === 'function') return undefined;
+    return property.adapt(json);
+  }
+
+  override select(site: FieldSite): Value | undefined {
+    if (site.shape !== this.shape) {
+      site.shape = this.shape;
+      site.found = this.shape.byName.get(site.name);
+    }
+    const property = site.found as Property | undefined;
+    if (property === undefined) return undefined;
+    const json = this.json[property.key];
+    switch (typeof json) {
+      case 'string':
+      case 'boolean':
+        if (typeof json === property.stored) return json;
+        break;
+      case 'number':
+        if (property.stored === 'integer' && Number.isSafeInteger(json)) return json + 0;
+        break;
+      case 'undefined':
+      case 'function':
+        return undefined;
+      default:
+        if (json === null) return undefined;
+    }
     return property.adapt(json);
   }
 

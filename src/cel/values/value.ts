@@ -100,6 +100,15 @@ export class ArrayList extends CelList {
   }
 }
 
+/** A place in an expression that reads a field; maps may keep there how they have found it. */
+export class FieldSite {
+  /** What the fields of the map were found by, and the field itself. */
+  shape: unknown = undefined;
+  found: unknown = undefined;
+
+  constructor(readonly name: string) {}
+}
+
 export abstract class CelMap {
   abstract readonly size: number;
   /** The value of a key; undefined: absent. An error for a key that such a map cannot have. */
@@ -107,6 +116,12 @@ export abstract class CelMap {
   /** The same for a string key. */
   abstract field(name: string): Value | undefined;
   abstract keys(): readonly Value[];
+
+  /** The same as `field`, for a place that is asked often. */
+  select(site: FieldSite): Value | undefined {
+    return this.field(site.name);
+  }
+
   /** Equality of its own, if the map has it. */
   equals?(other: CelMap): boolean | CelError;
 }
