@@ -75,10 +75,10 @@ class FollowedPool implements ClientCaPool {
     return this.current()?.pems ?? [];
   }
 
-  verify(chain: Parameters<ClientCaPool['verify']>[0], now: number): void {
+  verify(chain: Parameters<ClientCaPool['verify']>[0], now: number): number {
     const pool = this.current();
     if (pool === undefined) throw new Error('x509: certificate signed by unknown authority');
-    pool.verify(chain, now);
+    return pool.verify(chain, now);
   }
 }
 

@@ -16,8 +16,11 @@ export interface PeerChain {
 /** A set of CAs that vouch for client certificates. `generation` grows when the set changes. */
 export interface ClientCaPool {
   readonly generation: number;
-  /** Throws an Error with the reason when no valid chain leads from the leaf to a CA of the pool at `now`. */
-  verify(chain: PeerChain, now: number): void;
+  /**
+   * Throws an Error with the reason when no valid chain leads from the leaf to a CA of the pool at `now`. Returns until when the
+   * one that was found holds, as long as the set stays the same.
+   */
+  verify(chain: PeerChain, now: number): number;
   /** PEM of each CA, for the names that the server offers. */
   readonly pems: readonly string[];
 }
@@ -52,7 +55,7 @@ export class CaBundle implements ClientCaPool {
     this.version++;
   }
 
-  verify(chain: PeerChain, now: number): void {
+  verify(chain: PeerChain, now: number): number {
     const { leaf } = chain;
     if (leaf.criticalUnknown.length > 0) throw new Error('x509: unhandled critical extension');
     checkTime(leaf, now);
@@ -69,6 +72,7 @@ export class CaBundle implements ClientCaPool {
     if (leaf.hasAltNames && path.some((certificate) => certificate.hasNameConstraints)) {
       throw new Error('x509: a CA or intermediate is constrained in the names that it may certify');
     }
+    return Math.min(...path.map(({ notAfter }) => notAfter));
   }
 
   private pathTo(

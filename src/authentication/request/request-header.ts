@@ -1,3 +1,4 @@
+import type { TLSSocket } from 'node:tls';
 import { messageOf } from '../../util/error-message.js';
 import type { Clock } from '../../util/clock.js';
 import {
@@ -6,7 +7,7 @@ import {
   type AuthenticationResponse,
   type RequestAuthenticator,
 } from '../authenticator/interfaces.js';
-import type { ClientCaPool } from './client-ca.js';
+import type { ClientCaPool, PeerChain } from './client-ca.js';
 import { peerChain } from './x509.js';
 
 /** Which headers of a trusted proxy say who asks. Names are compared without case. */
@@ -21,6 +22,9 @@ export interface RequestHeaderConfig {
 
 /** Believes the headers of a proxy whose client certificate its own CA vouches for. */
 export class RequestHeaderAuthenticator implements RequestAuthenticator {
+  /** Connections whose certificate the CA vouches for. */
+  private readonly trusted = new WeakMap<TLSSocket, { readonly generation: number; readonly until: number }>();
+
   constructor(
     private readonly pool: ClientCaPool,
     /** Asked on every request: in aggregated mode the settings change while the server runs. */
@@ -34,16 +38,24 @@ export class RequestHeaderAuthenticator implements RequestAuthenticator {
     const chain = peerChain(socket);
     if (chain === null) return undefined;
     const config = this.config();
-    try {
-      this.pool.verify(chain, this.clock.now());
-    } catch (error) {
-      throw new AuthenticationError(messageOf(error));
-    }
+    this.verify(socket, chain);
     const { commonName } = chain.leaf;
     if (config.allowedNames.length > 0 && !config.allowedNames.includes(commonName)) {
       throw new AuthenticationError(`x509: subject with cn=${commonName} is not in the allowed list`);
     }
     return fromHeaders(request.rawHeaders, config);
+  }
+
+  private verify(socket: TLSSocket, chain: PeerChain): void {
+    const now = this.clock.now();
+    const { generation } = this.pool;
+    const known = this.trusted.get(socket);
+    if (known?.generation === generation && now <= known.until) return;
+    try {
+      this.trusted.set(socket, { generation, until: this.pool.verify(chain, now) });
+    } catch (error) {
+      throw new AuthenticationError(messageOf(error));
+    }
   }
 }
 

@@ -114,14 +114,14 @@ export class X509Authenticator implements RequestAuthenticator {
     const chain = peerChain(socket);
     if (chain === null) return this.keep(socket, Infinity, undefined);
     expirations.cell().observe((chain.leaf.notAfter - now) / 1000);
+    let until: number;
     try {
-      this.pool.verify(chain, now);
+      until = this.pool.verify(chain, now);
     } catch (error) {
       const { serialNumber } = chain.leaf.certificate;
       const why = messageOf(error);
       throw new AuthenticationError(`verifying certificate SN=${serialNumber} failed: ${why}`);
     }
-    const until = Math.min(chain.leaf.notAfter, ...chain.intermediates.map(({ notAfter }) => notAfter));
     return this.keep(socket, until, userOf(chain.leaf, this.parseUid));
   }
 
