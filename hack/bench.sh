@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Loads the built server, side by side with kube-apiserver where hack/tools/build.sh has built it. Needs Go for the load program.
-#   hack/bench.sh [REGEXP of scenarios]        ROUNDS=1, OBJECTS=10000, OUT=test/bench/results/<version>.md
+#   hack/bench.sh [REGEXP of scenarios]        ROUNDS=1, OBJECTS=10000, ANNEX_MAIN=dist/main.js, OUT=test/bench/results/<version>.md
 set -euo pipefail
 cd "$(dirname "$0")/.."
 only=${1:-.}
@@ -10,14 +10,14 @@ port=${BENCH_PORT:-6461}
 version=$(node -p 'require("./package.json").version')
 out=$(realpath -m "${OUT:-test/bench/results/$version.md}")
 command -v go > /dev/null || { echo 'bench: the load program needs Go' >&2; exit 1; }
-mkdir -p .cache/annexbench "$(dirname "$out")"
-(cd test/bench/annexbench && go build -o ../../../.cache/annexbench/annexbench .)
-bench=$PWD/.cache/annexbench/annexbench
+mkdir -p .cache/bench "$(dirname "$out")"
+(cd test/bench/annexbench && go build -o ../../../.cache/bench/annexbench .)
+bench=$PWD/.cache/bench/annexbench
 token=bench-$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
 printf '%s,admin,admin,system:masters\n' "$token" > "$scratch/tokens.csv"
 cat > "$scratch/start" <<START
 #!/usr/bin/env bash
-node "$PWD/dist/main.js" serve --data-dir "$scratch/data" --secure-port $port --bind-address 127.0.0.1 --token-auth-file "$scratch/tokens.csv" \
+node "$(realpath -m "${ANNEX_MAIN:-dist/main.js}")" serve --data-dir "$scratch/data" --secure-port $port --bind-address 127.0.0.1 --token-auth-file "$scratch/tokens.csv" \
   --authorization-mode RBAC --feature-gates=WatchList=true --max-requests-inflight 3000 --max-mutating-requests-inflight 1000 >> "$scratch/annex.log" 2>&1 < /dev/null &
 echo \$! > "$scratch/annex.pid"
 START

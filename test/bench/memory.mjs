@@ -1,0 +1,214 @@
+// How much memory a large collection takes: at rest, while it is listed in every form, and with readers that do not read.
+//   node test/bench/memory.mjs [--objects 200000] [--size 1024] [--port 6496] [--dist dist/main.js]
+// Starts a server of its own on an empty store. `live` is the JavaScript heap and the buffers outside of it (MB) after a
+// collection of garbage; `peak` the most that either was seen to be meanwhile. The exit code tells whether every list kept the live
+// memory below twice of what it was at rest, and whether those who do not read were cut off.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:http2';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const { values: flags } = parseArgs({
+  options: {
+    objects: { type: 'string', default: '200000' },
+    size: { type: 'string', default: '1024' },
+    port: { type: 'string', default: '6496' },
+    dist: { type: 'string', default: join(here, '../../dist/main.js') },
+  },
+});
+const objects = Number(flags.objects);
+const COLLECTION = '/api/v1/namespaces/default/configmaps';
+const ALL = '/api/v1/configmaps';
+const CUT_SECONDS = 10;
+const SLOW_READERS = 32;
+const scratch = mkdtempSync(join(tmpdir(), 'annex-memory-'));
+writeFileSync(join(scratch, 'tokens.csv'), 'secret,admin,admin,system:masters\n');
+const serve = [
+  'serve',
+  '--data-dir',
+  join(scratch, 'data'),
+  '--secure-port',
+  flags.port,
+  '--bind-address',
+  '127.0.0.1',
+];
+const more = ['--token-auth-file', join(scratch, 'tokens.csv'), '--feature-gates=WatchList=true', '--controllers='];
+more.push('--request-timeout', `${CUT_SECONDS}s`);
+const server = spawn(
+  process.execPath,
+  ['--expose-gc', '--import', join(here, 'memory-monitor.mjs'), flags.dist, ...serve, ...more],
+  { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
+);
+let session;
+
+const memory = (how) =>
+  new Promise((resolve) => {
+    server.once('message', resolve);
+    server.send(how);
+  });
+const live = ({ heapUsed, external }) => heapUsed + external;
+const mb = (bytes) => (bytes / 2 ** 20).toFixed(0);
+const pause = (millis) => new Promise((resolve) => setTimeout(resolve, millis));
+
+function request(method, path, body, headers = {}) {
+  return new Promise((resolve) => {
+    const stream = session.request({ ':method': method, ':path': path, authorization: 'Bearer secret', ...headers });
+    let status = 0;
+    let bytes = 0;
+    stream.on('response', (head) => (status = head[':status']));
+    stream.on('data', (chunk) => {
+      bytes += chunk.length;
+      if (path.includes('sendInitialEvents') && chunk.includes('initial-events-end')) stream.close();
+    });
+    stream.on('close', () => resolve({ status, bytes }));
+    stream.on('error', () => resolve({ status, bytes }));
+    stream.end(body);
+  });
+}
+
+async function start() {
+  for (;;) {
+    if (server.exitCode !== null) throw new Error('the server did not start');
+    try {
+      session = connect(`https://127.0.0.1:${flags.port}`, {
+        rejectUnauthorized: false,
+        settings: { initialWindowSize: 16 << 20 },
+      });
+      await new Promise((resolve, reject) => session.once('connect', resolve).once('error', reject));
+      session.on('error', () => undefined);
+      session.setLocalWindowSize(64 << 20);
+      if ((await request('GET', '/readyz')).status === 200) return;
+    } catch {
+      // Not yet.
+    }
+    await pause(100);
+  }
+}
+
+async function load() {
+  const text = 'x'.repeat(Number(flags.size));
+  let next = 0;
+  const work = async () => {
+    for (let i = next++; i < objects; i = next++) {
+      const name = `object-${String(i).padStart(7, '0')}`;
+      const body = {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name, labels: { part: String(i % 100) } },
+        data: { text },
+      };
+      const { status } = await request('POST', COLLECTION, JSON.stringify(body), {
+        'content-type': 'application/json',
+      });
+      if (status !== 201) throw new Error(`create: ${status}`);
+    }
+  };
+  await Promise.all(Array.from({ length: 64 }, work));
+}
+
+/** Runs `work`; gives what it resolved with and the most memory that was seen meanwhile. */
+async function watched(work) {
+  const peak = { rss: 0, live: 0 };
+  let over = false;
+  const sampling = (async () => {
+    while (!over) {
+      const now = await memory('now');
+      peak.rss = Math.max(peak.rss, now.rss);
+      peak.live = Math.max(peak.live, live(now));
+      await pause(20);
+    }
+  })();
+  const result = await work();
+  over = true;
+  await sampling;
+  return { result, peak };
+}
+
+const TABLE = 'application/json;as=Table;g=meta.k8s.io;v=v1';
+const METADATA = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+const lists = [
+  ['resourceVersion=0', `${ALL}?resourceVersion=0`, {}],
+  ['consistent', ALL, {}],
+  ['gzip', ALL, { 'accept-encoding': 'gzip' }],
+  ['Table', ALL, { accept: TABLE }],
+  ['metadata', ALL, { accept: METADATA }],
+  ['Protobuf', ALL, { accept: 'application/vnd.kubernetes.protobuf' }],
+  ['YAML of 1 %', `${ALL}?labelSelector=part%3D7`, { accept: 'application/yaml' }],
+  ['WatchList', `${ALL}?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan`, {}],
+];
+
+/** Connections that ask for the list and read nothing: how many the server has ended after twice its patience. */
+async function slowReaders(path) {
+  let ended = 0;
+  const sockets = Array.from({ length: SLOW_READERS }, () => {
+    const socket = connectTls({ port: Number(flags.port), host: '127.0.0.1', rejectUnauthorized: false });
+    socket.on('error', () => undefined);
+    socket.on('secureConnect', () => {
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer secret\r\n\r\n`);
+      socket.pause();
+    });
+    return socket;
+  });
+  await pause(CUT_SECONDS * 2000);
+  // Nobody who does not read learns of the end: it is told to those who read again.
+  const ends = sockets.map(
+    (socket) =>
+      new Promise((resolve) => {
+        const timer = setTimeout(resolve, 2000);
+        socket.on('close', () => {
+          ended++;
+          clearTimeout(timer);
+          resolve();
+        });
+        socket.resume();
+      }),
+  );
+  await Promise.all(ends);
+  for (const socket of sockets) socket.destroy();
+  return ended;
+}
+
+let failed = false;
+try {
+  await start();
+  const empty = await memory('collected');
+  const begun = performance.now();
+  await load();
+  const seconds = (performance.now() - begun) / 1000;
+  const loaded = await memory('collected');
+  console.log(`${objects} objects of ${flags.size} bytes, written in ${seconds.toFixed(0)} s\n`);
+  console.log('| memory, MB | RSS | live | peak RSS | peak live | MB sent | s |\n|---|---|---|---|---|---|---|');
+  console.log(`| empty | ${mb(empty.rss)} | ${mb(live(empty))} | | | | |`);
+  console.log(`| loaded | ${mb(loaded.rss)} | ${mb(live(loaded))} | | | | |`);
+  const row = async (name, work) => {
+    const from = performance.now();
+    const { result, peak } = await watched(work);
+    const took = (performance.now() - from) / 1000;
+    const after = await memory('collected');
+    const verdict = live(after) < 2 * live(loaded) ? '' : ' DOUBLED';
+    failed ||= verdict !== '';
+    const sent = result.bytes === undefined ? String(result) : mb(result.bytes);
+    console.log(
+      `| ${name}${verdict} | ${mb(after.rss)} | ${mb(live(after))} | ${mb(peak.rss)} | ${mb(peak.live)} | ${sent} | ${took.toFixed(1)} |`,
+    );
+  };
+  for (const [name, path, headers] of lists) await row(name, () => request('GET', path, undefined, headers));
+  await row('four at once', async () => {
+    const all = await Promise.all(Array.from({ length: 4 }, () => request('GET', ALL)));
+    return { bytes: all.reduce((sum, { bytes }) => sum + bytes, 0) };
+  });
+  let cut = 0;
+  await row(`${SLOW_READERS} who do not read; cut off`, async () => (cut = await slowReaders(ALL)));
+  failed ||= cut < SLOW_READERS;
+} finally {
+  session?.destroy();
+  server.kill();
+  await new Promise((resolve) => (server.exitCode === null ? server.once('exit', resolve) : resolve()));
+  rmSync(scratch, { recursive: true, force: true });
+}
+process.exit(failed ? 1 : 0);
