@@ -5,6 +5,7 @@ import { noConversion, type Conversion } from '../registry/customresource/conver
 import type { Definition } from '../registry/customresource/definition.js';
 import { WebhookConversion, type ReviewSender } from '../registry/customresource/webhook-conversion.js';
 import type { TypeClient } from '../registry/rest/type-client.js';
+import { systemClock } from '../util/clock.js';
 import { NEVER_ABORTED } from '../util/never-aborted.js';
 
 const TIMEOUT_SECONDS = 30;
@@ -21,13 +22,15 @@ export interface Address {
 
 /** Makes the conversion that a definition asks for. */
 export function conversions(resolve: ServiceResolver): (definition: Definition) => Conversion {
-  return ({ conversion }) => {
+  return ({ conversion, name }) => {
     if (stringAt(conversion, 'strategy') !== 'Webhook') return noConversion;
     const webhook = objectAt(conversion, 'webhook') ?? {};
     const versions = webhook['conversionReviewVersions'];
     return new WebhookConversion({
       reviewVersions: Array.isArray(versions) ? versions.filter((version) => typeof version === 'string') : [],
       sender: reviewSender(objectAt(webhook, 'clientConfig') ?? {}, resolve),
+      name,
+      clock: systemClock,
     });
   };
 }

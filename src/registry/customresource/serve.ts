@@ -288,10 +288,10 @@ function statusResetFields({ group, versions }: Definition): Record<string, read
 }
 
 /** What an apply leaves empty is not there when the object is read again. */
-function dropEmptyMetadata(metadata: KubeObject['metadata']): void {
+function dropEmptyMetadata(metadata: JsonObject): void {
   for (const key of ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const) {
     const value = metadata[key];
-    if (value !== undefined && Object.keys(value).length === 0) delete metadata[key];
+    if (value === null || (typeof value === 'object' && Object.keys(value).length === 0)) delete metadata[key];
   }
 }
 

@@ -38,6 +38,10 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
       return [...before, ...schema.validate(object, { before })];
     },
     warningsOnCreate: (_context, object) => finalizerWarnings(object.metadata.finalizers, undefined),
+    canonicalize(object) {
+      // Objects are read with the defaults of their status, which no write but that of the status can set.
+      if (options.hasStatus && object['status'] === undefined) schema.applyDefaults(object);
+    },
     prepareForUpdate(_context, object, old) {
       if (options.hasStatus) {
         if (old['status'] !== undefined) object['status'] = old['status'];

@@ -1,5 +1,7 @@
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { ConversionPending } from '../../managedfields/interfaces.js';
+import { FakeClock } from '../../util/clock.js';
+import { metricsRegistry } from '../../util/metrics.js';
 import { WebhookConversion } from './webhook-conversion.js';
 
 interface Review {
@@ -37,7 +39,15 @@ function conversion(
     reviews.push(review);
     return Promise.resolve(JSON.stringify(answer(review)));
   };
-  return { conversion: new WebhookConversion({ reviewVersions, sender: { send } }), reviews };
+  return {
+    conversion: new WebhookConversion({
+      reviewVersions,
+      sender: { send },
+      name: 'widgets.example.com',
+      clock: new FakeClock(),
+    }),
+    reviews,
+  };
 }
 
 test('many objects are converted by one review, and keep their metadata but for labels and annotations', async () => {
@@ -143,4 +153,32 @@ test('who cannot wait is told to, and finds the answer afterwards', async () => 
   await (pending as ConversionPending).ready();
   expect(webhook.convert(widget('x'), 'example.com/v2').apiVersion).toBe('example.com/v2');
   expect(reviews).toHaveLength(1);
+});
+
+test('requests and their failures are counted', async () => {
+  const failing = [
+    conversion(() => 'no review').conversion,
+    conversion((review) => success(review, (object) => ({ ...object, kind: 'Other' }))).conversion,
+    conversion((review) => {
+      const answer = success(review, (object) => object) as { response: { convertedObjects: unknown[] } };
+      answer.response.convertedObjects = [];
+      return answer;
+    }).conversion,
+  ];
+  for (const webhook of failing) {
+    await expect(webhook.convertAll([widget('x')], 'example.com/v3')).rejects.toThrow();
+  }
+  await conversion((review) => success(review, (object) => object)).conversion.convertAll(
+    [widget('x')],
+    'example.com/v3',
+  );
+  const text = await metricsRegistry.metrics();
+  for (const kind of ['malformed_response', 'invalid_converted_object', 'partial_response']) {
+    const labels = `result="failure",failure_type="conversion_webhook_${kind}_failure"`;
+    expect(text).toMatch(new RegExp(`apiserver_conversion_webhook_request_total\\{${labels}\\} [1-9]`));
+  }
+  expect(text).toContain(
+    'apiserver_crd_conversion_webhook_duration_seconds_count{crd_name="widgets.example.com",from_version="v1",to_version="v3",succeeded="false"} 3',
+  );
+  expect(text).toContain('from_version="v1",to_version="v3",succeeded="true"} 1');
 });

@@ -12,7 +12,9 @@ import {
 } from '../../apimachinery/meta.js';
 import { ConversionPending } from '../../managedfields/interfaces.js';
 import { messageOf } from '../../util/error-message.js';
+import type { Clock } from '../../util/clock.js';
 import type { Conversion } from './conversion.js';
+import { type ConversionFailure, observeConversion, observeRequest } from './conversion-metrics.js';
 import { checkIdentity, restoredMetadata } from './converted-metadata.js';
 
 /** Posts ConversionReviews to one webhook. */
@@ -25,6 +27,9 @@ export interface WebhookConversionOptions {
   /** Versions of ConversionReview that the webhook takes, in its order of preference. */
   readonly reviewVersions: readonly string[];
   readonly sender: ReviewSender;
+  /** Name of the definition. */
+  readonly name: string;
+  readonly clock: Pick<Clock, 'monotonic'>;
 }
 
 const GROUP = 'apiextensions.k8s.io';
@@ -75,6 +80,32 @@ export class WebhookConversion implements Conversion {
   }
 
   private async ask(batch: Batch, groupVersion: string): Promise<KubeObject[]> {
+    const { name, clock } = this.options;
+    const begun = clock.monotonic();
+    const from = parseGroupVersion(batch.objects[0]?.apiVersion ?? '')?.version ?? '';
+    const to = parseGroupVersion(groupVersion)?.version ?? '';
+    const ended = (failed?: ConversionFailure): void => {
+      const seconds = (clock.monotonic() - begun) / 1000;
+      observeRequest(seconds, failed);
+      observeConversion(name, from, to, failed === undefined, seconds);
+    };
+    let step: ConversionFailure = 'conversion_webhook_call_failure';
+    try {
+      const converted = await this.review(batch, groupVersion, (next) => (step = next));
+      ended();
+      return converted;
+    } catch (error) {
+      ended(step);
+      throw error;
+    }
+  }
+
+  /** `at` is told which step has begun, by what a failure of it is called. */
+  private async review(
+    batch: Batch,
+    groupVersion: string,
+    at: (step: ConversionFailure) => void,
+  ): Promise<KubeObject[]> {
     const version = this.options.reviewVersions.find((candidate) => REVIEW_VERSIONS.includes(candidate));
     if (version === undefined) throw failure('no supported conversion review versions');
     const subject = `conversion webhook for ${kindOf(batch.objects[0] ?? {})}`;
@@ -82,13 +113,17 @@ export class WebhookConversion implements Conversion {
     let answers: readonly unknown[];
     try {
       const body = `{"kind":"ConversionReview","apiVersion":"${GROUP}/${version}","request":{"uid":"${uid}","desiredAPIVersion":${JSON.stringify(groupVersion)},"objects":[${batch.texts.join(',')}]},"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}}`;
-      answers = readReview(await this.options.sender.send(body), version, uid);
+      const answer = await this.options.sender.send(body);
+      at('conversion_webhook_malformed_response_failure');
+      answers = readReview(answer, version, uid);
     } catch (error) {
       throw failure(`${subject} failed: ${messageOf(error)}`);
     }
+    at('conversion_webhook_partial_response_failure');
     if (answers.length !== batch.objects.length) {
       throw failure(`${subject} returned ${answers.length} objects, expected ${batch.objects.length}`);
     }
+    at('conversion_webhook_invalid_converted_object_failure');
     return batch.objects.map((original, i) => readConverted(original, answers[i], groupVersion, i));
   }
 }
