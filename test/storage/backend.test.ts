@@ -87,6 +87,33 @@ describe.each(fixtures)('backend $name', (fixture) => {
     expect(await backend.currentRevision()).toBe(2);
   });
 
+  test('one object may change several times in one commit', async () => {
+    await commit(backend, put('a/old', 0, { n: 0 }));
+    const writes = [
+      ...[put('a/x', 0, { n: 1 }), put('a/x', 3, { n: 2 }), remove('a/x', 4), put('a/x', 0, { n: 3 })],
+      ...[put('a/y', 0, { n: 1 }), remove('a/y', 7)],
+      ...[put('a/old', 2, { n: 1 }), put('a/old', 9, { n: 2 })],
+    ];
+    const results = await Promise.all(writes.map((write) => commit(backend, write)));
+    expect(results.map(({ revision }) => revision)).toEqual([3, 4, 5, 6, 7, 8, 9, 10]);
+    await reopen();
+    const { items } = await backend.list(RESOURCE, everything);
+    expect(items.map((item) => [item.key, item.revision, decode(item)['spec']])).toEqual([
+      ['a/old', 10, { n: 2 }],
+      ['a/x', 6, { n: 3 }],
+    ]);
+    expect((await collect(backend, 2, 8)).map(describeEvent)).toEqual([
+      '3 ADDED a/x',
+      '4 MODIFIED a/x was 3',
+      '5 DELETED a/x was 4',
+      '6 ADDED a/x',
+      '7 ADDED a/y',
+      '8 DELETED a/y was 7',
+      '9 MODIFIED a/old was 2',
+      '10 MODIFIED a/old was 9',
+    ]);
+  });
+
   test('types and keys that begin alike are kept apart', async () => {
     await commit(backend, put('a/b', 0, {}, 'widgets.example'));
     await commit(backend, put('a/b', 0, {}, 'widgets.example.com'));

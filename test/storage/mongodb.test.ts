@@ -118,6 +118,17 @@ described('replicas on one MongoDB', () => {
     }
   });
 
+  test('nobody makes and deletes an object that somebody else has', async () => {
+    const options = await mongoOptions();
+    const [one, two] = [await opened(options), await opened(options)];
+    for (let i = 0; i < 30; i++) {
+      const { revision } = await commit(one, put(`a/k${i}`, 0, { i }));
+      // The other one may not have heard of it: then it takes the object for one that it makes itself.
+      const results = await Promise.all([two.write(put(`a/k${i}`, 0)), two.write(remove(`a/k${i}`, revision + 1))]);
+      for (const result of results) expect(result).toMatchObject({ outcome: 'conflict', current: { revision } });
+    }
+  });
+
   test('two busy replicas both get on', async () => {
     const options = await mongoOptions();
     const backends = await Promise.all([opened(options), opened(options)]);
@@ -289,6 +300,8 @@ described('faults', () => {
     await expect(backend.ping()).rejects.toMatchObject({ code: 'unavailable' });
     await expect(backend.currentRevision()).rejects.toMatchObject({ code: 'unavailable' });
     expect(Date.now() - began).toBeLessThan(8_000);
+    const leaving = await opened({ ...options, selectMillis: 300 }).catch(() => undefined);
+    expect(leaving).toBeUndefined();
     await mongod?.launch();
     await set.command({ ping: 1 });
     await backend.ping();
@@ -324,7 +337,8 @@ described('faults', () => {
     const backend = await opened({ uri: set.uri, database, writeMillis: 1_500, selectMillis: 300 });
     await commit(backend, put('a/a', 0));
     const fail = { failCommands: ['commitTransaction', 'find', 'insert'], closeConnection: true };
-    await set.command({ configureFailPoint: 'failCommand', mode: { skip: 1 }, data: fail });
+    // Two inserts pass, into the log and of the object.
+    await set.command({ configureFailPoint: 'failCommand', mode: { skip: 2 }, data: fail });
     await expect(backend.write(put('a/b', 0))).rejects.toMatchObject({ code: 'unknown-outcome' });
     await set.command({ configureFailPoint: 'failCommand', mode: 'off' });
     const result = await backend.write(put('a/c', 0));

@@ -1,6 +1,6 @@
 import type { AnyBulkWriteOperation, ClientSession, Collection } from 'mongodb';
 import type { Revision } from '../interfaces.js';
-import { entriesOf, statesOf, type LogDocument, type LogPlace, type StateDocument } from './documents.js';
+import { entriesOf, statesOf, type LogDocument, type LogPlace, type State, type StateDocument } from './documents.js';
 import { isDuplicateKey, isRefusal, isWriteConflict } from './failures.js';
 import type { WriterSession } from './writer-session.js';
 
@@ -10,7 +10,7 @@ export interface StateChange {
   readonly key: string;
   readonly expected: Revision;
   /** The new state; undefined deletes. */
-  readonly state: Omit<StateDocument, '_id'> | undefined;
+  readonly state: State | undefined;
 }
 
 /** Everything of one transaction. */
@@ -82,9 +82,10 @@ export class Appender {
     }
     try {
       for (const [resource, changes] of byResource(append.changes)) {
+        const operations = operationsOf(changes);
         const states = statesOf(this.place.db, resource);
-        const result = await states.bulkWrite(changes.map(operation), { session, ordered: true });
-        if (result.matchedCount + result.upsertedCount + result.deletedCount !== changes.length)
+        const result = await states.bulkWrite(operations, { session, ordered: true });
+        if (result.insertedCount + result.matchedCount + result.deletedCount !== operations.length)
           return { outcome: 'mismatch' };
       }
       return undefined;
@@ -111,12 +112,38 @@ function failed(error: unknown): AppendOutcome {
   return { outcome: isRefusal(error) ? 'refused' : 'unreachable', error };
 }
 
-function operation(change: StateChange): AnyBulkWriteOperation<StateDocument> {
-  const { key, expected, state } = change;
-  // Revision 0 is never stored: where the object exists, the upsert fails because of its _id.
-  const filter = { _id: key, '_annex.revision': expected };
-  if (state === undefined) return { deleteOne: { filter } };
-  return { replaceOne: { filter, replacement: state, upsert: expected === 0 } };
+/** What becomes of one object in a transaction, however often it changes. */
+interface Course {
+  /** Revision of its state before; 0: there is none. */
+  readonly expected: Revision;
+  /** The first and the last of the states that it gets. */
+  readonly first: StateChange['state'];
+  last: StateChange['state'];
+}
+
+/**
+ * One operation for each object, sorted by kind: the driver sends a command whenever the kind changes. An object that is
+ * made and deleted again takes two, so that it shows if it was there before.
+ */
+function operationsOf(changes: readonly StateChange[]): AnyBulkWriteOperation<StateDocument>[] {
+  const courses = new Map<string, Course>();
+  for (const { key, expected, state } of changes) {
+    const course = courses.get(key);
+    if (course === undefined) courses.set(key, { expected, first: state, last: state });
+    else course.last = state;
+  }
+  const inserts: AnyBulkWriteOperation<StateDocument>[] = [];
+  const replacements: AnyBulkWriteOperation<StateDocument>[] = [];
+  const deletions: AnyBulkWriteOperation<StateDocument>[] = [];
+  for (const [_id, { expected, first, last }] of courses) {
+    const document = last ?? (expected === 0 ? first : undefined);
+    // Where the object exists already, the insert fails because of its _id.
+    if (expected === 0 && document !== undefined) inserts.push({ insertOne: { document: { _id, ...document } } });
+    const before = { _id, ...(expected !== 0 && { '_annex.revision': expected }) };
+    if (last === undefined) deletions.push({ deleteOne: { filter: before } });
+    else if (expected !== 0) replacements.push({ replaceOne: { filter: before, replacement: last } });
+  }
+  return [...inserts, ...replacements, ...deletions];
 }
 
 function byResource(changes: readonly StateChange[]): Map<string, StateChange[]> {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Db, MongoClient } from 'mongodb';
-import { systemClock, type Clock } from '../../util/clock.js';
+import { sleep, systemClock, type Clock } from '../../util/clock.js';
 import { compacted, errorMessage, StorageError, tooLarge } from '../errors.js';
 import type {
   Backend,
@@ -85,6 +85,8 @@ const MAX_OBJECT_BYTES = (8 << 20) - (64 << 10);
 const HEAD_BYTES = 32 << 20;
 const SELECT_MILLIS = 5_000;
 const WRITE_MILLIS = 20_000;
+/** The end of the store waits no longer for each thing that is under way in the background. */
+const GOODBYE_MILLIS = 1_000;
 const NAMESPACE_EXISTS = 48;
 const NO_OVERRIDES: ReadonlyMap<string, string> = new Map();
 /** Of registered sessions that nobody renews. */
@@ -122,10 +124,10 @@ export class MongoBackend implements Backend {
     if (opened === undefined || this.closing) return;
     this.closing = true;
     await opened.committer.idle();
-    await opened.indexer.stop();
-    await opened.history.stop();
+    await this.soon(opened.indexer.stop());
+    await this.soon(opened.history.stop());
     await opened.follower.stop();
-    await opened.session.close().catch(() => undefined);
+    await this.soon(opened.session.close().catch(() => undefined));
     this.opened = undefined;
     await opened.client.close();
   }
@@ -202,6 +204,13 @@ export class MongoBackend implements Backend {
       if (after > current) throw tooLarge(after, current);
     }
     yield* follower.events(after, signal);
+  }
+
+  /** Politeness has its limits: where MongoDB does not answer, nothing waits for it. */
+  private async soon(work: Promise<unknown>): Promise<void> {
+    const controller = new AbortController();
+    await Promise.race([work, sleep(systemClock, GOODBYE_MILLIS, controller.signal)]);
+    controller.abort();
   }
 
   private store(): Opened {

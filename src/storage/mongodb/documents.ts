@@ -24,8 +24,12 @@ export interface LogDocument {
 }
 
 /** The current state of an object: what people can read and query, and beside it the exact bytes. */
-export interface StateDocument {
+export interface StateDocument extends State {
   readonly _id: string;
+}
+
+/** The same without its key. */
+export interface State {
   readonly _annex: { readonly revision: Revision; readonly bytes: Uint8Array };
   readonly [field: string]: unknown;
 }
