@@ -12,24 +12,37 @@ export interface ServiceOptions {
   readonly serviceName: string;
   readonly serviceNamespace: string;
   readonly servicePort: number;
+  readonly ownerClusterRole: string;
 }
 
 interface Right {
   readonly verbs: readonly string[];
   readonly group: string;
   readonly resource: string;
+  readonly subresource?: string;
   readonly namespace?: string;
   readonly name?: string;
 }
 
 /** Of --kubeconfig. */
-export const MAIN_RIGHTS: readonly Right[] = [
+const MAIN_RIGHTS: readonly Right[] = [
   {
     verbs: ['list', 'watch', 'create', 'update', 'delete'],
     group: 'apiregistration.k8s.io',
     resource: 'apiservices',
   },
   { verbs: ['get', 'list', 'watch'], group: '', resource: 'namespaces' },
+  { verbs: ['get', 'list', 'watch'], group: '', resource: 'resourcequotas' },
+  { verbs: ['update'], group: '', resource: 'resourcequotas', subresource: 'status' },
+];
+
+/** Of --kubeconfig, with --owner-cluster-role. */
+const ownerRights = (name: string): readonly Right[] =>
+  name === '' ? [] : [{ verbs: ['list', 'watch'], group: 'rbac.authorization.k8s.io', resource: 'clusterroles', name }];
+
+export const mainRights = ({ ownerClusterRole }: ServiceOptions): readonly Right[] => [
+  ...MAIN_RIGHTS,
+  ...ownerRights(ownerClusterRole),
 ];
 
 /** Of --authentication-kubeconfig. */
@@ -89,19 +102,21 @@ export async function checkRights(check: string, cluster: Cluster, rights: reado
 }
 
 async function mayDo(cluster: Cluster, right: Right, verb: string): Promise<boolean> {
-  const { group, resource, namespace = '', name = '' } = right;
+  const { group, resource, subresource = '', namespace = '', name = '' } = right;
   const answer = await cluster.call('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
-    spec: { resourceAttributes: { verb, group, resource, namespace, name } },
+    spec: { resourceAttributes: { verb, group, resource, subresource, namespace, name } },
   });
   if (!succeeded(answer)) throw refusal(answer);
   return objectAt(answer.body, 'status')?.['allowed'] === true;
 }
 
-function told({ group, resource, namespace, name }: Right): string {
-  const type = group === '' ? resource : `${resource}.${group}`;
-  return name === undefined ? type : `${type} ${namespace ?? ''}/${name}`;
+function told({ group, resource, subresource, namespace, name }: Right): string {
+  const full = subresource === undefined ? resource : `${resource}/${subresource}`;
+  const type = group === '' ? full : `${full}.${group}`;
+  if (name === undefined) return type;
+  return namespace === undefined ? `${type} ${name}` : `${type} ${namespace}/${name}`;
 }
 
 /** v1.kubeannex.io, and all others that refer to the Service. */

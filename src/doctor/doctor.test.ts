@@ -10,7 +10,7 @@ import { lineOf } from './finding.js';
 const REVIEWS = '/apis/authorization.k8s.io/v1';
 const CONFIG = '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication';
 const SERVICES = '/apis/apiregistration.k8s.io/v1/apiservices';
-const service = { serviceName: 'annex', serviceNamespace: 'annex-system', servicePort: 443 };
+const service = { serviceName: 'annex', serviceNamespace: 'annex-system', servicePort: 443, ownerClusterRole: '' };
 
 function caPem(): string {
   const { privateKey, publicKey } = generateKey();

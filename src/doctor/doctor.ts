@@ -12,7 +12,7 @@ import {
   checkRights,
   checkTokenReview,
   type Cluster,
-  MAIN_RIGHTS,
+  mainRights,
   type ServiceOptions,
 } from './cluster.js';
 import { type Finding, skipped, wrong } from './finding.js';
@@ -53,7 +53,7 @@ export async function* examineCluster(clients: Clients, service: ServiceOptions)
     yield skipped('everything else', 'the cluster has to be reached first');
     return;
   }
-  yield await checkRights('rights', main, MAIN_RIGHTS);
+  yield await checkRights('rights', main, mainRights(service));
   yield await checkRights('rights to authenticate', authn, AUTHENTICATION_RIGHTS);
   yield await checkRights('rights to authorize', authz, AUTHORIZATION_RIGHTS);
   yield* await checkApiServices(main, service);

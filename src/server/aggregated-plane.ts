@@ -4,6 +4,7 @@ import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
 import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../aggregation/api-services.js';
 import { ClusterNamespaces } from '../aggregation/cluster-namespaces.js';
 import { Owner } from '../aggregation/owner.js';
+import { ClusterQuotas } from '../aggregation/resource-quota.js';
 import { DelegatedAuthorizer } from '../authorization/delegated.js';
 import { PrivilegedGroupAuthorizer, UnionAuthorizer } from '../authorization/union/union.js';
 import type { ClusterClient } from '../client/cluster-client.js';
@@ -51,7 +52,8 @@ export async function buildAggregatedPlane(
   const certificates = await dependencies.openCertificates(foundation.backend);
   foundation.install([resourceDefinitionType()]);
   const namespaces = new ClusterNamespaces(clients.main);
-  const admission = admissionChain([namespaceLifecycle(namespaces)]);
+  const quotas = new ClusterQuotas(clients.main);
+  const admission = admissionChain([namespaceLifecycle(namespaces), quotas]);
   const local = new LocalClients({ registry, admission, clock, fieldManager: 'annex' });
   const warn = (what: string) => (name: string, error: unknown) => {
     logger.warn(`${what}: ${name}`, { error: messageOf(error) });
@@ -82,6 +84,7 @@ export async function buildAggregatedPlane(
   };
   const register = (): Promise<void> => {
     void namespaces.follow(signal, toldTo(links, 'namespaces'));
+    void quotas.follow(signal, toldTo(links, 'quotas'));
     const changed = (): void => {
       services.changed();
     };

@@ -8,6 +8,7 @@ import { CellGauge } from '../util/metrics.js';
 export const LINKS = {
   'front-proxy': 'users of the cluster are known by what was read before',
   namespaces: 'namespaces are looked up one by one',
+  quotas: 'quotas are those that were read before',
   apiservices: 'group versions are not registered with the cluster',
   owner: 'the APIServices are not cleaned up after it',
   'serving-certificate': 'the cluster may refuse the server',

@@ -1,0 +1,205 @@
+import type { AdmissionAttributes, AdmissionPlugin } from '../admission/interfaces.js';
+import { newForbidden } from '../apimachinery/errors.js';
+import { deepCopy, type JsonObject, objectAt } from '../apimachinery/json.js';
+import { formatGroupResource, type KubeObject } from '../apimachinery/meta.js';
+import { Quantity } from '../apimachinery/quantity.js';
+import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
+
+const MAX_ATTEMPTS = 8;
+const ONE = Quantity.of(1n);
+
+/** A creation that waits to be counted. */
+interface Waiting {
+  readonly attributes: AdmissionAttributes;
+  /** Of what is counted: `count/<resource>.<group>`. */
+  readonly key: string;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * The cluster's quotas on numbers of objects. Its controller counts what is there, but its own admission never sees what an
+ * extension server creates: this refuses what goes beyond a quota, and notes in the quota's status what does not, as that
+ * admission does. Creations that come together in a namespace are noted together.
+ */
+export class ClusterQuotas implements AdmissionPlugin {
+  readonly name = 'ResourceQuota';
+  /** By namespace, then by name. */
+  private quotas = new Map<string, Map<string, KubeObject>>();
+  private readonly waiting = new Map<string, Waiting[]>();
+  private synced = false;
+
+  constructor(private readonly client: Pick<ClusterClient, 'follow' | 'must'>) {}
+
+  follow(signal: AbortSignal, told: { broken(error: unknown): void; mended(): void }): Promise<void> {
+    const listener = {
+      upsert: (quota: KubeObject) => {
+        this.set(quota);
+      },
+      delete: (quota: KubeObject) => void this.quotas.get(namespaceOf(quota))?.delete(nameOf(quota)),
+      replaced: (all: readonly KubeObject[]) => {
+        this.quotas = new Map();
+        for (const quota of all) this.set(quota);
+        this.synced = true;
+        told.mended();
+      },
+    };
+    return this.client.follow('/api/v1/resourcequotas', listener, signal, (error) => {
+      told.broken(error);
+    });
+  }
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation === 'CREATE';
+  }
+
+  /** Quotas count; what objects hold is nothing to them. */
+  readsObjects(): boolean {
+    return false;
+  }
+
+  validate(attributes: AdmissionAttributes): Promise<void> | void {
+    const { operation, namespace, resource, subresource } = attributes;
+    if (operation !== 'CREATE' || namespace === '' || subresource !== '') return;
+    const key = `count/${formatGroupResource(resource)}`;
+    if (this.synced && this.counting(namespace, key).length === 0) return;
+    return new Promise((resolve, reject) => {
+      const queue = this.waiting.get(namespace);
+      const one = { attributes, key, resolve, reject };
+      if (queue !== undefined) {
+        queue.push(one);
+        return;
+      }
+      this.waiting.set(namespace, [one]);
+      void this.work(namespace);
+    });
+  }
+
+  private set(quota: KubeObject): void {
+    const namespace = namespaceOf(quota);
+    const quotas = this.quotas.get(namespace) ?? new Map<string, KubeObject>();
+    this.quotas.set(namespace, quotas);
+    const known = quotas.get(nameOf(quota));
+    // What this server wrote itself may be newer than what the watch tells.
+    if (known !== undefined && known.metadata.uid === quota.metadata.uid && versionOf(known) > versionOf(quota)) return;
+    quotas.set(nameOf(quota), quota);
+  }
+
+  /** The quotas that limit what is counted under the key. Scopes are of pods: a quota that has them is not meant. */
+  private counting(namespace: string, key: string): KubeObject[] {
+    return [...(this.quotas.get(namespace)?.values() ?? [])].filter((quota) => {
+      const spec = objectAt(quota, 'spec');
+      const scopes = spec?.['scopes'];
+      if ((Array.isArray(scopes) && scopes.length > 0) || objectAt(spec, 'scopeSelector') !== undefined) return false;
+      return objectAt(objectAt(quota, 'status'), 'hard')?.[key] !== undefined;
+    });
+  }
+
+  /** One batch after another, as long as somebody waits. */
+  private async work(namespace: string): Promise<void> {
+    for (let batch = this.waiting.get(namespace); batch !== undefined && batch.length > 0;) {
+      const next: Waiting[] = [];
+      this.waiting.set(namespace, next);
+      await this.count(namespace, batch).catch((error: unknown) => {
+        for (const one of batch ?? []) one.reject(error);
+      });
+      batch = next;
+    }
+    this.waiting.delete(namespace);
+  }
+
+  private async count(namespace: string, batch: readonly Waiting[]): Promise<void> {
+    if (!this.synced) await this.read(namespace);
+    for (const key of new Set(batch.map((one) => one.key))) {
+      let left = batch.filter((one) => one.key === key);
+      for (const quota of this.counting(namespace, key)) left = await this.charge(quota, key, left);
+      for (const one of left) one.resolve();
+    }
+  }
+
+  /** Before the watch has told of them. */
+  private async read(namespace: string): Promise<void> {
+    try {
+      const list = await this.client.must('GET', `/api/v1/namespaces/${encodeURIComponent(namespace)}/resourcequotas`);
+      for (const quota of (list?.['items'] ?? []) as KubeObject[]) this.set(quota);
+    } catch (error) {
+      // Without the right to read them there are none; whoever follows them has told.
+      if (!(error instanceof ClusterError && error.status === 403)) throw error;
+    }
+  }
+
+  /** Notes in a quota what fits, and refuses the rest; those that fit. */
+  private async charge(quota: KubeObject, key: string, batch: readonly Waiting[]): Promise<Waiting[]> {
+    let current: KubeObject | undefined = quota;
+    for (let attempt = 1; current !== undefined; attempt++) {
+      const { fitting, refused, added } = fit(current, key, batch);
+      try {
+        if (added > 0) this.set(await this.note(current, key, added));
+        for (const [one, error] of refused) one.reject(error);
+        return fitting;
+      } catch (error) {
+        if (!(error instanceof ClusterError && error.status === 409) || attempt === MAX_ATTEMPTS) throw error;
+        current = await this.client.must('GET', pathOf(quota));
+        if (current !== undefined) this.set(current);
+      }
+    }
+    // It is gone, and limits nothing any more.
+    return [...batch];
+  }
+
+  private async note(quota: KubeObject, key: string, added: number): Promise<KubeObject> {
+    const next = deepCopy(quota);
+    const status = objectAt(next, 'status') ?? {};
+    const used: JsonObject = { ...objectAt(status, 'used') };
+    used[key] = amount(quota, 'used', key)
+      .add(Quantity.of(BigInt(added)))
+      .toString();
+    next['status'] = { ...status, used };
+    const written = await this.client.must('PUT', `${pathOf(quota)}/status`, next);
+    return written ?? quota;
+  }
+}
+
+interface Fit {
+  readonly fitting: Waiting[];
+  readonly refused: readonly (readonly [Waiting, Error])[];
+  /** How many more are used; a dry run uses nothing. */
+  readonly added: number;
+}
+
+function fit(quota: KubeObject, key: string, batch: readonly Waiting[]): Fit {
+  const fitting: Waiting[] = [];
+  const refused: [Waiting, Error][] = [];
+  const name = nameOf(quota);
+  const known = objectAt(objectAt(quota, 'status'), 'used')?.[key] !== undefined;
+  const limit = amount(quota, 'hard', key);
+  const before = amount(quota, 'used', key);
+  let added = 0;
+  for (const one of batch) {
+    const used = before.add(Quantity.of(BigInt(added)));
+    if (known && used.add(ONE).compare(limit) <= 0) {
+      fitting.push(one);
+      if (!one.attributes.dryRun) added++;
+      continue;
+    }
+    const why = known
+      ? `exceeded quota: ${name}, requested: ${key}=1, used: ${key}=${used.toString()}, limited: ${key}=${limit.toString()}`
+      : `status unknown for quota: ${name}, resources: ${key}`;
+    refused.push([one, newForbidden(one.attributes.resource, one.attributes.name, why)]);
+  }
+  return { fitting, refused, added };
+}
+
+function amount(quota: KubeObject, what: 'hard' | 'used', key: string): Quantity {
+  const value = objectAt(objectAt(quota, 'status'), what)?.[key];
+  return Quantity.parse(typeof value === 'string' ? value : '0');
+}
+
+const nameOf = (quota: KubeObject): string => quota.metadata.name ?? '';
+
+const namespaceOf = (quota: KubeObject): string => quota.metadata.namespace ?? '';
+
+const versionOf = (quota: KubeObject): bigint => BigInt(quota.metadata.resourceVersion ?? '0');
+
+const pathOf = (quota: KubeObject): string =>
+  `/api/v1/namespaces/${encodeURIComponent(namespaceOf(quota))}/resourcequotas/${encodeURIComponent(nameOf(quota))}`;
