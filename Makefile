@@ -12,10 +12,10 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go oracle bench lint typecheck format docs tools clean
+.PHONY: manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go e2e oracle bench bench-mongodb lint typecheck format docs tools clean
 
 help: ## Lists the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
 
 # Not npm ci: it refuses a lock file that lacks the optional binaries of other platforms, which not every registry has.
 node_modules/.installed: package.json package-lock.json
@@ -72,10 +72,13 @@ test-unit: node_modules/.installed ## Unit tests.
 	$(BIN)/jest src
 
 test-integration: dist/.built ## Tests through HTTP and of the stores.
-	$(BIN)/jest test --testPathIgnorePatterns test/conformance
+	$(BIN)/jest test --testPathIgnorePatterns test/conformance --testPathIgnorePatterns test/e2e
 
 test-kubectl: dist/.built tools ## The conformance of kubectl.
 	$(BIN)/jest test/conformance
+
+e2e: dist/.built ## End to end: Annex in a cluster of real parts, where Go 1.26 is there to build them.
+	hack/e2e.sh
 
 conformance-go: dist/.built ## The clients of Go, where Go 1.26 is there.
 	hack/conformance-go.sh
@@ -87,6 +90,10 @@ oracle: dist/.built $(PYTHON) ## Replays the recorded answers of kube-apiserver 
 
 bench: dist/.built ## Load, side by side with kube-apiserver where it is built (needs Go).
 	hack/bench.sh $(SCENARIOS)
+
+bench-mongodb: dist/.built ## The same on MongoDB, after the store by itself: one and two replicas, events between them.
+	hack/with-mongod.sh node test/bench/managedfields-run.mjs test/bench/mongodb.bench.ts $(SECONDS_EACH)
+	BACKEND=mongodb hack/bench.sh $(SCENARIOS)
 
 test: node_modules/.installed $(PYTHON) tools ## All checks and tests.
 	@PATH="$(CURDIR)/.cache/python/bin:$$PATH" hack/test.sh

@@ -5,6 +5,8 @@ export default {
   // Tests with real processes share the machine with others; those that wait have limits of their own.
   testTimeout: 120_000,
   testMatch: ['**/*.test.ts'],
+  // Of a cluster of its own: `make e2e`.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/e2e/'],
   setupFiles: ['<rootDir>/test/setup.ts'],
   // What the servers of the tests log is looked through for secrets, after all tests.
   globalSetup: '<rootDir>/test/secrecy/setup.ts',

@@ -55,6 +55,12 @@ run_go() {
   sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$results/go.log" | tail -1 > "$results/go.counts"
 }
 
+run_e2e() {
+  hack/e2e.sh --json --outputFile="$results/e2e.json"
+  local status=$?
+  node hack/jest-counts.mjs "$results/e2e.json" $status > "$results/e2e.counts"
+}
+
 check build make --no-print-directory build
 check types make --no-print-directory typecheck
 check lint make --no-print-directory lint
@@ -67,5 +73,8 @@ count "$results/oracle.counts"
 echo '== the clients of Go'
 run_go
 count "$results/go.counts"
+echo '== end to end'
+run_e2e
+count "$results/e2e.counts"
 summed=yes
 [ $failed -eq 0 ]

@@ -96,6 +96,11 @@ export class TestCluster {
     return this.kubeconfigOf(name, { token });
   }
 
+  /** Of the administrator. */
+  get adminConfig(): string {
+    return join(this.folder, 'admin.kubeconfig');
+  }
+
   kubeconfigOf(name: string, user: object): string {
     return this.file(`${name}.kubeconfig`, kubeconfig(this.address.url, this.certificates.ca, user));
   }
@@ -107,7 +112,7 @@ export class TestCluster {
 
   /** Runs helm against the cluster; its output. */
   helm(...args: string[]): Promise<string> {
-    return run(join(TOOLS, 'helm'), args, { KUBECONFIG: this.kubeconfig('admin', ADMIN), HOME: this.folder });
+    return run(join(TOOLS, 'helm'), args, { KUBECONFIG: this.adminConfig, HOME: this.folder });
   }
 
   /** As `helm upgrade --install` with what the tests need changed, and more settings. */

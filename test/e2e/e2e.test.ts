@@ -1,10 +1,15 @@
 import { TestCluster } from './cluster.js';
 import { access } from './parts/access.js';
+import { definitions } from './parts/definitions.js';
 import { demo } from './parts/demo.js';
+import { faults } from './parts/faults.js';
 import { garbage } from './parts/garbage.js';
 import { install } from './parts/install.js';
 import { namespaces } from './parts/namespaces.js';
+import { quota } from './parts/quota.js';
 import { twins } from './parts/twins.js';
+import { uninstall } from './parts/uninstall.js';
+import { watches } from './parts/watches.js';
 import { defineWidgets, GROUP } from './widgets.js';
 
 const START_MILLIS = 300_000;
@@ -15,7 +20,11 @@ function say(line: string): void {
   process.stderr.write(`${((performance.now() - begun) / 1000).toFixed(0).padStart(4)} s  ${line}\n`);
 }
 
-describe('a cluster with Annex in it', () => {
+/** Why there can be no cluster here. */
+const missing = process.env['E2E_MISSING'] ?? '';
+const title = 'a cluster with Annex in it';
+
+(missing === '' ? describe : describe.skip)(missing === '' ? title : `${title} (skipped: ${missing})`, () => {
   const cluster = new TestCluster();
 
   beforeAll(async () => {
@@ -28,7 +37,7 @@ describe('a cluster with Annex in it', () => {
   }, START_MILLIS);
   afterAll(() => cluster.stop(), START_MILLIS);
   beforeEach(() => {
-    say(expect.getState().currentTestName ?? '');
+    say((expect.getState().currentTestName ?? '').slice(title.length + 1));
   });
 
   install(cluster);
@@ -41,4 +50,9 @@ describe('a cluster with Annex in it', () => {
   twins(cluster);
   namespaces(cluster);
   garbage(cluster);
+  quota(cluster);
+  watches(cluster);
+  definitions(cluster);
+  faults(cluster, say);
+  uninstall(cluster);
 });

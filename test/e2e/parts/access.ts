@@ -61,11 +61,11 @@ export function access(cluster: TestCluster): void {
     });
 
     test('an ordinary user is refused by name', async () => {
-      const said = await cluster.kubectl.fails(['get', 'widgets', '-n', 'access', '--as', 'bob']);
+      const said = await cluster.kubectl.fails(['get', `widgets.${GROUP}`, '-n', 'access', '--as', 'bob']);
       expect(said).toBe(`Error from server (Forbidden): ${denied('list', 'bob')}\n`);
-      expect(await cluster.kubectl.fails(['delete', 'widget', 'one', '-n', 'access', '--as', 'bob'])).toContain(
-        denied('delete', 'bob', 'one'),
-      );
+      expect(
+        await cluster.kubectl.fails(['delete', `widgets.${GROUP}`, 'one', '-n', 'access', '--as', 'bob']),
+      ).toContain(denied('delete', 'bob', 'one'));
     });
 
     test('a role lets a group read and not write', async () => {
@@ -73,10 +73,10 @@ export function access(cluster: TestCluster): void {
       await kubectl('create', 'rolebinding', 'read', '-n', 'access', '--role=read', '--group=watchers');
       const as = ['-n', 'access', '--as', 'bob', '--as-group', 'watchers'];
       await eventually('the role counts', 30_000, async () =>
-        (await cluster.kubectl.run(['get', 'widgets', ...as])).code === 0 ? true : undefined,
+        (await cluster.kubectl.run(['get', `widgets.${GROUP}`, ...as])).code === 0 ? true : undefined,
       );
-      expect(await kubectl('get', 'widgets', '-o', 'name', ...as)).toBe(`widget.${GROUP}/one\n`);
-      const patch = ['patch', 'widget', 'one', '--type=merge', '-p', '{"spec":{"replicas":2}}'];
+      expect(await kubectl('get', `widgets.${GROUP}`, '-o', 'name', ...as)).toBe(`widget.${GROUP}/one\n`);
+      const patch = ['patch', `widgets.${GROUP}`, 'one', '--type=merge', '-p', '{"spec":{"replicas":2}}'];
       expect(await cluster.kubectl.fails([...patch, ...as])).toContain(denied('patch', 'bob', 'one'));
     });
 

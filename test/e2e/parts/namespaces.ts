@@ -47,7 +47,16 @@ export function namespaces(cluster: TestCluster): void {
         const status = await kubectl('get', 'namespace', 'going', '-o', 'jsonpath={.status.conditions}');
         return status.includes(`widgets.${GROUP} has 1 resource instances`) ? true : undefined;
       });
-      await kubectl('patch', 'widget', 'held', '-n', 'going', '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
+      await kubectl(
+        'patch',
+        `widgets.${GROUP}`,
+        'held',
+        '-n',
+        'going',
+        '--type=merge',
+        '-p',
+        '{"metadata":{"finalizers":null}}',
+      );
       await gone('going');
     });
 

@@ -31,7 +31,7 @@ const applied = (spec: object): string => widgetText('applied', spec);
 /** In order: each builds on those before it. Paths are of the collection. */
 const STEPS: readonly Step[] = [
   ['an empty list', 'GET', ''],
-  ['create', 'POST', '', red('one', { free: { a: [1, 'x', null], 'b.c': 9007199254740993 } }, { labels: { n: '1' } })],
+  ['create', 'POST', '', red('one', { free: { a: [1, 'x', null], 'b.c': 1.5, $d: {} } }, { labels: { n: '1' } })],
   ['create what is there', 'POST', '', red('one')],
   [
     'create with a generated name in dry run',
@@ -140,7 +140,7 @@ function comparable(answer: Answer, group: string): object {
     .replace(/("Too large resource version: \d+, current: )\d+/g, '$1…')
     .replace(/current: \d+/g, 'current: …')
     .replace(/"cells":\["([^"]+)",("\w+",\d+),?[^\]]*\]/g, '"cells":["$1",$2]');
-  const type = String(answer.headers['content-type'] ?? '');
+  const type = answer.headers['content-type'] ?? '';
   const json = type.startsWith('application/json');
   const body = json ? sorted(treeOf({ text })) : text;
   return { status: answer.status, type, warning: answer.headers.warning ?? '', body };

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# The tests end to end: a real control plane, three mongods, two replicas of Annex (test/e2e). Builds what is not there yet, which
+# takes about eight minutes on two idle cores, once. Where that cannot be done the tests are skipped, with the reason and their number.
+#   hack/e2e.sh [arguments of jest, e.g. -t 'faults|a cluster']
+set -uo pipefail
+cd "$(dirname "$0")/.."
+programs=(etcd kube-apiserver kube-controller-manager kubectl helm)
+tools=${ANNEX_TOOLS_DIR:-$PWD/.cache/tools}
+missing=()
+for program in "${programs[@]}"; do [ -x "$tools/$program" ] || missing+=("$program"); done
+export E2E_MISSING='' E2E_INFORMER=''
+if [ ${#missing[@]} -gt 0 ]; then
+  if ! command -v go > /dev/null; then
+    E2E_MISSING="Go 1.26 is needed to build ${missing[*]}, and is not installed"
+  elif ! hack/tools/build.sh "${missing[@]}" > /dev/null; then
+    E2E_MISSING="$(go version) cannot build ${missing[*]}"
+  fi
+fi
+mongod=$(hack/mongod.sh 2>&1) || E2E_MISSING=${E2E_MISSING:-$(tail -1 <<< "$mongod")}
+if [ -z "$E2E_MISSING" ] && command -v go > /dev/null; then
+  if (cd test/conformance/client-go && CGO_ENABLED=0 go build -o "$tools/informer" ./informer); then
+    E2E_INFORMER=$(cd "$tools" && pwd)/informer
+  fi
+fi
+[ -z "$E2E_MISSING" ] || echo "skipped: the tests end to end: $E2E_MISSING" >&2
+[ -n "$E2E_INFORMER" ] || echo 'the informer of client-go cannot be built here: its tests are skipped' >&2
+ANNEX_TOOLS_DIR=$tools exec node_modules/.bin/jest -c test/e2e/jest.config.mjs "$@"

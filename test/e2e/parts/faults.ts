@@ -1,0 +1,162 @@
+import { dig, digList, digText, treeOf, WatchReader } from '../../integration/client.js';
+import { eventually } from '../../integration/server.js';
+import { pause } from '../../storage/mongod.js';
+import type { TestCluster } from '../cluster.js';
+import { Informer, informerMissing } from '../informer.js';
+import { Load, type LoadReport } from '../load.js';
+import { GROUP, widgetsPath, widgetText } from '../widgets.js';
+
+const NAMESPACE = 'faults';
+const STOP_MILLIS = 30_000;
+
+/** What fails is replaced, and nobody loses anything by it. */
+export function faults(cluster: TestCluster, say: (line: string) => void): void {
+  const path = widgetsPath(NAMESPACE);
+
+  async function stored(): Promise<Map<string, string>> {
+    const answer = await eventually('a list', 60_000, async () => {
+      const list = await cluster.http.get(path).catch(() => undefined);
+      return list?.status === 200 ? list : undefined;
+    });
+    const items = digList(treeOf(answer), 'items');
+    return new Map(
+      items.map((item) => [digText(item, 'metadata', 'name'), digText(item, 'metadata', 'resourceVersion')]),
+    );
+  }
+
+  /** Every acknowledged write is there, as it was acknowledged. */
+  async function nothingLost(what: string, report: LoadReport): Promise<void> {
+    for (const text of report.said) say(text);
+    say(
+      `${what}: ${report.acknowledged.size} acknowledged, else ${JSON.stringify(report.refused)}, longest gap ${report.gap} ms`,
+    );
+    const now = await stored();
+    const lost = [...report.acknowledged].filter(([name, version]) => now.get(name) !== version);
+    expect(lost).toEqual([]);
+    expect(report.acknowledged.size).toBeGreaterThan(10);
+  }
+
+  /** Whatever of the APIServices the server decides; their status is the cluster's. */
+  async function registrations(): Promise<object[]> {
+    const text = await cluster.kubectl.ok([
+      'get',
+      'apiservices',
+      '-l',
+      'app.kubernetes.io/managed-by=annex',
+      '-o',
+      'json',
+      '--show-managed-fields',
+    ]);
+    return digList(treeOf({ text }), 'items').map((item) => ({
+      spec: dig(item, 'spec'),
+      // Times of its own writes.
+      writes: digList(item, 'metadata', 'managedFields').filter((entry) => digText(entry, 'subresource') === ''),
+    }));
+  }
+
+  const watch = async (): Promise<WatchReader> => {
+    const from = digText(treeOf(await cluster.http.get(path)), 'metadata', 'resourceVersion');
+    const response = await cluster.http.open({ path: `${path}?watch=true&resourceVersion=${from}` });
+    return new WatchReader(response);
+  };
+
+  describe('faults', () => {
+    beforeAll(() => cluster.kubectl.ok(['create', 'namespace', NAMESPACE]));
+
+    test('a rolling restart is not noticed, and no APIService is edited', async () => {
+      const before = await registrations();
+      const load = new Load(cluster, NAMESPACE, 'roll');
+      for (const { daemon } of cluster.replicas) {
+        const open = await Promise.all([watch(), watch()]);
+        const millis = await daemon.stop('SIGTERM');
+        say(`${daemon.name} ended within ${Math.round(millis)} ms, with ${open.length} watches open`);
+        expect(daemon.exitCode).toBe(0);
+        expect(millis).toBeLessThan(STOP_MILLIS);
+        daemon.start();
+        await cluster.replicasReady(2);
+      }
+      const report = await load.stop();
+      await nothingLost('rolling restart', report);
+      expect(report.refused).toEqual({});
+      expect(await registrations()).toEqual(before);
+    });
+
+    (informerMissing ? test.skip : test)('an informer misses nothing while replicas are killed', async () => {
+      const informer = new Informer(cluster.adminConfig, NAMESPACE, true);
+      await informer.sees('synced');
+      const load = new Load(cluster, NAMESPACE, 'kill');
+      for (const { daemon } of cluster.replicas) {
+        await pause(1_000);
+        await daemon.stop('SIGKILL');
+        daemon.start();
+        await cluster.replicasReady(2);
+      }
+      const report = await load.stop();
+      await nothingLost('kill -9 of each replica', report);
+      for (const name of report.acknowledged.keys()) await informer.sees('add', name);
+      const { keys } = await informer.end();
+      const now = await stored();
+      expect(keys).toEqual([...now].map(([name, version]) => `${name}@${version}`).sort());
+      const twice = [...report.acknowledged.keys()].filter((name) => informer.count('add', name) !== 1);
+      expect(twice).toEqual([]);
+    });
+
+    test('the primary of MongoDB steps down, and a new one goes on', async () => {
+      const load = new Load(cluster, NAMESPACE, 'step');
+      const reader = await watch();
+      await pause(1_000);
+      await cluster.mongodb.command({ replSetStepDown: 30, secondaryCatchUpPeriodSecs: 5 });
+      const before = load.count;
+      await eventually('writes go on', 60_000, () => Promise.resolve(load.count > before + 20 ? true : undefined));
+      const report = await load.stop();
+      await nothingLost('step-down of the primary', report);
+      for (const status of Object.keys(report.refused)) expect(['503', '504']).toContain(status);
+      // A watch that was there has seen all of it, once.
+      const names = [...report.acknowledged.keys()];
+      await reader.until(({ events }) =>
+        events.some(({ object }) => digText(object, 'metadata', 'name') === names.at(-1)),
+      );
+      const seen = reader.events.map(({ object }) => digText(object, 'metadata', 'name'));
+      expect(names.filter((name) => seen.filter((one) => one === name).length !== 1)).toEqual([]);
+    });
+
+    test('without a majority of MongoDB reads of memory, discovery and health go on; then all is as before', async () => {
+      const [first, second] = cluster.mongodb.members;
+      await Promise.all([first?.kill('SIGKILL'), second?.kill('SIGKILL')]);
+      const replica = cluster.direct(0);
+      const answer = await eventually('a write is refused', 60_000, async () => {
+        const tried = await replica.post(path, widgetText(`down-${performance.now().toFixed(0)}`, { colour: 'red' }));
+        return tried.status === 503 || tried.status === 504 ? tried : undefined;
+      });
+      expect(answer.headers['retry-after']).toBeDefined();
+      const found = await Promise.all(
+        ['/apis', `/apis/${GROUP}/v1`, `/openapi/v3/apis/${GROUP}/v1`, '/livez/ping'].map((one) => replica.get(one)),
+      );
+      expect(found.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+      const ready = await replica.send({ path: '/readyz', token: '' });
+      expect([ready.status, ready.text]).toEqual([500, expect.stringContaining('[-]etcd failed')]);
+      await Promise.all([first?.launch(), second?.launch()]);
+      await cluster.replicasReady(2);
+      await eventually('writes go on', 60_000, async () => {
+        const tried = await cluster.http.post(
+          path,
+          widgetText(`up-${performance.now().toFixed(0)}`, { colour: 'red' }),
+        );
+        return tried.status === 201 ? true : undefined;
+      });
+    });
+
+    test('the API server of the cluster starts anew', async () => {
+      await cluster.apiserver.stop('SIGKILL');
+      // What needs nobody to be asked goes on.
+      expect((await cluster.direct(0).send({ path: '/readyz', token: '' })).status).toBe(200);
+      cluster.apiserver.start();
+      await cluster.apiserverReady();
+      await cluster.kubectl.ok(['wait', 'apiservice', `v1.${GROUP}`, '--for=condition=Available', '--timeout=60s']);
+      await cluster.kubectl.ok(['create', 'namespace', 'after-restart']);
+      const made = await cluster.http.post(widgetsPath('after-restart'), widgetText('one', { colour: 'red' }));
+      expect(made.status).toBe(201);
+      await cluster.kubectl.ok(['delete', 'namespace', 'after-restart', '--timeout=60s']);
+    });
+  });
+}
