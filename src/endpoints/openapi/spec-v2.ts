@@ -2,7 +2,8 @@ import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/js
 import { addEmbedded, type Dialect, downConvert, publishSchema, typeProperties } from './custom-schema.js';
 import { customDefinition, type Operation, queryTypes, tagOf } from './operations.js';
 import type { OpenApiGroupVersion, OpenApiKind } from './source.js';
-import { codeText, commonQuery, type GroupVersionSpec, pathParameters } from './spec-v3.js';
+import { codeText, pathItems } from './paths.js';
+import type { GroupVersionSpec } from './spec-v3.js';
 
 const v3Prefix = '#/components/schemas/';
 const v2Prefix = '#/definitions/';
@@ -72,24 +73,11 @@ function customV2(kind: OpenApiKind, published: JsonObject): JsonObject {
 const markKeys: ReadonlySet<string> = new Set(['x-kubernetes-group-version-kind', 'x-kubernetes-selectable-fields']);
 
 /** The paths of a group version in OpenAPI v2. */
-export function pathsV2(gv: OpenApiGroupVersion, operations: readonly Operation[]): JsonObject {
-  const byPath = new Map<string, Operation[]>();
-  for (const one of operations) byPath.set(one.path, [...(byPath.get(one.path) ?? []), one]);
-  const paths: JsonObject = {};
-  for (const path of [...byPath.keys()].sort()) {
-    const list = byPath.get(path) ?? [];
-    const common = commonQuery(list);
-    const item: JsonObject = {};
-    for (const one of list) item[one.method] = operationV2(gv, one, common);
-    item['parameters'] = pathParameters(path, common).map(({ schemaType, ...rest }) => ({
-      uniqueItems: true,
-      type: schemaType,
-      ...rest,
-    }));
-    paths[path] = item;
-  }
-  return paths;
-}
+export const pathsV2 = (gv: OpenApiGroupVersion, operations: readonly Operation[]): JsonObject =>
+  pathItems(operations, {
+    operation: (one, common) => operationV2(gv, one, common),
+    parameter: (parameter, type) => ({ uniqueItems: true, type, ...parameter }),
+  });
 
 function operationV2(gv: OpenApiGroupVersion, one: Operation, common: readonly string[]): JsonObject {
   const parameters: JsonObject[] = [];

@@ -9,6 +9,7 @@ import {
   queryTypes,
   tagOf,
 } from './operations.js';
+import { codeText, type PathDialect, pathItems } from './paths.js';
 import { type OpenApiGroupVersion, type OpenApiKind, pathOf, type PublishedComponents } from './source.js';
 
 const prefix = '#/components/schemas/';
@@ -32,7 +33,7 @@ export function buildSpec(gv: OpenApiGroupVersion, published: PublishedComponent
   const document = {
     openapi: '3.0.0',
     info: gv.custom ? { title: 'Kubernetes CRD Swagger', version: 'v0.1.0' } : { title: 'Kubernetes', version: '1.36' },
-    paths: pathsOf(gv, operations),
+    paths: pathItems(operations, pathDialect(gv)),
     components: gv.custom ? { schemas } : { schemas, securitySchemes },
     ...(gv.custom ? {} : { security: [{ BearerToken: [] }] }),
   };
@@ -173,57 +174,15 @@ function references(value: JsonValue | undefined, into: string[]): void {
   }
 }
 
-function pathsOf(gv: OpenApiGroupVersion, operations: readonly Operation[]): JsonObject {
-  const byPath = new Map<string, Operation[]>();
-  for (const one of operations) byPath.set(one.path, [...(byPath.get(one.path) ?? []), one]);
-  const paths: JsonObject = {};
-  for (const path of [...byPath.keys()].sort()) {
-    const list = byPath.get(path) ?? [];
-    const common = commonQuery(list);
-    const item: JsonObject = {};
-    for (const one of list) item[one.method] = operationV3(gv, one, common);
-    item['parameters'] = pathParameters(path, common).map(({ schemaType, ...rest }) => ({
-      ...rest,
-      schema: { type: schemaType, uniqueItems: true },
-    }));
-    paths[path] = item;
-  }
-  return paths;
-}
-
-/** Query parameters that every operation of a path has: they are given once, for the path. */
-export function commonQuery(operations: readonly Operation[]): readonly string[] {
-  const [first, ...others] = operations;
-  return (first?.query ?? []).filter((name) => others.every((one) => one.query.includes(name)));
-}
-
-interface PathParameter extends JsonObject {
-  name: string;
-  in: string;
-  schemaType: string;
-}
-
-/** Parameters of all operations of a path. */
-export function pathParameters(path: string, common: readonly string[]): PathParameter[] {
-  const inPath: PathParameter[] = [];
-  const add = (name: string, description: string): void => {
-    if (path.includes(`{${name}}`))
-      inPath.push({ name, in: 'path', description, required: true, schemaType: 'string' });
-  };
-  add('name', 'name of the object');
-  add('namespace', 'namespace of the object');
-  const names = [...common, 'pretty'].sort();
-  return [...inPath, ...names.map((name) => ({ name, in: 'query', schemaType: queryTypes[name] ?? 'string' }))];
-}
+const pathDialect = (gv: OpenApiGroupVersion): PathDialect => ({
+  operation: (one, common) => operationV3(gv, one, common),
+  parameter: (parameter, type) => ({ ...parameter, schema: { type, uniqueItems: true } }),
+});
 
 const schemaOf = (definition: string): JsonObject => ({ schema: { $ref: `${prefix}${definition}` } });
 
 const contentOf = (types: readonly string[], definition: string): JsonObject =>
   Object.fromEntries([...types].sort().map((type) => [type, schemaOf(definition)]));
-
-const codeTexts: Readonly<Record<string, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted' };
-
-export const codeText = (code: string): string => codeTexts[code] ?? '';
 
 function operationV3(gv: OpenApiGroupVersion, one: Operation, common: readonly string[]): JsonObject {
   const query = one.query.filter((name) => !common.includes(name));

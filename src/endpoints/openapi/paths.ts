@@ -1,0 +1,48 @@
+import type { JsonObject } from '../../apimachinery/json.js';
+import { type Operation, queryTypes } from './operations.js';
+
+/** What a version of OpenAPI writes differently. */
+export interface PathDialect {
+  /** `common`: query parameters that are given once, for the path. */
+  operation(one: Operation, common: readonly string[]): JsonObject;
+  parameter(parameter: JsonObject, type: string): JsonObject;
+}
+
+/** The paths of a group version, each with its operations and what they have in common. */
+export function pathItems(operations: readonly Operation[], dialect: PathDialect): JsonObject {
+  const byPath = new Map<string, Operation[]>();
+  for (const one of operations) byPath.set(one.path, [...(byPath.get(one.path) ?? []), one]);
+  const paths: JsonObject = {};
+  for (const path of [...byPath.keys()].sort()) {
+    const list = byPath.get(path) ?? [];
+    const common = commonQuery(list);
+    const item: JsonObject = {};
+    for (const one of list) item[one.method] = dialect.operation(one, common);
+    item['parameters'] = pathParameters(path, common, dialect);
+    paths[path] = item;
+  }
+  return paths;
+}
+
+/** Query parameters that every operation of a path has. */
+function commonQuery(operations: readonly Operation[]): readonly string[] {
+  const [first, ...others] = operations;
+  return (first?.query ?? []).filter((name) => others.every((one) => one.query.includes(name)));
+}
+
+const IN_PATH = [
+  ['name', 'name of the object'],
+  ['namespace', 'namespace of the object'],
+] as const;
+
+function pathParameters(path: string, common: readonly string[], dialect: PathDialect): JsonObject[] {
+  const inPath = IN_PATH.filter(([name]) => path.includes(`{${name}}`)).map(([name, description]) =>
+    dialect.parameter({ name, in: 'path', description, required: true }, 'string'),
+  );
+  const names = [...common, 'pretty'].sort();
+  return [...inPath, ...names.map((name) => dialect.parameter({ name, in: 'query' }, queryTypes[name] ?? 'string'))];
+}
+
+const codeTexts: Readonly<Record<string, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted' };
+
+export const codeText = (code: string): string => codeTexts[code] ?? '';
