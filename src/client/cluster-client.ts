@@ -1,10 +1,18 @@
-import { request as httpsRequest, Agent, type RequestOptions } from 'node:https';
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { KubeConfig } from '@kubernetes/client-node';
+import { request as httpsRequest } from 'node:https';
+import { isIPv6 } from 'node:net';
+import { join } from 'node:path';
 import { isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
 import type { KubeObject } from '../apimachinery/meta.js';
 import { parseJson } from '../apimachinery/decode-json.js';
 import { type Clock, sleep } from '../util/clock.js';
+import { messageOf } from '../util/error-message.js';
+import { NEVER_ABORTED } from '../util/never-aborted.js';
+import { credentialSource } from './credential-source.js';
+import { Connections } from './webhook/connections.js';
+import { loadClusterKubeconfig, type RemoteConfig } from './webhook/kubeconfig.js';
 
 /** The cluster's API server did not do what was asked; `status` 0: there was no answer. */
 export class ClusterError extends Error {
@@ -37,29 +45,23 @@ const RETRY_MILLIS = 1000;
 
 /** Calls to the API server of the cluster that Annex extends, with the identity of a kubeconfig or of the pod. */
 export class ClusterClient {
-  private readonly agent: Agent;
+  private readonly connections: Connections;
 
   private constructor(
-    private readonly config: KubeConfig,
+    private readonly remote: RemoteConfig,
     private readonly clock: Clock,
   ) {
-    this.agent = new Agent({ keepAlive: true, maxSockets: 64 });
+    this.connections = new Connections(remote, readText, credentialSource(remote, clock));
   }
 
   /** `kubeconfig` '': the service account of the pod. Throws an Error that says what cannot be used. */
   static load(kubeconfig: string, clock: Clock): ClusterClient {
-    const config = new KubeConfig();
-    if (kubeconfig === '') config.loadFromCluster();
-    else config.loadFromFile(kubeconfig);
-    const cluster = config.getCurrentCluster();
-    if (cluster === null || !cluster.server.startsWith('https://')) {
-      throw new Error(`${kubeconfig === '' ? 'the in-cluster configuration' : kubeconfig} names no https server`);
-    }
-    return new ClusterClient(config, clock);
+    const read = (path: string): string => readFileSync(path, 'utf8');
+    return new ClusterClient(kubeconfig === '' ? inCluster() : loadClusterKubeconfig(kubeconfig, read), clock);
   }
 
   get server(): string {
-    return this.config.getCurrentCluster()?.server ?? '';
+    return this.remote.url.href.replace(/\/$/, '');
   }
 
   /** Any answer of the server, whatever its status; ClusterError where there is none. */
@@ -109,7 +111,7 @@ export class ClusterClient {
   }
 
   close(): void {
-    this.agent.destroy();
+    this.connections.close();
   }
 
   private async watch(path: string, from: string, listener: ClusterListener, signal: AbortSignal): Promise<void> {
@@ -148,12 +150,21 @@ export class ClusterClient {
     body: string | undefined,
     timeout: number,
   ): Promise<IncomingMessage> {
-    const url = new URL(this.server.replace(/\/$/, '') + path);
-    const options: RequestOptions = { method, headers, agent: this.agent };
-    await this.config.applyToHTTPSOptions(options);
+    const lease = await this.connections.lease(NEVER_ABORTED).catch((error: unknown) => {
+      throw new ClusterError(0, messageOf(error));
+    });
+    const url = new URL(this.server + path);
+    const options = { method, headers: { ...lease.headers, ...headers }, agent: lease.agent };
     return new Promise((resolve, reject) => {
-      const call = httpsRequest(url, options, resolve);
+      const call = httpsRequest(url, options, (response) => {
+        if (response.statusCode === 401) this.connections.rejected();
+        response.once('close', () => {
+          lease.release();
+        });
+        resolve(response);
+      });
       call.on('error', (error) => {
+        lease.release();
         reject(new ClusterError(0, error.message));
       });
       call.setTimeout(timeout, () => {
@@ -162,6 +173,31 @@ export class ClusterClient {
       call.end(body);
     });
   }
+}
+
+const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
+const readText = (path: string): Promise<string> => readFile(path, 'utf8');
+
+/** The service account of the pod that the server runs in. */
+function inCluster(): RemoteConfig {
+  const { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_SERVICE_PORT: port = '' } = process.env;
+  if (host === '' || port === '') {
+    throw new Error(
+      'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined',
+    );
+  }
+  return {
+    url: new URL(`https://${isIPv6(host) ? `[${host}]` : host}:${port}`),
+    ca: readFileSync(join(ACCOUNT, 'ca.crt'), 'utf8'),
+    serverName: undefined,
+    skipVerification: false,
+    certificate: undefined,
+    key: undefined,
+    token: undefined,
+    tokenFile: join(ACCOUNT, 'token'),
+    basic: undefined,
+    exec: undefined,
+  };
 }
 
 async function readAll(response: IncomingMessage): Promise<Buffer> {

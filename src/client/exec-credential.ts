@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { isAbsolute, join, normalize, sep } from 'node:path';
 import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../apimachinery/json.js';
 import type { Clock } from '../util/clock.js';
-import type { CredentialSource } from './webhook/transport.js';
+import type { CredentialSource } from './webhook/connections.js';
 
 const GROUP = 'client.authentication.k8s.io';
 const EXTENSION = `${GROUP}/exec`;

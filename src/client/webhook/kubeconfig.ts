@@ -14,12 +14,16 @@ export interface RemoteConfig {
   readonly ca: string | undefined;
   readonly serverName: string | undefined;
   readonly skipVerification: boolean;
+  /** http, https or socks5. */
+  readonly proxy?: URL | undefined;
   readonly certificate: string | undefined;
   readonly key: string | undefined;
   readonly token: string | undefined;
   /** Read anew for calls, as its content rotates. */
   readonly tokenFile: string | undefined;
   readonly basic: { readonly username: string; readonly password: string } | undefined;
+  /** Headers by which the user acts as somebody else. */
+  readonly impersonation?: Readonly<Record<string, string | string[]>>;
   /** Where the connection goes, where that is not the URL's own host; asked for every call. */
   readonly dial?: (() => Promise<{ readonly host: string; readonly port: number }>) | undefined;
   /** Longer answers are not read. Default: 4 MiB. */
@@ -32,34 +36,113 @@ export type ReadFile = (path: string) => Promise<string>;
 
 /** Reads a webhook's kubeconfig file. Relative paths in it are relative to its folder. */
 export async function loadKubeconfig(path: string, readFile: ReadFile): Promise<RemoteConfig> {
-  const parsed = parseKubeconfig(await readFile(path));
-  const { cluster, user } = currentContext(parsed);
-  // Never around a proxy that somebody asked for.
-  if ((stringAt(cluster, 'proxy-url') ?? '') !== '') {
-    throw new KubeconfigError('invalid configuration: proxy-url is not supported');
+  const entries = currentEntries(await readFile(path), dirname(path));
+  const url = remoteUrl(stringAt(entries.cluster, 'server') ?? '');
+  const contents = new Map<string, string>();
+  for (const file of filesOf(entries)) contents.set(file, await readFile(file));
+  return remoteConfig(entries, url, (file) => contents.get(file) ?? '');
+}
+
+/** Reads the kubeconfig file of a cluster that is called by its API. */
+export function loadClusterKubeconfig(path: string, readFile: (path: string) => string): RemoteConfig {
+  const entries = currentEntries(readFile(path), dirname(path));
+  const server = stringAt(entries.cluster, 'server') ?? '';
+  if (!URL.canParse(server) || new URL(server).protocol !== 'https:') {
+    throw new KubeconfigError(`${path} names no https server`);
   }
-  const directory = dirname(path);
-  const fromFile = async (entry: JsonObject, key: string): Promise<string | undefined> => {
-    const data = stringAt(entry, `${key}-data`) ?? '';
-    if (data !== '') return Buffer.from(data, 'base64').toString('utf8');
-    const file = stringAt(entry, key) ?? '';
-    return file === '' ? undefined : readFile(resolve(directory, file));
+  return remoteConfig(entries, new URL(server), readFile);
+}
+
+/** The entries of the current context. */
+interface Entries {
+  readonly cluster: JsonObject;
+  readonly user: JsonObject;
+  readonly directory: string;
+}
+
+const currentEntries = (text: string, directory: string): Entries => ({
+  ...currentContext(parseKubeconfig(text)),
+  directory,
+});
+
+/** What stands in the entry itself, else the file that it names. */
+function contentOf(
+  entry: JsonObject,
+  key: string,
+  directory: string,
+): { readonly text: string } | { readonly file: string } | undefined {
+  const data = stringAt(entry, `${key}-data`) ?? '';
+  if (data !== '') return { text: Buffer.from(data, 'base64').toString('utf8') };
+  const file = stringAt(entry, key) ?? '';
+  return file === '' ? undefined : { file: resolve(directory, file) };
+}
+
+function filesOf({ cluster, user, directory }: Entries): string[] {
+  const contents = [
+    contentOf(cluster, 'certificate-authority', directory),
+    contentOf(user, 'client-certificate', directory),
+    contentOf(user, 'client-key', directory),
+  ];
+  return contents.flatMap((content) => (content !== undefined && 'file' in content ? [content.file] : []));
+}
+
+function remoteConfig({ cluster, user, directory }: Entries, url: URL, read: (file: string) => string): RemoteConfig {
+  const content = (entry: JsonObject, key: string): string | undefined => {
+    const found = contentOf(entry, key, directory);
+    if (found === undefined) return undefined;
+    return 'text' in found ? found.text : read(found.file);
   };
   const tokenFile = stringAt(user, 'tokenFile') ?? '';
   const exec = objectAt(user, 'exec');
   return {
-    url: remoteUrl(stringAt(cluster, 'server') ?? ''),
-    ca: await fromFile(cluster, 'certificate-authority'),
+    url,
+    ca: content(cluster, 'certificate-authority'),
     serverName: orUndefined(stringAt(cluster, 'tls-server-name')),
     skipVerification: cluster['insecure-skip-tls-verify'] === true,
-    certificate: await fromFile(user, 'client-certificate'),
-    key: await fromFile(user, 'client-key'),
+    proxy: proxyOf(cluster),
+    certificate: content(user, 'client-certificate'),
+    key: content(user, 'client-key'),
     token: orUndefined(stringAt(user, 'token')),
     tokenFile: tokenFile === '' ? undefined : resolve(directory, tokenFile),
     basic: basicFrom(user),
+    impersonation: impersonationOf(user),
     exec: exec === undefined ? undefined : { user: exec, cluster, directory },
   };
 }
+
+const PROXIES = ['http:', 'https:', 'socks5:'];
+
+function proxyOf(cluster: JsonObject): URL | undefined {
+  const text = stringAt(cluster, 'proxy-url') ?? '';
+  if (text === '') return undefined;
+  const proxy = URL.canParse(text) ? new URL(text) : undefined;
+  if (proxy === undefined || !PROXIES.includes(proxy.protocol)) {
+    // Its password, if it has one, is not repeated.
+    throw new KubeconfigError(
+      'invalid configuration: invalid proxy-url: must be a URL with scheme "http", "https", or "socks5"',
+    );
+  }
+  return proxy;
+}
+
+/** Headers for users that act as somebody else. */
+function impersonationOf(user: JsonObject): Readonly<Record<string, string | string[]>> {
+  const name = stringAt(user, 'as') ?? '';
+  const uid = stringAt(user, 'as-uid') ?? '';
+  const groups = texts(user['as-groups']);
+  const extra = objectAt(user, 'as-user-extra') ?? {};
+  return {
+    ...(name !== '' && { 'Impersonate-User': name }),
+    ...(uid !== '' && { 'Impersonate-Uid': uid }),
+    ...(groups.length > 0 && { 'Impersonate-Group': groups }),
+    ...Object.fromEntries(
+      Object.entries(extra).map(([key, value]) => [`Impersonate-Extra-${encodeURIComponent(key)}`, texts(value)]),
+    ),
+  };
+}
+
+const texts = (value: JsonValue | undefined): string[] =>
+  Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
 
 const orUndefined = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
 const resolve = (directory: string, file: string): string => (isAbsolute(file) ? file : join(directory, file));

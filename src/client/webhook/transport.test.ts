@@ -183,9 +183,9 @@ describe('kubeconfig files that are refused', () => {
     ['no URL', kubeconfig('nonsense'), 'must be an https URL'],
     ['empty', '', 'no configuration has been provided'],
     [
-      'a proxy',
-      kubeconfig('https://h').replace('server:', 'proxy-url: http://p:1, server:'),
-      'proxy-url is not supported',
+      'another kind of proxy',
+      kubeconfig('https://h').replace('server:', 'proxy-url: ftp://p:1, server:'),
+      'invalid proxy-url: must be a URL with scheme "http", "https", or "socks5"',
     ],
     [
       'no such context',

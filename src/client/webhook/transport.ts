@@ -1,74 +1,33 @@
 import type { IncomingMessage } from 'node:http';
-import { Agent, request } from 'node:https';
+import { request } from 'node:https';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
+import { Connections, type CredentialSource } from './connections.js';
 import { KubeconfigError, type ReadFile, type RemoteConfig } from './kubeconfig.js';
 
 /** Longer answers are not read: a review is small. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-const MAX_SOCKETS = 128;
-
-/** Credentials that a plugin gives, for users with an `exec` entry. */
-export interface CredentialSource {
-  credentials(
-    signal: AbortSignal,
-  ): Promise<{ readonly token?: string; readonly certificate?: string; readonly key?: string }>;
-  /** The service did not accept them. */
-  rejected(): void;
-}
-
-interface ClientIdentity {
-  readonly token: string | undefined;
-  readonly certificate: string | undefined;
-  readonly key: string | undefined;
-}
-
-/** The connections of one client identity. One that is given up closes when its last call has ended. */
-class Pool {
-  private calls = 0;
-  private retired = false;
-
-  constructor(
-    readonly identity: string,
-    readonly agent: Agent,
-  ) {}
-
-  begin(): void {
-    this.calls++;
-  }
-
-  end(): void {
-    this.calls--;
-    if (this.retired && this.calls === 0) this.agent.destroy();
-  }
-
-  retire(): void {
-    this.retired = true;
-    if (this.calls === 0) this.agent.destroy();
-  }
-}
-
 /** Posts to the exact URL of the kubeconfig over kept-alive TLS connections. */
 export class HttpsTransport implements WebhookTransport {
-  private pool: Pool | undefined;
+  private readonly connections: Connections;
 
   constructor(
     private readonly remote: RemoteConfig,
-    private readonly readFile: ReadFile,
-    private readonly source: CredentialSource | undefined,
+    readFile: ReadFile,
+    source: CredentialSource | undefined,
   ) {
     // Without its plugin the user would silently be nobody.
     if (remote.exec !== undefined && source === undefined) {
       throw new KubeconfigError('invalid configuration: nothing runs the credential plugin of the user');
     }
+    this.connections = new Connections(remote, readFile, source);
   }
 
   async post(body: string, timeoutMillis: number, signal: AbortSignal): Promise<WebhookResponse> {
     const deadline = AbortSignal.timeout(timeoutMillis);
     const both = AbortSignal.any([signal, deadline]);
     try {
-      const identity = await this.identity(both);
-      const response = await this.send(body, identity, await this.remote.dial?.(), both);
-      if (response.status === 401) this.source?.rejected();
+      const response = await this.send(body, await this.remote.dial?.(), both);
+      if (response.status === 401) this.connections.rejected();
       return response;
     } catch (error) {
       throw this.wrap(error, deadline.aborted && !signal.aborted);
@@ -77,70 +36,33 @@ export class HttpsTransport implements WebhookTransport {
 
   /** Calls under way end by themselves; then the connections are closed. */
   close(): void {
-    this.pool?.retire();
-    this.pool = undefined;
+    this.connections.close();
   }
 
-  private async identity(signal: AbortSignal): Promise<ClientIdentity> {
-    const { certificate, key, token, tokenFile } = this.remote;
-    if (this.source !== undefined) {
-      const given = await this.source.credentials(signal);
-      return {
-        token: given.token ?? token,
-        certificate: given.certificate ?? certificate,
-        key: given.key ?? key,
-      };
-    }
-    const fromFile = tokenFile === undefined ? undefined : (await this.readFile(tokenFile)).trim();
-    return { token: fromFile ?? token, certificate, key };
-  }
-
-  private send(
+  private async send(
     body: string,
-    identity: ClientIdentity,
     address: { readonly host: string; readonly port: number } | undefined,
     signal: AbortSignal,
   ): Promise<WebhookResponse> {
-    const { url, basic, maxAnswerBytes = MAX_ANSWER_BYTES } = this.remote;
-    const headers: Record<string, string | number> = {
+    const { url, maxAnswerBytes = MAX_ANSWER_BYTES } = this.remote;
+    const lease = await this.connections.lease(signal);
+    const headers = {
+      ...lease.headers,
       ...(address !== undefined && { host: url.host }),
       'content-type': 'application/json',
       accept: 'application/json, */*',
       'content-length': Buffer.byteLength(body),
     };
-    if (identity.token !== undefined) headers['authorization'] = `Bearer ${identity.token}`;
-    else if (basic !== undefined) {
-      headers['authorization'] = `Basic ${Buffer.from(`${basic.username}:${basic.password}`).toString('base64')}`;
-    }
-    const pool = this.poolFor(identity);
-    pool.begin();
     const answer = new Promise<WebhookResponse>((resolve, reject) => {
-      const sent = request(url, { method: 'POST', headers, agent: pool.agent, signal, ...address }, (response) => {
+      const sent = request(url, { method: 'POST', headers, agent: lease.agent, signal, ...address }, (response) => {
         readAnswer(response, maxAnswerBytes).then(resolve, reject);
       });
       sent.on('error', reject);
       sent.end(body);
     });
-    return answer.finally(() => pool.end());
-  }
-
-  /** A different certificate takes new connections. */
-  private poolFor({ certificate, key }: ClientIdentity): Pool {
-    const identity = `${certificate ?? ''}\n${key ?? ''}`;
-    if (this.pool?.identity === identity) return this.pool;
-    this.pool?.retire();
-    const { ca, serverName, skipVerification } = this.remote;
-    const agent = new Agent({
-      keepAlive: true,
-      maxSockets: MAX_SOCKETS,
-      rejectUnauthorized: !skipVerification,
-      ...(ca !== undefined && { ca }),
-      ...(serverName !== undefined && { servername: serverName }),
-      ...(certificate !== undefined && { cert: certificate }),
-      ...(key !== undefined && { key }),
+    return answer.finally(() => {
+      lease.release();
     });
-    this.pool = new Pool(identity, agent);
-    return this.pool;
   }
 
   private wrap(error: unknown, timedOut: boolean): ResponseError {
