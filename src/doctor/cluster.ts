@@ -1,8 +1,9 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, X509Certificate } from 'node:crypto';
 import { isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
 import { FrontProxyTrust } from '../aggregation/front-proxy.js';
 import type { ClusterAnswer, ClusterClient } from '../client/cluster-client.js';
 import { messageOf } from '../util/error-message.js';
+import { checkCaBundles } from './authorities.js';
 import { type Finding, ok, wrong } from './finding.js';
 
 /** What the checks need of a client. */
@@ -119,8 +120,15 @@ function told({ group, resource, subresource, namespace, name }: Right): string 
   return namespace === undefined ? `${type} ${name}` : `${type} ${namespace}/${name}`;
 }
 
-/** v1.kubeannex.io, and all others that refer to the Service. */
-export async function checkApiServices(cluster: Cluster, service: ServiceOptions): Promise<Finding[]> {
+/** What is known of the server itself. */
+export interface Known {
+  readonly now: number;
+  /** Fingerprints of the CAs of its serving certificate; undefined: they could not be read. */
+  readonly authorities: readonly string[] | undefined;
+}
+
+/** v1.kubeannex.io, and all others that refer to the Service; then what they trust. */
+export async function checkApiServices(cluster: Cluster, service: ServiceOptions, known: Known): Promise<Finding[]> {
   const check = 'APIService v1.kubeannex.io';
   let services: JsonObject[];
   try {
@@ -144,7 +152,12 @@ export async function checkApiServices(cluster: Cluster, service: ServiceOptions
             `it refers to another Service than ${place}`,
             'removing the other installation, or correcting --service-name and --service-namespace',
           );
-  return [first, ...others.map((object) => available(`APIService ${named(object)}`, object, service))];
+  const ours = services.filter((object) => refersTo(object, service));
+  return [
+    first,
+    ...others.map((object) => available(`APIService ${named(object)}`, object, service)),
+    checkCaBundles(ours, known.authorities, known.now),
+  ];
 }
 
 function refersTo(object: JsonObject, service: ServiceOptions): boolean {
@@ -192,7 +205,7 @@ function mendService(reason: string, { serviceName, serviceNamespace, servicePor
   }
 }
 
-export async function checkFrontProxy(cluster: Cluster): Promise<Finding> {
+export async function checkFrontProxy(cluster: Cluster, now: number): Promise<Finding> {
   const check = 'front-proxy trust';
   const trust = new FrontProxyTrust(() => undefined);
   try {
@@ -209,8 +222,18 @@ export async function checkFrontProxy(cluster: Cluster): Promise<Finding> {
   if (trust.proxy === undefined)
     return wrong(check, 'the cluster has no front proxy: its users would be anonymous', mend);
   if (trust.config.usernameHeaders.length === 0) return wrong(check, 'no header names the user', mend);
+  const last = Math.max(...trust.proxy.pems.map((pem) => Date.parse(new X509Certificate(pem).validTo)));
+  if (last <= now) {
+    const when = new Date(last).toISOString();
+    return wrong(
+      check,
+      `its CA expired on ${when}: users would be anonymous`,
+      'renewing the front-proxy CA of the cluster',
+    );
+  }
   const { allowedNames } = trust.config;
-  return ok(check, allowedNames.length === 0 ? 'any name of its CA' : `names ${allowedNames.join(', ')}`);
+  const who = allowedNames.length === 0 ? 'any name of its CA' : `names ${allowedNames.join(', ')}`;
+  return ok(check, `${who}, until ${new Date(last).toISOString()}`);
 }
 
 /** Asks about a token that nobody has. */

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import type { JsonObject } from '../apimachinery/json.js';
 import { objectAt, stringAt } from '../apimachinery/json.js';
 import type { KubeObject } from '../apimachinery/meta.js';
@@ -12,19 +13,26 @@ const CONFIG = '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-au
 const SERVICES = '/apis/apiregistration.k8s.io/v1/apiservices';
 const service = { serviceName: 'annex', serviceNamespace: 'annex-system', servicePort: 443, ownerClusterRole: '' };
 
-function caPem(): string {
+const NOW = Date.UTC(2026, 0, 1);
+const END = Date.UTC(2027, 0, 1);
+
+function caPem(notAfter = END): string {
   const { privateKey, publicKey } = generateKey();
-  const request = { subject: { commonName: 'ca' }, publicKey, usage: 'ca' as const, notBefore: 0, notAfter: 4e12 };
+  const request = { subject: { commonName: 'ca' }, publicKey, usage: 'ca' as const, notBefore: 0, notAfter };
   return createCertificate(request, { key: privateKey });
 }
 
-const apiService = (name: string, condition: JsonObject, over: JsonObject = {}): JsonObject => ({
+const CA = caPem();
+const EXPIRED = caPem(NOW - 1000);
+const fingerprint = (pem: string): string => new X509Certificate(pem).fingerprint256;
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+const apiService = (name: string, condition: JsonObject, over: JsonObject = {}, caBundle = CA): JsonObject => ({
   metadata: { name },
-  spec: { service: { name: 'annex', namespace: 'annex-system', port: 443, ...over } },
+  spec: { service: { name: 'annex', namespace: 'annex-system', port: 443, ...over }, caBundle: base64(caBundle) },
   status: { conditions: [{ type: 'Available', ...condition }] },
 });
 
-const CA = caPem();
 const healthy = {
   version: { status: 200, body: { gitVersion: 'v1.36.3' } },
   tokenReview: { status: 201, body: { status: { authenticated: false } } },
@@ -61,11 +69,13 @@ function cluster(state: typeof healthy): Cluster {
   };
 }
 
+const known = { now: NOW, authorities: [fingerprint(CA)] };
+
 async function lines(over: Partial<typeof healthy>): Promise<string[]> {
   const one = cluster({ ...healthy, ...over });
   const clients = { main: one, authn: one, authz: one, server: 'https://c', close: () => undefined };
   const found: string[] = [];
-  for await (const finding of examineCluster(clients, service)) found.push(lineOf(finding));
+  for await (const finding of examineCluster(clients, service, known)) found.push(lineOf(finding));
   return found;
 }
 
@@ -77,7 +87,8 @@ describe('examineCluster', () => {
       'rights to authenticate: ok',
       'rights to authorize: ok',
       'APIService v1.kubeannex.io: ok (available)',
-      'front-proxy trust: ok (names front-proxy-client)',
+      'caBundle: ok (valid until 2027-01-01T00:00:00.000Z)',
+      'front-proxy trust: ok (names front-proxy-client, until 2027-01-01T00:00:00.000Z)',
       'TokenReview: ok (answered)',
       'SubjectAccessReview: ok (answered)',
     ]);
@@ -95,7 +106,7 @@ describe('examineCluster', () => {
     const one: Cluster = { call, must: call };
     const found: string[] = [];
     const clients = { main: one, authn: one, authz: one, server: 'https://c', close: () => undefined };
-    for await (const finding of examineCluster(clients, service)) found.push(lineOf(finding));
+    for await (const finding of examineCluster(clients, service, known)) found.push(lineOf(finding));
     expect(found[0]).toMatch(/^cluster: wrong: https:\/\/c: connect ECONNREFUSED \/ mend it by: /);
     expect(found.slice(1)).toEqual([expect.stringMatching(/^everything else: skipped/)]);
   });
@@ -151,6 +162,26 @@ describe('examineCluster', () => {
       'a malformed configuration',
       { config: { ...healthy.config, 'requestheader-username-headers': '{}' } },
       'front-proxy trust: wrong: the ConfigMap kube-system/extension-apiserver-authentication cannot be used: requestheader-username-headers is no list of strings /',
+    ],
+    [
+      'a front proxy whose CA has expired',
+      { config: { ...healthy.config, 'requestheader-client-ca-file': EXPIRED } },
+      'front-proxy trust: wrong: its CA expired on 2025-12-31T23:59:59.000Z: users would be anonymous / mend it by: renewing',
+    ],
+    [
+      'a caBundle without the CA of the server',
+      { services: [apiService('v1.kubeannex.io', { status: 'True' }, {}, caPem())] },
+      'caBundle: wrong: that of the APIService v1.kubeannex.io: it lacks a CA of the server / mend',
+    ],
+    [
+      'a caBundle that has expired',
+      { services: [...healthy.services, apiService('v1.demo.example.com', { status: 'True' }, {}, EXPIRED)] },
+      'caBundle: wrong: that of the APIService v1.demo.example.com: all its CAs have expired, the last on 2025-12-31T23:59:59.000Z /',
+    ],
+    [
+      'a caBundle that is none',
+      { services: [apiService('v1.kubeannex.io', { status: 'True' }, {}, 'x')] },
+      'caBundle: wrong: that of the APIService v1.kubeannex.io: data does not contain any valid RSA or ECDSA certificates /',
     ],
     ['a refused TokenReview', { tokenReview: refused }, 'TokenReview: wrong: forbidden (status 403) / mend'],
     [

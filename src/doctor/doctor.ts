@@ -1,6 +1,7 @@
 import { ClusterClient } from '../client/cluster-client.js';
 import type { Options } from '../server/options.js';
 import type { Clock } from '../util/clock.js';
+import { servedAuthorities } from './authorities.js';
 import { checkCertificates } from './certificates.js';
 import {
   AUTHENTICATION_RIGHTS,
@@ -12,6 +13,7 @@ import {
   checkRights,
   checkTokenReview,
   type Cluster,
+  type Known,
   mainRights,
   type ServiceOptions,
 } from './cluster.js';
@@ -38,14 +40,19 @@ export async function* examine(options: Options, clock: Clock): AsyncGenerator<F
     return;
   }
   try {
-    yield* examineCluster(clients, options);
+    const known = { now: clock.now(), authorities: await servedAuthorities(options, clock) };
+    yield* examineCluster(clients, options, known);
   } finally {
     clients.close();
   }
 }
 
 /** As `examine`, with the cluster alone. */
-export async function* examineCluster(clients: Clients, service: ServiceOptions): AsyncGenerator<Finding> {
+export async function* examineCluster(
+  clients: Clients,
+  service: ServiceOptions,
+  known: Known,
+): AsyncGenerator<Finding> {
   const { main, authn, authz, server } = clients;
   const reachable = await checkReachable(main, server);
   yield reachable;
@@ -56,8 +63,8 @@ export async function* examineCluster(clients: Clients, service: ServiceOptions)
   yield await checkRights('rights', main, mainRights(service));
   yield await checkRights('rights to authenticate', authn, AUTHENTICATION_RIGHTS);
   yield await checkRights('rights to authorize', authz, AUTHORIZATION_RIGHTS);
-  yield* await checkApiServices(main, service);
-  yield await checkFrontProxy(authn);
+  yield* await checkApiServices(main, service, known);
+  yield await checkFrontProxy(authn, known.now);
   yield await checkTokenReview(authn);
   yield await checkAccessReview(authz);
 }

@@ -15,9 +15,9 @@ const RENEW_BEFORE = 30 * DAY;
 /** How long every APIService carries a new CA before anything is signed with it. */
 const SETTLE = HOUR;
 
-/** Not served to anybody: no type has this name. */
-const RESOURCE = 'serving-authorities.internal.kubeannex.io';
-const KEY = 'serving';
+/** Where the store keeps Annex's own CAs. Not served to anybody: no type has this name. */
+export const SERVING_AUTHORITIES = { resource: 'serving-authorities.internal.kubeannex.io', key: 'serving' };
+const { resource: RESOURCE, key: KEY } = SERVING_AUTHORITIES;
 
 export interface ServingPair {
   readonly cert: string;
@@ -180,3 +180,7 @@ function authoritiesIn(value: JsonValue): Authority[] {
     return { cert, key: stringAt(one, 'key') ?? '', certificate: new X509Certificate(cert) };
   });
 }
+
+/** Certificates of the CAs, from what the store has of them. */
+export const servingCas = (bytes: Uint8Array): string[] =>
+  authoritiesIn(parseJson(Buffer.from(bytes))).map(({ cert }) => cert);

@@ -1,0 +1,92 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
+import { parseBundle } from '../authentication/request/client-ca.js';
+import { readFile } from '../server/data-directory.js';
+import { SERVING_AUTHORITIES, servingCas } from '../server/serving-certificates.js';
+import { mongodbUri, type StorageOptions } from '../server/storage-options.js';
+import { EmbeddedBackend } from '../storage/embedded/backend.js';
+import type { Clock } from '../util/clock.js';
+import { messageOf } from '../util/error-message.js';
+import { type Finding, ok, skipped, wrong } from './finding.js';
+
+const SELECT_MILLIS = 5_000;
+
+export interface AuthorityOptions extends StorageOptions {
+  readonly tlsCertFile: string;
+  readonly serviceCaFile: string;
+}
+
+/** The CAs whose certificates the server shows, of the file or of the store; undefined where they cannot be read, which other checks tell. */
+export async function servedAuthorities(
+  options: AuthorityOptions,
+  clock: Clock,
+): Promise<readonly string[] | undefined> {
+  try {
+    if (options.tlsCertFile !== '') return fingerprints(readFile(options.serviceCaFile, '--service-ca-file'));
+    const bytes = options.storageBackend === 'mongodb' ? await ofMongo(options) : await ofDirectory(options, clock);
+    return bytes === undefined ? undefined : servingCas(bytes).flatMap((pem) => fingerprints(pem));
+  } catch {
+    return undefined;
+  }
+}
+
+async function ofDirectory(options: AuthorityOptions, clock: Clock): Promise<Uint8Array | undefined> {
+  const directory = join(resolve(options.dataDir), 'store');
+  if (!existsSync(directory)) return undefined;
+  const backend = new EmbeddedBackend({ directory, clock, historyMillis: options.historyWindow });
+  try {
+    await backend.open();
+    return (await backend.get(SERVING_AUTHORITIES.resource, SERVING_AUTHORITIES.key))?.bytes;
+  } finally {
+    await backend.close();
+  }
+}
+
+async function ofMongo(options: AuthorityOptions): Promise<Uint8Array | undefined> {
+  const [{ connect }, { statesOf, storedOf }] = await Promise.all([
+    import('../storage/mongodb/connection.js'),
+    import('../storage/mongodb/documents.js'),
+  ]);
+  const uri = mongodbUri(options, process.env);
+  const { client, db } = await connect({ uri, database: options.mongodbDatabase, selectMillis: SELECT_MILLIS });
+  try {
+    const found = await statesOf(db, SERVING_AUTHORITIES.resource).findOne({ _id: SERVING_AUTHORITIES.key });
+    return found === null ? undefined : storedOf(found).bytes;
+  } finally {
+    await client.close();
+  }
+}
+
+const fingerprints = (pem: string): string[] => parseBundle(pem).map(({ certificate }) => certificate.fingerprint256);
+
+/** Whether the APIServices let the cluster accept the certificate of the server: their caBundle has its CAs, and one of them is valid. */
+export function checkCaBundles(
+  services: readonly JsonObject[],
+  authorities: readonly string[] | undefined,
+  now: number,
+): Finding {
+  const check = 'caBundle';
+  if (services.length === 0) return skipped(check, 'there is no APIService that has one');
+  let until = Infinity;
+  for (const service of services) {
+    const name = stringAt(objectAt(service, 'metadata'), 'name') ?? '';
+    try {
+      const text = Buffer.from(stringAt(objectAt(service, 'spec'), 'caBundle') ?? '', 'base64').toString('utf8');
+      const bundle = parseBundle(text).map(({ certificate }) => certificate);
+      const last = Math.max(...bundle.map((certificate) => Date.parse(certificate.validTo)));
+      if (last <= now) throw new Error(`all its CAs have expired, the last on ${new Date(last).toISOString()}`);
+      until = Math.min(until, last);
+      const has = bundle.map((certificate) => certificate.fingerprint256);
+      if (authorities?.some((one) => !has.includes(one)) === true) throw new Error('it lacks a CA of the server');
+    } catch (error) {
+      return wrong(
+        check,
+        `that of the APIService ${name}: ${messageOf(error)}`,
+        'looking at the log of annex serve, which keeps it current, once a minute, where it has the right to update apiservices',
+      );
+    }
+  }
+  const known = authorities === undefined ? ', not compared with the CAs of the server' : '';
+  return ok(check, `valid until ${new Date(until).toISOString()}${known}`);
+}
