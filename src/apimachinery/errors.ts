@@ -117,8 +117,6 @@ export const newConflict = (gr: GroupResource, name: string, why: string): ApiEr
 export const newApplyConflict = (causes: StatusCause[], message: string): ApiError =>
   new ApiError(409, 'Conflict', message, details({ causes }));
 
-export const newGone = (message: string): ApiError => new ApiError(410, 'Gone', message);
-
 export const newResourceExpired = (message: string): ApiError => new ApiError(410, 'Expired', message);
 
 export function newInvalid(gk: GroupKind, name: string, errors: readonly FieldError[]): ApiError {
@@ -137,8 +135,6 @@ export const newBadRequest = (message: string): ApiError => new ApiError(400, 'B
 export const newTooManyRequests = (message: string, retryAfterSeconds: number): ApiError =>
   new ApiError(429, 'TooManyRequests', message, details({ retryAfterSeconds }));
 
-export const newServiceUnavailable = (message: string): ApiError => new ApiError(503, 'ServiceUnavailable', message);
-
 export const newMethodNotSupported = (gr: GroupResource, action: string): ApiError =>
   new ApiError(
     405,
@@ -147,19 +143,8 @@ export const newMethodNotSupported = (gr: GroupResource, action: string): ApiErr
     resourceDetails(gr, ''),
   );
 
-export const newServerTimeout = (gr: GroupResource, operation: string, retryAfterSeconds: number): ApiError =>
-  new ApiError(
-    500,
-    'ServerTimeout',
-    `The ${operation} operation against ${formatGroupResource(gr)} could not be completed at this time, please try again.`,
-    resourceDetails(gr, operation, { retryAfterSeconds }),
-  );
-
 export const newInternalError = (why: string): ApiError =>
   new ApiError(500, 'InternalError', `Internal error occurred: ${why}`, { causes: [{ message: why }] });
-
-export const newTimeoutError = (message: string, retryAfterSeconds: number): ApiError =>
-  new ApiError(504, 'Timeout', `Timeout: ${message}`, details({ retryAfterSeconds }));
 
 export const newRequestEntityTooLarge = (message: string): ApiError =>
   new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: ${message}`);

@@ -36,10 +36,6 @@ export function readFieldsV1(fields: JsonObject): ReadFields {
   return { set, canonical: reader.canonical };
 }
 
-export function fromFieldsV1(fields: JsonObject): FieldSet {
-  return readFieldsV1(fields).set;
-}
-
 class Reader {
   canonical = true;
   /** Whether what was read last says that the element above it is in the set: by a dot, or because nothing is below it. */

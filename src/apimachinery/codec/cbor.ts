@@ -1,5 +1,5 @@
 import { decode, encode, Token, Type } from 'cborg';
-import { isObject, type JsonObject, type JsonValue } from '../json.js';
+import { type JsonObject, type JsonValue } from '../json.js';
 
 /**
  * CBOR as kube-apiserver speaks it: texts are written as byte strings (which need no check of their content), a whole object
@@ -156,11 +156,4 @@ function toObject(map: ReadonlyMap<unknown, unknown>, depth: number): JsonObject
     out[name] = toJson(value, depth + 1);
   }
   return out;
-}
-
-/** The same, of an object; the first bytes tell CBOR from other formats. */
-export function decodeCborObject(bytes: Uint8Array): JsonObject {
-  const value = decodeCbor(bytes);
-  if (!isObject(value)) throw new CborError('cbor: the data item is not a map');
-  return value;
 }

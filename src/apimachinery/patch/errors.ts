@@ -1,4 +1,4 @@
-import { ApiError, newBadRequest } from '../errors.js';
+import { ApiError } from '../errors.js';
 
 /** A patch that cannot be carried out: kube-apiserver hides what exactly is wrong with it. */
 export function unprocessable(): ApiError {
@@ -9,5 +9,3 @@ export function unprocessable(): ApiError {
 export function internal(message: string): ApiError {
   return new ApiError(500, '', message);
 }
-
-export const badRequest = newBadRequest;

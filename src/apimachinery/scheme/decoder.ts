@@ -4,7 +4,7 @@ import { JsonError } from '../json-syntax.js';
 import { isObject, type JsonObject, type JsonValue } from '../json.js';
 import { canonicalQuantity, QuantityError } from '../quantity.js';
 import { canonicalMicroTime, canonicalTime, TimeError } from '../time.js';
-import { dereference, type GoField, type GoType } from './types.js';
+import { type GoField, type GoType } from './types.js';
 
 /** Most unknown fields that are reported. */
 const MAX_UNKNOWN = 100;
@@ -366,15 +366,4 @@ export function zeroValue(type: GoType): JsonValue {
     default:
       return null;
   }
-}
-
-/** The struct that a value at a path of fields has, for those who look schemas up. */
-export function typeAt(type: GoType, path: readonly string[]): GoType | undefined {
-  let current: GoType | undefined = dereference(type);
-  for (const name of path) {
-    if (current === undefined) return undefined;
-    const next: GoType | undefined = current.kind === 'struct' ? current.fields.get(name)?.type : current.elem;
-    current = next === undefined ? undefined : dereference(next);
-  }
-  return current;
 }

@@ -202,7 +202,5 @@ export const nameIsDnsSubdomain = (name: string, prefix: boolean): string[] =>
   isDns1123Subdomain(prefix ? maskTrailingDash(name) : name);
 export const nameIsDnsLabel = (name: string, prefix: boolean): string[] =>
   isDns1123Label(prefix ? maskTrailingDash(name) : name);
-export const nameIsDns1035Label = (name: string, prefix: boolean): string[] =>
-  isDns1035Label(prefix ? maskTrailingDash(name) : name);
 export const nameIsPathSegment = (name: string, prefix: boolean): string[] =>
   prefix ? isPathSegmentPrefix(name) : isPathSegmentName(name);
