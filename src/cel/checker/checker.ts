@@ -1,4 +1,4 @@
-import type { Call, Comprehension, Expr, Ident, ListExpr, MapExpr, Select, StructExpr } from '../ast.js';
+import type { Call, Comprehension, Expr, Ident, ListExpr, MapExpr, Select, StructExpr, StructField } from '../ast.js';
 import type { FunctionDecl, OverloadDecl, VariableDecl } from '../declarations.js';
 import type { Issue } from '../source.js';
 import type { Type } from '../types.js';
@@ -326,6 +326,7 @@ export class Checker {
       expr.type = ERROR;
       return;
     }
+    const written = expr.name;
     expr.name = decl.name;
     let type: Type = ERROR;
     if (decl.type.kind !== 'type') this.report(expr.offset, `'${decl.type.toString()}' is not a type`);
@@ -335,13 +336,24 @@ export class Checker {
     expr.type = type;
     for (const field of expr.fields) {
       const value = this.item(field.value, field.optional);
-      const declared = type.kind === 'struct' ? this.structField(field.offset, type, field.name) : ERROR;
+      const declared = this.fieldOfLiteral(field, type, decl.type, written);
       if (this.substitution.assignable(declared, value)) continue;
       this.report(
         field.offset,
         `expected type of field '${field.name}' is '${declared.toString()}' but provided type is '${value.toString()}'`,
       );
     }
+  }
+
+  /** The type of a field that a literal gives; `named` is what the literal's name stands for. */
+  private fieldOfLiteral(field: StructField, type: Type, named: Type, written: string): Type {
+    if (type.kind === 'struct') return this.structField(field.offset, type, field.name);
+    const isType = named.kind === 'type';
+    this.report(
+      field.offset,
+      isType ? `undefined field '${field.name}'` : `unexpected failed resolution of '${written}'`,
+    );
+    return ERROR;
   }
 
   private comprehension(expr: Comprehension): void {

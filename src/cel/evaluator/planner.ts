@@ -1,8 +1,10 @@
 import type { Call, Comprehension, Expr, Ident } from '../ast.js';
 import { ACCUMULATOR } from '../ast.js';
 import type { StructDecl } from '../declarations.js';
+import { compileRegex } from '../library/regex-cache.js';
 import { CONVERSION_NAMES } from '../library/standard.js';
 import { isDyn, isOptional } from '../types.js';
+import type { Value } from '../values/value.js';
 import { ArrayList, CelError, NO_SUCH_OVERLOAD } from '../values/value.js';
 import { badKey } from './access.js';
 import { planCall, planMembership } from './calls.js';
@@ -18,6 +20,7 @@ import { existsOne, gatherList, gatherMap, quantifier } from './loops.js';
 /** The expression cannot be run; the message says which constant part of it fails. */
 export class PlanError extends Error {}
 
+const PATTERN_FUNCTIONS = new Set(['matches', 'find', 'findAll']);
 const DYNAMIC = new CelError('no such overload');
 
 /** Turns a checked expression into closures over slots. */
@@ -192,6 +195,7 @@ export class Planner {
       if (folded !== undefined) return folded;
     }
     const run = planCall(expr, args);
+    this.checkPattern(expr, args[1]?.constant?.value);
     const only = args[0]?.constant;
     if (CONVERSION_NAMES.has(expr.name) && args.length === 1 && only !== undefined) {
       const value = run(new Frame([], Infinity));
@@ -199,6 +203,13 @@ export class Planner {
       if (this.dialect.eagerConstants) throw new PlanError(value.message);
     }
     return { run };
+  }
+
+  /** Patterns that are known are compiled with the expression. */
+  private checkPattern({ name }: Call, pattern: Value | undefined): void {
+    if (!this.dialect.eagerConstants || typeof pattern !== 'string' || !PATTERN_FUNCTIONS.has(name)) return;
+    const compiled = compileRegex(pattern);
+    if (typeof compiled === 'string') throw new PlanError(compiled);
   }
 
   /** `x in [constants]` asks a set. */

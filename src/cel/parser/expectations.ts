@@ -52,8 +52,14 @@ const NOT_OPERANDS: ReadonlySet<TokenKind> = new Set([']', '}', ')', ',', '?', '
 const operands = ORDER.filter((kind) => !NOT_OPERANDS.has(kind));
 
 export const OPERAND = new Start(operands);
+/** What follows a minus sign that negates what is no number. */
+export const MEMBER = new Start(operands.filter((kind) => kind !== '-' && kind !== '!'));
+export const INDEX_START = new Start([...operands, '?']);
+/** An element of a list, the key of an entry. */
+export const ITEM_START = INDEX_START;
 export const CALL_START = new Start([...operands, ')']);
 export const LIST_START = new Start([...operands, ']', ',', '?']);
 export const MAP_START = new Start([...operands, '}', ',', '?']);
 export const STRUCT_START = new Start(['}', ',', '?', 'IDENTIFIER', 'ESC_IDENTIFIER']);
+export const FIELD_START = new Start(['?', 'IDENTIFIER', 'ESC_IDENTIFIER']);
 export const FIELD: Expected = new Start(['IDENTIFIER', 'ESC_IDENTIFIER']).expected;

@@ -2,7 +2,18 @@ import type { Expr, MapEntry, StructField } from '../ast.js';
 import type { Issue } from '../source.js';
 import { codePointLength } from '../values/text.js';
 import type { Start } from './expectations.js';
-import { CALL_START, FIELD, LIST_START, MAP_START, OPERAND, STRUCT_START } from './expectations.js';
+import {
+  CALL_START,
+  FIELD,
+  FIELD_START,
+  INDEX_START,
+  ITEM_START,
+  LIST_START,
+  MAP_START,
+  MEMBER,
+  OPERAND,
+  STRUCT_START,
+} from './expectations.js';
 import type { Token, TokenKind } from './lexer.js';
 import { scalar } from './literals.js';
 import type { Macros } from './macros.js';
@@ -25,29 +36,12 @@ export interface Parsed {
 
 const MAX_CODE_POINTS = 100_000;
 
-const RESERVED = new Set([
-  'as',
-  'break',
-  'const',
-  'continue',
-  'else',
-  'false',
-  'for',
-  'function',
-  'if',
-  'import',
-  'in',
-  'let',
-  'loop',
-  'package',
-  'namespace',
-  'null',
-  'return',
-  'true',
-  'var',
-  'void',
-  'while',
-]);
+const RESERVED = new Set(
+  (
+    'as break const continue else false for function if import in let ' +
+    'loop package namespace null return true var void while'
+  ).split(' '),
+);
 
 const INVALID: Expr = { kind: 'invalid', offset: 0 };
 const COLON = ["':'"];
@@ -103,7 +97,11 @@ export class Parser {
     if (this.tokens.token.kind === '?') {
       const { offset } = this.tokens.advance();
       const yes = this.tokens.before(':', () => this.disjunction());
-      this.tokens.match(':', COLON);
+      if (this.tokens.match(':', COLON) === undefined) {
+        this.tokens.giveUpUntil();
+        this.depth.expr--;
+        return { kind: 'invalid', offset };
+      }
       result = this.tree.call(offset, '_?_:_', [condition, yes, this.expr()]);
     }
     this.depth.expr--;
@@ -161,25 +159,47 @@ export class Parser {
   }
 
   private unary(): Expr {
-    const kind = this.tokens.token.kind;
-    if (kind === '!' || (kind === '-' && this.tokens.peek() !== 'NUM_INT' && this.tokens.peek() !== 'NUM_FLOAT')) {
-      const { offset } = this.tokens.token;
-      let count = 0;
-      while (this.tokens.token.kind === kind) {
-        if (kind === '-' && count > 0 && (this.tokens.peek() === 'NUM_INT' || this.tokens.peek() === 'NUM_FLOAT'))
-          break;
-        this.tokens.advance();
-        count++;
-      }
-      // The sign of a literal joins the row of minus signs before it.
-      if (kind === '-' && this.tokens.token.kind === '-') {
-        this.tokens.advance();
-        count++;
-      }
-      const operand = this.member();
-      return count % 2 === 0 ? operand : this.tree.call(offset, kind === '!' ? '!_' : '-_', [operand]);
+    const { tokens } = this;
+    const { offset } = tokens.token;
+    if (tokens.is('!')) {
+      const count = this.signs('!');
+      if (!tokens.operandAfterNot()) return { kind: 'invalid', offset };
+      const operand = this.negatable();
+      return count % 2 === 0 ? operand : this.tree.call(offset, '!_', [operand]);
     }
-    return this.member();
+    if (!tokens.is('-') || this.isNumber()) return this.member();
+    const count = this.signs('-');
+    // The sign of a literal joins the row of minus signs before it.
+    const joined = count > 0 && tokens.is('-') && this.isNumber() ? 1 : 0;
+    if (joined === 1) tokens.advance();
+    const operand = this.negatable();
+    return (count + joined) % 2 === 0 ? operand : this.tree.call(offset, '-_', [operand]);
+  }
+
+  /** Whether the minus sign at hand belongs to a literal. */
+  private isNumber(): boolean {
+    const next = this.tokens.peek();
+    return next === 'NUM_INT' || next === 'NUM_FLOAT';
+  }
+
+  /** Takes the signs of a row and returns how many there were; a minus sign only if it can negate what follows. */
+  private signs(kind: '!' | '-'): number {
+    const { tokens } = this;
+    let count = 0;
+    while (tokens.is(kind)) {
+      const next = tokens.peek();
+      if (kind === '-' && ((count > 0 && this.isNumber()) || !(next === '-' || MEMBER.has(next)))) break;
+      tokens.advance();
+      count++;
+    }
+    return count;
+  }
+
+  /** What signs stand before: no further sign, but the one of a literal. */
+  private negatable(): Expr {
+    if (!this.tokens.is('-') || this.isNumber()) return this.member();
+    this.tokens.noViableSign();
+    return { kind: 'invalid', offset: this.tokens.token.offset };
   }
 
   // --- operands
@@ -232,9 +252,10 @@ export class Parser {
 
   private index(operand: Expr): Expr {
     const { offset } = this.tokens.advance();
-    const optional = this.tokens.token.kind === '?';
+    const optional = this.tokens.is('?');
     if (optional) this.tokens.advance();
-    const index = this.tokens.within(']', () => this.expr());
+    const start = optional ? OPERAND : INDEX_START;
+    const index = this.tokens.within(']', () => (this.tokens.operandAhead(start) ? this.expr() : INVALID));
     if (optional && !this.options.optionalSyntax) return this.tree.error(offset, "unsupported syntax '[?'");
     return this.tree.call(offset, optional ? '_[?_]' : '_[_]', [operand, index]);
   }
@@ -303,26 +324,33 @@ export class Parser {
   }
 
   /** What stands between a brace or bracket and its end, separated by commas; the last may be followed by one. */
-  private sequence(close: TokenKind, start: Start, item: () => boolean): void {
+  private sequence(close: TokenKind, start: Start, itemStart: Start, item: () => boolean): void {
     const { tokens } = this;
     tokens.within(close, () => {
       if (!tokens.operandAhead(start)) return;
-      if (!tokens.is(close) && !tokens.is(',')) {
-        for (;;) {
-          if (!item()) return;
-          if (!tokens.is(',') || tokens.peek() === close) break;
-          tokens.advance();
-        }
-      }
+      if (!tokens.is(close) && !tokens.is(',')) this.items(close, itemStart, item);
       if (tokens.is(',')) tokens.advance();
     });
+  }
+
+  /** Items up to the end or to a comma that no item follows. */
+  private items(close: TokenKind, itemStart: Start, item: () => boolean): void {
+    const { tokens } = this;
+    for (;;) {
+      if (!item() || !tokens.atSeparator(close)) {
+        tokens.giveUpUntil(',');
+        return;
+      }
+      if (!tokens.is(',') || !itemStart.has(tokens.peek())) return;
+      tokens.advance();
+    }
   }
 
   private list(): Expr {
     const { offset } = this.tokens.advance();
     const elements: Expr[] = [];
     const optional = new Set<number>();
-    this.sequence(']', LIST_START, () => {
+    this.sequence(']', LIST_START, ITEM_START, () => {
       if (this.optionalMark()) optional.add(elements.length);
       elements.push(this.expr());
       return true;
@@ -333,7 +361,7 @@ export class Parser {
   private map(): Expr {
     const { offset } = this.tokens.advance();
     const entries: MapEntry[] = [];
-    this.sequence('}', MAP_START, () => {
+    this.sequence('}', MAP_START, ITEM_START, () => {
       const optional = this.optionalMark();
       const key = this.tokens.before(':', () => this.expr());
       const colon = this.tokens.match(':', COLON);
@@ -348,7 +376,7 @@ export class Parser {
   private struct(name: string): Expr {
     const { offset } = this.tokens.advance();
     const fields: StructField[] = [];
-    this.sequence('}', STRUCT_START, () => {
+    this.sequence('}', STRUCT_START, FIELD_START, () => {
       const optional = this.optionalMark();
       const { token } = this.tokens;
       if (token.kind !== 'IDENTIFIER' && token.kind !== 'ESC_IDENTIFIER') {

@@ -1,4 +1,5 @@
 import type { Expected, Start } from './expectations.js';
+import { OPERAND } from './expectations.js';
 import type { Issue } from '../source.js';
 import type { Token, TokenKind } from './lexer.js';
 import { Lexer } from './lexer.js';
@@ -96,13 +97,71 @@ export class TokenStream {
       return this.advance();
     }
     const insertable = kind === ')' || kind === ']' || kind === '}';
-    if (insertable && (OPERATORS.has(this.token.kind) || this.isAwaited())) {
+    if (insertable && this.canFollow()) {
       this.syntaxError(`missing '${kind}' at '${text}'`);
       return undefined;
     }
+    if (kind === ':' && OPERAND.has(this.token.kind)) {
+      this.syntaxError(`missing '${kind}' at '${text}'`);
+      return { kind, text: ':', offset: this.token.offset };
+    }
     this.syntaxError(`mismatched input '${text}' expecting ${describe(expected)}`);
-    this.skipTo();
+    if (kind === ':') this.giveUpUntil(',');
+    else this.skipTo();
     return undefined;
+  }
+
+  /** Whether the token could stand behind a bracket that is missing. */
+  private canFollow(): boolean {
+    if (this.token.kind === '<EOF>') return !this.awaited.includes(':');
+    return OPERATORS.has(this.token.kind) || this.isAwaited();
+  }
+
+  /** Goes on at what an enclosing construct waits for, or at one of the kinds. */
+  giveUpUntil(...kinds: readonly TokenKind[]): void {
+    while (!kinds.includes(this.token.kind) && !this.isAwaited()) this.at++;
+  }
+
+  /** Between the parts of a list: true at the end of it or at a comma, perhaps behind one token too many. */
+  atSeparator(close: TokenKind): boolean {
+    if (this.is(',') || this.is(close)) return true;
+    this.recover();
+    const expected = describe([`'${close}'`, "','"]);
+    const next = this.peek();
+    if (this.token.kind !== '<EOF>' && (next === ',' || next === close)) {
+      this.syntaxError(`extraneous input '${this.token.text}' expecting ${expected}`);
+      this.at++;
+      return true;
+    }
+    this.syntaxError(`mismatched input '${this.token.text}' expecting ${expected}`);
+    return false;
+  }
+
+  /** Whether an operand follows the exclamation marks that have been taken. */
+  operandAfterNot(): boolean {
+    if (OPERAND.has(this.token.kind)) return true;
+    this.recover();
+    this.syntaxError(`extraneous input '${this.token.text}' expecting ${describe(OPERAND.expected)}`);
+    while (this.token.kind !== '<EOF>' && !OPERAND.has(this.token.kind) && !this.isAwaited()) this.at++;
+    return OPERAND.has(this.token.kind);
+  }
+
+  /** A minus sign is followed by what it cannot negate: reports it and leaves the sign, which is then taken for an operator. */
+  noViableSign(): void {
+    const next = this.tokens[this.at + 1];
+    this.recover();
+    if (this.recovering) return;
+    this.recovering = true;
+    const message = `Syntax error: no viable alternative at input '${this.textTo(next)}'`;
+    this.issues.push({ offset: next?.offset ?? this.source.length, message });
+  }
+
+  /** The text from the current token to another one, without what is no token. */
+  private textTo(last: Token | undefined): string {
+    const { text, offset } = this.token;
+    const end = last === undefined || last.kind === '<EOF>' ? this.source.length : last.offset;
+    const between = this.source.slice(offset + text.length, end).match(/\s+|\/\/[^\n]*/g) ?? [];
+    return text + between.join('') + (last === undefined || last.kind === '<EOF>' ? '' : last.text);
   }
 
   private isAwaited(): boolean {
@@ -146,14 +205,13 @@ export class TokenStream {
   /** A dot is followed by something that is no member: reports it and goes on behind it. */
   noViableMember(): void {
     const next = this.peek();
-    const token = this.tokens[this.at + 1];
+    const input = this.textTo(this.tokens[this.at + 1]);
     this.recover();
     this.at++;
     if (next === 'true' || next === 'false' || next === 'null') {
       this.syntaxError(`mismatched input '${next}' expecting IDENTIFIER`);
     } else {
-      const text = next === '<EOF>' ? '' : (token?.text ?? '');
-      this.syntaxError(`no viable alternative at input '.${text}'`);
+      this.syntaxError(`no viable alternative at input '${input}'`);
     }
     this.skipTo();
     if (this.token.kind === '.' && this.peek() === next) this.at++;
