@@ -91,9 +91,8 @@ function readStruct(
   unknown: ((path: string) => void) | undefined,
 ): JsonObject {
   const out: JsonObject = {};
-  let failure: MetadataError | undefined;
-  // Go has written the object anew by then, in the order of its keys.
-  for (const key of Object.keys(value).sort()) {
+  const failures: Failure[] = [];
+  for (const key in value) {
     const member = value[key];
     if (member === undefined) continue;
     const type = Object.hasOwn(struct.fields, key) ? struct.fields[key] : undefined;
@@ -106,15 +105,27 @@ function readStruct(
       } catch (error) {
         if (!(error instanceof MetadataError)) throw error;
         if (dropInvalid) continue;
-        // Go goes on after a wrong type, and stops where a time cannot be read.
-        if (type === 'time') throw error;
-        failure ??= error;
+        failures.push({ key, error, fatal: type === 'time' });
       }
     }
   }
+  const failure = firstFailure(failures);
   if (failure !== undefined) throw failure;
   if (struct === OWNER_REFERENCE) for (const key of REQUIRED_OF_OWNER) out[key] ??= '';
   return out;
+}
+
+interface Failure {
+  readonly key: string;
+  readonly error: MetadataError;
+  /** Go goes on after a wrong type, and stops where a time cannot be read. */
+  readonly fatal: boolean;
+}
+
+/** Go has written the object anew by then, in the order of its keys. */
+function firstFailure(failures: Failure[]): MetadataError | undefined {
+  const sorted = failures.sort((a, b) => (a.key < b.key ? -1 : 1));
+  return (sorted.find(({ fatal }) => fatal) ?? sorted[0])?.error;
 }
 
 function isEmpty(value: JsonValue): boolean {

@@ -46,7 +46,12 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     const { type } = api.served;
     if (!type.custom && info.parts.length > 3) throw newGenericNotFound();
     // The router of the built-in types knows the old paths of watches with GET alone.
-    if (!type.custom && request.method !== 'GET' && isWatchPath(info.path)) {
+    if (
+      !type.custom &&
+      request.method !== 'GET' &&
+      isWatchPath(info.path) &&
+      (type.namespaced || info.namespace === '')
+    ) {
       throw methodNotAllowed({ served: api.served, context });
     }
     const misplaced = type.namespaced

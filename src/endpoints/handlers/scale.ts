@@ -4,13 +4,14 @@ import { type KubeObject, quote } from '../../apimachinery/meta.js';
 import { ScaleManagedFields } from '../../managedfields/scale.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { decodeScale, SCALE_GVK } from '../../registry/customresource/scale.js';
+import { scaleTable } from '../../registry/customresource/scale-table.js';
 import { storedAs } from '../../registry/generic/settled.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { type Updated, updateObject } from '../../registry/generic/update.js';
 import type { ScalePaths, ServedVersion } from '../../registry/rest/served.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { negotiatePatch } from '../negotiation/media.js';
-import { writeTree } from '../responsewriters/object.js';
+import { writeObject } from '../responsewriters/object.js';
 import { readBody } from './body.js';
 import { decodeBody } from './decode-body.js';
 import { readAt } from './get.js';
@@ -178,6 +179,7 @@ function asScale(served: ServedVersion): ServedVersion {
   return {
     ...served,
     type,
+    version: { ...served.version, table: scaleTable },
     gvk: SCALE_GVK,
     groupVersion: 'autoscaling/v1',
     decode: (body, strict) => decodeScale(body, strict),
@@ -185,5 +187,11 @@ function asScale(served: ServedVersion): ServedVersion {
 }
 
 async function writeScale(scope: RequestScope, scale: KubeObject, media: NegotiatedMedia): Promise<void> {
-  await writeTree(scope.context, scope.request, scope.response, 200, scale, media, responseOptions(scope));
+  if (media.as === 'PartialObjectMetadataList') {
+    const why = 'you requested PartialObjectMetadataList, but the requested object is not a list (*v1.Scale)';
+    throw new ApiError(406, 'NotAcceptable', why);
+  }
+  const { context, request, response } = scope;
+  const options = responseOptions(scope, new Query(request.url ?? ''));
+  await writeObject(context, request, response, 200, scale, asScale(scope.served), media, options);
 }

@@ -109,6 +109,7 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   if (oldProvider !== '' && oldProvider !== textOf(spec['providerID'])) {
     errors.push(forbidden(SPEC.child('providerID'), 'node updates may not change providerID except from "" to valid'));
   }
+  errors.push(...taintErrors(object));
   return errors;
 }
 
