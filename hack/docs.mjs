@@ -6,6 +6,8 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Registry } from 'prom-client';
+import { AggregationMetrics } from '../dist/server/aggregation-metrics.js';
 import { FLAGS } from '../dist/server/options.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -70,12 +72,19 @@ async function exposition() {
   }
 }
 
+/** What only a server that extends a cluster shows. */
+function extension() {
+  const registry = new Registry();
+  new AggregationMetrics({ registry, logger: undefined, clock: undefined });
+  return registry.metrics();
+}
+
 /** prom-client's own, which differ from platform to platform. */
 const USUAL = /^(process|nodejs)_/;
 
 async function metrics() {
   const found = new Map();
-  for (const line of (await exposition()).split('\n')) {
+  for (const line of [...(await exposition()).split('\n'), ...(await extension()).split('\n')]) {
     const match = /^# (HELP|TYPE) (\S+) (.*)$/.exec(line);
     if (match === null || USUAL.test(match[2])) continue;
     const entry = found.get(match[2]) ?? {};

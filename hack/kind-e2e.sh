@@ -104,7 +104,10 @@ done
 "$kubectl" delete namespace reports --timeout 60s
 
 step uninstall
-"$kubectl" delete resourcedefinitions --all --timeout 60s
 "$helm" uninstall annex --namespace annex-system --wait
-"$kubectl" delete apiservices -l app.kubernetes.io/managed-by=annex
+for attempt in $(seq 60); do
+  [ -z "$("$kubectl" get apiservices -l app.kubernetes.io/managed-by=annex -o name)" ] && break
+  [ "$attempt" -lt 60 ]
+  sleep 1
+done
 echo 'kind-e2e: passed'

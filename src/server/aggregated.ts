@@ -1,6 +1,5 @@
 import { X509Certificate } from 'node:crypto';
 import { resolve } from 'node:path';
-import type { Registry } from 'prom-client';
 import { DelegatedTokenAuthenticator } from '../authentication/token/delegated.js';
 import type { RequestAuthenticator } from '../authentication/authenticator/interfaces.js';
 import { AnonymousAuthenticator, WithFallback } from '../authentication/request/anonymous.js';
@@ -18,10 +17,10 @@ import { type Clock, sleep, systemClock } from '../util/clock.js';
 import { featureGates } from '../util/feature-gates.js';
 import { createLogger, type Logger } from '../util/logger.js';
 import { messageOf } from '../util/error-message.js';
-import { CellGauge } from '../util/metrics.js';
 import { type AggregatedPlane, buildAggregatedPlane } from './aggregated-plane.js';
-import { ClusterLinks, toldTo } from './cluster-links.js';
-import { DelegationMetrics } from './delegation-metrics.js';
+import { AggregationMetrics } from './aggregation-metrics.js';
+import { type ClusterLinks, toldTo } from './cluster-links.js';
+import type { DelegationMetrics } from './delegation-metrics.js';
 import { makeDataDirectory, StartError } from './data-directory.js';
 import type { Options } from './options.js';
 import { runServer, serverContext } from './run.js';
@@ -151,14 +150,6 @@ function checkExpiry({ pair }: ServingCertificates, { clock, links }: FreshConte
   else links.broken('serving-certificate', `it expired on ${validTo}`);
 }
 
-/** In seconds since the epoch, as Prometheus has times. */
-function showExpiry(certificates: ServingCertificates, registry: Registry): void {
-  const name = 'annex_serving_certificate_expiration_timestamp_seconds';
-  new CellGauge({ name, help: 'When the serving certificate expires.', labels: [] }, registry, (gauge) => {
-    gauge.cell().value = Date.parse(new X509Certificate(certificates.pair.cert).validTo) / 1000;
-  });
-}
-
 /** Starts `annex serve` as an extension of a cluster; resolves when it listens and its start-up work is done. */
 export async function startAggregated(
   options: Options,
@@ -181,8 +172,8 @@ export async function startAggregated(
     );
   }
   const context = serverContext(options, root, clock, logger);
-  const delegation = new DelegationMetrics(context.registry);
-  const links = new ClusterLinks(context.registry, logger, clock);
+  const metrics = new AggregationMetrics(context);
+  const { delegation, links } = metrics;
   const plane = await buildAggregatedPlane(context, {
     delegation,
     links,
@@ -190,7 +181,7 @@ export async function startAggregated(
     openCertificates: (backend) => openCertificates(options, backend, clock),
     signal: stop.signal,
   });
-  showExpiry(plane.certificates, context.registry);
+  metrics.certificates = plane.certificates;
   const tls = () => ({
     ...plane.certificates.pair,
     clientCAs: [...(trust.proxy?.pems ?? []), ...(trust.clients?.pems ?? [])],
