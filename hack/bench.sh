@@ -1,24 +1,33 @@
 #!/usr/bin/env bash
 # Loads the built server, side by side with kube-apiserver where hack/tools/build.sh has built it. Needs Go for the load program.
-#   hack/bench.sh [REGEXP of scenarios]        ROUNDS=1, OBJECTS=10000, ANNEX_MAIN=dist/main.js, OUT=test/bench/results/<version>.md
+#   hack/bench.sh [REGEXP of scenarios]        BACKEND=embedded|mongodb (with a mongod of its own), ALONE=yes for Annex alone, ROUNDS=1, OBJECTS=10000, ANNEX_MAIN=dist/main.js, OUT=test/bench/results/[mongodb-]v<version>.md
 set -euo pipefail
 cd "$(dirname "$0")/.."
+backend=${BACKEND:-embedded}
+if [ "$backend" = mongodb ] && [ -z "${MONGODB_URI:-}" ]; then exec hack/with-mongod.sh hack/bench.sh "$@"; fi
 only=${1:-.}
 tools=$(realpath -m "${ANNEX_TOOLS_DIR:-.cache/tools}")
 scratch=$(mktemp -d)
 port=${BENCH_PORT:-6461}
 version=$(node -p 'require("./package.json").version')
-out=$(realpath -m "${OUT:-test/bench/results/$version.md}")
+out=$(realpath -m "${OUT:-test/bench/results/$([ "$backend" = mongodb ] && echo mongodb-)v$version.md}")
 command -v go > /dev/null || { echo 'bench: the load program needs Go' >&2; exit 1; }
 mkdir -p .cache/bench "$(dirname "$out")"
 (cd test/bench/annexbench && go build -o ../../../.cache/bench/annexbench .)
 bench=$PWD/.cache/bench/annexbench
 token=bench-$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
 printf '%s,admin,admin,system:masters\n' "$token" > "$scratch/tokens.csv"
+store=()
+pids=api=$scratch/annex.pid
+if [ "$backend" = mongodb ]; then
+  store=(--storage-backend mongodb --mongodb-uri "$MONGODB_URI")
+  echo "$MONGOD_PID" > "$scratch/mongod.pid"
+  pids+=,mongod=$scratch/mongod.pid
+fi
 cat > "$scratch/start" <<START
 #!/usr/bin/env bash
 node "$(realpath -m "${ANNEX_MAIN:-dist/main.js}")" serve --data-dir "$scratch/data" --secure-port $port --bind-address 127.0.0.1 --token-auth-file "$scratch/tokens.csv" \
-  --authorization-mode RBAC --feature-gates=WatchList=true --max-requests-inflight 3000 --max-mutating-requests-inflight 1000 >> "$scratch/annex.log" 2>&1 < /dev/null &
+  --authorization-mode RBAC --feature-gates=WatchList=true --max-requests-inflight 3000 --max-mutating-requests-inflight 1000 ${store[*]@Q} >> "$scratch/annex.log" 2>&1 < /dev/null &
 echo \$! > "$scratch/annex.pid"
 START
 cat > "$scratch/stop" <<STOP
@@ -39,9 +48,9 @@ for _ in $(seq 150); do
   curl -sfk "https://127.0.0.1:$port/readyz" > /dev/null && break
   sleep 0.2
 done
-annex=(url "https://127.0.0.1:$port" token "$token" ca "$scratch/data/ca.crt" pids "api=$scratch/annex.pid" start "$scratch/start" stop "$scratch/stop")
+annex=(url "https://127.0.0.1:$port" token "$token" ca "$scratch/data/ca.crt" pids "$pids" start "$scratch/start" stop "$scratch/stop")
 common=(-only "$only" -objects "${OBJECTS:-10000}")
-if [ -x "$tools/kube-apiserver" ] && [ -x "$tools/etcd" ]; then
+if [ -z "${ALONE:-}" ] && [ -x "$tools/kube-apiserver" ] && [ -x "$tools/etcd" ]; then
   export KAS_BIN=$tools KAS_RUN=$scratch/kas KAS_PORT=6544 ETCD_PORT=23992 ETCD_PEER_PORT=24002
   export KAS_FLAGS='--max-requests-inflight=3000 --max-mutating-requests-inflight=1000'
   test/bench/annexbench/kas.sh up
@@ -52,7 +61,7 @@ if [ -x "$tools/kube-apiserver" ] && [ -x "$tools/etcd" ]; then
   for ((i = 0; i < ${#kas[@]}; i += 2)); do arguments+=("-b.${kas[i]}" "${kas[i + 1]}"); done
   "$bench" compare -rounds "${ROUNDS:-1}" "${common[@]}" "${arguments[@]}" -o "$scratch/both.json" | tee "$out"
 else
-  echo "bench: $tools has no kube-apiserver and etcd (hack/tools/build.sh kube-apiserver etcd): Annex alone" >&2
+  [ -n "${ALONE:-}" ] || echo "bench: $tools has no kube-apiserver and etcd (hack/tools/build.sh kube-apiserver etcd): Annex alone" >&2
   arguments=(-name annex)
   for ((i = 0; i < ${#annex[@]}; i += 2)); do arguments+=("-${annex[i]}" "${annex[i + 1]}"); done
   "$bench" run "${common[@]}" "${arguments[@]}"

@@ -39,8 +39,10 @@ const MAX_PAUSE_MILLIS = 1_000;
 const STUCK_MILLIS = 1_500;
 /** Another replica that appended so lately wants to append again, */
 const RIVAL_MILLIS = 100;
-/** and is given so much time for its turn. */
-const TURN_MILLIS = 8;
+/** and is given time for its turn, by how much it wrote before. */
+const TURN_MILLIS = 5;
+const TURN_MILLIS_PER_WRITE = 1.5;
+const MAX_TURN_MILLIS = 60;
 
 /** The single writer of a replica: takes all writes that wait, commits them together, and takes what gathered meanwhile. */
 export class Committer {
@@ -52,6 +54,8 @@ export class Committer {
   /** Writes that are committed one by one, because MongoDB refused them together. */
   private alone = false;
   private own: Revision = 0;
+  /** When the replica whose turn was not used had been heard of. */
+  private unusedTurn = NaN;
 
   constructor(private readonly options: CommitterOptions) {
     this.log = entriesOf(options.place);
@@ -98,8 +102,15 @@ export class Committer {
   /** Replicas that both have much to write take turns: whoever appended last lets the other one go first. */
   private async giveWay(): Promise<void> {
     const { follower, clock } = this.options;
-    if (this.own !== follower.revision || clock.monotonic() - follower.lastForeign > RIVAL_MILLIS) return;
-    await follower.progress(this.own, TURN_MILLIS);
+    const { lastForeign, lastForeignEntries } = follower;
+    if (this.own !== follower.revision || clock.monotonic() - lastForeign > RIVAL_MILLIS) return;
+    // Who did not use a turn gets none before it writes again.
+    if (this.unusedTurn === lastForeign) return;
+    await follower.progress(
+      this.own,
+      Math.min(TURN_MILLIS + TURN_MILLIS_PER_WRITE * lastForeignEntries, MAX_TURN_MILLIS),
+    );
+    if (follower.revision === this.own) this.unusedTurn = lastForeign;
   }
 
   private takeSome(): PendingWrite[] {
@@ -137,7 +148,7 @@ export class Committer {
           break;
         case 'stale':
         case 'busy':
-          await this.awaitOthers(attempt);
+          await this.awaitOthers(attempt, result.outcome === 'busy');
           break;
         case 'mismatch':
           this.distrust(pending);
@@ -250,10 +261,11 @@ export class Committer {
   }
 
   /** Another replica has appended, or is about to. */
-  private async awaitOthers(attempt: number): Promise<void> {
+  private async awaitOthers(attempt: number, busy: boolean): Promise<void> {
     const { follower } = this.options;
     const { revision } = follower;
-    if (attempt >= QUICK_ATTEMPTS) await follower.progress(revision, BUSY_MILLIS * Math.min(attempt, 10));
+    // Somebody's commit is under way: the change stream tells of its end.
+    if (busy || attempt >= QUICK_ATTEMPTS) await follower.progress(revision, BUSY_MILLIS * Math.min(attempt + 1, 10));
     if (follower.revision === revision) await follower.catchUp().catch(() => undefined);
   }
 

@@ -45,6 +45,7 @@ export class LogFollower {
   private following: Promise<void> | undefined;
   private readonly waiters = new Set<() => void>();
   private foreign = -Infinity;
+  private foreignEntries = 0;
   /** Why the change stream broke off; empty while it runs. */
   private trouble = '';
   /** When it was last heard of, in monotonic milliseconds. */
@@ -63,6 +64,11 @@ export class LogFollower {
   /** When another replica's entry was last seen, in monotonic milliseconds. */
   get lastForeign(): number {
     return this.foreign;
+  }
+
+  /** How many entries of other replicas came in then: how much somebody else has to write. */
+  get lastForeignEntries(): number {
+    return this.foreignEntries;
   }
 
   /** Whether news of other replicas comes in. */
@@ -173,7 +179,9 @@ export class LogFollower {
 
   /** Takes entries read from the log; where it begins too late for that, everything before is given up. */
   private receive(entries: readonly LogDocument[]): void {
-    if (entries.some((entry) => entry.writer !== this.options.writer)) this.foreign = this.options.clock.monotonic();
+    this.sawForeign(
+      entries.filter((entry) => entry.writer !== this.options.writer && entry._id > this.revision).length,
+    );
     if (this.take(entries.map(eventOf))) return;
     const last = entries.at(-1)?._id ?? this.revision;
     const lost = this.feed;
@@ -255,10 +263,16 @@ export class LogFollower {
     }
   }
 
+  private sawForeign(entries: number): void {
+    if (entries === 0) return;
+    this.foreign = this.options.clock.monotonic();
+    this.foreignEntries = entries;
+  }
+
   private async takeStreamed(documents: readonly LogDocument[]): Promise<void> {
     if (documents.length === 0) return;
-    this.foreign = this.options.clock.monotonic();
     const events = documents.filter((document) => document._id > this.revision).map(eventOf);
+    this.sawForeign(events.length);
     let from = 0;
     // This replica's own entries are left out of the stream, so there are gaps where they belong.
     for (let i = 1; i <= events.length; i++) {
