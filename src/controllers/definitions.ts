@@ -10,6 +10,7 @@ import {
 } from '../registry/apiextensions/customresourcedefinition/status.js';
 import type { ResourceStore } from '../registry/generic/resource-store.js';
 import type { TypeClient } from '../registry/rest/type-client.js';
+import { nextTurn } from '../storage/slicing.js';
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import type { DefinitionServing } from './definition-serving.js';
@@ -89,6 +90,8 @@ export class DefinitionController {
   }
 
   private async sync(name: string): Promise<void> {
+    // Definitions can be large: reading, serving, judging and writing one are turns of their own.
+    await nextTurn();
     const crd = this.definitions.get(name);
     if (crd === undefined) return;
     if (hasDeletionTimestamp(crd)) {
@@ -99,6 +102,7 @@ export class DefinitionController {
     const now = this.options.clock.now();
     const next = establish(computeNamesAccepted(crd, others, now), now);
     if (deepEqual(next['status'], crd['status'])) return;
+    await nextTurn();
     await this.options.client.updateStatus(next);
   }
 

@@ -146,17 +146,23 @@ function typeInvariants(schema: JsonObject, type: string, level: Level, path: Fi
   }
 }
 
+const META_PROPERTIES = ['metadata', 'apiVersion', 'kind'] as const;
+
 function metadataInvariants(schema: JsonObject, level: Level, path: FieldPath, errors: FieldError[]): void {
   const isResource = level === 'root' || schema['x-kubernetes-embedded-resource'] === true;
-  for (const [key, property] of propertiesOf(schema)) {
+  if (!isResource) return;
+  const properties = objectAt(schema, 'properties') ?? NOTHING;
+  for (const key of META_PROPERTIES) {
+    const property = properties[key];
+    if (property === undefined) continue;
     const at = path.child('properties').key(key);
-    const type = textOf(property['type']);
-    if (isResource && (key === 'kind' || key === 'apiVersion') && type !== 'string') {
-      errors.push(invalid(at.child('type'), type, 'must be string'));
+    const type = isObject(property) ? textOf(property['type']) : '';
+    if (key !== 'metadata') {
+      if (type !== 'string') errors.push(invalid(at.child('type'), type, 'must be string'));
+      continue;
     }
-    if (key !== 'metadata') continue;
-    if (isResource && type !== 'object') errors.push(invalid(at.child('type'), type, 'must be object'));
-    if (level === 'root' && !restrictsNamesOnly(property)) {
+    if (type !== 'object') errors.push(invalid(at.child('type'), type, 'must be object'));
+    if (level === 'root' && isObject(property) && !restrictsNamesOnly(property)) {
       const text = 'must not specify anything other than name and generateName, but metadata is implicitly specified';
       errors.push(forbidden(at, text));
     }

@@ -74,6 +74,8 @@ async function start() {
       session = connect(`https://127.0.0.1:${flags.port}`, {
         rejectUnauthorized: false,
         settings: { initialWindowSize: 16 << 20 },
+        // Answers may have a hundred warnings.
+        maxHeaderListPairs: 1000,
       });
       await new Promise((resolve, reject) => session.once('connect', resolve).once('error', reject));
       session.on('error', () => undefined);
