@@ -1,0 +1,240 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
+import { systemClock, type Clock } from '../../src/util/clock.js';
+import { collect, commit, describeEvent, everything, put, RESOURCE } from './fixtures.js';
+import { Mongod, pause, ReplicaSet, withClient } from './mongod.js';
+import { hasMongod, mongodPath, newDatabase } from './mongodb-fixtures.js';
+
+jest.setTimeout(90_000);
+
+const described = hasMongod() ? describe : describe.skip;
+const open: MongoBackend[] = [];
+
+async function opened(options: MongoOptions): Promise<MongoBackend> {
+  const backend = new MongoBackend(options);
+  await backend.open();
+  open.push(backend);
+  return backend;
+}
+
+described('a MongoDB that is told to fail', () => {
+  let set: ReplicaSet;
+  beforeAll(async () => {
+    const flags = ['--replSet', 'rs0', '--setParameter', 'enableTestCommands=1'];
+    set = await ReplicaSet.of([await Mongod.start(mongodPath(), flags)]);
+  });
+  afterAll(() => set.dispose());
+  afterEach(() => Promise.all(open.splice(0).map((backend) => backend.close())));
+
+  const fail = (mode: unknown, data: unknown): Promise<unknown> =>
+    set.command({ configureFailPoint: 'failCommand', mode, data });
+
+  test.each([
+    ['the resume token is lost, as when the oplog has rolled over it', 286],
+    ['the change stream cannot be resumed at all', 280],
+    ['the cursor is gone', 43],
+    ['the primary has stepped down', 189],
+  ])('%s: nothing is missed, and it is told', async (_, errorCode) => {
+    const failures: unknown[] = [];
+    const options = { uri: set.uri, database: newDatabase() };
+    const writer = await opened(options);
+    const other = await opened({ ...options, observer: { streamFailed: (log, error) => failures.push([log, error]) } });
+    const seen = collect(other, 1, 60);
+    for (let i = 0; i < 60; i++) {
+      if (i === 20) await fail({ times: 4 }, { failCommands: ['getMore', 'aggregate'], errorCode });
+      await commit(writer, put(`a/k${i}`, 0, { i }));
+    }
+    expect((await seen).map((event) => event.revision)).toEqual(Array.from({ length: 60 }, (__, i) => i + 2));
+    expect(failures.length).toBeGreaterThan(0);
+    expect(failures[0]).toEqual(['', expect.objectContaining({ code: errorCode })]);
+    for (let i = 0; i < 200 && !other.following().ok; i++) await pause(50);
+    expect(other.following()).toEqual({ ok: true, reason: '' });
+  });
+
+  test('while the change stream is broken it is told so, and reads of the log go on', async () => {
+    const options = { uri: set.uri, database: newDatabase() };
+    const [writer, other] = [await opened(options), await opened(options)];
+    expect(other.following()).toEqual({ ok: true, reason: '' });
+    await fail('alwaysOn', { failCommands: ['getMore', 'aggregate'], errorCode: 43 });
+    try {
+      for (let i = 0; i < 200 && other.following().ok; i++) await pause(50);
+      expect(other.following()).toEqual({
+        ok: false,
+        reason: expect.stringMatching(/^the change stream broke off: /) as string,
+      });
+      const { revision } = await commit(writer, put('a/b', 0));
+      expect(await other.currentRevision()).toBe(revision);
+      expect(await other.list(RESOURCE, everything)).toMatchObject({ revision, items: [{ key: 'a/b' }] });
+    } finally {
+      await fail('off', {});
+    }
+    expect((await collect(other, 1, 1)).map(describeEvent)).toEqual(['2 ADDED a/b']);
+  });
+
+  test('a disk that takes long for each commit slows writes and loses none', async () => {
+    const options = { uri: set.uri, database: newDatabase() };
+    const backends = [await opened(options), await opened(options)];
+    await fail('alwaysOn', { failCommands: ['commitTransaction'], blockConnection: true, blockTimeMS: 150 });
+    const begun = performance.now();
+    try {
+      await Promise.all(
+        Array.from({ length: 60 }, (_, i) =>
+          commit(backends[i % 2] ?? (backends[0] as MongoBackend), put(`a/k${i}`, 0, { i })),
+        ),
+      );
+    } finally {
+      await fail('off', {});
+    }
+    expect(performance.now() - begun).toBeGreaterThan(150);
+    for (const backend of backends) {
+      expect((await collect(backend, 1, 60)).map((event) => event.revision)).toEqual(
+        Array.from({ length: 60 }, (_, i) => i + 2),
+      );
+    }
+  });
+
+  test('a transaction that MongoDB gives up is tried again', async () => {
+    const backend = await opened({ uri: set.uri, database: newDatabase() });
+    await commit(backend, put('a/a', 0));
+    await fail(
+      { times: 3 },
+      { failCommands: ['insert', 'update'], errorCode: 251, errorLabels: ['TransientTransactionError'] },
+    );
+    const results = await Promise.all([1, 2, 3].map((n) => commit(backend, put(`a/${n}`, 0, { n }))));
+    expect(results.map(({ revision }) => revision)).toEqual([3, 4, 5]);
+  });
+
+  test('replicas whose clocks are hours apart, and leap, remove no history early and lose nothing', async () => {
+    const leaping = (): { clock: Clock; leap(millis: number): void } => {
+      let offset = 0;
+      return {
+        clock: { ...systemClock, now: () => systemClock.now() + offset },
+        leap: (millis) => void (offset += millis),
+      };
+    };
+    const [one, two] = [leaping(), leaping()];
+    const options = { uri: set.uri, database: newDatabase(), historyMillis: 60_000 };
+    const backends = [await opened({ ...options, clock: one.clock }), await opened({ ...options, clock: two.clock })];
+    two.leap(6 * 3_600_000);
+    const hour = 3_600_000;
+    for (let i = 0; i < 30; i++) {
+      one.leap(i % 3 === 0 ? -2 * hour : hour);
+      const backend = backends[i % 2];
+      if (backend !== undefined) await commit(backend, put(`a/k${i}`, 0, { i }));
+    }
+    for (const backend of backends) {
+      await backend.compact(1);
+      expect(backend.compactedRevision()).toBe(1);
+      expect((await collect(backend, 1, 30)).map((event) => event.revision)).toEqual(
+        Array.from({ length: 30 }, (_, i) => i + 2),
+      );
+    }
+  });
+});
+
+described('a MongoDB that hangs', () => {
+  test('is noticed, and an end without it does not take long', async () => {
+    const set = await ReplicaSet.start(mongodPath());
+    try {
+      const backend = await opened({ uri: set.uri, database: newDatabase() });
+      await commit(backend, put('a/b', 0));
+      await set.members[0]?.kill('SIGKILL');
+      for (let i = 0; i < 200 && backend.following().ok; i++) await pause(50);
+      expect(backend.following().ok).toBe(false);
+      const begun = performance.now();
+      await backend.close();
+      expect(performance.now() - begun).toBeLessThan(5_000);
+      open.splice(0);
+    } finally {
+      await set.dispose();
+    }
+  });
+});
+
+described('TLS', () => {
+  let folder: string;
+  let mongod: Mongod;
+  let set: ReplicaSet;
+  const openssl = (...args: string[]): void => {
+    execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
+  };
+  const issue = (name: string, subject: string, extension: string): void => {
+    openssl('req', '-newkey', 'rsa:2048', '-nodes', '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', subject);
+    writeFileSync(join(folder, `${name}.ext`), extension);
+    const signed = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-extfile', `${name}.ext`];
+    openssl('x509', '-req', '-in', `${name}.csr`, '-out', `${name}.crt`, ...signed);
+    const pem = ['key', 'crt'].map((part) => readFileSync(join(folder, `${name}.${part}`), 'utf8')).join('');
+    writeFileSync(join(folder, `${name}.pem`), pem);
+  };
+  const failure = (uri: string): Promise<string> =>
+    new MongoBackend({ uri, database: 'tls', selectMillis: 1_000 }).open().then(
+      () => 'it opened',
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    );
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'annex-tls-'));
+    openssl(
+      'req',
+      '-x509',
+      '-newkey',
+      'rsa:2048',
+      '-nodes',
+      '-keyout',
+      'ca.key',
+      '-out',
+      'ca.crt',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=ca',
+    );
+    issue(
+      'server',
+      '/O=servers/CN=localhost',
+      'subjectAltName=IP:127.0.0.1,DNS:localhost\nextendedKeyUsage=serverAuth,clientAuth',
+    );
+    issue('client', '/O=clients/CN=annex', 'extendedKeyUsage=clientAuth');
+    const file = (name: string): string => join(folder, name);
+    const flags = ['--replSet', 'rs0', '--tlsMode', 'preferTLS', '--tlsAllowConnectionsWithoutCertificates'];
+    mongod = await Mongod.start(mongodPath(), [
+      ...flags,
+      '--tlsCAFile',
+      file('ca.crt'),
+      '--tlsCertificateKeyFile',
+      file('server.pem'),
+    ]);
+    set = await ReplicaSet.of([mongod]);
+    await withClient(set.uri, (client) =>
+      client.db('$external').command({ createUser: 'CN=annex,O=clients', roles: [{ role: 'readWrite', db: 'tls' }] }),
+    );
+  });
+  afterEach(() => Promise.all(open.splice(0).map((backend) => backend.close())));
+  afterAll(async () => {
+    await set.dispose();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test('the URI asks for TLS, and for X.509 to say who one is', async () => {
+    const tls = `${set.uri}&tls=true&tlsCAFile=${encodeURIComponent(join(folder, 'ca.crt'))}`;
+    const encrypted = await opened({ uri: tls, database: 'tls' });
+    const { revision } = await commit(encrypted, put('a/b', 0));
+    const certificate = `&tlsCertificateKeyFile=${encodeURIComponent(join(folder, 'client.pem'))}`;
+    const known = await opened({
+      uri: `${tls}${certificate}&authMechanism=MONGODB-X509&authSource=$external`,
+      database: 'tls',
+    });
+    expect((await known.get(RESOURCE, 'a/b'))?.revision).toBe(revision);
+    // Of another CA's certificate, and without a certificate where one has to say who one is.
+    expect(await failure(`${set.uri}&tls=true`)).toMatch(
+      /^MongoDB at 127\.0\.0\.1:\d+ cannot be (reached|used).*certificate/,
+    );
+    expect(await failure(`${tls}&authMechanism=MONGODB-X509&authSource=$external`)).toMatch(
+      /^MongoDB at 127\.0\.0\.1:\d+ /,
+    );
+  });
+});
