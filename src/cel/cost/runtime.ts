@@ -206,7 +206,7 @@ const ofSortBy: CallCost = (args) => selfCompare(args[1]);
 export const BY_RESULT: ReadonlyMap<CallCost, (args: readonly Value[]) => number> = new Map([
   [ofJoin, leastOfJoin],
   [ofSlice, leastOfSlice],
-  [ofRange, ([count]) => (Number(count) > MAX_RANGE ? 0 : Number(count))],
+  [ofRange, ([count]) => Math.min(MAX_RANGE, Number(count))],
   [ofResult, ([list]) => sizeOf(list)],
 ]);
 

@@ -72,12 +72,15 @@ const isCertain = (type: Type | undefined): boolean =>
   !type.open &&
   type.params.every((param) => isCertain(param));
 
+/** Overloads that look at their arguments themselves: the first element of a list says nothing about the others. */
+const UNGUARDED: ReadonlySet<string> = new Set(['list_flatten']);
+
 type Dispatch = (args: readonly Value[]) => Value;
 
 function dispatcher(expr: Call, overloads: readonly OverloadDecl[], argTypes: readonly (Type | undefined)[]): Dispatch {
   const [only] = overloads;
   if (only !== undefined && (overloads.length === 1 || SINGLETONS.has(expr.name))) {
-    if (SINGLETONS.has(expr.name) || argTypes.every(isCertain)) return direct(only);
+    if (UNGUARDED.has(only.id) || SINGLETONS.has(expr.name) || argTypes.every(isCertain)) return direct(only);
     return (args) => (matchesSignature(only, args) ? only.run(...args) : noSuchOverload(expr.name, args));
   }
   return (args) => {

@@ -13,7 +13,7 @@ import type { Value } from '../values/value.js';
 import { ArrayList, CelError, CelList, Double, Duration, NO_SUCH_OVERLOAD, Uint, typeName } from '../values/value.js';
 import { onList } from './helpers.js';
 import { MAX_RANGE } from './limits.js';
-import { work } from '../work.js';
+import { CostExceeded, work } from '../work.js';
 
 const A = paramType('A');
 const T = paramType('T');
@@ -193,7 +193,7 @@ function sortBy(list: Value | undefined, keys: Value | undefined): Value {
 
 function range(count: Value | undefined): Value {
   const size = Number(count);
-  if (size > MAX_RANGE) return new CelError(`lists.range is limited to ${MAX_RANGE} elements`);
+  if (size > MAX_RANGE) throw new CostExceeded();
   return new ArrayList(Array.from({ length: Math.max(0, size) }, (_, i) => i));
 }
 
