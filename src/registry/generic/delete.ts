@@ -44,6 +44,15 @@ export interface Deleted {
  * between makes it start again.
  */
 export async function deleteObject(store: ResourceStore, request: DeleteRequest): Promise<Deleted> {
+  const deleted = await deleteAlone(store, request);
+  const { takesAlong } = request.served.type.deletion;
+  if (takesAlong !== undefined && deleted.removed && !request.options.dryRun) {
+    await store.removeOther(takesAlong, store.key(request.namespace, request.name));
+  }
+  return deleted;
+}
+
+async function deleteAlone(store: ResourceStore, request: DeleteRequest): Promise<Deleted> {
   const key = store.key(request.namespace, request.name);
   let current: StoredObject | undefined = await store.fresh(key);
   for (;;) {

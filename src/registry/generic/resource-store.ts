@@ -154,6 +154,22 @@ export class ResourceStore {
     return this.write(key, revision, undefined);
   }
 
+  /** Removes an object of another type that is nothing without the one of this type; one with finalizers is left to them. */
+  async removeOther(resource: string, key: string): Promise<void> {
+    try {
+      let other = await this.backend.get(resource, key);
+      while (other !== undefined) {
+        const { metadata } = (other.object ?? decodeStored(other)) as KubeObject;
+        if ((metadata.finalizers ?? []).length > 0) return;
+        const result = await this.backend.write({ resource, key, expected: other.revision, value: undefined });
+        if (result.outcome === 'committed') return;
+        other = result.current;
+      }
+    } catch (error) {
+      throw interpretStorageError(error, 'write');
+    }
+  }
+
   private async write(key: string, expected: number, object: JsonObject | undefined): Promise<WriteResult> {
     try {
       return await this.backend.write({

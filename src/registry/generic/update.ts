@@ -75,6 +75,8 @@ export async function updateObject(store: ResourceStore, request: UpdateRequest)
       const removed = await store.remove(key, error.remove.revision);
       // Whoever was faster either removed it too, or changed it: then everything is decided anew.
       if (removed.outcome === 'committed' || removed.current === undefined) {
+        const { takesAlong } = request.served.type.deletion;
+        if (takesAlong !== undefined) await store.removeOther(takesAlong, key);
         return { object: error.object, stored: undefined, created: false };
       }
     }

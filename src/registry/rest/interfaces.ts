@@ -76,6 +76,8 @@ export interface DeletionStrategy {
    * finalizers). Absent: nothing more.
    */
   mayDeleteDuringUpdate?(object: KubeObject): boolean;
+  /** Name, in the store, of a type whose object of the same name goes with the object: nobody else would remove it. */
+  readonly takesAlong?: string;
   /** 'unsupported': nothing depends on such objects, and no propagation policy has an effect. */
   readonly defaultGarbageCollection?: 'background' | 'orphan' | 'unsupported';
 }

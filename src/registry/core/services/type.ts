@@ -20,6 +20,8 @@ export const services = builtinType({
   table: serviceTable,
   applyDefaults: applyServiceDefaults,
   returnsDeletedObject: true,
+  // Endpoints are kept for a service, whoever wrote them.
+  deletion: { takesAlong: 'endpoints' },
   selectableFields: ['spec.clusterIP', 'spec.type'],
   fields: (service) => ({
     'spec.clusterIP': textOf(objectAt(service, 'spec')?.['clusterIP']),
