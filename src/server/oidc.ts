@@ -126,13 +126,22 @@ function requiredClaims(pairs: readonly string[]): JwtAuthenticatorConfig['claim
   return [...byClaim].map(([claim, requiredValue]) => ({ claim, requiredValue, expression: '', message: '' }));
 }
 
+function loaded(text: string, path: string): AuthenticationConfiguration {
+  try {
+    return loadAuthenticationConfiguration(text);
+  } catch (error) {
+    const where = `failed to load authentication configuration from file ${JSON.stringify(path)}`;
+    throw new StartError(`--authentication-config: ${where}: ${messageOf(error)}`);
+  }
+}
+
 function fromFile(path: string, options: Options, context: OidcContext): Oidc {
   const { clock, logger, registry, signal } = context;
   const text = readFile(path, '--authentication-config');
   const metrics = oidcMetrics(serverId(), clock, registry);
   const disallowedIssuers = options.serviceAccountIssuer;
+  const configuration = loaded(text, path);
   try {
-    const configuration = loadAuthenticationConfiguration(text);
     if (configuration.anonymous !== undefined && options.given.has('anonymous-auth')) {
       throw new Error(
         'anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file',

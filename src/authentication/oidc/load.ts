@@ -38,7 +38,9 @@ function decode(text: string): AuthenticationConfiguration {
   if (apiVersion === '') throw new DecodeError("Object 'apiVersion' is missing");
   const version = VERSIONS.find((candidate) => apiVersion === `${GROUP}/${candidate}`);
   if (version === undefined || kind !== KIND) {
-    throw new DecodeError(`no kind ${quote(kind)} is registered for version ${quote(apiVersion)}`);
+    throw new DecodeError(
+      `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
+    );
   }
   const reader = new Reader();
   const configuration = reader.configuration(root);
