@@ -1,0 +1,296 @@
+import { deepCopy, type JsonObject, objectAt } from '../apimachinery/json.js';
+import type { KubeObject } from '../apimachinery/meta.js';
+import { ClusterError, type ClusterListener } from '../client/cluster-client.js';
+import { FakeClock } from '../util/clock.js';
+import { ApiServices, type ServedGroupVersion } from './api-services.js';
+import { Owner } from './owner.js';
+
+const FINGERPRINT = 'kubeannex.io/fingerprint';
+const ROLES = '/apis/rbac.authorization.k8s.io/v1/clusterroles?fieldSelector=metadata.name%3Dannex';
+const SERVICES = '/apis/apiregistration.k8s.io/v1/apiservices';
+
+/** A cluster with nothing but APIServices, whose watch tells everything at once. */
+class Cluster {
+  readonly services = new Map<string, KubeObject>();
+  readonly listeners = new Map<string, { listener: ClusterListener; failed: (error: unknown) => void }>();
+  readonly writes: string[] = [];
+  refusal: ClusterError | undefined;
+
+  follow(path: string, listener: ClusterListener, _: AbortSignal, failed: (error: unknown) => void): Promise<void> {
+    this.listeners.set(path, { listener, failed });
+    return Promise.resolve();
+  }
+
+  must(method: string, path: string, body?: JsonObject): Promise<KubeObject | undefined> {
+    if (this.refusal !== undefined) return Promise.reject(this.refusal);
+    const object = body === undefined ? undefined : (deepCopy(body) as KubeObject);
+    const name = object?.metadata.name ?? path.slice(SERVICES.length + 1);
+    this.writes.push(`${method} ${name}`);
+    if (object === undefined) this.remove(name);
+    else this.put(object);
+    return Promise.resolve(object);
+  }
+
+  put(object: KubeObject): void {
+    this.services.set(object.metadata.name ?? '', object);
+    this.listener(SERVICES).upsert(object);
+  }
+
+  remove(name: string): void {
+    const object = this.services.get(name);
+    this.services.delete(name);
+    if (object !== undefined) this.listener(SERVICES).delete(object);
+  }
+
+  listener(path: string): ClusterListener {
+    const found = this.listeners.get(path);
+    if (found === undefined) throw new Error(`nobody follows ${path}`);
+    return found.listener;
+  }
+
+  fail(path: string, error: ClusterError): void {
+    this.listeners.get(path)?.failed(error);
+  }
+
+  synced(): void {
+    this.listener(SERVICES).replaced([...this.services.values()]);
+  }
+
+  get(name: string): KubeObject {
+    return this.services.get(name) ?? { metadata: {} };
+  }
+
+  spec(name: string): JsonObject {
+    return objectAt(this.get(name), 'spec') ?? {};
+  }
+}
+
+const version = (group: string, name = 'v1', rank = 0, fingerprint = 'f1'): ServedGroupVersion => ({
+  group,
+  version: name,
+  rank,
+  fingerprint,
+});
+
+function setUp({ owner = '' }: { owner?: string } = {}) {
+  const cluster = new Cluster();
+  const clock = new FakeClock();
+  const told: string[] = [];
+  const state = { served: [version('a.example.com')], bundle: 'CA' };
+  const owning = new Owner(owner);
+  const services = new ApiServices({
+    client: cluster,
+    clock,
+    service: { namespace: 'system', name: 'annex', port: 443 },
+    caBundle: () => state.bundle,
+    owner: owning,
+    served: () => state.served,
+    unreadable: (error) => void told.push(`unreadable: ${String(error)}`),
+    readable: () => void told.push('readable'),
+    failed: (group, name, error) => void told.push(`failed ${group}/${name}: ${String(error)}`),
+    registered: (group, name) => void told.push(`registered ${group}/${name}`),
+    refused: (group, name, why) => void told.push(`refused ${group}/${name}: ${why}`),
+  });
+  const { signal } = new AbortController();
+  owning.follow(cluster, signal, {
+    changed: () => {
+      services.changed();
+    },
+    broken: (error) => void told.push(`owner: ${String(error)}`),
+    mended: () => void told.push('owner found'),
+  });
+  services.start(signal);
+  return { cluster, clock, told, state, services };
+}
+
+/** What is under way ends. */
+const settle = async (): Promise<void> => {
+  for (let i = 0; i < 50; i++) await Promise.resolve();
+};
+
+describe('ApiServices', () => {
+  test('registers what is served, in the order of preference', async () => {
+    const { cluster, state, told } = setUp();
+    state.served = [version('a.example.com', 'v2'), version('a.example.com', 'v1', 1)];
+    cluster.synced();
+    await settle();
+    expect(cluster.writes).toEqual(['POST v2.a.example.com', 'POST v1.a.example.com']);
+    expect(cluster.spec('v1.a.example.com')).toEqual({
+      service: { namespace: 'system', name: 'annex', port: 443 },
+      group: 'a.example.com',
+      version: 'v1',
+      caBundle: Buffer.from('CA').toString('base64'),
+      groupPriorityMinimum: 1000,
+      versionPriority: 99,
+    });
+    expect(told).toContain('registered a.example.com/v1');
+  });
+
+  test('does nothing before it knows what there is', async () => {
+    const { cluster, services } = setUp();
+    services.servedChanged();
+    await settle();
+    expect(cluster.writes).toEqual([]);
+  });
+
+  test('writes nothing where all is as it should be, as after a restart', async () => {
+    const first = setUp();
+    first.cluster.synced();
+    await settle();
+    const second = setUp();
+    for (const [name, service] of first.cluster.services) second.cluster.services.set(name, service);
+    second.cluster.synced();
+    await settle();
+    expect(second.cluster.writes).toEqual([]);
+    expect(new Set(second.told)).toEqual(new Set(['readable', 'registered a.example.com/v1']));
+  });
+
+  test('mends what somebody changed, and makes anew what somebody deleted', async () => {
+    const { cluster } = setUp();
+    cluster.synced();
+    await settle();
+    const service = cluster.get('v1.a.example.com');
+    cluster.put({ ...service, spec: { ...cluster.spec('v1.a.example.com'), versionPriority: 7 } });
+    await settle();
+    expect(cluster.spec('v1.a.example.com')['versionPriority']).toBe(100);
+    cluster.remove('v1.a.example.com');
+    await settle();
+    expect(cluster.spec('v1.a.example.com')['versionPriority']).toBe(100);
+  });
+
+  test('removes what is served no more, and only what is its own', async () => {
+    const { cluster, state, services } = setUp();
+    cluster.services.set('v1.other.example.com', {
+      metadata: { name: 'v1.other.example.com' },
+      spec: { service: { name: 'x' } },
+    });
+    cluster.synced();
+    await settle();
+    state.served = [];
+    services.changed();
+    await settle();
+    expect([...cluster.services.keys()]).toEqual(['v1.other.example.com']);
+  });
+
+  test.each([
+    ['a definition of the cluster', {}, /the cluster itself, which serves a CustomResourceDefinition/],
+    ['another server', { service: { name: 'x' } }, /belongs to another server$/],
+  ])('leaves a group version to %s', async (_, spec, why) => {
+    const { cluster, told } = setUp();
+    cluster.services.set('v1.a.example.com', { metadata: { name: 'v1.a.example.com' }, spec });
+    cluster.synced();
+    await settle();
+    expect(cluster.writes).toEqual([]);
+    expect(told.at(-1)).toMatch(why);
+    cluster.remove('v1.a.example.com');
+    await settle();
+    expect(cluster.writes).toEqual(['POST v1.a.example.com']);
+  });
+
+  test('a new CA goes into all of them', async () => {
+    const { cluster, state, services } = setUp();
+    cluster.synced();
+    await settle();
+    state.bundle = 'CA2';
+    services.changed();
+    await settle();
+    expect(cluster.spec('v1.a.example.com')['caBundle']).toBe(Buffer.from('CA2').toString('base64'));
+  });
+
+  test('tells the cluster of new documents a little later, and lets those of others be', async () => {
+    const { cluster, state, services, clock } = setUp();
+    cluster.synced();
+    await settle();
+    const shown = (): unknown => cluster.services.get('v1.a.example.com')?.metadata.annotations?.[FINGERPRINT];
+    state.served = [version('a.example.com', 'v1', 0, 'f2')];
+    services.servedChanged();
+    await settle();
+    expect(shown()).toBe('f1');
+    clock.advance(300);
+    await settle();
+    expect(shown()).toBe('f2');
+    // Another replica is ahead of this one.
+    const service = cluster.get('v1.a.example.com');
+    cluster.put({ ...service, metadata: { ...service.metadata, annotations: { [FINGERPRINT]: 'f3' } } });
+    await settle();
+    expect(shown()).toBe('f3');
+  });
+
+  test('a refusal is told, and tried again', async () => {
+    const { cluster, clock, told } = setUp();
+    cluster.refusal = new ClusterError(403, 'forbidden');
+    cluster.synced();
+    await settle();
+    expect(told.at(-1)).toBe('failed a.example.com/v1: ClusterError: forbidden');
+    cluster.refusal = undefined;
+    clock.advance(60_000);
+    await settle();
+    expect(cluster.writes).toEqual(['POST v1.a.example.com']);
+  });
+
+  test('what cannot be read is told', () => {
+    const { cluster, told } = setUp();
+    cluster.fail(SERVICES, new ClusterError(403, 'forbidden'));
+    expect(told).toEqual(['unreadable: ClusterError: forbidden']);
+  });
+});
+
+describe('an owner', () => {
+  const role = (uid: string): KubeObject => ({ metadata: { name: 'annex', uid } });
+  const references = (cluster: Cluster): unknown =>
+    cluster.services.get('v1.a.example.com')?.metadata.ownerReferences?.map(({ uid }) => uid);
+
+  test('is waited for, and written into what is registered', async () => {
+    const { cluster } = setUp({ owner: 'annex' });
+    cluster.synced();
+    await settle();
+    expect(cluster.writes).toEqual([]);
+    cluster.listener(ROLES).replaced([role('u1')]);
+    await settle();
+    expect(references(cluster)).toEqual(['u1']);
+  });
+
+  test('that is made anew takes the place of the old one, beside those of others', async () => {
+    const { cluster } = setUp({ owner: 'annex' });
+    cluster.synced();
+    cluster.listener(ROLES).replaced([role('u1')]);
+    await settle();
+    const service = cluster.get('v1.a.example.com');
+    const other = { apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'n' };
+    const ownerReferences = [...(service.metadata.ownerReferences ?? []), other];
+    cluster.put({ ...service, metadata: { ...service.metadata, ownerReferences } });
+    cluster.listener(ROLES).upsert(role('u2'));
+    await settle();
+    expect(references(cluster)).toEqual(['n', 'u2']);
+  });
+
+  test('that is gone ends all registration: what the garbage collector removes is not made again', async () => {
+    const { cluster, told } = setUp({ owner: 'annex' });
+    cluster.synced();
+    cluster.listener(ROLES).replaced([role('u1')]);
+    await settle();
+    cluster.listener(ROLES).delete(role('u1'));
+    cluster.remove('v1.a.example.com');
+    await settle();
+    expect([...cluster.services.keys()]).toEqual([]);
+    expect(told.at(-1)).toBe('owner: Error: there is no ClusterRole annex: nothing is registered without it');
+  });
+
+  test('that may not be read is done without', async () => {
+    const { cluster, told } = setUp({ owner: 'annex' });
+    cluster.synced();
+    cluster.fail(ROLES, new ClusterError(403, 'forbidden'));
+    await settle();
+    expect(references(cluster)).toBeUndefined();
+    expect(cluster.writes).toEqual(['POST v1.a.example.com']);
+    expect(told).toContain('owner: ClusterError: forbidden');
+  });
+
+  test('that cannot be read now is waited for', async () => {
+    const { cluster } = setUp({ owner: 'annex' });
+    cluster.synced();
+    cluster.fail(ROLES, new ClusterError(0, 'away'));
+    await settle();
+    expect(cluster.writes).toEqual([]);
+  });
+});

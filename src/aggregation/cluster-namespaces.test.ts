@@ -1,0 +1,48 @@
+import type { KubeObject } from '../apimachinery/meta.js';
+import type { ClusterListener } from '../client/cluster-client.js';
+import { ClusterNamespaces } from './cluster-namespaces.js';
+
+const namespace = (name: string, phase = 'Active'): KubeObject => ({ metadata: { name }, status: { phase } });
+
+function setUp() {
+  let listener: ClusterListener | undefined;
+  const asked: string[] = [];
+  const namespaces = new ClusterNamespaces({
+    follow: (path, given) => {
+      asked.push(`follow ${path}`);
+      listener = given;
+      return Promise.resolve();
+    },
+    must: (method, path) => {
+      asked.push(`${method} ${path}`);
+      return Promise.resolve(undefined);
+    },
+  });
+  const told = { broken: () => undefined, mended: () => undefined };
+  void namespaces.follow(new AbortController().signal, told);
+  if (listener === undefined) throw new Error('nothing is followed');
+  return { namespaces, asked, listener };
+}
+
+describe('ClusterNamespaces', () => {
+  test('knows what the watch has told', () => {
+    const { namespaces, listener } = setUp();
+    listener.replaced([namespace('a'), namespace('b')]);
+    listener.upsert(namespace('b', 'Terminating'));
+    listener.upsert(namespace('c'));
+    listener.delete(namespace('a'));
+    expect(['a', 'b', 'c'].map((name) => namespaces.cached(name)?.['status'])).toEqual([
+      undefined,
+      { phase: 'Terminating' },
+      { phase: 'Active' },
+    ]);
+    listener.replaced([namespace('a')]);
+    expect(namespaces.cached('c')).toBeUndefined();
+  });
+
+  test('asks the cluster about what it does not know', async () => {
+    const { namespaces, asked } = setUp();
+    expect(await namespaces.live('a/b')).toBeUndefined();
+    expect(asked).toEqual(['follow /api/v1/namespaces', 'GET /api/v1/namespaces/a%2Fb']);
+  });
+});

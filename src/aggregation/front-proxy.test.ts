@@ -1,0 +1,98 @@
+import type { JsonObject } from '../apimachinery/json.js';
+import type { KubeObject } from '../apimachinery/meta.js';
+import type { ClusterListener } from '../client/cluster-client.js';
+import { createCertificate, generateKey } from '../util/certificates.js';
+import { FrontProxyTrust } from './front-proxy.js';
+
+function ca(): string {
+  const { privateKey, publicKey } = generateKey();
+  const request = { subject: { commonName: 'ca' }, publicKey, usage: 'ca' as const, notBefore: 0, notAfter: 4e12 };
+  return createCertificate(request, { key: privateKey });
+}
+
+const CA = ca();
+const data = (over: JsonObject = {}): JsonObject => ({
+  'client-ca-file': CA,
+  'requestheader-client-ca-file': CA,
+  'requestheader-username-headers': '["X-Remote-User"]',
+  'requestheader-uid-headers': '["X-Remote-Uid"]',
+  'requestheader-group-headers': '["X-Remote-Group"]',
+  'requestheader-extra-headers-prefix': '["X-Remote-Extra-"]',
+  'requestheader-allowed-names': '["front-proxy-client"]',
+  ...over,
+});
+const map = (content: JsonObject): KubeObject => ({ metadata: { name: 'm' }, data: content });
+const client = (found: KubeObject | undefined) => ({ must: () => Promise.resolve(found) });
+
+function followed() {
+  let listener: ClusterListener | undefined;
+  let changes = 0;
+  const told: string[] = [];
+  const trust = new FrontProxyTrust(() => changes++);
+  const follow = (_: string, given: ClusterListener): Promise<void> => {
+    listener = given;
+    return Promise.resolve();
+  };
+  void trust.follow({ follow }, new AbortController().signal, {
+    broken: (error) => void told.push(String(error)),
+    mended: () => void told.push('mended'),
+  });
+  if (listener === undefined) throw new Error('nothing is followed');
+  return { trust, told, listener, changes: () => changes };
+}
+
+describe('FrontProxyTrust', () => {
+  test('takes CAs and names from the ConfigMap', async () => {
+    const trust = new FrontProxyTrust(() => undefined);
+    await trust.load(client(map(data())));
+    expect(trust.config).toEqual({
+      usernameHeaders: ['X-Remote-User'],
+      uidHeaders: ['X-Remote-Uid'],
+      groupHeaders: ['X-Remote-Group'],
+      extraHeaderPrefixes: ['X-Remote-Extra-'],
+      allowedNames: ['front-proxy-client'],
+    });
+    expect([trust.proxy?.pems.length, trust.clients?.pems.length]).toEqual([1, 1]);
+  });
+
+  test.each<[string, KubeObject | undefined, string]>([
+    ['no ConfigMap', undefined, 'the cluster has no ConfigMap kube-system/extension-apiserver-authentication'],
+    ['headers that are no list', map(data({ 'requestheader-username-headers': '"X"' })), 'is no list of strings'],
+    ['headers that are no JSON', map(data({ 'requestheader-group-headers': '[' })), 'cannot be used: '],
+    ['a CA that is none', map(data({ 'requestheader-client-ca-file': 'x' })), 'does not contain any valid'],
+  ])('%s: the start fails, and says why', async (_, found, message) => {
+    await expect(new FrontProxyTrust(() => undefined).load(client(found))).rejects.toThrow(message);
+  });
+
+  test('a cluster without front proxy vouches for nobody', async () => {
+    const trust = new FrontProxyTrust(() => undefined);
+    await trust.load(client(map({})));
+    expect([trust.proxy, trust.clients, trust.config.usernameHeaders]).toEqual([undefined, undefined, []]);
+  });
+
+  test('follows changes; content that cannot be used leaves the old one in force', () => {
+    const { trust, told, listener, changes } = followed();
+    listener.replaced([map(data())]);
+    const before = trust.proxy;
+    listener.upsert(map(data({ 'requestheader-allowed-names': '[1]' })));
+    expect([trust.proxy, trust.config.allowedNames]).toEqual([before, ['front-proxy-client']]);
+    listener.upsert(map(data({ 'requestheader-allowed-names': '["another"]' })));
+    expect(trust.config.allowedNames).toEqual(['another']);
+    expect(changes()).toBe(2);
+    expect(told).toEqual([
+      'mended',
+      'Error: the ConfigMap kube-system/extension-apiserver-authentication cannot be used: requestheader-allowed-names is no list of strings',
+      'mended',
+    ]);
+  });
+
+  test('a ConfigMap that is deleted is told, and what it said stays', () => {
+    const { trust, told, listener } = followed();
+    listener.replaced([map(data())]);
+    listener.delete(map(data()));
+    listener.replaced([]);
+    expect(trust.proxy).toBeDefined();
+    const gone = 'Error: the cluster has no ConfigMap kube-system/extension-apiserver-authentication';
+    expect(told).toEqual(['mended', gone, gone]);
+  });
+});
