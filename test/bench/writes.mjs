@@ -28,7 +28,9 @@ writeFileSync(join(scratch, 'tokens.csv'), 'secret,admin,admin,system:masters\n'
 
 // In clock ticks of the kernel, of which a second has a hundred.
 const cpuMillis = (pid) => {
-  const fields = readFileSync(`/proc/${String(pid)}/stat`, 'utf8').split(') ')[1].split(' ');
+  const fields = readFileSync(`/proc/${String(pid)}/stat`, 'utf8')
+    .split(') ')[1]
+    .split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10;
 };
 
