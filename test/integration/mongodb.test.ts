@@ -289,7 +289,7 @@ described('a MongoDB that asks who one is', () => {
     const own = scratch('auth');
     writeFileSync(join(own, 'uri'), `${uri(PASSWORD)}\n`);
     writeFileSync(join(own, 'wrong'), uri('guess'));
-    const common = ['--storage-backend=mongodb', '--mongodb-database', 'secure', '-v', '6'];
+    const common = ['--storage-backend=mongodb', '--mongodb-database', 'secure', '--controllers=', '-v', '6'];
     const server = await TestServer.start(own, [...common, '--mongodb-uri-file', join(own, 'uri')]);
     running.add(server);
     const http = new Http1(server);
@@ -298,7 +298,7 @@ described('a MongoDB that asks who one is', () => {
     const refused = await http.post(MAPS, configMap('a', { n: '1' }));
     const metrics = await http.get('/metrics');
     const health = await http.get('/readyz/etcd');
-    const { stdout, stderr } = await server.stop('SIGTERM');
+    const { stdout, stderr } = await server.stop('SIGKILL');
     running.delete(server);
     await mongod.launch();
     for (const said of [stdout, stderr, refused.text, metrics.text, health.text])
