@@ -72,7 +72,11 @@ export class Program {
     const planned = this.prepare();
     if (typeof planned === 'string') return { kind: 'error', message: planned, cost: 0 };
     const slots = new Array<Value | undefined>(planned.slots);
-    for (const [name, slot] of planned.variables) slots[slot] = bindings[name];
+    const { variables } = planned;
+    for (let i = 0; i < variables.length; i++) {
+      const variable = variables[i] as readonly [string, number];
+      slots[variable[1]] = bindings[variable[0]];
+    }
     const frame = new Frame(slots, limit);
     startWork();
     try {

@@ -112,7 +112,9 @@ export function planCall(expr: Call, args: readonly Plan[]): Run {
   const cost = callCost(expr.name, id);
   const types = (expr.target === undefined ? expr.args : [expr.target, ...expr.args]).map((arg) => arg.type);
   const dispatch = dispatcher(expr, overloads, types);
-  if (first !== undefined && runs.length === 1) return unary(first, cost, dispatch);
+  if (first !== undefined && runs.length === 1) {
+    return expr.name === '!_' ? negation(first, cost, dispatch) : unary(first, cost, dispatch);
+  }
   if (first !== undefined && second !== undefined && runs.length === 2 && !stopsAtError(expr, args)) {
     return binary(first, second, cost, dispatch);
   }
@@ -153,12 +155,22 @@ function paidCall(frame: Frame, args: readonly Value[], cost: CallCost | number,
 const costOf = (cost: CallCost | number, args: readonly Value[], result: Value): number =>
   typeof cost === 'number' ? cost : cost(args, result);
 
+function unaryCall(frame: Frame, value: Value, cost: CallCost | number, dispatch: Dispatch): Value {
+  if (!(value instanceof CelError)) return paidCall(frame, [value], cost, dispatch);
+  frame.charge(costOf(cost, [value], value));
+  return value;
+}
+
 function unary(arg: Run, cost: CallCost | number, dispatch: Dispatch): Run {
+  return (frame) => unaryCall(frame, arg(frame), cost, dispatch);
+}
+
+function negation(arg: Run, cost: CallCost | number, dispatch: Dispatch): Run {
   return (frame) => {
     const value = arg(frame);
-    if (!(value instanceof CelError)) return paidCall(frame, [value], cost, dispatch);
-    frame.charge(costOf(cost, [value], value));
-    return value;
+    if (typeof value !== 'boolean') return unaryCall(frame, value, cost, dispatch);
+    frame.cost++;
+    return !value;
   };
 }
 

@@ -156,10 +156,17 @@ function tryStep(frame: Frame, value: Value, step: Step, strict: boolean): Value
 /** `has(root.steps.name)`: the steps are paid for, the start is not. */
 export function presence(root: Run, steps: readonly Step[], name: string, strict: boolean): Run {
   const site = new FieldSite(name);
-  return walk(root, 0, steps, strict, false, (frame, value, optional) => {
+  const arrive = (frame: Frame, value: Value, optional: boolean): Value => {
     const found = value instanceof CelMap ? value.select(site) : lookup(value, name);
     if (!optional || found !== undefined) frame.cost++;
     if (strict && found === undefined && !hasParts(value)) return noSuchKey(name);
     return found instanceof CelError ? found : found !== undefined;
-  });
+  };
+  const general = walk(root, 0, steps, strict, false, arrive);
+  if (steps.length > 0) return general;
+  return (frame) => {
+    const value = root(frame);
+    if (value instanceof CelMap) return arrive(frame, value, false);
+    return value instanceof CelError ? value : walk(() => value, 0, steps, strict, false, arrive)(frame);
+  };
 }

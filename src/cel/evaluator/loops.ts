@@ -36,6 +36,17 @@ function iterate(range: Value, two: boolean, visit: Visit): CelError | undefined
   return range instanceof CelError ? range : new CelError(`got '${typeName(range)}', expected iterable type`);
 }
 
+/** The same over the elements of a list, by far the commonest case. */
+function eachItem(frame: Frame, list: CelList, slot: number, visit: () => void): void {
+  const { size } = list;
+  work(size * PER_ITEM);
+  for (let i = 0; i < size; i++) {
+    frame.slots[slot] = list.get(i);
+    if (frame.cost > frame.limit) throw new CostExceeded();
+    visit();
+  }
+}
+
 function set(frame: Frame, slots: LoopSlots, first: Value, second: Value): void {
   frame.slots[slots.first] = first;
   if (slots.second >= 0) frame.slots[slots.second] = second;
@@ -120,24 +131,33 @@ export function existsOne(range: Run, body: Run, slots: LoopSlots): Run {
 
 /** `map`, `filter` and `transformList`: with a filter, only what it accepts is gathered. */
 export function gatherList(range: Run, filter: Run | undefined, item: Run, slots: LoopSlots): Run {
+  const two = slots.second >= 0;
   return (frame) => {
     const items: Value[] = [];
     let error: CelError | undefined;
-    const failed = iterate(range(frame), slots.second >= 0, (first, second) => {
-      set(frame, slots, first, second);
+    const gather = (): void => {
       const accepted = filter === undefined ? true : filter(frame);
-      if (accepted === false) return true;
+      if (accepted === false) return;
       if (accepted !== true) {
         error = accepted instanceof CelError ? accepted : NO_SUCH_OVERLOAD;
-        return true;
+        return;
       }
       // The accumulator, a list of one, and the sum.
       frame.cost += 12;
       const value = item(frame);
       if (value instanceof CelError) error ??= value;
       else items.push(value);
-      return true;
-    });
+    };
+    const over = range(frame);
+    let failed: CelError | undefined;
+    if (over instanceof CelList && !two) eachItem(frame, over, slots.first, gather);
+    else {
+      failed = iterate(over, two, (first, second) => {
+        set(frame, slots, first, second);
+        gather();
+        return true;
+      });
+    }
     if (failed !== undefined) return failed;
     frame.cost++;
     return error ?? new ArrayList(items);

@@ -36,7 +36,7 @@ const PER_KEYED = 16;
 function countMembers(json: JsonMap): number {
   let count = 0;
   for (const _ in json) count++;
-  work(count > LARGE ? count * 3 : count >>> 1);
+  work(count > LARGE ? count * 5 : count >>> 1);
   return count;
 }
 
