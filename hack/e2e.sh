@@ -24,4 +24,8 @@ if [ -z "$E2E_MISSING" ] && command -v go > /dev/null; then
 fi
 [ -z "$E2E_MISSING" ] || echo "skipped: the tests end to end: $E2E_MISSING" >&2
 [ -n "$E2E_INFORMER" ] || echo 'the informer of client-go cannot be built here: its tests are skipped' >&2
-ANNEX_TOOLS_DIR=$tools exec node_modules/.bin/jest -c test/e2e/jest.config.mjs "$@"
+# In a group of its own: whoever ends this ends all that the tests have started.
+ANNEX_TOOLS_DIR=$tools setsid node_modules/.bin/jest -c test/e2e/jest.config.mjs "$@" &
+jest=$!
+trap 'kill -KILL -- "-$jest"; exit 143' TERM INT
+wait "$jest"
