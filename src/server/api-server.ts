@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Http2SecureServer, ServerHttp2Session } from 'node:http2';
-import { constants, createSecureServer } from 'node:http2';
+import { createSecureServer } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
@@ -34,10 +34,6 @@ const IDLE_MILLIS = 90_000;
 const HEADERS_MILLIS = 32_000;
 /** How long connections may take to send what has been written, when the server stops. */
 const FLUSH_MILLIS = 2000;
-/** How long clients go on before they know that the server stops. */
-const NOTICE_MILLIS = 1000;
-/** In GOAWAY: no stream is refused yet. */
-const ANY_STREAM = 2 ** 31 - 1;
 const STREAM_WINDOW = 256 * 1024;
 
 export interface TlsMaterial {
@@ -114,7 +110,7 @@ export class ApiServer {
   async drain(): Promise<void> {
     this.closing = true;
     this.http.close();
-    await this.leaveSessions();
+    for (const session of this.sessions) session.close();
     if (this.inFlight > 0) {
       await new Promise<void>((resolve) => {
         this.idle.push(resolve);
@@ -124,17 +120,6 @@ export class ApiServer {
     const { clock } = this.config.chain;
     const closed = [...this.sessions].map((session) => new Promise((resolve) => session.once('close', resolve)));
     await Promise.race([Promise.all(closed), sleep(clock, FLUSH_MILLIS)]);
-  }
-
-  /**
-   * Tells clients first to send what comes next elsewhere, and takes what is on its way meanwhile: a proxy cannot repeat a request
-   * whose body it has passed on.
-   */
-  private async leaveSessions(): Promise<void> {
-    if (this.sessions.size === 0) return;
-    for (const session of this.sessions) if (!session.closed) session.goaway(constants.NGHTTP2_NO_ERROR, ANY_STREAM);
-    await sleep(this.config.chain.clock, NOTICE_MILLIS);
-    for (const session of this.sessions) if (!session.closed) session.close();
   }
 
   /** Cuts every connection. */

