@@ -365,7 +365,7 @@ describe('update', () => {
       { spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1' } } } },
       '',
       [
-        'spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims',
+        'spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n@@ -6,7 +6,7 @@\n  "Resources": {\n   "Limits": null,\n   "Requests": {\n-   "storage": "1"\n+   "storage": "2"\n   }\n  },\n  "VolumeName": "",\n',
       ],
     ],
   ];

@@ -10,6 +10,7 @@ import {
 } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { compareUtf8, type KubeObject, quote } from '../../../apimachinery/meta.js';
+import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
 import {
   CertificateRequestError,
   checkRequestSignature,
@@ -199,7 +200,8 @@ export function validateSigningRequestUpdate(object: KubeObject, old: KubeObject
     if (now.length > before.length) {
       errors.push(forbidden(CONDITIONS, `updates may not add a condition of type ${quote(type)}`));
     } else if (now.length === before.length && !deepEqual(now, before)) {
-      errors.push(forbidden(CONDITIONS, `updates may not modify a condition of type ${quote(type)}`));
+      const differences = internalDiff('CertificateSigningRequestConditions', before, now);
+      errors.push(forbidden(CONDITIONS, `updates may not modify a condition of type ${quote(type)}\n${differences}`));
     }
   }
   if (certificateOf(object) !== certificateOf(old)) {

@@ -6,8 +6,9 @@ import {
   notSupported,
   required,
 } from '../../../apimachinery/field-error.js';
-import { deepEqual, objectAt } from '../../../apimachinery/json.js';
+import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta.js';
+import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { validateImmutableField } from '../../../apimachinery/validation/object-meta.js';
 import type { RequestContext } from '../../../request/context.js';
@@ -15,7 +16,13 @@ import type { Strategy } from '../../rest/interfaces.js';
 import { ensureObject, keepField, setDefault, textOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
-import { accessModeErrors, positiveQuantityErrors, VOLUME_MODES } from '../shared/volumes.js';
+import {
+  accessModeErrors,
+  CLASS_ANNOTATION,
+  CLASS_DEPRECATED,
+  positiveQuantityErrors,
+  VOLUME_MODES,
+} from '../shared/volumes.js';
 
 const SPEC = FieldPath.of('spec');
 const RECLAIM = ['Delete', 'Recycle', 'Retain'];
@@ -35,6 +42,12 @@ const NOT_SOURCES = new Set([
 
 const sourcesOf = (object: KubeObject): string[] =>
   Object.keys(objectAt(object, 'spec') ?? {}).filter((field) => !NOT_SOURCES.has(field));
+
+/** The part of the specification that says what kind of volume it is. */
+function sourceOf(object: KubeObject): JsonObject {
+  const spec = objectAt(object, 'spec');
+  return Object.fromEntries(sourcesOf(object).map((field) => [field, spec?.[field]]));
+}
 
 function validate(object: KubeObject): FieldError[] {
   const errors = validateCoreMeta(object.metadata, false, nameIsDnsSubdomain);
@@ -72,13 +85,19 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   const spec = objectAt(object, 'spec') ?? {};
   const before = objectAt(old, 'spec') ?? {};
   const errors: FieldError[] = [];
-  const sources = sourcesOf(old);
-  if (!deepEqual(sources, sourcesOf(object)) || sources.some((field) => !deepEqual(spec[field], before[field]))) {
-    errors.push(
-      forbidden(SPEC.child('persistentvolumesource'), 'spec.persistentvolumesource is immutable after creation'),
-    );
+  const was = sourceOf(old);
+  const is = sourceOf(object);
+  const csi = objectAt(was, 'csi');
+  const secret = objectAt(is, 'csi')?.['controllerExpandSecretRef'];
+  // May be given once.
+  if (csi !== undefined && csi['controllerExpandSecretRef'] === undefined && secret !== undefined) {
+    is['csi'] = { ...objectAt(is, 'csi'), controllerExpandSecretRef: undefined };
   }
-  errors.push(...validateImmutableField(spec['volumeMode'], before['volumeMode'], SPEC.child('volumeMode')));
+  if (!deepEqual(is, was)) {
+    const why = `spec.persistentvolumesource is immutable after creation\n${internalDiff('PersistentVolumeSource', was, is)}`;
+    errors.push(forbidden(SPEC.child('persistentvolumesource'), why));
+  }
+  errors.push(...validateImmutableField(spec['volumeMode'], before['volumeMode'], FieldPath.of('volumeMode')));
   return errors;
 }
 
@@ -113,6 +132,39 @@ function stampTransition(context: RequestContext, object: KubeObject, old: KubeO
   }
 }
 
+const DEPRECATED_ANNOTATIONS: Readonly<Record<string, string>> = {
+  [CLASS_ANNOTATION]: CLASS_DEPRECATED,
+  'volume.beta.kubernetes.io/mount-options': 'deprecated since v1.31; use "mountOptions" attribute instead',
+};
+
+/** Kinds of volumes that no kubelet knows any more: since when they are deprecated, and when they went. */
+const DEPRECATED_SOURCES: readonly (readonly [string, string, string])[] = [
+  ['cephfs', 'v1.28', 'v1.31'],
+  ['photonPersistentDisk', 'v1.11', 'v1.16'],
+  ['scaleIO', 'v1.16', 'v1.22'],
+  ['storageos', 'v1.22', 'v1.25'],
+  ['glusterfs', 'v1.25', 'v1.26'],
+  ['rbd', 'v1.28', 'v1.31'],
+];
+
+function warnings(object: KubeObject): string[] {
+  const texts: string[] = [];
+  for (const [key, text] of Object.entries(DEPRECATED_ANNOTATIONS)) {
+    if (object.metadata.annotations?.[key] !== undefined) texts.push(`metadata.annotations[${key}]: ${text}`);
+  }
+  const spec = objectAt(object, 'spec') ?? {};
+  if (spec['persistentVolumeReclaimPolicy'] === 'Recycle') {
+    texts.push(
+      'spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.',
+    );
+  }
+  for (const [source, since, gone] of DEPRECATED_SOURCES) {
+    const shown = source === 'storageos' ? 'storageOS' : source;
+    if (spec[source] !== undefined) texts.push(`spec.${shown}: deprecated in ${since}, non-functional in ${gone}+`);
+  }
+  return texts;
+}
+
 export const persistentVolumeStrategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
@@ -126,6 +178,8 @@ export const persistentVolumeStrategy: Strategy = {
   validateCreate: (_context, object) => validate(object),
   // kube-apiserver looks at the whole twice, and says everything twice.
   validateUpdate: (_context, object, old) => [...validate(object), ...validate(object), ...updateErrors(object, old)],
+  warningsOnCreate: (_context, object) => warnings(object),
+  warningsOnUpdate: (_context, object) => warnings(object),
 };
 
 export const persistentVolumeStatusStrategy: Strategy = {
@@ -136,4 +190,5 @@ export const persistentVolumeStatusStrategy: Strategy = {
     stampTransition(context, object, old);
   },
   validateUpdate: (_context, object, old) => validateCoreMetaUpdate(object.metadata, old.metadata),
+  warningsOnUpdate: () => [],
 };

@@ -1,8 +1,9 @@
-import { objectAt } from '../../../apimachinery/json.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { formatTime, type KubeObject } from '../../../apimachinery/meta.js';
 import { isDns1123Label } from '../../../apimachinery/validation/names.js';
+import type { RequestContext } from '../../../request/context.js';
 import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
-import { ensureObject, keepField, numberOf, textOf } from '../shared/fields.js';
+import { ensureObject, keepField, numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
 import { qosClass } from './qos.js';
@@ -16,14 +17,26 @@ function nameWarnings(pod: KubeObject): string[] {
   return texts.length === 0 ? [] : [`${HOSTNAME_WARNING}[${texts.join(' ')}]`];
 }
 
+/** The condition of a pod that gates keep from being scheduled. */
+const gated = ({ receivedAt }: RequestContext): JsonObject => ({
+  type: 'PodScheduled',
+  status: 'False',
+  lastProbeTime: null,
+  lastTransitionTime: formatTime(receivedAt),
+  reason: 'SchedulingGated',
+  message: 'Scheduling is blocked due to non-empty scheduling gates',
+});
+
 export const podStrategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
   hasGeneration: true,
-  prepareForCreate: (_context, pod) => {
+  prepareForCreate: (context, pod) => {
     pod.metadata.generation = 1;
-    pod['status'] = { phase: 'Pending', qosClass: qosClass(pod) };
+    const status: JsonObject = { phase: 'Pending', qosClass: qosClass(pod) };
+    pod['status'] = status;
+    if (objectsOf(objectAt(pod, 'spec')?.['schedulingGates']).length > 0) status['conditions'] = [gated(context)];
   },
   prepareForUpdate: (_context, pod, old) => {
     keepField('status', pod, old);

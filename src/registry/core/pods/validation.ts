@@ -19,6 +19,7 @@ import {
   nameIsDnsSubdomain,
 } from '../../../apimachinery/validation/names.js';
 import { validateLabels } from '../../../apimachinery/validation/object-meta.js';
+import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
 import { PROTOCOLS } from '../endpoints/strategy.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
@@ -164,19 +165,80 @@ export const validatePod = (pod: KubeObject): FieldError[] => [
 const CHANGEABLE =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
-/** The specification without what an update may change. */
-function fixedPart(spec: JsonObject, old: JsonObject): JsonObject {
+/** A specification in which an update has changed only what it may not change. */
+function munged(spec: JsonObject, old: JsonObject): JsonObject {
   const fixed: JsonObject = { ...spec };
   for (const list of ['containers', 'initContainers']) {
     if (spec[list] === undefined) continue;
-    fixed[list] = objectsOf(spec[list]).map(({ image: _, ...rest }) => rest);
+    const before = objectsOf(old[list]);
+    fixed[list] = objectsOf(spec[list]).map((one, i) => ({ ...one, image: before[i]?.['image'] }));
   }
-  delete fixed['activeDeadlineSeconds'];
-  delete fixed['tolerations'];
+  for (const field of ['activeDeadlineSeconds', 'schedulingGates', 'tolerations']) fixed[field] = old[field];
   if (numberOf(old['terminationGracePeriodSeconds']) < 0 && spec['terminationGracePeriodSeconds'] === 1) {
     fixed['terminationGracePeriodSeconds'] = old['terminationGracePeriodSeconds'];
   }
   return fixed;
+}
+
+/** Members of a v1 specification that are the security context's in the unversioned one. */
+const HOST_FIELDS = ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace', 'hostUsers'];
+
+function unversioned(spec: JsonObject): JsonObject {
+  const context: JsonObject = { ...objectAt(spec, 'securityContext') };
+  for (const field of HOST_FIELDS) context[field] = spec[field];
+  return { ...spec, securityContext: context };
+}
+
+/** Whether it `ends` what is looked at: nothing else is reported then. */
+function deadlineErrors(spec: JsonObject, old: JsonObject): readonly [errors: FieldError[], ends: boolean] {
+  const path = SPEC.child('activeDeadlineSeconds');
+  const now = spec['activeDeadlineSeconds'];
+  const before = old['activeDeadlineSeconds'];
+  if (typeof now !== 'number' && typeof now !== 'bigint') {
+    const lost = before !== undefined;
+    return [lost ? [invalid(path, null, 'must not update from a positive integer to nil value')] : [], false];
+  }
+  if (now < 0 || now > 2147483647) return [[invalid(path, now, inclusiveRangeError(0, 2147483647))], true];
+  if (typeof before === 'number' && before < now) {
+    return [[invalid(path, now, 'must be less than or equal to previous value')], true];
+  }
+  return [[], false];
+}
+
+function tolerationErrors(spec: JsonObject, old: JsonObject): FieldError[] {
+  const rest = ({ tolerationSeconds: _, ...other }: JsonObject): JsonObject => other;
+  const now = objectsOf(spec['tolerations']).map(rest);
+  const lost = objectsOf(old['tolerations']).some((one) => !now.some((other) => deepEqual(rest(one), other)));
+  const why = 'existing toleration can not be modified except its tolerationSeconds';
+  return lost ? [forbidden(SPEC.child('tolerations'), why)] : [];
+}
+
+/** Gates may be opened, not added. */
+function gateErrors(spec: JsonObject, old: JsonObject): FieldError[] {
+  const known = new Set(objectsOf(old['schedulingGates']).map(({ name }) => textOf(name)));
+  return objectsOf(spec['schedulingGates']).flatMap(({ name }, i) => {
+    if (known.has(textOf(name))) return [];
+    const why = `only deletion is allowed, but found new scheduling gate '${textOf(name)}'`;
+    return [forbidden(SPEC.child('schedulingGates').index(i).child('name'), why)];
+  });
+}
+
+/** The labels of nodes that a pod asks for may become more as long as gates hold it back. */
+function selectorErrors(spec: JsonObject, old: JsonObject): FieldError[] {
+  const now = objectAt(spec, 'nodeSelector') ?? {};
+  const before = objectAt(old, 'nodeSelector') ?? {};
+  if (Object.entries(before).every(([key, value]) => now[key] === value)) return [];
+  const why = 'only additions to spec.nodeSelector are allowed (no mutations or deletions)';
+  return [invalid(SPEC.child('nodeSelector'), spec['nodeSelector'] ?? null, why)];
+}
+
+function imageErrors(containers: readonly JsonObject[], path: FieldPath): FieldError[] {
+  return containers.flatMap((container, i) => {
+    const at = path.index(i).child('image');
+    const image = textOf(container['image']);
+    if (image === '') return [required(at)];
+    return image === image.trim() ? [] : [invalid(at, image, 'must not have leading or trailing whitespace')];
+  });
 }
 
 export function validatePodUpdate(pod: KubeObject, old: KubeObject): FieldError[] {
@@ -184,18 +246,23 @@ export function validatePodUpdate(pod: KubeObject, old: KubeObject): FieldError[
   const spec = objectAt(pod, 'spec') ?? {};
   const before = objectAt(old, 'spec') ?? {};
   for (const list of ['containers', 'initContainers']) {
-    if (objectsOf(spec[list]).length !== objectsOf(before[list]).length) {
+    const containers = objectsOf(spec[list]);
+    if (containers.length !== objectsOf(before[list]).length) {
       errors.push(forbidden(SPEC.child(list), 'pod updates may not add or remove containers'));
       return errors;
     }
+    errors.push(...imageErrors(containers, SPEC.child(list)));
   }
-  const tolerations = objectsOf(spec['tolerations']);
-  const lost = objectsOf(before['tolerations']).some((one) => !tolerations.some((other) => deepEqual(one, other)));
-  if (lost) {
-    errors.push(
-      forbidden(SPEC.child('tolerations'), 'existing toleration can not be modified except its tolerationSeconds'),
-    );
+  const [found, ends] = deadlineErrors(spec, before);
+  errors.push(...found);
+  if (ends) return errors;
+  errors.push(...tolerationErrors(spec, before), ...gateErrors(spec, before));
+  const changed = munged(spec, before);
+  if (objectsOf(before['schedulingGates']).length > 0) {
+    errors.push(...selectorErrors(changed, before));
+    changed['nodeSelector'] = before['nodeSelector'];
   }
-  if (!deepEqual(fixedPart(spec, before), fixedPart(before, before))) errors.push(forbidden(SPEC, CHANGEABLE));
+  const [was, is] = [unversioned(before), unversioned(changed)];
+  if (!deepEqual(is, was)) errors.push(forbidden(SPEC, `${CHANGEABLE}\n${internalDiff('PodSpec', was, is)}`));
   return errors;
 }

@@ -14,6 +14,7 @@ export const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', '
 export const VOLUME_MODES = ['Block', 'Filesystem'];
 /** The annotation that named a class before there was a field. */
 export const CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class';
+export const CLASS_DEPRECATED = 'deprecated since v1.8; use "storageClassName" attribute instead';
 
 export function accessModeErrors(value: JsonValue | undefined, path: FieldPath, needed: string): FieldError[] {
   const modes = textsOf(value);
