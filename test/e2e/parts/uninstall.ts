@@ -1,7 +1,7 @@
 import { digText, treeOf } from '../../integration/client.js';
 import { eventually } from '../../integration/server.js';
 import { NAMESPACE, type TestCluster } from '../cluster.js';
-import { available, GROUP } from '../widgets.js';
+import { available, discovered, GROUP } from '../widgets.js';
 
 const OURS = ['get', 'apiservices', '-l', 'app.kubernetes.io/managed-by=annex', '-o', 'name'];
 
@@ -47,6 +47,7 @@ export function uninstall(cluster: TestCluster): void {
       await cluster.release('install');
       await cluster.startReplicas();
       await available(cluster, GROUP, 'v1');
+      await discovered(cluster, GROUP, 'widgets');
       const names = await cluster.kubectl.ok(['get', `widgets.${GROUP}`, '-n', 'watched', '-o', 'name']);
       expect(names.trim().split('\n').length).toBeGreaterThan(50);
     });
