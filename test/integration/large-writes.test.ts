@@ -51,7 +51,8 @@ test('large writes are done by a worker, and are like others', async () => {
   const done = async (): Promise<number> => workersDid((await http.send({ path: '/metrics' })).text);
   const before = await done();
 
-  const created = await http.send({ method: 'POST', path: `${PATH}?fieldManager=one`, body: thing(10_000) });
+  // Large enough to wait until the first worker is loaded.
+  const created = await http.send({ method: 'POST', path: `${PATH}?fieldManager=one`, body: thing(20_000) });
   expect(created.status).toBe(201);
   expect(dig(treeOf(created), 'spec', 'mode')).toBe('plain');
   expect(dig(treeOf(created), 'metadata', 'managedFields', 0, 'manager')).toBe('one');

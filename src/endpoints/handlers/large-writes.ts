@@ -10,24 +10,26 @@ const COPY = Buffer.from('"copy"');
 /** Hands a write over to another thread if it is large; undefined: it is not, or cannot be handed over. */
 export function elsewhere(scope: RequestScope, body: Buffer): Promise<void> | undefined {
   const { largeWrites } = scope.environment;
-  if (largeWrites === undefined || !isLarge(scope, body) || !largeWrites.takes(scope)) return undefined;
+  if (largeWrites === undefined) return undefined;
+  const weight = weightOfAll(scope, body);
+  if (weight < LARGE || !largeWrites.takes(scope, weight)) return undefined;
   return largeWrites.run(scope, body);
 }
 
-function isLarge(scope: RequestScope, body: Buffer): boolean {
+function weightOfAll(scope: RequestScope, body: Buffer): number {
   const { info } = scope.context;
   let bytes = weightOf(scope, body);
   if (bytes < LARGE && info.name !== '') {
     const key = scope.store.namespaced ? `${info.namespace}/${info.name}` : info.name;
     bytes += scope.store.cache.peek(key)?.bytes.length ?? 0;
   }
-  return bytes >= LARGE;
+  return bytes;
 }
 
 function weightOf({ request }: RequestScope, body: Buffer): number {
   const type = request.headers['content-type'] ?? '';
   if (type.includes('yaml') && body[0] !== OPENING_BRACE) return body.length * YAML_FACTOR;
   // Copies of copies: a short patch makes an object as large as the limit allows.
-  if (type.includes('json-patch') && body.includes(COPY)) return LARGE;
+  if (type.includes('json-patch') && body.includes(COPY)) return Infinity;
   return body.length;
 }

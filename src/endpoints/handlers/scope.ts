@@ -41,8 +41,8 @@ export interface HandlerMetrics {
 
 /** Does writes in another thread, so that the event loop has no long stretch of work. */
 export interface LargeWrites {
-  /** Whether a write of this type can be done there. */
-  takes(scope: RequestScope): boolean;
+  /** Whether a write of this type and of so many bytes is to be done there. */
+  takes(scope: RequestScope, weight: number): boolean;
   /** Does all that the handler would do, and answers the request. Throws what the handler would throw. */
   run(scope: RequestScope, body: Buffer): Promise<void>;
 }

@@ -97,6 +97,8 @@ export interface SentResponse {
 }
 
 export type FromWorker =
+  /** It is loaded: from now on work starts at once. */
+  | { readonly type: 'ready' }
   | { readonly type: 'call'; readonly task: number; readonly call: number; readonly request: Call }
   | { readonly type: 'warning'; readonly task: number; readonly text: string }
   | { readonly type: 'annotation'; readonly task: number; readonly key: string; readonly value: string }

@@ -89,6 +89,8 @@ class MapBackend {
 interface Setup {
   readonly plugins?: readonly AdmissionPlugin[];
   readonly maxQueuedBytes?: number;
+  readonly moderateBytes?: number;
+  readonly size?: number;
   /** The worker gets no messages. */
   readonly stuck?: boolean;
 }
@@ -98,16 +100,26 @@ afterEach(() => {
   for (const close of closers.splice(0)) close();
 });
 
-function setup({ plugins = [], maxQueuedBytes, stuck = false }: Setup = {}) {
+function setup({ plugins = [], maxQueuedBytes, moderateBytes = 0, size = 1, stuck = false }: Setup = {}) {
   const clock = new FakeClock();
   const backend = new MapBackend();
   const retired = new AbortController();
-  const started: { terminated: boolean; posted: ToWorker[] }[] = [];
+  const started: { terminated: boolean; posted: ToWorker[]; ready(): void; fail(): void }[] = [];
   const spawn = (): WorkerLink => {
     const { port1, port2 } = new MessageChannel();
     const runner = new TaskRunner(port2, clock);
-    const state = { terminated: false, posted: [] as ToWorker[] };
+    const state = {
+      terminated: false,
+      posted: [] as ToWorker[],
+      ready: (): void => {
+        received({ type: 'ready' });
+      },
+      fail: (): void => {
+        ended(new Error('cannot be loaded'));
+      },
+    };
     started.push(state);
+    let received: (message: FromWorker) => void = () => undefined;
     let ended: (error: Error | undefined) => void = () => undefined;
     port2.on('message', (message: ToWorker) => {
       if (!stuck) runner.receive(message);
@@ -122,7 +134,8 @@ function setup({ plugins = [], maxQueuedBytes, stuck = false }: Setup = {}) {
         state.posted.push(message);
         port1.postMessage(message, [...transfer]);
       },
-      listen: (received, end) => {
+      listen: (receive, end) => {
+        received = receive;
         ended = end;
         port1.on('message', (message: FromWorker) => {
           received(message);
@@ -138,7 +151,8 @@ function setup({ plugins = [], maxQueuedBytes, stuck = false }: Setup = {}) {
   const metrics = { state: jest.fn(), done: jest.fn(), refused: jest.fn() };
   const pool = new LargeWritePool({
     spawn,
-    size: 1,
+    size,
+    moderateBytes,
     clock,
     logger: silentLogger,
     metrics,
@@ -441,4 +455,50 @@ test('what waits is bounded', async () => {
   expect(world.metrics.state).toHaveBeenLastCalledWith(1, 1);
   world.pool.close();
   await Promise.all([running, queued]);
+});
+
+test('writes of moderate size do not wait until a worker is loaded', async () => {
+  const world = setup({ moderateBytes: 100_000 });
+  const tasks = (): number => world.started[0]?.posted.filter(({ type }) => type === 'task').length ?? -1;
+  expect((await create(world, 'a', { text: LONG })).status).toBe(201);
+  expect((await create(world, 'b', { text: LONG })).status).toBe(201);
+  expect([world.started.length, tasks()]).toEqual([1, 0]);
+  // A larger one does.
+  await failure(create(world, 'c', { text: LONG.repeat(2) }));
+  expect([world.started.length, tasks()]).toEqual([1, 1]);
+  world.started[0]?.ready();
+  expect((await create(world, 'd', { text: LONG })).status).toBe(201);
+  expect([world.started.length, tasks()]).toEqual([1, 2]);
+});
+
+test('a worker that was loaded in vain ends', async () => {
+  const world = setup({ moderateBytes: 100_000 });
+  await create(world, 'a', { text: LONG });
+  world.started[0]?.ready();
+  world.clock.advance(60_000);
+  expect(world.started[0]?.terminated).toBe(true);
+});
+
+test('nothing waits for a second worker while the first one works', async () => {
+  const world = setup({ size: 2, stuck: true });
+  const tasks = (worker: number): number =>
+    world.started[worker]?.posted.filter(({ type }) => type === 'task').length ?? -1;
+  const abort = new AbortController();
+  const pending = [failure(create(world, 'a', { text: LONG }, abort.signal))];
+  await new Promise((resolve) => setImmediate(resolve));
+  world.started[0]?.ready();
+  pending.push(failure(create(world, 'b', { text: LONG })), failure(create(world, 'c', { text: LONG })));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([world.started.length, tasks(0), tasks(1)]).toEqual([2, 1, 0]);
+  // It cannot be loaded: no further attempt for ten seconds.
+  world.started[1]?.fail();
+  expect(world.started).toHaveLength(2);
+  world.clock.advance(10_000);
+  pending.push(failure(create(world, 'd', { text: LONG })));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([world.started.length, tasks(2)]).toEqual([3, 0]);
+  world.started[2]?.ready();
+  expect(tasks(2)).toBe(1);
+  world.pool.close();
+  await Promise.all(pending);
 });

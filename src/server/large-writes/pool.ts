@@ -38,12 +38,17 @@ export interface PoolOptions {
   readonly builtins: ReadonlySet<string>;
   /** Bytes of the bodies that wait; more are refused. */
   readonly maxQueuedBytes?: number;
+  /** Writes of fewer bytes do not wait until the first worker is loaded. */
+  readonly moderateBytes?: number;
 }
 
 const QUEUED_BYTES = 64 << 20;
+const MODERATE_BYTES = 256 << 10;
 const IDLE_MILLIS = 60_000;
 /** How long a worker may go on with a request that is over; then it is ended. */
 const OVERDUE_MILLIS = 10_000;
+/** How long no second worker is tried after one that could not be loaded. */
+const HOLD_OFF_MILLIS = 10_000;
 /** Definitions that a worker keeps compiled. */
 const DEFINITIONS = 32;
 const ENDED = 'the request could not be processed within the limits of memory and time';
@@ -63,6 +68,8 @@ interface Worker {
   /** Ids of the definitions that it has, least recently used first. */
   readonly definitions: Set<string>;
   job: Job | undefined;
+  /** It has loaded its program, which takes longer than a request of moderate size. */
+  ready: boolean;
   /** Ends it when it is idle, or overdue. */
   timer: Timer | undefined;
 }
@@ -74,10 +81,25 @@ export class LargeWritePool implements LargeWrites {
   private readonly workers = new Set<Worker>();
   private ids = 0;
   private closed = false;
+  /** Monotonic; until then no worker is started while another one works. */
+  private holdOff = 0;
 
   constructor(private readonly options: PoolOptions) {}
 
-  takes({ served, subresource, context }: RequestScope): boolean {
+  takes(scope: RequestScope, weight: number): boolean {
+    if (!this.can(scope)) return false;
+    if (weight >= (this.options.moderateBytes ?? MODERATE_BYTES) || this.someReady()) return true;
+    // Done at once elsewhere, sooner than a worker would be loaded; the next one finds it loaded.
+    if (this.workers.size === 0) this.rest(this.start());
+    return false;
+  }
+
+  private someReady(): boolean {
+    for (const { ready } of this.workers) if (ready) return true;
+    return false;
+  }
+
+  private can({ served, subresource, context }: RequestScope): boolean {
     if (this.closed || (subresource !== '' && served.subresources[subresource] === undefined)) return false;
     if (context.info.verb === 'delete' && subresource !== '') return false;
     if (served.type.custom) return served.portable !== undefined;
@@ -160,8 +182,7 @@ export class LargeWritePool implements LargeWrites {
   private next(): void {
     const { size } = this.options;
     while (this.queue.length > 0) {
-      const idle = [...this.workers].find(({ job }) => job === undefined);
-      const worker = idle ?? (this.workers.size < size ? this.start() : undefined);
+      const worker = this.available(size);
       if (worker === undefined) break;
       const job = this.queue.shift();
       if (job === undefined) break;
@@ -171,12 +192,29 @@ export class LargeWritePool implements LargeWrites {
     this.count();
   }
 
+  /** One without work, best one that is loaded. While another one is loaded, nothing waits for one that is not. */
+  private available(size: number): Worker | undefined {
+    const idle = [...this.workers].filter(({ job }) => job === undefined);
+    const loaded = idle.find(({ ready }) => ready);
+    if (loaded !== undefined) return loaded;
+    if (!this.someReady()) return idle[0] ?? (this.workers.size < size ? this.start() : undefined);
+    const held = this.options.clock.monotonic() < this.holdOff;
+    if (idle.length === 0 && this.workers.size < size && !held) this.rest(this.start());
+    return undefined;
+  }
+
   private count(): void {
     this.options.metrics.state(this.queue.length, this.workers.size);
   }
 
   private start(): Worker {
-    const worker: Worker = { link: this.options.spawn(), definitions: new Set(), job: undefined, timer: undefined };
+    const worker: Worker = {
+      link: this.options.spawn(),
+      definitions: new Set(),
+      job: undefined,
+      ready: false,
+      timer: undefined,
+    };
     this.workers.add(worker);
     worker.link.listen(
       (message) => {
@@ -192,7 +230,8 @@ export class LargeWritePool implements LargeWrites {
   private ended(worker: Worker, error: Error | undefined): void {
     this.workers.delete(worker);
     worker.timer?.cancel();
-    const { job } = worker;
+    const { job, ready } = worker;
+    if (!ready) this.holdOff = this.options.clock.monotonic() + HOLD_OFF_MILLIS;
     if (error !== undefined) this.options.logger.error('a worker for large writes ended', { error: messageOf(error) });
     job?.reject(newInternalError(ENDED));
     if (!this.closed) this.next();
@@ -244,6 +283,11 @@ export class LargeWritePool implements LargeWrites {
   }
 
   private received(worker: Worker, message: FromWorker): void {
+    if (message.type === 'ready') {
+      worker.ready = true;
+      this.next();
+      return;
+    }
     const { job } = worker;
     if (job?.id !== message.task) return;
     const { context } = job.scope;
@@ -275,12 +319,17 @@ export class LargeWritePool implements LargeWrites {
   }
 
   private finished(worker: Worker): void {
-    worker.timer?.cancel();
     worker.job = undefined;
+    this.rest(worker);
+    this.next();
+  }
+
+  /** It ends when nothing comes for a while. */
+  private rest(worker: Worker): void {
+    worker.timer?.cancel();
     worker.timer = this.options.clock.setTimer(IDLE_MILLIS, () => {
       worker.link.terminate();
     });
-    this.next();
   }
 
   private async answer(

@@ -72,6 +72,11 @@ export class TaskRunner {
     this.types = new RemoteTypes(this.backend(), clock);
   }
 
+  /** Tells that this thread has loaded its program. */
+  ready(): void {
+    this.send({ type: 'ready' });
+  }
+
   receive(message: ToWorker): void {
     switch (message.type) {
       case 'task':

@@ -16,6 +16,7 @@ effectiveVersion.set([`1.${emulation}`], [`1.${minCompatibility}`]);
 featureGates.emulate(effectiveVersion);
 featureGates.set(gates);
 const runner = new TaskRunner(port, systemClock);
+runner.ready();
 port.on('message', (message: ToWorker) => {
   runner.receive(message);
 });
