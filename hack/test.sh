@@ -55,7 +55,15 @@ run_go() {
   sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$results/go.log" | tail -1 > "$results/go.counts"
 }
 
+# All of this is to end within an hour. On a slow machine that has yet to build the control plane there is no time left for it.
 run_e2e() {
+  local latest=2700
+  [ -x "${ANNEX_TOOLS_DIR:-.cache/tools}/kube-controller-manager" ] || latest=1800
+  if [ $SECONDS -gt $latest ]; then
+    echo "skipped: the tests end to end: $((SECONDS / 60)) minutes have passed already; run make e2e"
+    echo '0 0' > "$results/e2e.counts"
+    return
+  fi
   hack/e2e.sh --json --outputFile="$results/e2e.json"
   local status=$?
   node hack/jest-counts.mjs "$results/e2e.json" $status > "$results/e2e.counts"
