@@ -143,7 +143,8 @@ export class ApiServer {
       noDelay: true,
       keepAliveTimeout: IDLE_MILLIS,
       headersTimeout: HEADERS_MILLIS,
-      maxHeaderListPairs: 1024,
+      // Of HTTP/2, where each counts 32 bytes besides its text. One header alone may have 64 KiB: so much nghttp2 decodes.
+      maxHeaderListPairs: HEADER_BYTES / 32,
       // MB that may wait in one connection: enough for all its streams.
       maxSessionMemory: 128,
       settings: {
@@ -158,6 +159,8 @@ export class ApiServer {
       keepAliveTimeout: IDLE_MILLIS,
       headersTimeout: HEADERS_MILLIS,
       maxHeaderSize: HEADER_BYTES,
+      // Bounded by their bytes; with a number, those beyond it would be ignored.
+      maxHeadersCount: 0,
     });
     server.on('connection', (socket: Socket) => {
       this.sockets.add(socket);

@@ -114,7 +114,8 @@ export class Http2 {
   readonly session: ClientHttp2Session;
 
   constructor(server: Address) {
-    this.session = connectHttp2(server.url, { ca: server.ca });
+    const options = { ca: server.ca, maxSendHeaderBlockLength: 1 << 21 };
+    this.session = connectHttp2(server.url, options);
     this.session.on('error', () => undefined);
     clients.push(() => {
       this.session.destroy();

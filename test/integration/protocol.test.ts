@@ -1,3 +1,4 @@
+import { constants } from 'node:http2';
 import { connect } from 'node:tls';
 import { digList, Http1, Http2, treeOf } from './client.js';
 import { configMap } from './objects.js';
@@ -75,6 +76,43 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('%s', (protocol) => {
     expect([health.status, health.text]).toEqual([200, '']);
     const head = await client().send({ method: 'HEAD', path: '/api/v1/namespaces/default' });
     expect([head.status, head.text, head.headers['content-type']]).toEqual([405, '', 'application/json']);
+  });
+});
+
+describe('heads of requests', () => {
+  const many = (count: number, size: number): Record<string, string> =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-header-${i}`, '~'.repeat(size)]));
+  const token = (size: number): Record<string, string> => ({ authorization: `Bearer ${'x'.repeat(size)}` });
+
+  test.each([
+    ['a header of 200 KB', 200, many(1, 200_000)],
+    ['20 headers of 50 KB', 200, many(20, 50_000)],
+    ['5,000 headers', 200, many(5_000, 1)],
+    ['a token of 200 KB', 401, token(200_000)],
+    ['a token of 1.1 MB', 431, token(1_100_000)],
+    ['25 headers of 50 KB', 431, many(25, 50_000)],
+  ])('HTTP/1.1: %s: %i', async (_name, status, headers) => {
+    expect((await new Http1(server.current).send({ path: '/version', headers })).status).toBe(status);
+  });
+
+  test.each([
+    ['a header of 60 KB', 200, many(1, 60_000)],
+    ['8 headers of 16 KB', 200, many(8, 16_000)],
+    ['5,000 headers', 200, many(5_000, 1)],
+    ['a token of 60 KB', 401, token(60_000)],
+  ])('HTTP/2: %s: %i', async (_name, status, headers) => {
+    expect((await new Http2(server.current).send({ path: '/version', headers })).status).toBe(status);
+  });
+
+  // HPACK has a state that both sides share: what one side does not decode ends the connection.
+  test('HTTP/2: what cannot be decoded ends its connection, and no other', async () => {
+    const other = new Http2(server.current);
+    expect((await other.send({ path: '/version' })).status).toBe(200);
+    const client = new Http2(server.current);
+    const code = new Promise((resolve) => client.session.on('goaway', resolve));
+    client.stream({ path: '/version', headers: token(200_000) }).on('error', () => undefined);
+    expect(await code).toBe(constants.NGHTTP2_COMPRESSION_ERROR);
+    expect((await other.send({ path: '/version' })).status).toBe(200);
   });
 });
 
