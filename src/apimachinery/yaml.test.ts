@@ -228,3 +228,10 @@ describe('brackets that are nested too deeply', () => {
     expect(() => parseYaml(text)).not.toThrow();
   });
 });
+
+test('a list of too many members is refused', () => {
+  const refused: unknown = expect.objectContaining({
+    status: expect.objectContaining({ code: 413, reason: 'RequestEntityTooLarge' }) as unknown,
+  });
+  expect(() => parseYaml(`[${'1,'.repeat(500_000)}1]`)).toThrow(refused as Error);
+});

@@ -1,4 +1,4 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type Document } from 'yaml';
+import { Composer, type Document, isAlias, isMap, isScalar, isSeq, LineCounter } from 'yaml';
 import { type DetailedJson, parsePlainJson } from './decode-json.js';
 import { convertNumber } from './json-parser.js';
 import { JsonError, MAX_DEPTH } from './json-syntax.js';
@@ -7,6 +7,7 @@ import { quote } from './meta.js';
 import { checkFlowDepth } from './yaml-depth.js';
 import { yamlErrorText } from './yaml-errors.js';
 import { formatG } from './yaml-emitter.js';
+import { yamlTokens } from './yaml-tokens.js';
 import { type Resolved, resolvePlain } from './yaml-resolve.js';
 
 export { toYaml } from './yaml-emitter.js';
@@ -198,8 +199,19 @@ function toJson(value: Resolved, text: string): JsonValue {
   return typeof value === 'string' && value === '' ? text : value;
 }
 
+const OPTIONS = {
+  schema: 'failsafe',
+  version: '1.1',
+  uniqueKeys: false,
+  keepSourceTokens: false,
+  prettyErrors: false,
+  stringKeys: false,
+  logLevel: 'silent',
+} as const;
+
 /**
- * The first document of a YAML text as JSON. Throws JsonError with the text of Go's decoder. `duplicates` holds at most one
+ * The first document of a YAML text as JSON. Throws JsonError with the text of Go's decoder, and a Status where reading it would take too
+ * much memory. `duplicates` holds at most one
  * text, which names every duplicate key; it is no path, and is reported as it is.
  */
 export function parseYaml(input: Uint8Array | string): {
@@ -211,17 +223,8 @@ export function parseYaml(input: Uint8Array | string): {
   const text = typeof input === 'string' ? input : Buffer.from(input).toString('utf8');
   checkFlowDepth(text);
   const lines = new LineCounter();
-  const documents = parseAllDocuments(text, {
-    schema: 'failsafe',
-    version: '1.1',
-    uniqueKeys: false,
-    keepSourceTokens: false,
-    lineCounter: lines,
-    prettyErrors: false,
-    stringKeys: false,
-    logLevel: 'silent',
-  });
-  const first = 'empty' in documents ? undefined : documents[0];
+  const composer = new Composer({ ...OPTIONS, lineCounter: lines });
+  const { value: first } = composer.compose(yamlTokens(text, lines.addNewLine)).next();
   if (first === undefined) return { value: null, duplicates: [] };
   const error = first.errors[0];
   if (error !== undefined) throw new JsonError(yamlErrorText(error, text, lines));
