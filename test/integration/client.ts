@@ -67,8 +67,10 @@ export class Http1 {
   constructor(
     private readonly server: Address,
     sockets = 64,
+    pair: { readonly key?: string; readonly certificate?: string } = {},
   ) {
-    this.agent = new Agent({ keepAlive: true, maxSockets: sockets, ca: server.ca });
+    const { key, certificate: cert } = pair;
+    this.agent = new Agent({ keepAlive: true, maxSockets: sockets, ca: server.ca, key, cert });
     clients.push(() => {
       this.agent.destroy();
     });
