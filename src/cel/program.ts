@@ -71,7 +71,7 @@ export class Program {
   evaluate(bindings: Bindings, limit = Infinity): Outcome {
     const planned = this.prepare();
     if (typeof planned === 'string') return { kind: 'error', message: planned, cost: 0 };
-    const slots = new Array<Value | undefined>(planned.slots);
+    const slots = emptySlots(planned.slots);
     const { variables } = planned;
     for (let i = 0; i < variables.length; i++) {
       const variable = variables[i] as readonly [string, number];
@@ -105,6 +105,22 @@ export class Program {
         await error.answer;
       }
     }
+  }
+}
+
+/** Small arrays are made fastest by literals. */
+function emptySlots(count: number): (Value | undefined)[] {
+  switch (count) {
+    case 0:
+      return [];
+    case 1:
+      return [undefined];
+    case 2:
+      return [undefined, undefined];
+    case 3:
+      return [undefined, undefined, undefined];
+    default:
+      return new Array<Value | undefined>(count);
   }
 }
 

@@ -11,6 +11,7 @@ const LIMIT = 2_000_000;
 // Evaluations do not overlap, so one meter serves them all. Outside of one nothing is counted.
 let left = Infinity;
 const once = new Set<string>();
+let noted = false;
 
 export function startWork(): void {
   left = LIMIT;
@@ -18,7 +19,9 @@ export function startWork(): void {
 
 export function endWork(): void {
   left = Infinity;
-  if (once.size > 0) once.clear();
+  if (!noted) return;
+  noted = false;
+  once.clear();
 }
 
 /** Notes work; ends the evaluation that has done too much. */
@@ -32,6 +35,7 @@ export function workOnce(subject: string, units: number): boolean {
   if (left === Infinity || once.has(subject)) return false;
   work(units);
   once.add(subject);
+  noted = true;
   return true;
 }
 

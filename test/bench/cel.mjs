@@ -30,15 +30,18 @@ const schema = {
     labels: { type: 'object', maxProperties: 20, additionalProperties: { type: 'string', maxLength: 63 } },
   },
 };
-const object = {
-  replicas: 5,
-  min: 1,
-  max: 10,
-  name: 'web-frontend',
-  mode: 'Rolling',
-  items: Array.from({ length: 10 }, (_, i) => ({ name: `p-${i}`, port: 8000 + i })),
-  labels: { app: 'web', tier: 'frontend', release: 'stable' },
-};
+/** As it comes out of a request. */
+const object = JSON.parse(
+  JSON.stringify({
+    replicas: 5,
+    min: 1,
+    max: 10,
+    name: 'web-frontend',
+    mode: 'Rolling',
+    items: Array.from({ length: 10 }, (_, i) => ({ name: `p-${i}`, port: 8000 + i })),
+    labels: { app: 'web', tier: 'frontend', release: 'stable' },
+  }),
+);
 
 const cases = {
   'comparison of two fields': 'self.min <= self.replicas && self.replicas <= self.max',
@@ -57,6 +60,8 @@ const typed = kubernetesEnvironment('new').extend([{ name: 'self', type: declare
 );
 const untyped = kubernetesEnvironment('new').extend([{ name: 'self', type: types.DYN }]);
 const adapt = adapterOf(schema);
+// Each engine gets the object in the form it wants, made beforehand.
+const adapted = adapt(object);
 const plain = fromJson(object);
 const LIMIT = 1_000_000;
 
@@ -96,7 +101,7 @@ function compiled(environment, source) {
 const ENGINES = {
   'Annex, typed by a schema': {
     compile: (source) => compiled(typed, source),
-    run: (program) => program.evaluate({ self: adapt(object) }, LIMIT).value,
+    run: (program) => program.evaluate({ self: adapted }, LIMIT).value,
   },
   'Annex, untyped': {
     compile: (source) => compiled(untyped, source),

@@ -1,7 +1,7 @@
 import type { Call } from '../ast.js';
 import { BY_RESULT, callCost } from '../cost/runtime.js';
 import type { CallCost, OverloadDecl } from '../declarations.js';
-import { SINGLETONS } from '../library/standard.js';
+import { SINGLETONS, textSize } from '../library/standard.js';
 import type { Type } from '../types.js';
 import { isDyn } from '../types.js';
 import type { Value } from '../values/value.js';
@@ -12,16 +12,18 @@ import {
   CelMap,
   Double,
   Duration,
-  NO_SUCH_OVERLOAD,
+  FieldSite,
   Opaque,
   Optional,
   Timestamp,
   TypeValue,
   Uint,
+  interned,
   mapKey,
   noSuchOverload,
 } from '../values/value.js';
 import type { Frame, Plan, Run } from './frame.js';
+import { readField } from './frame.js';
 import { equality, ordering, textTest } from './comparisons.js';
 
 /** Whether a value at run time is one of a static type. Only the first element of a list is looked at. */
@@ -104,8 +106,9 @@ export function planCall(expr: Call, args: readonly Plan[]): Run {
   const overloads = expr.overloads ?? [];
   const runs = args.map((arg) => arg.run);
   const [first, second] = runs;
-  if (first !== undefined && second !== undefined && runs.length === 2) {
-    const special = planOperator(expr, first, second, args[1]?.constant);
+  const [left, right] = args;
+  if (left !== undefined && right !== undefined && args.length === 2) {
+    const special = planOperator(expr, left, right);
     if (special !== undefined) return special;
   }
   const id = overloads.length === 1 ? (overloads[0]?.id ?? '') : '';
@@ -113,10 +116,14 @@ export function planCall(expr: Call, args: readonly Plan[]): Run {
   const types = (expr.target === undefined ? expr.args : [expr.target, ...expr.args]).map((arg) => arg.type);
   const dispatch = dispatcher(expr, overloads, types);
   if (first !== undefined && runs.length === 1) {
+    if (expr.name === 'size' && left !== undefined && cost === 1) return sizeOperator(left, dispatch);
     return expr.name === '!_' ? negation(first, cost, dispatch) : unary(first, cost, dispatch);
   }
   if (first !== undefined && second !== undefined && runs.length === 2 && !stopsAtError(expr, args)) {
-    return binary(first, second, cost, dispatch);
+    if (expr.name === '@in' && cost === 1 && left !== undefined && right !== undefined) {
+      return membershipInMap(left, right, (frame, found) => strictCall(frame, found, cost, dispatch));
+    }
+    return (frame) => strictCall(frame, [first(frame), second(frame)], cost, dispatch);
   }
   return variadic(runs, cost, dispatch);
 }
@@ -174,16 +181,23 @@ function negation(arg: Run, cost: CallCost | number, dispatch: Dispatch): Run {
   };
 }
 
-function binary(left: Run, right: Run, cost: CallCost | number, dispatch: Dispatch): Run {
+/** `size(x)`: most are asked of a field. */
+function sizeOperator({ run, field }: Plan, dispatch: Dispatch): Run {
   return (frame) => {
-    const a = left(frame);
-    const b = right(frame);
-    const args = [a, b];
-    if (!(a instanceof CelError || b instanceof CelError)) return paidCall(frame, args, cost, dispatch);
-    const error = a instanceof CelError ? a : b;
-    frame.charge(costOf(cost, args, error));
-    return error;
+    const value = field === undefined ? run(frame) : readField(frame, field);
+    if (typeof value !== 'string' && !(value instanceof CelList)) return unaryCall(frame, value, 1, dispatch);
+    frame.charge(1);
+    return typeof value === 'string' ? textSize(value) : value.size;
   };
+}
+
+/** A call of two arguments, the first of which that fails is its result. */
+function strictCall(frame: Frame, args: readonly Value[], cost: CallCost | number, dispatch: Dispatch): Value {
+  const [a, b] = args;
+  if (!(a instanceof CelError || b instanceof CelError)) return paidCall(frame, args, cost, dispatch);
+  const error = a instanceof CelError ? a : (b as CelError);
+  frame.charge(costOf(cost, args, error));
+  return error;
 }
 
 /** The first argument that fails ends the call, which is paid for only if all arguments were looked at. */
@@ -203,12 +217,8 @@ function variadic(runs: readonly Run[], cost: CallCost | number, dispatch: Dispa
 
 // --- operators with ways of their own
 
-function planOperator(expr: Call, left: Run, right: Run, known: Plan['constant']): Run | undefined {
+function planOperator(expr: Call, left: Plan, right: Plan): Run | undefined {
   switch (expr.name) {
-    case '_&&_':
-      return logical(left, right, false);
-    case '_||_':
-      return logical(left, right, true);
     case '_==_':
       return equality(left, right, false);
     case '_!=_':
@@ -217,30 +227,17 @@ function planOperator(expr: Call, left: Run, right: Run, known: Plan['constant']
     case '_<=_':
     case '_>_':
     case '_>=_':
-      return ordering(expr, left, right, known);
+      return ordering(expr, left, right);
     case 'startsWith':
     case 'endsWith':
     case 'contains':
       return expr.overloads?.length === 1 ? textTest(expr.overloads[0]?.id ?? '', left, right) : undefined;
     case 'or':
     case 'orValue':
-      return expr.target === undefined ? undefined : orElse(left, right, expr.name === 'orValue');
+      return expr.target === undefined ? undefined : orElse(left.run, right.run, expr.name === 'orValue');
     default:
       return undefined;
   }
-}
-
-/** `&&` (`decisive` is false) and `||` (true): the decisive value wins over errors on either side. */
-function logical(left: Run, right: Run, decisive: boolean): Run {
-  return (frame) => {
-    const a = left(frame);
-    if (a === decisive) return a;
-    const b = right(frame);
-    if (typeof a === 'boolean' && typeof b === 'boolean') return b;
-    if (b === decisive) return b;
-    if (typeof a !== 'boolean') return a instanceof CelError ? a : NO_SUCH_OVERLOAD;
-    return b instanceof CelError ? b : NO_SUCH_OVERLOAD;
-  };
 }
 
 /** `a.or(b)` and `a.orValue(b)`: the second is evaluated only if the first is none. */
@@ -253,8 +250,11 @@ function orElse(left: Run, right: Run, unwrap: boolean): Run {
   };
 }
 
+/** Up to so many texts are compared one after the other, which is faster than asking a set. */
+const FEW = 8;
+
 /** Membership in a constant list of scalars; undefined if the list holds anything else. */
-export function planMembership(item: Run, list: ArrayList, listCost: number): Run | undefined {
+export function planMembership(item: Plan, list: ArrayList, listCost: number): Run | undefined {
   const set = new Set<string | number | bigint | boolean>();
   const doubles: Double[] = [];
   for (const value of list.items) {
@@ -262,15 +262,36 @@ export function planMembership(item: Run, list: ArrayList, listCost: number): Ru
     else {
       const key = mapKey(value);
       if (key === undefined) return undefined;
-      set.add(key);
+      set.add(typeof key === 'string' ? interned(key) : key);
     }
   }
+  const { run, field } = item;
+  const few = set.size <= FEW ? [...set] : undefined;
   return (frame) => {
     frame.cost += listCost;
-    const value = item(frame);
+    const value = field === undefined ? run(frame) : readField(frame, field);
+    if (few !== undefined && (typeof value === 'string' || typeof value === 'number')) {
+      for (let i = 0; i < few.length; i++) if (few[i] === value) return true;
+      return false;
+    }
     if (value instanceof CelError) return value;
     const key = mapKey(value);
     if (key !== undefined) return set.has(key);
     return value instanceof Double && doubles.some((double) => double.value === value.value);
+  };
+}
+
+/** `key in map` where the key is a text; `general` is the run for everything else. */
+function membershipInMap(key: Plan, map: Plan, general: (frame: Frame, args: readonly Value[]) => Value): Run {
+  const { value: known } = key.constant ?? {};
+  const site = key.constant?.cost === 0 && typeof known === 'string' ? new FieldSite(known) : undefined;
+  const { run, field } = map;
+  return (frame) => {
+    const item = site === undefined ? key.run(frame) : site.name;
+    const container = field === undefined ? run(frame) : readField(frame, field);
+    if (typeof item !== 'string' || !(container instanceof CelMap)) return general(frame, [item, container]);
+    frame.charge(1);
+    const found = site === undefined ? container.field(item) : container.select(site);
+    return found instanceof CelError ? found : found !== undefined;
   };
 }

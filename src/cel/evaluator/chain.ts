@@ -1,7 +1,7 @@
 import type { Value } from '../values/value.js';
 import { CelError, CelList, CelMap, FieldSite, Optional } from '../values/value.js';
 import { at, field, hasParts, lookup, noSuchKey } from './access.js';
-import type { Frame, Run } from './frame.js';
+import type { FieldOfSlot, Frame, Run } from './frame.js';
 
 /** One step from a value to a part of it. */
 export type Step =
@@ -35,23 +35,26 @@ export function chain(
   return last.kind === 'field' ? oneField(head, 0, last.name) : oneIndex(head, 0, last.index);
 }
 
-/** `variable.name`, by far the commonest chain. */
-export function fieldOfSlot(slot: number, missing: CelError, rootCost: number, name: string): Run {
+/** `variable.name`; `general` reads it where the variable may be an optional. */
+export function fieldOfSlot(
+  slot: number,
+  missing: CelError,
+  rootCost: number,
+  name: string,
+  general: Run | undefined,
+): FieldOfSlot {
   const cost = rootCost + 1;
-  const site = new FieldSite(name);
-  return (frame) => {
+  const otherwise: Run = (frame) => {
     const value = frame.slots[slot];
-    if (value instanceof CelMap) {
-      frame.cost += cost;
-      return value.select(site) ?? noSuchKey(name);
-    }
     if (value === undefined || value instanceof CelError) {
       frame.cost += rootCost;
       return value ?? missing;
     }
+    if (general !== undefined && value instanceof Optional) return general(frame);
     frame.cost += cost;
     return field(value, name);
   };
+  return { slot, cost, site: new FieldSite(name), otherwise };
 }
 
 function oneField(root: Run, rootCost: number, name: string): Run {

@@ -3,32 +3,76 @@ import { callCost, equalityCost, traverseText } from '../cost/runtime.js';
 import type { CallCost } from '../declarations.js';
 import { find } from '../values/search.js';
 import type { Value } from '../values/value.js';
-import { CelError, NO_SUCH_OVERLOAD, noSuchOverload } from '../values/value.js';
-import type { Frame, Plan, Run } from './frame.js';
+import { CelError, CelMap, NO_SUCH_OVERLOAD, interned, noSuchOverload } from '../values/value.js';
+import type { FieldOfSlot, Frame, Plan, Run } from './frame.js';
+import { readField } from './frame.js';
 import { compare, equal } from './operators.js';
 
+// Operands that are fields are read here: calling a closure for each takes longer than the comparison.
+
 /** `==` and `!=` */
-export function equality(left: Run, right: Run, negated: boolean): Run {
-  return (frame) => {
-    const a = left(frame);
-    const b = right(frame);
+export function equality(left: Plan, right: Plan, negated: boolean): Run {
+  const { run: runLeft, field: leftField } = left;
+  const { run: runRight, field: rightField } = right;
+  const known = knownScalar(right);
+  const run: Run = (frame) => {
+    const a = leftField === undefined ? runLeft(frame) : readField(frame, leftField);
+    const b = known ?? (rightField === undefined ? runRight(frame) : readField(frame, rightField));
     if (typeof a === 'number' && typeof b === 'number') {
       frame.cost++;
       return (a === b) !== negated;
     }
     if (typeof a === 'string' && typeof b === 'string') {
-      frame.charge(traverseText(a.length < b.length ? a : b, a.length < b.length ? b : a));
-      return (equal(a, b) === true) !== negated;
+      if (a.length > SHORT && b.length > SHORT) return equalTexts(frame, a, b) !== negated;
+      // Of the shorter one's size, which is looked at in tens.
+      if (a.length > 0 && b.length > 0) frame.charge(1);
+      return (a === b) !== negated;
     }
-    if (a instanceof CelError || b instanceof CelError) {
-      frame.cost += equalityCost([a, b], a);
-      return a instanceof CelError ? a : b;
-    }
-    frame.charge(equalityCost([a, b], a));
-    const result = equal(a, b);
-    if (negated) return result !== true;
-    return result;
+    return equalOthers(frame, a, b, negated);
   };
+  if (leftField === undefined || known === undefined) return run;
+  if (typeof known === 'number') return fieldAndNumber(negated ? UNEQUAL : EQUAL, leftField, known, run);
+  // Of longer texts, the shorter one's size decides what it costs.
+  return known === '' || known.length > SHORT ? run : fieldAndText(leftField, known, negated, run);
+}
+
+/** `x.a == 'short'`; `general` does what is not about texts of a map. */
+function fieldAndText(field: FieldOfSlot, known: string, negated: boolean, general: Run): Run {
+  const { slot, site } = field;
+  const cost = field.cost + 1;
+  return (frame) => {
+    const value = frame.slots[slot];
+    if (!(value instanceof CelMap)) return general(frame);
+    const a = value.select(site);
+    if (typeof a !== 'string' || a === '') return general(frame);
+    frame.cost += cost;
+    return (a === known) !== negated;
+  };
+}
+
+/** The costs of texts up to this length are the same for all of them. */
+const SHORT = 10;
+
+/** A number or a text that is known beforehand and costs nothing. */
+function knownScalar({ constant }: Plan): string | number | undefined {
+  if (constant?.cost !== 0) return undefined;
+  const { value } = constant;
+  return typeof value === 'number' ? value : typeof value === 'string' ? interned(value) : undefined;
+}
+
+function equalTexts(frame: Frame, a: string, b: string): boolean {
+  frame.charge(a.length < b.length ? traverseText(a, b) : traverseText(b, a));
+  return equal(a, b) === true;
+}
+
+function equalOthers(frame: Frame, a: Value, b: Value, negated: boolean): Value {
+  if (a instanceof CelError || b instanceof CelError) {
+    frame.cost += equalityCost([a, b], a);
+    return a instanceof CelError ? a : b;
+  }
+  frame.charge(equalityCost([a, b], a));
+  const result = equal(a, b);
+  return negated ? result !== true : result;
 }
 
 type Accept = (order: number) => boolean;
@@ -40,21 +84,79 @@ const ACCEPT: Readonly<Record<string, Accept>> = {
   '_>=_': (order) => order >= 0,
 };
 
+const LESS = 0;
+const AT_MOST = 1;
+const MORE = 2;
+const AT_LEAST = 3;
+const EQUAL = 4;
+const UNEQUAL = 5;
+const RELATIONS: Readonly<Record<string, number>> = { '_<_': LESS, '_<=_': AT_MOST, '_>_': MORE, '_>=_': AT_LEAST };
+
 /** `<`, `<=`, `>` and `>=`. Numbers that are ints are the common case, and one that is known beforehand more so. */
-export function ordering(expr: Call, left: Run, right: Run, known: Plan['constant']): Run {
+export function ordering(expr: Call, left: Plan, right: Plan): Run {
   const id = expr.overloads?.length === 1 ? (expr.overloads[0]?.id ?? '') : '';
   const general = generalOrdering(expr.name, callCost(expr.name, id));
-  const limit = known?.cost === 0 && typeof known.value === 'number' ? known.value : undefined;
-  switch (expr.name) {
-    case '_<_':
-      return limit === undefined ? isLess(left, right, general) : isLessThan(left, limit, general);
-    case '_<=_':
-      return limit === undefined ? isAtMost(left, right, general) : isAtMostThat(left, limit, general);
-    case '_>_':
-      return limit === undefined ? isMore(left, right, general) : isMoreThan(left, limit, general);
+  const { run: runLeft, field: leftField } = left;
+  const { run: runRight, field: rightField } = right;
+  const known = knownScalar(right);
+  const relation = RELATIONS[expr.name] ?? AT_LEAST;
+  const run: Run = (frame) => {
+    const a = leftField === undefined ? runLeft(frame) : readField(frame, leftField);
+    const b = known ?? (rightField === undefined ? runRight(frame) : readField(frame, rightField));
+    if (typeof a !== 'number' || typeof b !== 'number') return general(frame, a, b);
+    frame.cost++;
+    return related(relation, a, b);
+  };
+  if (leftField === undefined) return run;
+  if (typeof known === 'number') return fieldAndNumber(relation, leftField, known, run);
+  return rightField?.slot === leftField.slot ? twoFields(relation, leftField, rightField, run) : run;
+}
+
+function related(relation: number, a: number, b: number): boolean {
+  switch (relation) {
+    case LESS:
+      return a < b;
+    case AT_MOST:
+      return a <= b;
+    case MORE:
+      return a > b;
+    case AT_LEAST:
+      return a >= b;
+    case EQUAL:
+      return a === b;
     default:
-      return limit === undefined ? isAtLeast(left, right, general) : isAtLeastThat(left, limit, general);
+      return a !== b;
   }
+}
+
+/** `x.a < 5`; `general` does what is not about numbers of a map. */
+function fieldAndNumber(relation: number, field: FieldOfSlot, limit: number, general: Run): Run {
+  const { slot, site } = field;
+  const cost = field.cost + 1;
+  return (frame) => {
+    const value = frame.slots[slot];
+    if (!(value instanceof CelMap)) return general(frame);
+    const a = value.select(site);
+    if (typeof a !== 'number') return general(frame);
+    frame.cost += cost;
+    return related(relation, a, limit);
+  };
+}
+
+/** `x.a < x.b`; `general` does what is not about numbers of a map. */
+function twoFields(relation: number, left: FieldOfSlot, right: FieldOfSlot, general: Run): Run {
+  const { slot, site } = left;
+  const other = right.site;
+  const cost = left.cost + right.cost + 1;
+  return (frame) => {
+    const value = frame.slots[slot];
+    if (!(value instanceof CelMap)) return general(frame);
+    const a = value.select(site);
+    const b = value.select(other);
+    if (typeof a !== 'number' || typeof b !== 'number') return general(frame);
+    frame.cost += cost;
+    return related(relation, a, b);
+  };
 }
 
 type Ordering = (frame: Frame, a: Value, b: Value) => Value;
@@ -73,106 +175,45 @@ function generalOrdering(name: string, cost: CallCost | number): Ordering {
   };
 }
 
-// One function for each, so that each is compiled for what it compares.
-
-function isLess(left: Run, right: Run, general: Ordering): Run {
-  return (frame) => {
-    const a = left(frame);
-    const b = right(frame);
-    if (typeof a !== 'number' || typeof b !== 'number') return general(frame, a, b);
-    frame.cost++;
-    return a < b;
-  };
-}
-
-function isLessThan(left: Run, limit: number, general: Ordering): Run {
-  return (frame) => {
-    const a = left(frame);
-    if (typeof a !== 'number') return general(frame, a, limit);
-    frame.cost++;
-    return a < limit;
-  };
-}
-
-function isAtMost(left: Run, right: Run, general: Ordering): Run {
-  return (frame) => {
-    const a = left(frame);
-    const b = right(frame);
-    if (typeof a !== 'number' || typeof b !== 'number') return general(frame, a, b);
-    frame.cost++;
-    return a <= b;
-  };
-}
-
-function isAtMostThat(left: Run, limit: number, general: Ordering): Run {
-  return (frame) => {
-    const a = left(frame);
-    if (typeof a !== 'number') return general(frame, a, limit);
-    frame.cost++;
-    return a <= limit;
-  };
-}
-
-function isMore(left: Run, right: Run, general: Ordering): Run {
-  return (frame) => {
-    const a = left(frame);
-    const b = right(frame);
-    if (typeof a !== 'number' || typeof b !== 'number') return general(frame, a, b);
-    frame.cost++;
-    return a > b;
-  };
-}
-
-function isMoreThan(left: Run, limit: number, general: Ordering): Run {
-  return (frame) => {
-    const a = left(frame);
-    if (typeof a !== 'number') return general(frame, a, limit);
-    frame.cost++;
-    return a > limit;
-  };
-}
-
-function isAtLeast(left: Run, right: Run, general: Ordering): Run {
-  return (frame) => {
-    const a = left(frame);
-    const b = right(frame);
-    if (typeof a !== 'number' || typeof b !== 'number') return general(frame, a, b);
-    frame.cost++;
-    return a >= b;
-  };
-}
-
-function isAtLeastThat(left: Run, limit: number, general: Ordering): Run {
-  return (frame) => {
-    const a = left(frame);
-    if (typeof a !== 'number') return general(frame, a, limit);
-    frame.cost++;
-    return a >= limit;
-  };
-}
-
-const TESTS: Readonly<Record<string, (a: string, b: string) => boolean>> = {
-  starts_with_string: (a, b) => a.startsWith(b),
-  ends_with_string: (a, b) => a.endsWith(b),
-  contains_string: (a, b) => find(a, b, 0) >= 0,
+const STARTS = 0;
+const ENDS = 1;
+const CONTAINS = 2;
+const TESTS: Readonly<Record<string, number>> = {
+  starts_with_string: STARTS,
+  ends_with_string: ENDS,
+  contains_string: CONTAINS,
 };
 
 /** Questions that one text asks of another; undefined for other overloads. */
-export function textTest(id: string, left: Run, right: Run): Run | undefined {
+export function textTest(id: string, left: Plan, right: Plan): Run | undefined {
   const test = TESTS[id];
   if (test === undefined) return undefined;
   const name = id.startsWith('starts') ? 'startsWith' : id.startsWith('ends') ? 'endsWith' : 'contains';
-  const general = callCost(name, id);
-  const product = id === 'contains_string';
+  const cost = callCost(name, id);
+  const { run: runLeft, field } = left;
+  const { run: runRight } = right;
+  const known = knownScalar(right);
+  const knownCost = typeof known === 'string' ? traverseText(known) : 0;
   return (frame) => {
-    const a = left(frame);
-    const b = right(frame);
-    if (typeof a === 'string' && typeof b === 'string') {
-      frame.charge(product ? traverseText(a) * traverseText(b) : traverseText(a));
-      return test(a, b);
+    const a = field === undefined ? runLeft(frame) : readField(frame, field);
+    const b = known ?? runRight(frame);
+    if (typeof a !== 'string' || typeof b !== 'string') return failedTest(frame, a, b, name, cost);
+    const size = traverseText(a);
+    if (test === STARTS) {
+      frame.charge(size);
+      return a.startsWith(b);
     }
-    frame.charge(typeof general === 'number' ? general : general([a, b], null));
-    if (a instanceof CelError) return a;
-    return b instanceof CelError ? b : noSuchOverload(name, [a, b]);
+    if (test === ENDS) {
+      frame.charge(size);
+      return a.endsWith(b);
+    }
+    frame.charge(size * (known === undefined ? traverseText(b) : knownCost));
+    return find(a, b, 0) >= 0;
   };
+}
+
+function failedTest(frame: Frame, a: Value, b: Value, name: string, cost: CallCost | number): Value {
+  frame.charge(typeof cost === 'number' ? cost : cost([a, b], null));
+  if (a instanceof CelError) return a;
+  return b instanceof CelError ? b : noSuchOverload(name, [a, b]);
 }

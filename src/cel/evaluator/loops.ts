@@ -36,17 +36,6 @@ function iterate(range: Value, two: boolean, visit: Visit): CelError | undefined
   return range instanceof CelError ? range : new CelError(`got '${typeName(range)}', expected iterable type`);
 }
 
-/** The same over the elements of a list, by far the commonest case. */
-function eachItem(frame: Frame, list: CelList, slot: number, visit: () => void): void {
-  const { size } = list;
-  work(size * PER_ITEM);
-  for (let i = 0; i < size; i++) {
-    frame.slots[slot] = list.get(i);
-    if (frame.cost > frame.limit) throw new CostExceeded();
-    visit();
-  }
-}
-
 function set(frame: Frame, slots: LoopSlots, first: Value, second: Value): void {
   frame.slots[slots.first] = first;
   if (slots.second >= 0) frame.slots[slots.second] = second;
@@ -93,8 +82,11 @@ function quantifyList(frame: Frame, list: CelList, body: Run, slot: number, stop
   const size = list.size;
   const { slots } = frame;
   let error: CelError | undefined;
+  let item: Value | undefined;
   for (let i = 0; i < size; i++) {
-    slots[slot] = list.get(i);
+    // What the body makes of an element is of no use after it, so that the next one can take its place.
+    item = list.next(i, item);
+    slots[slot] = item;
     frame.cost += question + 1;
     if (frame.cost > frame.limit) throw new CostExceeded();
     const value = body(frame);
@@ -129,35 +121,66 @@ export function existsOne(range: Run, body: Run, slots: LoopSlots): Run {
   };
 }
 
-/** `map`, `filter` and `transformList`: with a filter, only what it accepts is gathered. */
-export function gatherList(range: Run, filter: Run | undefined, item: Run, slots: LoopSlots): Run {
-  const two = slots.second >= 0;
-  return (frame) => {
-    const items: Value[] = [];
-    let error: CelError | undefined;
-    const gather = (): void => {
-      const accepted = filter === undefined ? true : filter(frame);
-      if (accepted === false) return;
-      if (accepted !== true) {
-        error = accepted instanceof CelError ? accepted : NO_SUCH_OVERLOAD;
-        return;
-      }
-      // The accumulator, a list of one, and the sum.
-      frame.cost += 12;
-      const value = item(frame);
+/** `filter` and `map` over the elements of a list, by far the commonest cases. */
+function gatherFromList(
+  frame: Frame,
+  list: CelList,
+  filter: Run | undefined,
+  item: Run | undefined,
+  slot: number,
+): Value {
+  const { size } = list;
+  const { slots } = frame;
+  work(size * PER_ITEM);
+  const items: Value[] = [];
+  let error: CelError | undefined;
+  let element: Value | undefined;
+  let kept = true;
+  for (let i = 0; i < size; i++) {
+    element = list.next(i, kept ? undefined : element);
+    slots[slot] = element;
+    if (frame.cost > frame.limit) throw new CostExceeded();
+    const accepted = filter === undefined ? true : filter(frame);
+    kept = accepted !== false;
+    if (accepted === true) {
+      frame.cost += item === undefined ? KEPT + 1 : KEPT;
+      const value = item === undefined ? element : item(frame);
       if (value instanceof CelError) error ??= value;
       else items.push(value);
-    };
+    } else if (kept) error = accepted instanceof CelError ? accepted : NO_SUCH_OVERLOAD;
+  }
+  frame.cost++;
+  return error ?? new ArrayList(items);
+}
+
+/** The accumulator, a list of one, and the sum. */
+const KEPT = 12;
+
+/**
+ * `map`, `filter` and `transformList`: with a filter, only what it accepts is gathered. Without an item it is the
+ * variable itself.
+ */
+export function gatherList(range: Run, filter: Run | undefined, item: Run | undefined, slots: LoopSlots): Run {
+  const two = slots.second >= 0;
+  return (frame) => {
     const over = range(frame);
-    let failed: CelError | undefined;
-    if (over instanceof CelList && !two) eachItem(frame, over, slots.first, gather);
-    else {
-      failed = iterate(over, two, (first, second) => {
-        set(frame, slots, first, second);
-        gather();
+    if (over instanceof CelList && !two) return gatherFromList(frame, over, filter, item, slots.first);
+    const items: Value[] = [];
+    let error: CelError | undefined;
+    const failed = iterate(over, two, (first, second) => {
+      set(frame, slots, first, second);
+      const accepted = filter === undefined ? true : filter(frame);
+      if (accepted === false) return true;
+      if (accepted !== true) {
+        error = accepted instanceof CelError ? accepted : NO_SUCH_OVERLOAD;
         return true;
-      });
-    }
+      }
+      frame.cost += item === undefined ? KEPT + 1 : KEPT;
+      const value = item === undefined ? first : item(frame);
+      if (value instanceof CelError) error ??= value;
+      else items.push(value);
+      return true;
+    });
     if (failed !== undefined) return failed;
     frame.cost++;
     return error ?? new ArrayList(items);

@@ -5,14 +5,15 @@ import { compileRegex } from '../library/regex-cache.js';
 import { CONVERSION_NAMES } from '../library/standard.js';
 import { isDyn, isOptional } from '../types.js';
 import type { Value } from '../values/value.js';
-import { ArrayList, CelError, NO_SUCH_OVERLOAD } from '../values/value.js';
+import { ArrayList, CelError, NO_SUCH_OVERLOAD, Optional } from '../values/value.js';
 import { badKey } from './access.js';
 import { planCall, planMembership } from './calls.js';
+import { logical } from './logic.js';
 import type { Step } from './chain.js';
 import { chain, fieldOfSlot, presence } from './chain.js';
 import { insertEntries, insertPair } from './entries.js';
 import type { Dialect, Plan, Run } from './frame.js';
-import { Frame, constant } from './frame.js';
+import { Frame, constant, readField } from './frame.js';
 import { planList, planMap, planStruct } from './literals.js';
 import type { LoopSlots } from './loops.js';
 import { existsOne, gatherList, gatherMap, quantifier } from './loops.js';
@@ -51,10 +52,10 @@ export class Planner {
         return this.call(expr);
       case 'ident':
         if (expr.constant !== undefined) return constant(expr.constant, 0);
-        return { run: this.attribute(expr, 1) };
+        return this.planAttribute(expr, 1);
       case 'select':
         if (expr.resolved?.constant !== undefined) return constant(expr.resolved.constant, 0);
-        return { run: this.attribute(expr, 1) };
+        return this.planAttribute(expr, 1);
       case 'invalid':
         return constant(DYNAMIC, 0);
     }
@@ -98,39 +99,53 @@ export class Planner {
     return expr.kind === 'call' && ['_[_]', '_[?_]', '_?._', '_?_:_'].includes(expr.name);
   }
 
-  /** The plan of a variable, selection, index or choice; `rootCost` is what its start costs. */
   private attribute(expr: Expr, rootCost: 0 | 1): Run {
-    if (!this.isAttribute(expr)) return this.run(expr);
+    return this.planAttribute(expr, rootCost).run;
+  }
+
+  /** The plan of a variable, selection, index or choice; `rootCost` is what its start costs. */
+  private planAttribute(expr: Expr, rootCost: 0 | 1): Plan {
+    if (!this.isAttribute(expr)) return this.plan(expr);
     if (expr.kind === 'select' && expr.test) {
       const { root, steps } = this.unchain(expr.operand);
       const run = presence(this.root(root), steps, expr.field, this.dialect.strictPresence);
-      return isChoice(root) ? refunded(run) : run;
+      return { run: isChoice(root) ? refunded(run) : run };
     }
     const { root, steps } = this.unchain(expr);
     // A choice costs nothing itself.
     const cost = isChoice(root) ? 0 : rootCost;
-    if (steps.length > 0) {
-      const mayBeOptional = root.type === undefined || isDyn(root.type) || isOptional(root.type);
-      return (
-        (mayBeOptional ? undefined : this.fieldOfVariable(root, cost, steps)) ??
-        chain(this.root(root), cost, steps, mayBeOptional, this.dialect.strictPresence)
-      );
+    if (steps.length > 0) return this.steps(root, cost, steps);
+    if (cost === 1 && root.kind === 'ident') {
+      const slot = this.slotOf(root);
+      if (slot !== undefined) return { run: paidSlot(slot, noSuchAttribute(root.name)) };
     }
     const start = this.root(root);
-    if (cost === 0) return start;
-    return (frame) => {
-      frame.cost++;
-      return start(frame);
+    if (cost === 0) return { run: start };
+    return {
+      run: (frame) => {
+        frame.cost++;
+        return start(frame);
+      },
     };
   }
 
-  private fieldOfVariable(root: Expr, cost: number, steps: readonly Step[]): Run | undefined {
-    const [step] = steps;
+  private steps(root: Expr, cost: number, steps: readonly Step[]): Plan {
+    const strict = this.dialect.strictPresence;
+    const mayBeOptional = root.type === undefined || isDyn(root.type) || isOptional(root.type);
+    const whole = (): Run => chain(this.root(root), cost, steps, mayBeOptional, strict);
     const variable = root.kind === 'select' ? root.resolved : root;
-    if (step?.kind !== 'field' || step.optional || steps.length > 1) return undefined;
-    if (variable?.kind !== 'ident' || variable.constant !== undefined) return undefined;
+    const [first, ...others] = steps;
+    if (first?.kind !== 'field' || steps.some((step) => step.optional)) return { run: whole() };
+    if (variable?.kind !== 'ident' || variable.constant !== undefined) return { run: whole() };
     const slot = this.slotOf(variable);
-    return slot === undefined ? undefined : fieldOfSlot(slot, noSuchAttribute(variable.name), cost, step.name);
+    if (slot === undefined) return { run: whole() };
+    const general = mayBeOptional ? whole() : undefined;
+    const field = fieldOfSlot(slot, noSuchAttribute(variable.name), cost, first.name, general);
+    const run: Run = (frame) => readField(frame, field);
+    if (others.length === 0) return { run, field };
+    const rest = chain(run, 0, others, false, strict);
+    if (general === undefined) return { run: rest };
+    return { run: (frame) => (frame.slots[slot] instanceof Optional ? general(frame) : rest(frame)) };
   }
 
   private root(expr: Expr): Run {
@@ -189,6 +204,16 @@ export class Planner {
 
   private call(expr: Call): Plan {
     if (this.isAttribute(expr)) return { run: this.attribute(expr, 1) };
+    if (expr.name === '_&&_' || expr.name === '_||_') {
+      const terms = termsOf(expr);
+      if (terms.length > 1)
+        return {
+          run: logical(
+            terms.map((term) => this.run(term)),
+            expr.name === '_||_',
+          ),
+        };
+    }
     const args = (expr.target === undefined ? expr.args : [expr.target, ...expr.args]).map((arg) => this.plan(arg));
     if (expr.name === '@in' && expr.overloads?.length === 1 && expr.overloads[0]?.id === 'in_list') {
       const folded = this.membership(args);
@@ -219,7 +244,7 @@ export class Planner {
     const { value, cost } = list.constant;
     // The reference implementation does not even look at the item.
     if (value.size === 0) return this.dialect.eagerConstants ? constant(false, cost) : undefined;
-    const run = planMembership(item.run, value, cost);
+    const run = planMembership(item, value, cost);
     return run === undefined ? undefined : { run };
   }
 
@@ -261,7 +286,11 @@ export class Planner {
     const item = added.args[1];
     if (item === undefined) return () => NO_SUCH_OVERLOAD;
     if (added.name === 'cel.@mapInsert') return this.mapLoop(range, filter, added, slots);
-    if (item.kind === 'list') return gatherList(range, filter, this.run(item.elements[0] ?? item), slots);
+    if (item.kind === 'list') {
+      const element = item.elements[0] ?? item;
+      const itself = element.kind === 'ident' && element.constant === undefined && this.slotOf(element) === slots.first;
+      return gatherList(range, filter, itself ? undefined : this.run(element), slots);
+    }
     return existsOne(range, filter ?? this.run(item), slots);
   }
 
@@ -287,6 +316,17 @@ export class Planner {
 
 const noSuchAttribute = (name: string): CelError => new CelError(`no such attribute(s): ${name}`);
 
+/** The terms of a conjunction or disjunction, however it is put together. */
+function termsOf(expr: Call): Expr[] {
+  const terms: Expr[] = [];
+  const open: Expr[] = [expr];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (next.kind === 'call' && next.name === expr.name) open.push(...next.args.toReversed());
+    else terms.push(next);
+  }
+  return terms;
+}
+
 const isChoice = (expr: Expr): expr is Call => expr.kind === 'call' && expr.name === '_?_:_';
 
 /** `has((a ? b : c).d)` gives back the unit that a start costs, though a choice never cost it. */
@@ -295,6 +335,14 @@ function refunded(run: Run): Run {
     const value = run(frame);
     frame.cost--;
     return value;
+  };
+}
+
+function paidSlot(slot: number, missing: CelError): Run {
+  return (frame) => {
+    frame.cost++;
+    const value = frame.slots[slot];
+    return value === undefined ? missing : value;
   };
 }
 

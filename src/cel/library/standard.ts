@@ -69,11 +69,13 @@ function comparison(name: string, id: string, accept: (order: number) => boolean
   );
 }
 
+export function textSize(text: string): number {
+  workOnText(text.length);
+  return codePointLength(text);
+}
+
 export function size(value: Value): Value {
-  if (typeof value === 'string') {
-    workOnText(value.length);
-    return codePointLength(value);
-  }
+  if (typeof value === 'string') return textSize(value);
   if (value instanceof CelList || value instanceof CelMap) return value.size;
   return value instanceof Uint8Array ? value.length : NO_SUCH_OVERLOAD;
 }

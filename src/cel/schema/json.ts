@@ -1,6 +1,6 @@
 import { equal } from '../evaluator/operators.js';
 import { work } from '../work.js';
-import type { Value } from '../values/value.js';
+import type { FieldSite, Value } from '../values/value.js';
 import { CelError, CelList, CelMap, Double, Opaque, mapKey } from '../values/value.js';
 
 /** JSON of any shape. Whole numbers are ints, others doubles. */
@@ -39,13 +39,25 @@ class JsonList extends CelList {
   get(index: number): Value {
     return fromJson(this.items[index]);
   }
+
+  override next(index: number, spent: Value | undefined): Value {
+    const json = this.items[index];
+    return spent instanceof JsonObject && isJsonMap(json) && !isValue(json) ? spent.become(json) : fromJson(json);
+  }
 }
 
 class JsonObject extends CelMap {
   private count = -1;
 
-  constructor(readonly members: JsonMap) {
+  constructor(private members: JsonMap) {
     super();
+  }
+
+  /** Makes it the value of another object. */
+  become(members: JsonMap): this {
+    this.members = members;
+    this.count = -1;
+    return this;
   }
 
   get size(): number {
@@ -65,10 +77,20 @@ class JsonObject extends CelMap {
     return Object.hasOwn(this.members, name) ? fromJson(this.members[name]) : undefined;
   }
 
+  override select(site: FieldSite): Value | undefined {
+    const json = site.inherited ? undefined : this.members[site.name];
+    if (typeof json === 'string') return json;
+    if (typeof json === 'number' && Number.isSafeInteger(json)) return json + 0;
+    return json === undefined ? this.field(site.name) : fromJson(json);
+  }
+
   keys(): readonly Value[] {
     return Object.keys(this.members);
   }
 }
+
+const isValue = (json: object): json is CelMap | CelList | Opaque | CelError =>
+  json instanceof CelMap || json instanceof CelList || json instanceof Opaque || json instanceof CelError;
 
 /** JSON as a value, its parts made when they are asked for. Values of the engine pass through. */
 export function fromJson(json: Json): Value {
@@ -85,8 +107,7 @@ export function fromJson(json: Json): Value {
   }
   if (json === null) return null;
   if (Array.isArray(json)) return new JsonList(json);
-  if (json instanceof CelMap || json instanceof CelList || json instanceof Opaque || json instanceof CelError)
-    return json;
+  if (typeof json === 'object' && isValue(json)) return json;
   return isJsonMap(json) ? new JsonObject(json) : new CelError(`unsupported conversion to ref.Val: (${typeof json})`);
 }
 

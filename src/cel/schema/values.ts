@@ -5,7 +5,7 @@ import type { Value, CelError } from '../values/value.js';
 import type { FieldSite } from '../values/value.js';
 import { ArrayList, CelList, CelMap, Double, NO_SUCH_OVERLOAD } from '../values/value.js';
 import type { Json, JsonMap } from './json.js';
-import { equalJson } from './json.js';
+import { equalJson, isJsonMap } from './json.js';
 
 /** Makes the value of a stored part. */
 export type Adapter = (json: Json) => Value;
@@ -40,15 +40,30 @@ function countMembers(json: JsonMap): number {
   return count;
 }
 
+function remember(site: FieldSite, shape: Shape): void {
+  const property = shape.byName.get(site.name);
+  site.shape = shape;
+  site.found = property;
+  site.key = property?.key ?? '';
+  site.stored = property?.stored;
+}
+
 /** A stored object with declared properties. Null and undeclared properties are absent. */
 export class SchemaObject extends CelMap {
   private count = -1;
 
   constructor(
-    readonly json: JsonMap,
+    public json: JsonMap,
     private readonly shape: Shape,
   ) {
     super();
+  }
+
+  /** Makes it the value of another object of the same schema. */
+  become(json: JsonMap): this {
+    this.json = json;
+    this.count = -1;
+    return this;
   }
 
   get size(): number {
@@ -70,26 +85,16 @@ export class SchemaObject extends CelMap {
   }
 
   override select(site: FieldSite): Value | undefined {
-    if (site.shape !== this.shape) {
-      site.shape = this.shape;
-      site.found = this.shape.byName.get(site.name);
-    }
+    if (site.shape !== this.shape) remember(site, this.shape);
     const property = site.found as Property | undefined;
     if (property === undefined) return undefined;
-    const json = this.json[property.key];
-    switch (typeof json) {
-      case 'string':
-      case 'boolean':
-        if (typeof json === property.stored) return json;
-        break;
-      case 'number':
-        if (property.stored === 'integer' && Number.isSafeInteger(json)) return json + 0;
-        break;
-      case 'undefined':
-      case 'function':
-        return undefined;
-      default:
-        if (json === null) return undefined;
+    const json = this.json[site.key];
+    if (typeof json === 'number') {
+      if (site.stored === 'integer' && Number.isSafeInteger(json)) return json + 0;
+    } else if (typeof json === 'string') {
+      if (site.stored === 'string') return json;
+    } else if (json === undefined || json === null || typeof json === 'function') {
+      return undefined;
     }
     return property.adapt(json);
   }
@@ -151,6 +156,12 @@ export class SchemaMap extends CelMap {
     return json === undefined ? undefined : this.adapt(json);
   }
 
+  override select(site: FieldSite): Value | undefined {
+    if (site.inherited) return this.field(site.name);
+    const json = this.json[site.name];
+    return json === undefined ? undefined : this.adapt(json);
+  }
+
   keys(): readonly Value[] {
     return Object.keys(this.json);
   }
@@ -183,6 +194,12 @@ export class SchemaList extends CelList {
 
   get(index: number): Value {
     return this.adapt(this.json[index]);
+  }
+
+  override next(index: number, spent: Value | undefined): Value {
+    const json = this.json[index];
+    // All objects of the list have the schema that the one before has.
+    return spent instanceof SchemaObject && isJsonMap(json) ? spent.become(json) : this.adapt(json);
   }
 
   override equals(other: CelList): boolean | CelError {

@@ -4,6 +4,16 @@ import { work } from '../work.js';
 export function codePointLength(text: string): number {
   // Long texts are scanned natively first.
   if (text.length > 32 && !SURROGATE.test(text)) return text.length;
+  // One half of every pair is at an odd place.
+  let i = 1;
+  while (i < text.length && (text.charCodeAt(i) & SURROGATE_BITS) !== SURROGATES) i += 2;
+  return i < text.length ? countPoints(text) : text.length;
+}
+
+const SURROGATE_BITS = 0xf800;
+const SURROGATES = 0xd800;
+
+function countPoints(text: string): number {
   let length = text.length;
   for (let i = 0; i < text.length - 1; i++) {
     const unit = text.charCodeAt(i);

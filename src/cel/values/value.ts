@@ -76,6 +76,13 @@ export abstract class CelList {
   abstract readonly size: number;
   /** The element at an index within the size. */
   abstract get(index: number): Value;
+  /**
+   * The same for loops: the element before, `spent`, is not needed any more (undefined: it is, or there is none), so that
+   * it can be made into this one.
+   */
+  next(index: number, _spent: Value | undefined): Value {
+    return this.get(index);
+  }
   /** Equality of its own, if the list has it (sets, keyed lists). */
   equals?(other: CelList): boolean | CelError;
   /** Concatenation of its own. */
@@ -100,13 +107,24 @@ export class ArrayList extends CelList {
   }
 }
 
+/** The same text in the form in which engines look properties up, and tell short texts apart, without reading them. */
+export const interned = (text: string): string => Object.keys({ [text]: 0 })[0] ?? text;
+
 /** A place in an expression that reads a field; maps may keep there how they have found it. */
 export class FieldSite {
-  /** What the fields of the map were found by, and the field itself. */
+  /** What the fields of the map were found by; the field itself, its name there, and how its values are stored. */
   shape: unknown = undefined;
   found: unknown = undefined;
+  key = '';
+  stored: string | undefined = undefined;
+  readonly name: string;
+  /** Whether plain objects have something of that name that is not their own. */
+  readonly inherited: boolean;
 
-  constructor(readonly name: string) {}
+  constructor(name: string) {
+    this.name = interned(name);
+    this.inherited = this.name in Object.prototype;
+  }
 }
 
 export abstract class CelMap {
