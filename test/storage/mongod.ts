@@ -83,6 +83,15 @@ export class Mongod {
     await ended;
   }
 
+  /** The process stands still, with its connections open, until it is let go on. */
+  freeze(): void {
+    this.child?.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.child?.kill('SIGCONT');
+  }
+
   async dispose(): Promise<void> {
     await this.kill('SIGKILL');
     await rm(this.folder, { recursive: true, force: true });

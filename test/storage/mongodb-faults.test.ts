@@ -136,22 +136,105 @@ described('a MongoDB that is told to fail', () => {
   });
 });
 
+/** Notices within a second and a half that nobody answers. */
+const IMPATIENT = '&heartbeatFrequencyMS=500&connectTimeoutMS=1000&serverSelectionTimeoutMS=500';
+
+async function elapsed(action: Promise<unknown>): Promise<number> {
+  const begun = performance.now();
+  await action;
+  return performance.now() - begun;
+}
+
 described('a MongoDB that hangs', () => {
-  test('is noticed, and an end without it does not take long', async () => {
-    const set = await ReplicaSet.start(mongodPath());
-    try {
-      const backend = await opened({ uri: set.uri, database: newDatabase() });
-      await commit(backend, put('a/b', 0));
-      await set.members[0]?.kill('SIGKILL');
-      for (let i = 0; i < 200 && backend.following().ok; i++) await pause(50);
-      expect(backend.following().ok).toBe(false);
-      const begun = performance.now();
-      await backend.close();
-      expect(performance.now() - begun).toBeLessThan(5_000);
-      open.splice(0);
-    } finally {
-      await set.dispose();
+  let set: ReplicaSet;
+  const member = (): Mongod => set.members[0] as Mongod;
+  beforeAll(async () => {
+    set = await ReplicaSet.start(mongodPath());
+  });
+  afterAll(() => set.dispose());
+  const left = async (backend: MongoBackend): Promise<void> => {
+    expect(await elapsed(backend.close())).toBeLessThan(8_000);
+    open.splice(open.indexOf(backend), 1);
+  };
+
+  test('keeps nobody waiting, and when it goes on, what it was asked to do is there once', async () => {
+    const options = { uri: `${set.uri}${IMPATIENT}`, database: newDatabase(), writeMillis: 3_000 };
+    const [backend, other] = [await opened(options), await opened(options)];
+    const seen: number[] = [];
+    const controller = new AbortController();
+    const reading = (async () => {
+      for await (const batch of other.events(1, controller.signal).batches)
+        seen.push(...batch.map(({ revision }) => revision));
+    })();
+    let over = false;
+    const outcomes: (string | undefined)[][] = [];
+    const writers = Array.from({ length: 12 }, async (_, w) => {
+      for (let i = 0; !over; i++) {
+        await pause(1);
+        const outcome = await backend.write(put(`w${w}/k${i}`, 0, { i })).then(
+          (result) => result.outcome as string,
+          (error: unknown) => (error as { code?: string }).code,
+        );
+        outcomes.push([`w${w}/k${i}`, outcome]);
+      }
+    });
+    const stopped = setTimeout(() => (over = true), 40_000);
+    for (let round = 0; round < 2; round++) {
+      for (const before = outcomes.length; outcomes.length < before + 24 && !over;) await pause(5);
+      member().freeze();
+      const [waited, pinged] = await Promise.all([
+        elapsed(
+          expect(backend.write(put(`late/${round}`, 0))).rejects.toMatchObject({
+            code: expect.stringMatching(/^un/) as string,
+          }),
+        ),
+        elapsed(expect(other.ping()).rejects.toMatchObject({ code: 'unavailable' })),
+      ]).finally(() => {
+        member().thaw();
+      });
+      expect(waited).toBeLessThan(3_000 + 1_500);
+      expect(pinged).toBeLessThan(2_000 + 1_500);
     }
+    for (const before = outcomes.length; outcomes.length < before + 24 && !over;) await pause(5);
+    over = true;
+    clearTimeout(stopped);
+    await Promise.all(writers);
+    const newest = await other.currentRevision();
+    const events = await collect(other, 1, newest - 1);
+    expect(events.map((event) => event.revision)).toEqual(Array.from({ length: newest - 1 }, (_, i) => i + 2));
+    const added = events.map((event) => event.key);
+    expect(new Set(added).size).toBe(added.length);
+    const byOutcome = (wanted: string): unknown[] =>
+      outcomes.filter(([, outcome]) => outcome === wanted).map(([key]) => key);
+    expect(added).toEqual(expect.arrayContaining(byOutcome('committed')));
+    // Who was told that nothing was written finds nothing.
+    for (const key of byOutcome('unavailable')) expect(added).not.toContain(key);
+    expect(outcomes.map(([, outcome]) => outcome)).toContain('unknown-outcome');
+    for (let i = 0; i < 200 && (seen.length < events.length || !other.following().ok); i++) await pause(50);
+    expect(seen).toEqual(events.map((event) => event.revision));
+    controller.abort();
+    await reading;
+  });
+
+  test('is left behind soon, frozen or gone, also with writes under way', async () => {
+    const options = { uri: set.uri, database: newDatabase() };
+    const [idle, busy] = [await opened(options), await opened(options)];
+    await commit(idle, put('a/b', 0));
+    member().freeze();
+    try {
+      const write = expect(busy.write(put('a/c', 0))).rejects.toMatchObject({
+        code: expect.stringMatching(/^un/) as string,
+      });
+      await Promise.all([left(idle), left(busy), write]);
+    } finally {
+      member().thaw();
+    }
+    const next = await opened(options);
+    await member().kill('SIGKILL');
+    for (let i = 0; i < 200 && next.following().ok; i++) await pause(50);
+    expect(next.following().ok).toBe(false);
+    await left(next);
+    await member().launch();
   });
 });
 

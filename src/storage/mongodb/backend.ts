@@ -14,13 +14,14 @@ import type {
   WriteResult,
 } from '../interfaces.js';
 import { Appender } from './appender.js';
-import { Committer, readStates } from './committer.js';
+import { Committer } from './committer.js';
 import { connect, redact } from './connection.js';
 import {
   FIRST_REVISION,
   logPlace,
   MAIN_LOG,
   META,
+  readStates,
   stateCollection,
   statesOf,
   WRITERS,
@@ -85,7 +86,11 @@ const MAX_OBJECT_BYTES = (8 << 20) - (64 << 10);
 const HEAD_BYTES = 32 << 20;
 const SELECT_MILLIS = 5_000;
 const WRITE_MILLIS = 20_000;
-/** The end of the store waits no longer for each thing that is under way in the background. */
+/** As long as kube-apiserver gives its store. */
+const PING_MILLIS = 2_000;
+/** The end of the store waits no longer for writes, */
+const LAST_WRITES_MILLIS = 3_000;
+/** nor for each of the things that are under way in the background. */
 const GOODBYE_MILLIS = 1_000;
 const NAMESPACE_EXISTS = 48;
 const NO_OVERRIDES: ReadonlyMap<string, string> = new Map();
@@ -123,13 +128,13 @@ export class MongoBackend implements Backend {
     const { opened } = this;
     if (opened === undefined || this.closing) return;
     this.closing = true;
-    await opened.committer.idle();
-    await this.soon(opened.indexer.stop());
-    await this.soon(opened.history.stop());
-    await opened.follower.stop();
-    await this.soon(opened.session.close().catch(() => undefined));
+    await this.leave(opened.committer.idle(), LAST_WRITES_MILLIS);
+    opened.committer.stop();
+    const { indexer, history, follower, session, client } = opened;
+    await this.leave(Promise.all([indexer.stop(), history.stop(), follower.stop()]));
+    await this.leave(session.close());
     this.opened = undefined;
-    await opened.client.close();
+    await this.leave(client.close());
   }
 
   write(request: WriteRequest): Promise<WriteResult> {
@@ -182,7 +187,10 @@ export class MongoBackend implements Backend {
 
   async ping(): Promise<void> {
     const { place } = this.store();
-    await this.answer(newestRevision(place));
+    const answer = this.answer(newestRevision(place)).then(() => true);
+    if ((await this.soon(answer, PING_MILLIS)) !== true) {
+      throw new StorageError('unavailable', `MongoDB has not answered for ${PING_MILLIS / 1000} s`);
+    }
   }
 
   index(resource: string, fields: readonly string[]): void {
@@ -206,11 +214,21 @@ export class MongoBackend implements Backend {
     yield* follower.events(after, signal);
   }
 
-  /** Politeness has its limits: where MongoDB does not answer, nothing waits for it. */
-  private async soon(work: Promise<unknown>): Promise<void> {
+  /** Politeness has its limits: where MongoDB does not answer, nothing waits for it. Undefined: it took longer. */
+  private async soon<T>(work: Promise<T>, millis: number): Promise<T | undefined> {
     const controller = new AbortController();
-    await Promise.race([work, sleep(systemClock, GOODBYE_MILLIS, controller.signal)]);
-    controller.abort();
+    try {
+      return await Promise.race([work, sleep(systemClock, millis, controller.signal).then(() => undefined)]);
+    } finally {
+      controller.abort();
+    }
+  }
+
+  private async leave(work: Promise<unknown>, millis = GOODBYE_MILLIS): Promise<void> {
+    await this.soon(
+      work.catch(() => undefined),
+      millis,
+    );
   }
 
   private store(): Opened {

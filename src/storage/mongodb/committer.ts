@@ -1,12 +1,12 @@
-import type { Collection, Db } from 'mongodb';
-import type { Clock } from '../../util/clock.js';
+import type { Collection } from 'mongodb';
+import type { Clock, Timer } from '../../util/clock.js';
 import { sleep } from '../../util/clock.js';
 import { errorMessage, StorageError } from '../errors.js';
 import type { Revision, StoredObject, WriteRequest, WriteResult } from '../interfaces.js';
 import { nextTurn } from '../slicing.js';
-import type { Appender } from './appender.js';
+import type { Appender, AppendOutcome } from './appender.js';
 import { Batch, type PendingWrite } from './batch.js';
-import { entriesOf, statesOf, storedOf, type LogDocument, type LogPlace, type StateDocument } from './documents.js';
+import { entriesOf, readStates, type LogDocument, type LogPlace } from './documents.js';
 import { unavailable } from './failures.js';
 import type { LogFollower } from './follower.js';
 import { headId, type Heads } from './heads.js';
@@ -35,6 +35,8 @@ const QUICK_ATTEMPTS = 3;
 const BUSY_MILLIS = 5;
 const PAUSE_MILLIS = 20;
 const MAX_PAUSE_MILLIS = 1_000;
+/** How often writes whose time is over are looked for while something is under way. */
+const CHECK_MILLIS = 250;
 /** So long nobody appends anything though somebody is about to: a transaction whose client is gone. */
 const STUCK_MILLIS = 1_500;
 /** Another replica that appended so lately wants to append again, */
@@ -44,10 +46,19 @@ const TURN_MILLIS = 5;
 const TURN_MILLIS_PER_WRITE = 1.5;
 const MAX_TURN_MILLIS = 60;
 
+const NO_ANSWER = 'MongoDB does not answer';
+const NOT_TOLD = 'MongoDB did not tell whether the write was committed';
+
 /** The single writer of a replica: takes all writes that wait, commits them together, and takes what gathered meanwhile. */
 export class Committer {
   private readonly log: Collection<LogDocument>;
   private waiting: PendingWrite[] = [];
+  /** Those that are being committed, */
+  private inHand: readonly PendingWrite[] = [];
+  /** and whether MongoDB has been asked to. */
+  private asked = false;
+  private checking: Timer | undefined;
+  private stopped = false;
   private running: Promise<void> | undefined;
   private batches = 0;
   private bare = false;
@@ -70,6 +81,7 @@ export class Committer {
       const deadline = this.options.clock.monotonic() + this.options.writeMillis;
       this.waiting.push({ request, raw, deadline, verify: false, resolve, reject });
       this.running ??= this.run();
+      this.check();
     });
   }
 
@@ -83,17 +95,43 @@ export class Committer {
     while (this.running !== undefined) await this.running;
   }
 
+  /** Waits no longer: who still waits is told. */
+  stop(): void {
+    this.stopped = true;
+    this.checking?.cancel();
+    this.tellOverdue(Infinity);
+  }
+
+  /** Whoever writes is told in time, also while MongoDB keeps a question to itself. */
+  private check(): void {
+    this.checking ??= this.options.clock.setTimer(CHECK_MILLIS, () => {
+      this.checking = undefined;
+      if (this.running === undefined) return;
+      this.tellOverdue(this.options.clock.monotonic());
+      this.check();
+    });
+  }
+
+  private tellOverdue(now: number): void {
+    this.expireWaiting(now);
+    const asked = this.asked && new StorageError('unknown-outcome', `${NOT_TOLD}: it does not answer`);
+    for (const write of this.inHand)
+      if (write.deadline <= now) write.reject(asked === false ? tooLong(NO_ANSWER) : asked);
+  }
+
   private async run(): Promise<void> {
-    while (this.waiting.length > 0) {
+    while (this.waiting.length > 0 && !this.stopped) {
       // The requests that came in with this turn of the event loop belong to one commit.
       await nextTurn();
       await this.giveWay();
       const writes = this.takeSome();
+      this.inHand = writes;
       try {
         await this.settle(writes);
       } catch (error) {
         for (const write of writes) write.reject(unavailable(error));
       }
+      this.inHand = [];
     }
     // In the same step as the last look at the queue: a write that comes later starts anew.
     this.running = undefined;
@@ -128,7 +166,7 @@ export class Committer {
   private async settle(writes: readonly PendingWrite[]): Promise<void> {
     let pending = writes;
     let since = { revision: this.options.follower.revision, time: this.options.clock.monotonic() };
-    for (let attempt = 0; pending.length > 0; attempt++) {
+    for (let attempt = 0; pending.length > 0 && !this.stopped; attempt++) {
       let batch: Batch;
       try {
         batch = await this.build(pending);
@@ -136,15 +174,17 @@ export class Committer {
         pending = await this.pauseOrGiveUp(pending, attempt, error);
         continue;
       }
-      pending = batch.writes;
+      pending = this.expire(batch.writes, NO_ANSWER);
+      // Those that were told of their failure must not be written.
+      if (pending.length < batch.writes.length) continue;
       if (pending.length === 0) return;
-      const result = await this.options.appender.append(batch);
+      const result = await this.append(batch);
       switch (result.outcome) {
         case 'committed':
           this.commit(batch);
           return;
         case 'unknown':
-          if (await this.decide(batch, result.error)) return;
+          if (await this.found(batch, result.error)) return;
           break;
         case 'stale':
         case 'busy':
@@ -169,6 +209,15 @@ export class Committer {
         since = { revision, time: now };
         await this.options.session.endOthers().catch(() => undefined);
       }
+    }
+  }
+
+  private async append(batch: Batch): Promise<AppendOutcome> {
+    this.asked = true;
+    try {
+      return await this.options.appender.append(batch);
+    } finally {
+      this.asked = false;
     }
   }
 
@@ -226,6 +275,15 @@ export class Committer {
     batch.resolve();
   }
 
+  private async found(batch: Batch, cause: unknown): Promise<boolean> {
+    this.asked = true;
+    try {
+      return await this.decide(batch, cause);
+    } finally {
+      this.asked = false;
+    }
+  }
+
   /**
    * The answer to a commit was lost. The log's entry at its first revision tells what became of it; as long as there is none,
    * the very same batch is appended again, which cannot succeed twice. True when the writes have been told.
@@ -234,7 +292,7 @@ export class Committer {
     const { clock, appender, follower, writer, writeMillis } = this.options;
     const end = clock.monotonic() + writeMillis;
     let error = cause;
-    for (let attempt = 0; clock.monotonic() < end; attempt++) {
+    for (let attempt = 0; clock.monotonic() < end && !this.stopped; attempt++) {
       try {
         const entry = await this.log.findOne({ _id: batch.first });
         if (entry !== null) {
@@ -255,7 +313,7 @@ export class Committer {
       this.expireWaiting();
       await this.pause(attempt);
     }
-    const message = `MongoDB did not tell whether the write was committed: ${errorMessage(error)}`;
+    const message = `${NOT_TOLD}: ${errorMessage(error)}`;
     for (const write of batch.writes) write.reject(new StorageError('unknown-outcome', message, { cause: error }));
     return true;
   }
@@ -304,20 +362,21 @@ export class Committer {
   }
 
   /** Tells the writes whose time is over; returns the others. */
-  private expire(pending: readonly PendingWrite[], cause: unknown): readonly PendingWrite[] {
-    const now = this.options.clock.monotonic();
+  private expire(
+    pending: readonly PendingWrite[],
+    cause: unknown,
+    now = this.options.clock.monotonic(),
+  ): readonly PendingWrite[] {
     const overdue = pending.filter((write) => write.deadline <= now);
     if (overdue.length === 0) return pending;
-    const failure =
-      typeof cause === 'string'
-        ? new StorageError('unavailable', `the store could not write for too long (${cause})`)
-        : unavailable(cause);
+    const failure = typeof cause === 'string' ? tooLong(cause) : unavailable(cause);
     for (const write of overdue) write.reject(failure);
     return pending.filter((write) => write.deadline > now);
   }
 
-  private expireWaiting(): void {
-    this.waiting = [...this.expire(this.waiting, 'MongoDB does not answer')];
+  private expireWaiting(now = this.options.clock.monotonic()): void {
+    const left = this.expire(this.waiting, NO_ANSWER, now);
+    if (left !== this.waiting) this.waiting = [...left];
   }
 
   private pause(attempt: number): Promise<void> {
@@ -326,23 +385,14 @@ export class Committer {
   }
 }
 
+function tooLong(cause: string): StorageError {
+  return new StorageError('unavailable', `the store could not write for too long (${cause})`);
+}
+
 /** Whether what is known may be outdated in a way that matters: the write seems not to fit, but another replica may have made it fit. */
 function isUnsure(head: { readonly object: StoredObject | undefined } | undefined, expected: Revision): boolean {
   if (head === undefined) return expected !== 0;
   const revision = head.object?.revision ?? 0;
   if (revision === expected) return false;
   return expected === 0 || expected > revision;
-}
-
-/** The current states of some objects of a type. */
-export async function readStates(
-  db: Db,
-  resource: string,
-  keys: readonly string[],
-): Promise<Map<string, StoredObject>> {
-  const documents = await statesOf(db, resource)
-    .find({ _id: { $in: [...keys] } })
-    .project<Pick<StateDocument, '_id' | '_annex'>>({ _annex: 1 })
-    .toArray();
-  return new Map(documents.map((document) => [document._id, storedOf(document)]));
 }

@@ -41,12 +41,31 @@ const CLIENT_OPTIONS: MongoClientOptions = {
   maxPoolSize: 32,
 };
 
+/** What the URI says of times and connections goes before what is set here; what writes promise is not open to choice. */
+const TUNABLE = new Set([
+  'appName',
+  'connectTimeoutMS',
+  'socketTimeoutMS',
+  'serverSelectionTimeoutMS',
+  'heartbeatFrequencyMS',
+  'maxPoolSize',
+]);
+
+function clientOptions(uri: string, selectMillis: number): MongoClientOptions {
+  const [, query = ''] = uri.split('?', 2);
+  const named = new Set([...new URLSearchParams(query).keys()].map((name) => name.toLowerCase()));
+  const options = { ...CLIENT_OPTIONS, serverSelectionTimeoutMS: selectMillis };
+  return Object.fromEntries(
+    Object.entries(options).filter(([name]) => !TUNABLE.has(name) || !named.has(name.toLowerCase())),
+  );
+}
+
 /** Connects and makes sure that the deployment is one that can be used. Fails with one line that says what to do. */
 export async function connect(options: ConnectionOptions): Promise<{ readonly client: MongoClient; readonly db: Db }> {
   const { uri, selectMillis } = options;
   let client: MongoClient;
   try {
-    client = new MongoClient(uri, { ...CLIENT_OPTIONS, serverSelectionTimeoutMS: selectMillis });
+    client = new MongoClient(uri, clientOptions(uri, selectMillis));
   } catch (error) {
     throw new StorageError('unusable', redact(`the MongoDB URI is malformed: ${errorMessage(error)}`, uri));
   }

@@ -108,6 +108,19 @@ export function storedOf(document: Pick<StateDocument, '_id' | '_annex'>): Store
   return { key: document._id, revision: document._annex.revision, bytes: document._annex.bytes };
 }
 
+/** The current states of some objects of a type. */
+export async function readStates(
+  db: Db,
+  resource: string,
+  keys: readonly string[],
+): Promise<Map<string, StoredObject>> {
+  const documents = await statesOf(db, resource)
+    .find({ _id: { $in: [...keys] } })
+    .project<Pick<StateDocument, '_id' | '_annex'>>({ _annex: 1 })
+    .toArray();
+  return new Map(documents.map((document) => [document._id, storedOf(document)]));
+}
+
 /** A copy: what the driver gives is a view of a whole reply, which would stay in memory with it. */
 function own(bytes: Uint8Array | undefined, revision: Revision): Uint8Array {
   if (bytes === undefined) {
