@@ -38,7 +38,7 @@ function installCommon(server: ApiServer, version: string, registry: Registry): 
   const info = json(versionInfo(version));
   const versionHandler: Handler = (context, request, response) => {
     const { path } = context.info;
-    if (path !== '/version' && path !== '/version/') throw newGenericNotFound();
+    if (!/^\/version\/*$/.test(path)) throw newGenericNotFound();
     if (request.method !== 'GET') throw newMethodNotAllowed();
     return info(context, request, response);
   };

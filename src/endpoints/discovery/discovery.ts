@@ -3,6 +3,7 @@ import { type ApiError, newGenericNotFound } from '../../apimachinery/errors.js'
 import { type JsonObject, stringifyJson } from '../../apimachinery/json.js';
 import type { ApiGroup, ApiGroupVersion } from '../../registry/rest/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
+import { respondNotFoundText } from '../handlers/respond.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import {
   type NegotiatedMedia,
@@ -61,8 +62,9 @@ export class Discovery {
 
   /** A Handler for `/api`, `/api/<version>`, `/apis`, `/apis/<group>` and `/apis/<group>/<version>`. */
   readonly handle = async (context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<void> => {
-    const [root = '', ...rest] = context.info.path.replace(/^\/|\/$/g, '').split('/');
+    const [root = '', ...rest] = context.info.path.replace(/^\/|\/+$/g, '').split('/');
     if (root === 'api') await this.core(rest[0], context, request, response);
+    else if (rest[0] === undefined && context.info.path.endsWith('//')) respondNotFoundText(response);
     else if (rest[0] === undefined) await this.apis(context, request, response);
     else await this.group(rest[0], rest[1], context, request, response);
   };

@@ -33,6 +33,11 @@ const ACROSS_NAMESPACES = new Set(['list', 'watch']);
 export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvironment): Handler {
   return (context, request, response) => {
     const { info } = context;
+    // The parser of paths is more generous than the router.
+    if (info.path.startsWith('//') || (info.apiPrefix === 'apis' && info.apiGroup === '')) {
+      respondNotFoundText(response);
+      return;
+    }
     const api = registry.lookup(info.apiGroup, info.apiVersion, info.resource);
     if (api === undefined) {
       unknown(registry, context, response);
@@ -44,7 +49,7 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     }
     context.served = true;
     const { type } = api.served;
-    if (!type.custom && info.parts.length > 3) throw newGenericNotFound();
+    if (!type.custom && (info.parts.length > 3 || info.verb === 'proxy')) throw newGenericNotFound();
     // The router of the built-in types knows the old paths of watches with GET alone.
     if (
       !type.custom &&
@@ -54,12 +59,12 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     ) {
       throw methodNotAllowed({ served: api.served, context });
     }
+    if (!type.custom && EMPTY_NAMESPACE.test(info.path)) checkEmptyNamespace(api.served, context, request);
     const misplaced = type.namespaced
       ? info.namespace === '' && !ACROSS_NAMESPACES.has(info.verb)
       : info.namespace !== '' && (info.resource !== 'namespaces' || info.namespace !== info.name);
-    if (misplaced) {
+    if (misplaced && !isCreateInEmptyNamespace(api.served, context)) {
       if (!type.custom) {
-        if (info.verb === 'proxy') throw newGenericNotFound();
         // Built-in paths over all namespaces can be listed, and nothing else.
         const listable = type.namespaced && info.name === '' && info.subresource === '';
         throw listable ? methodNotAllowed({ served: api.served, context }) : newGenericNotFound();
@@ -74,6 +79,34 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     });
   };
 }
+
+const EMPTY_NAMESPACE = /^\/(?:api\/v1|apis\/[^/]+\/[^/]+)\/(?:watch\/)?namespaces\/\/(?!\/*$)/;
+
+/** To the router of the built-in types the empty name is a name like others; handlers of single objects want one. */
+function checkEmptyNamespace(served: ServedVersion, context: RequestContext, request: HttpRequest): void {
+  const { info } = context;
+  const { resource } = served.groupResource;
+  if (!served.type.namespaced && (resource !== 'namespaces' || info.subresource === '')) throw newGenericNotFound();
+  if (info.subresource !== '') {
+    const known = served.discovery.find(({ name }) => name === `${resource}/${info.subresource}`);
+    if (known === undefined) throw newGenericNotFound();
+    // Without a name, reading is listing.
+    const asked = info.verb === 'list' ? 'get' : info.verb;
+    if (request.method === 'HEAD' || !known.verbs.includes(asked)) throw methodNotAllowed({ served, context });
+    if (!served.type.namespaced) throw newBadRequest('name must be provided');
+  } else if (request.method === 'HEAD' || (info.name !== '' && info.verb === 'create')) {
+    throw methodNotAllowed({ served, context });
+  }
+  const whole = info.name === '' && (info.verb === 'update' || info.verb === 'patch');
+  const listed = ACROSS_NAMESPACES.has(info.verb) || info.verb === 'watchlist';
+  if (!whole && !listed && !isCreateInEmptyNamespace(served, context)) {
+    throw newBadRequest('Namespace parameter required.');
+  }
+}
+
+/** Is refused when the object is looked at. */
+const isCreateInEmptyNamespace = ({ type }: ServedVersion, { info }: RequestContext): boolean =>
+  !type.custom && info.verb === 'create' && info.name === '' && EMPTY_NAMESPACE.test(info.path);
 
 const isWatchPath = (path: string): boolean => /^\/+(?:api\/v1|apis\/[^/]+\/[^/]+)\/watch\//.test(path);
 
@@ -168,7 +201,6 @@ function checkTarget(scope: RequestScope): void {
     if (one && name === '') throw newBadRequest('name must be provided');
     return;
   }
-  if (asked === 'proxy') throw newGenericNotFound();
   const misplaced = (one && name === '') || (asked === 'create' && name !== '');
   if (misplaced || !scope.served.verbs.includes(asked === 'watchlist' ? 'watch' : asked)) throw methodNotAllowed(scope);
 }
