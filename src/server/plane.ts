@@ -26,11 +26,11 @@ import { installBuiltins, loadMergeTypes } from './builtin-apis.js';
 import { registerCacherMetrics } from './cacher-metrics.js';
 import { installDocuments } from './documents.js';
 import { handlerMetrics } from './handler-metrics.js';
-import type { HealthCheck, HealthEndpoint } from './health.js';
 import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
 import { startLargeWrites } from './large-writes/start.js';
 import type { Options } from './options.js';
 import { statusWriter } from './status-writer.js';
+import { storeChecks, type PlaneCheck } from './store-checks.js';
 import { storeTroubles } from './store-troubles.js';
 
 /** What a process has one of, in every mode. */
@@ -43,11 +43,6 @@ export interface ServerContext {
   /** Where the process's metrics are. */
   readonly registry: Registry;
   readonly metrics: ChainMetrics;
-}
-
-/** A check, and which endpoints have it. */
-export interface PlaneCheck extends HealthCheck {
-  readonly endpoints: readonly HealthEndpoint[];
 }
 
 /** What the server serves, behind the chain. */
@@ -146,7 +141,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     install: (server) => {
       installDocuments(server, registry, environment, serverAddress);
     },
-    checks: storeChecks(foundation, isAggregated(options)),
+    checks: storeChecks(foundation.backend, foundation.cacher, isAggregated(options)),
     hooks,
     endWatches: () => {
       environment.watches.endAll();
@@ -158,29 +153,4 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
       await backend.close();
     },
   };
-}
-
-/**
- * kube-apiserver's /livez fails with its store, and so does this one's. Not so beside a cluster: the store is elsewhere, a
- * restart mends nothing there, and it would take away what is served from memory meanwhile (discovery, OpenAPI, reads).
- */
-function storeChecks({ backend, cacher }: Foundation, aggregated: boolean): PlaneCheck[] {
-  const checks: PlaneCheck[] = [
-    {
-      name: 'etcd',
-      check: () => backend.ping(),
-      endpoints: aggregated ? ['healthz', 'readyz'] : ['healthz', 'livez', 'readyz'],
-    },
-    { name: 'informer-sync', check: () => unless(cacher.healthy()), endpoints: ['readyz'] },
-  ];
-  const following = backend.following?.bind(backend);
-  if (following === undefined) return checks;
-  const check = (): void => {
-    unless(following());
-  };
-  return [...checks, { name: 'change-stream', check, endpoints: ['readyz'] }];
-}
-
-function unless({ ok, reason }: { readonly ok: boolean; readonly reason: string }): void {
-  if (!ok) throw new Error(reason);
 }

@@ -1,0 +1,45 @@
+import { storeChecks } from './store-checks.js';
+
+const gone = (): Promise<void> => Promise.reject(new Error('MongoDB does not answer'));
+const well = { ok: true, reason: '' };
+const cacher = { healthy: () => well };
+
+const names = (checks: ReturnType<typeof storeChecks>, endpoint: 'healthz' | 'livez' | 'readyz'): string[] =>
+  checks.filter(({ endpoints }) => endpoints.includes(endpoint)).map(({ name }) => name);
+
+describe('which endpoints tell of the store', () => {
+  test.each([
+    ['by itself, all do, as with kube-apiserver', false, ['etcd']],
+    ['beside a cluster, a server whose store is away lives on', true, []],
+  ])('%s', (_, aggregated, livez) => {
+    const checks = storeChecks({ ping: gone, following: () => well }, cacher, aggregated);
+    expect(names(checks, 'livez')).toEqual(livez);
+    expect(names(checks, 'healthz')).toEqual(['etcd']);
+    expect(names(checks, 'readyz')).toEqual(['etcd', 'informer-sync', 'change-stream']);
+  });
+
+  test('a store that follows nobody has no such check', () => {
+    expect(names(storeChecks({ ping: gone }, cacher, true), 'readyz')).toEqual(['etcd', 'informer-sync']);
+  });
+
+  test('each fails with its own reason', async () => {
+    const broken = { ok: false, reason: 'the change stream broke off' };
+    const cold = { healthy: () => ({ ok: false, reason: 'not yet' }) };
+    const checks = storeChecks({ ping: gone, following: () => broken }, cold, true);
+    const failures = await Promise.all(
+      checks.map(async ({ name, check }) => {
+        try {
+          await check();
+          return `${name} ok`;
+        } catch (error) {
+          return `${name}: ${error instanceof Error ? error.message : String(error)}`;
+        }
+      }),
+    );
+    expect(failures).toEqual([
+      'etcd: MongoDB does not answer',
+      'informer-sync: not yet',
+      'change-stream: the change stream broke off',
+    ]);
+  });
+});
