@@ -21,32 +21,40 @@ const request = (headers: Record<string, string>): AuthenticationRequest => ({
   signal: new AbortController().signal,
 });
 
-function count(answer: () => AuthenticationResponse | undefined, headers: Record<string, string>): number {
-  let forged = 0;
+function told(answer: () => AuthenticationResponse | undefined, headers: Record<string, string>): string[] {
+  const reasons: string[] = [];
   const counter = new ForgedHeaderCount(
     { authenticateRequest: answer },
     () => config,
-    () => forged++,
+    (reason, message) => reasons.push(`${reason} ${message}`),
   );
   try {
     expect(counter.authenticateRequest(request(headers))).toBe(answer());
   } catch (error) {
     expect(error).toBeInstanceOf(AuthenticationError);
   }
-  return forged;
+  return reasons;
 }
 
-const wrong = (): never => {
-  throw new AuthenticationError('x509: certificate signed by unknown authority');
+const wrong = (text: string) => (): never => {
+  throw new AuthenticationError(text);
 };
+const UNKNOWN = 'x509: certificate signed by unknown authority';
+const EXPIRED =
+  'x509: certificate has expired or is not yet valid: current time 2026-01-02T00:00:00Z is after 2026-01-01T00:00:00Z';
+const NAME = 'x509: subject with cn=x is not in the allowed list';
+const admin = { 'x-remote-user': 'admin' };
 
-test.each<[string, () => AuthenticationResponse | undefined, Record<string, string>, number]>([
-  ['headers without certificate', () => undefined, { 'x-remote-user': 'admin' }, 1],
-  ['a group alone', () => undefined, { 'x-remote-group': 'system:masters' }, 1],
-  ['headers with a wrong certificate', wrong, { 'x-remote-user': 'admin' }, 1],
-  ['a wrong certificate alone', wrong, {}, 0],
-  ['headers of the front proxy', () => known, { 'x-remote-user': 'admin' }, 0],
-  ['neither', () => undefined, { 'user-agent': 'x' }, 0],
+test.each<[string, () => AuthenticationResponse | undefined, Record<string, string>, string[]]>([
+  ['headers without certificate', () => undefined, admin, ['no-certificate ']],
+  ['a group alone', () => undefined, { 'x-remote-group': 'system:masters' }, ['no-certificate ']],
+  ['headers with a certificate of somebody', wrong(UNKNOWN), admin, [`unknown-authority ${UNKNOWN}`]],
+  ['headers with one that has expired', wrong(EXPIRED), admin, [`expired ${EXPIRED}`]],
+  ['headers with one of another name', wrong(NAME), admin, [`name ${NAME}`]],
+  ['headers with one that is none', wrong('asn1: structure error'), admin, ['other asn1: structure error']],
+  ['a wrong certificate alone', wrong(UNKNOWN), {}, []],
+  ['headers of the front proxy', () => known, admin, []],
+  ['neither', () => undefined, { 'user-agent': 'x' }, []],
 ])('%s', (_, answer, headers, expected) => {
-  expect(count(answer, headers)).toBe(expected);
+  expect(told(answer, headers)).toEqual(expected);
 });

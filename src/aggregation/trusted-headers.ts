@@ -4,14 +4,24 @@ import type {
   MaybePromise,
   RequestAuthenticator,
 } from '../authentication/authenticator/interfaces.js';
+import { messageOf } from '../util/error-message.js';
 import type { RequestHeaderConfig } from '../authentication/request/request-header.js';
+
+/** Why headers were not believed. */
+export type Distrust = 'no-certificate' | 'expired' | 'unknown-authority' | 'name' | 'other';
+
+const REASONS: readonly (readonly [start: string, reason: Distrust])[] = [
+  ['x509: certificate has expired or is not yet valid', 'expired'],
+  ['x509: certificate signed by unknown authority', 'unknown-authority'],
+  ['x509: subject with cn=', 'name'],
+];
 
 /** Counts requests that say who asks without being from the front proxy: the headers are not believed. */
 export class ForgedHeaderCount implements RequestAuthenticator {
   constructor(
     private readonly headers: RequestAuthenticator,
     private readonly config: () => RequestHeaderConfig,
-    private readonly forged: () => void,
+    private readonly forged: (reason: Distrust, message: string) => void,
   ) {}
 
   authenticateRequest(request: AuthenticationRequest): MaybePromise<AuthenticationResponse | undefined> {
@@ -19,16 +29,17 @@ export class ForgedHeaderCount implements RequestAuthenticator {
     try {
       believed = this.headers.authenticateRequest(request);
     } catch (error) {
-      this.count(request);
+      const message = messageOf(error);
+      this.count(request, REASONS.find(([start]) => message.startsWith(start))?.[1] ?? 'other', message);
       throw error;
     }
-    if (believed === undefined) this.count(request);
+    if (believed === undefined) this.count(request, 'no-certificate', '');
     return believed;
   }
 
-  private count(request: AuthenticationRequest): void {
+  private count(request: AuthenticationRequest, reason: Distrust, message: string): void {
     const { usernameHeaders, groupHeaders } = this.config();
     const present = (name: string): boolean => request.headers[name.toLowerCase()] !== undefined;
-    if (usernameHeaders.some(present) || groupHeaders.some(present)) this.forged();
+    if (usernameHeaders.some(present) || groupHeaders.some(present)) this.forged(reason, message);
   }
 }

@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto';
 import { resolve } from 'node:path';
 import { DelegatedTokenAuthenticator } from '../authentication/token/delegated.js';
 import type { RequestAuthenticator } from '../authentication/authenticator/interfaces.js';
@@ -13,21 +12,20 @@ import { FrontProxyTrust } from '../aggregation/front-proxy.js';
 import { ForgedHeaderCount } from '../aggregation/trusted-headers.js';
 import { ClusterClient } from '../client/cluster-client.js';
 import type { Backend } from '../storage/interfaces.js';
-import { type Clock, sleep, systemClock } from '../util/clock.js';
+import { type Clock, systemClock } from '../util/clock.js';
 import { featureGates } from '../util/feature-gates.js';
 import { createLogger, type Logger } from '../util/logger.js';
 import { messageOf } from '../util/error-message.js';
-import { type AggregatedPlane, buildAggregatedPlane } from './aggregated-plane.js';
+import { buildAggregatedPlane } from './aggregated-plane.js';
 import { AggregationMetrics } from './aggregation-metrics.js';
-import { type ClusterLinks, toldTo } from './cluster-links.js';
-import type { DelegationMetrics } from './delegation-metrics.js';
+import { toldTo } from './cluster-links.js';
 import { makeDataDirectory, StartError } from './data-directory.js';
+import { keepFresh } from './fresh-certificates.js';
 import type { Options } from './options.js';
 import { runServer, serverContext } from './run.js';
 import { type ServingCertificates, ServingFiles, SharedAuthority } from './serving-certificates.js';
 
 const TOKEN_TTL_MILLIS = 10_000;
-const CERTIFICATE_MILLIS = 60_000;
 
 export interface AggregatedServer {
   readonly port: number;
@@ -84,7 +82,7 @@ class FollowedPool implements ClientCaPool {
 function authenticators(
   trust: FrontProxyTrust,
   client: ClusterClient,
-  metrics: DelegationMetrics,
+  { delegation, links }: AggregationMetrics,
   options: Options,
   clock: Clock,
 ): RequestAuthenticator {
@@ -93,15 +91,17 @@ function authenticators(
     ttl: TOKEN_TTL_MILLIS,
     post: (review) => client.call('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review),
     observe: (failed) => {
-      metrics.tokenReview(failed);
+      delegation.tokenReview(failed);
     },
   });
   const config = (): RequestHeaderConfig => trust.config;
   const fromProxy = new RequestHeaderAuthenticator(new FollowedPool(() => trust.proxy), config, clock);
   const uidFromCertificates = featureGates.enabled('AllowParsingUserUIDFromCertAuth');
   const union = new UnionRequestAuthenticator([
-    new ForgedHeaderCount(fromProxy, config, () => {
-      metrics.forged();
+    new ForgedHeaderCount(fromProxy, config, (reason, message) => {
+      delegation.forged(reason);
+      // Those of whom nothing is known have forged them.
+      if (reason === 'expired' || reason === 'name') links.distrusted(message);
     }),
     new X509Authenticator(new FollowedPool(() => trust.clients), clock, uidFromCertificates),
     new BearerTokenAuthenticator(tokens, []),
@@ -117,37 +117,6 @@ function openCertificates(options: Options, backend: Backend, clock: Clock): Pro
   const service = `${serviceName}.${serviceNamespace}`;
   const names = [`${service}.svc`, service, `${service}.svc.cluster.local`, 'localhost', '127.0.0.1', '::1'];
   return SharedAuthority.open(backend, clock, names);
-}
-
-interface FreshContext {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly links: ClusterLinks;
-  readonly signal: AbortSignal;
-}
-
-/** Serving certificates are looked after while the server runs; what cannot be used leaves the old one in force. */
-async function keepFresh(plane: AggregatedPlane, apply: () => void, context: FreshContext): Promise<void> {
-  const { clock, logger, links, signal } = context;
-  for (;;) {
-    checkExpiry(plane.certificates, context);
-    await sleep(clock, CERTIFICATE_MILLIS, signal);
-    if (signal.aborted) return;
-    try {
-      if (!(await plane.certificates.refresh())) continue;
-      apply();
-      plane.registerAnew();
-      logger.info('the serving certificate or its CA has been renewed');
-    } catch (error) {
-      links.broken('serving-certificate', `it cannot be renewed: ${messageOf(error)}`);
-    }
-  }
-}
-
-function checkExpiry({ pair }: ServingCertificates, { clock, links }: FreshContext): void {
-  const { validTo } = new X509Certificate(pair.cert);
-  if (Date.parse(validTo) > clock.now()) links.mended('serving-certificate');
-  else links.broken('serving-certificate', `it expired on ${validTo}`);
 }
 
 /** Starts `annex serve` as an extension of a cluster; resolves when it listens and its start-up work is done. */
@@ -188,13 +157,17 @@ export async function startAggregated(
   });
   const running = await runServer(context, {
     tls: tls(),
-    authenticator: authenticators(trust, clients.authn, delegation, options, clock),
+    authenticator: authenticators(trust, clients.authn, metrics, options, clock),
     plane,
   });
   apply = () => {
     running.server.setSecureContext(tls());
   };
-  void keepFresh(plane, apply, { clock, logger, links, signal: stop.signal });
+  const renewed = (): void => {
+    apply();
+    plane.registerAnew();
+  };
+  void keepFresh(plane.certificates, { clock, logger, links, signal: stop.signal, renewed });
   void trust.follow(clients.authn, stop.signal, toldTo(links, 'front-proxy'));
   await running.start();
   return {

@@ -45,4 +45,15 @@ describe('ClusterLinks', () => {
     expect(lines.slice(1)).toEqual(['info owner: in order again']);
     expect(await value('owner')).toBe('0');
   });
+
+  test('a certificate that is not trusted is told now and then, and breaks nothing', async () => {
+    const { lines, clock, links, value } = setUp();
+    links.distrusted('x509: one');
+    links.distrusted('x509: two');
+    expect(lines).toEqual([expect.stringMatching(/^warn front-proxy: .*: x509: one: .*--proxy-client-cert-file/)]);
+    clock.advance(600_000);
+    links.distrusted('x509: three');
+    expect(lines).toHaveLength(2);
+    expect(await value('front-proxy')).toBe('0');
+  });
 });

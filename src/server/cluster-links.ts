@@ -22,6 +22,7 @@ const REPEAT_MILLIS = 600_000;
 /** How the links stand: a gauge for each, a line in the log when one breaks and when it is mended. */
 export class ClusterLinks {
   private readonly gauge: CellGauge;
+  private distrustedAt = -Infinity;
   private readonly told = new Map<Link, { readonly text: string; readonly at: number }>();
 
   constructor(
@@ -42,6 +43,16 @@ export class ClusterLinks {
     if (before?.text === text && now - before.at < REPEAT_MILLIS) return;
     this.told.set(link, { text, at: now });
     this.logger.warn(`${link}: ${text}: ${LINKS[link]}; annex doctor tells what to do`);
+  }
+
+  /** A certificate for the headers that name users does not hold. Anybody may send one: nothing is taken for broken. */
+  distrusted(message: string): void {
+    const now = this.clock.monotonic();
+    if (now - this.distrustedAt < REPEAT_MILLIS) return;
+    this.distrustedAt = now;
+    this.logger.warn(
+      `front-proxy: headers that name a user came with a certificate that is not trusted: ${message}: the request got 401; where it was the API server of the cluster, its --proxy-client-cert-file is to be renewed`,
+    );
   }
 
   mended(link: Link): void {

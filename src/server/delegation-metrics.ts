@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import type { Distrust } from '../aggregation/trusted-headers.js';
 import { CellCounter } from '../util/metrics.js';
 
 /** Reviews that were sent to the cluster, under kube-apiserver's names. */
@@ -24,8 +25,8 @@ export class DelegationMetrics {
     this.refusals = counter('annex_apiservice_refused_total', 'Group versions that belong to somebody else.', []);
     this.forgeries = counter(
       'annex_untrusted_request_headers_total',
-      'Requests with headers of the front proxy, but without its certificate; the headers were ignored.',
-      [],
+      'Requests with headers of the front proxy, but without a certificate of it that holds; the headers were ignored.',
+      ['reason'],
     );
   }
 
@@ -37,8 +38,8 @@ export class DelegationMetrics {
     this.authorizations.cell(failed ? '<error>' : '201').inc();
   }
 
-  forged(): void {
-    this.forgeries.cell().inc();
+  forged(reason: Distrust): void {
+    this.forgeries.cell(reason).inc();
   }
 
   refused(): void {
