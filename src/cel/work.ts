@@ -11,6 +11,7 @@ const LIMIT = 2_000_000;
 // Evaluations do not overlap, so one meter serves them all. Outside of one nothing is counted.
 let left = Infinity;
 const once = new Set<string>();
+const keyLists = new Map<object, readonly string[]>();
 let noted = false;
 
 export function startWork(): void {
@@ -22,6 +23,7 @@ export function endWork(): void {
   if (!noted) return;
   noted = false;
   once.clear();
+  keyLists.clear();
 }
 
 /** Notes work; ends the evaluation that has done too much. */
@@ -42,4 +44,24 @@ export function workOnce(subject: string, units: number): boolean {
 /** Work on the characters of a text. */
 export function workOnText(length: number): void {
   if (length > 256) work(length >>> 6);
+}
+
+/** Objects of more members are hash tables, which are slow to walk: their keys are kept while the evaluation lasts. */
+const LARGE = 1000;
+const PER_KEY = 5;
+
+/** The keys of an object. */
+export function keysOf(subject: object): readonly string[] {
+  const known = noted ? keyLists.get(subject) : undefined;
+  if (known !== undefined) return known;
+  const keys = Object.keys(subject);
+  if (keys.length <= LARGE) {
+    work(keys.length >>> 1);
+    return keys;
+  }
+  work(keys.length * PER_KEY);
+  if (left === Infinity) return keys;
+  keyLists.set(subject, keys);
+  noted = true;
+  return keys;
 }

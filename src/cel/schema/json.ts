@@ -1,5 +1,5 @@
 import { equal } from '../evaluator/operators.js';
-import { work } from '../work.js';
+import { keysOf, work } from '../work.js';
 import type { FieldSite, Value } from '../values/value.js';
 import { CelError, CelList, CelMap, Double, Opaque, mapKey } from '../values/value.js';
 
@@ -61,10 +61,7 @@ class JsonObject extends CelMap {
   }
 
   get size(): number {
-    if (this.count < 0) {
-      this.count = Object.keys(this.members).length;
-      work(this.count);
-    }
+    if (this.count < 0) this.count = keysOf(this.members).length;
     return this.count;
   }
 
@@ -85,7 +82,7 @@ class JsonObject extends CelMap {
   }
 
   keys(): readonly Value[] {
-    return Object.keys(this.members);
+    return keysOf(this.members);
   }
 }
 

@@ -1,6 +1,6 @@
 import { noSuchKey } from '../evaluator/access.js';
 import { equal } from '../evaluator/operators.js';
-import { work } from '../work.js';
+import { keysOf, work } from '../work.js';
 import type { Value, CelError } from '../values/value.js';
 import type { FieldSite } from '../values/value.js';
 import { ArrayList, CelList, CelMap, Double, NO_SUCH_OVERLOAD } from '../values/value.js';
@@ -27,18 +27,9 @@ export interface Shape {
   readonly byKey: ReadonlyMap<string, Property>;
 }
 
-/** Objects of more members are hash tables, which are slow to walk. */
-const LARGE = 1000;
 /** Units of work for each element of sets and keyed lists that are compared or joined. */
 const PER_MEMBER = 4;
 const PER_KEYED = 16;
-
-function countMembers(json: JsonMap): number {
-  let count = 0;
-  for (const _ in json) count++;
-  work(count > LARGE ? count * 5 : count >>> 1);
-  return count;
-}
 
 function remember(site: FieldSite, shape: Shape): void {
   const property = shape.byName.get(site.name);
@@ -67,7 +58,7 @@ export class SchemaObject extends CelMap {
   }
 
   get size(): number {
-    if (this.count < 0) this.count = countMembers(this.json);
+    if (this.count < 0) this.count = keysOf(this.json).length;
     return this.count;
   }
 
@@ -143,7 +134,7 @@ export class SchemaMap extends CelMap {
   }
 
   get size(): number {
-    if (this.count < 0) this.count = countMembers(this.json);
+    if (this.count < 0) this.count = keysOf(this.json).length;
     return this.count;
   }
 
@@ -163,7 +154,7 @@ export class SchemaMap extends CelMap {
   }
 
   keys(): readonly Value[] {
-    return Object.keys(this.json);
+    return keysOf(this.json);
   }
 
   override equals(other: CelMap): boolean | CelError {

@@ -2,16 +2,24 @@
  * Looking for a part of a text in time linear in both, whatever they are: the native search may compare every unit of the
  * part at every place of the text. It is used where that product is small.
  */
-const SMALL = 1 << 20;
+const SMALL = 1 << 22;
 const SHORT = 16;
 
+/** The units of a text; reading them from an array is faster than asking the text for each. */
+function unitsOf(text: string): Uint16Array {
+  const units = new Uint16Array(text.length);
+  Buffer.from(units.buffer).write(text, 'utf16le');
+  return units;
+}
+
 /** For each prefix of the part, how long its longest proper border is. */
-function borders(part: string): Int32Array {
+function borders(part: Uint16Array): Int32Array {
   const table = new Int32Array(part.length);
   let length = 0;
   for (let i = 1; i < part.length; i++) {
-    while (length > 0 && part.charCodeAt(i) !== part.charCodeAt(length)) length = table[length - 1] as number;
-    if (part.charCodeAt(i) === part.charCodeAt(length)) length++;
+    const unit = part[i];
+    while (length > 0 && unit !== part[length]) length = table[length - 1] as number;
+    if (unit === part[length]) length++;
     table[i] = length;
   }
   return table;
@@ -19,19 +27,22 @@ function borders(part: string): Int32Array {
 
 /** Calls `found` with the end of every place, overlapping ones too, until it returns true. */
 function scan(text: string, part: string, from: number, to: number, found: (end: number) => boolean): void {
-  const table = borders(part);
+  const wanted = unitsOf(part);
+  const units = unitsOf(text);
+  const table = borders(wanted);
   let length = 0;
   for (let i = from; i < to; i++) {
-    const unit = text.charCodeAt(i);
-    while (length > 0 && unit !== part.charCodeAt(length)) length = table[length - 1] as number;
-    if (unit === part.charCodeAt(length)) length++;
-    if (length < part.length) continue;
+    const unit = units[i];
+    while (length > 0 && unit !== wanted[length]) length = table[length - 1] as number;
+    if (unit === wanted[length]) length++;
+    if (length < wanted.length) continue;
     if (found(i + 1)) return;
     length = table[length - 1] as number;
   }
 }
 
-const isSmall = (text: string, part: string): boolean => part.length <= SHORT || text.length * part.length <= SMALL;
+const isSmall = (text: string, part: string): boolean =>
+  part.length <= SHORT || (text.length - part.length + 1) * part.length <= SMALL;
 
 /** The first place of a part from an offset on; -1 if there is none. */
 export function find(text: string, part: string, from: number): number {
