@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/apimachinery/json.js';
+import { ancientMongod } from '../storage/ancient-mongod.js';
 import { findMongod, Mongod, ReplicaSet, withClient } from '../storage/mongod.js';
 import { dig, digList, digText, Http1, treeOf, WatchReader } from './client.js';
 import { configMap, namespace } from './objects.js';
@@ -153,6 +154,29 @@ async function tokensHold(giver: Replica, takers: readonly Replica[]): Promise<v
   }
 }
 
+/** Notices within a second and a half that nobody answers. */
+const IMPATIENT = '&heartbeatFrequencyMS=500&connectTimeoutMS=1000&serverSelectionTimeoutMS=500';
+
+async function servesFromMemory({ http }: Replica): Promise<void> {
+  const refused = await http.post(MAPS, configMap('refused', { n: '1' }));
+  expect(['503 ServiceUnavailable', '504 Timeout']).toContain(
+    `${refused.status} ${digText(treeOf(refused), 'reason')}`,
+  );
+  expect(refused.headers['retry-after']).toBe('1');
+  const fresh = await http.get(`${MAPS}/kept`);
+  expect([503, 504]).toContain(fresh.status);
+  expect(fresh.headers['retry-after']).toBe('1');
+  const read = await http.get(`${MAPS}?resourceVersion=0`);
+  expect(digList(treeOf(read), 'items').map((item) => digText(item, 'metadata', 'name'))).toEqual(['kept']);
+  for (const served of ['/api/v1', '/apis', '/openapi/v2', '/openapi/v3', '/version'])
+    expect([served, (await http.get(served)).status]).toEqual([served, 200]);
+  const ready = await eventually('readyz names both', 20_000, async () => {
+    const { status, text } = await http.get('/readyz');
+    return status === 500 && text.includes('[-]etcd') && text.includes('[-]change-stream') ? text : undefined;
+  });
+  expect(ready).not.toContain('127.0.0.1');
+}
+
 described('servers that share one MongoDB', () => {
   test.each([
     ['two', 2, []],
@@ -174,42 +198,91 @@ described('servers that share one MongoDB', () => {
     await Promise.all([again, ...replicas.slice(1)].map((replica) => end(replica, 'SIGTERM')));
   });
 
-  test('while MongoDB is away writes are told so, memory serves, readyz says what fails, and all comes back', async () => {
-    const set = await replicaSet(1);
-    const replica = await new Replicas(set.uri, []).start();
-    const { http, server } = replica;
-    await http.post('/api/v1/namespaces', namespace('shop'));
-    const created = treeOf(await http.post(MAPS, configMap('kept', { n: '1' })));
-    const watched = await watch(replica, digText(created, 'metadata', 'resourceVersion'));
-    const [mongod] = set.members;
-    await mongod?.kill('SIGKILL');
-    const refused = await http.post(MAPS, configMap('refused', { n: '1' }));
-    expect(['503 ServiceUnavailable', '504 Timeout']).toContain(
-      `${refused.status} ${digText(treeOf(refused), 'reason')}`,
+  test.each([
+    ['is gone', (mongod: Mongod) => mongod.kill('SIGKILL'), (mongod: Mongod) => mongod.launch()],
+    [
+      'stands still',
+      (mongod: Mongod) => Promise.resolve(mongod.freeze()),
+      (mongod: Mongod) => Promise.resolve(mongod.thaw()),
+    ],
+  ])(
+    'while MongoDB %s writes are told so, memory serves, readyz says what fails, and all comes back',
+    async (_, takeAway, giveBack) => {
+      const set = sets[0] ?? (await replicaSet(1));
+      const replica = await new Replicas(`${set.uri}${IMPATIENT}`, []).start();
+      const { http, server } = replica;
+      await http.post('/api/v1/namespaces', namespace('shop'));
+      const created = treeOf(await http.post(MAPS, configMap('kept', { n: '1' })));
+      const watched = await watch(replica, digText(created, 'metadata', 'resourceVersion'));
+      const [mongod] = set.members as [Mongod];
+      await takeAway(mongod);
+      try {
+        await servesFromMemory(replica);
+      } finally {
+        await giveBack(mongod);
+      }
+      await eventually('ready again', 30_000, async () =>
+        (await http.get('/readyz')).status === 200 ? true : undefined,
+      );
+      const after = await http.post(MAPS, configMap('after', { n: '2' }));
+      expect(after.status).toBe(201);
+      await watched.until(({ events }) => events.some((event) => describeEvent(event).startsWith('ADDED after ')));
+      const told = watched.events.map((event) => digText(event, 'object', 'metadata', 'name'));
+      expect(new Set(told).size).toBe(told.length);
+      const { text } = await http.get('/metrics');
+      expect(Number(/^annex_store_change_stream_errors_total\{log=""\} (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(0);
+      expect(server.log).toMatch(/"message":"the change stream of MongoDB broke off; it is opened anew"/);
+      await end(replica, 'SIGTERM');
+    },
+  );
+
+  test('SIGTERM ends a server in time though MongoDB is gone or stands still, with watches and writes open', async () => {
+    const faults: ((mongod: Mongod) => unknown)[] = [(mongod) => mongod.kill('SIGKILL'), (mongod) => mongod.freeze()];
+    await Promise.all(
+      faults.map(async (takeAway) => {
+        const set = await replicaSet(1);
+        const replica = await new Replicas(set.uri, []).start();
+        await replica.http.post('/api/v1/namespaces', namespace('shop'));
+        const created = treeOf(await replica.http.post(MAPS, configMap('kept', { n: '1' })));
+        await watch(replica, digText(created, 'metadata', 'resourceVersion'));
+        await takeAway(set.members[0] as Mongod);
+        const answers = [
+          replica.http.post(MAPS, configMap('refused', { n: '1' })),
+          replica.http.send({ method: 'DELETE', path: `${MAPS}/kept` }),
+          replica.http.get(`${MAPS}/kept`),
+        ];
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        const begun = performance.now();
+        const { code } = await replica.server.stop('SIGTERM');
+        running.delete(replica.server);
+        expect(code).toBe(0);
+        expect(performance.now() - begun).toBeLessThan(30_000);
+        for (const { status, headers } of await Promise.all(answers)) {
+          expect([503, 504]).toContain(status);
+          expect(headers['retry-after']).toBe('1');
+        }
+      }),
     );
-    expect(refused.headers['retry-after']).toBe('1');
-    const fresh = await http.get(`${MAPS}/kept`);
-    expect([503, 504]).toContain(fresh.status);
-    expect(fresh.headers['retry-after']).toBe('1');
-    const read = await http.get(`${MAPS}?resourceVersion=0`);
-    expect(digList(treeOf(read), 'items').map((item) => digText(item, 'metadata', 'name'))).toEqual(['kept']);
-    for (const served of ['/api/v1', '/apis', '/openapi/v2', '/openapi/v3', '/version'])
-      expect([served, (await http.get(served)).status]).toEqual([served, 200]);
-    const ready = await eventually('readyz names both', 20_000, async () => {
-      const { status, text } = await http.get('/readyz');
-      return status === 500 && text.includes('[-]etcd') && text.includes('[-]change-stream') ? text : undefined;
+  });
+
+  test('an object that no document can hold is refused as too large', async () => {
+    const set = sets[0] ?? (await replicaSet(1));
+    const replica = await new Replicas(set.uri, ['--max-request-body-bytes', String(32 << 20)]).start();
+    await replica.http.post('/api/v1/namespaces', namespace('shop'));
+    const secret = (bytes: number): object => ({
+      ...{ apiVersion: 'v1', kind: 'ServiceAccount' },
+      metadata: { name: 'large', namespace: 'shop', labels: { bytes: String(bytes) } },
+      imagePullSecrets: [{ name: 'x'.repeat(bytes) }],
     });
-    expect(ready).not.toContain('127.0.0.1');
-    await mongod?.launch();
-    await eventually('ready again', 30_000, async () =>
-      (await http.get('/readyz')).status === 200 ? true : undefined,
-    );
-    const after = await http.post(MAPS, configMap('after', { n: '2' }));
-    expect(after.status).toBe(201);
-    await watched.until(({ events }) => events.some((event) => describeEvent(event).startsWith('ADDED after ')));
-    const { text } = await http.get('/metrics');
-    expect(Number(/^annex_store_change_stream_errors_total\{log=""\} (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(0);
-    expect(server.log).toMatch(/"message":"the change stream of MongoDB broke off; it is opened anew"/);
+    const path = '/api/v1/namespaces/shop/serviceaccounts';
+    const refused = await replica.http.post(path, secret(9 << 20));
+    expect(refused.status).toBe(413);
+    expect(treeOf(refused)).toMatchObject({
+      kind: 'Status',
+      reason: 'RequestEntityTooLarge',
+      message: expect.stringMatching(/the object takes \d+ bytes; the store takes \d+ at most/) as string,
+    });
+    expect((await replica.http.post(path, secret(5 << 20))).status).toBe(201);
     await end(replica, 'SIGTERM');
   });
 
@@ -267,6 +340,19 @@ described('servers that share one MongoDB', () => {
     });
     await server.stop();
     running.delete(server);
+  });
+});
+
+described('a MongoDB that is too old', () => {
+  // 4.0, which the driver knows no more, and 4.4, which it does.
+  test.each([7, 9])('is refused in one line (wire version %d)', async (version) => {
+    const ancient = await ancientMongod(version);
+    const own = scratch(`ancient${version}`);
+    const flags = ['--storage-backend=mongodb', '--mongodb-uri', ancient.uri];
+    const { code, stdout, stderr } = await run(['serve', '--data-dir', own, '--secure-port', '0', ...flags]);
+    ancient.close();
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^annex: MongoDB at 127\.0\.0\.1:\d+ is too old: 5\.0 is the oldest that can be used\n$/);
   });
 });
 
