@@ -1,3 +1,4 @@
+import { JsonError } from '../apimachinery/json-syntax.js';
 import { ApiError, newBadRequest } from '../apimachinery/errors.js';
 import { isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
 import {
@@ -47,7 +48,7 @@ export class StructuredMerge {
 
   update(live: JsonObject, next: JsonObject, managers: Managers, manager: string): Managers {
     const after = this.typed(next, true, 'failed to convert new object', ' to smd typed');
-    const before = this.typed(live, true, 'failed to convert live object', ' to smd typed');
+    const before = this.typed(live, true, 'failed to convert live object', ' to smd typed', next);
     const updated = this.updater.update(before, after, managers, manager);
     strip(updated, manager);
     return updated;
@@ -69,15 +70,16 @@ export class StructuredMerge {
     strip(applied.managers, manager);
     if (applied.value === undefined) return { object: undefined, managers: applied.managers };
     const { unconvertible } = this.options;
-    if (unconvertible !== undefined) {
-      const what = describe(configuration);
-      throw new ApiError(500, '', `failed to convert new object (${what}) to proper version: ${unconvertible}`);
-    }
+    if (unconvertible !== undefined) throw notConverted(configuration, unconvertible);
     const { value } = applied.value;
     if (!isObject(value)) throw new Error('failed to convert new typed object to object');
     // What was merged shares nothing with the arguments, but what a conversion made may share with what it was given.
     const object = value as KubeObject;
-    this.options.applyDefaults?.(object);
+    try {
+      this.options.applyDefaults?.(object);
+    } catch (error) {
+      throw error instanceof JsonError ? notConverted(configuration, error.message) : error;
+    }
     return { object, managers: applied.managers };
   }
 
@@ -96,10 +98,11 @@ export class StructuredMerge {
     return type;
   }
 
-  private typed(object: JsonObject, duplicates: boolean, failure: string, to = ''): TypedValue {
+  /** Members that `valid` has, too, were looked at before. */
+  private typed(object: JsonObject, duplicates: boolean, failure: string, to = '', valid?: JsonObject): TypedValue {
     try {
       const type = this.type();
-      validateValue(type, object, duplicates);
+      validateValue(type, valid === undefined ? object : withoutShared(object, valid), duplicates);
       return { version: this.version, type, value: object };
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
@@ -133,6 +136,12 @@ export class StructuredMerge {
   }
 }
 
+function withoutShared(object: JsonObject, other: JsonObject): JsonObject {
+  const own: JsonObject = {};
+  for (const key in object) if (object[key] !== other[key]) own[key] = object[key];
+  return own;
+}
+
 function strip(managers: Managers, manager: string): void {
   const owned = managers.get(manager);
   if (owned === undefined) return;
@@ -140,6 +149,9 @@ function strip(managers: Managers, manager: string): void {
   if (set.isEmpty) managers.delete(manager);
   else if (set !== owned.set) managers.set(manager, { ...owned, set });
 }
+
+const notConverted = (configuration: JsonObject, why: string): ApiError =>
+  new ApiError(500, '', `failed to convert new object (${describe(configuration)}) to proper version: ${why}`);
 
 /** `namespace/name; group/version, Kind=Kind`. */
 function describe(object: JsonObject): string {

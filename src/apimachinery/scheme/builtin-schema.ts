@@ -30,7 +30,7 @@ export class BuiltinSchema {
 
   /** A tree that is known to fit, in the same form. Throws JsonError. */
   normalize(object: JsonValue): KubeObject {
-    return withMetadata(new TypedDecoder(false, undefined).run(this.type, object));
+    return withMetadata(new TypedDecoder(false, undefined, true).run(this.type, object));
   }
 
   /** Unknown fields of a tree, sorted, as strategic merge patches report them: `unknown field "spec.x"`. */

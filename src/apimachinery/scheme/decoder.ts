@@ -28,6 +28,8 @@ export class TypedDecoder {
   constructor(
     private strict: boolean,
     private readonly floats: FloatLiterals | undefined,
+    /** Integers that are too large for their type lose their upper bits, as in kube-apiserver's converter from untyped trees. */
+    private readonly wraps = false,
   ) {}
 
   /** Throws JsonError. */
@@ -92,6 +94,7 @@ export class TypedDecoder {
         : type.kind === 'int32'
           ? value >= INT32.min && value <= INT32.max
           : Number.isSafeInteger(value);
+    if (whole && !fits && this.wraps && type.kind === 'int32') return Number(BigInt.asIntN(32, BigInt(value)));
     return whole && fits ? value : this.mismatch(`number ${literal}`, type);
   }
 

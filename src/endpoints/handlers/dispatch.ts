@@ -1,6 +1,6 @@
 import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
-import type { ApiError } from '../../apimachinery/errors.js';
 import {
+  ApiError,
   newForbidden,
   newBadRequest,
   newGenericNotFound,
@@ -75,9 +75,17 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     if (type.custom) warnOfDeprecation(api.served, context);
     return serve(api, environment, context, request, response).catch((error: unknown) => {
       // What cannot be decoded, say, comes to light in the middle of any verb.
-      throw interpretStorageError(error, 'get');
+      throw fromUncached(api.served, interpretStorageError(error, 'get'));
     });
   };
+}
+
+/** Events are not cached by kube-apiserver; what its store says of versions to come does not tell when to try again. */
+function fromUncached({ type, groupResource }: ServedVersion, error: unknown): unknown {
+  if (type.custom || groupResource.resource !== 'events' || !(error instanceof ApiError)) return error;
+  const { retryAfterSeconds: _, ...details } = error.details ?? {};
+  const tooLarge = details.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') === true;
+  return tooLarge ? new ApiError(error.code, error.reason, error.message, details) : error;
 }
 
 const EMPTY_NAMESPACE = /^\/(?:api\/v1|apis\/[^/]+\/[^/]+)\/(?:watch\/)?namespaces\/\/(?!\/*$)/;

@@ -1,10 +1,15 @@
 import { type DetailedJson, JsonError } from '../../apimachinery/decode-json.js';
 import { metadataFieldNames, supportedFieldNames } from '../../apimachinery/fields.js';
 import { isObject, type JsonObject, type JsonValue, objectAt, stringifyJson } from '../../apimachinery/json.js';
-import { formatGroupVersion, type GroupVersionKind, type KubeObject } from '../../apimachinery/meta.js';
+import {
+  formatGroupVersion,
+  formatGroupVersionKind,
+  type GroupVersionKind,
+  type KubeObject,
+} from '../../apimachinery/meta.js';
 import { applyStrategicMergePatch } from '../../apimachinery/patch/strategic-merge.js';
 import { type BuiltinSchema, requireSchema } from '../../apimachinery/scheme/builtin-schema.js';
-import { checkConvertible } from '../../apimachinery/scheme/convert.js';
+import { checkConvertible, conversionError } from '../../apimachinery/scheme/convert.js';
 import { createFieldManager } from '../../managedfields/field-manager.js';
 import { emptyObjectOf } from '../../managedfields/empty-objects.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
@@ -178,17 +183,30 @@ function servedCreation(name: string, subresource: CreatedSubresource, serving: 
   };
 }
 
-/** After an apply an object has what the client sent: it is brought into the form that decoding gives. */
+/**
+ * After an apply an object has what the client sent: it is brought into the form that decoding gives. Throws JsonError where what
+ * fits the type's schema does not fit the type.
+ */
 function normalizeInPlace(
   schema: BuiltinSchema,
   object: KubeObject,
   defaults: ((object: KubeObject) => void) | undefined,
 ): void {
   const { apiVersion, kind } = object;
-  const normalized = schema.normalize(object);
+  const normalized = normalizeOrSayWhy(schema, object);
   for (const key in object) delete object[key];
   Object.assign(object, normalized, { apiVersion, kind });
   defaults?.(object);
+}
+
+function normalizeOrSayWhy(schema: BuiltinSchema, object: KubeObject): KubeObject {
+  try {
+    return schema.normalize(object);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const why = conversionError(schema.type, object) ?? error.message;
+    throw new JsonError(`unable to convert unstructured object to ${formatGroupVersionKind(schema.gvk)}: ${why}`);
+  }
 }
 
 /** Stored built-in objects are shown as they are; items of lists go without their first two fields. */
