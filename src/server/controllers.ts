@@ -35,7 +35,7 @@ function issuersOf(pem: string): string {
 export function authoritiesOf(
   credentials: Credentials,
   clientCaKeyPem: string,
-  serverUrl: string,
+  serverUrl: () => string,
   givenCertificate: string | undefined,
   signer: Authorities['signer'],
 ): Authorities {
@@ -140,7 +140,7 @@ export class Controllers {
         rootCaPublisher(rootCa, local, clock, failed).start(signal);
       },
       'bootstrap-signer-controller': (local, onError) => {
-        const signing = new BootstrapSigner({ clients: local, clock, server: serverUrl, rootCa, onError });
+        const signing = new BootstrapSigner({ clients: local, clock, server: serverUrl(), rootCa, onError });
         signing.start(clients(MANAGER), signal);
       },
       'legacy-serviceaccount-token-cleaner-controller': (local, onError) => {

@@ -17,7 +17,8 @@ export interface Authorities {
   readonly rootCa: string;
   /** Issues client certificates. */
   readonly clientCa: SigningAuthority;
-  readonly serverUrl: string;
+  /** Known once the server listens. */
+  readonly serverUrl: () => string;
   readonly signer: Pick<ServiceAccountTokenSigner, 'signForSecret'>;
 }
 

@@ -155,8 +155,9 @@ export async function startStandalone(
   logger: Logger = createLogger(options.verbosity),
 ): Promise<StandaloneServer> {
   const directory = new DataDirectory(resolve(options.dataDir), clock);
+  let url = urlOf(options.bindAddress, options.securePort);
   const names = ['0.0.0.0', '::'].includes(options.bindAddress) ? [] : [options.bindAddress];
-  const credentials = directory.prepare(urlOf(options.bindAddress, options.securePort), names);
+  const credentials = directory.prepare(url, names);
   const files = readFiles(options, credentials);
   const accounts = makeServiceAccountTokens(options, directory.path, clock, logger);
   const context = serverContext(options, root, clock, logger);
@@ -164,11 +165,11 @@ export async function startStandalone(
   const oidc = makeOidc(options, { clock, logger, registry: context.registry, signal: ended.signal });
   const tokens = await makeTokenAuthenticator(options, accounts, oidc.tokens, { clock, logger });
   const authenticator = makeAuthenticator(options, files, tokens, oidc.anonymous, clock);
-  const serverAddress = urlOf(options.bindAddress, options.securePort).replace('https://', '');
+  const serverAddress = url.replace('https://', '');
   const authorities = authoritiesOf(
     credentials,
     readFile(credentials.clientCaKeyFile, '--data-dir'),
-    urlOf(options.bindAddress, options.securePort),
+    () => url,
     options.tlsCertFile === '' ? undefined : String(files.tls.cert),
     accounts.signer,
   );
@@ -182,7 +183,7 @@ export async function startStandalone(
     },
   });
   const { port, server } = running;
-  const url = urlOf(options.bindAddress, port);
+  url = urlOf(options.bindAddress, port);
   if (port !== options.securePort) directory.prepare(url, names);
   const unwatch = watchFiles(server, options, files, { clock, logger });
   await running.start();

@@ -8,6 +8,8 @@ export interface FakeRequest {
   /** Signs with another key than the one in the request. */
   readonly forged?: boolean;
   readonly key?: 'ec' | 'rsa' | 'ed25519';
+  /** Of the kind of `key`; made where it is not given. */
+  readonly pair?: { readonly privateKey: KeyObject; readonly publicKey: KeyObject };
 }
 
 const ALGORITHMS = { ec: '1.2.840.10045.4.3.2', rsa: '1.2.840.113549.1.1.11', ed25519: '1.3.101.112' } as const;
@@ -20,7 +22,7 @@ function keyPair(kind: 'ec' | 'rsa' | 'ed25519'): { privateKey: KeyObject; publi
 /** Makes PKCS #10 requests for tests, as PEM. */
 export function makeCertificateRequest(request: FakeRequest): string {
   const { commonName, organizations = [], dnsNames = [], forged = false, key = 'ec' } = request;
-  const pair = keyPair(key);
+  const { pair = keyPair(key) } = request;
   const attribute = (type: string, value: string): Buffer => der(Tag.SET, sequence(oid(type), utf8(value)));
   const subject = sequence(
     ...organizations.map((organization) => attribute('2.5.4.10', organization)),

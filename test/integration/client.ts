@@ -67,10 +67,11 @@ export class Http1 {
   constructor(
     private readonly server: Address,
     sockets = 64,
-    pair: { readonly key?: string; readonly certificate?: string } = {},
+    who: { readonly key?: string; readonly certificate?: string; readonly trusting?: boolean } = {},
   ) {
-    const { key, certificate: cert } = pair;
-    this.agent = new Agent({ keepAlive: true, maxSockets: sockets, ca: server.ca, key, cert });
+    const { key, certificate: cert, trusting = false } = who;
+    const ca = trusting ? undefined : server.ca;
+    this.agent = new Agent({ keepAlive: true, maxSockets: sockets, ca, key, cert, rejectUnauthorized: !trusting });
     clients.push(() => {
       this.agent.destroy();
     });
