@@ -41,6 +41,8 @@ export class TokenStream {
   private at = 0;
   private recovering = false;
   private recoveries = 0;
+  /** The operator that is taken for what follows the brackets around a choice that has been given up. */
+  private operatorAt = -1;
   /** Tokens that an enclosing construct waits for. */
   private readonly awaited: TokenKind[] = [];
 
@@ -106,7 +108,7 @@ export class TokenStream {
       return { kind, text: ':', offset: this.token.offset };
     }
     this.syntaxError(`mismatched input '${text}' expecting ${describe(expected)}`);
-    if (kind === ':') this.giveUpUntil(',');
+    if (kind === ':') this.giveUpChoice();
     else this.skipTo();
     return undefined;
   }
@@ -117,8 +119,16 @@ export class TokenStream {
     return OPERATORS.has(this.token.kind) || this.isAwaited();
   }
 
+  /** A choice without its second half ends; in brackets, which an operator may follow, before the next operator. */
+  private giveUpChoice(): void {
+    const bracketed = this.awaited.some((kind) => kind !== ':');
+    this.giveUpUntil(',', ...(bracketed ? OPERATORS : []));
+    if (OPERATORS.has(this.token.kind)) this.operatorAt = this.at;
+  }
+
   /** Goes on at what an enclosing construct waits for, or at one of the kinds. */
   giveUpUntil(...kinds: readonly TokenKind[]): void {
+    if (this.at === this.operatorAt) return;
     while (!kinds.includes(this.token.kind) && !this.isAwaited()) this.at++;
   }
 
