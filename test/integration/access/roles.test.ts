@@ -1,0 +1,171 @@
+import { type Answer, digList, Http1, treeOf } from '../client.js';
+import { eventually, NOBODY, scratchFolder, serverForFile, TestServer } from '../server.js';
+
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+const MERGE = { 'content-type': 'application/merge-patch+json' };
+const role = (name: string, labels: object, verbs: readonly string[], more: object = {}): object => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'ClusterRole',
+  metadata: { name, labels },
+  rules: [{ apiGroups: ['stable.example.com'], resources: ['widgets'], verbs }],
+  ...more,
+});
+const binding = (name: string, to: string, subject: object): object => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'ClusterRoleBinding',
+  metadata: { name },
+  subjects: [{ apiGroup: 'rbac.authorization.k8s.io', ...subject }],
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: to },
+});
+const patch = (http: Http1, path: string, body: object): Promise<Answer> =>
+  http.send({ method: 'PATCH', path: `${RBAC}/${path}`, body, headers: MERGE });
+const remove = (http: Http1, path: string): Promise<Answer> => http.send({ method: 'DELETE', path: `${RBAC}/${path}` });
+const rulesOf = async (http: Http1, name: string): Promise<string> =>
+  JSON.stringify(digList(treeOf(await http.get(`${RBAC}/clusterroles/${name}`)), 'rules'));
+
+describe('aggregated roles', () => {
+  const server = serverForFile();
+  const http = (): Http1 => new Http1(server.current);
+  const list = async (): Promise<number> =>
+    (await http().send({ path: '/apis/stable.example.com/v1/widgets', token: NOBODY })).status;
+  const becomes = (status: number): Promise<true> =>
+    eventually(`jane gets ${status}`, 10_000, async () => ((await list()) === status ? true : undefined));
+
+  test('the roles for users have the rules of roles that are made, changed and deleted', async () => {
+    const made = role('widgets-view', { 'rbac.authorization.k8s.io/aggregate-to-view': 'true' }, ['get', 'list']);
+    expect(
+      (await http().post(`${RBAC}/clusterrolebindings`, binding('jane', 'edit', { kind: 'User', name: 'jane' })))
+        .status,
+    ).toBe(201);
+    expect(await list()).toBe(403);
+    expect((await http().post(`${RBAC}/clusterroles`, made)).status).toBe(201);
+    // The type does not exist, but she may ask. `edit` has it from `view`.
+    await becomes(404);
+    for (const name of ['view', 'edit', 'admin']) expect(await rulesOf(http(), name)).toContain('stable.example.com');
+    await patch(http(), 'clusterroles/widgets-view', {
+      rules: [{ apiGroups: ['stable.example.com'], resources: ['widgets'], verbs: ['get'] }],
+    });
+    await becomes(403);
+    await patch(http(), 'clusterroles/widgets-view', {
+      metadata: { labels: { 'rbac.authorization.k8s.io/aggregate-to-view': 'false' } },
+    });
+    await eventually('the rules are gone', 10_000, async () =>
+      (await rulesOf(http(), 'view')).includes('stable.example.com') ? undefined : true,
+    );
+    await patch(http(), 'clusterroles/widgets-view', {
+      metadata: { labels: { 'rbac.authorization.k8s.io/aggregate-to-view': 'true' } },
+    });
+    await eventually('they are there again', 10_000, async () =>
+      (await rulesOf(http(), 'admin')).includes('stable.example.com') ? true : undefined,
+    );
+    await remove(http(), 'clusterroles/widgets-view');
+    await eventually('they went with their role', 10_000, async () =>
+      (await rulesOf(http(), 'admin')).includes('stable.example.com') ? undefined : true,
+    );
+  });
+
+  test('what somebody writes into an aggregated role is put right', async () => {
+    const before = await rulesOf(http(), 'view');
+    await patch(http(), 'clusterroles/view', { rules: [] });
+    await eventually('its rules', 10_000, async () => ((await rulesOf(http(), 'view')) === before ? true : undefined));
+  });
+});
+
+describe('checks of health', () => {
+  const server = serverForFile();
+  const status = async (path: string, token?: string): Promise<number> =>
+    (await new Http1(server.current).send({ path, ...(token === undefined ? {} : { token }) })).status;
+
+  test('the sums are for everybody, the parts for who monitors', async () => {
+    for (const endpoint of ['healthz', 'livez', 'readyz']) {
+      expect([await status(`/${endpoint}`, ''), await status(`/${endpoint}`, NOBODY)]).toEqual([200, 200]);
+      expect([await status(`/${endpoint}/ping`, ''), await status(`/${endpoint}/ping`, NOBODY)]).toEqual([403, 403]);
+      expect(await status(`/${endpoint}/ping`)).toBe(200);
+    }
+    const monitor = binding('monitor', 'system:monitoring', { kind: 'User', name: 'jane' });
+    expect((await new Http1(server.current).post(`${RBAC}/clusterrolebindings`, monitor)).status).toBe(201);
+    expect([await status('/livez/ping', NOBODY), await status('/metrics', NOBODY)]).toEqual([200, 200]);
+  });
+
+  test('and for nobody where the role is taken from them', async () => {
+    const path = `${RBAC}/clusterrolebindings/system:public-info-viewer`;
+    expect((await new Http1(server.current).send({ method: 'DELETE', path })).status).toBe(200);
+    expect([await status('/livez', ''), await status('/readyz')]).toEqual([403, 200]);
+  });
+});
+
+describe('controllers with accounts of their own', () => {
+  const server = serverForFile(['--use-service-account-credentials']);
+  const http = (): Http1 => new Http1(server.current);
+  const account = 'clusterrole-aggregation-controller';
+  const path = `clusterrolebindings/system:controller:${account}`;
+
+  test('each has one', async () => {
+    for (const name of [account, 'namespace-controller', 'generic-garbage-collector', 'service-account-controller']) {
+      expect((await http().get(`/api/v1/namespaces/kube-system/serviceaccounts/${name}`)).status).toBe(200);
+    }
+  });
+
+  test('one that lacks its role cannot work, until it has it again', async () => {
+    const labels = { test: 'aggregated' };
+    const sum = { aggregationRule: { clusterRoleSelectors: [{ matchLabels: labels }] }, rules: [] };
+    const found = treeOf(await http().get(`${RBAC}/${path}`));
+    expect((await remove(http(), path)).status).toBe(200);
+    expect((await http().post(`${RBAC}/clusterroles`, role('part', labels, ['get']))).status).toBe(201);
+    expect((await http().post(`${RBAC}/clusterroles`, role('sum', {}, [], sum))).status).toBe(201);
+    await eventually('the refusal is logged', 10_000, () =>
+      Promise.resolve(
+        server.current.log.includes(`User \\"system:serviceaccount:kube-system:${account}\\" cannot `) || undefined,
+      ),
+    );
+    expect(await rulesOf(http(), 'sum')).toBe('[]');
+    // Others go on: a namespace gets its account.
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'goes-on' } };
+    expect((await http().post('/api/v1/namespaces', namespace)).status).toBe(201);
+    await eventually('the default account', 10_000, async () =>
+      (await http().get('/api/v1/namespaces/goes-on/serviceaccounts/default')).status === 200 ? true : undefined,
+    );
+    const { resourceVersion: _, uid: _uid, ...metadata } = found['metadata'] as Record<string, string>;
+    expect((await http().post(`${RBAC}/clusterrolebindings`, { ...found, metadata })).status).toBe(201);
+    await eventually('the sum has the rules of its part', 60_000, async () =>
+      (await rulesOf(http(), 'sum')).includes('stable.example.com') ? true : undefined,
+    );
+  });
+});
+
+describe('default roles at the next start', () => {
+  let server: TestServer | undefined;
+  const folder = scratchFolder(async () => server?.stop('SIGKILL'));
+  const start = async (): Promise<Http1> => {
+    server = await TestServer.start(folder);
+    return new Http1(server);
+  };
+  const AUTOUPDATE = { annotations: { 'rbac.authorization.kubernetes.io/autoupdate': 'false' } };
+  const extra = { nonResourceURLs: ['/extra'], verbs: ['get'] };
+
+  test('what is missing comes back, what was added stays, what is protected is left alone', async () => {
+    let http = await start();
+    const before = await rulesOf(http, 'system:discovery');
+    await patch(http, 'clusterroles/system:discovery', { rules: [extra] });
+    await patch(http, 'clusterroles/system:basic-user', { metadata: AUTOUPDATE, rules: [] });
+    await patch(http, 'clusterrolebindings/system:discovery', { subjects: [] });
+    await patch(http, 'clusterrolebindings/system:public-info-viewer', { metadata: AUTOUPDATE, subjects: [] });
+    await remove(http, 'clusterroles/system:monitoring');
+    await remove(http, 'clusterrolebindings/cluster-admin');
+    expect((await server?.stop())?.code).toBe(0);
+
+    http = await start();
+    const subjects = async (name: string): Promise<number> =>
+      digList(treeOf(await http.get(`${RBAC}/clusterrolebindings/${name}`)), 'subjects').length;
+    const now = await rulesOf(http, 'system:discovery');
+    expect(now).toContain('"/extra"');
+    for (const path of ['/api/*', '/healthz', '/openapi/*', '/version/'])
+      expect([before, now].every((text) => text.includes(path))).toBe(true);
+    expect(await rulesOf(http, 'system:basic-user')).toBe('[]');
+    expect([await subjects('system:discovery'), await subjects('system:public-info-viewer')]).toEqual([1, 0]);
+    expect([await rulesOf(http, 'system:monitoring'), await subjects('cluster-admin')]).toEqual([
+      expect.stringContaining('/metrics'),
+      1,
+    ]);
+  });
+});
