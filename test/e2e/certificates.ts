@@ -5,22 +5,29 @@ import { createCertificate, generateKey, type Issuer, keyPem } from '../../src/u
 
 const HOUR = 3_600_000;
 
-interface Authority {
+export interface Authority {
   readonly pem: string;
   readonly issuer: Issuer;
 }
 
-function authority(commonName: string): Authority {
+export function authority(commonName: string): Authority {
   const { privateKey, publicKey } = generateKey();
   const request = { subject: { commonName }, publicKey, usage: 'ca' as const, ...validity() };
   const pem = createCertificate(request, { key: privateKey });
   return { pem, issuer: { key: privateKey, certificate: new X509Certificate(pem) } };
 }
 
-const validity = (): { notBefore: number; notAfter: number } => ({
+const validity = (lasts = 24 * HOUR): { notBefore: number; notAfter: number } => ({
   notBefore: Date.now() - HOUR,
-  notAfter: Date.now() + 24 * HOUR,
+  notAfter: Date.now() + lasts,
 });
+
+/** A client certificate of any authority. */
+export function clientOf(by: Authority, commonName: string, lasts?: number): Pair {
+  const { privateKey, publicKey } = generateKey();
+  const request = { subject: { commonName }, publicKey, usage: 'client' as const, ...validity(lasts) };
+  return { cert: createCertificate(request, by.issuer), key: keyPem(privateKey) };
+}
 
 export interface Pair {
   readonly cert: string;
@@ -53,8 +60,8 @@ export class Certificates {
   }
 
   /** One of the front proxy's CA, under any name. */
-  proxy(commonName: string): Pair {
-    return this.issue(this.proxies, commonName, [], 'client');
+  proxy(commonName: string, lasts?: number): Pair {
+    return clientOf(this.proxies, commonName, lasts);
   }
 
   file(name: string): string {

@@ -8,8 +8,8 @@ import { ADMIN, eventually, MAIN as BUILT, ROOT } from '../integration/server.js
 import { findMongod, freePort, ReplicaSet } from '../storage/mongod.js';
 import { Certificates } from './certificates.js';
 import { Daemon } from './daemon.js';
-import { apiserver, controllerManager, etcd, kubeconfig, type Ports, TOKENS } from './processes.js';
-import { ServicePort } from './service.js';
+import { apiserver, controllerManager, etcd, kubeconfig, type Ports, TOKENS, writeAuditPolicy } from './processes.js';
+import { isReady, ServicePort } from './service.js';
 
 export const NAMESPACE = 'annex-system';
 const MAIN = process.env['ANNEX_MAIN'] ?? BUILT;
@@ -149,6 +149,29 @@ export class TestCluster {
     await this.replicasReady(REPLICAS);
   }
 
+  /**
+   * One more process on the same store, which the Service does not know: the flags of a replica but for those given here, where
+   * undefined leaves one out. `through` is a program that starts it.
+   */
+  async beside(
+    name: string,
+    flags: Readonly<Record<string, string | undefined>>,
+    through: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<Replica> {
+    const port = await freePort();
+    const places = { 'secure-port': String(port), 'data-dir': join(this.folder, name), ...flags };
+    const [main = '', ...args] = this.replica(0).daemon.args;
+    const [path = '', ...rest] = [...through, process.execPath, main, ...replaced(args, places)];
+    const daemon = this.daemon({ name, path, args: rest, env });
+    daemon.start();
+    await eventually(`${name} is ready`, START_MILLIS, () => {
+      if (!daemon.alive) throw new Error(daemon.log);
+      return isReady(port).then((ready) => ready || undefined);
+    });
+    return { daemon, port };
+  }
+
   async replicasReady(count: number): Promise<void> {
     await eventually(`${count} replicas are ready`, START_MILLIS, async () => {
       for (const { daemon } of this.replicas) {
@@ -201,6 +224,7 @@ export class TestCluster {
     this.ports = { etcd: a, etcdPeer: b, apiserver: c, manager: d };
     this.servicePort = e;
     writeFileSync(this.certificates.file('tokens.csv'), TOKENS);
+    writeAuditPolicy(this.certificates);
     this.daemon(etcd(join(TOOLS, 'etcd'), this.folder, this.ports)).start();
     this.apiserver = this.daemon(apiserver(join(TOOLS, 'kube-apiserver'), this.certificates, this.ports));
     this.apiserver.start();
@@ -224,10 +248,11 @@ export class TestCluster {
   }
 }
 
-/** `annex serve` with other values for some flags. */
-function replaced(args: readonly string[], values: Readonly<Record<string, string>>): string[] {
+/** `annex serve` with other values for some flags, or without them. */
+function replaced(args: readonly string[], values: Readonly<Record<string, string | undefined>>): string[] {
   const kept = args.filter((arg) => !Object.keys(values).some((name) => arg.startsWith(`--${name}=`)));
-  return [...kept, ...Object.entries(values).map(([name, value]) => `--${name}=${value}`)];
+  const given = Object.entries(values).filter(([, value]) => value !== undefined);
+  return [...kept, ...given.map(([name, value]) => `--${name}=${value}`)];
 }
 
 /** The output of a program that must succeed. */

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { ADMIN, NOBODY } from '../integration/server.js';
 import type { Certificates } from './certificates.js';
 import type { Program } from './daemon.js';
@@ -43,6 +44,20 @@ export function etcd(path: string, folder: string, ports: Ports): Program {
   return { name: 'etcd', path, args };
 }
 
+/** What the cluster is asked about users, and by whom. */
+export const AUDIT_LOG = 'reviews.log';
+const AUDIT_POLICY = 'audit-policy.json';
+const REVIEWS = [
+  { group: 'authentication.k8s.io', resources: ['tokenreviews'] },
+  { group: 'authorization.k8s.io', resources: ['subjectaccessreviews'] },
+];
+
+export function writeAuditPolicy(files: Certificates): void {
+  const rules = [{ level: 'Request', resources: REVIEWS }, { level: 'None' }];
+  const policy = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', omitStages: ['RequestReceived'], rules };
+  writeFileSync(files.file(AUDIT_POLICY), JSON.stringify(policy));
+}
+
 /** Without aggregator routing: a Service of type ExternalName then leads to the replicas. */
 export function apiserver(path: string, files: Certificates, ports: Ports): Program {
   const args = [
@@ -66,6 +81,8 @@ export function apiserver(path: string, files: Certificates, ports: Ports): Prog
     '--requestheader-extra-headers-prefix=X-Remote-Extra-',
     `--proxy-client-cert-file=${files.file('front-proxy.crt')}`,
     `--proxy-client-key-file=${files.file('front-proxy.key')}`,
+    `--audit-policy-file=${files.file(AUDIT_POLICY)}`,
+    `--audit-log-path=${files.file(AUDIT_LOG)}`,
   ];
   return { name: 'kube-apiserver', path, args };
 }

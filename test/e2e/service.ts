@@ -81,7 +81,7 @@ export class ServicePort {
   }
 }
 
-function isReady(port: number): Promise<boolean> {
+export function isReady(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const options = { port, host: '127.0.0.1', path: '/readyz', rejectUnauthorized: false, timeout: 5_000 };
     const probe = request(options, (response) => {

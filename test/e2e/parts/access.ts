@@ -1,16 +1,10 @@
-import { request } from 'node:https';
-import { treeOf } from '../../integration/client.js';
-import { ADMIN, eventually, NOBODY } from '../../integration/server.js';
+import { eventually, NOBODY } from '../../integration/server.js';
 import type { Pair } from '../certificates.js';
 import type { TestCluster } from '../cluster.js';
+import { directly as ask, metricOf, type Seen } from '../directly.js';
 import { GROUP, widgetText } from '../widgets.js';
 
 const PATH = `/apis/${GROUP}/v1/namespaces/access/widgets`;
-
-interface Seen {
-  readonly status: number;
-  readonly message: string;
-}
 
 /** Who may do what: the cluster's RBAC, asked by kube-apiserver and by Annex. */
 export function access(cluster: TestCluster): void {
@@ -18,39 +12,9 @@ export function access(cluster: TestCluster): void {
   const denied = (verb: string, user: string, name = ''): string =>
     `widgets.${GROUP}${name === '' ? '' : ` "${name}"`} is forbidden: User "${user}" cannot ${verb} resource "widgets" in API group "${GROUP}" in the namespace "access"`;
 
-  /** Asks a replica itself, with what a client may send. */
-  function directly(headers: Readonly<Record<string, string>>, pair?: Pair): Promise<Seen> {
-    return new Promise((resolve, reject) => {
-      const { port } = cluster.replica(0);
-      const options = {
-        port,
-        host: '127.0.0.1',
-        path: PATH,
-        headers,
-        rejectUnauthorized: false,
-        agent: false,
-        ...pair,
-      };
-      const call = request(options, (response) => {
-        let text = '';
-        response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-        response.on('end', () => {
-          const message = treeOf({ text })['message'];
-          resolve({ status: response.statusCode ?? 0, message: typeof message === 'string' ? message : '' });
-        });
-      });
-      call.on('error', reject);
-      call.end();
-    });
-  }
-
-  const metric = async (name: string): Promise<number> => {
-    const { text } = await cluster.direct(0).send({ path: '/metrics', token: ADMIN });
-    return [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)$`, 'gm'))].reduce(
-      (sum, [, n]) => sum + Number(n),
-      0,
-    );
-  };
+  const directly = (headers: Readonly<Record<string, string>>, pair?: Pair): Promise<Seen> =>
+    ask({ port: cluster.replica(0).port, path: PATH, headers, pair });
+  const metric = (name: string): Promise<number> => metricOf(cluster, name);
 
   describe('access', () => {
     beforeAll(async () => {
