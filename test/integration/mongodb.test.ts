@@ -157,6 +157,16 @@ async function tokensHold(giver: Replica, takers: readonly Replica[]): Promise<v
 /** Notices within a second and a half that nobody answers. */
 const IMPATIENT = '&heartbeatFrequencyMS=500&connectTimeoutMS=1000&serverSelectionTimeoutMS=500';
 
+function stand(mongod: Mongod): Promise<void> {
+  mongod.freeze();
+  return Promise.resolve();
+}
+
+function goOn(mongod: Mongod): Promise<void> {
+  mongod.thaw();
+  return Promise.resolve();
+}
+
 async function servesFromMemory({ http }: Replica): Promise<void> {
   const refused = await http.post(MAPS, configMap('refused', { n: '1' }));
   expect(['503 ServiceUnavailable', '504 Timeout']).toContain(
@@ -200,11 +210,7 @@ described('servers that share one MongoDB', () => {
 
   test.each([
     ['is gone', (mongod: Mongod) => mongod.kill('SIGKILL'), (mongod: Mongod) => mongod.launch()],
-    [
-      'stands still',
-      (mongod: Mongod) => Promise.resolve(mongod.freeze()),
-      (mongod: Mongod) => Promise.resolve(mongod.thaw()),
-    ],
+    ['stands still', (mongod: Mongod) => stand(mongod), (mongod: Mongod) => goOn(mongod)],
   ])(
     'while MongoDB %s writes are told so, memory serves, readyz says what fails, and all comes back',
     async (_, takeAway, giveBack) => {
@@ -237,7 +243,7 @@ described('servers that share one MongoDB', () => {
   );
 
   test('SIGTERM ends a server in time though MongoDB is gone or stands still, with watches and writes open', async () => {
-    const faults: ((mongod: Mongod) => unknown)[] = [(mongod) => mongod.kill('SIGKILL'), (mongod) => mongod.freeze()];
+    const faults = [(mongod: Mongod) => mongod.kill('SIGKILL'), stand];
     await Promise.all(
       faults.map(async (takeAway) => {
         const set = await replicaSet(1);

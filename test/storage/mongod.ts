@@ -62,7 +62,8 @@ export class Mongod {
 
   async launch(): Promise<void> {
     const args = ['--dbpath', this.folder, '--port', String(this.port), '--bind_ip', '127.0.0.1'];
-    args.push('--nounixsocket', '--wiredTigerCacheSizeGB', '0.25', '--oplogSize', '200');
+    args.push('--nounixsocket', '--wiredTigerCacheSizeGB', '0.25');
+    if (!this.flags.includes('--oplogSize')) args.push('--oplogSize', '200');
     args.push('--setParameter', 'diagnosticDataCollectionEnabled=false', ...this.flags);
     const child = spawn(this.path, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     const log = createWriteStream(join(this.folder, 'mongod.log'), { flags: 'a' });

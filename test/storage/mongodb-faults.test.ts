@@ -136,6 +136,46 @@ described('a MongoDB that is told to fail', () => {
   });
 });
 
+described('an oplog that is too small', () => {
+  test('has rolled over what the change stream would read next: nothing is missed', async () => {
+    const flags = [
+      '--replSet',
+      'rs0',
+      '--oplogSize',
+      '8',
+      '--syncdelay',
+      '1',
+      '--setParameter',
+      'enableTestCommands=1',
+    ];
+    const set = await ReplicaSet.of([await Mongod.start(mongodPath(), flags)]);
+    try {
+      const failures: unknown[] = [];
+      const options = { uri: set.uri, database: newDatabase() };
+      const other = await opened({ ...options, observer: { streamFailed: (_, error) => failures.push(error) } });
+      const seen = collect(other, 1, 20);
+      const data = { failCommands: ['getMore'], blockConnection: true, blockTimeMS: 8_000, appName: 'annex' };
+      await set.command({ configureFailPoint: 'failCommand', mode: { times: 1 }, data });
+      // The stream asks once a second; another one that is opened now is not held up.
+      await pause(2_000);
+      const writer = await opened(options);
+      for (let i = 0; i < 10; i++) await commit(writer, put(`a/k${i}`, 0, { i }));
+      await withClient(set.uri, async (client) => {
+        const filler = client.db('filler').collection<{ _id: number; text: string }>('filler');
+        for (let _id = 0; _id < 60; _id++) await filler.insertOne({ _id, text: 'x'.repeat(1 << 20) });
+      });
+      for (let i = 10; i < 20; i++) await commit(writer, put(`a/k${i}`, 0, { i }));
+      expect((await seen).map((event) => event.revision)).toEqual(Array.from({ length: 20 }, (_, i) => i + 2));
+      expect(failures).toEqual([expect.objectContaining({ codeName: 'CappedPositionLost' })]);
+      for (let i = 0; i < 200 && !other.following().ok; i++) await pause(50);
+      expect(other.following()).toEqual({ ok: true, reason: '' });
+      await Promise.all(open.splice(0).map((backend) => backend.close()));
+    } finally {
+      await set.dispose();
+    }
+  });
+});
+
 /** Notices within a second and a half that nobody answers. */
 const IMPATIENT = '&heartbeatFrequencyMS=500&connectTimeoutMS=1000&serverSelectionTimeoutMS=500';
 
@@ -166,10 +206,10 @@ described('a MongoDB that hangs', () => {
       for await (const batch of other.events(1, controller.signal).batches)
         seen.push(...batch.map(({ revision }) => revision));
     })();
-    let over = false;
+    const ending = new AbortController();
     const outcomes: (string | undefined)[][] = [];
     const writers = Array.from({ length: 12 }, async (_, w) => {
-      for (let i = 0; !over; i++) {
+      for (let i = 0; !ending.signal.aborted; i++) {
         await pause(1);
         const outcome = await backend.write(put(`w${w}/k${i}`, 0, { i })).then(
           (result) => result.outcome as string,
@@ -178,9 +218,9 @@ described('a MongoDB that hangs', () => {
         outcomes.push([`w${w}/k${i}`, outcome]);
       }
     });
-    const stopped = setTimeout(() => (over = true), 40_000);
+    const stopped = setTimeout(() => ending.abort(), 40_000);
     for (let round = 0; round < 2; round++) {
-      for (const before = outcomes.length; outcomes.length < before + 24 && !over;) await pause(5);
+      for (const before = outcomes.length; outcomes.length < before + 24 && !ending.signal.aborted;) await pause(5);
       member().freeze();
       const [waited, pinged] = await Promise.all([
         elapsed(
@@ -195,8 +235,8 @@ described('a MongoDB that hangs', () => {
       expect(waited).toBeLessThan(3_000 + 1_500);
       expect(pinged).toBeLessThan(2_000 + 1_500);
     }
-    for (const before = outcomes.length; outcomes.length < before + 24 && !over;) await pause(5);
-    over = true;
+    for (const before = outcomes.length; outcomes.length < before + 24 && !ending.signal.aborted;) await pause(5);
+    ending.abort();
     clearTimeout(stopped);
     await Promise.all(writers);
     const newest = await other.currentRevision();
