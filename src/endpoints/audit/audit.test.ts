@@ -129,12 +129,13 @@ describe('redaction', () => {
 describe('events', () => {
   const lines: JsonObject[] = [];
   const metrics = { level: jest.fn(), event: jest.fn() };
+  const clock = new FakeClock();
   const make = (level: string, head = ''): Auditor =>
     new Auditor(
       policy(`- {level: ${level}}`, head),
       { write: (line) => lines.push(JSON.parse(line) as JsonObject) },
       metrics,
-      new FakeClock(),
+      clock,
     );
   const exchange = (over: Record<string, unknown> = {}): Exchange => {
     const user = { name: 'jane', uid: 'u', groups: ['g'], extra: { k: ['v'] } };
@@ -154,6 +155,9 @@ describe('events', () => {
       info,
       auditId: 'id',
       receivedAt: 0,
+      startedAt: clock.monotonic(),
+      authenticationMillis: 0,
+      authorizationMillis: 0,
       userAgent: 'x'.repeat(2000),
       headers: { 'x-forwarded-for': '1.2.3.4, 5.6.7.8' },
       socket: { remoteAddress: '::ffff:9.9.9.9' },
@@ -166,6 +170,25 @@ describe('events', () => {
   const answer = (one: Exchange, status: Status): void => one.audit?.responseStatus(status);
   beforeEach(() => {
     lines.length = 0;
+  });
+
+  test('where the time of a slow request went', () => {
+    const notes = (millis: number): unknown => {
+      const annotations = new Map<string, string>();
+      const annotate = (key: string, value: string): unknown => annotations.set(key, value);
+      const one = exchange({ annotations, annotate, authenticationMillis: 0.0423, authorizationMillis: 1300.4 });
+      const auditor = make('Metadata');
+      auditor.requestReceived(one, ask());
+      clock.advance(millis);
+      auditor.responseComplete(one, undefined);
+      return lines.at(-1)?.['annotations'];
+    };
+    expect(notes(500)).toBeUndefined();
+    expect(notes(1501)).toEqual({
+      'apiserver.latency.k8s.io/authentication': '43µs',
+      'apiserver.latency.k8s.io/authorization': '1.3s',
+      'apiserver.latency.k8s.io/total': '1.501s',
+    });
   });
 
   test('of a request with its objects', () => {

@@ -6,6 +6,7 @@ import type { UserInfo } from '../../authentication/user/user.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { AuditRecorder } from '../../request/audit.js';
 import type { Clock } from '../../util/clock.js';
+import { formatGoDuration } from '../../util/go-duration.js';
 import { messageOf } from '../../util/error-message.js';
 import type { AuditHook } from '../filters/chain-config.js';
 import type { Exchange } from '../filters/exchange.js';
@@ -25,6 +26,8 @@ export interface AuditMetrics {
 }
 
 const MAX_USER_AGENT = 1024;
+/** Of requests that take longer it is noted where the time went. */
+const SLOW_MILLIS = 500;
 const rank = (level: Level): number => LEVELS.indexOf(level);
 
 /** What is known of a request that is audited. */
@@ -98,6 +101,16 @@ function sourceIps({ headers, socket }: Exchange): string[] {
   return ips;
 }
 
+function noteLatency(exchange: Exchange, total: number): void {
+  if (total <= SLOW_MILLIS) return;
+  const { authenticationMillis: authentication, authorizationMillis: authorization } = exchange;
+  for (const [layer, millis] of Object.entries({ authentication, authorization, total })) {
+    if (millis <= 0) continue;
+    const text = millis < 1 ? `${Math.ceil(millis * 1000)}µs` : formatGoDuration(Math.round(millis));
+    exchange.annotate(`apiserver.latency.k8s.io/${layer}`, text);
+  }
+}
+
 /** Methods that a request without success tried, as kube-apiserver names them. */
 function triedMethods({ headers, socket }: Exchange): string {
   const [scheme = '', credentials] = (headers.authorization ?? '').trim().split(' ');
@@ -153,6 +166,7 @@ export class Auditor implements AuditHook {
       recorder.status = { metadata: {}, status: 'Success', message: 'Connection closed early', code: 200 };
       if (exchange.longRunning) this.emit(recorder, 'ResponseStarted');
     }
+    noteLatency(exchange, this.clock.monotonic() - exchange.startedAt);
     this.emit(recorder, 'ResponseComplete');
   }
 

@@ -27,6 +27,7 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
     config.writeStatus(exchange, newUnauthorized(told));
   };
   const answered = (exchange: Exchange, response: AuthenticationResponse | undefined): void | Promise<void> => {
+    if (config.audit !== undefined) exchange.authenticationMillis = config.clock.monotonic() - exchange.startedAt;
     if (response === undefined) {
       refused(exchange, undefined);
       return undefined;

@@ -56,7 +56,9 @@ export function withAuthorization(next: Step, config: ChainConfig): Step {
     attributes: AuthorizerAttributes,
     pending: Promise<AuthorizationResult>,
   ): Promise<void> => {
+    const began = config.clock.monotonic();
     const result = await pending;
+    exchange.authorizationMillis = config.clock.monotonic() - began;
     if (!exchange.timedOut) await decided(exchange, attributes, result);
   };
   return (exchange) => {

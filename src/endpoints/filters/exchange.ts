@@ -51,6 +51,9 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   finished = false;
   longRunning = false;
   timedOut = false;
+  /** How long it took to find out who asks, and whether they may. Taken where requests are audited. */
+  authenticationMillis = 0;
+  authorizationMillis = 0;
   warningsEnabled = false;
   annotations: Map<string, string> | undefined;
   audit: AuditRecorder | undefined;
