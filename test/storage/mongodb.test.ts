@@ -203,17 +203,20 @@ described('replicas on one MongoDB', () => {
 described('faults', () => {
   let set: ReplicaSet;
   let options: MongoOptions;
-  const start = async (size: number): Promise<void> => {
-    set = await ReplicaSet.start(mongodPath(), size);
+  let lone: ReplicaSet;
+  beforeAll(async () => {
+    const flags = ['--replSet', 'rs0', '--setParameter', 'enableTestCommands=1'];
+    lone = await ReplicaSet.of([await Mongod.start(mongodPath(), flags)]);
+  });
+  afterAll(() => lone.dispose());
+  const on = (one: ReplicaSet): void => {
+    set = one;
     options = { uri: set.uri, database: newDatabase(), selectMillis: 2_000 };
   };
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((backend) => backend.close()));
-    await set.dispose();
-  });
+  afterEach(() => Promise.all(open.splice(0).map((backend) => backend.close())));
 
   test('mongod killed and started again, and again: nothing acknowledged is lost, nothing is there twice', async () => {
-    await start(1);
+    on(lone);
     const backends = await Promise.all([opened(options), opened(options)]);
     const keys = ['a/p', 'a/q', 'a/r', 'a/s'];
     let over = false;
@@ -249,36 +252,42 @@ described('faults', () => {
   });
 
   test('the primary steps down: writes and streams go on with the next one', async () => {
-    await start(3);
-    const backends = await Promise.all([opened(options), opened(options)]);
-    const [writer, other] = backends;
-    const controller = new AbortController();
-    const seen: number[] = [];
-    const reader = (async () => {
-      for await (const batch of other.events(1, controller.signal).batches)
-        seen.push(...batch.map((event) => event.revision));
-    })();
-    let over = false;
-    const running = increment(writer, 'a/p', () => over);
-    await pause(500);
-    await set.command({ replSetStepDown: 3, force: true }).catch(() => undefined);
-    await set.command({ ping: 1 });
-    await pause(3_000);
-    over = true;
-    const counts = await running;
-    const events = await consistentLog(writer, ['a/p']);
-    expect(counts.failed).toBe(0);
-    expect(events.length).toBeGreaterThanOrEqual(counts.done);
-    expect(events.length).toBeLessThanOrEqual(counts.done + counts.unknown);
-    const end = Date.now() + 10_000;
-    while (seen.length < events.length && Date.now() < end) await pause(20);
-    expect(seen).toEqual(events.map((event) => event.revision));
-    controller.abort();
-    await reader;
+    const members = await ReplicaSet.start(mongodPath(), 3);
+    on(members);
+    try {
+      const backends = await Promise.all([opened(options), opened(options)]);
+      const [writer, other] = backends;
+      const controller = new AbortController();
+      const seen: number[] = [];
+      const reader = (async () => {
+        for await (const batch of other.events(1, controller.signal).batches)
+          seen.push(...batch.map((event) => event.revision));
+      })();
+      let over = false;
+      const running = increment(writer, 'a/p', () => over);
+      await pause(500);
+      await set.command({ replSetStepDown: 3, force: true }).catch(() => undefined);
+      await set.command({ ping: 1 });
+      await pause(1_000);
+      over = true;
+      const counts = await running;
+      const events = await consistentLog(writer, ['a/p']);
+      expect(counts.failed).toBe(0);
+      expect(events.length).toBeGreaterThanOrEqual(counts.done);
+      expect(events.length).toBeLessThanOrEqual(counts.done + counts.unknown);
+      const end = Date.now() + 10_000;
+      while (seen.length < events.length && Date.now() < end) await pause(20);
+      expect(seen).toEqual(events.map((event) => event.revision));
+      controller.abort();
+      await reader;
+    } finally {
+      await Promise.all(open.splice(0).map((each) => each.close()));
+      await members.dispose();
+    }
   });
 
   test('an interrupted change stream leaves no hole', async () => {
-    await start(1);
+    on(lone);
     const [writer, other] = [await opened(options), await opened(options)];
     const seen = collect(other, 1, 150);
     for (let i = 0; i < 150; i++) {
@@ -289,7 +298,7 @@ described('faults', () => {
   });
 
   test('while MongoDB is away writes and reads fail in time, and work again when it is back', async () => {
-    await start(1);
+    on(lone);
     const backend = await opened({ ...options, selectMillis: 300, writeMillis: 1_000 });
     await commit(backend, put('a/b', 0, { n: 1 }));
     const [mongod] = set.members;
@@ -313,8 +322,7 @@ described('faults', () => {
     ['was committed', { writeConcernError: { code: 91, errmsg: 'asked to' } }],
     ['was lost before it came', { closeConnection: true }],
   ])('the outcome of a commit that %s is found out', async (_, fault) => {
-    const mongod = await Mongod.start(mongodPath(), ['--replSet', 'rs0', '--setParameter', 'enableTestCommands=1']);
-    set = await ReplicaSet.of([mongod]);
+    on(lone);
     const backend = await opened({ uri: set.uri, database: newDatabase() });
     await commit(backend, put('a/a', 0));
     // Also the driver's own second attempt fails.
@@ -331,8 +339,7 @@ described('faults', () => {
   });
 
   test('an outcome that cannot be found out is told as such', async () => {
-    const mongod = await Mongod.start(mongodPath(), ['--replSet', 'rs0', '--setParameter', 'enableTestCommands=1']);
-    set = await ReplicaSet.of([mongod]);
+    on(lone);
     const database = newDatabase();
     const backend = await opened({ uri: set.uri, database, writeMillis: 1_500, selectMillis: 300 });
     await commit(backend, put('a/a', 0));
