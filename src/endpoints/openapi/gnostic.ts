@@ -6,9 +6,13 @@ import { ReverseWriter, wireBytes, wireFixed64, wireVarint } from '../../apimach
  * OpenAPI v2 in Protobuf, in the messages of gnostic (openapi.v2). Messages are written from their end, so that the fields stand
  * here in descending order.
  */
-class Writer extends ReverseWriter {
+export class Writer extends ReverseWriter {
   string(id: number, value: JsonValue | undefined): void {
-    if (typeof value !== 'string' || value === '') return;
+    if (typeof value === 'string' && value !== '') this.present(id, value);
+  }
+
+  /** A text that is written even if it is empty. */
+  present(id: number, value: string): void {
     const before = this.length;
     this.text(value);
     this.close(id, before);
@@ -50,23 +54,23 @@ class Writer extends ReverseWriter {
 }
 
 /** Any of gnostic: the value as YAML text. */
-function any(writer: Writer, id: number, value: JsonValue | undefined): void {
+export function any(writer: Writer, id: number, value: JsonValue | undefined): void {
   if (value !== undefined) writer.inner(id, () => writer.string(2, toYaml(value)));
 }
 
-function anys(writer: Writer, id: number, values: JsonValue | undefined): void {
+export function anys(writer: Writer, id: number, values: JsonValue | undefined): void {
   if (Array.isArray(values)) for (let i = values.length - 1; i >= 0; i--) any(writer, id, values[i]);
 }
 
 /** A name with a value, as gnostic writes the members of maps. */
-function named(writer: Writer, id: number, name: string, value: () => void): void {
+export function named(writer: Writer, id: number, name: string, value: () => void): void {
   writer.inner(id, () => {
     writer.inner(2, value);
     writer.string(1, name);
   });
 }
 
-function eachReversed(object: JsonObject, visit: (key: string, value: JsonValue) => void): void {
+export function eachReversed(object: JsonObject, visit: (key: string, value: JsonValue) => void): void {
   const keys = Object.keys(object);
   for (let i = keys.length - 1; i >= 0; i--) {
     const key = keys[i] as string;
@@ -75,7 +79,7 @@ function eachReversed(object: JsonObject, visit: (key: string, value: JsonValue)
   }
 }
 
-function extensions(writer: Writer, id: number, object: JsonObject): void {
+export function extensions(writer: Writer, id: number, object: JsonObject): void {
   eachReversed(object, (key, value) => {
     if (!key.startsWith('x-')) return;
     named(writer, id, key, () => writer.string(2, toYaml(value)));

@@ -284,6 +284,20 @@ describe('v2', () => {
     expect(answer.body.includes('com.example.neg.v1.Foo')).toBe(true);
   });
 
+  test('v3 comes in Protobuf, under the same tag', async () => {
+    const known = await ask('/openapi/v3', {});
+    const [first = ''] = Object.keys((JSON.parse(known.body.toString('utf8')) as { paths: object }).paths);
+    const json = await ask(`/openapi/v3/${first}`, { accept: 'application/json' });
+    for (const subtype of ['spec.v3@v1.0', 'spec.v3.v1.0']) {
+      const answer = await ask(`/openapi/v3/${first}`, {
+        accept: `application/com.github.proto-openapi.${subtype}+protobuf`,
+      });
+      expect(answer.headers['content-type']).toBe('application/com.github.proto-openapi.spec.v3.v1.0+protobuf');
+      expect(answer.body.subarray(0, 7).toString('latin1')).toBe('\n\x053.0.0');
+      expect(answer.headers['etag']).toBe(json.headers['etag']);
+    }
+  });
+
   test('nothing else is made', async () => {
     expect((await ask('/openapi/v2', { accept: 'application/yaml' })).status).toBe(406);
   });

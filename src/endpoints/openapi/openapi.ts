@@ -7,6 +7,7 @@ import type { Clock } from '../../util/clock.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { parseAccept } from '../negotiation/accept.js';
 import { encodeDefinition, encodeDocument, encodePath } from './gnostic.js';
+import { encodeDocumentV3 } from './gnostic-v3.js';
 import { type OpenApiGroupVersion, type OpenApiSource, pathOf, type PublishedComponents } from './source.js';
 import { definitionsV2, pathsV2 } from './spec-v2.js';
 import { buildSpec, type GroupVersionSpec } from './spec-v3.js';
@@ -23,12 +24,21 @@ const offeredV2: readonly (readonly [string, 'json' | 'protobuf'])[] = [
 
 const info = { title: 'Kubernetes', version: '1.36' };
 
+const protobufV3 = 'application/com.github.proto-openapi.spec.v3.v1.0+protobuf';
+const offeredV3: readonly (readonly [string, 'json' | 'protobuf'])[] = [
+  ['json', 'json'],
+  ['com.github.proto-openapi.spec.v3@v1.0+protobuf', 'protobuf'],
+  ['com.github.proto-openapi.spec.v3.v1.0+protobuf', 'protobuf'],
+];
+
 /** Bytes with what identifies them. */
 interface Document {
   readonly bytes: Uint8Array;
   readonly etag: string;
   readonly modified: number;
   gzipped?: Uint8Array;
+  /** The same in Protobuf; made when it is first asked for. */
+  protobuf?: Uint8Array;
 }
 
 /** The parts of the v2 document that come from one group version. */
@@ -102,12 +112,13 @@ export class OpenApi {
       return;
     }
     response.setHeader('Vary', 'Accept');
-    if (!parseAccept(request.headers.accept ?? '*/*').some((clause) => accepts(clause, 'json'))) {
+    const format = chosen(request.headers.accept ?? '*/*', offeredV3);
+    if (format === undefined) {
       empty(response, 406);
       return;
     }
     const document = this.document(gv);
-    response.setHeader('Content-Type', 'application/json');
+    response.setHeader('Content-Type', format === 'json' ? 'application/json' : protobufV3);
     response.setHeader('ETag', `"${document.etag}"`);
     const url = request.url ?? '';
     const mark = url.indexOf('?');
@@ -123,12 +134,16 @@ export class OpenApi {
       response.setHeader('Cache-Control', 'public, immutable');
       response.setHeader('Expires', expires.toUTCString().replace('GMT', 'UTC'));
     }
-    serve(request, response, document.bytes, document, true);
+    serve(request, response, format === 'json' ? document.bytes : this.protobufOf(gv, document), document, true);
+  }
+
+  private protobufOf(gv: OpenApiGroupVersion, document: Document): Uint8Array {
+    return (document.protobuf ??= encodeDocumentV3(buildSpec(gv, this.published).document));
   }
 
   private async v2(request: HttpRequest, response: HttpResponse): Promise<void> {
     response.setHeader('Vary', ['Accept-Encoding', 'Accept']);
-    const format = formatV2(request.headers.accept ?? '*/*');
+    const format = chosen(request.headers.accept ?? '*/*', offeredV2);
     if (format === undefined) {
       empty(response, 406);
       return;
@@ -231,9 +246,9 @@ const urlOf = (path: string, hash: string): string => `/openapi/v3/${path}?hash=
 const accepts = (clause: { readonly type: string; readonly subtype: string }, subtype: string): boolean =>
   (clause.type === 'application' || clause.type === '*') && (clause.subtype === subtype || clause.subtype === '*');
 
-function formatV2(header: string): 'json' | 'protobuf' | undefined {
+function chosen(header: string, offered: typeof offeredV2): 'json' | 'protobuf' | undefined {
   for (const clause of parseAccept(header)) {
-    for (const [subtype, format] of offeredV2) if (accepts(clause, subtype)) return format;
+    for (const [subtype, format] of offered) if (accepts(clause, subtype)) return format;
   }
   return undefined;
 }
