@@ -62,13 +62,14 @@ function formatNumber(value: number): string {
 }
 
 class Emitter {
+  /** Never looked at before the end: a text that grows and is read in between is copied each time. */
   private out = '';
-  /** Where in the output the line under way starts. */
-  private line = 0;
+  /** Characters of the line under way. */
+  private column = 0;
 
   run(value: JsonValue): string {
     this.value(value, 0, 2, false);
-    return this.out.endsWith('\n') ? this.out : `${this.out}\n`;
+    return this.column === 0 ? this.out : `${this.out}\n`;
   }
 
   /**
@@ -128,16 +129,16 @@ class Emitter {
   private write(text: string): void {
     this.out += text;
     const end = text.lastIndexOf('\n');
-    if (end >= 0) this.line = this.out.length - (text.length - end - 1);
+    this.column = end < 0 ? this.column + text.length : text.length - end - 1;
   }
 
   private scalar(text: string, indent: number, key: boolean): string {
-    return scalarText(text, { column: this.out.length - this.line, indent, key });
+    return scalarText(text, { column: this.column, indent, key });
   }
 
   private lineStart(indent: number, inline: boolean): void {
-    if (inline || this.out === '') return;
-    if (!this.out.endsWith('\n')) this.write('\n');
+    if (inline || this.out.length === 0) return;
+    if (this.column > 0) this.write('\n');
     this.write(' '.repeat(indent));
   }
 }

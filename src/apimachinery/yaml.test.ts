@@ -235,3 +235,14 @@ test('a list of too many members is refused', () => {
   });
   expect(() => parseYaml(`[${'1,'.repeat(500_000)}1]`)).toThrow(refused as Error);
 });
+
+test('the time to write grows with the number of lines', () => {
+  const took = (count: number): number => {
+    const items = Array.from({ length: count }, (_, i) => ({ name: `item-${String(i)}` }));
+    const start = performance.now();
+    toYaml({ items });
+    return performance.now() - start;
+  };
+  took(1_000);
+  expect(took(60_000)).toBeLessThan(20_000);
+});

@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import type { GroupResource, KubeObject } from '../apimachinery/meta.js';
-import { deepEqual, type JsonObject, type JsonValue } from '../apimachinery/json.js';
+import { deepEqual, type JsonValue } from '../apimachinery/json.js';
 import { isConditionTrue, readDefinition } from '../registry/customresource/definition.js';
+import { CompiledDefinition, compileInSteps } from '../registry/customresource/compiled.js';
 import { customAttributes, serveDefinition } from '../registry/customresource/serve.js';
 import type { Conversion } from '../registry/customresource/conversion.js';
 import type { Definition } from '../registry/customresource/definition.js';
@@ -9,6 +10,7 @@ import { ResourceStore } from '../registry/generic/resource-store.js';
 import type { ApiRegistry } from '../registry/rest/api-registry.js';
 import type { Cacher } from '../storage/cacher/interfaces.js';
 import type { Backend } from '../storage/interfaces.js';
+import { startSlices } from '../storage/slicing.js';
 import type { Clock } from '../util/clock.js';
 
 /** Watches under an earlier definition get this long to see the last events. */
@@ -26,10 +28,28 @@ export interface ServingOptions {
   readonly cbor: boolean;
   /** How objects of a definition are converted between its versions. */
   readonly conversionOf: (definition: Definition) => Conversion;
+  onError(name: string, error: unknown): void;
+}
+
+/** All that a Definition is read of. */
+interface Inputs {
+  readonly uid: string;
+  readonly generation: JsonValue | undefined;
+  readonly spec: JsonValue | undefined;
+  readonly names: JsonValue | undefined;
+}
+
+/** What a definition's schemas are compiled of, and to. */
+interface Compilation {
+  readonly inputs: Inputs;
+  readonly definition: Definition;
+  result: CompiledDefinition | Promise<CompiledDefinition>;
 }
 
 interface Serving {
-  readonly inputs: JsonObject;
+  readonly compilation: Compilation;
+  readonly terminating: boolean;
+  readonly established: boolean;
   readonly groupResource: GroupResource;
   /** Aborted when what is served of the definition is replaced or withdrawn. */
   readonly retired: AbortController;
@@ -38,7 +58,7 @@ interface Serving {
 
 /** The watches of a definition whose spec and names stay as they are. */
 interface Watches {
-  readonly inputs: JsonObject;
+  readonly compilation: Compilation;
   readonly end: AbortController;
 }
 
@@ -49,30 +69,48 @@ export class DefinitionServing {
   /** Revisions at which definitions were first seen, by uid; none for those that were there at the start. */
   private readonly births = new Map<string, number>();
   private live = false;
-  private readonly known = new Set<string>();
+  private readonly known = new Map<string, KubeObject>();
+  private readonly compilations = new Map<string, Compilation>();
 
   constructor(private readonly options: ServingOptions) {}
 
-  /** All definitions of the start have been told; those that come now are new. */
-  started(): void {
+  /** All definitions of the start have been told; those that come now are new. Resolves when those that were told are served. */
+  async started(): Promise<void> {
     this.live = true;
+    await Promise.allSettled([...this.compilations.values()].map(({ result }) => Promise.resolve(result)));
   }
 
-  /** Brings what is served of a definition up to date with it. Nothing happens where nothing of importance changed. */
+  /** Resolves when the definition, which nobody else knows yet, could be served at once. */
+  async prepare(crd: KubeObject): Promise<void> {
+    await this.compilationOf(crd).result;
+  }
+
+  /**
+   * Brings what is served of a definition up to date with it: at once, or, if its schemas are large, after they were compiled in
+   * slices of time. Nothing happens where nothing of importance changed.
+   */
   update(crd: KubeObject): void {
     const name = crd.metadata.name ?? '';
     const uid = crd.metadata.uid ?? '';
-    this.known.add(name);
     if (!this.births.has(uid)) this.births.set(uid, this.live ? Number(crd.metadata.resourceVersion ?? 0) : 0);
-    const accepted = isConditionTrue(crd, 'NamesAccepted');
-    if (!accepted && !isConditionTrue(crd, 'Established')) {
+    this.known.set(name, crd);
+    if (!isWanted(crd)) {
       this.withdraw(name);
       return;
     }
-    const inputs = servingInputs(crd);
-    const before = this.serving.get(name);
-    if (before !== undefined && deepEqual(before.inputs, inputs)) return;
-    this.install(crd, inputs);
+    const compilation = this.compilationOf(crd);
+    const { result } = compilation;
+    if (result instanceof CompiledDefinition) {
+      this.install(crd, compilation, result);
+      return;
+    }
+    result
+      .then((compiled) => {
+        if (this.known.get(name) === crd) this.install(crd, compilation, compiled);
+      })
+      .catch((error: unknown) => {
+        this.options.onError(name, error);
+      });
   }
 
   /** The definition is gone: so is everything that was kept of its objects. */
@@ -80,6 +118,7 @@ export class DefinitionServing {
     const name = crd.metadata.name ?? '';
     this.withdraw(name);
     this.known.delete(name);
+    this.compilations.delete(name);
     this.births.delete(crd.metadata.uid ?? '');
     // Watches see the last objects go before they end.
     this.options.clock.setTimer(FORGET_MILLIS, () => {
@@ -99,17 +138,48 @@ export class DefinitionServing {
     return new ResourceStore(groupResource, definition.namespaced, resource, backend, cache, clock, bornAt ?? 0);
   }
 
-  private install(crd: KubeObject, inputs: JsonObject): void {
+  private compilationOf(crd: KubeObject): Compilation {
+    const name = crd.metadata.name ?? '';
+    const inputs = inputsOf(crd);
+    const known = this.compilations.get(name);
+    if (known !== undefined && sameInputs(known.inputs, inputs)) return known;
     const definition = readDefinition(crd);
+    const compilation: Compilation = {
+      inputs,
+      definition,
+      result: startSlices(compileInSteps(definition), this.options.clock),
+    };
+    this.compilations.set(name, compilation);
+    const { result } = compilation;
+    if (result instanceof Promise) {
+      result.then(
+        (compiled) => {
+          compilation.result = compiled;
+        },
+        () => {
+          if (this.compilations.get(name) === compilation) this.compilations.delete(name);
+        },
+      );
+    }
+    return compilation;
+  }
+
+  private install(crd: KubeObject, compilation: Compilation, compiled: CompiledDefinition): void {
+    const name = crd.metadata.name ?? '';
+    const { definition } = compilation;
+    const terminating = isConditionTrue(crd, 'Terminating');
+    const established = isConditionTrue(crd, 'Established');
+    const before = this.serving.get(name);
+    if (before?.compilation === compilation && before.terminating === terminating && before.established === established)
+      return;
     const store = this.store(crd);
     const retired = new AbortController();
-    const name = crd.metadata.name ?? '';
-    const watches = this.watchesOf(name, inputs);
+    const watches = this.watchesOf(name, compilation);
     const apis = serveDefinition({
-      definition,
+      compiled,
       store,
       conversion: this.options.conversionOf(definition),
-      terminating: isConditionTrue(crd, 'Terminating'),
+      terminating,
       epoch: ++this.epoch,
       signal: retired.signal,
       watchesEnd: watches.end.signal,
@@ -117,19 +187,18 @@ export class DefinitionServing {
       cbor: this.options.cbor,
     });
     const { groupResource } = store;
-    this.serving.get(name)?.retired.abort();
-    this.serving.set(name, { inputs, groupResource, retired, watches });
+    before?.retired.abort();
+    this.serving.set(name, { compilation, terminating, established, groupResource, retired, watches });
     this.options.backend.index?.(store.resource, selectableFields(definition));
     this.options.registry.install({ groupResource, apis, groupPriority: CUSTOM_GROUP_PRIORITY });
   }
 
   /** Conditions may change under running watches; what is served may not. */
-  private watchesOf(name: string, inputs: JsonObject): Watches {
-    const { uid, spec, names } = inputs;
+  private watchesOf(name: string, compilation: Compilation): Watches {
     const before = this.serving.get(name)?.watches;
-    if (before !== undefined && deepEqual(before.inputs, { uid, spec, names })) return before;
+    if (before?.compilation === compilation) return before;
     if (before !== undefined) this.endLater(before);
-    return { inputs: { uid, spec, names }, end: endOfMany() };
+    return { compilation, end: endOfMany() };
   }
 
   private endLater(watches: Watches): void {
@@ -164,13 +233,18 @@ function endOfMany(): AbortController {
 /** Definitions are named `<plural>.<group>`, which is how the store names their types. */
 const storageName = (crd: KubeObject): string => crd.metadata.name ?? '';
 
-function servingInputs(crd: KubeObject): JsonObject {
+/** Whether there is anything to serve: names are accepted, or were once. */
+const isWanted = (crd: KubeObject): boolean =>
+  isConditionTrue(crd, 'NamesAccepted') || isConditionTrue(crd, 'Established');
+
+function inputsOf(crd: KubeObject): Inputs {
   const status = crd['status'] as { acceptedNames?: JsonValue } | undefined;
-  return {
-    uid: crd.metadata.uid ?? '',
-    spec: crd['spec'],
-    names: status?.acceptedNames,
-    terminating: isConditionTrue(crd, 'Terminating'),
-    established: isConditionTrue(crd, 'Established'),
-  };
+  const { uid = '', generation } = crd.metadata;
+  return { uid, generation, spec: crd['spec'], names: status?.acceptedNames };
+}
+
+/** A generation has one spec, which need not be looked through. */
+function sameInputs(a: Inputs, b: Inputs): boolean {
+  if (a.uid !== b.uid || !deepEqual(a.names, b.names)) return false;
+  return (a.generation !== undefined && a.generation === b.generation) || deepEqual(a.spec, b.spec);
 }

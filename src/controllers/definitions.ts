@@ -5,12 +5,13 @@ import { isConditionTrue } from '../registry/customresource/definition.js';
 import {
   computeNamesAccepted,
   establish,
+  nonStructuralConditionInSteps,
   setTerminating,
   CLEANUP_FINALIZER,
 } from '../registry/apiextensions/customresourcedefinition/status.js';
 import type { ResourceStore } from '../registry/generic/resource-store.js';
 import type { TypeClient } from '../registry/rest/type-client.js';
-import { nextTurn } from '../storage/slicing.js';
+import { nextTurn, startSlices } from '../storage/slicing.js';
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import type { DefinitionServing } from './definition-serving.js';
@@ -74,8 +75,7 @@ export class DefinitionController {
           this.definitions.clear();
         },
         synced: () => {
-          this.options.serving.started();
-          this.syncedOnce?.();
+          void this.options.serving.started().then(() => this.syncedOnce?.());
         },
       },
       signal,
@@ -100,8 +100,12 @@ export class DefinitionController {
     }
     const others = [...this.definitions.values()].filter((other) => other !== crd && groupOf(other) === groupOf(crd));
     const now = this.options.clock.now();
-    const next = establish(computeNamesAccepted(crd, others, now), now);
+    const named = computeNamesAccepted(crd, others, now);
+    const structural = await startSlices(nonStructuralConditionInSteps(crd), this.options.clock);
+    const next = establish(named, now, () => structural);
     if (deepEqual(next['status'], crd['status'])) return;
+    // Whoever sees that a definition is established wants to use it.
+    if (isConditionTrue(next, 'Established')) await this.options.serving.prepare(next);
     await nextTurn();
     await this.options.client.updateStatus(next);
   }

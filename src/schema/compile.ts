@@ -26,9 +26,16 @@ import { NONE, oldProperty } from './ratchet.js';
 import { followPath, validateScaleSpec, validateScaleStatus } from './scale.js';
 import { validateValue } from './validate.js';
 
+/** Nodes of the parts of a schema that were made before, by `nodesInSteps`. */
+export type KnownNodes = ReadonlyMap<JsonSchemaProps, SchemaNode>;
+
 /** Compiles the openAPIV3Schema of one version of a type, which must be a valid structural schema. */
-export function compileSchema(openAPIV3Schema: JsonSchemaProps, options: CompileOptions = {}): CompiledSchema {
-  return new StructuralSchema(openAPIV3Schema, options);
+export function compileSchema(
+  openAPIV3Schema: JsonSchemaProps,
+  options: CompileOptions = {},
+  nodes?: KnownNodes,
+): CompiledSchema {
+  return new StructuralSchema(openAPIV3Schema, options, nodes);
 }
 
 class StructuralSchema implements CompiledSchema {
@@ -42,8 +49,9 @@ class StructuralSchema implements CompiledSchema {
   constructor(
     private readonly schema: JsonSchemaProps,
     options: CompileOptions,
+    nodes: KnownNodes | undefined,
   ) {
-    this.root = new SchemaNode(schema);
+    this.root = nodes?.get(schema) ?? new SchemaNode(schema);
     this.status = this.root.properties?.get('status') ?? EMPTY_NODE;
     this.scale = options.scale;
     this.rules = this.root.hasRules ? options.compileRules?.(schema) : undefined;

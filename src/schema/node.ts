@@ -122,12 +122,13 @@ export class SchemaNode {
   readonly hasRules: boolean;
 
   /**
-   * `bare`: as defaults are validated, where int-or-string says nothing about the type, and formats go unsifted.
+   * `bare`: as defaults are validated, where int-or-string says nothing about the type, and formats go unsifted. `made`: nodes of
+   * parts that were made before.
    */
-  constructor(schema: JsonSchemaProps, depth = 0, bare = false) {
+  constructor(schema: JsonSchemaProps, depth = 0, bare = false, made?: ReadonlyMap<JsonSchemaProps, SchemaNode>) {
     if (depth > MAX_SCHEMA_DEPTH) throw new SchemaTooDeepError();
     const sub = (value: JsonValue | undefined): SchemaNode | undefined =>
-      isObject(value) ? new SchemaNode(value, depth + 1, bare) : undefined;
+      isObject(value) ? (made?.get(value) ?? new SchemaNode(value, depth + 1, bare, made)) : undefined;
     const type = textOf(schema['type']);
     const intOrString = schema['x-kubernetes-int-or-string'] === true;
     this.types = intOrString && !bare ? INT_OR_STRING : (TYPE_LISTS.get(type) ?? [type]);

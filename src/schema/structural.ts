@@ -1,4 +1,4 @@
-import { type FieldError, type FieldPath, forbidden, invalid, required } from '../apimachinery/field-error.js';
+import { type FieldError, FieldPath, forbidden, invalid, required } from '../apimachinery/field-error.js';
 import { type JsonObject, type JsonValue, isObject, objectAt } from '../apimachinery/json.js';
 import { compareUtf8 } from '../apimachinery/meta.js';
 import type { JsonSchemaProps } from './interfaces.js';
@@ -42,9 +42,8 @@ function propertiesOf(schema: JsonObject): readonly (readonly [string, JsonObjec
 
 /** Why a schema cannot be read as a structural one at all, or undefined. */
 export function structuralError(schema: JsonSchemaProps): string | undefined {
-  for (const [key, name, test] of UNSUPPORTED) {
-    if (test(schema[key])) return `OpenAPIV3Schema '${name}' is not supported`;
-  }
+  const unsupported = unsupportedMember(schema);
+  if (unsupported !== undefined) return `OpenAPIV3Schema '${unsupported}' is not supported`;
   const { not, items, properties, additionalProperties } = schema;
   if (isObject(not)) {
     const error = structuralError(not);
@@ -73,7 +72,37 @@ export function structuralError(schema: JsonSchemaProps): string | undefined {
   return error;
 }
 
+function unsupportedMember(schema: JsonObject): string | undefined {
+  return UNSUPPORTED.find(([key, , test]) => test(schema[key]))?.[1];
+}
+
 const LOGIC = ['allOf', 'anyOf', 'oneOf'];
+
+/** Whether `structuralError` and `validateStructural` have nothing to say, with pauses between the parts of the schema. */
+export function* isStructuralInSteps(schema: JsonSchemaProps): Generator<undefined, boolean> {
+  const errors: FieldError[] = [];
+  const parts: [JsonObject, Level][] = [[schema, 'root']];
+  for (let i = 0; i < parts.length; i++) {
+    if (i % STEP === STEP - 1) yield;
+    const [part, level] = parts[i] ?? [NOTHING, 'field'];
+    const logic = LOGIC.flatMap((key) => schemasAt(part, key));
+    const { not, items, additionalProperties, 'x-kubernetes-preserve-unknown-fields': preserve } = part;
+    if (isObject(not)) logic.push(not);
+    if (logic.some((inner) => structuralError(inner) !== undefined)) return false;
+    if (unsupportedMember(part) !== undefined || preserve === false || (Array.isArray(items) && items.length > 0))
+      return false;
+    partInvariants(part, level, FieldPath.empty, errors);
+    if (level === 'root') valueCompleteness(part, part, FieldPath.empty, FieldPath.empty, errors);
+    if (errors.length > 0) return false;
+    if (isObject(items)) parts.push([items, 'item']);
+    if (isObject(additionalProperties)) parts.push([additionalProperties, 'field']);
+    for (const [, property] of propertiesOf(part)) parts.push([property, 'field']);
+  }
+  return true;
+}
+
+/** Parts looked at between two pauses. */
+const STEP = 50;
 
 /** What keeps a schema from being structural, in the order of the texts. */
 export function validateStructural(schema: JsonSchemaProps, path: FieldPath): FieldError[] {
@@ -93,19 +122,23 @@ const TYPE_MISSING: Readonly<Record<Level, string>> = {
 };
 
 function invariants(schema: JsonObject, level: Level, path: FieldPath, errors: FieldError[]): void {
-  const type = textOf(schema['type']);
   const items = objectAt(schema, 'items');
-  if (type === 'array' && items === undefined) errors.push(required(path.child('items'), 'must be specified'));
   if (items !== undefined) invariants(items, 'item', path.child('items'), errors);
   for (const [key, property] of propertiesOf(schema)) {
     invariants(property, 'field', path.child('properties').key(key), errors);
   }
-  const additional = schema['additionalProperties'] ?? undefined;
-  const additionalPath = path.child('additionalProperties');
-  if (additional !== undefined) {
-    if (level === 'root') errors.push(forbidden(additionalPath, 'must not be used at the root'));
-    if (isObject(additional)) invariants(additional, 'field', additionalPath, errors);
-  }
+  const additional = schema['additionalProperties'];
+  if (isObject(additional)) invariants(additional, 'field', path.child('additionalProperties'), errors);
+  partInvariants(schema, level, path, errors);
+}
+
+/** What the schema says itself, without its parts. */
+function partInvariants(schema: JsonObject, level: Level, path: FieldPath, errors: FieldError[]): void {
+  const type = textOf(schema['type']);
+  if (type === 'array' && objectAt(schema, 'items') === undefined)
+    errors.push(required(path.child('items'), 'must be specified'));
+  if (level === 'root' && (schema['additionalProperties'] ?? undefined) !== undefined)
+    errors.push(forbidden(path.child('additionalProperties'), 'must not be used at the root'));
   extensions(schema, path, errors);
   const anyOfPattern = isIntOrString(schemasAt(schema, 'anyOf'));
   const allOfPattern = isIntOrString(schemasAt(schemasAt(schema, 'allOf')[0] ?? {}, 'anyOf'));

@@ -9,7 +9,6 @@ export interface DefinitionsOptions extends ServingOptions {
   readonly type: GroupResource;
   readonly clients: TypeClients;
   readonly signal: AbortSignal;
-  onError(name: string, error: unknown): void;
 }
 
 /** Serves what definitions say; resolves when those that are there are served. */

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../apimachinery/json.js';
+import type { JsonObject } from '../apimachinery/json.js';
 import { TypeBuilder } from './json-schema.js';
 import { DEDUCED, type Type } from './schema.js';
 
@@ -58,40 +58,18 @@ const objectMeta: JsonObject = {
 };
 
 const META_NAME = 'ObjectMeta';
-const metaReference: JsonObject = { $ref: `#/components/schemas/${META_NAME}` };
+const resourceProperties: JsonObject = {
+  apiVersion: text,
+  kind: text,
+  metadata: { $ref: `#/components/schemas/${META_NAME}` },
+};
 
 /**
  * The type of a version of a custom resource, of its structural schema (openAPIV3Schema); undefined: it has none.
  * `preserveUnknownFields`: the definition keeps unknown fields everywhere.
  */
 export function customResourceType(schema: JsonObject | undefined, preserveUnknownFields = false): Type {
-  const builder = new TypeBuilder({ [META_NAME]: objectMeta });
   if (schema === undefined) return { map: { fields: new Map(), element: DEDUCED, atomic: false } };
-  const root = withEmbedded(schema, 0);
-  const properties = { ...propertiesOf(root), metadata: metaReference, apiVersion: text, kind: text };
-  return builder.inline({ ...root, properties }, preserveUnknownFields, 0);
-}
-
-const propertiesOf = (schema: JsonObject): JsonObject => (isObject(schema['properties']) ? schema['properties'] : {});
-
-/** Embedded resources have the fields of every object, whatever their schema says. */
-function withEmbedded(schema: JsonObject, depth: number): JsonObject {
-  if (depth > 500) throw new Error('the schema is nested too deep');
-  const out: JsonObject = { ...schema };
-  const properties = schema['properties'];
-  if (isObject(properties)) {
-    const members: JsonObject = {};
-    for (const name of Object.keys(properties)) {
-      const member = properties[name];
-      members[name] = isObject(member) ? withEmbedded(member, depth + 1) : member;
-    }
-    out['properties'] = members;
-  }
-  if (isObject(schema['items'])) out['items'] = withEmbedded(schema['items'], depth + 1);
-  const additional = schema['additionalProperties'];
-  if (isObject(additional)) out['additionalProperties'] = withEmbedded(additional, depth + 1);
-  if (schema['x-kubernetes-embedded-resource'] === true) {
-    out['properties'] = { ...propertiesOf(out), apiVersion: text, kind: text, metadata: metaReference };
-  }
-  return out;
+  const builder = new TypeBuilder({ [META_NAME]: objectMeta }, resourceProperties);
+  return builder.inline({ ...schema, 'x-kubernetes-embedded-resource': true }, preserveUnknownFields, 0);
 }

@@ -5,6 +5,7 @@ import {
   type MapType,
   type Scalar,
   type StructField,
+  type StructFields,
   structField,
   type Type,
   UNTYPED,
@@ -23,6 +24,38 @@ const SPECIAL: ReadonlyMap<string, Type> = new Map<string, Type>([
   ['io.k8s.apimachinery.pkg.runtime.RawExtension', UNTYPED],
 ]);
 
+/** Fields of a struct, each made when it is first asked for: schemas have thousands, most objects a few. */
+class LazyFields implements StructFields {
+  private readonly made = new Map<string, StructField>();
+  readonly size: number;
+
+  constructor(
+    private readonly properties: JsonObject,
+    private readonly make: (property: JsonObject) => Type,
+  ) {
+    let size = 0;
+    for (const name in properties) if (isObject(properties[name])) size++;
+    this.size = size;
+  }
+
+  get(name: string): StructField | undefined {
+    return this.made.get(name) ?? this.add(name);
+  }
+
+  has(name: string): boolean {
+    return Object.hasOwn(this.properties, name) && isObject(this.properties[name]);
+  }
+
+  private add(name: string): StructField | undefined {
+    if (!Object.hasOwn(this.properties, name)) return undefined;
+    const property = this.properties[name];
+    if (!isObject(property)) return undefined;
+    const field = structField(name, this.make(property), property['default']);
+    this.made.set(name, field);
+    return field;
+  }
+}
+
 /** Deepest nesting of a schema. */
 const MAX_SCHEMA_DEPTH = 500;
 
@@ -32,7 +65,11 @@ export class TypeBuilder {
   private readonly overridden = new Map<string, Type>();
 
   /** `components`: schemas by name, as in `components.schemas` of OpenAPI v3. */
-  constructor(private readonly components: Readonly<Record<string, JsonValue | undefined>> = {}) {}
+  constructor(
+    private readonly components: Readonly<Record<string, JsonValue | undefined>> = {},
+    /** Properties that embedded resources have, whatever their schema says. */
+    private readonly resourceProperties: JsonObject = {},
+  ) {}
 
   /** The type of a component, undefined where there is none. */
   component(name: string): Type | undefined {
@@ -93,13 +130,10 @@ export class TypeBuilder {
   }
 
   private map(schema: JsonObject, preserve: boolean, depth: number): MapType {
-    const properties = objectAt(schema, 'properties') ?? {};
-    const fields = new Map<string, StructField>();
-    for (const name of Object.keys(properties)) {
-      const property = properties[name];
-      if (isObject(property))
-        fields.set(name, structField(name, this.reference(property, preserve, depth), property['default']));
-    }
+    const given = objectAt(schema, 'properties') ?? {};
+    const embedded = schema['x-kubernetes-embedded-resource'] === true;
+    const properties = embedded ? { ...given, ...this.resourceProperties } : given;
+    const fields = new LazyFields(properties, (property) => this.reference(property, preserve, depth));
     return {
       fields,
       element: this.elementOf(schema, fields.size, preserve, depth),

@@ -23,11 +23,14 @@ export interface ListType {
 }
 
 export interface MapType {
-  readonly fields: ReadonlyMap<string, StructField>;
+  readonly fields: StructFields;
   /** The type of fields that are not declared; undefined: there are none. */
   readonly element: Type | undefined;
   readonly atomic: boolean;
 }
+
+/** Fields by name. */
+export type StructFields = Pick<ReadonlyMap<string, StructField>, 'get' | 'has' | 'size'>;
 
 export interface StructField {
   readonly type: Type;

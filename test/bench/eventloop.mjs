@@ -1,8 +1,8 @@
 // How long single requests keep the event loop from everything else.
 //   node test/bench/eventloop.mjs [--objects 100000] [--port 6495] [--only REGEXP] [--dist dist/main.js]
 // Starts a server of its own on an empty store, fills it, and sends requests that are as dear as their bounds allow. `gap` is the
-// longest time between two turns of the loop, `cpu` what the process used meanwhile: where it is much less, the machine was busy
-// with something else. 50 ms is the bound; the exit code tells whether `cpu` kept to it (a gap without CPU is the machine's).
+// time between two turns of the loop, `cpu` what its thread used meanwhile, of the turns with most of both: where it is much less, the
+// machine was busy with something else. 50 ms is the bound; the exit code tells whether `cpu` kept to it (a gap without CPU is the machine's).
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:http2';
@@ -159,6 +159,35 @@ const entry = (i, fieldsV1) => ({
 });
 const owned = (n) => ({ 'f:spec': { 'f:free': Object.fromEntries(range(n, (i) => [`f:key-${i}`, {}])) } });
 
+const certificateRequest = (request) => ({
+  apiVersion: 'certificates.k8s.io/v1',
+  kind: 'CertificateSigningRequest',
+  metadata: { name: 'large', annotations: { 'loop.example.com/note': 'x'.repeat(250_000) } },
+  spec: { request, signerName: 'loop.example.com/signer', usages: ['client auth'] },
+});
+const ruled = (n) =>
+  Object.fromEntries(
+    range(n, (i) => [`p${i}`, { type: 'string', maxLength: 10, 'x-kubernetes-validations': [{ rule: "self != ''" }] }]),
+  );
+const nodeObject = (n) => ({ type: 'object', properties: { spec: { type: 'object', properties: n } } });
+/** Creates a definition and waits until it serves. */
+const define = async (plural, kind, given) => {
+  const answer = await request('POST', CRDS, crd(plural, kind, given), JSON_TYPE);
+  if (answer.status !== 201) return answer;
+  const path = `/apis/loop.example.com/v1/namespaces/default/${plural}`;
+  while ((await request('GET', path)).status !== 200) await new Promise((resolve) => setTimeout(resolve, 100));
+  return answer;
+};
+const small = (plural, kind, spec = {}) =>
+  request(
+    'POST',
+    `/apis/loop.example.com/v1/namespaces/default/${plural}`,
+    JSON.stringify({ apiVersion: 'loop.example.com/v1', kind, metadata: { name: 'small' }, spec }),
+    JSON_TYPE,
+  );
+const RBAC = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
+const YAML = { accept: 'application/yaml' };
+
 const writes = [
   [
     'create, 3 MiB in one string',
@@ -222,19 +251,81 @@ const writes = [
         JSON_PATCH,
       ),
   ],
+  ['definition, 1.5 MiB schema', () => define('wides', 'Wide', nodeObject(properties(25_000)))],
+  ['an object of it, which gets 25,000 defaults', () => small('wides', 'Wide')],
   [
-    'definition, 1.5 MiB schema',
+    'a patch of that',
+    () => request('PATCH', '/apis/loop.example.com/v1/namespaces/default/wides/small', '{"spec":{"p1":"y"}}', MERGE),
+  ],
+  ['definition, 12,000 rules', () => define('ruleds', 'Ruled', nodeObject(ruled(12_000)))],
+  ['an object of it', () => small('ruleds', 'Ruled', { p1: 'x' })],
+  [
+    'an object of it with 3,000 fields',
+    () => small('ruleds', 'Ruled', Object.fromEntries(range(3000, (i) => [`p${i}`, 'x']))),
+  ],
+  ['OpenAPI v3 of them', () => request('GET', '/openapi/v3/apis/loop.example.com/v1')],
+  ['OpenAPI v2', () => request('GET', '/openapi/v2')],
+  [
+    'cluster role of 20,000 rules',
     () =>
       request(
         'POST',
-        CRDS,
-        crd('wides', 'Wide', {
-          type: 'object',
-          properties: { spec: { type: 'object', properties: properties(25_000) } },
+        RBAC,
+        JSON.stringify({
+          apiVersion: 'rbac.authorization.k8s.io/v1',
+          kind: 'ClusterRole',
+          metadata: { name: 'large' },
+          rules: range(20_000, (i) => ({ apiGroups: [''], resources: [`r${i}`], verbs: ['get'] })),
         }),
         JSON_TYPE,
       ),
   ],
+  [
+    'certificate request, 1 MiB',
+    () =>
+      request(
+        'POST',
+        '/apis/certificates.k8s.io/v1/certificatesigningrequests',
+        JSON.stringify(certificateRequest('A'.repeat(1_000_000))),
+        JSON_TYPE,
+      ),
+  ],
+  [
+    'service account with 20,000 secrets',
+    () =>
+      request(
+        'POST',
+        '/api/v1/namespaces/default/serviceaccounts',
+        JSON.stringify({ metadata: { name: 'large' }, secrets: range(20_000, (i) => ({ name: `s${i}` })) }),
+        JSON_TYPE,
+      ),
+  ],
+  [
+    'configmap, 1 MiB in 40,000 keys',
+    () =>
+      request(
+        'POST',
+        '/api/v1/namespaces/default/configmaps',
+        JSON.stringify({
+          metadata: { name: 'large' },
+          data: Object.fromEntries(range(40_000, (i) => [`k${i}`, 'some text'])),
+        }),
+        JSON_TYPE,
+      ),
+  ],
+  [
+    'get of a map list of 70,000, Table',
+    () => request('GET', `${NS}/items`, undefined, { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' }),
+  ],
+  ['get of a map list of 70,000, YAML', () => request('GET', `${NS}/items`, undefined, YAML)],
+  ['get of a map list of 70,000, indented', () => request('GET', `${NS}/items?pretty=1`)],
+  ['get of 3 MiB of free fields, YAML', () => request('GET', `${NS}/free`, undefined, YAML)],
+  [
+    'list with these, Table',
+    () => request('GET', NS, undefined, { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' }),
+  ],
+  ['list with these, YAML', () => request('GET', NS, undefined, YAML)],
+  ['delete of the 3 MiB object', () => request('DELETE', `${NS}/free`)],
 ];
 
 const table = { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' };

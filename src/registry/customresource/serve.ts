@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { serialize } from 'node:v8';
 import { ApiError } from '../../apimachinery/errors.js';
 import { supportedFieldNames } from '../../apimachinery/fields.js';
 import type { DetailedJson } from '../../apimachinery/decode-json.js';
@@ -9,14 +8,10 @@ import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import { createFieldManager } from '../../managedfields/field-manager.js';
 import { createScaleFieldManager } from '../../managedfields/scale.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
-import { compileSchema } from '../../schema/compile.js';
-import { compileRules } from '../../schema/cel/index.js';
-import type { CompiledSchema, RulesValidator, ScalePaths as SchemaScalePaths } from '../../schema/interfaces.js';
 import { MetadataError, readMetadata } from '../../schema/metadata.js';
 import { tableConvertorFor } from '../../schema/table.js';
 import { simplePath } from '../../schema/scale.js';
 import type { Attributes } from '../../storage/cacher/interfaces.js';
-import { customResourceType, type Type } from '../../structured-merge-diff/custom-resource.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { ResourceStore } from '../generic/resource-store.js';
 import { compareVersions, type StoredApi } from '../rest/api-registry.js';
@@ -28,6 +23,7 @@ import {
   type ScalePaths,
   type ServedVersion,
 } from '../rest/served.js';
+import { type CompiledDefinition, type CompiledVersion, readScale } from './compiled.js';
 import type { Definition, DefinitionVersion } from './definition.js';
 import { type CustomStrategyOptions, customResourceStrategy, customStatusStrategy, STATUS_RESETS } from './strategy.js';
 import type { Conversion } from './conversion.js';
@@ -39,7 +35,7 @@ const SUBRESOURCE_VERBS = ['get', 'patch', 'update'];
 const PATCH_TYPES = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml'];
 
 export interface ServeOptions {
-  readonly definition: Definition;
+  readonly compiled: CompiledDefinition;
   readonly store: ResourceStore;
   readonly conversion: Conversion;
   readonly terminating: boolean;
@@ -74,9 +70,7 @@ function selectableValue(object: JsonObject, keys: readonly string[]): string {
 
 /** Makes everything that serving a definition takes: one api for each served version, over one store. */
 export function serveDefinition(options: ServeOptions): StoredApi[] {
-  const { definition } = options;
-  const compiled = new Map<string, CompiledVersion>();
-  for (const version of definition.versions) compiled.set(version.name, compileVersion(definition, version));
+  const { definition, versions: compiled } = options.compiled;
   const type = resourceType(definition, compiled);
   const formOf = (groupVersion: string): CompiledVersion | undefined => {
     const name = groupVersion.startsWith(`${definition.group}/`) ? groupVersion.slice(definition.group.length + 1) : '';
@@ -99,49 +93,9 @@ export function serveDefinition(options: ServeOptions): StoredApi[] {
 }
 
 /** Conversions by webhooks are this thread's business. */
-function portableForm({ definition, conversion, epoch, signal }: ServeOptions): PortableDefinition | undefined {
+function portableForm({ compiled, conversion, signal }: ServeOptions): PortableDefinition | undefined {
   if (conversion.remote) return undefined;
-  let bytes: Uint8Array | undefined;
-  return {
-    id: `${definition.uid}/${String(epoch)}`,
-    serialized: () => (bytes ??= serialize(definition)),
-    retired: signal,
-  };
-}
-
-/** The rules of a schema, run with ratcheting on updates. */
-function rulesOf(schema: JsonObject): RulesValidator | undefined {
-  const rules = compileRules(schema);
-  if (rules === undefined) return undefined;
-  return (object, old, warn) => rules.validate(object, { old, ratchet: old !== undefined, warn }).errors;
-}
-
-interface CompiledVersion {
-  readonly version: DefinitionVersion;
-  readonly schema: CompiledSchema;
-  readonly mergeType: Type;
-  readonly preserveUnknownFields: boolean;
-}
-
-function compileVersion(definition: Definition, version: DefinitionVersion): CompiledVersion {
-  const schema = version.schema ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-  const scale = readScale(version);
-  return {
-    version,
-    schema: compileSchema(schema, { compileRules: rulesOf, ...(scale === undefined ? {} : { scale }) }),
-    mergeType: customResourceType(version.schema, definition.preserveUnknownFields),
-    preserveUnknownFields: definition.preserveUnknownFields || version.schema === undefined,
-  };
-}
-
-function readScale(version: DefinitionVersion): SchemaScalePaths | undefined {
-  if (version.scale === undefined) return undefined;
-  const labelSelectorPath = stringAt(version.scale, 'labelSelectorPath');
-  return {
-    specReplicasPath: stringAt(version.scale, 'specReplicasPath') ?? '',
-    statusReplicasPath: stringAt(version.scale, 'statusReplicasPath') ?? '',
-    ...(labelSelectorPath === undefined ? {} : { labelSelectorPath }),
-  };
+  return { id: compiled.id, serialized: () => compiled.serialized, retired: signal };
 }
 
 function resourceType(definition: Definition, compiled: ReadonlyMap<string, CompiledVersion>): ResourceType {
@@ -208,7 +162,8 @@ function servedVersion(
   compiled: CompiledVersion,
   formOf: (groupVersion: string) => CompiledVersion | undefined,
 ): ServedVersion {
-  const { definition, store } = options;
+  const { store } = options;
+  const { definition } = options.compiled;
   const { version, schema } = compiled;
   const gvk = gvkOf(definition, version);
   const groupVersion = `${gvk.group}/${gvk.version}`;

@@ -8,6 +8,7 @@ import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
 import type { CachedObject, WatchEvent } from '../../storage/cacher/interfaces.js';
 import { EVERYTHING } from '../../storage/selection-predicate.js';
+import { nextTurn } from '../../storage/slicing.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { ApiRegistry, StoredApi } from '../rest/api-registry.js';
 import type { Strategy } from '../rest/interfaces.js';
@@ -41,6 +42,11 @@ export interface LocalClientOptions {
   /** Noted in managedFields. */
   readonly fieldManager: string;
 }
+
+/** Objects from here on (bytes) are worked on in turns, so that nobody waits for all of it. */
+const LARGE = 64 << 10;
+const NO_PAUSE = (): undefined => undefined;
+const pauseFor = (bytes: number): (() => Promise<void> | undefined) => (bytes < LARGE ? NO_PAUSE : nextTurn);
 
 /** Clients for the server's own loops, without HTTP, through the same admission, validation and storage as everybody else. */
 export class LocalClients implements TypeClients {
@@ -165,7 +171,7 @@ class LocalClient implements TypeClient {
 
   update(object: KubeObject): Promise<KubeObject> {
     const { served } = this.api();
-    return this.write(object, served.strategy, () => object, '');
+    return this.write(object, served.strategy, () => deepCopy(object), '');
   }
 
   updateStatus(object: KubeObject): Promise<KubeObject> {
@@ -175,7 +181,12 @@ class LocalClient implements TypeClient {
   updateSubresource(object: KubeObject, subresource: string): Promise<KubeObject> {
     const { served } = this.api();
     const strategy = served.subresources[subresource]?.strategy ?? served.strategy;
-    return this.write(object, strategy, () => object, subresource);
+    // A status is written without the rest, which may be large.
+    const next = (current: KubeObject | undefined): KubeObject =>
+      current === undefined || subresource !== 'status'
+        ? deepCopy(object)
+        : { ...current, metadata: deepCopy(object.metadata), status: deepCopy(object['status']) };
+    return this.write(object, strategy, next, subresource);
   }
 
   apply(object: KubeObject, fieldManager: string): Promise<KubeObject> {
@@ -202,6 +213,7 @@ class LocalClient implements TypeClient {
     await this.check(apply ? 'patch' : 'update', namespace, name, subresource);
     const context = this.context(namespace, name, apply ? 'patch' : 'update', subresource);
     const manager = served.subresources[subresource]?.fieldManager ?? served.fieldManager;
+    const pause = pauseFor(store.cache.peek(store.key(namespace, name))?.bytes.length ?? 0);
     const updated = await updateObject(store, {
       context,
       served,
@@ -212,16 +224,22 @@ class LocalClient implements TypeClient {
       forceAllowCreate: apply,
       expectedUid: object.metadata.uid,
       transform: async (current) => {
-        const made = apply ? await settled(() => next(current)) : deepCopy(next(current));
+        await pause();
+        const made = await settled(() => next(current));
         if (!apply) await settled(() => manager.update(current, made, this.options.fieldManager));
+        await pause();
         await this.options.admission.admit(
           this.attributes(context, current === undefined ? 'CREATE' : 'UPDATE', made, current),
         );
         return made;
       },
       validateCreate: (made) => this.options.admission.validate(this.attributes(context, 'CREATE', made, undefined)),
-      validateUpdate: (made, old) => this.options.admission.validate(this.attributes(context, 'UPDATE', made, old)),
+      validateUpdate: async (made, old) => {
+        await this.options.admission.validate(this.attributes(context, 'UPDATE', made, old));
+        await pause();
+      },
     });
+    await pause();
     return updated.stored === undefined ? updated.object : storedAs(served, updated.stored);
   }
 
@@ -277,9 +295,19 @@ class LocalClient implements TypeClient {
   private async followOnce(listener: TypeListener, signal: AbortSignal): Promise<void> {
     const { served, store } = this.api();
     const options = { ...WATCH_ALL, start: { mode: 'most-recent' as const }, initialEventsBookmark: true };
-    await watchToItsEnd(store.cache, options, signal, (event) => {
-      tell(listener, event, (object) => served.toObject(object));
+    const broken = new AbortController();
+    const events = new EventTurns(
+      (event) => {
+        tell(listener, event, (object) => served.toObject(object));
+      },
+      () => {
+        broken.abort();
+      },
+    );
+    await watchToItsEnd(store.cache, options, AbortSignal.any([signal, broken.signal]), (event) => {
+      events.add(event);
     });
+    await events.told;
   }
 
   private attributes(
@@ -310,6 +338,39 @@ class LocalClient implements TypeClient {
     };
   }
 }
+
+/** Tells of events in their order: of large objects in a turn of their own, of all others at once. */
+class EventTurns {
+  private readonly waiting: WatchEvent[] = [];
+  /** Resolves when there is nothing left to tell. */
+  told: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly tellOf: (event: WatchEvent) => void,
+    private readonly failed: () => void,
+  ) {}
+
+  add(event: WatchEvent): void {
+    if (this.waiting.length === 0 && !isLarge(event)) {
+      this.tellOf(event);
+      return;
+    }
+    this.waiting.push(event);
+    if (this.waiting.length > 1) return;
+    this.told = this.tellAll();
+    this.told.catch(this.failed);
+  }
+
+  private async tellAll(): Promise<void> {
+    for (let event = this.waiting[0]; event !== undefined; event = this.waiting[0]) {
+      if (isLarge(event)) await nextTurn();
+      this.tellOf(event);
+      this.waiting.shift();
+    }
+  }
+}
+
+const isLarge = ({ object }: WatchEvent): boolean => (object?.bytes.length ?? 0) >= LARGE;
 
 function tell(listener: TypeListener, event: WatchEvent, decode: (object: CachedObject) => KubeObject): void {
   if (event.object === undefined) {

@@ -1,4 +1,5 @@
 import { deserialize } from 'node:v8';
+import { compileDefinition } from '../../registry/customresource/compiled.js';
 import type { Definition } from '../../registry/customresource/definition.js';
 import { noConversion } from '../../registry/customresource/conversion.js';
 import { serveDefinition } from '../../registry/customresource/serve.js';
@@ -62,7 +63,7 @@ export class RemoteTypes {
       this.clock,
     );
     const apis: readonly StoredApi[] = serveDefinition({
-      definition,
+      compiled: compileDefinition(definition),
       store,
       conversion: noConversion,
       terminating: false,

@@ -1,7 +1,7 @@
 import { type JsonObject, deepEqual, isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { aggregate, FieldPath, invalid } from '../../../apimachinery/field-error.js';
 import { type KubeObject, formatTime, quote } from '../../../apimachinery/meta.js';
-import { structuralError, validateStructural } from '../../../schema/structural.js';
+import { isStructuralInSteps, structuralError, validateStructural } from '../../../schema/structural.js';
 import { approvalState, isProtectedGroup } from './approval.js';
 import { caBundleFault } from './ca-bundle.js';
 import { type InternalNames, namesOf, objectsAt } from './internal.js';
@@ -136,10 +136,11 @@ function setInitialEstablished(crd: KubeObject, accepted: boolean, now: number):
 }
 
 /**
- * Establishes a definition whose names are accepted, for good, and brings the conditions about its schemas and its approval
+ * `judge` says what keeps schemas from being structural. Establishes a definition whose names are accepted, for good, and brings the conditions about its schemas and its approval
  * up to date. Gives the same definition if nothing changes.
  */
-export function establish(crd: KubeObject, now: number): KubeObject {
+export function establish(crd: KubeObject, now: number, judge = nonStructuralCondition): KubeObject {
+  const structural = judge(crd);
   let next = crd;
   if (isConditionTrue(crd, 'NamesAccepted') && !isConditionTrue(crd, 'Established')) {
     const webhook = objectAt(objectAt(objectAt(crd, 'spec'), 'conversion'), 'webhook');
@@ -147,7 +148,6 @@ export function establish(crd: KubeObject, now: number): KubeObject {
     const broken = typeof bundle === 'string' && caBundleFault(bundle) !== undefined;
     next = setCondition(next, broken ? INVALID_CA_BUNDLE : ESTABLISHED, now);
   }
-  const structural = nonStructuralCondition(next);
   next = structural === undefined ? removeCondition(next, 'NonStructuralSchema') : setCondition(next, structural, now);
   const approval = approvalCondition(next);
   return approval === undefined ? next : setCondition(next, approval, now);
@@ -186,6 +186,17 @@ export function nonStructuralCondition(crd: KubeObject): Condition | undefined {
   }
   if (errors.length === 0) return undefined;
   return { type: 'NonStructuralSchema', status: 'True', reason: 'Violations', message: aggregate(errors) };
+}
+
+/** The same with pauses, for definitions that are large: seldom is there anything to tell. */
+export function* nonStructuralConditionInSteps(crd: KubeObject): Generator<undefined, Condition | undefined> {
+  const spec = objectAt(crd, 'spec');
+  if (spec?.['preserveUnknownFields'] === true) return nonStructuralCondition(crd);
+  for (const version of objectsAt(spec, 'versions')) {
+    const schema = objectAt(version, 'schema')?.['openAPIV3Schema'];
+    if (isObject(schema) && !(yield* isStructuralInSteps(schema))) return nonStructuralCondition(crd);
+  }
+  return undefined;
 }
 
 const APPROVAL_CONDITIONS = {

@@ -1,0 +1,86 @@
+import { serialize } from 'node:v8';
+import { type JsonObject, stringAt } from '../../apimachinery/json.js';
+import { compileRules } from '../../schema/cel/index.js';
+import { compileSchema } from '../../schema/compile.js';
+import type { CompiledSchema, RulesValidator, ScalePaths } from '../../schema/interfaces.js';
+import type { SchemaNode } from '../../schema/node.js';
+import { nodesInSteps } from '../../schema/steps.js';
+import { customResourceType, type Type } from '../../structured-merge-diff/custom-resource.js';
+import type { Definition, DefinitionVersion } from './definition.js';
+
+let ids = 0;
+
+/** A definition with what its schemas are compiled to. It serves as long as neither the spec nor the accepted names change. */
+export class CompiledDefinition {
+  /** Of this compilation, in this process. */
+  readonly id: string;
+  private bytes: Uint8Array | undefined;
+
+  constructor(
+    readonly definition: Definition,
+    readonly versions: ReadonlyMap<string, CompiledVersion>,
+  ) {
+    this.id = `${definition.uid}/${String(++ids)}`;
+  }
+
+  /** The definition, by node:v8. */
+  get serialized(): Uint8Array {
+    return (this.bytes ??= serialize(this.definition));
+  }
+}
+
+export function compileDefinition(definition: Definition): CompiledDefinition {
+  const versions = definition.versions.map((version) => [version.name, compileVersion(definition, version)] as const);
+  return new CompiledDefinition(definition, new Map(versions));
+}
+
+/** The same with pauses, for definitions that are large. */
+export function* compileInSteps(definition: Definition): Generator<undefined, CompiledDefinition> {
+  const versions = new Map<string, CompiledVersion>();
+  for (const version of definition.versions) {
+    const nodes = version.schema === undefined ? undefined : yield* nodesInSteps(version.schema);
+    yield;
+    versions.set(version.name, compileVersion(definition, version, nodes));
+  }
+  return new CompiledDefinition(definition, versions);
+}
+
+/** The rules of a schema, run with ratcheting on updates. */
+function rulesOf(schema: JsonObject): RulesValidator | undefined {
+  const rules = compileRules(schema);
+  if (rules === undefined) return undefined;
+  return (object, old, warn) => rules.validate(object, { old, ratchet: old !== undefined, warn }).errors;
+}
+
+export interface CompiledVersion {
+  readonly version: DefinitionVersion;
+  readonly schema: CompiledSchema;
+  readonly mergeType: Type;
+  readonly preserveUnknownFields: boolean;
+}
+
+const ANYTHING: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+
+function compileVersion(
+  definition: Definition,
+  version: DefinitionVersion,
+  nodes?: ReadonlyMap<JsonObject, SchemaNode>,
+): CompiledVersion {
+  const scale = readScale(version);
+  return {
+    version,
+    schema: compileSchema(version.schema ?? ANYTHING, { compileRules: rulesOf, scale }, nodes),
+    mergeType: customResourceType(version.schema, definition.preserveUnknownFields),
+    preserveUnknownFields: definition.preserveUnknownFields || version.schema === undefined,
+  };
+}
+
+export function readScale(version: DefinitionVersion): ScalePaths | undefined {
+  if (version.scale === undefined) return undefined;
+  const labelSelectorPath = stringAt(version.scale, 'labelSelectorPath');
+  return {
+    specReplicasPath: stringAt(version.scale, 'specReplicasPath') ?? '',
+    statusReplicasPath: stringAt(version.scale, 'statusReplicasPath') ?? '',
+    ...(labelSelectorPath === undefined ? {} : { labelSelectorPath }),
+  };
+}

@@ -1,0 +1,49 @@
+import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
+import type { JsonSchemaProps } from './interfaces.js';
+import { MAX_SCHEMA_DEPTH, SchemaNode, SchemaTooDeepError } from './node.js';
+
+/** Parts of a schema looked at between two pauses: a few hundred microseconds. */
+const STEP = 100;
+const SINGLE = ['items', 'additionalProperties', 'not'];
+const LISTS = ['allOf', 'anyOf', 'oneOf'];
+
+/** Every part of a schema, each after the one that it is part of; pauses after every so many. */
+export function* partsOf(schema: JsonSchemaProps): Generator<undefined, readonly JsonSchemaProps[]> {
+  const parts = [schema];
+  let depth = 0;
+  let levelEnds = 1;
+  for (let i = 0; i < parts.length; i++) {
+    if (i === levelEnds) {
+      levelEnds = parts.length;
+      if (++depth > MAX_SCHEMA_DEPTH) throw new SchemaTooDeepError();
+    }
+    if (i % STEP === STEP - 1) yield;
+    addParts(parts[i] ?? {}, parts);
+  }
+  return parts;
+}
+
+function addParts(schema: JsonObject, parts: JsonObject[]): void {
+  const add = (value: JsonValue | undefined): void => {
+    if (isObject(value)) parts.push(value);
+  };
+  for (const key of SINGLE) add(schema[key]);
+  for (const key of LISTS) {
+    const list = schema[key];
+    if (Array.isArray(list)) list.forEach(add);
+  }
+  const { properties } = schema;
+  if (isObject(properties)) for (const key in properties) add(properties[key]);
+}
+
+/** Makes the nodes of all parts of a schema, those of inner parts first, with pauses. */
+export function* nodesInSteps(schema: JsonSchemaProps): Generator<undefined, ReadonlyMap<JsonSchemaProps, SchemaNode>> {
+  const parts = yield* partsOf(schema);
+  const made = new Map<JsonSchemaProps, SchemaNode>();
+  for (let i = parts.length - 1; i >= 0; i--) {
+    const part = parts[i] ?? {};
+    made.set(part, new SchemaNode(part, 0, false, made));
+    if (i % STEP === 0) yield;
+  }
+  return made;
+}
