@@ -11,6 +11,7 @@ import type { HandlerEnvironment, RequestScope } from '../../endpoints/handlers/
 import { updateHandler } from '../../endpoints/handlers/update.js';
 import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
 import { noConversion } from '../../registry/customresource/conversion.js';
+import { compileDefinition } from '../../registry/customresource/compiled.js';
 import { readDefinition } from '../../registry/customresource/definition.js';
 import { serveDefinition } from '../../registry/customresource/serve.js';
 import { ResourceStore } from '../../registry/generic/resource-store.js';
@@ -168,7 +169,7 @@ function setup({ plugins = [], maxQueuedBytes, moderateBytes = 0, size = 1, stuc
     clock,
   );
   const [api] = serveDefinition({
-    definition,
+    compiled: compileDefinition(definition),
     store,
     conversion: noConversion,
     terminating: false,
