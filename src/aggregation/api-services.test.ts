@@ -192,9 +192,38 @@ describe('ApiServices', () => {
     cluster.synced();
     await settle();
     state.bundle = 'CA2';
-    services.changed();
+    services.certificatesChanged();
     await settle();
     expect(cluster.spec('v1.a.example.com')['caBundle']).toBe(Buffer.from('CA2').toString('base64'));
+  });
+
+  test('CAs that another replica has added are let be until the own ones change; missing ones are mended', async () => {
+    const { cluster, state, services } = setUp();
+    const block = (text: string): string =>
+      `-----BEGIN CERTIFICATE-----\n${Buffer.from(text).toString('base64')}\n-----END CERTIFICATE-----\n`;
+    const [old, fresh] = [block('old'), block('new')];
+    state.bundle = old;
+    cluster.synced();
+    await settle();
+    const name = 'v1.a.example.com';
+    const bundle = (): string => Buffer.from(String(cluster.spec(name)['caBundle']), 'base64').toString('utf8');
+    const others = async (text: string): Promise<string> => {
+      const caBundle = Buffer.from(text).toString('base64');
+      cluster.put({ ...cluster.get(name), spec: { ...cluster.spec(name), caBundle } });
+      await settle();
+      return bundle();
+    };
+    expect(await others(fresh + old)).toBe(fresh + old);
+    services.changed();
+    await settle();
+    expect(cluster.writes).toEqual([`POST ${name}`]);
+    expect(await others(fresh)).toBe(old);
+    expect(await others('')).toBe(old);
+    await others(fresh + old);
+    state.bundle = fresh;
+    services.certificatesChanged();
+    await settle();
+    expect(bundle()).toBe(fresh);
   });
 
   test('tells the cluster of new documents a little later, and lets those of others be', async () => {

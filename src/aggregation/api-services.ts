@@ -2,6 +2,7 @@ import { deepEqual, type JsonObject, objectAt, stringAt } from '../apimachinery/
 import type { KubeObject } from '../apimachinery/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
 import type { Clock, Timer } from '../util/clock.js';
+import { pemBlocks } from '../util/der.js';
 import { WorkQueue } from '../util/work-queue.js';
 import type { Owner } from './owner.js';
 
@@ -63,7 +64,10 @@ export class ApiServices {
   private readonly existing = new Map<string, KubeObject>();
   private readonly queue: WorkQueue;
   private synced = false;
-  /** Names whose fingerprint is to be written. Those that others write are let be: one that lags behind must not take them back. */
+  /**
+   * Names whose fingerprint and CAs are to be written. Those that others write are let be, as long as nothing that is needed is
+   * missing: one that lags behind must not take them back.
+   */
   private readonly announced = new Set<string>();
   private announcement: Timer | undefined;
 
@@ -113,6 +117,11 @@ export class ApiServices {
     });
   }
 
+  /** The CAs of the serving certificate have changed. */
+  certificatesChanged(): void {
+    this.announce();
+  }
+
   /** What is known of all of them is to be looked at again. */
   changed(): void {
     if (!this.synced) return;
@@ -148,7 +157,7 @@ export class ApiServices {
   /** What should be there; undefined where it is. */
   private wish(name: string, wanted: ServedGroupVersion, existing: KubeObject | undefined): KubeObject | undefined {
     const base: KubeObject = existing ?? { ...TYPE, metadata: { name, labels: { [MANAGED_BY]: MANAGER } } };
-    const spec = this.spec(wanted);
+    const spec = this.spec(wanted, existing);
     const before = base.metadata.ownerReferences ?? [];
     const ownerReferences = this.options.owner.among(before);
     const annotations = base.metadata.annotations ?? {};
@@ -159,17 +168,30 @@ export class ApiServices {
     return { ...base, metadata: ownerReferences.length === 0 ? metadata : { ...metadata, ownerReferences }, spec };
   }
 
-  private spec({ group, version, rank }: ServedGroupVersion): JsonObject {
+  private spec({ group, version, rank }: ServedGroupVersion, existing: KubeObject | undefined): JsonObject {
     const { service } = this.options;
+    const own = Buffer.from(this.options.caBundle(), 'utf8').toString('base64');
+    const has = stringAt(objectAt(existing, 'spec'), 'caBundle') ?? '';
+    const enough = !this.announced.has(`${version}.${group}`) && covers(has, own);
     return {
       service: { namespace: service.namespace, name: service.name, port: service.port },
       group,
       version,
-      caBundle: Buffer.from(this.options.caBundle(), 'utf8').toString('base64'),
+      caBundle: enough ? has : own,
       groupPriorityMinimum: GROUP_PRIORITY_MINIMUM,
       versionPriority: Math.max(1, FIRST_VERSION_PRIORITY - rank),
     };
   }
+}
+
+/** Whether who trusts the first bundle accepts what those of the second have issued. */
+function covers(bundle: string, wanted: string): boolean {
+  if (bundle === wanted) return true;
+  const [has, needs] = [bundle, wanted].map((text) => {
+    const blocks = pemBlocks(Buffer.from(text, 'base64').toString('utf8'), 'CERTIFICATE');
+    return blocks.map((block) => block.toString('base64'));
+  });
+  return needs !== undefined && needs.length > 0 && needs.every((one) => has?.includes(one));
 }
 
 const nameOf = (service: KubeObject): string => service.metadata.name ?? '';

@@ -110,7 +110,7 @@ export async function buildAggregatedPlane(
     ...plane,
     certificates,
     registerAnew: () => {
-      services.changed();
+      services.certificatesChanged();
     },
   };
 }
