@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { ApiError } from '../errors.js';
 import { deepCopy, type JsonObject, type JsonValue } from '../json.js';
-import { requireGoType } from '../scheme/types.js';
+import { goType } from '../scheme/types.js';
 import { applyJsonPatch, decodeJsonPatch } from './json-patch.js';
 import { applyMergePatch, decodeMergePatch } from './merge-patch.js';
 import { applyStrategicMergePatch, decodeStrategicMergePatch } from './strategic-merge.js';
@@ -149,7 +149,8 @@ describe('JSON merge patch', () => {
 });
 
 describe('strategic merge patch', () => {
-  const pod = requireGoType('', 'v1', 'Pod');
+  const pod = goType({ group: '', version: 'v1', kind: 'Pod' });
+  if (pod === undefined) throw new Error('pods have a type');
   const apply = (object: JsonObject, patch: JsonObject): JsonObject => applyStrategicMergePatch(object, patch, pod);
   const containers = (...list: JsonObject[]): JsonObject => ({ spec: { containers: list } });
   const a: JsonObject = { name: 'a', image: '1' };

@@ -112,13 +112,6 @@ export function goType(gvk: GroupVersionKind): GoType | undefined {
   return kinds.get(SAME_SHAPE[key] ?? key);
 }
 
-/** As goType, for kinds that are known to exist. */
-export function requireGoType(group: string, version: string, kind: string): GoType {
-  const type = goType({ group, version, kind });
-  if (type === undefined) throw new Error(`no built-in type ${group}/${version} ${kind}`);
-  return type;
-}
-
 /** What a pointer points to, the type itself otherwise. */
 export function dereference(type: GoType): GoType {
   return type.kind === 'ptr' && type.elem !== undefined ? dereference(type.elem) : type;

@@ -22,19 +22,6 @@ export interface AuthorizationMetrics {
   configInUse(text: string): void;
 }
 
-const nothing = (): void => undefined;
-
-export const noMetrics: AuthorizationMetrics = {
-  decision: nothing,
-  webhookEvaluation: nothing,
-  webhookFailOpen: nothing,
-  matchConditions: nothing,
-  matchConditionError: nothing,
-  matchConditionExclusion: nothing,
-  configReload: nothing,
-  configInUse: nothing,
-};
-
 /** Counts the decisions of one member of the chain. */
 export class InstrumentedAuthorizer implements Authorizer {
   constructor(

@@ -1,4 +1,5 @@
-import { noMetrics, type AuthorizationMetrics } from '../authorizer/instrumentation.js';
+import { noMetrics } from '../authorizer/instrumentation.fake.js';
+import type { AuthorizationMetrics } from '../authorizer/instrumentation.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../authorizer/interfaces.js';
 import { buildAuthorizer, type AuthorizationDependencies } from '../build-authorizer.js';
 import { NodeGraph } from '../node/node-graph.js';

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../apimachinery/json.js';
 import { FakeClock } from '../../util/clock.js';
-import { noMetrics, type AuthorizationMetrics } from '../authorizer/instrumentation.js';
+import { noMetrics } from '../authorizer/instrumentation.fake.js';
+import type { AuthorizationMetrics } from '../authorizer/instrumentation.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../authorizer/interfaces.js';
 import { ResponseError, type WebhookResponse } from '../../client/webhook/connection.js';
 import { MatchConditions } from './match-conditions.js';

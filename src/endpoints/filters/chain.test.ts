@@ -12,7 +12,7 @@ import { buildHandlerChain, FILTERS } from './chain.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import { Exchange } from './exchange.js';
 import { ChainMetrics } from './metrics.js';
-import { writePlainStatus } from './status.js';
+import { writeJsonStatus } from './status.fake.js';
 
 /** Keeps what would be sent. */
 class RecordedResponse extends ServerResponse {
@@ -77,7 +77,7 @@ class Stage {
       logger: silentLogger,
       gates: new FeatureGates(),
       metrics: new ChainMetrics(new Registry()),
-      writeStatus: writePlainStatus,
+      writeStatus: writeJsonStatus,
       requestTimeout: 60_000,
       maxRequestsInFlight: 1,
       maxMutatingRequestsInFlight: 1,

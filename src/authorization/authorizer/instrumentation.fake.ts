@@ -1,0 +1,15 @@
+import type { AuthorizationMetrics } from './instrumentation.js';
+
+const nothing = (): void => undefined;
+
+/** Counts nothing. */
+export const noMetrics: AuthorizationMetrics = {
+  decision: nothing,
+  webhookEvaluation: nothing,
+  webhookFailOpen: nothing,
+  matchConditions: nothing,
+  matchConditionError: nothing,
+  matchConditionExclusion: nothing,
+  configReload: nothing,
+  configInUse: nothing,
+};

@@ -1,0 +1,53 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { WarningRecorder, warningHeader } from './warnings.js';
+
+function warned(...texts: readonly string[]): readonly string[] {
+  const response = new ServerResponse(new IncomingMessage(new Socket()));
+  const recorder = new WarningRecorder(response);
+  for (const text of texts) recorder.add(text);
+  const header = response.getHeader('warning');
+  return Array.isArray(header) ? header : [];
+}
+
+test.each([
+  ['plain', 'careful', '299 - "careful"'],
+  ['quotes and backslashes', 'a "b" \\c', '299 - "a \\"b\\" \\\\c"'],
+  ['beyond ASCII: the bytes of UTF-8', 'ü', `299 - "${Buffer.from('ü').toString('latin1')}"`],
+  ['a line break is for no header', 'a\r\nX-Evil: 1', undefined],
+  ['nor is another control character', 'a\u0007', undefined],
+  ['nor half of a pair', 'a\ud800', undefined],
+])('%s', (_name, text, header) => {
+  expect(warningHeader(text)).toBe(header);
+});
+
+test('each text once, none that is empty', () => {
+  expect(warned('a', '', 'b', 'a')).toEqual(['299 - "a"', '299 - "b"']);
+});
+
+test('short ones stay whole while all fit, all are cut when they do not', () => {
+  const long = (letter: string): string => letter.repeat(1500);
+  expect(warned(long('a'), long('b')).map(({ length }) => length)).toEqual([1508, 1508]);
+  const cut = warned(long('a'), 'short', long('b'), long('c'));
+  expect(cut).toEqual([
+    `299 - "${'a'.repeat(256)}"`,
+    '299 - "short"',
+    `299 - "${'b'.repeat(256)}"`,
+    `299 - "${'c'.repeat(256)}"`,
+  ]);
+});
+
+test('there is an end to it', () => {
+  const many = Array.from({ length: 100 }, (_, i) => String(i).padEnd(300, 'x'));
+  const texts = warned(...many).map((header) => header.slice(7, -1));
+  expect(texts).toHaveLength(16);
+  expect(texts.every(({ length }) => length === 256)).toBe(true);
+});
+
+test('nothing is added to a head that is gone', () => {
+  const response = new ServerResponse(new IncomingMessage(new Socket()));
+  response.writeHead(200);
+  expect(() => {
+    new WarningRecorder(response).add('late');
+  }).not.toThrow();
+});
