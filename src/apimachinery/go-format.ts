@@ -5,7 +5,7 @@ import { compareUtf8 } from './meta.js';
 export function goFormat(value: JsonValue | undefined): string {
   if (value === null || value === undefined) return '<nil>';
   if (typeof value === 'string') return value;
-  if (typeof value === 'number') return Number.isInteger(value) ? String(value) : formatFloat(value);
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? String(value) : formatFloat(value);
   if (typeof value !== 'object') return String(value);
   if (Array.isArray(value)) return `[${value.map(goFormat).join(' ')}]`;
   const keys = Object.keys(value)
@@ -14,11 +14,11 @@ export function goFormat(value: JsonValue | undefined): string {
   return `map[${keys.map((key) => `${key}:${goFormat(value[key])}`).join(' ')}]`;
 }
 
-/** `%v` of a float64: an exponent of two digits from 1e21 and below 1e-4. */
+/** `%v` of a float64: an exponent of two digits from 1e6 and below 1e-4. */
 function formatFloat(value: number): string {
   const [mantissa = '', exponent = '0'] = value.toExponential().split('e');
   const power = Number(exponent);
-  if (power >= -4 && power < 21) return String(value);
+  if (power >= -4 && power < 6) return String(value);
   return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
 }
 
@@ -28,6 +28,6 @@ export function goTypeName(value: JsonValue | undefined): string {
   if (typeof value === 'string') return 'string';
   if (typeof value === 'boolean') return 'bool';
   if (typeof value === 'bigint') return 'int64';
-  if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64';
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? 'int64' : 'float64';
   return Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}';
 }

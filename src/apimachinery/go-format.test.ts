@@ -1,0 +1,24 @@
+import { goFormat, goTypeName } from './go-format.js';
+
+/** The expectations are what Go prints. */
+test.each([
+  [1e20, '1e+20'],
+  [1234567.5, '1.2345675e+06'],
+  [123456.5, '123456.5'],
+  [12345678901.25, '1.234567890125e+10'],
+  [1.5e-5, '1.5e-05'],
+  [0.0001, '0.0001'],
+  [-1e21, '-1e+21'],
+  [12345678, '12345678'],
+  [9223372036854775807n, '9223372036854775807'],
+])('the number %p', (value, text) => {
+  expect(goFormat(value)).toBe(text);
+});
+
+test('numbers that no int64 holds are floats', () => {
+  expect([2 ** 53 - 1, 2n ** 60n, 1e20, 0.5].map(goTypeName)).toEqual(['int64', 'int64', 'float64', 'float64']);
+});
+
+test('maps and lists', () => {
+  expect(goFormat({ b: [1, 'x', null], a: true, c: { d: 1e20 } })).toBe('map[a:true b:[1 x <nil>] c:map[d:1e+20]]');
+});
