@@ -12,6 +12,7 @@ import { SETS_LIBRARY } from './library/sets.js';
 import { STRINGS_LIBRARY } from './library/strings.js';
 import { TWO_VARIABLE_LIBRARY } from './library/two-variable.js';
 import { URLS_LIBRARY } from './library/urls.js';
+import { WELL_KNOWN_NAMES, wellKnownStruct } from './library/well-known.js';
 
 /** Whether an expression is being written now or was accepted before. */
 export type ExpressionOrigin = 'new' | 'stored';
@@ -63,6 +64,8 @@ function create(version: number): Environment {
   const enabled = LIBRARIES.filter(({ since }) => since <= version);
   return Environment.create({
     libraries: enabled.map(({ library }) => library),
+    variables: WELL_KNOWN_NAMES,
+    structs: wellKnownStruct,
     homogeneous: true,
     optionalSyntax: version >= 28,
     crossTypeComparisons: version >= 28,

@@ -188,7 +188,7 @@ export class Checker {
     const target = wasOptional ? operandType.elem : operandType;
     let result: Type = DYN;
     if (target.kind === 'map') result = target.elem;
-    else if (target.kind === 'struct') result = this.structField(offset, target, name);
+    else if (target.kind === 'struct') result = this.structField(offset, target.name, name);
     else if (target.kind === 'param') this.substitution.assignable(DYN, target);
     else if (!isDyn(target) && target.kind !== 'error') {
       this.report(offset, `type '${target.toString()}' does not support field selection`);
@@ -196,10 +196,10 @@ export class Checker {
     return wasOptional || optional ? optionalOf(result) : result;
   }
 
-  private structField(offset: number, type: Type, name: string): Type {
-    const struct = this.declarations.struct(type.name);
+  private structField(offset: number, typeName: string, name: string): Type {
+    const struct = this.declarations.struct(typeName);
     if (struct === undefined) {
-      this.report(offset, `unexpected failed resolution of '${type.name}'`);
+      this.report(offset, `unexpected failed resolution of '${typeName}'`);
       return ERROR;
     }
     const field = struct.field(name);
@@ -330,13 +330,13 @@ export class Checker {
     expr.name = decl.name;
     let type: Type = ERROR;
     if (decl.type.kind !== 'type') this.report(expr.offset, `'${decl.type.toString()}' is not a type`);
-    else if (decl.type.elem.kind !== 'struct') {
+    else if (decl.type.elem.kind !== 'struct' && this.declarations.struct(decl.name) === undefined) {
       this.report(expr.offset, `'${decl.type.elem.name}' is not a message type`);
     } else type = decl.type.elem;
     expr.type = type;
     for (const field of expr.fields) {
       const value = this.item(field.value, field.optional);
-      const declared = this.fieldOfLiteral(field, type, decl.type, written);
+      const declared = this.fieldOfLiteral(field, type, decl, written);
       if (this.substitution.assignable(declared, value)) continue;
       this.report(
         field.offset,
@@ -346,9 +346,10 @@ export class Checker {
   }
 
   /** The type of a field that a literal gives; `named` is what the literal's name stands for. */
-  private fieldOfLiteral(field: StructField, type: Type, named: Type, written: string): Type {
-    if (type.kind === 'struct') return this.structField(field.offset, type, field.name);
-    const isType = named.kind === 'type';
+  private fieldOfLiteral(field: StructField, type: Type, named: VariableDecl, written: string): Type {
+    if (type.kind === 'struct') return this.structField(field.offset, type.name, field.name);
+    if (type.kind !== 'error') return this.structField(field.offset, named.name, field.name);
+    const isType = named.type.kind === 'type';
     this.report(
       field.offset,
       isType ? `undefined field '${field.name}'` : `unexpected failed resolution of '${written}'`,

@@ -81,7 +81,7 @@ export function planStruct(expr: StructExpr, planner: Subplanner, decl: StructDe
       else if (!(value instanceof Optional)) return notOptional(field.name, value);
       else if (value.value !== undefined) values.set(field.name, value.value);
     }
-    return decl?.create?.(values) ?? new CelError(`unknown type '${expr.name}'`);
+    return decl?.create === undefined ? new CelError(`unknown type '${expr.name}'`) : decl.create(values);
   };
   return paid(build, STRUCT_BASE);
 }

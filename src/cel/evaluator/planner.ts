@@ -51,14 +51,20 @@ export class Planner {
       case 'call':
         return this.call(expr);
       case 'ident':
-        if (expr.constant !== undefined) return constant(expr.constant, 0);
+        if (expr.constant !== undefined) return this.named(expr.constant);
         return this.planAttribute(expr, 1);
       case 'select':
-        if (expr.resolved?.constant !== undefined) return constant(expr.resolved.constant, 0);
+        if (expr.resolved?.constant !== undefined) return this.named(expr.resolved.constant);
         return this.planAttribute(expr, 1);
       case 'invalid':
         return constant(DYNAMIC, 0);
     }
+  }
+
+  /** The value of a name; that of some is an error. */
+  private named(value: Value): Plan {
+    if (value instanceof CelError && this.dialect.eagerConstants) throw new PlanError(value.message);
+    return constant(value, 0);
   }
 
   private run(expr: Expr): Run {

@@ -1,0 +1,252 @@
+import type { StructDecl, VariableDecl } from '../declarations.js';
+import {
+  BOOL,
+  BYTES,
+  DOUBLE,
+  DURATION,
+  DYN,
+  INT,
+  STRING,
+  TIMESTAMP,
+  Type,
+  UINT,
+  listOf,
+  mapOf,
+  typeOf,
+} from '../types.js';
+import type { Integer } from '../values/integer.js';
+import { MAX_INT, MIN_INT } from '../values/integer.js';
+import { timestamp } from '../values/time.js';
+import type { Value } from '../values/value.js';
+import {
+  ArrayList,
+  CelError,
+  CelList,
+  CelMap,
+  Double,
+  Duration,
+  EntryMap,
+  Timestamp,
+  Uint,
+  typeName,
+} from '../values/value.js';
+import { work } from '../work.js';
+import { toText } from './conversions.js';
+
+/**
+ * Messages that the language has values of its own for. Literals of them (`google.protobuf.Int64Value{value: 1}`) make
+ * such values; their names are no values.
+ */
+interface Message {
+  readonly name: string;
+  readonly type: Type;
+  readonly fields: Readonly<Record<string, Type>>;
+  readonly create: (fields: ReadonlyMap<string, Value>) => Value;
+}
+
+const PREFIX = 'google.protobuf.';
+const BILLION = 1000000000n;
+const MAX_INT32 = 2147483647;
+const MAX_UINT32 = 4294967295n;
+
+/** Thrown where a field cannot take a value. */
+class WrongField extends Error {}
+
+const wrong = (message: string, field: string, reason: string): WrongField =>
+  new WrongField(`field type conversion error for ${PREFIX}${message}.${field} value type: ${reason}`);
+
+function refusal(value: Value, wanted: string): string {
+  switch (typeName(value)) {
+    case 'string':
+      return `unsupported native conversion from string to '${wanted}'`;
+    case 'int':
+    case 'uint':
+      return `unsupported type conversion from '${typeName(value)}' to ${wanted}`;
+    case 'double':
+      return `type conversion error from Double to '${wanted}'`;
+    case 'bytes':
+      return `type conversion error from Bytes to '${wanted}'`;
+    case 'null_type':
+      return `type conversion error from 'null_type' to '${wanted}'`;
+    case TIMESTAMP.name:
+      return `type conversion error from 'Timestamp' to '${wanted}'`;
+    case DURATION.name:
+      return `type conversion error from 'Duration' to '${wanted}'`;
+    default:
+      return `type conversion error from ${typeName(value)} to '${wanted}'`;
+  }
+}
+
+/** Reads a field of a literal whose static type may have been dynamic; gives the value that the field takes. */
+type Read = (value: Value, message: string, field: string) => Value;
+
+const int =
+  (wanted: 'int32' | 'int64'): Read =>
+  (value, message, field) => {
+    if (typeof value !== 'number' && typeof value !== 'bigint') throw wrong(message, field, refusal(value, wanted));
+    if (wanted === 'int32' && (value > MAX_INT32 || value < -MAX_INT32 - 1))
+      throw wrong(message, field, 'integer overflow');
+    return value;
+  };
+
+const uint =
+  (wanted: 'uint32' | 'uint64'): Read =>
+  (value, message, field) => {
+    if (!(value instanceof Uint)) throw wrong(message, field, refusal(value, wanted));
+    if (wanted === 'uint32' && value.value > MAX_UINT32) throw wrong(message, field, 'unsigned integer overflow');
+    return value;
+  };
+
+const double =
+  (wanted: 'float32' | 'float64'): Read =>
+  (value, message, field) => {
+    if (!(value instanceof Double)) throw wrong(message, field, refusal(value, wanted));
+    return wanted === 'float32' ? new Double(Math.fround(value.value)) : value;
+  };
+
+const bool: Read = (value, message, field) => {
+  if (typeof value !== 'boolean') throw wrong(message, field, refusal(value, 'bool'));
+  return value;
+};
+const text: Read = (value, message, field) => {
+  if (typeof value !== 'string') throw wrong(message, field, refusal(value, 'string'));
+  return value;
+};
+const bytes: Read = (value, message, field) => {
+  if (!(value instanceof Uint8Array)) throw wrong(message, field, refusal(value, '[]uint8'));
+  return value;
+};
+
+function wrapper(name: string, type: Type, zero: Value, read: Read): Message {
+  return {
+    name,
+    type: new Type(type.kind, type.name, [], true),
+    fields: { value: type },
+    create: (fields) => {
+      const value = fields.get('value');
+      return value === undefined ? zero : read(value, name, 'value');
+    },
+  };
+}
+
+const part = (fields: ReadonlyMap<string, Value>, message: string, field: string, wanted: 'int32' | 'int64'): bigint =>
+  BigInt(int(wanted)(fields.get(field) ?? 0, message, field) as Integer);
+
+function createTimestamp(fields: ReadonlyMap<string, Value>): Value {
+  const total = part(fields, 'Timestamp', 'seconds', 'int64') * BILLION + part(fields, 'Timestamp', 'nanos', 'int32');
+  const nanos = ((total % BILLION) + BILLION) % BILLION;
+  return timestamp(Number((total - nanos) / BILLION), Number(nanos));
+}
+
+/** What is too long for a duration is as long as durations get. */
+function createDuration(fields: ReadonlyMap<string, Value>): Value {
+  const total = part(fields, 'Duration', 'seconds', 'int64') * BILLION + part(fields, 'Duration', 'nanos', 'int32');
+  return new Duration(total > MAX_INT ? MAX_INT : total < MIN_INT ? MIN_INT : total);
+}
+
+/** A value as JSON has it: all numbers are doubles, those that doubles cannot hold are texts. */
+function asJson(value: Value): Value {
+  if (typeof value === 'number') return new Double(value);
+  if (typeof value === 'bigint') return value.toString();
+  if (value instanceof Uint) {
+    return value.value <= BigInt(Number.MAX_SAFE_INTEGER) ? new Double(Number(value.value)) : value.value.toString();
+  }
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  if (value instanceof Timestamp || value instanceof Duration) return toText(value);
+  if (value instanceof CelList) return jsonList(value);
+  return value instanceof CelMap ? jsonMap(value) : value;
+}
+
+function jsonList(list: CelList): Value {
+  work(list.size);
+  return new ArrayList([...list].map(asJson));
+}
+
+function jsonMap(map: CelMap): Value {
+  work(map.size * 2);
+  const result = new EntryMap();
+  for (const key of map.keys()) {
+    const name = typeof key === 'string' ? key : toText(key);
+    result.set(name, asJson(map.find(key) ?? null));
+  }
+  return result;
+}
+
+const DYNAMIC_MAP = mapOf(STRING, DYN);
+const DYNAMIC_LIST = listOf(DYN);
+
+/** A message that holds JSON in one of its fields. */
+function json(name: string, type: Type, fields: Readonly<Record<string, Type>>, none: Value): Message {
+  return {
+    name,
+    type,
+    fields,
+    create: (given) => {
+      let result = none;
+      for (const [field, value] of given) result = field === 'null_value' ? null : asJson(value);
+      return result;
+    },
+  };
+}
+
+const MESSAGES: readonly Message[] = [
+  wrapper('BoolValue', BOOL, false, bool),
+  wrapper('BytesValue', BYTES, new Uint8Array(0), bytes),
+  wrapper('DoubleValue', DOUBLE, new Double(0), double('float64')),
+  wrapper('FloatValue', DOUBLE, new Double(0), double('float32')),
+  wrapper('Int32Value', INT, 0, int('int32')),
+  wrapper('Int64Value', INT, 0, int('int64')),
+  wrapper('StringValue', STRING, '', text),
+  wrapper('UInt32Value', UINT, new Uint(0n), uint('uint32')),
+  wrapper('UInt64Value', UINT, new Uint(0n), uint('uint64')),
+  { name: 'Timestamp', type: TIMESTAMP, fields: { seconds: INT, nanos: INT }, create: createTimestamp },
+  { name: 'Duration', type: DURATION, fields: { seconds: INT, nanos: INT }, create: createDuration },
+  json('Struct', DYNAMIC_MAP, { fields: DYNAMIC_MAP }, new EntryMap()),
+  json('ListValue', DYNAMIC_LIST, { values: DYNAMIC_LIST }, new ArrayList([])),
+  json(
+    'Value',
+    DYN,
+    {
+      null_value: INT,
+      number_value: DOUBLE,
+      string_value: STRING,
+      bool_value: BOOL,
+      struct_value: DYNAMIC_MAP,
+      list_value: DYNAMIC_LIST,
+    },
+    null,
+  ),
+];
+
+function declaration({ type, fields, create }: Message): StructDecl {
+  return {
+    type,
+    field: (name) => (Object.hasOwn(fields, name) ? fields[name] : undefined),
+    create: (values) => {
+      try {
+        return create(values);
+      } catch (error) {
+        if (error instanceof WrongField) return new CelError(error.message);
+        throw error;
+      }
+    },
+  };
+}
+
+const DECLARATIONS = new Map(MESSAGES.map((message) => [PREFIX + message.name, declaration(message)]));
+
+export const wellKnownStruct = (name: string): StructDecl | undefined => DECLARATIONS.get(name);
+
+const NAMES: readonly VariableDecl[] = MESSAGES.filter(({ type }) => type !== TIMESTAMP && type !== DURATION).map(
+  ({ name, type }) => ({
+    name: PREFIX + name,
+    type: typeOf(type),
+    value: new CelError(`reference to undefined type: ${PREFIX}${name}`),
+  }),
+);
+
+/** The names of the messages, but for those that are names of types, and the one enum that they use. */
+export const WELL_KNOWN_NAMES: readonly VariableDecl[] = [
+  ...NAMES,
+  { name: `${PREFIX}NullValue.NULL_VALUE`, type: INT, value: 0 },
+];
