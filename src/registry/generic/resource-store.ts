@@ -1,5 +1,5 @@
 import { ApiError, newBadRequest, newNotFound } from '../../apimachinery/errors.js';
-import { type GroupResource, type KubeObject, quote } from '../../apimachinery/meta.js';
+import { formatTime, type GroupResource, type KubeObject, quote } from '../../apimachinery/meta.js';
 import { nameIsPathSegment } from '../../apimachinery/validation/names.js';
 import { deepEqual, type JsonObject } from '../../apimachinery/json.js';
 import { encodeObject } from '../../storage/encode.js';
@@ -154,14 +154,19 @@ export class ResourceStore {
     return this.write(key, revision, undefined);
   }
 
-  /** Removes an object of another type that is nothing without the one of this type; one with finalizers is left to them. */
+  /** Removes an object of another type that is nothing without the one of this type; one with finalizers is marked for them. */
   async removeOther(resource: string, key: string): Promise<void> {
     try {
       let other = await this.backend.get(resource, key);
       while (other !== undefined) {
-        const { metadata } = (other.object ?? decodeStored(other)) as KubeObject;
-        if ((metadata.finalizers ?? []).length > 0) return;
-        const result = await this.backend.write({ resource, key, expected: other.revision, value: undefined });
+        const object = (other.object ?? decodeStored(other)) as KubeObject;
+        const { metadata } = object;
+        const kept = (metadata.finalizers ?? []).length > 0;
+        if (kept && metadata.deletionTimestamp !== undefined) return;
+        const deletionTimestamp = formatTime(this.clock.now());
+        const marked = { ...object, metadata: { ...metadata, deletionTimestamp, deletionGracePeriodSeconds: 0 } };
+        const value = kept ? encodeObject(marked) : undefined;
+        const result = await this.backend.write({ resource, key, expected: other.revision, value });
         if (result.outcome === 'committed') return;
         other = result.current;
       }
