@@ -1,4 +1,4 @@
-import { deepCopy, type JsonObject, objectAt } from '../apimachinery/json.js';
+import { deepCopy, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
 import type { KubeObject } from '../apimachinery/meta.js';
 import { ClusterError, type ClusterListener } from '../client/cluster-client.js';
 import { FakeClock } from '../util/clock.js';
@@ -206,7 +206,7 @@ describe('ApiServices', () => {
     cluster.synced();
     await settle();
     const name = 'v1.a.example.com';
-    const bundle = (): string => Buffer.from(String(cluster.spec(name)['caBundle']), 'base64').toString('utf8');
+    const bundle = (): string => Buffer.from(stringAt(cluster.spec(name), 'caBundle') ?? '', 'base64').toString('utf8');
     const others = async (text: string): Promise<string> => {
       const caBundle = Buffer.from(text).toString('base64');
       cluster.put({ ...cluster.get(name), spec: { ...cluster.spec(name), caBundle } });

@@ -231,3 +231,25 @@ describe('by way of a proxy', () => {
     await expect(calls.call('GET', '/version')).rejects.toMatchObject({ status: 0 });
   });
 });
+
+describe('without kubeconfig, outside of a pod', () => {
+  const names = ['KUBERNETES_SERVICE_HOST', 'KUBERNETES_SERVICE_PORT'] as const;
+  const before = names.map((name) => process.env[name]);
+  afterEach(() => {
+    names.forEach((name, i) => {
+      if (before[i] === undefined) Reflect.deleteProperty(process.env, name);
+      else process.env[name] = before[i];
+    });
+  });
+
+  test.each([
+    ['neither host nor port', '', ''],
+    ['no port', '10.0.0.1', ''],
+    ['no host', '', '443'],
+  ])('%s', (_, host, port) => {
+    [process.env['KUBERNETES_SERVICE_HOST'], process.env['KUBERNETES_SERVICE_PORT']] = [host, port];
+    expect(() => ClusterClient.load('', systemClock)).toThrow(
+      'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined',
+    );
+  });
+});
