@@ -6,6 +6,7 @@ import type { GoTypes } from '../../apimachinery/codec/go-types.js';
 import { ProtobufCodec } from '../../apimachinery/codec/protobuf.js';
 import { toApiError } from '../../apimachinery/errors.js';
 import type { ApiGroup, ApiResourceEntry } from '../../registry/rest/interfaces.js';
+import type { AuditRecorder } from '../../request/audit.js';
 import type { RequestContext } from '../../request/context.js';
 import { writeStatus } from '../responsewriters/status.js';
 import { Discovery, type DiscoverySource } from './discovery.js';
@@ -76,6 +77,7 @@ const source: DiscoverySource = {
   },
 };
 
+const noted: unknown[] = [];
 let server: Server;
 let port: number;
 
@@ -83,7 +85,17 @@ beforeAll((done) => {
   const discovery = new Discovery(source, options);
   server = createServer((request, response) => {
     const path = (request.url ?? '').split('?')[0] ?? '';
-    const context = { info: { path }, userAgent: request.headers['user-agent'] ?? '' } as RequestContext;
+    const userAgent = request.headers['user-agent'] ?? '';
+    const audit: Partial<AuditRecorder> = {
+      responseObject: (make) => {
+        noted.push(make());
+      },
+    };
+    const context = {
+      info: { path },
+      userAgent,
+      audit: request.headers['x-audited'] === undefined ? undefined : (audit as AuditRecorder),
+    } as RequestContext;
     discovery.handle(context, request, response).catch((error: unknown) => {
       void writeStatus(context, request, response, toApiError(error), options);
     });
@@ -118,6 +130,18 @@ function ask(path: string, headers: Record<string, string> = {}, method = 'GET')
 }
 
 const aggregated = { accept: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json' };
+
+test.each<[string, Record<string, string>]>([
+  ['/api', {}],
+  ['/apis', {}],
+  ['/apis', aggregated],
+  ['/apis/neg.example.com/v1', {}],
+])('what is given is what is audited: %s %j', async (path, headers) => {
+  noted.length = 0;
+  const answer = await ask(path, { ...headers, 'x-audited': '1' });
+  expect(answer.status).toBe(200);
+  expect(noted).toEqual([JSON.parse(answer.body.toString())]);
+});
 
 test('storage versions are hashed as kube-apiserver does', () => {
   expect(foos.storageVersionHash).toBe('TA8vE/rhbFo=');

@@ -120,6 +120,7 @@ export class Discovery {
       return;
     }
     const pretty = asked.encoding === 'json' && (asked.pretty || wantsPretty(hints(context, request)));
+    context.audit?.responseObject(aggregated);
     await this.send(`${path} aggregated`, aggregated, { ...asked, pretty }, request, response);
   }
 
@@ -193,6 +194,7 @@ export class Discovery {
       { custom: false, cbor: this.options.cbor, transforms: false, route: routed ? 'object' : undefined },
       hints(context, request),
     );
+    context.audit?.responseObject(document);
     await this.send(path, document, media, request, response);
   }
 
