@@ -105,7 +105,7 @@ function setup({ plugins = [], maxQueuedBytes, moderateBytes = 0, size = 1, stuc
   const clock = new FakeClock();
   const backend = new MapBackend();
   const retired = new AbortController();
-  const started: { terminated: boolean; posted: ToWorker[]; ready(): void; fail(): void }[] = [];
+  const started: { terminated: boolean; posted: ToWorker[]; ready(): void; fail(error?: Error): void }[] = [];
   const spawn = (): WorkerLink => {
     const { port1, port2 } = new MessageChannel();
     const runner = new TaskRunner(port2, clock);
@@ -115,8 +115,8 @@ function setup({ plugins = [], maxQueuedBytes, moderateBytes = 0, size = 1, stuc
       ready: (): void => {
         received({ type: 'ready' });
       },
-      fail: (): void => {
-        ended(new Error('cannot be loaded'));
+      fail: (error = new Error('cannot be loaded')): void => {
+        ended(error);
       },
     };
     started.push(state);
@@ -502,4 +502,16 @@ test('nothing waits for a second worker while the first one works', async () => 
   expect(tasks(2)).toBe(1);
   world.pool.close();
   await Promise.all(pending);
+});
+
+test('a request that is too much for the memory of a worker is refused, and the next one gets a new worker', async () => {
+  const world = setup({ stuck: true });
+  const pending = failure(create(world, 'a', { text: LONG }));
+  const waiting = failure(create(world, 'b', { text: LONG }));
+  await new Promise((resolve) => setImmediate(resolve));
+  world.started[0]?.fail(Object.assign(new Error('JS heap out of memory'), { code: 'ERR_WORKER_OUT_OF_MEMORY' }));
+  expect(((await pending) as ApiError).status).toMatchObject({ code: 413, reason: 'RequestEntityTooLarge' });
+  expect(world.started).toHaveLength(2);
+  world.pool.close();
+  expect(((await waiting) as ApiError).code).toBe(500);
 });

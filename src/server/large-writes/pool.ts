@@ -1,4 +1,9 @@
-import { newInternalError, newTooManyRequests, type Status } from '../../apimachinery/errors.js';
+import {
+  newInternalError,
+  newRequestEntityTooLarge,
+  newTooManyRequests,
+  type Status,
+} from '../../apimachinery/errors.js';
 import { parseJson } from '../../apimachinery/decode-json.js';
 import type { AdmissionOperation } from '../../admission/interfaces.js';
 import type { LargeWrites, RequestScope } from '../../endpoints/handlers/scope.js';
@@ -52,7 +57,12 @@ const HOLD_OFF_MILLIS = 10_000;
 /** Definitions that a worker keeps compiled. */
 const DEFINITIONS = 32;
 const ENDED = 'the request could not be processed within the limits of memory and time';
+const TOO_LARGE = 'working on it takes more memory than a request may have';
 const OPERATIONS: readonly AdmissionOperation[] = ['CREATE', 'UPDATE', 'DELETE'];
+
+/** Whether the request was too much for a worker. */
+const hadTooLittleMemory = (error: NodeJS.ErrnoException | undefined): boolean =>
+  error?.code === 'ERR_WORKER_OUT_OF_MEMORY';
 
 interface Job {
   readonly id: number;
@@ -233,7 +243,7 @@ export class LargeWritePool implements LargeWrites {
     const { job, ready } = worker;
     if (!ready) this.holdOff = this.options.clock.monotonic() + HOLD_OFF_MILLIS;
     if (error !== undefined) this.options.logger.error('a worker for large writes ended', { error: messageOf(error) });
-    job?.reject(newInternalError(ENDED));
+    job?.reject(hadTooLittleMemory(error) ? newRequestEntityTooLarge(TOO_LARGE) : newInternalError(ENDED));
     if (!this.closed) this.next();
   }
 
