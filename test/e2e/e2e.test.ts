@@ -6,7 +6,11 @@ import { faults } from './parts/faults.js';
 import { garbage } from './parts/garbage.js';
 import { install } from './parts/install.js';
 import { namespaces } from './parts/namespaces.js';
+import { oracle } from './parts/oracle.js';
 import { quota } from './parts/quota.js';
+import { reviews } from './parts/reviews.js';
+import { Rotation } from './parts/rotation.js';
+import { trust } from './parts/trust.js';
 import { twins } from './parts/twins.js';
 import { uninstall } from './parts/uninstall.js';
 import { watches } from './parts/watches.js';
@@ -26,6 +30,7 @@ const title = 'a cluster with Annex in it';
 
 (missing === '' ? describe : describe.skip)(missing === '' ? title : `${title} (skipped: ${missing})`, () => {
   const cluster = new TestCluster();
+  const rotation = new Rotation(cluster);
 
   beforeAll(async () => {
     try {
@@ -43,16 +48,25 @@ const title = 'a cluster with Annex in it';
   install(cluster);
   describe('widgets', () => {
     // Early: the controllers of the cluster take their time to find new types.
-    test('are defined', () => defineWidgets(cluster, GROUP));
+    test('are defined', async () => {
+      await defineWidgets(cluster, GROUP);
+      rotation.begin();
+    });
   });
   demo(cluster);
   access(cluster);
+  trust(cluster);
+  reviews(cluster);
   twins(cluster);
+  oracle(cluster, say);
   namespaces(cluster);
   garbage(cluster);
   quota(cluster);
   watches(cluster);
   definitions(cluster);
+  test('meanwhile the CA of the replicas has been exchanged, and all trusted them all the time', async () => {
+    expect(await rotation.end()).toBeGreaterThan(20);
+  });
   faults(cluster, say);
   uninstall(cluster);
 });

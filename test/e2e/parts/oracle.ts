@@ -1,0 +1,73 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ADMIN, ROOT } from '../../integration/server.js';
+import type { TestCluster } from '../cluster.js';
+import { DefinitionProxy } from '../definition-proxy.js';
+
+const SCENARIOS = join(ROOT, 'test/oracle/scenarios');
+const GOLDENS = join(ROOT, 'test/oracle/goldens');
+const ONE_BY_ONE = 300_000;
+
+/**
+ * Scenarios of custom resources, of each family one; E2E_ORACLE names others by a regular expression. Those about the types of the
+ * cluster itself, or that controllers of the cluster take part in, differ from what was recorded without controllers.
+ */
+const SAMPLE =
+  /^(apply-conflict|cel-messages|crud-namespaced|list-matrix|patch-merge|select-fields|sub-status|table-basic|watch-events)$/;
+
+const noPython = spawnSync('python3', ['-c', 'import yaml']).status !== 0;
+
+interface Report {
+  readonly [scenario: string]: { readonly failed: readonly unknown[] };
+}
+
+/** What was recorded of kube-apiserver and its custom resources, asked of Annex through the aggregator. */
+export function oracle(cluster: TestCluster, say: (line: string) => void): void {
+  const wanted = process.env['E2E_ORACLE'];
+  const chosen = wanted === undefined ? SAMPLE : new RegExp(wanted);
+  const note = noPython ? ' (skipped: Python with PyYAML is missing)' : '';
+
+  (noPython ? describe.skip : describe)(`the oracle through the aggregator${note}`, () => {
+    test(
+      'answers are those of custom resources',
+      async () => {
+        const proxy = await DefinitionProxy.listen(cluster.address, ADMIN);
+        const report = join(cluster.folder, 'oracle.json');
+        try {
+          // Revisions of the cluster and of Annex have nothing to do with each other.
+          const options = ['--golden', GOLDENS, '--jobs', '6', '--ignore', 'resourceVersion', '--report', report];
+          const files = scenarios(chosen);
+          const out = await output(['check', ...options, '--server', proxy.url, '--token', ADMIN, ...files]);
+          say(out.trim().split('\n').at(-1) ?? '');
+          const failed = JSON.parse(readFileSync(report, 'utf8')) as Report;
+          expect(failed).toEqual({});
+          expect(out).toMatch(/^[1-9]\d{2,} passed, 0 failed$/m);
+        } finally {
+          proxy.close();
+        }
+      },
+      ONE_BY_ONE,
+    );
+  });
+}
+
+const scenarios = (chosen: RegExp): string[] =>
+  readdirSync(SCENARIOS)
+    .filter((file) => file.endsWith('.yaml') && chosen.test(file.slice(0, -'.yaml'.length)))
+    .map((file) => join(SCENARIOS, file));
+
+/** What the program that replays them prints. */
+function output(args: readonly string[]): Promise<string> {
+  const child = spawn('python3', [join(ROOT, 'test/oracle/oracle.py'), ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let out = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', () => {
+      resolve(out);
+    });
+  });
+}

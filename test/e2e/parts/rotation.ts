@@ -1,0 +1,135 @@
+import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
+import { connect } from 'node:tls';
+import { parseJson } from '../../../src/apimachinery/decode-json.js';
+import type { JsonObject } from '../../../src/apimachinery/json.js';
+import { SERVING_AUTHORITIES } from '../../../src/server/serving-certificates.js';
+import { encodeObject } from '../../../src/storage/encode.js';
+import { MongoBackend } from '../../../src/storage/mongodb/backend.js';
+import { createCertificate } from '../../../src/util/certificates.js';
+import { digList, digText, treeOf } from '../../integration/client.js';
+import { pause } from '../../storage/mongod.js';
+import { NAMESPACE, type TestCluster } from '../cluster.js';
+import { GROUP } from '../widgets.js';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const LOOK_MILLIS = 250;
+/** Each replica looks once a minute. */
+const STEP_MILLIS = 90_000;
+const OURS = '/apis/apiregistration.k8s.io/v1/apiservices?labelSelector=app.kubernetes.io/managed-by%3Dannex';
+
+interface Age {
+  readonly begun: number;
+  readonly left: number;
+}
+
+/**
+ * The CA that the replicas share is exchanged while the other tests run. It takes ten years to be due and an hour to sign, so its
+ * certificates are made older in the store; their keys stay.
+ */
+export class Rotation {
+  private done: Promise<void> = Promise.resolve();
+  private rounds = 0;
+
+  constructor(private readonly cluster: TestCluster) {}
+
+  begin(): void {
+    this.done = this.run();
+    this.done.catch(() => undefined);
+  }
+
+  /** How often everything was found in order on the way. */
+  async end(): Promise<number> {
+    await this.done;
+    return this.rounds;
+  }
+
+  private async run(): Promise<void> {
+    const [old] = await this.bundle();
+    await this.age([{ begun: 30 * DAY, left: 20 * DAY }]);
+    // The new one is known before anything is signed with it.
+    await this.until(
+      'a second CA',
+      async () => (await this.bundle()).length === 2 && (await this.shown(old)).every(Boolean),
+    );
+    const [fresh] = await this.bundle();
+    await this.age([
+      { begun: 3 * HOUR, left: 3650 * DAY },
+      { begun: 30 * DAY, left: 20 * DAY },
+    ]);
+    await this.until('it signs', async () => (await this.shown(fresh)).every(Boolean));
+    await this.cluster.trustAnew();
+  }
+
+  /** Meanwhile whoever goes by an APIService accepts both replicas, and the aggregator's requests are answered. */
+  private async until(what: string, reached: () => Promise<boolean>): Promise<void> {
+    const end = performance.now() + STEP_MILLIS;
+    while (!(await reached())) {
+      if (performance.now() > end) throw new Error(`${what}: not within ${STEP_MILLIS} ms`);
+      const bundle = (await this.bundle()).join('');
+      for (const { port } of this.cluster.replicas) await leafOf(port, bundle);
+      const answer = await this.cluster.http.get(`/apis/${GROUP}/v1/widgets?limit=1`);
+      if (answer.status !== 200) throw new Error(`${what}: ${answer.status} ${answer.text}`);
+      this.rounds++;
+      await pause(LOOK_MILLIS);
+    }
+  }
+
+  /** The CAs that all APIServices have. */
+  private async bundle(): Promise<string[]> {
+    const items = digList(treeOf(await this.cluster.http.get(OURS)), 'items');
+    const bundles = items.map((item) => Buffer.from(digText(item, 'spec', 'caBundle'), 'base64').toString('utf8'));
+    // While they are renewed one after another, what the last of them has counts.
+    const shortest = bundles.sort((a, b) => a.length - b.length)[0] ?? '';
+    return shortest.split(/(?<=-----END CERTIFICATE-----\n)/).filter((one) => one.trim() !== '');
+  }
+
+  /** Of each replica, whether the CA has issued what it shows. */
+  private async shown(ca: string | undefined): Promise<boolean[]> {
+    const issuer = new X509Certificate(ca ?? '');
+    const all = (await this.bundle()).join('');
+    const leaves = await Promise.all(this.cluster.replicas.map(({ port }) => leafOf(port, all)));
+    return leaves.map((leaf) => leaf.verify(issuer.publicKey));
+  }
+
+  private async age(ages: readonly Age[]): Promise<void> {
+    const flag = '--mongodb-database=';
+    const { args } = this.cluster.replica(0).daemon;
+    const database = args.find((arg) => arg.startsWith(flag))?.slice(flag.length) ?? '';
+    const backend = new MongoBackend({ uri: this.cluster.mongodb.uri, database });
+    await backend.open();
+    try {
+      const { resource, key } = SERVING_AUTHORITIES;
+      const stored = await backend.get(resource, key);
+      const document = parseJson(Buffer.from(stored?.bytes ?? [])) as JsonObject;
+      const authorities = digList(document, 'authorities').map((one, i) => aged(one as JsonObject, ages[i]));
+      const value = encodeObject({ ...document, authorities });
+      const { outcome } = await backend.write({ resource, key, expected: stored?.revision ?? 0, value });
+      expect(outcome).toBe('committed');
+    } finally {
+      await backend.close();
+    }
+  }
+}
+
+function aged(authority: JsonObject, age: Age | undefined): JsonObject {
+  if (age === undefined) throw new Error('there are more CAs than expected');
+  const key = createPrivateKey(digText(authority, 'key'));
+  const commonName = /^CN=(.*)$/m.exec(new X509Certificate(digText(authority, 'cert')).subject)?.[1] ?? '';
+  const times = { notBefore: Date.now() - age.begun, notAfter: Date.now() + age.left };
+  const request = { subject: { commonName }, publicKey: createPublicKey(key), usage: 'ca' as const, ...times };
+  return { ...authority, cert: createCertificate(request, { key }) };
+}
+
+/** What a replica shows to somebody who trusts these CAs alone; throws where it is not accepted. */
+function leafOf(port: number, ca: string): Promise<X509Certificate> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1', ca, servername: `annex.${NAMESPACE}.svc` }, () => {
+      const certificate = socket.getPeerX509Certificate();
+      socket.destroy();
+      if (certificate === undefined) reject(new Error('no certificate was shown'));
+      else resolve(certificate);
+    });
+    socket.on('error', reject);
+  });
+}
