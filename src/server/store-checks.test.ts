@@ -27,12 +27,12 @@ describe('which endpoints tell of the store', () => {
     const cold = { healthy: () => ({ ok: false, reason: 'not yet' }) };
     const checks = storeChecks({ ping: gone, following: () => broken }, cold, true);
     const failures = await Promise.all(
-      checks.map(async ({ name, check }) => {
+      checks.map(async (one) => {
         try {
-          await check();
-          return `${name} ok`;
+          await one.check();
+          return `${one.name} ok`;
         } catch (error) {
-          return `${name}: ${error instanceof Error ? error.message : String(error)}`;
+          return `${one.name}: ${error instanceof Error ? error.message : String(error)}`;
         }
       }),
     );
