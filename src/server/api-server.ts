@@ -31,6 +31,8 @@ const MIB = 1024 * 1024;
 /** As kube-apiserver: what Go's server takes, with the 4 KiB that it adds. */
 const HEADER_BYTES = MIB + 4096;
 const IDLE_MILLIS = 90_000;
+/** How long a refused client may go on sending: a connection that is reset at once takes the answer along. As in Go's server. */
+const LINGER_MILLIS = 500;
 const HEADERS_MILLIS = 32_000;
 /** How long connections may take to send what has been written, when the server stops. */
 const FLUSH_MILLIS = 2000;
@@ -175,7 +177,16 @@ export class ApiServer {
     server.on('checkContinue', (request, response) => {
       this.accept(request, response, true);
     });
-    server.on('clientError', refuseUnreadable);
+    const refused = new WeakSet<Duplex>();
+    server.on('clientError', (error: Error, socket: Duplex) => {
+      // The rest of what cannot be read fails again; it is thrown away until the client has seen the answer.
+      if (refused.has(socket)) return;
+      refused.add(socket);
+      refuseUnreadable(error, socket);
+      this.config.chain.clock.setTimer(LINGER_MILLIS, () => {
+        socket.destroy();
+      });
+    });
     server.on('sessionError', () => undefined);
     server.on('tlsClientError', (error: Error) => {
       this.config.chain.metrics.handshakeFailed();
