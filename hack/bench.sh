@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Loads the built server, side by side with kube-apiserver where hack/tools/build.sh has built it. Needs Go for the load program.
-#   hack/bench.sh [REGEXP of scenarios]        BACKEND=embedded|mongodb (with a mongod of its own), ALONE=yes for Annex alone, ROUNDS=1, OBJECTS=10000, ANNEX_MAIN=dist/main.js, OUT=test/bench/results/[mongodb-]v<version>.md
+#   hack/bench.sh [REGEXP of scenarios]        BACKEND=embedded|mongodb (with a mongod of its own), ALONE=yes for Annex alone, ROUNDS=1, OBJECTS=10000, BENCH_FLAGS=(more of the load program), ANNEX_MAIN=dist/main.js, OUT=test/bench/results/[mongodb-]v<version>.md
 set -euo pipefail
 cd "$(dirname "$0")/.."
 backend=${BACKEND:-embedded}
@@ -49,7 +49,8 @@ for _ in $(seq 150); do
   sleep 0.2
 done
 annex=(url "https://127.0.0.1:$port" token "$token" ca "$scratch/data/ca.crt" pids "$pids" start "$scratch/start" stop "$scratch/stop")
-common=(-only "$only" -objects "${OBJECTS:-10000}")
+# shellcheck disable=SC2206 # Several words.
+common=(-only "$only" -objects "${OBJECTS:-10000}" ${BENCH_FLAGS:-})
 if [ -z "${ALONE:-}" ] && [ -x "$tools/kube-apiserver" ] && [ -x "$tools/etcd" ]; then
   export KAS_BIN=$tools KAS_RUN=$scratch/kas KAS_PORT=6544 ETCD_PORT=23992 ETCD_PEER_PORT=24002
   export KAS_FLAGS='--max-requests-inflight=3000 --max-mutating-requests-inflight=1000'
