@@ -10,6 +10,7 @@ import { parseJson } from '../apimachinery/decode-json.js';
 import { type Clock, sleep } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { NEVER_ABORTED } from '../util/never-aborted.js';
+import { readBounded } from '../util/read-bounded.js';
 import { credentialSource } from './credential-source.js';
 import { Connections } from './webhook/connections.js';
 import { loadClusterKubeconfig, type RemoteConfig } from './webhook/kubeconfig.js';
@@ -200,17 +201,8 @@ function inCluster(): RemoteConfig {
   };
 }
 
-async function readAll(response: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response) {
-    const bytes = chunk as Buffer;
-    size += bytes.length;
-    if (size > MAX_BODY_BYTES) throw new ClusterError(0, 'the answer is too large');
-    chunks.push(bytes);
-  }
-  return Buffer.concat(chunks);
-}
+const readAll = (response: IncomingMessage): Promise<Buffer> =>
+  readBounded(response, MAX_BODY_BYTES, () => new ClusterError(0, 'the answer is too large'));
 
 function parseBody(bytes: Buffer): JsonObject {
   try {

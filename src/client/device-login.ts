@@ -1,5 +1,7 @@
 import { Agent, request } from 'node:https';
 import { type Clock, sleep } from '../util/clock.js';
+import { messageOf } from '../util/error-message.js';
+import { readBounded } from '../util/read-bounded.js';
 
 const MAX_BYTES = 1024 * 1024;
 const TIMEOUT_MILLIS = 30_000;
@@ -140,19 +142,14 @@ export class DeviceLogin {
           },
         },
         (response) => {
-          const chunks: Buffer[] = [];
-          let length = 0;
-          response.on('data', (chunk: Buffer) => {
-            length += chunk.length;
-            if (length > MAX_BYTES) response.destroy(new Error(`the answer is longer than ${MAX_BYTES} bytes`));
-            else chunks.push(chunk);
-          });
-          response.on('error', (error) => {
-            fail(error.message);
-          });
-          response.on('end', () => {
-            resolve({ status: response.statusCode ?? 0, fields: parse(Buffer.concat(chunks).toString('utf8')) });
-          });
+          readBounded(response, MAX_BYTES).then(
+            (bytes) => {
+              resolve({ status: response.statusCode ?? 0, fields: parse(bytes.toString('utf8')) });
+            },
+            (error: unknown) => {
+              fail(messageOf(error));
+            },
+          );
         },
       );
       sent.on('error', (error) => {

@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
+import { readBounded } from '../../util/read-bounded.js';
 
 const TIMEOUT_MILLIS = 30_000;
 const MAX_BYTES = 1024 * 1024;
@@ -38,9 +38,14 @@ export class HttpsProviderClient implements ProviderClient {
           failed(`${response.statusCode ?? 0} ${response.statusMessage ?? ''}`.trim());
           return;
         }
-        readAll(response).then(resolve, (error: unknown) => {
-          failed(error instanceof Error ? error.message : 'broken off');
-        });
+        readBounded(response, MAX_BYTES).then(
+          (bytes) => {
+            resolve(bytes.toString('utf8'));
+          },
+          (error: unknown) => {
+            failed(error instanceof Error ? error.message : 'broken off');
+          },
+        );
       });
       sent.on('error', (error) => {
         failed(both.aborted && !signal.aborted ? 'timed out' : error.message);
@@ -52,18 +57,4 @@ export class HttpsProviderClient implements ProviderClient {
   close(): void {
     this.agent.destroy();
   }
-}
-
-async function readAll(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > MAX_BYTES) {
-      response.destroy();
-      throw new Error(`the answer is longer than ${MAX_BYTES} bytes`);
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

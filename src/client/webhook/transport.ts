@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
+import { readBounded } from '../../util/read-bounded.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
 import { Connections, type CredentialSource } from './connections.js';
 import { KubeconfigError, type ReadFile, type RemoteConfig } from './kubeconfig.js';
@@ -106,19 +107,10 @@ function networkText(error: unknown): string {
 }
 
 async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<WebhookResponse> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > maxBytes) {
-      response.destroy();
-      throw new Error(`the answer is longer than ${maxBytes} bytes`);
-    }
-    chunks.push(chunk);
-  }
+  const bytes = await readBounded(response, maxBytes);
   return {
     status: response.statusCode ?? 0,
-    body: Buffer.concat(chunks).toString('utf8'),
+    body: bytes.toString('utf8'),
     retryAfter: response.headers['retry-after'] !== undefined,
   };
 }

@@ -1,0 +1,18 @@
+import type { Readable } from 'node:stream';
+
+/** Reads a stream to its end. One that goes on beyond `maxBytes` is destroyed, and rejected with what `tooLong` makes. */
+export async function readBounded(
+  stream: Readable,
+  maxBytes: number,
+  tooLong = (): Error => new Error(`the answer is longer than ${maxBytes} bytes`),
+): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  // Leaving the loop early destroys the stream.
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > maxBytes) throw tooLong();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
