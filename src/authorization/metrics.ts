@@ -1,20 +1,16 @@
-import { createHash } from 'node:crypto';
 import type { Registry } from 'prom-client';
-import { CellCounter, CellGauge, CellHistogram, metricsRegistry } from '../util/metrics.js';
+import { configMetrics, hashLabel } from '../util/config-metrics.js';
+import { CellCounter, CellHistogram, metricsRegistry } from '../util/metrics.js';
 import type { AuthorizationMetrics } from './authorizer/instrumentation.js';
 
 const PREFIX = 'apiserver_authorization';
-const CONFIG = `${PREFIX}_config_controller`;
 const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const CONDITION_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
-
-const hash = (text: string): string => (text === '' ? '' : `sha256:${createHash('sha256').update(text).digest('hex')}`);
 
 /** The metrics of authorization, under kube-apiserver's names. To be made once for a registry. */
 export function authorizationMetrics(serverId: string, registry: Registry = metricsRegistry): AuthorizationMetrics {
   const counter = (name: string, help: string, ...labels: string[]): CellCounter =>
     new CellCounter({ name, help, labels }, registry);
-  const server = hash(serverId);
   const decisions = counter(
     `${PREFIX}_decisions_total`,
     'Total number of terminal decisions made by an authorizer split by authorizer type, name, and decision.',
@@ -24,38 +20,13 @@ export function authorizationMetrics(serverId: string, registry: Registry = metr
   );
   const webhooks = webhookMetrics(counter, registry);
   const conditions = conditionMetrics(counter, registry);
-  const reloads = counter(
-    `${CONFIG}_automatic_reloads_total`,
-    'Total number of automatic reloads of authorization configuration split by status and apiserver identity.',
-    'status',
-    'apiserver_id_hash',
-  );
-  const help =
-    'Timestamp of the last automatic reload of authorization configuration split by status and apiserver identity.';
-  const labels = ['status', 'apiserver_id_hash'];
-  const last = new CellGauge({ name: `${CONFIG}_automatic_reload_last_timestamp_seconds`, help, labels }, registry);
-  const info = new CellGauge(
-    {
-      name: `${CONFIG}_last_config_info`,
-      help: 'Information about the last applied authorization configuration with hash as label, split by apiserver identity.',
-      labels: ['apiserver_id_hash', 'hash'],
-    },
-    registry,
-  );
-  let inUse: string | undefined;
+  const config = configMetrics('authorization', hashLabel(serverId), registry);
   return {
     ...webhooks,
     ...conditions,
     decision: (type, name, decision) => decisions.cell(type, name, decision).inc(),
-    configReload: (status, at) => {
-      reloads.cell(status, server).inc();
-      last.cell(status, server).value = at / 1000;
-    },
-    configInUse: (text) => {
-      if (inUse !== undefined) info.drop(server, inUse);
-      inUse = hash(text);
-      info.cell(server, inUse).value = 1;
-    },
+    configReload: config.reloaded,
+    configInUse: config.inUse,
   };
 }
 

@@ -1,6 +1,7 @@
 import { aggregate, type FieldError, FieldPath, forbidden } from '../../apimachinery/field-error.js';
 import { deepEqual } from '../../apimachinery/json.js';
 import { type Clock, sleep } from '../../util/clock.js';
+import type { ConfigMetrics } from '../../util/config-metrics.js';
 import { reloadOnChange } from '../../util/file-reload.js';
 import type { AuthenticationResponse, MaybePromise, TokenAuthenticator } from '../authenticator/interfaces.js';
 import type { OidcDependencies } from './authenticator.js';
@@ -14,11 +15,6 @@ const HEALTHY_WITHIN_MILLIS = 60_000;
 const HEALTH_MILLIS = 10_000;
 /** Requests that began under the old configuration end under it. */
 const LINGER_MILLIS = 60_000;
-
-export interface ConfigMetrics {
-  reloaded(status: 'success' | 'failure', atMillis: number): void;
-  inUse(text: string): void;
-}
 
 export interface ReloadOptions {
   readonly read: () => Promise<string>;
