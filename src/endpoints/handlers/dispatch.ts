@@ -204,10 +204,10 @@ function checkTarget(scope: RequestScope): void {
   const { verb: asked, name } = scope.context.info;
   const one = asked === 'update' || asked === 'patch' || asked === 'delete';
   if (scope.served.type.custom) {
+    if (!one || name !== '') return;
     // A patch's type is looked at before its name.
     if (asked === 'patch') negotiatePatch(scope.request.headers['content-type'], scope.served.patchTypes, true);
-    if (one && name === '') throw newBadRequest('name must be provided');
-    return;
+    throw newBadRequest('name must be provided');
   }
   const misplaced = (one && name === '') || (asked === 'create' && name !== '');
   if (misplaced || !scope.served.verbs.includes(asked === 'watchlist' ? 'watch' : asked)) throw methodNotAllowed(scope);
