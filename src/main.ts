@@ -17,29 +17,35 @@ Reflect.deleteProperty(Object.prototype, '__proto__');
 // What a command does is loaded when it is called: the server's parts take their time.
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
-async function standalone(options: Options): Promise<{ stop(): Promise<void> }> {
+/** A server that runs, and what its user reads then. */
+interface Started {
+  readonly server: { stop(): Promise<void> };
+  readonly lines: readonly string[];
+}
+
+async function standalone(options: Options): Promise<Started> {
   const { startStandalone } = await import('./server/standalone.js');
   const server = await startStandalone(options, root);
-  say(
+  const lines = [
     `Annex serves the Kubernetes API (${KUBERNETES_VERSION}) on ${server.url}.`,
     'Type next, in another terminal:',
     `  export KUBECONFIG=${server.kubeconfig}`,
     '  kubectl api-resources',
     'Ctrl-C stops it.',
-  );
-  return server;
+  ];
+  return { server, lines };
 }
 
-async function aggregated(options: Options): Promise<{ stop(): Promise<void> }> {
+async function aggregated(options: Options): Promise<Started> {
   const { startAggregated } = await import('./server/aggregated.js');
   const server = await startAggregated(options, root);
-  say(
+  const lines = [
     `Annex extends the cluster's API, on port ${String(server.port)}.`,
     'Type next, with the kubeconfig of the cluster:',
     '  kubectl get apiservices',
     'Ctrl-C stops it.',
-  );
-  return server;
+  ];
+  return { server, lines };
 }
 
 function say(...lines: string[]): void {
@@ -50,7 +56,7 @@ async function serve(options: Options): Promise<void> {
   // V8 lets a heap like this one more than double before it collects. A third is enough: with 10,000 objects of 2 KiB the server then takes
   // 231 MB instead of 300, and 430 instead of 607 under all kinds of requests, for 0 to 25 % more CPU a write (noise included).
   setFlagsFromString('--heap-growing-percent=30');
-  const server = isAggregated(options) ? await aggregated(options) : await standalone(options);
+  const { server, lines } = isAggregated(options) ? await aggregated(options) : await standalone(options);
   let stopping = false;
   const stop = (): void => {
     // The second signal does not wait.
@@ -67,6 +73,8 @@ async function serve(options: Options): Promise<void> {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
+  // Only now: who reads that it serves may stop it at once, and is to see it stop as it should.
+  say(...lines);
 }
 
 async function doctor(options: Options): Promise<void> {
