@@ -117,6 +117,7 @@ export async function buildControlPlane(
   return assemblePlane(context, foundation, {
     admission,
     authorizer,
+    rules: rbac,
     serverAddress,
     hooks: loops.hooks(),
     stop: () => {

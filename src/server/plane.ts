@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client';
 import type { AdmissionChain } from '../admission/interfaces.js';
 import { loadProtobufCodec } from '../apimachinery/codec/load.js';
 import type { Authorizer } from '../authorization/authorizer/interfaces.js';
+import type { RbacRuleSource } from '../authorization/rbac/types.js';
 import type { ChainMetrics } from '../endpoints/filters/metrics.js';
 import type { StatusWriter } from '../endpoints/filters/status.js';
 import { resourceHandler } from '../endpoints/handlers/dispatch.js';
@@ -109,6 +110,8 @@ function measured({ main, others, overrides }: LogSet, metrics: StoreMetrics, cl
 export interface PlaneParts {
   readonly admission: AdmissionChain;
   readonly authorizer: Authorizer;
+  /** What guards of roles ask; absent where there are no roles. */
+  readonly rules?: RbacRuleSource;
   /** Host and port under which clients reach the server. */
   readonly serverAddress: string;
   readonly hooks: ControlPlane['hooks'];
@@ -121,7 +124,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
   const { options, clock, logger } = context;
   const { backend, cacher, registry } = foundation;
   const { admission, authorizer, serverAddress, hooks } = parts;
-  const largeWrites = startLargeWrites(context);
+  const largeWrites = startLargeWrites(context, parts.rules);
   const environment: HandlerEnvironment = {
     admission,
     authorizer,

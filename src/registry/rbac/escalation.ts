@@ -8,17 +8,26 @@ import {
   RBAC_GROUP,
   readRoleRef,
   readRules,
+  type HeldRules,
   type PolicyRule,
-  type RbacRuleSource,
   type RoleRef,
 } from '../../authorization/rbac/types.js';
 import type { RequestContext } from '../../request/context.js';
 import { compact, compactString, quoteList, uncovered } from './covers.js';
 
+/** A RbacRuleSource, or one that has to ask somebody. */
+export interface AskedRules {
+  policyRulesFor(user: UserInfo, namespace: string): HeldRules | Promise<HeldRules>;
+  roleRules(
+    ref: RoleRef,
+    namespace: string,
+  ): readonly PolicyRule[] | undefined | Promise<readonly PolicyRule[] | undefined>;
+}
+
 export interface EscalationDependencies {
   /** The server's whole authorizer, for the verbs `escalate` and `bind`. */
   readonly authorizer: Authorizer;
-  readonly rules: RbacRuleSource;
+  readonly rules: AskedRules;
 }
 
 /** Every permission there is: what setting an aggregation rule takes. */
@@ -42,10 +51,10 @@ export async function guardRole(
   if (old !== undefined && onlyCollectorFieldsChange(object, old)) return;
   const resource = { group: RBAC_GROUP, resource: info.resource };
   const name = object.metadata.name ?? '';
-  const problem = escalation(context, readRules(object), dependencies.rules);
+  const problem = await escalation(context, readRules(object), dependencies.rules);
   if (problem !== undefined) throw newForbidden(resource, name, problem);
   if (!hasAggregationRule(object) && !hasAggregationRule(old)) return;
-  if (escalation(context, FULL_AUTHORITY, dependencies.rules) !== undefined) {
+  if ((await escalation(context, FULL_AUTHORITY, dependencies.rules)) !== undefined) {
     throw newForbidden(resource, name, 'must have cluster-admin privileges to use the aggregationRule');
   }
 }
@@ -67,19 +76,19 @@ export async function guardBinding(
   if (ref.kind !== 'Role' && ref.kind !== 'ClusterRole') {
     throw new ApiError(500, '', `unsupported role reference kind: ${quote(ref.kind)}`);
   }
-  const rules = dependencies.rules.roleRules(ref, info.namespace);
+  const rules = await dependencies.rules.roleRules(ref, info.namespace);
   if (rules === undefined) throw newNotFound(resource, ref.name);
-  const problem = escalation(context, rules, dependencies.rules);
+  const problem = await escalation(context, rules, dependencies.rules);
   if (problem !== undefined) throw newForbidden(resource, object.metadata.name ?? '', problem);
 }
 
 /** Why the user may not grant the rules; undefined: all of them are held. */
-function escalation(
+async function escalation(
   { user, info }: RequestContext,
   rules: readonly PolicyRule[],
-  source: RbacRuleSource,
-): string | undefined {
-  const held = source.policyRulesFor(user, info.namespace);
+  source: AskedRules,
+): Promise<string | undefined> {
+  const held = await source.policyRulesFor(user, info.namespace);
   const missing = uncovered(held.rules, rules);
   if (missing.length === 0) return undefined;
   const lines = [...new Set(compact(missing).map(compactString))].sort(compareUtf8);

@@ -2,9 +2,11 @@ import { ApiError, type StatusDetails } from '../../apimachinery/errors.js';
 import type { AdmissionOperation } from '../../admission/interfaces.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
+import type { HeldRules, PolicyRule, RoleRef } from '../../authorization/rbac/types.js';
 import type { RequestInfo } from '../../request/request-info.js';
 import { StorageError, type StorageErrorCode } from '../../storage/errors.js';
 import type { Attributes, Revision } from '../../storage/interfaces.js';
+import type { Layer } from '../../util/stopwatch.js';
 import { messageOf } from '../../util/error-message.js';
 
 /** A request for a worker: all that its handler looks at. */
@@ -79,7 +81,9 @@ export type Call =
       readonly value: SentValue | undefined;
     }
   | { readonly method: 'admit' | 'validate'; readonly attributes: SentAdmission }
-  | { readonly method: 'authorize'; readonly attributes: AuthorizerAttributes };
+  | { readonly method: 'authorize'; readonly attributes: AuthorizerAttributes }
+  | { readonly method: 'policyRules'; readonly user: UserInfo; readonly namespace: string }
+  | { readonly method: 'roleRules'; readonly ref: RoleRef; readonly namespace: string };
 
 export interface Answers {
   get: SentObject | undefined;
@@ -88,6 +92,8 @@ export interface Answers {
   admit: string | undefined;
   validate: undefined;
   authorize: AuthorizationResult;
+  policyRules: HeldRules;
+  roleRules: readonly PolicyRule[] | undefined;
 }
 
 export interface SentResponse {
@@ -108,6 +114,7 @@ export type FromWorker =
       readonly what: 'request' | 'response' | 'status';
       readonly text: string;
     }
+  | { readonly type: 'spent'; readonly task: number; readonly layer: Layer; readonly millis: number }
   | { readonly type: 'done'; readonly task: number; readonly response: SentResponse }
   | { readonly type: 'failed'; readonly task: number; readonly error: SentError };
 

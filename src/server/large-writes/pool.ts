@@ -7,6 +7,7 @@ import {
 import { parseJson } from '../../apimachinery/decode-json.js';
 import type { AdmissionOperation } from '../../admission/interfaces.js';
 import type { LargeWrites, RequestScope } from '../../endpoints/handlers/scope.js';
+import type { RbacRuleSource } from '../../authorization/rbac/types.js';
 import { sendWhole } from '../../endpoints/responsewriters/body.js';
 import type { Clock, Timer } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
@@ -41,6 +42,8 @@ export interface PoolOptions {
   readonly metrics: PoolMetrics;
   /** `group/resource` of the built-in types that workers know. */
   readonly builtins: ReadonlySet<string>;
+  /** What guards of roles ask; absent where there are no roles. */
+  readonly rules?: RbacRuleSource | undefined;
   /** Bytes of the bodies that wait; more are refused. */
   readonly maxQueuedBytes?: number;
   /** Writes of fewer bytes do not wait until the first worker is loaded. */
@@ -318,6 +321,9 @@ export class LargeWritePool implements LargeWrites {
         else context.audit?.responseStatus(parseJson(text) as Status);
         return;
       }
+      case 'spent':
+        context.audit?.spent(message.layer, message.millis);
+        return;
       case 'done':
         this.finished(worker);
         job.resolve(message.response);
@@ -349,7 +355,7 @@ export class LargeWritePool implements LargeWrites {
     request: (FromWorker & { readonly type: 'call' })['request'],
   ): Promise<void> {
     try {
-      const value = await answerCall(job.scope, request);
+      const value = await answerCall(job.scope, request, this.options.rules);
       worker.link.post({ type: 'answer', call, value }, transferable(value));
     } catch (error) {
       worker.link.post({ type: 'refusal', call, error: sendError(error) }, []);
@@ -360,6 +366,7 @@ export class LargeWritePool implements LargeWrites {
 /** Bytes in an answer are copies already, made to be given away. */
 function transferable(value: Awaited<ReturnType<typeof answerCall>>): ArrayBuffer[] {
   if (typeof value !== 'object') return [];
+  if (Array.isArray(value)) return [];
   const object = 'bytes' in value ? value : 'object' in value ? value.object : undefined;
   return object?.bytes.buffer instanceof ArrayBuffer ? [object.bytes.buffer] : [];
 }

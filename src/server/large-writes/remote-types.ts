@@ -4,6 +4,7 @@ import type { Definition } from '../../registry/customresource/definition.js';
 import { noConversion } from '../../registry/customresource/conversion.js';
 import { serveDefinition } from '../../registry/customresource/serve.js';
 import { serveBuiltin } from '../../registry/generic/builtin-served.js';
+import type { EscalationDependencies } from '../../registry/rbac/escalation.js';
 import { ResourceStore } from '../../registry/generic/resource-store.js';
 import type { StoredApi } from '../../registry/rest/api-registry.js';
 import type { ResourceType } from '../../registry/rest/interfaces.js';
@@ -31,6 +32,7 @@ export class RemoteTypes {
   constructor(
     private readonly backend: TypeBackend,
     private readonly clock: Clock,
+    private readonly dependencies: EscalationDependencies,
   ) {}
 
   find({ info, definition }: Task): StoredApi {
@@ -80,10 +82,13 @@ export class RemoteTypes {
   private installBuiltins(): readonly StoredApi[] {
     const mergeTypes = loadMergeTypes();
     const cbor = featureGates.enabled('CBORServingAndStorage');
-    return portableBuiltins().flatMap((type) => {
+    const types = portableBuiltins(this.dependencies);
+    return types.flatMap((type) => {
       const name = builtinStorageName(type);
       const groupResource = { group: type.group, resource: type.resource };
-      const backend = this.backendOf(type);
+      // What selectors look at is the business of the type under whose name the object is kept.
+      const owner = types.find((other) => other.storedAs === undefined && builtinStorageName(other) === name) ?? type;
+      const backend = this.backendOf(owner);
       const store = new ResourceStore(groupResource, type.namespaced, name, backend, emptyCache(name), this.clock);
       return serveBuiltin(type, { store, mergeTypes, clock: this.clock, cbor });
     });

@@ -1,12 +1,13 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import type { RbacRuleSource } from '../../authorization/rbac/types.js';
 import { effectiveVersion } from '../../util/effective-version.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
-import { portableBuiltins } from './builtins.js';
+import { portableNames } from './builtins.js';
 import type { FromWorker } from './messages.js';
 import { LargeWritePool, type WorkerLink } from './pool.js';
 import { poolMetrics } from './pool-metrics.js';
@@ -24,7 +25,10 @@ export interface LargeWritesContext {
 }
 
 /** The pool of worker threads of a process. */
-export function startLargeWrites({ clock, logger, registry, root }: LargeWritesContext): LargeWritePool {
+export function startLargeWrites(
+  { clock, logger, registry, root }: LargeWritesContext,
+  rules?: RbacRuleSource,
+): LargeWritePool {
   const gates = [...featureGates.entries()].map(({ name, enabled }) => `${name}=${String(enabled)}`).join(',');
   const { emulation, minCompatibility } = effectiveVersion;
   const settings: WorkerSettings = { gates, emulation, minCompatibility };
@@ -34,7 +38,8 @@ export function startLargeWrites({ clock, logger, registry, root }: LargeWritesC
     clock,
     logger,
     metrics: poolMetrics(registry),
-    builtins: new Set(portableBuiltins().map(({ group, resource }) => `${group}/${resource}`)),
+    builtins: portableNames(),
+    rules,
   });
 }
 

@@ -4,6 +4,7 @@ import { isObject, type JsonObject, stringifyJson } from '../../apimachinery/jso
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { admissionAttributes, type RequestScope } from '../../endpoints/handlers/scope.js';
 import { definitionChanged } from '../../registry/customresource/serve.js';
+import type { RbacRuleSource } from '../../authorization/rbac/types.js';
 import type { EncodedObject, StoredObject, WriteResult } from '../../storage/interfaces.js';
 import { type Answers, type Call, detached, type SentAdmission, type SentObject, type SentValue } from './messages.js';
 
@@ -38,7 +39,11 @@ const parseObject = (text: string): KubeObject => {
 const sent = ({ key, revision, bytes }: StoredObject): SentObject => ({ key, revision, bytes: detached(bytes) });
 
 /** Does for a worker what only the main thread can do for the request: the store, admission, authorization. */
-export async function answerCall(scope: RequestScope, call: Call): Promise<Answers[keyof Answers]> {
+export async function answerCall(
+  scope: RequestScope,
+  call: Call,
+  rules: RbacRuleSource | undefined,
+): Promise<Answers[keyof Answers]> {
   const { context, environment, served, store } = scope;
   switch (call.method) {
     case 'get': {
@@ -62,7 +67,16 @@ export async function answerCall(scope: RequestScope, call: Call): Promise<Answe
       return admit(scope, call.method, call.attributes);
     case 'authorize':
       return environment.authorizer.authorize(call.attributes, context.signal);
+    case 'policyRules':
+      return existing(rules).policyRulesFor(call.user, call.namespace);
+    case 'roleRules':
+      return existing(rules).roleRules(call.ref, call.namespace);
   }
+}
+
+function existing(rules: RbacRuleSource | undefined): RbacRuleSource {
+  if (rules === undefined) throw new Error('there are no roles here');
+  return rules;
 }
 
 function sentResult(result: WriteResult): Answers['write'] {

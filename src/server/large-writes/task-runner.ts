@@ -6,6 +6,7 @@ import { parseJson } from '../../apimachinery/decode-json.js';
 import { isObject, stringifyJson } from '../../apimachinery/json.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { loadProtobufCodec } from '../../apimachinery/codec/load.js';
+import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import { createHandler } from '../../endpoints/handlers/create.js';
 import { deleteHandler } from '../../endpoints/handlers/delete.js';
 import { patchHandler } from '../../endpoints/handlers/patch.js';
@@ -69,7 +70,13 @@ export class TaskRunner {
     private readonly port: Pick<MessagePort, 'postMessage'>,
     private readonly clock: Clock,
   ) {
-    this.types = new RemoteTypes(this.backend(), clock);
+    this.types = new RemoteTypes(this.backend(), clock, {
+      authorizer: this.authorizer(),
+      rules: {
+        policyRulesFor: (user, namespace) => this.call({ method: 'policyRules', user, namespace }),
+        roleRules: (ref, namespace) => this.call({ method: 'roleRules', ref, namespace }),
+      },
+    });
   }
 
   /** Tells that this thread has loaded its program. */
@@ -166,11 +173,15 @@ export class TaskRunner {
     };
   }
 
+  private authorizer(): Authorizer {
+    return { authorize: (attributes) => this.call({ method: 'authorize', attributes }) };
+  }
+
   private environment({ maxRequestBodyBytes, admission }: Task): HandlerEnvironment {
     const nothing = (): void => undefined;
     return {
       admission: this.admission(admission),
-      authorizer: { authorize: (attributes) => this.call({ method: 'authorize', attributes }) },
+      authorizer: this.authorizer(),
       features: featureGates,
       clock: this.clock,
       maxRequestBodyBytes,
@@ -246,6 +257,10 @@ export class TaskRunner {
       },
       responseStatus: (status) => {
         this.send({ type: 'audit', task, what: 'status', text: stringifyJson(status) });
+      },
+      monotonic: () => this.clock.monotonic(),
+      spent: (layer, millis) => {
+        this.send({ type: 'spent', task, layer, millis });
       },
     };
   }
