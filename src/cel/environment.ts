@@ -1,6 +1,6 @@
 import type { Expr } from './ast.js';
 import type { Dialect } from './evaluator/frame.js';
-import { CostExceeded, endWork, startWork } from './work.js';
+import { CostExceeded, endWork, pauseNow, startWork } from './work.js';
 import { Checker } from './checker/checker.js';
 import { Resolver } from './checker/resolver.js';
 import type { Declarations } from './checker/scope.js';
@@ -110,6 +110,7 @@ export class Environment implements Declarations {
 
   /** Parses, checks and prepares an expression. */
   compile(source: string): CompileResult {
+    pauseNow();
     const parsed = this.parsed(source);
     if (parsed.issues.length > 0) return failure(source, parsed.issues);
     const checker = new Checker(this);

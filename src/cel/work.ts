@@ -8,18 +8,63 @@ export class CostExceeded extends Error {}
  */
 const LIMIT = 2_000_000;
 
+/** Work after which an evaluation pauses, if it is asked to. */
+const WORK_STRETCH = 20_000;
+/** The same for cost, which can be dearer. */
+const COST_STRETCH = 2_000;
+/** Short evaluations pause only every so often. */
+const EVALUATIONS = 16;
+
 // Evaluations do not overlap, so one meter serves them all. Outside of one nothing is counted.
 let left = Infinity;
+/** What is left of the limit beyond the next pause. */
+let reserve = 0;
+let pause: (() => void) | undefined;
+let evaluations = 0;
 const once = new Set<string>();
 const keyLists = new Map<object, readonly string[]>();
 let noted = false;
 
+/**
+ * Runs what compiles and evaluates expressions, at once. Meanwhile `atPause` is called about every millisecond or more often;
+ * what it throws ends all of it.
+ */
+export function withPauses<T>(atPause: (() => void) | undefined, run: () => T): T {
+  if (atPause === undefined) return run();
+  const outer = pause;
+  pause = atPause;
+  try {
+    return run();
+  } finally {
+    pause = outer;
+  }
+}
+
 export function startWork(): void {
-  left = LIMIT;
+  if (pause === undefined) {
+    left = LIMIT;
+    return;
+  }
+  if (++evaluations % EVALUATIONS === 0) pause();
+  left = WORK_STRETCH;
+  reserve = LIMIT - WORK_STRETCH;
+}
+
+/** For what takes some time whatever it is: compiling an expression. */
+export function pauseNow(): void {
+  pause?.();
+}
+
+/** The cost at which an evaluation that has come to `cost` is to ask again; it pauses if it is to go on. */
+export function nextStop(cost: number, limit: number): number {
+  if (pause === undefined) return limit;
+  if (cost > 0) pause();
+  return Math.min(limit, cost + COST_STRETCH);
 }
 
 export function endWork(): void {
   left = Infinity;
+  reserve = 0;
   if (!noted) return;
   noted = false;
   once.clear();
@@ -29,7 +74,15 @@ export function endWork(): void {
 /** Notes work; ends the evaluation that has done too much. */
 export function work(units: number): void {
   left -= units;
-  if (left < 0) throw new CostExceeded();
+  if (left < 0) refill();
+}
+
+function refill(): void {
+  const rest = left + reserve;
+  if (rest < 0) throw new CostExceeded();
+  pause?.();
+  left = Math.min(rest, WORK_STRETCH);
+  reserve = rest - left;
 }
 
 /** The same for work that is done once for a subject, whatever is remembered from earlier evaluations. True the first time. */

@@ -21,6 +21,11 @@ export interface RequestContext {
   readonly audit?: AuditRecorder | undefined;
   /** `--dry-run`: everything but the write. */
   dryRun: boolean;
+  /**
+   * Begins a stretch of work that may take long; what it returns is called now and then, and throws once others have waited
+   * long enough. Undefined: the work may take as long as it takes.
+   */
+  patience?: (() => () => void) | undefined;
   /** The resource handler sets it once it knows that the resource exists: only then do metrics name the resource. */
   served?: boolean;
 }

@@ -185,6 +185,26 @@ const small = (plural, kind, spec = {}) =>
     JSON.stringify({ apiVersion: 'loop.example.com/v1', kind, metadata: { name: 'small' }, spec }),
     JSON_TYPE,
   );
+const tower = (macro, depth, innermost) =>
+  range(depth, (i) => i).reduce((inner, i) => `self.ten.${macro}(x${i}, ${inner})`, innermost);
+const SMALL_SCHEMA = {
+  ten: { type: 'array', maxItems: 10, items: { type: 'integer' } },
+  text: { type: 'string', maxLength: 30 },
+};
+/** A type whose objects are small, with rules that each cost about as much as one may. */
+const dearly = (rules) => ({
+  type: 'object',
+  properties: {
+    spec: { type: 'object', properties: SMALL_SCHEMA, 'x-kubernetes-validations': rules.map((rule) => ({ rule })) },
+  },
+});
+const DEAR = {
+  networks: range(12, (i) => `lists.range(${50_000 + i}).all(x, cidr('2001:db8::/32').containsIP('2001:db8::1'))`),
+  versions: range(12, (i) => `lists.range(${40_000 + i}).all(x, semver('1.2.3').isLessThan(semver('1.2.4-a')))`),
+  towers: range(12, (i) => `${tower('exists', 5, 'false')} == (${i} < 0)`),
+  lists: range(12, (i) => `lists.range(${1000 + i}).all(x, !(x + 10000 in lists.range(400)))`),
+};
+const TEN = { ten: range(10, (i) => i), text: 'some text' };
 const RBAC = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
 const YAML = { accept: 'application/yaml' };
 
@@ -262,6 +282,19 @@ const writes = [
   [
     'an object of it with 3,000 fields',
     () => small('ruleds', 'Ruled', Object.fromEntries(range(3000, (i) => [`p${i}`, 'x']))),
+  ],
+  ...Object.entries(DEAR).flatMap(([plural, rules]) => [
+    [`definition, dear rules on ${plural}`, () => define(plural, plural, dearly(rules))],
+    [`a small object with dear rules on ${plural}`, () => small(plural, plural, TEN)],
+  ]),
+  [
+    'definition, 60 KB of long patterns',
+    () =>
+      define(
+        'patterns',
+        'Pattern',
+        dearly(range(30, (i) => range(40, (j) => `self.text.matches('(a?b){${900 - i - j}}')`).join('&&'))),
+      ),
   ],
   ['OpenAPI v3 of them', () => request('GET', '/openapi/v3/apis/loop.example.com/v1')],
   ['OpenAPI v2', () => request('GET', '/openapi/v2')],

@@ -1,21 +1,35 @@
 import type { FieldSite, Value } from '../values/value.js';
 import { CelMap } from '../values/value.js';
 import { noSuchKey } from './access.js';
-import { CostExceeded } from '../work.js';
+import { CostExceeded, nextStop } from '../work.js';
 
 /** The state of one evaluation. */
 export class Frame {
   cost = 0;
+  /** The cost beyond which the evaluation must not go without asking. */
+  private stop: number;
 
   constructor(
     readonly slots: (Value | undefined)[],
-    readonly limit: number,
-  ) {}
+    private readonly limit: number,
+  ) {
+    this.stop = nextStop(0, limit);
+  }
 
   /** Pays for work whose cost depends on sizes; ends the evaluation that cannot. */
   charge(cost: number): void {
     this.cost += cost;
+    if (this.cost > this.stop) this.ask();
+  }
+
+  /** Ends the evaluation that has paid more than it may. */
+  check(): void {
+    if (this.cost > this.stop) this.ask();
+  }
+
+  private ask(): void {
     if (this.cost > this.limit) throw new CostExceeded();
+    this.stop = nextStop(this.cost, this.limit);
   }
 
   /** Ends an evaluation that is going to cost more than is left, before the work is done. */

@@ -1,7 +1,7 @@
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, CelList, CelMap, EntryMap, NO_SUCH_OVERLOAD, typeName } from '../values/value.js';
 import type { Frame, Run } from './frame.js';
-import { CostExceeded, work } from '../work.js';
+import { work } from '../work.js';
 
 /** Where a loop keeps its variables. */
 export interface LoopSlots {
@@ -39,7 +39,7 @@ function iterate(range: Value, two: boolean, visit: Visit): CelError | undefined
 function set(frame: Frame, slots: LoopSlots, first: Value, second: Value): void {
   frame.slots[slots.first] = first;
   if (slots.second >= 0) frame.slots[slots.second] = second;
-  if (frame.cost > frame.limit) throw new CostExceeded();
+  frame.check();
 }
 
 /** What a quantifier has found so far. */
@@ -88,7 +88,7 @@ function quantifyList(frame: Frame, list: CelList, body: Run, slot: number, stop
     item = list.next(i, item);
     slots[slot] = item;
     frame.cost += question + 1;
-    if (frame.cost > frame.limit) throw new CostExceeded();
+    frame.check();
     const value = body(frame);
     if (value === stop) {
       // The next element, if there is one, finds that it is decided.
@@ -139,7 +139,7 @@ function gatherFromList(
   for (let i = 0; i < size; i++) {
     element = list.next(i, kept ? undefined : element);
     slots[slot] = element;
-    if (frame.cost > frame.limit) throw new CostExceeded();
+    frame.check();
     const accepted = filter === undefined ? true : filter(frame);
     kept = accepted !== false;
     if (accepted === true) {

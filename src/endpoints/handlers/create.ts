@@ -4,13 +4,14 @@ import { createObject } from '../../registry/generic/create.js';
 import { settled } from '../../registry/generic/settled.js';
 import { isTooLarge } from '../../registry/generic/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
+import type { NegotiatedMedia } from '../negotiation/media.js';
 import { readBody } from './body.js';
 import { decodeBody, inputFormat } from './decode-body.js';
-import { elsewhere } from './large-writes.js';
+import { elsewhere, here } from './large-writes.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './query.js';
 import { admissionAttributes, type RequestScope } from './scope.js';
-import { createOrUpdateOptions } from './write-options.js';
+import { createOrUpdateOptions, type WriteOptions } from './write-options.js';
 
 /** POST on a collection. */
 export async function createHandler(scope: RequestScope): Promise<void> {
@@ -26,6 +27,11 @@ export async function createHandler(scope: RequestScope): Promise<void> {
   context.dryRun = options.dryRun;
   const handedOver = elsewhere(scope, body);
   if (handedOver !== undefined) return handedOver;
+  return here(scope, body, () => create(scope, body, options, media));
+}
+
+async function create(scope: RequestScope, body: Buffer, options: WriteOptions, media: NegotiatedMedia): Promise<void> {
+  const { context, served, environment } = scope;
   const object = decodeBody(scope, body, options.fieldValidation);
   const namespace = context.info.namespace;
   wipeSystemFields(object.metadata);

@@ -16,6 +16,36 @@ export function elsewhere(scope: RequestScope, body: Buffer): Promise<void> | un
   return largeWrites.run(scope, body);
 }
 
+/** How long the rules of one write may keep the thread that answers everybody. */
+const PATIENCE_MILLIS = 15;
+
+class TakesLong extends Error {}
+
+/**
+ * Does a write here. How long the rules of its type take cannot be told from its size: one whose rules take long is given up
+ * before it has changed anything, and done by another thread from the beginning.
+ */
+export async function here(scope: RequestScope, body: Buffer, write: () => Promise<void>): Promise<void> {
+  const { largeWrites } = scope.environment;
+  if (largeWrites === undefined) return write();
+  const { clock } = scope.store;
+  scope.context.patience = () => {
+    const since = clock.monotonic();
+    let offered = false;
+    return () => {
+      if (offered || clock.monotonic() - since < PATIENCE_MILLIS) return;
+      offered = true;
+      if (largeWrites.takes(scope, Infinity)) throw new TakesLong();
+    };
+  };
+  try {
+    await write();
+  } catch (error) {
+    if (!(error instanceof TakesLong)) throw error;
+    await largeWrites.run(scope, body);
+  }
+}
+
 function weightOfAll(scope: RequestScope, body: Buffer): number {
   const { info } = scope.context;
   let bytes = weightOf(scope, body);

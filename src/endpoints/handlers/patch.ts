@@ -20,8 +20,9 @@ import { isTooLarge } from '../../registry/generic/resource-store.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { updateObject } from '../../registry/generic/update.js';
 import { negotiatePatch } from '../negotiation/media.js';
+import type { NegotiatedMedia } from '../negotiation/media.js';
 import { readBody } from './body.js';
-import { elsewhere } from './large-writes.js';
+import { elsewhere, here } from './large-writes.js';
 import { decodePatched, refusePatch } from './patched-object.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './query.js';
@@ -51,6 +52,18 @@ export async function patchHandler(scope: RequestScope): Promise<void> {
   const handedOver = elsewhere(scope, body);
   if (handedOver !== undefined) return handedOver;
   context.audit?.requestObject(() => patchForAudit(body));
+  return here(scope, body, () => patch(scope, body, patchType, options, media));
+}
+
+async function patch(
+  scope: RequestScope,
+  body: Buffer,
+  patchType: string,
+  options: WriteOptions,
+  media: NegotiatedMedia,
+): Promise<void> {
+  const { context, served } = scope;
+  const apply = isApply(patchType);
   const mechanism = patchMechanism(scope, patchType, body, options);
   const { namespace, name } = context.info;
   let tracksFields = true;
@@ -136,19 +149,25 @@ export function patchMechanism(scope: RequestScope, patchType: string, body: Buf
     // A missing object is told before a malformed patch.
     if (current === undefined) throw newNotFound(scope.served.groupResource, scope.context.info.name);
     patch ??= decodePatch(scope, patchType, body, options.fieldValidation !== 'Ignore');
-    const { apply, strictErrors, shown } = patch;
+    const { apply, strictErrors, value } = patch;
+    const { result, shown } = apply(current);
     // What comes out may share parts with what went in, and is changed further on.
-    const patched = deepCopy(apply(current));
-    const object = decodePatched(scope, { patched, current, shown, strictErrors }, options.fieldValidation);
+    const outcome = { patched: deepCopy(result), unchanged: result, current, patch: value, shown, strictErrors };
+    const object = decodePatched(scope, outcome, options.fieldValidation);
     return scope.fieldManager.update(current, object, manager);
   };
 }
 
 interface Patch {
-  readonly apply: (current: KubeObject) => JsonValue;
+  readonly value: JsonValue;
+  readonly apply: (current: KubeObject) => Applied;
   readonly strictErrors: readonly string[];
+}
+
+interface Applied {
+  readonly result: JsonValue;
   /** What errors show of a strategic merge patch; those of the others show the patched object. */
-  readonly shown: string | undefined;
+  readonly shown: (() => string) | undefined;
 }
 
 /** Reads the patch once; it may be applied several times. */
@@ -156,30 +175,35 @@ function decodePatch(scope: RequestScope, patchType: string, body: Buffer, stric
   switch (patchType) {
     case 'application/json-patch+json': {
       const { patch, strictErrors } = decodeJsonPatch(body, strict);
-      return { apply: (current) => applyJsonPatch(current, patch), strictErrors, shown: undefined };
+      const apply = (current: KubeObject): Applied => ({ result: applyJsonPatch(current, patch), shown: undefined });
+      return { apply, strictErrors, value: [...patch] };
     }
     case 'application/merge-patch+json': {
       const { patch, strictErrors } = decodeMergePatch(body, strict);
-      return { apply: (current) => applyMergePatch(current, patch), strictErrors, shown: undefined };
+      const apply = (current: KubeObject): Applied => ({ result: applyMergePatch(current, patch), shown: undefined });
+      return { apply, strictErrors, value: patch };
     }
     default: {
       const { patch, strictErrors } = decodeStrategicMergePatch(body, strict);
       const merge = scope.served.strategicMerge;
       if (merge === undefined) throw newInternalError(`unexpected patch type: ${patchType}`);
-      return { apply: (current) => mergeStrategically(merge, current, patch), strictErrors, shown: goFormat(patch) };
+      return { apply: (current) => mergeStrategically(merge, current, patch), strictErrors, value: patch };
     }
   }
 }
 
+/** Errors show what the merge has left of the patch. */
 function mergeStrategically(
   merge: (current: JsonObject, patch: JsonObject) => JsonObject,
   current: JsonObject,
   patch: JsonObject,
-): JsonObject {
+): Applied {
+  const own = deepCopy(patch);
+  const shown = (): string => goFormat(own);
   try {
-    return merge(current, patch);
+    return { result: merge(current, own), shown };
   } catch (error) {
-    if (error instanceof JsonError) throw refusePatch(goFormat(patch), error.message);
+    if (error instanceof JsonError) throw refusePatch(shown(), error.message);
     throw error;
   }
 }

@@ -8,13 +8,14 @@ import { isTooLarge } from '../../registry/generic/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/system-fields.js';
 import { updateObject } from '../../registry/generic/update.js';
 import { forbidden } from '../filters/forbidden.js';
+import type { NegotiatedMedia } from '../negotiation/media.js';
 import { readBody } from './body.js';
 import { decodeBody } from './decode-body.js';
-import { elsewhere } from './large-writes.js';
+import { elsewhere, here } from './large-writes.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './query.js';
 import { admissionAttributes, type RequestScope } from './scope.js';
-import { createOrUpdateOptions } from './write-options.js';
+import { createOrUpdateOptions, type WriteOptions } from './write-options.js';
 
 /** PUT on an object, or on a subresource that writes it. */
 export async function updateHandler(scope: RequestScope): Promise<void> {
@@ -28,6 +29,11 @@ export async function updateHandler(scope: RequestScope): Promise<void> {
   context.dryRun = options.dryRun;
   const handedOver = elsewhere(scope, body);
   if (handedOver !== undefined) return handedOver;
+  return here(scope, body, () => update(scope, body, options, media));
+}
+
+async function update(scope: RequestScope, body: Buffer, options: WriteOptions, media: NegotiatedMedia): Promise<void> {
+  const { context, served } = scope;
   const object = decodeBody(scope, body, options.fieldValidation);
   const { namespace, name } = context.info;
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);

@@ -7,6 +7,7 @@ import {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from '../../apimachinery/validation/object-meta.js';
+import { withPauses } from '../../schema/cel/index.js';
 import type { CompiledSchema, ValidationOptions } from '../../schema/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
 
@@ -31,11 +32,11 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
       if (options.hasStatus) delete object['status'];
       object.metadata.generation = 1;
     },
-    validateCreate(_context, object) {
+    validateCreate(context, object) {
       const typeErrors = validateTypeMeta(gvk, object);
       if (typeErrors.length > 0) return typeErrors;
       const before = validateObjectMeta(object.metadata, namespaced, nameIsDnsSubdomain, METADATA);
-      return [...before, ...schema.validate(object, { before })];
+      return [...before, ...withPauses(context.patience?.(), () => schema.validate(object, { before }))];
     },
     warningsOnCreate: (_context, object) => finalizerWarnings(object.metadata.finalizers, undefined),
     canonicalize(object) {
@@ -66,7 +67,7 @@ function updateValidation(
     const warn = (text: string): void => {
       context.warn(text);
     };
-    return [...before, ...validate(object, { old, before, warn })];
+    return [...before, ...withPauses(context.patience?.(), () => validate(object, { old, before, warn }))];
   };
 }
 

@@ -1,6 +1,7 @@
 import { type JsonObject, deepCopy, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { type KubeObject, formatTime, hasDeletionTimestamp, quote } from '../../../apimachinery/meta.js';
 import { isRecognizedFormat } from '../../../schema/formats.js';
+import { withPauses } from '../../../schema/cel/index.js';
 import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
 import { initialStatus, setCustomResourceDefinitionDefaults, storageVersionOf } from './defaults.js';
 import { schemasOf, stringsAt, toInternalSpec } from './internal.js';
@@ -26,13 +27,15 @@ export function customResourceDefinitionStrategy(given: RuleChecks = {}): Strate
       setCustomResourceDefinitionDefaults(crd);
       crd['status'] = initialStatus(crd);
     },
-    validateCreate: (_, crd) => validateCustomResourceDefinition(crd, checks),
+    validateCreate: (context, crd) =>
+      withPauses(context.patience?.(), () => validateCustomResourceDefinition(crd, checks)),
     warningsOnCreate: (_, crd) => formatWarnings(unrecognizedFormats(crd)),
     prepareForUpdate: (_, crd, old) => {
       setCustomResourceDefinitionDefaults(crd);
       crd['status'] = withStoredVersion(deepCopy(objectAt(old, 'status') ?? {}), crd);
     },
-    validateUpdate: (_, crd, old) => validateCustomResourceDefinitionUpdate(crd, old, checks),
+    validateUpdate: (context, crd, old) =>
+      withPauses(context.patience?.(), () => validateCustomResourceDefinitionUpdate(crd, old, checks)),
     warningsOnUpdate: (_, crd, old) => {
       const known = unrecognizedFormats(old);
       return formatWarnings(new Set([...unrecognizedFormats(crd)].filter((format) => !known.has(format))));
