@@ -1,8 +1,9 @@
 import type { Status } from '../apimachinery/errors.js';
 import type { JsonValue } from '../apimachinery/json.js';
+import type { Stopwatch } from '../util/stopwatch.js';
 
-/** Where a request is audited: told of what came and what is answered. Each call costs nothing where the level is too low. */
-export interface AuditRecorder {
+/** Where a request is audited: told of what came, what is answered and what took how long. Each call costs nothing where the level is too low. */
+export interface AuditRecorder extends Stopwatch {
   /** What the client sent, decoded; called before it is changed. */
   requestObject(make: () => JsonValue): void;
   /** What the client gets. */

@@ -52,15 +52,17 @@ function goQuote(text: string): string {
   return `${out}"`;
 }
 
-/** Go's Duration.String for whole milliseconds: `1m0s`, `500ms`, `0s`. */
+/** Go's Duration.String of milliseconds, to the nanosecond: `1m0s`, `500ms`, `42.3µs`, `0s`. */
 export function formatGoDuration(millis: number): string {
-  if (millis === 0) return '0s';
   const sign = millis < 0 ? '-' : '';
-  const abs = Math.abs(millis);
+  const abs = Number.isInteger(millis) ? Math.abs(millis) : Math.round(Math.abs(millis) * 1e6) / 1e6;
+  if (abs === 0) return '0s';
+  if (abs < 0.001) return `${sign}${Math.round(abs * 1e6)}ns`;
+  if (abs < 1) return `${sign}${Math.round(abs * 1e6) / 1000}µs`;
   if (abs < 1000) return `${sign}${abs}ms`;
   const hours = Math.floor(abs / 3_600_000);
   const minutes = Math.floor((abs % 3_600_000) / 60_000);
-  const seconds = (abs % 60_000) / 1000;
+  const seconds = Math.round((abs % 60_000) * 1e6) / 1e9;
   if (hours > 0) return `${sign}${hours}h${minutes}m${seconds}s`;
   return minutes > 0 ? `${sign}${minutes}m${seconds}s` : `${sign}${seconds}s`;
 }

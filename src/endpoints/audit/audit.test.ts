@@ -176,17 +176,23 @@ describe('events', () => {
     const notes = (millis: number): unknown => {
       const annotations = new Map<string, string>();
       const annotate = (key: string, value: string): unknown => annotations.set(key, value);
-      const one = exchange({ annotations, annotate, authenticationMillis: 0.0423, authorizationMillis: 1300.4 });
+      const one = exchange({ annotations, annotate, authenticationMillis: 0.0423 });
       const auditor = make('Metadata');
       auditor.requestReceived(one, ask());
+      one.audit?.spent('authorization', 1300.4);
+      one.audit?.spent('etcd', 1.25);
+      one.audit?.spent('etcd', 2);
+      one.audit?.spent('impersonation', 0);
       clock.advance(millis);
       auditor.responseComplete(one, undefined);
+      expect(lines.at(-2)).not.toHaveProperty('annotations');
       return lines.at(-1)?.['annotations'];
     };
     expect(notes(500)).toBeUndefined();
     expect(notes(1501)).toEqual({
-      'apiserver.latency.k8s.io/authentication': '43µs',
-      'apiserver.latency.k8s.io/authorization': '1.3s',
+      'apiserver.latency.k8s.io/authentication': '42.3µs',
+      'apiserver.latency.k8s.io/authorization': '1.3004s',
+      'apiserver.latency.k8s.io/etcd': '3.25ms',
       'apiserver.latency.k8s.io/total': '1.501s',
     });
   });

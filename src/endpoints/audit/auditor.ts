@@ -7,6 +7,7 @@ import type { AuthorizerAttributes } from '../../authorization/authorizer/interf
 import type { AuditRecorder } from '../../request/audit.js';
 import type { Clock } from '../../util/clock.js';
 import { formatGoDuration } from '../../util/go-duration.js';
+import type { Layer } from '../../util/stopwatch.js';
 import { messageOf } from '../../util/error-message.js';
 import type { AuditHook } from '../filters/chain-config.js';
 import type { Exchange } from '../filters/exchange.js';
@@ -28,6 +29,7 @@ export interface AuditMetrics {
 const MAX_USER_AGENT = 1024;
 /** Of requests that take longer it is noted where the time went. */
 const SLOW_MILLIS = 500;
+const LAYER_PREFIX = 'apiserver.latency.k8s.io/';
 const rank = (level: Level): number => LEVELS.indexOf(level);
 
 /** What is known of a request that is audited. */
@@ -36,15 +38,38 @@ class Recorder implements AuditRecorder {
   requestBody: JsonValue | undefined;
   responseBody: JsonValue | undefined;
   status: JsonObject | undefined;
+  /** Milliseconds. */
+  private readonly layers = new Map<Layer, number>();
   /** Of the object, once it is known. */
   reference: { name?: string; namespace?: string; uid?: string; resourceVersion?: string } = {};
 
   constructor(
     readonly exchange: Exchange,
     readonly decision: AuditDecision,
+    private readonly clock: Clock,
   ) {
     // Asked for now: later the connection may be gone.
     this.sourceIps = sourceIps(exchange);
+  }
+
+  monotonic(): number {
+    return this.clock.monotonic();
+  }
+
+  spent(layer: Layer, millis: number): void {
+    this.layers.set(layer, (this.layers.get(layer) ?? 0) + millis);
+  }
+
+  /** Of a slow request, where the time went. */
+  noteLatency(): void {
+    const { exchange, layers } = this;
+    const total = this.clock.monotonic() - exchange.startedAt;
+    if (total <= SLOW_MILLIS) return;
+    this.spent('authentication', exchange.authenticationMillis);
+    for (const [layer, millis] of layers) {
+      if (millis > 0) exchange.annotate(LAYER_PREFIX + layer, formatGoDuration(millis));
+    }
+    exchange.annotate(`${LAYER_PREFIX}total`, formatGoDuration(total));
   }
 
   requestObject(make: () => JsonValue): void {
@@ -99,16 +124,6 @@ function sourceIps({ headers, socket }: Exchange): string[] {
   const peer = (socket?.remoteAddress ?? '').replace(/^::ffff:/, '');
   if (peer !== '' && ips.at(-1) !== peer) ips.push(peer);
   return ips;
-}
-
-function noteLatency(exchange: Exchange, total: number): void {
-  if (total <= SLOW_MILLIS) return;
-  const { authenticationMillis: authentication, authorizationMillis: authorization } = exchange;
-  for (const [layer, millis] of Object.entries({ authentication, authorization, total })) {
-    if (millis <= 0) continue;
-    const text = millis < 1 ? `${Math.ceil(millis * 1000)}µs` : formatGoDuration(Math.round(millis));
-    exchange.annotate(`apiserver.latency.k8s.io/${layer}`, text);
-  }
 }
 
 /** Methods that a request without success tried, as kube-apiserver names them. */
@@ -166,7 +181,7 @@ export class Auditor implements AuditHook {
       recorder.status = { metadata: {}, status: 'Success', message: 'Connection closed early', code: 200 };
       if (exchange.longRunning) this.emit(recorder, 'ResponseStarted');
     }
-    noteLatency(exchange, this.clock.monotonic() - exchange.startedAt);
+    recorder.noteLatency();
     this.emit(recorder, 'ResponseComplete');
   }
 
@@ -182,7 +197,7 @@ export class Auditor implements AuditHook {
     const decision = this.policy.decide(attributes);
     this.metrics.level(decision.level);
     if (decision.level === 'None') return undefined;
-    const recorder = new Recorder(exchange, decision);
+    const recorder = new Recorder(exchange, decision, this.clock);
     this.recorders.set(exchange, recorder);
     exchange.audit = recorder;
     return recorder;

@@ -13,6 +13,7 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
     // HTTP/2 is dear to serve and open to abuse: who is not known gets one request a connection.
     if (exchange.connection.http2 && gates.enabled('UnauthenticatedHTTP2DOSMitigation')) exchange.connection.retire();
   };
+  const now = config.audit === undefined ? (): number => 0 : (): number => config.clock.monotonic();
   const refused = (exchange: Exchange, error: unknown): void => {
     metrics.authenticated(exchange, error === undefined ? 'failure' : 'error');
     if (error !== undefined) {
@@ -27,7 +28,6 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
     config.writeStatus(exchange, newUnauthorized(told));
   };
   const answered = (exchange: Exchange, response: AuthenticationResponse | undefined): void | Promise<void> => {
-    if (config.audit !== undefined) exchange.authenticationMillis = config.clock.monotonic() - exchange.startedAt;
     if (response === undefined) {
       refused(exchange, undefined);
       return undefined;
@@ -43,24 +43,34 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
     if (user.name === ANONYMOUS || user.groups.includes(ALL_UNAUTHENTICATED)) retire(exchange);
     return next(exchange);
   };
-  const waitFor = async (exchange: Exchange, pending: Promise<AuthenticationResponse | undefined>): Promise<void> => {
+  const waitFor = async (
+    exchange: Exchange,
+    pending: Promise<AuthenticationResponse | undefined>,
+    began: number,
+  ): Promise<void> => {
     let response: AuthenticationResponse | undefined;
     try {
       response = await pending;
+      exchange.authenticationMillis = now() - began;
     } catch (error) {
+      exchange.authenticationMillis = now() - began;
       if (!exchange.timedOut) refused(exchange, error);
       return;
     }
     if (!exchange.timedOut) await answered(exchange, response);
   };
   return (exchange) => {
+    const began = now();
     let result: AuthenticationResponse | undefined | Promise<AuthenticationResponse | undefined>;
     try {
       result = authenticator.authenticateRequest(exchange);
     } catch (error) {
+      exchange.authenticationMillis = now() - began;
       refused(exchange, error);
       return undefined;
     }
-    return isPromise(result) ? waitFor(exchange, result) : answered(exchange, result);
+    if (isPromise(result)) return waitFor(exchange, result, began);
+    exchange.authenticationMillis = now() - began;
+    return answered(exchange, result);
   };
 }

@@ -1,5 +1,6 @@
 import { quote } from '../../apimachinery/meta.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
+import { timed } from '../../util/stopwatch.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import { type ChainConfig, isPromise, type Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
@@ -56,14 +57,16 @@ export function withAuthorization(next: Step, config: ChainConfig): Step {
     attributes: AuthorizerAttributes,
     pending: Promise<AuthorizationResult>,
   ): Promise<void> => {
-    const began = config.clock.monotonic();
     const result = await pending;
-    exchange.authorizationMillis = config.clock.monotonic() - began;
     if (!exchange.timedOut) await decided(exchange, attributes, result);
   };
   return (exchange) => {
     const attributes = attributesOf(exchange, config);
-    const result = authorizer.authorize(attributes, NEVER_ABORTED);
+    const { audit } = exchange;
+    const result =
+      audit === undefined
+        ? authorizer.authorize(attributes, NEVER_ABORTED)
+        : timed(audit, 'authorization', () => authorizer.authorize(attributes, NEVER_ABORTED));
     return isPromise(result) ? waitFor(exchange, attributes, result) : decided(exchange, attributes, result);
   };
 }

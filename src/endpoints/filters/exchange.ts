@@ -51,9 +51,8 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   finished = false;
   longRunning = false;
   timedOut = false;
-  /** How long it took to find out who asks, and whether they may. Taken where requests are audited. */
+  /** How long it took to find out who asks. Taken where requests are audited; whether this one is, is not known yet. */
   authenticationMillis = 0;
-  authorizationMillis = 0;
   warningsEnabled = false;
   annotations: Map<string, string> | undefined;
   audit: AuditRecorder | undefined;

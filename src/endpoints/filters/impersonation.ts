@@ -3,6 +3,7 @@ import { quote } from '../../apimachinery/meta.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 import { unescapePath } from '../../request/query.js';
+import { timed } from '../../util/stopwatch.js';
 import { attributesOf } from './authorization.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
@@ -68,7 +69,9 @@ export function withImpersonation(next: Step, config: ChainConfig): Step {
   };
   const impersonate = async (exchange: Exchange, wanted: UserInfo): Promise<void> => {
     const attributes: AuthorizerAttributes = attributesOf(exchange, config);
-    const outcome = await modes.resolve(wanted, attributes, exchange.signal);
+    const outcome = await timed(exchange.audit, 'impersonation', () =>
+      modes.resolve(wanted, attributes, exchange.signal),
+    );
     if (exchange.timedOut) return;
     if (outcome instanceof ApiError) {
       config.metrics.impersonated('', 'denied');

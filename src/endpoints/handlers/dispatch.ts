@@ -9,6 +9,7 @@ import {
   newNotFound,
 } from '../../apimachinery/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
+import { storeUnder } from '../../registry/generic/store-under.js';
 import type { ApiRegistry, StoredApi } from '../../registry/rest/api-registry.js';
 import type { ServedVersion } from '../../registry/rest/served.js';
 import type { RequestContext } from '../../request/context.js';
@@ -153,7 +154,7 @@ function serve(
     request,
     response,
     served,
-    store,
+    store: context.audit === undefined ? store : storeUnder(store, context.audit),
     subresource,
   };
   if (subresource === '') {

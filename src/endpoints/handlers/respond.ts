@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../apimachinery/meta.js';
 import type { JsonObject } from '../../apimachinery/json.js';
 import { DetachedObject } from '../../registry/generic/detached-object.js';
+import { prepare } from '../../registry/generic/settled.js';
 import type { DeletedCollection } from '../../registry/generic/delete-collection.js';
 import type { ListResult } from '../../registry/generic/list.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
@@ -61,9 +62,8 @@ export function writeWritten(
   const query = new Query(request.url ?? '');
   const write = (): Promise<void> | void =>
     writeObject(context, request, response, status, object, served, media, responseOptions(scope, query));
-  return served.prepare === undefined || !(object instanceof DetachedObject)
-    ? write()
-    : served.prepare([object]).then(write);
+  const prepared = object instanceof DetachedObject ? prepare(served, object, context.audit) : undefined;
+  return prepared === undefined ? write() : prepared.then(write);
 }
 
 export function writeStored(

@@ -56,7 +56,8 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
   const media = negotiateObject(scope, query);
   const mechanism = await readMechanism(scope, query, patchType);
   const updated = await storeScaled(scope, paths, mechanism);
-  const object = updated.stored === undefined ? updated.object : await storedAs(scope.served, updated.stored);
+  const object =
+    updated.stored === undefined ? updated.object : await storedAs(scope.served, updated.stored, scope.context.audit);
   await writeScale(scope, scaleOf(object, paths).scale, media);
 }
 

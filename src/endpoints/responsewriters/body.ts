@@ -2,6 +2,7 @@ import { constants, gzip as gzipCallback, gzipSync } from 'node:zlib';
 import { promisify } from 'node:util';
 import type { ProtobufCodec } from '../../apimachinery/codec/protobuf.js';
 import { systemClock } from '../../util/clock.js';
+import { type Stopwatch, timed } from '../../util/stopwatch.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 
 const gzip = promisify(gzipCallback);
@@ -68,7 +69,7 @@ export function bodyBytes(response: HttpResponse): number {
   return whole === undefined ? (streamed.get(response)?.bytes ?? 0) : Number(whole);
 }
 
-/** Sends a whole body. */
+/** Sends a whole body; `watch` takes down how long that takes. */
 export function sendBytes(
   request: HttpRequest,
   response: HttpResponse,
@@ -76,14 +77,30 @@ export function sendBytes(
   mediaType: string,
   bytes: Uint8Array,
   options: WriterOptions,
+  watch?: Stopwatch,
 ): Promise<void> | void {
   if (bytes.length > gzipThreshold && acceptsGzip(request, options)) {
     setGzip(response);
     return gzip(bytes, { level: gzipLevel }).then((body) => {
-      sendWhole(request, response, status, mediaType, body);
+      send(request, response, status, mediaType, body, watch);
     });
   }
-  sendWhole(request, response, status, mediaType, bytes);
+  send(request, response, status, mediaType, bytes, watch);
+}
+
+function send(
+  request: HttpRequest,
+  response: HttpResponse,
+  status: number,
+  mediaType: string,
+  body: Uint8Array,
+  watch: Stopwatch | undefined,
+): void {
+  if (watch === undefined) sendWhole(request, response, status, mediaType, body);
+  else
+    timed(watch, 'response-write', () => {
+      sendWhole(request, response, status, mediaType, body);
+    });
 }
 
 /** Sends a body as it is. */
@@ -137,6 +154,7 @@ export async function sendPieces(
   mediaType: string,
   pieces: Pieces,
   options: WriterOptions,
+  watch?: Stopwatch,
 ): Promise<void> {
   const iterator = iterate(pieces.middle);
   const first: Uint8Array[] = [pieces.head];
@@ -149,7 +167,7 @@ export async function sendPieces(
   }
   if (next.done === true && length <= gzipThreshold) {
     first.push(pieces.tail);
-    await sendBytes(request, response, status, mediaType, Buffer.concat(first, length), options);
+    await sendBytes(request, response, status, mediaType, Buffer.concat(first, length), options, watch);
     return;
   }
   const compressed = acceptsGzip(request, options);
@@ -163,9 +181,9 @@ export async function sendPieces(
     return;
   }
   const rest = chain(first, next, iterator);
-  if (!compressed) await pump(response, rest, pieces.tail);
-  else if (pieces.gzipMiddle === undefined) await pump(response, compress(rest), gzipMember(pieces.tail));
-  else await pump(response, membersAfter(pieces.head, pieces.gzipMiddle()), gzipMember(pieces.tail));
+  if (!compressed) await pump(response, rest, pieces.tail, watch);
+  else if (pieces.gzipMiddle === undefined) await pump(response, compress(rest), gzipMember(pieces.tail), watch);
+  else await pump(response, membersAfter(pieces.head, pieces.gzipMiddle()), gzipMember(pieces.tail), watch);
 }
 
 const gzipMember = (bytes: Uint8Array): Uint8Array => gzipSync(bytes, { level: gzipLevel });
@@ -210,7 +228,12 @@ async function* compress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
 }
 
 /** Writes pieces, short ones joined, and waits whenever the transport is full. */
-async function pump(response: HttpResponse, source: AsyncIterable<Uint8Array>, tail: Uint8Array): Promise<void> {
+async function pump(
+  response: HttpResponse,
+  source: AsyncIterable<Uint8Array>,
+  tail: Uint8Array,
+  watch: Stopwatch | undefined,
+): Promise<void> {
   const out = sink(response);
   let until = systemClock.monotonic() + sliceMillis;
   const sent = { bytes: tail.length };
@@ -233,7 +256,8 @@ async function pump(response: HttpResponse, source: AsyncIterable<Uint8Array>, t
     for (let at = 0; at < joined.length; at += largestPiece) {
       if (isClosed(response)) return;
       const part = joined.length <= largestPiece ? joined : joined.subarray(at, at + largestPiece);
-      if (!out.write(part)) await drained(response);
+      const pending = timed(watch, 'response-write', () => (out.write(part) ? undefined : drained(response)));
+      if (pending !== undefined) await pending;
     }
   }
   if (isClosed(response)) return;

@@ -3,6 +3,7 @@ import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
 import type { CachedList, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
+import { timed } from '../../util/stopwatch.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { type Pieces, sendPieces } from './body.js';
 import { type Encoder, encoderOf, type ListFrame } from './encoders.js';
@@ -27,12 +28,15 @@ export async function writeList(
   options: ResponseOptions,
 ): Promise<void> {
   if (media.as === 'PartialObjectMetadata') throw newIsList(view.type);
-  context.audit?.responseObject(() => listTree(list, metadata, view, media, options));
-  const pieces =
-    media.as === 'Table'
-      ? tablePieces(list, metadata, view, media, options)
-      : await itemPieces(list, metadata, view, media, options);
-  await sendPieces(request, response, 200, media.mediaType, pieces, options);
+  const { audit } = context;
+  audit?.responseObject(() => listTree(list, metadata, view, media, options));
+  await timed(audit, 'serialize-response-object', async () => {
+    const pieces =
+      media.as === 'Table'
+        ? tablePieces(list, metadata, view, media, options)
+        : await itemPieces(list, metadata, view, media, options);
+    await sendPieces(request, response, 200, media.mediaType, pieces, options, audit);
+  });
 }
 
 /** The list as it is answered, for the audit log. */

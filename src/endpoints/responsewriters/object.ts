@@ -5,6 +5,7 @@ import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
+import { timed } from '../../util/stopwatch.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { sendBytes } from './body.js';
 import { encoderOf, encodeTree } from './encoders.js';
@@ -27,15 +28,21 @@ export function writeObject(
   media: NegotiatedMedia,
   options: ResponseOptions,
 ): Promise<void> | void {
-  if (isCached(object)) {
-    const bytes = cachedBytes(object, view, media, options);
-    context.audit?.responseObject(() => transformed(view.toObject(object), view, media, options));
-    return sendBytes(request, response, status, media.mediaType, bytes, options);
+  const { audit } = context;
+  if (!isCached(object) || media.as === 'Table') {
+    const shown = timed(audit, 'transform-response-object', () =>
+      transformed(isCached(object) ? view.toObject(object) : object, view, media, options),
+    );
+    return writeShown(context, request, response, status, shown, media, options);
   }
-  const shown = transformed(object, view, media, options);
-  const bytes = encodeTree(media, shown, options.protobuf);
-  note(context, shown);
-  return sendBytes(request, response, status, media.mediaType, bytes, options);
+  if (audit === undefined) {
+    return sendBytes(request, response, status, media.mediaType, cachedBytes(object, view, media, options), options);
+  }
+  return timed(audit, 'serialize-response-object', () => {
+    const bytes = cachedBytes(object, view, media, options);
+    audit.responseObject(() => transformed(view.toObject(object), view, media, options));
+    return sendBytes(request, response, status, media.mediaType, bytes, options, audit);
+  });
 }
 
 /** Answers with a decoded object of any kind as it is (reviews, Scale, Status of success). */
@@ -48,8 +55,24 @@ export function writeTree(
   media: NegotiatedMedia,
   options: ResponseOptions,
 ): Promise<void> | void {
-  note(context, object);
-  return sendBytes(request, response, status, media.mediaType, encodeTree(media, object, options.protobuf), options);
+  return writeShown(context, request, response, status, object, media, options);
+}
+
+/** A tree in the form that is wanted. */
+function writeShown(
+  context: RequestContext,
+  request: HttpRequest,
+  response: HttpResponse,
+  status: number,
+  shown: JsonObject,
+  media: NegotiatedMedia,
+  options: ResponseOptions,
+): Promise<void> | void {
+  return timed(context.audit, 'serialize-response-object', () => {
+    const bytes = encodeTree(media, shown, options.protobuf);
+    note(context, shown);
+    return sendBytes(request, response, status, media.mediaType, bytes, options, context.audit);
+  });
 }
 
 const isStatus = (object: JsonObject): object is Status => object['kind'] === 'Status' && object['apiVersion'] === 'v1';
@@ -68,8 +91,6 @@ function cachedBytes(
   media: NegotiatedMedia,
   options: ResponseOptions,
 ): Uint8Array {
-  if (media.as === 'Table')
-    return encodeTree(media, tableOf(view.toObject(object), view, media, options), options.protobuf);
   if (media.as === 'PartialObjectMetadataList') throw newIsNoList(view.type);
   const shape = shapeOf(view, media);
   // The bytes are there already; with the final newline they need not be kept a second time.

@@ -3,6 +3,7 @@ import { stringifyJson } from '../../apimachinery/json.js';
 import type { RequestContext } from '../../request/context.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { negotiateStatus } from '../negotiation/media.js';
+import { timed } from '../../util/stopwatch.js';
 import { isClosed, sendBytes, type WriterOptions } from './body.js';
 import { encodeTree } from './encoders.js';
 import { indentJson } from './indent.js';
@@ -28,17 +29,14 @@ export async function writeStatus(
   });
   if (media === undefined) {
     const bytes = Buffer.from(indentJson(stringifyJson(status)));
-    await sendBytes(request, response, status.code, 'application/json', bytes, options);
+    await sendBytes(request, response, status.code, 'application/json', bytes, options, context.audit);
   } else {
-    context.audit?.responseStatus(status);
-    await sendBytes(
-      request,
-      response,
-      status.code,
-      media.mediaType,
-      encodeTree(media, status, options.protobuf),
-      options,
-    );
+    const { audit } = context;
+    audit?.responseStatus(status);
+    await timed(audit, 'serialize-response-object', () => {
+      const bytes = encodeTree(media, status, options.protobuf);
+      return sendBytes(request, response, status.code, media.mediaType, bytes, options, audit);
+    });
   }
 }
 

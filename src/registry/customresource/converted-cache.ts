@@ -11,7 +11,9 @@ import type {
   WatchReceiver,
 } from '../../storage/cacher/interfaces.js';
 import type { SelectionPredicate } from '../../storage/selection-predicate.js';
+import { type Stopwatch, timed } from '../../util/stopwatch.js';
 import { messageOf } from '../../util/error-message.js';
+import { cacheUnder } from '../generic/store-under.js';
 import { ConvertedSelection, selectableAsStored } from './converted-selection.js';
 
 /** Resolves when all these objects can be shown without waiting. */
@@ -79,6 +81,11 @@ export class ConvertedCache implements ResourceCache {
 
   size(): number {
     return this.inner.size();
+  }
+
+  under(watch: Stopwatch): ResourceCache {
+    const prepare: Prepare = (objects) => timed(watch, 'decode-response-object', () => this.prepare(objects));
+    return new ConvertedCache(cacheUnder(this.inner, watch), prepare, this.attributes);
   }
 }
 

@@ -58,7 +58,7 @@ async function deleteAlone(store: ResourceStore, request: DeleteRequest): Promis
   for (;;) {
     request.context.signal.throwIfAborted();
     if (current === undefined) throw newNotFound(store.groupResource, request.name);
-    const old = await storedAs(request.served, current);
+    const old = await storedAs(request.served, current, request.context.audit);
     checkPreconditions(request, old, String(current.revision));
     const next = markedForDeletion(store, request, old);
     if (next === 'pending') return { object: old, stored: current, removed: false };

@@ -55,9 +55,9 @@ export class ResourceStore {
     readonly bornAt = FIRST_GIVEN,
   ) {}
 
-  /** The same store, read through another cache. */
-  through(cache: ResourceCache): ResourceStore {
-    const { groupResource, namespaced, resource, backend, clock, bornAt } = this;
+  /** The same store, read through another cache, or written to another way. */
+  through(cache: ResourceCache, backend = this.backend): ResourceStore {
+    const { groupResource, namespaced, resource, clock, bornAt } = this;
     return new ResourceStore(groupResource, namespaced, resource, backend, cache, clock, bornAt);
   }
 

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { ConversionPending } from '../../managedfields/interfaces.js';
 import type { StoredObject } from '../../storage/interfaces.js';
+import { type Stopwatch, timed } from '../../util/stopwatch.js';
 import type { ServedVersion } from '../rest/served.js';
 import { DetachedObject } from './detached-object.js';
 
@@ -30,10 +31,23 @@ async function again<T>(step: () => T, first: ConversionPending): Promise<T> {
   }
 }
 
-/** A stored object in a version, converted where needed. */
-export function storedAs(served: ServedVersion, stored: StoredObject): KubeObject | Promise<KubeObject> {
+/** A stored object in a version, converted where needed; `watch` takes down how long the conversion takes. */
+export function storedAs(
+  served: ServedVersion,
+  stored: StoredObject,
+  watch?: Stopwatch,
+): KubeObject | Promise<KubeObject> {
   const object = new DetachedObject(stored);
-  return served.prepare === undefined
-    ? served.toObject(object)
-    : served.prepare([object]).then(() => served.toObject(object));
+  const prepared = prepare(served, object, watch);
+  return prepared === undefined ? served.toObject(object) : prepared.then(() => served.toObject(object));
+}
+
+/** What must be waited for before the object can be shown in the version; undefined: nothing. */
+export function prepare(
+  served: ServedVersion,
+  object: DetachedObject,
+  watch: Stopwatch | undefined,
+): Promise<void> | undefined {
+  if (served.prepare === undefined) return undefined;
+  return timed(watch, 'decode-response-object', async () => served.prepare?.([object]));
 }

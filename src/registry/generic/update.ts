@@ -101,7 +101,7 @@ async function createInstead(store: ResourceStore, request: UpdateRequest): Prom
 
 async function nextState(store: ResourceStore, request: UpdateRequest, current: StoredObject): Promise<KubeObject> {
   const { served, strategy, context } = request;
-  const old = await storedAs(served, current);
+  const old = await storedAs(served, current, context.audit);
   if (request.expectedUid !== undefined && request.expectedUid !== (old.metadata.uid ?? '')) {
     throw preconditionFailed(store, request, old.metadata.uid ?? '');
   }

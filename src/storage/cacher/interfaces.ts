@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../apimachinery/json.js';
 import type { Attributes, Revision, StoredObject } from '../interfaces.js';
+import type { Stopwatch } from '../../util/stopwatch.js';
 import type { SelectionPredicate } from '../selection-predicate.js';
 
 export type { Attributes } from '../interfaces.js';
@@ -137,6 +138,8 @@ export interface ResourceCache {
   revision(): Revision;
   /** Number of objects. */
   size(): number;
+  /** The same cache, with a watch on what its reads take, for caches that do more than read. Absent: reading is all. */
+  under?(watch: Stopwatch): ResourceCache;
 }
 
 /** How a type tells the cache about its objects. */

@@ -6,8 +6,12 @@ import type { JsonObject } from '../../../src/apimachinery/json.js';
 import { digText } from '../client.js';
 import type { TestCa } from '../openid/certificates.js';
 
+/** How long an answer about `slow` takes; longer than what the audit log counts as slow. */
+const SLOW_MILLIS = 600;
+
 const ANSWERS: Readonly<Record<string, object>> = {
   allowed: { allowed: true },
+  slow: { allowed: true },
   denied: { allowed: false, denied: true, reason: 'not today' },
   none: { allowed: false, reason: 'who knows' },
 };
@@ -83,6 +87,7 @@ export class ReviewWebhook {
       this.held.push(response);
       return;
     }
+    if (name === 'slow') await new Promise((resolve) => setTimeout(resolve, SLOW_MILLIS));
     if (name === 'broken') response.writeHead(403).end('go away');
     else if (name === 'garbage') response.writeHead(200, { 'content-type': 'application/json' }).end('{"kind":');
     else {
