@@ -85,3 +85,52 @@ test('large writes are done by a worker, and are like others', async () => {
   expect((await http.send({ path: `${PATH}/a` })).status).toBe(404);
   expect((await done()) - before).toBe(5);
 });
+
+const RULED = `/apis/${GROUP}/v1/namespaces/default/ruleds`;
+/** Together they take a quarter of a second. */
+const rules = Array.from({ length: 12 }, (_, i) => ({
+  rule: `lists.range(${String(10_000 + i)}).all(x, cidr('2001:db8::/32').containsIP('2001:db8::1')) && self.size < 10`,
+  message: `rule ${String(i)}`,
+}));
+
+test('small writes whose rules take long are done by a worker', async () => {
+  const http = new Http1(server.current);
+  const spec = { type: 'object', properties: { size: { type: 'integer' } }, 'x-kubernetes-validations': rules };
+  const names = { plural: 'ruleds', singular: 'ruled', kind: 'Ruled', listKind: 'RuledList' };
+  const openAPIV3Schema = { type: 'object', properties: { spec } };
+  const versions = [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } }];
+  const body = {
+    ...definition,
+    metadata: { name: `ruleds.${GROUP}` },
+    spec: { ...definition.spec, names, versions },
+  };
+  expect((await http.send({ method: 'POST', path: CRDS, body })).status).toBe(201);
+  await eventually('the type is served', 10_000, async () =>
+    (await http.send({ path: RULED })).status === 200 ? true : undefined,
+  );
+  const done = async (): Promise<number> => workersDid((await http.send({ path: '/metrics' })).text);
+  const before = await done();
+  const ruled = (size: number): object => ({
+    apiVersion: `${GROUP}/v1`,
+    kind: 'Ruled',
+    metadata: { name: 'a' },
+    spec: { size },
+  });
+  const created = await http.send({ method: 'POST', path: RULED, body: ruled(1) });
+  expect([created.status, dig(treeOf(created), 'spec', 'size')]).toEqual([201, 1]);
+  const updated = await http.send({
+    method: 'PUT',
+    path: `${RULED}/a`,
+    body: { ...ruled(2), metadata: dig(treeOf(created), 'metadata') },
+  });
+  expect([updated.status, dig(treeOf(updated), 'spec', 'size')]).toEqual([200, 2]);
+  const refused = await http.send({
+    method: 'PATCH',
+    path: `${RULED}/a`,
+    headers: { 'content-type': 'application/merge-patch+json' },
+    body: { spec: { size: 10 } },
+  });
+  expect(refused.status).toBe(422);
+  expect(dig(treeOf(refused), 'details', 'causes', 11, 'message')).toContain('rule 11');
+  expect((await done()) - before).toBe(3);
+});

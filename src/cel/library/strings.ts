@@ -3,7 +3,7 @@ import type { Library } from './library.js';
 import { shown } from '../evaluator/access.js';
 import { DYN, INT, STRING, listOf } from '../types.js';
 import { codePointLength, isAscii, isFlat } from '../values/text.js';
-import { find, findLast, split } from '../values/search.js';
+import { find, findLast, occurrences, split } from '../values/search.js';
 import type { Integer } from '../values/integer.js';
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, CelList, NO_SUCH_OVERLOAD } from '../values/value.js';
@@ -57,27 +57,40 @@ function substring(text: string, start: Integer, end: Integer): Value {
 }
 
 /** Go's strings.Split: an empty separator splits between characters. */
-function pieces(text: string, separator: string): CelList {
-  if (separator !== '') return new ArrayList(split(text, separator));
-  return isFlat(text) ? new Characters(text) : new ArrayList(Array.from(text));
-}
+const pieces = (text: string, separator: string): CelList =>
+  separator === '' ? Characters.of(text, Infinity) : new ArrayList(split(text, separator));
 
-/** The characters of a text that are one unit each. */
+/** The characters of a text, cut out when they are asked for; the last one may be all that remains. */
 class Characters extends CelList {
-  constructor(private readonly text: string) {
+  private constructor(
+    private readonly text: string,
+    readonly size: number,
+    /** Where characters begin; undefined: each is one unit. */
+    private readonly starts: Uint32Array | undefined,
+  ) {
     super();
   }
 
-  get size(): number {
-    return this.text.length;
+  static of(text: string, most: number): Characters {
+    const length = codePointLength(text);
+    const size = Math.min(length, most);
+    if (length === text.length) return new Characters(text, size, undefined);
+    work(size >>> 2);
+    const starts = new Uint32Array(size);
+    let at = 0;
+    for (let i = 0; i < size; i++) {
+      starts[i] = at;
+      at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+    }
+    return new Characters(text, size, starts);
   }
 
   get(index: number): Value {
-    return this.text[index] ?? '';
+    const { text, starts } = this;
+    if (index === this.size - 1) return text.slice(starts?.[index] ?? index);
+    return starts === undefined ? (text[index] ?? '') : text.slice(starts[index], starts[index + 1]);
   }
 }
-
-const characterAt = (text: string, at: number): string => String.fromCodePoint(text.codePointAt(at) ?? 0);
 
 /** Units of work for each piece that is cut off. */
 const PER_PIECE = 4;
@@ -86,16 +99,17 @@ function splitN(text: string, separator: string, most: Integer): Value {
   const limit = Number(most);
   if (limit === 0) return new ArrayList([]);
   if (limit < 0) return pieces(text, separator);
+  if (separator === '') return Characters.of(text, limit);
   const all: Value[] = [];
   let at = 0;
   while (all.length < limit - 1) {
-    const end = separator === '' ? at + characterAt(text, at).length : find(text, separator, at);
-    if (end < 0 || (separator === '' && end >= text.length)) break;
+    const end = find(text, separator, at);
+    if (end < 0) break;
     work(PER_PIECE);
     all.push(text.slice(at, end));
     at = end + separator.length;
   }
-  if (separator !== '' || at < text.length) all.push(text.slice(at));
+  all.push(text.slice(at));
   return new ArrayList(all);
 }
 
@@ -104,10 +118,10 @@ function replaceN(text: string, old: string, replacement: string, limit: number)
   // An empty pattern matches before every character and at the end.
   if (old === '') return interleave(text, replacement, limit);
   if (limit < 0) {
-    const parts = split(text, old);
-    work(parts.length);
-    boundText(text.length + (parts.length - 1) * (replacement.length - old.length));
-    return parts.join(replacement);
+    const found = occurrences(text, old);
+    work(found.count + 1);
+    boundText(text.length + found.count * (replacement.length - old.length));
+    return found.replaced(replacement);
   }
   let result = '';
   let at = 0;
