@@ -1,6 +1,6 @@
 import { compactVerify } from 'jose';
 import { ApiError } from '../apimachinery/errors.js';
-import { objectAt } from '../apimachinery/json.js';
+import { objectAt, stringAt } from '../apimachinery/json.js';
 import { FakeTypeClients } from '../registry/rest/type-client.fake.js';
 import { FakeClock } from '../util/clock.js';
 import { BootstrapSigner } from './bootstrap-signer.js';
@@ -199,5 +199,28 @@ describe('bootstrap tokens', () => {
     expect(Object.keys(data())).toEqual(['kubeconfig']);
     const roles = clients.for({ group: 'rbac.authorization.k8s.io', resource: 'roles' });
     expect([...roles.objects.keys()]).toEqual(['kube-public/kubeadm:bootstrap-signer-clusterinfo']);
+  });
+
+  test('a new address is published at the next start, unless somebody else wrote the content', async () => {
+    const start = async (server: string): Promise<string> => {
+      new BootstrapSigner({ clients, clock, server, rootCa: 'CA', onError: failed }).start(clients, stop.signal);
+      await settle();
+      const data = objectAt(of(clients, 'configmaps').objects.get('kube-public/cluster-info'), 'data');
+      return /server: (.*)/.exec(stringAt(data ?? {}, 'kubeconfig') ?? '')?.[1] ?? '';
+    };
+    const maps = of(clients, 'configmaps');
+    of(clients, 'secrets').put(bootstrapToken('aaaaaa'));
+    expect(await start('https://one:1')).toBe('https://one:1');
+    // Somebody writes between reading and writing: it is tried again.
+    let refusals = 1;
+    maps.before = (call) => {
+      if (call.startsWith('update') && refusals-- > 0) throw new ApiError(409, 'Conflict', 'changed');
+    };
+    expect(await start('https://two:2')).toBe('https://two:2');
+    const now = maps.objects.get('kube-public/cluster-info');
+    const written = stringAt(objectAt(now, 'data') ?? {}, 'kubeconfig') ?? '';
+    const kubeconfig = written.replace('https://two:2', 'https://balancer');
+    maps.put({ ...now, metadata: { ...now?.metadata }, data: { kubeconfig } });
+    expect(await start('https://three:3')).toBe('https://balancer');
   });
 });

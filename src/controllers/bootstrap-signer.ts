@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { ApiError } from '../apimachinery/errors.js';
 import { objectAt } from '../apimachinery/json.js';
 import type { KubeObject } from '../apimachinery/meta.js';
@@ -14,6 +14,8 @@ const NAME = 'cluster-info';
 const SIGNATURE = 'jws-kubeconfig-';
 const READER = 'kubeadm:bootstrap-signer-clusterinfo';
 const RBAC = 'rbac.authorization.k8s.io';
+/** Annotation of cluster-info with the digest of what was published: as long as it fits, nobody else has written the content. */
+const FINGERPRINT = 'kubeannex.io/fingerprint';
 const WORK = 'sign';
 const LONGEST_WAIT_MILLIS = 86_400_000;
 
@@ -23,6 +25,7 @@ interface Token {
   readonly end: number;
 }
 
+const fingerprint = (content: string): string => createHash('sha256').update(content).digest('hex');
 const base64url = (text: string): string => Buffer.from(text, 'utf8').toString('base64url');
 
 /** A JWS over the content with the content left out, as those who know the token compute it. */
@@ -85,6 +88,7 @@ export class BootstrapSigner {
       changed,
     });
     this.info = new ObjectCache<true>({
+      only: NAME,
       keep: ({ metadata }) => (metadata.namespace === NAMESPACE && metadata.name === NAME ? true : undefined),
       changed,
     });
@@ -115,10 +119,10 @@ export class BootstrapSigner {
     const info = {
       apiVersion: 'v1',
       kind: 'ConfigMap',
-      metadata: { name: NAME, namespace: NAMESPACE },
+      metadata: { name: NAME, namespace: NAMESPACE, annotations: { [FINGERPRINT]: fingerprint(kubeconfig) } },
       data: { kubeconfig },
     };
-    await this.ensure(clients, '', 'configmaps', info);
+    if (!(await this.ensure(clients, '', 'configmaps', info))) await this.renew(clients, kubeconfig);
     await this.ensure(clients, RBAC, 'roles', role);
     await this.ensure(clients, RBAC, 'rolebindings', {
       apiVersion,
@@ -129,13 +133,37 @@ export class BootstrapSigner {
     });
   }
 
-  private async ensure(clients: TypeClients, group: string, resource: string, object: KubeObject): Promise<void> {
+  /** Whether it had to be made. */
+  private async ensure(clients: TypeClients, group: string, resource: string, object: KubeObject): Promise<boolean> {
     const client = clients.for({ group, resource });
-    if ((await client.get(NAMESPACE, object.metadata.name ?? '')) !== undefined) return;
+    if ((await client.get(NAMESPACE, object.metadata.name ?? '')) !== undefined) return false;
     try {
       await client.create(object);
+      return true;
     } catch (error) {
       if (!(error instanceof ApiError && error.reason === 'AlreadyExists')) throw error;
+      return false;
+    }
+  }
+
+  /** Addresses and certificates change between starts; what people wrote stays. */
+  private async renew(clients: TypeClients, kubeconfig: string): Promise<void> {
+    const client = clients.for({ group: '', resource: 'configmaps' });
+    for (;;) {
+      const info = await client.get(NAMESPACE, NAME);
+      const data = objectAt(info, 'data');
+      const content = data?.['kubeconfig'];
+      if (info === undefined || typeof content !== 'string' || content === kubeconfig) return;
+      const { annotations } = info.metadata;
+      if (annotations?.[FINGERPRINT] !== fingerprint(content)) return;
+      const metadata = { ...info.metadata, annotations: { ...annotations, [FINGERPRINT]: fingerprint(kubeconfig) } };
+      try {
+        await client.update({ ...info, metadata, data: { ...data, kubeconfig } });
+        return;
+      } catch (error) {
+        // Signatures are written meanwhile.
+        if (!(error instanceof ApiError && error.reason === 'Conflict')) throw error;
+      }
     }
   }
 

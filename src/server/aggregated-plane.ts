@@ -18,6 +18,7 @@ import { type ClusterLinks, toldTo } from './cluster-links.js';
 import { conversions, resolveByDns } from './conversion-webhooks.js';
 import type { DelegationMetrics } from './delegation-metrics.js';
 import { groupVersions } from './group-versions.js';
+import { advertisedAddress, hostPort } from './host-address.js';
 import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
 import type { ServingCertificates } from './serving-certificates.js';
 import { startDefinitions } from './start-definitions.js';
@@ -98,7 +99,7 @@ export async function buildAggregatedPlane(
   const plane = assemblePlane(context, foundation, {
     admission,
     authorizer,
-    serverAddress: `${options.bindAddress}:${options.securePort}`,
+    serverAddress: hostPort(advertisedAddress(options, logger), options.securePort),
     hooks: [
       { name: 'start-definitions', run: definitions },
       { name: 'start-registration', run: register },

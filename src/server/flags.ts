@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { messageOf } from '../util/error-message.js';
 import { formatGoDuration, parseGoDuration } from '../util/go-duration.js';
 
@@ -99,6 +100,18 @@ export const duration: FlagKind<number> = {
     return millis;
   },
   show: (value) => (value === 0 ? undefined : formatGoDuration(value)),
+};
+
+/** An IP address, or none. */
+export const ip: FlagKind<string> = {
+  ...text,
+  placeholder: 'ip',
+  parse: (value) => {
+    const address = value.trim();
+    if (address !== '' && isIP(address) === 0) throw new Error(`failed to parse IP: ${JSON.stringify(value)}`);
+    return address;
+  },
+  show: (value) => (value === '' ? undefined : value),
 };
 
 /** Separated by commas, or the flag several times. */

@@ -5,7 +5,7 @@ import { AUTHENTICATION_FLAGS, validateAuthenticationOptions } from './authentic
 import { AGGREGATION_FLAGS, validateAggregationOptions } from './aggregation-options.js';
 import { AUDIT_FLAGS } from './audit.js';
 import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorization-options.js';
-import { bool, duration, flag, type Flag, FlagError, float, int, list, text } from './flags.js';
+import { bool, duration, flag, type Flag, FlagError, float, int, ip, list, text } from './flags.js';
 import { STORAGE_FLAGS, validateStorageOptions } from './storage-options.js';
 
 const GENERIC = 'Generic flags:';
@@ -55,6 +55,13 @@ export const FLAGS = {
     text,
     '0.0.0.0',
     'IP address to listen on; 0.0.0.0 or :: for all interfaces.',
+  ),
+  advertiseAddress: flag(
+    GENERIC,
+    'advertise-address',
+    ip,
+    '',
+    "IP address by which others reach the server: in cluster-info, in discovery and in the server's own certificate. If blank, the --bind-address; if that is unspecified, the address of the host's default interface.",
   ),
   securePort: flag(SERVING, 'secure-port', int(0, 65535), 6443, 'Port for HTTPS. 0 lets the system choose one.'),
   tlsCertFile: flag(

@@ -18,6 +18,7 @@ import { authoritiesOf } from './controllers.js';
 import { buildControlPlane } from './control-plane.js';
 import { type Credentials, DataDirectory, parsePair, readFile, StartError } from './data-directory.js';
 import { makeOidc } from './oidc.js';
+import { advertisedAddress, hostPort, isUnspecified } from './host-address.js';
 import type { Options } from './options.js';
 import { runServer, serverContext } from './run.js';
 import { makeServiceAccountTokens } from './service-account-tokens.js';
@@ -94,12 +95,10 @@ function makeAuthenticator(
   return new WithFallback(known, new AnonymousAuthenticator(anonymous?.conditions));
 }
 
-const hostOf = (address: string): string => (address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address);
+/** Where the server is for who is on the same host. */
+const localAddress = (address: string): string => (isUnspecified(address) ? '127.0.0.1' : address);
 
-const urlOf = (address: string, port: number): string => {
-  const host = hostOf(address);
-  return `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
-};
+const urlOf = (host: string, port: number): string => `https://${hostPort(host, port)}`;
 
 /** Follows certificate and CA files; a file that cannot be used is logged and the old content stays in force. */
 function watchFiles(
@@ -155,9 +154,11 @@ export async function startStandalone(
   logger: Logger = createLogger(options.verbosity),
 ): Promise<StandaloneServer> {
   const directory = new DataDirectory(resolve(options.dataDir), clock);
-  let url = urlOf(options.bindAddress, options.securePort);
-  const names = ['0.0.0.0', '::'].includes(options.bindAddress) ? [] : [options.bindAddress];
-  const credentials = directory.prepare(url, names);
+  const local = localAddress(options.bindAddress);
+  const advertised = advertisedAddress(options, logger);
+  let port = options.securePort;
+  const names = [local, advertised];
+  const credentials = directory.prepare(urlOf(local, port), names);
   const files = readFiles(options, credentials);
   const accounts = makeServiceAccountTokens(options, directory.path, clock, logger);
   const context = serverContext(options, root, clock, logger);
@@ -165,11 +166,11 @@ export async function startStandalone(
   const oidc = makeOidc(options, { clock, logger, registry: context.registry, signal: ended.signal });
   const tokens = await makeTokenAuthenticator(options, accounts, oidc.tokens, { clock, logger });
   const authenticator = makeAuthenticator(options, files, tokens, oidc.anonymous, clock);
-  const serverAddress = url.replace('https://', '');
+  const serverAddress = hostPort(advertised, port);
   const authorities = authoritiesOf(
     credentials,
     readFile(credentials.clientCaKeyFile, '--data-dir'),
-    () => url,
+    () => urlOf(advertised, port),
     options.tlsCertFile === '' ? undefined : String(files.tls.cert),
     accounts.signer,
   );
@@ -182,8 +183,9 @@ export async function startStandalone(
       accounts.install(server, serverAddress);
     },
   });
-  const { port, server } = running;
-  url = urlOf(options.bindAddress, port);
+  const { server } = running;
+  ({ port } = running);
+  const url = urlOf(local, port);
   if (port !== options.securePort) directory.prepare(url, names);
   const unwatch = watchFiles(server, options, files, { clock, logger });
   await running.start();

@@ -44,6 +44,11 @@ describe('the command', () => {
     ['a port that is none', ['serve', '--secure-port', '70000'], /--secure-port: must be between 0 and 65535/],
     ['a port that is no number', ['serve', '--secure-port', 'x'], /invalid argument "x" for --secure-port/],
     ['an address that is none', ['serve', '--bind-address', 'localhost'], /--bind-address: must be an IP address/],
+    [
+      'an advertised address that is none',
+      ['serve', '--advertise-address', 'example.com'],
+      /invalid argument "example.com" for --advertise-address: failed to parse IP: "example.com"/,
+    ],
     ['an unknown backend', ['serve', '--storage-backend', 'paper'], /--storage-backend: must be one of/],
     ['an unknown gate', ['serve', '--feature-gates', 'NoSuchGate=true'], /--feature-gates: .*NoSuchGate/],
     ['a gate that is neither', ['serve', '--feature-gates', 'WatchList=maybe'], /--feature-gates: .*WatchList/],
