@@ -53,7 +53,7 @@ export class LegacyTokenTracking {
     const synced = (): void => {
       this.queue.add(NAME);
     };
-    this.client.watch({ upsert: changed, delete: changed, reset: () => undefined, synced }, signal);
+    this.client.watch({ only: NAME, upsert: changed, delete: changed, reset: () => undefined, synced }, signal);
     signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
   }
 

@@ -46,6 +46,7 @@ export class NamespacedDefault {
       },
     });
     this.objects = new ObjectCache<boolean>({
+      only: name,
       keep: (object) => (object.metadata.name === name ? options.accepts(object) : undefined),
       changed: (key) => {
         this.queue.add(splitKey(key)[0]);

@@ -2,6 +2,8 @@ import type { KubeObject } from '../apimachinery/meta.js';
 import type { TypeClient } from '../registry/rest/type-client.js';
 
 export interface ObjectCacheOptions<T> {
+  /** The name of the objects that the controller is about, where it is one. */
+  readonly only?: string;
   /** What of an object is remembered; undefined: the object is none of the controller's business. */
   keep(object: KubeObject): T | undefined;
   /** Told of every object that came, changed or went, with what was remembered of it last. */
@@ -33,6 +35,7 @@ export class ObjectCache<T> {
   start(client: TypeClient, signal: AbortSignal): void {
     client.watch(
       {
+        only: this.options.only,
         upsert: (object) => {
           this.upsert(object);
         },

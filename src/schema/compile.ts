@@ -9,7 +9,7 @@ import type { FieldError } from '../apimachinery/field-error.js';
 import { type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import { goJson } from '../apimachinery/meta.js';
 import { blockedRules } from './cel/index.js';
-import { DefaultValues, applyDefaults } from './defaults.js';
+import { DefaultValues, type DefaultsBound, applyDefaults, boundOfDefaults } from './defaults.js';
 import { coerceEmbedded, validateEmbedded } from './embedded.js';
 import type {
   CompileOptions,
@@ -45,6 +45,7 @@ class StructuralSchema implements CompiledSchema {
   private readonly scale: ScalePaths | undefined;
   private readonly rules: RulesValidator | undefined;
   private digest: string | undefined;
+  private bound: DefaultsBound | undefined;
 
   constructor(
     private readonly schema: JsonSchemaProps,
@@ -68,6 +69,10 @@ class StructuralSchema implements CompiledSchema {
 
   prune(object: JsonObject, collect: boolean): readonly string[] {
     return pruneObject(object, this.root, true, collect);
+  }
+
+  get defaultsBound(): DefaultsBound {
+    return (this.bound ??= boundOfDefaults(this.root));
   }
 
   applyDefaults(object: JsonObject): void {

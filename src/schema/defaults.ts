@@ -34,6 +34,52 @@ function defaultAdditional(value: JsonObject, node: SchemaNode, child: SchemaNod
   }
 }
 
+/** How many values the defaults of a schema can add to an object, at most. */
+export interface DefaultsBound {
+  /** To the object as such. */
+  readonly once: number;
+  /** To each object in its lists and maps. */
+  readonly perItem: number;
+}
+
+const NO_DEFAULTS: DefaultsBound = { once: 0, perItem: 0 };
+
+/** What an object can grow by; found by one walk over the parts of the schema that have defaults. */
+export function boundOfDefaults(node: SchemaNode): DefaultsBound {
+  if (!node.hasDefaults) return NO_DEFAULTS;
+  let once = 0;
+  let perItem = 0;
+  const bounds = new Map<SchemaNode, DefaultsBound>();
+  for (const { node: child } of node.defaultsBelow) {
+    const below = boundOfDefaults(child);
+    bounds.set(child, below);
+    once += below.once;
+    perItem = Math.max(perItem, below.perItem);
+  }
+  for (const { node: child } of node.defaulted) once += grownDefault(child, bounds.get(child) ?? NO_DEFAULTS);
+  for (const item of [node.items, node.additional]) {
+    if (typeof item !== 'object') continue;
+    const below = boundOfDefaults(item);
+    perItem = Math.max(perItem, below.perItem, below.once + grownDefault(item, below));
+  }
+  return { once, perItem };
+}
+
+/** The parts of a node's default, and those that its items get in turn. */
+function grownDefault({ fallback }: SchemaNode, { perItem }: DefaultsBound): number {
+  if (fallback === undefined) return 0;
+  let parts = 0;
+  let objects = 0;
+  const count = (value: JsonValue): void => {
+    parts++;
+    if (typeof value !== 'object' || value === null) return;
+    if (!Array.isArray(value)) objects++;
+    for (const member of Object.values(value)) if (member !== undefined) count(member);
+  };
+  count(fallback);
+  return parts + objects * perItem;
+}
+
 /** The defaults of a schema as they are set: without the fields that the schema itself would prune. Made on first use. */
 export class DefaultValues {
   private readonly values = new Map<SchemaNode, JsonValue>();

@@ -3,7 +3,7 @@ import { type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import { type ObjectMeta, parseGroupVersion } from '../apimachinery/meta.js';
 import { isDns1035Label, nameIsPathSegment } from '../apimachinery/validation/names.js';
 import { validateObjectMeta } from '../apimachinery/validation/object-meta.js';
-import { MetadataError, readMetadata } from './metadata.js';
+import { inOrderOfKeys, MetadataError, readMetadata } from './metadata.js';
 import type { SchemaNode } from './node.js';
 
 /** How coercion treats what it finds. */
@@ -62,10 +62,11 @@ function coerceResource(value: JsonObject, options: CoerceOptions, path: FieldPa
   if (metadata === undefined) return undefined;
   const at = path.child('metadata');
   try {
-    const { unknown } = options;
+    const unknown: string[] = [];
     value['metadata'] = readMetadata(metadata, options.dropInvalid, (tail) =>
-      unknown?.push(`${at.toString()}.${tail}`),
+      unknown.push(`${at.toString()}.${tail}`),
     );
+    options.unknown?.push(...inOrderOfKeys(unknown));
     return undefined;
   } catch (error) {
     if (!(error instanceof MetadataError)) throw error;

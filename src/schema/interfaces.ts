@@ -1,5 +1,6 @@
 import type { FieldError } from '../apimachinery/field-error.js';
 import type { JsonObject, JsonValue } from '../apimachinery/json.js';
+import type { DefaultsBound } from './defaults.js';
 
 /** JSONSchemaProps of apiextensions.k8s.io/v1, as it stands in a CRD. */
 export type JsonSchemaProps = JsonObject;
@@ -46,6 +47,8 @@ export interface CompiledSchema {
   prune(object: JsonObject, collect: boolean): readonly string[];
   /** Sets defaults in place, and removes nulls of fields that are not nullable and have a default. */
   applyDefaults(object: JsonObject): void;
+  /** How many values that may add. */
+  readonly defaultsBound: DefaultsBound;
   /**
    * Coerces embedded objects' metadata (embedded resources), dropping what is not metadata; returns decoding errors (the first
    * one). Paths of dropped fields are added to `unknown`.

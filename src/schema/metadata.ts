@@ -1,6 +1,6 @@
 import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
 import { goKind } from '../apimachinery/decode-json.js';
-import { quote } from '../apimachinery/meta.js';
+import { compareUtf8, quote } from '../apimachinery/meta.js';
 
 /** The Go type of a metadata field, as far as decoding looks at it. */
 type FieldType = 'string' | 'uid' | 'int64' | 'int32' | 'bool' | 'time' | 'strings' | 'map' | 'any' | StructList;
@@ -75,6 +75,13 @@ export function readMetadata(value: JsonValue, dropInvalid: boolean, unknown?: (
   }
   return readStruct(value, OBJECT_META, '', dropInvalid, unknown);
 }
+
+/** Paths of unknown fields as kube-apiserver finds them: it has written the metadata anew, in the order of keys. */
+export const inOrderOfKeys = (paths: readonly string[]): string[] =>
+  paths
+    .map((path) => ({ path, key: path.replace(/\[(\d+)\]/g, (_, index: string) => `[${index.padStart(9, '0')}]`) }))
+    .sort((a, b) => compareUtf8(a.key, b.key))
+    .map(({ path }) => path);
 
 function goTypeOf(value: JsonValue): string {
   if (Array.isArray(value)) return '[]interface {}';

@@ -8,7 +8,7 @@ import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import { createFieldManager } from '../../managedfields/field-manager.js';
 import { createScaleFieldManager } from '../../managedfields/scale.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
-import { MetadataError, readMetadata } from '../../schema/metadata.js';
+import { inOrderOfKeys, MetadataError, readMetadata } from '../../schema/metadata.js';
 import { tableConvertorFor } from '../../schema/table.js';
 import { simplePath } from '../../schema/scale.js';
 import type { Attributes } from '../../storage/cacher/interfaces.js';
@@ -210,6 +210,7 @@ function servedVersion(
     gvk,
     groupResource: store.groupResource,
     decode: (body, strict) => decodeCustom(compiled, gvk, body, strict),
+    mostDefaults: (objects) => schema.defaultsBound.once + objects * schema.defaultsBound.perItem,
     toStorage: (object) => {
       if (options.signal.aborted) throw definitionChanged();
       return toStored(object, formOf(storageGroupVersion), storageGroupVersion, options);
@@ -323,6 +324,7 @@ function decodeCustom(
       given === undefined
         ? {}
         : readMetadata(given, false, strict ? (path) => unknown.push(`metadata.${path}`) : undefined);
+    if (unknown.length > 1) unknown.splice(0, unknown.length, ...inOrderOfKeys(unknown));
   } catch (error) {
     if (error instanceof MetadataError) throw new DecodeError(error.message);
     throw error;

@@ -6,7 +6,6 @@ import { type GroupResource, type KubeObject, quote } from '../../apimachinery/m
 import type { UserInfo } from '../../authentication/user/user.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
-import type { CachedObject, WatchEvent } from '../../storage/cacher/interfaces.js';
 import { EVERYTHING } from '../../storage/selection-predicate.js';
 import { nextTurn } from '../../storage/slicing.js';
 import { type Clock, sleep } from '../../util/clock.js';
@@ -21,6 +20,7 @@ import type {
 } from '../rest/type-client.js';
 import { createObject } from './create.js';
 import { deleteObject } from './delete.js';
+import { EventTurns, LARGE, tell } from './event-turns.js';
 import { settled, storedAs } from './settled.js';
 import { listObjects } from './list.js';
 import { updateObject } from './update.js';
@@ -43,8 +43,6 @@ export interface LocalClientOptions {
   readonly fieldManager: string;
 }
 
-/** Objects from here on (bytes) are worked on in turns, so that nobody waits for all of it. */
-const LARGE = 64 << 10;
 const NO_PAUSE = (): undefined => undefined;
 const pauseFor = (bytes: number): (() => Promise<void> | undefined) => (bytes < LARGE ? NO_PAUSE : nextTurn);
 
@@ -298,7 +296,7 @@ class LocalClient implements TypeClient {
     const broken = new AbortController();
     const events = new EventTurns(
       (event) => {
-        tell(listener, event, (object) => served.toObject(object));
+        tell(listener, event, served);
       },
       () => {
         broken.abort();
@@ -337,53 +335,4 @@ class LocalClient implements TypeClient {
       annotate: () => undefined,
     };
   }
-}
-
-/** Tells of events in their order: of large objects in a turn of their own, of all others at once. */
-class EventTurns {
-  private readonly waiting: WatchEvent[] = [];
-  /** Resolves when there is nothing left to tell. */
-  told: Promise<void> = Promise.resolve();
-
-  constructor(
-    private readonly tellOf: (event: WatchEvent) => void,
-    private readonly failed: () => void,
-  ) {}
-
-  add(event: WatchEvent): void {
-    if (this.waiting.length === 0 && !isLarge(event)) {
-      this.tellOf(event);
-      return;
-    }
-    this.waiting.push(event);
-    if (this.waiting.length > 1) return;
-    this.told = this.tellAll();
-    this.told.catch(this.failed);
-  }
-
-  private async tellAll(): Promise<void> {
-    for (let event = this.waiting[0]; event !== undefined; event = this.waiting[0]) {
-      if (isLarge(event)) await nextTurn();
-      this.tellOf(event);
-      this.waiting.shift();
-    }
-  }
-}
-
-const isLarge = ({ object }: WatchEvent): boolean => (object?.bytes.length ?? 0) >= LARGE;
-
-function tell(listener: TypeListener, event: WatchEvent, decode: (object: CachedObject) => KubeObject): void {
-  if (event.object === undefined) {
-    if (event.initialEventsEnd) listener.synced();
-    return;
-  }
-  let object: KubeObject;
-  try {
-    object = decode(event.object);
-  } catch {
-    // What cannot be decoded is nobody's business but the administrator's.
-    return;
-  }
-  if (event.type === 'DELETED') listener.delete(object);
-  else listener.upsert(object);
 }

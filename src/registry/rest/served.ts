@@ -63,6 +63,8 @@ export interface ServedVersion extends VersionView {
    * set. apiVersion and kind are the version's already, or absent. Throws DecodeError.
    */
   decode(body: DetailedJson, strict: boolean): DecodedObject;
+  /** How many values defaults may add to an object in which there are so many objects; absent: few. */
+  readonly mostDefaults?: ((objects: number) => number) | undefined;
   /** The stored form of an object of this version. May share parts with it. A promise where conversion must be waited for. */
   toStorage(object: KubeObject): JsonObject | Promise<JsonObject>;
   readonly strategy: Strategy;

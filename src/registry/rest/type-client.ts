@@ -35,6 +35,8 @@ export interface TypeClient {
 
 /** Called synchronously; must not throw. */
 export interface TypeListener {
+  /** The name of the objects that are wanted, where it is one: the listener is told of no other. */
+  readonly only?: string | undefined;
   upsert(object: KubeObject): void;
   delete(object: KubeObject): void;
   /** What was told so far is void: the objects come anew. */

@@ -1,5 +1,6 @@
 /** Validation rules (x-kubernetes-validations) of custom resources. */
-export { RuleValidator, blockedRules, compileRules } from './validator.js';
+export { blockedRules } from './blocked.js';
+export { RuleValidator, compileRules } from './validator.js';
 export type { RuleOptions, RuleResult } from './validator.js';
 export { PER_CALL_LIMIT, RUNTIME_BUDGET } from './compilation.js';
 export { resolveFieldPath } from './field-path.js';

@@ -24,6 +24,7 @@ import { Correlation, KeyedItems, Ratchet } from './correlation.js';
 import { evaluateMessage } from './message.js';
 import type { Rule } from './rule.js';
 import { failureMessage, ruleName, rulesOf } from './rule.js';
+import { WhereRulesAre } from './where-rules.js';
 
 const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no further validation rules will be run';
 
@@ -51,11 +52,30 @@ interface Run {
   budget: number;
 }
 
+/** The rules of a property and below it; prepared when the property is first met. */
+class PropertyRules {
+  private made = false;
+  private known: RuleNode | undefined;
+
+  constructor(
+    readonly key: string,
+    private readonly make: () => RuleNode | undefined,
+  ) {}
+
+  get node(): RuleNode | undefined {
+    if (!this.made) {
+      this.made = true;
+      this.known = this.make();
+    }
+    return this.known;
+  }
+}
+
 /** The rules of one node of a schema and those below it. */
 class RuleNode {
   items: RuleNode | undefined;
   values: RuleNode | undefined;
-  properties: readonly (readonly [string, RuleNode])[] = [];
+  properties: readonly PropertyRules[] = [];
   allOf: readonly RuleNode[] = [];
   private compiled: readonly CompiledRule[] | undefined;
   private adapter: Adapter | undefined;
@@ -69,16 +89,6 @@ class RuleNode {
     private readonly isRoot: boolean,
   ) {
     this.typeName = typeof schema['type'] === 'string' ? schema['type'] : '';
-  }
-
-  get isEmpty(): boolean {
-    return (
-      this.rules.length === 0 &&
-      this.items === undefined &&
-      this.values === undefined &&
-      this.properties.length === 0 &&
-      this.allOf.length === 0
-    );
   }
 
   /** Compiled when first needed: most versions of most types are never written to. */
@@ -120,10 +130,11 @@ class RuleNode {
         if (run.budget < 0) return;
       }
     }
-    for (const [key, node] of this.properties) {
+    for (const property of this.properties) {
+      const { key } = property;
       const value = object[key];
       if (value === undefined || value === null) continue;
-      node.validate(run, path.child(key), value, oldMembers?.[key], ratchet.key(key));
+      property.node?.validate(run, path.child(key), value, oldMembers?.[key], ratchet.key(key));
       if (run.budget < 0) return;
     }
   }
@@ -273,58 +284,78 @@ function hasRules(schema: JsonObject | undefined): boolean {
   );
 }
 
+/** What all nodes of a tree of rules are made with. */
+interface Building {
+  readonly registry: SchemaTypes;
+  readonly where: WhereRulesAre;
+}
+
 /** Builds the tree of rules. `rules` says where rules are, `node` what the values are; they differ inside allOf. */
 function build(
   rules: JsonObject,
   node: JsonObject,
   type: DeclType | undefined,
-  registry: SchemaTypes,
+  building: Building,
   isRoot: boolean,
 ): RuleNode | undefined {
-  const embedded = (schema: JsonObject): boolean => schema['x-kubernetes-embedded-resource'] === true;
+  const { registry, where } = building;
+  if (!where.has(rules)) return undefined;
   const result = new RuleNode(node, rulesOf(rules), type, registry, isRoot);
   const descend = (key: 'items' | 'additionalProperties'): RuleNode | undefined => {
     const [inner, target] = [objectAt(rules, key), objectAt(node, key)];
     if (inner === undefined || target === undefined) return undefined;
-    return build(inner, target, type?.elem, registry, embedded(target));
+    return build(inner, target, type?.elem, building, isEmbedded(target));
   };
   result.items = descend('items');
   result.values = descend('additionalProperties');
-  result.properties = buildProperties(rules, node, type, registry);
+  result.properties = buildProperties(rules, node, type, building);
   const all = rules['allOf'];
   result.allOf = (Array.isArray(all) ? all : [])
     .filter(isObject)
-    .map((schema) => build(schema, node, type, registry, isRoot))
+    .map((schema) => build(schema, node, type, building, isRoot))
     .filter((built) => built !== undefined);
-  return result.isEmpty ? undefined : result;
+  return result;
 }
+
+const isEmbedded = (schema: JsonObject): boolean => schema['x-kubernetes-embedded-resource'] === true;
 
 function buildProperties(
   rules: JsonObject,
   node: JsonObject,
   type: DeclType | undefined,
-  registry: SchemaTypes,
-): [string, RuleNode][] {
-  const built: [string, RuleNode][] = [];
+  building: Building,
+): PropertyRules[] {
+  const built: PropertyRules[] = [];
   const targets = objectAt(node, 'properties') ?? {};
   for (const [name, property] of Object.entries(objectAt(rules, 'properties') ?? {})) {
     const target = Object.hasOwn(targets, name) ? targets[name] : undefined;
-    if (!isObject(property) || !isObject(target)) continue;
-    const embedded = target['x-kubernetes-embedded-resource'] === true;
-    const identifier = escapeIdentifier(name);
-    // Fields whose names cannot be written in expressions still have rules of their own.
-    const fieldType =
-      identifier === undefined ? registry.declare(target, embedded) : type?.fields?.get(identifier)?.type;
-    const child = fieldType === undefined ? undefined : build(property, target, fieldType, registry, embedded);
-    if (child !== undefined) built.push([name, child]);
+    if (!isObject(property) || !isObject(target) || !building.where.has(property)) continue;
+    built.push(new PropertyRules(name, () => buildProperty(name, property, target, type, building)));
   }
   return built;
 }
 
+function buildProperty(
+  name: string,
+  rules: JsonObject,
+  node: JsonObject,
+  type: DeclType | undefined,
+  building: Building,
+): RuleNode | undefined {
+  const embedded = isEmbedded(node);
+  const identifier = escapeIdentifier(name);
+  // Fields whose names cannot be written in expressions still have rules of their own.
+  const fieldType =
+    identifier === undefined ? building.registry.declare(node, embedded) : type?.fields?.get(identifier)?.type;
+  return fieldType === undefined ? undefined : build(rules, node, fieldType, building, embedded);
+}
+
 /** The validation rules of one version of a type. */
 export class RuleValidator {
+  private root: RuleNode | undefined;
+
   constructor(
-    private readonly root: RuleNode,
+    private readonly makeRoot: () => RuleNode | undefined,
     private readonly schema: JsonObject,
   ) {}
 
@@ -334,32 +365,18 @@ export class RuleValidator {
     const run: Run = { errors: [], warn, budget };
     const correlation =
       ratchet && old !== undefined ? new Ratchet(new Correlation(object, old, this.schema), undefined) : Ratchet.none;
-    this.root.validate(run, path, object, old, correlation);
+    this.root ??= this.makeRoot();
+    this.root?.validate(run, path, object, old, correlation);
     return { errors: run.errors, budget: run.budget };
   }
 }
 
-/** Prepares the rules of a structural schema; undefined if it has none. */
+/** Prepares the rules of a structural schema, most of it when they are first needed; undefined if it has none. */
 export function compileRules(schema: JsonObject, isResourceRoot = true): RuleValidator | undefined {
   if (!hasRules(schema)) return undefined;
-  const registry = newSchemaTypes();
-  const root = build(schema, schema, registry.declare(schema, isResourceRoot), registry, isResourceRoot);
-  return root === undefined ? undefined : new RuleValidator(root, schema);
-}
-
-/** Errors of the schema that keep rules from being evaluated. */
-const BLOCKING = new Set([
-  'FieldValueNotSupported',
-  'FieldValueRequired',
-  'FieldValueTooLong',
-  'FieldValueTooMany',
-  'FieldValueTypeInvalid',
-]);
-
-/** The error that stands for the rules left out because the object is not valid; undefined if none are left out. */
-export function blockedRules(errors: readonly FieldError[]): FieldError | undefined {
-  if (!errors.some((error) => BLOCKING.has(error.type))) return undefined;
-  const why =
-    'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
-  return invalid(FieldPath.empty, undefined, why);
+  return new RuleValidator(() => {
+    const registry = newSchemaTypes();
+    const building = { registry, where: new WhereRulesAre() };
+    return build(schema, schema, registry.declare(schema, isResourceRoot), building, isResourceRoot);
+  }, schema);
 }

@@ -46,12 +46,12 @@ export interface PoolOptions {
   readonly rules?: RbacRuleSource | undefined;
   /** Bytes of the bodies that wait; more are refused. */
   readonly maxQueuedBytes?: number;
-  /** Writes of fewer bytes do not wait until the first worker is loaded. */
+  /** Writes of less weight do not wait until the first worker is loaded. */
   readonly moderateBytes?: number;
 }
 
 const QUEUED_BYTES = 64 << 20;
-const MODERATE_BYTES = 256 << 10;
+const MODERATE_BYTES = 128 << 10;
 const IDLE_MILLIS = 60_000;
 /** How long a worker may go on with a request that is over; then it is ended. */
 const OVERDUE_MILLIS = 10_000;
