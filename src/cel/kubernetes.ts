@@ -8,9 +8,8 @@ import { OPTIONAL_LIBRARY } from './library/optional.js';
 import { QUANTITY_LIBRARY } from './library/quantity.js';
 import { REGEX_LIBRARY } from './library/regex.js';
 import { SEMVER_LIBRARY } from './library/semver.js';
-import { SETS_LIBRARY } from './library/sets.js';
+import { SETS_LIBRARY, TWO_VARIABLE_LIBRARY } from './library/extensions.js';
 import { STRINGS_LIBRARY } from './library/strings.js';
-import { TWO_VARIABLE_LIBRARY } from './library/two-variable.js';
 import { URLS_LIBRARY } from './library/urls.js';
 import { WELL_KNOWN_NAMES, wellKnownStruct } from './library/well-known.js';
 

@@ -3,9 +3,8 @@ import { CelList, CelMap, Double, Environment, fn, overload, method, typeName, t
 import { equal } from '../../src/cel/evaluator/operators.js';
 import { EXTENDED_LISTS_LIBRARY } from '../../src/cel/library/lists.js';
 import { OPTIONAL_LIBRARY } from '../../src/cel/library/optional.js';
-import { SETS_LIBRARY } from '../../src/cel/library/sets.js';
+import { SETS_LIBRARY, TWO_VARIABLE_LIBRARY } from '../../src/cel/library/extensions.js';
 import { STRINGS_LIBRARY } from '../../src/cel/library/strings.js';
-import { TWO_VARIABLE_LIBRARY } from '../../src/cel/library/two-variable.js';
 import { exception, needsMessages } from './exceptions.js';
 import type { Vector } from './vectors.js';
 import { CONFORMANCE } from './vectors.js';

@@ -22,8 +22,8 @@ import {
 import { Type as CelType } from '../types.js';
 import type { Value } from '../values/value.js';
 import { Double, Uint } from '../values/value.js';
-import type { Declarations } from './scope.js';
-import { Scopes, candidates } from './scope.js';
+import type { Declarations } from './resolver.js';
+import { Scopes, candidates } from './resolver.js';
 import { Substitution, isLessSpecific } from './substitution.js';
 
 /** Types of the parameters of generic overloads, made afresh per call so that calls do not meet. */

@@ -1,6 +1,6 @@
 import type { Call, Expr, ListExpr, MapExpr } from '../ast.js';
 import { children, walk } from '../ast.js';
-import { compileRegex } from '../library/regex-cache.js';
+import { compileRegex } from '../library/regex.js';
 import type { Issue } from '../source.js';
 import type { Type, TypeKind } from '../types.js';
 import { DYN, isOptional } from '../types.js';

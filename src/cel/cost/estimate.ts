@@ -4,10 +4,8 @@ import type { DeclType } from '../schema/decl-type.js';
 import type { Type } from '../types.js';
 import { isOptional } from '../types.js';
 import { codePointLength } from '../values/text.js';
-import { estimateCall } from './functions.js';
-import type { CallEstimate, Operand } from './operand.js';
-import type { Range } from './range.js';
-import { NOTHING, UNBOUNDED, UNKNOWN, add, fixed, multiply, union } from './range.js';
+import type { CallEstimate, Operand, Range } from './functions.js';
+import { estimateCall, NOTHING, UNBOUNDED, UNKNOWN, add, fixed, multiply, union } from './functions.js';
 
 const LIST_BASE = fixed(10);
 const MAP_BASE = fixed(30);

@@ -2,9 +2,8 @@ import type { CallCost } from '../declarations.js';
 import type { Value } from '../values/value.js';
 import { CelList, CelMap, Opaque, Optional } from '../values/value.js';
 import { codePointLength } from '../values/text.js';
-import { work, workOnText } from '../work.js';
+import { work, workOnText, MAX_RANGE } from '../work.js';
 import { formatRegexSize } from '../library/named-formats.js';
-import { MAX_RANGE } from '../library/limits.js';
 
 /** The owner's specification asks 40 for a list that an author wrote; lists that macros make cost 10. */
 export const LIST_LITERAL = 40;

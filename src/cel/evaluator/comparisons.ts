@@ -1,7 +1,7 @@
 import type { Call } from '../ast.js';
 import { callCost, equalityCost, traverseText } from '../cost/runtime.js';
 import type { CallCost } from '../declarations.js';
-import { find } from '../values/search.js';
+import { find } from '../values/text.js';
 import type { Value } from '../values/value.js';
 import { CelError, CelMap, NO_SUCH_OVERLOAD, interned, noSuchOverload } from '../values/value.js';
 import type { FieldOfSlot, Frame, Plan, Run } from './frame.js';

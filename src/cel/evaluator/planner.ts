@@ -1,20 +1,18 @@
 import type { Call, Comprehension, Expr, Ident } from '../ast.js';
 import { ACCUMULATOR } from '../ast.js';
 import type { StructDecl } from '../declarations.js';
-import { compileRegex } from '../library/regex-cache.js';
+import { compileRegex } from '../library/regex.js';
 import { CONVERSION_NAMES } from '../library/standard.js';
 import { isDyn, isOptional } from '../types.js';
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, NO_SUCH_OVERLOAD, Optional } from '../values/value.js';
 import { badKey } from './access.js';
-import { planCall, planMembership } from './calls.js';
-import { logical } from './logic.js';
+import { planCall, planMembership, logical } from './calls.js';
 import type { Step } from './chain.js';
 import { chain, fieldOfSlot, presence } from './chain.js';
-import { insertEntries, insertPair } from './entries.js';
+import { insertEntries, insertPair, planList, planMap, planStruct } from './literals.js';
 import type { Dialect, Plan, Run } from './frame.js';
 import { Frame, constant, readField } from './frame.js';
-import { planList, planMap, planStruct } from './literals.js';
 import type { LoopSlots } from './loops.js';
 import { existsOne, gatherList, gatherMap, quantifier } from './loops.js';
 

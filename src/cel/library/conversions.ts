@@ -1,4 +1,4 @@
-import { INT_OVERFLOW, UINT_OVERFLOW } from '../evaluator/arithmetic.js';
+import { INT_OVERFLOW, UINT_OVERFLOW } from '../evaluator/operators.js';
 import { MAX_UINT, integer, shortInteger } from '../values/integer.js';
 import { formatDuration, formatTimestamp, parseDuration, parseTimestamp, timestamp } from '../values/time.js';
 import type { Value } from '../values/value.js';

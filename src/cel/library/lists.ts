@@ -4,7 +4,7 @@ import type { FunctionDecl, OverloadDecl } from '../declarations.js';
 import { fn, method, overload } from '../declarations.js';
 import { shown } from '../evaluator/access.js';
 import type { Library } from './library.js';
-import * as arithmetic from '../evaluator/arithmetic.js';
+import * as arithmetic from '../evaluator/operators.js';
 import { compare, equal } from '../evaluator/operators.js';
 import { STANDARD_MACROS, MacroError, type Macro } from '../parser/macros.js';
 import type { Type } from '../types.js';
@@ -12,8 +12,7 @@ import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, listO
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, CelList, Double, Duration, NO_SUCH_OVERLOAD, Uint, typeName } from '../values/value.js';
 import { onList } from './helpers.js';
-import { MAX_RANGE } from './limits.js';
-import { CostExceeded, work } from '../work.js';
+import { MAX_RANGE, CostExceeded, work } from '../work.js';
 
 const A = paramType('A');
 const T = paramType('T');

@@ -1,7 +1,7 @@
 import type { Expr, MapEntry, StructField } from '../ast.js';
 import type { Issue } from '../source.js';
 import { codePointLength } from '../values/text.js';
-import type { Start } from './expectations.js';
+import type { Start } from './token-stream.js';
 import {
   CALL_START,
   FIELD,
@@ -13,12 +13,12 @@ import {
   MEMBER,
   OPERAND,
   STRUCT_START,
-} from './expectations.js';
+  GiveUp,
+  TokenStream,
+} from './token-stream.js';
 import type { Token, TokenKind } from './lexer.js';
-import { scalar } from './literals.js';
+import { scalar, PRODUCTS, RELATIONS, SUMS } from './literals.js';
 import type { Macros } from './macros.js';
-import { PRODUCTS, RELATIONS, SUMS } from './operators.js';
-import { GiveUp, TokenStream } from './token-stream.js';
 import { MAX_DEPTH, TreeBuilder } from './tree-builder.js';
 
 export interface ParserOptions {

@@ -2,7 +2,7 @@ import type { Expr } from '../ast.js';
 import type { Issue } from '../source.js';
 import type { Macros } from './macros.js';
 import { MacroError, macroKey } from './macros.js';
-import { PRODUCTS, RELATIONS, SUMS } from './operators.js';
+import { PRODUCTS, RELATIONS, SUMS } from './literals.js';
 import { GiveUp } from './token-stream.js';
 
 /** Bound on nesting, counted per grammar rule and in the tree. */

@@ -1,9 +1,11 @@
 import { fn, overload } from '../declarations.js';
 import type { Library } from './library.js';
 import { contains } from '../evaluator/operators.js';
-import { BOOL, listOf, paramType } from '../types.js';
+import { BOOL, listOf, paramType, mapOf, STRING } from '../types.js';
 import type { Value } from '../values/value.js';
 import { CelList, NO_SUCH_OVERLOAD } from '../values/value.js';
+import { TWO_VARIABLE_MACROS } from '../parser/macros.js';
+import { onString } from './helpers.js';
 
 const LIST = listOf(paramType('T'));
 
@@ -35,5 +37,30 @@ export const SETS_LIBRARY: Library = {
       ),
     ),
     fn('sets.intersects', overload('list_sets_intersects_list', [LIST, LIST], BOOL, onLists(intersects))),
+  ],
+};
+
+const K = paramType('K');
+const V = paramType('V');
+const MAP = mapOf(K, V);
+
+/** Comprehensions over indices and elements, or keys and values. The loops insert by themselves. */
+export const TWO_VARIABLE_LIBRARY: Library = {
+  macros: TWO_VARIABLE_MACROS,
+  functions: [
+    fn(
+      'cel.@mapInsert',
+      overload('@mapInsert_map_key_value', [MAP, K, V], MAP, () => NO_SUCH_OVERLOAD),
+      overload('@mapInsert_map_map', [MAP, MAP], MAP, () => NO_SUCH_OVERLOAD),
+    ),
+  ],
+};
+
+const escape = (key: string): string => key.replace(/[~/]/g, (char) => (char === '/' ? '~1' : '~0'));
+
+/** For mutating admission policies: keys of JSON Pointers. */
+export const JSON_PATCH_LIBRARY: Library = {
+  functions: [
+    fn('jsonpatch.escapeKey', overload('string_jsonpatch_escapeKey_string', [STRING], STRING, onString(escape))),
   ],
 };

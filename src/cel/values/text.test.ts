@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { occurrences } from './search.js';
+import { occurrences } from './text.js';
 
 const texts = fc.string({ unit: fc.constantFrom('a', 'b', 'é', '\u4e2d', '\u{1f600}'), maxLength: 12 });
 const parts = fc.string({ unit: fc.constantFrom('a', 'b', '\u4e2d'), minLength: 1, maxLength: 3 });
