@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Go's clients against the compiled server: client-go's dynamic, typed and metadata clients, informers, leader election, and
-# a manager of controller-runtime. Skipped, with the reason, where Go is missing. The last line is `N passed, N failed`.
+# a manager of controller-runtime, and what kubeadm and kubelets do to join. Skipped, with the reason, where Go is missing. The last line is `N passed, N failed`.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 if ! command -v go > /dev/null; then

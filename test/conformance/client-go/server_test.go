@@ -33,17 +33,18 @@ const patience = 30 * time.Second
 type server struct {
 	dir     string
 	port    int
+	flags   []string
 	process *exec.Cmd
 }
 
 // startServer starts an Annex that is stopped, and its data removed, when the test ends.
-func startServer(t *testing.T) *server {
+func startServer(t *testing.T, flags ...string) *server {
 	t.Helper()
 	program := os.Getenv("ANNEX_MAIN")
 	if program == "" {
 		t.Skip("ANNEX_MAIN does not name the program: run this with make conformance-go")
 	}
-	s := &server{dir: t.TempDir(), port: freePort(t)}
+	s := &server{dir: t.TempDir(), port: freePort(t), flags: flags}
 	s.start(t)
 	t.Cleanup(func() { s.stop(syscall.SIGKILL) })
 	return s
@@ -65,6 +66,7 @@ func (s *server) start(t *testing.T) {
 		os.Getenv("ANNEX_MAIN"), "serve", "--data-dir", s.dir, "--bind-address", "127.0.0.1",
 		"--secure-port", fmt.Sprint(s.port), "--feature-gates=WatchList=true",
 	}
+	arguments = append(arguments, s.flags...)
 	arguments = append(arguments, strings.Fields(os.Getenv("ANNEX_FLAGS"))...)
 	s.process = exec.Command("node", arguments...)
 	log, err := os.OpenFile(filepath.Join(s.dir, "server.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
