@@ -1,7 +1,13 @@
 import type { JsonObject } from '../../apimachinery/json.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { FakeClock } from '../../util/clock.js';
+import * as secrets from '../../util/same-secret.js';
 import { BootstrapTokenAuthenticator } from './bootstrap.js';
+
+jest.mock('../../util/same-secret.js', () => {
+  const actual = jest.requireActual<typeof secrets>('../../util/same-secret.js');
+  return { sameSecret: jest.fn(actual.sameSecret) };
+});
 
 const TOKEN = 'abcdef.0123456789abcdef';
 const GOOD = {
@@ -63,3 +69,14 @@ test.each(['', 'abcdef', 'abcdef.0123', 'ABCDEF.0123456789abcdef', `${TOKEN}\n`,
     expect(authenticate(token, GOOD)).toEqual({ response: undefined, refusals: [] });
   },
 );
+
+test('the secret is compared in constant time, before anything else of the token is looked at', () => {
+  const compared = jest.mocked(secrets.sameSecret);
+  const expired = { ...GOOD, expiration: '2025-01-01T00:00:00Z', 'usage-bootstrap-authentication': 'false' };
+  for (const wrong of ['0123456789abcdeg', '1123456789abcdef']) {
+    compared.mockClear();
+    const { refusals } = authenticate(`abcdef.${wrong}`, expired);
+    expect(compared.mock.calls).toEqual([[GOOD['token-secret'], wrong]]);
+    expect(refusals.join()).toContain('token-secret');
+  }
+});

@@ -1,9 +1,9 @@
-import { timingSafeEqual } from 'node:crypto';
 import { objectAt, stringAt } from '../../apimachinery/json.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
 import { parseTime, TimeError } from '../../apimachinery/time.js';
 import type { Clock } from '../../util/clock.js';
 import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator/interfaces.js';
+import { sameSecret } from '../../util/same-secret.js';
 
 const TOKEN = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
 const TYPE = 'bootstrap.kubernetes.io/token';
@@ -46,7 +46,7 @@ export class BootstrapTokenAuthenticator implements TokenAuthenticator {
   private problem(secret: KubeObject, id: string, given: string): string | undefined {
     if (hasDeletionTimestamp(secret)) return 'is deleted and awaiting removal';
     if (secret['type'] !== TYPE) return `has invalid type, expected ${TYPE}`;
-    if (!sameText(valueOf(secret, 'token-secret'), given)) return 'has invalid value for key token-secret';
+    if (!sameSecret(valueOf(secret, 'token-secret'), given)) return 'has invalid value for key token-secret';
     if (valueOf(secret, 'token-id') !== id) return 'has invalid value for key token-id';
     if (this.expired(valueOf(secret, 'expiration'))) return 'has expired';
     if (valueOf(secret, 'usage-bootstrap-authentication') !== 'true')
@@ -69,12 +69,6 @@ export class BootstrapTokenAuthenticator implements TokenAuthenticator {
 
 function valueOf(secret: KubeObject, key: string): string {
   return Buffer.from(stringAt(objectAt(secret, 'data'), key) ?? '', 'base64').toString('utf8');
-}
-
-function sameText(a: string, b: string): boolean {
-  const x = Buffer.from(a, 'utf8');
-  const y = Buffer.from(b, 'utf8');
-  return x.length === y.length && timingSafeEqual(x, y);
 }
 
 function groupsOf(extra: string): readonly string[] | undefined {

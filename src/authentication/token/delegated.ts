@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
 import type { Clock } from '../../util/clock.js';
 import {
@@ -24,15 +24,16 @@ interface Known {
   readonly expires: number;
 }
 
-/** Asks the cluster's API server whose tokens they are. Tokens themselves are not kept, only their digests. */
+/** Asks the cluster's API server whose tokens they are. Tokens themselves are not kept, only salted digests. */
 export class DelegatedTokenAuthenticator implements TokenAuthenticator {
+  private readonly salt = randomBytes(32).toString('latin1');
   private readonly known = new Map<string, Known>();
   private readonly asking = new Map<string, Promise<AuthenticationResponse | undefined>>();
 
   constructor(private readonly options: DelegatedAuthenticationOptions) {}
 
   authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined> {
-    const key = createHash('sha256').update(token).update('\0').update(audiences.join('\0')).digest('base64');
+    const key = hash('sha256', JSON.stringify([this.salt, token, ...audiences]), 'base64');
     const known = this.known.get(key);
     if (known !== undefined && known.expires > this.options.clock.monotonic()) return Promise.resolve(known.answer);
     let answer = this.asking.get(key);

@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
 import { objectAt, stringAt } from '../../apimachinery/json.js';
 import { isDns1123Label, nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
@@ -6,6 +5,7 @@ import { AuthenticationError } from '../authenticator/interfaces.js';
 import { SERVICE_ACCOUNT_PREFIX } from '../user/user.js';
 import type { BoundClaims, CommonClaims, LegacyClaims, ObjectReference } from './service-account-claims.js';
 import type { BoundKind } from './service-account-objects.js';
+import { sameSecret } from '../../util/same-secret.js';
 
 const LEEWAY_SECONDS = 60;
 const INVALIDATED = 'service account token has been invalidated';
@@ -92,12 +92,6 @@ export function checkLegacyClaims(claims: LegacyClaims): void {
     throw new AuthenticationError('sub claim is invalid');
 }
 
-function sameText(a: string, b: string): boolean {
-  const x = Buffer.from(a, 'utf8');
-  const y = Buffer.from(b, 'utf8');
-  return x.length === y.length && timingSafeEqual(x, y);
-}
-
 /** Whether the Secret and the account of a Secret's token still stand; returns the Secret. Throws AuthenticationError. */
 export function checkLegacyObjects(
   claims: LegacyClaims,
@@ -110,7 +104,7 @@ export function checkLegacyObjects(
     throw new AuthenticationError('Token has been invalidated');
   }
   const stored = Buffer.from(stringAt(objectAt(secret, 'data'), 'token') ?? '', 'base64').toString('utf8');
-  if (!sameText(stored, token)) throw new AuthenticationError("Token does not match server's copy");
+  if (!sameSecret(stored, token)) throw new AuthenticationError("Token does not match server's copy");
   const account = requireAccount(find, namespace, accountName);
   if (hasDeletionTimestamp(account)) {
     throw new AuthenticationError(`ServiceAccount ${namespace}/${accountName} has been deleted`);

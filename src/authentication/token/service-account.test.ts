@@ -2,11 +2,17 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:cryp
 import { CompactSign, SignJWT } from 'jose';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { FakeClock } from '../../util/clock.js';
+import * as secrets from '../../util/same-secret.js';
 import { AuthenticationError, type AuthenticationResponse } from '../authenticator/interfaces.js';
 import { ServiceAccountTokenAuthenticator, type ServiceAccountTokenOptions } from './service-account.js';
 import { readSigningKey, readVerificationKeys, uniqueKeys, verificationKey } from './service-account-keys.js';
 import type { BoundKind, ServiceAccountObjects } from './service-account-objects.js';
 import { type BoundTokenRequest, JwtSigner } from './service-account-signer.js';
+
+jest.mock('../../util/same-secret.js', () => {
+  const actual = jest.requireActual<typeof secrets>('../../util/same-secret.js');
+  return { sameSecret: jest.fn(actual.sameSecret) };
+});
 
 const ISSUER = 'https://kubernetes.default.svc';
 const AUDIENCES = ['api'];
@@ -369,6 +375,7 @@ describe('tokens in Secrets', () => {
     expect(labelled.marked).toEqual([]);
     const other = await legacy({ data: { token: Buffer.from('other').toString('base64') } });
     expect(await outcome(other.authenticator, other.token)).toBe("Token does not match server's copy");
+    expect(jest.mocked(secrets.sameSecret)).toHaveBeenLastCalledWith('other', other.token);
   });
 
   test('one that the account refers to comes with a warning', async () => {
