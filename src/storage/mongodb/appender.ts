@@ -1,7 +1,8 @@
-import type { AnyBulkWriteOperation, ClientSession, Collection } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import type { Revision } from '../interfaces.js';
-import { entriesOf, statesOf, type LogDocument, type LogPlace, type State, type StateDocument } from './documents.js';
+import { stateCollection, type LogDocument, type LogPlace, type State } from './documents.js';
 import { isDuplicateKey, isRefusal, isWriteConflict } from './failures.js';
+import { documentAt, insertionOf, run, statementsOf, type Operations } from './statements.js';
 import type { WriterSession } from './writer-session.js';
 
 /** What a write does to the current state. */
@@ -41,14 +42,10 @@ const TRANSACTION = {
 
 /** Appends entries to the log and brings the current state up to them, both or neither. */
 export class Appender {
-  private readonly log: Collection<LogDocument>;
-
   constructor(
     private readonly place: LogPlace,
     private readonly session: WriterSession,
-  ) {
-    this.log = entriesOf(place);
-  }
+  ) {}
 
   async append(append: Append): Promise<AppendOutcome> {
     let session: ClientSession;
@@ -75,18 +72,16 @@ export class Appender {
 
   /** All statements of the transaction; what went wrong, or undefined. */
   private async write(append: Append, session: ClientSession): Promise<AppendOutcome | undefined> {
+    const { db, collection } = this.place;
     try {
-      await this.log.insertMany([...append.log], { session, ordered: true });
+      for (const statement of insertionOf(collection, append.log)) await run(db, statement, session);
     } catch (error) {
       return isDuplicateKey(error) ? { outcome: 'stale' } : failed(error);
     }
     try {
       for (const [resource, changes] of byResource(append.changes)) {
-        const operations = operationsOf(changes);
-        const states = statesOf(this.place.db, resource);
-        const result = await states.bulkWrite(operations, { session, ordered: true });
-        if (result.insertedCount + result.matchedCount + result.deletedCount !== operations.length)
-          return { outcome: 'mismatch' };
+        for (const statement of statementsOf(stateCollection(resource), operationsOf(changes)))
+          if ((await run(db, statement, session)) !== statement.documents) return { outcome: 'mismatch' };
       }
       return undefined;
     } catch (error) {
@@ -122,28 +117,25 @@ interface Course {
 }
 
 /**
- * One operation for each object, sorted by kind: the driver sends a command whenever the kind changes. An object that is
- * made and deleted again takes two, so that it shows if it was there before.
+ * One operation for each object, sorted by kind, of which each takes a command. An object that is made and deleted again
+ * takes two, so that it shows if it was there before.
  */
-function operationsOf(changes: readonly StateChange[]): AnyBulkWriteOperation<StateDocument>[] {
+function operationsOf(changes: readonly StateChange[]): Operations {
   const courses = new Map<string, Course>();
   for (const { key, expected, state } of changes) {
     const course = courses.get(key);
     if (course === undefined) courses.set(key, { expected, first: state, last: state });
     else course.last = state;
   }
-  const inserts: AnyBulkWriteOperation<StateDocument>[] = [];
-  const replacements: AnyBulkWriteOperation<StateDocument>[] = [];
-  const deletions: AnyBulkWriteOperation<StateDocument>[] = [];
+  const operations: Operations = { inserts: [], replacements: [], deletions: [] };
   for (const [_id, { expected, first, last }] of courses) {
     const document = last ?? (expected === 0 ? first : undefined);
     // Where the object exists already, the insert fails because of its _id.
-    if (expected === 0 && document !== undefined) inserts.push({ insertOne: { document: { _id, ...document } } });
-    const before = { _id, ...(expected !== 0 && { '_annex.revision': expected }) };
-    if (last === undefined) deletions.push({ deleteOne: { filter: before } });
-    else if (expected !== 0) replacements.push({ replaceOne: { filter: before, replacement: last } });
+    if (expected === 0 && document !== undefined) operations.inserts.push({ _id, ...document });
+    if (last === undefined) operations.deletions.push({ q: documentAt(_id, expected), limit: 1 });
+    else if (expected !== 0) operations.replacements.push({ q: documentAt(_id, expected), u: last });
   }
-  return [...inserts, ...replacements, ...deletions];
+  return operations;
 }
 
 function byResource(changes: readonly StateChange[]): Map<string, StateChange[]> {

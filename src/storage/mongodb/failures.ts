@@ -8,8 +8,18 @@ const TOKEN_LOST = new Set([136, 222, 234, 260, 280, 286]);
 /** Of the server: the moment asked for is not to be had (any more); a later one is. */
 const SNAPSHOT_LOST = new Set([239, 246]);
 
+/** A document of a command cannot be written; MongoDB has given up the transaction. */
+export class WriteRefused extends Error {
+  constructor(
+    message: string,
+    readonly code: number,
+  ) {
+    super(message);
+  }
+}
+
 export function isDuplicateKey(error: unknown): boolean {
-  return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
+  return (error instanceof MongoServerError || error instanceof WriteRefused) && error.code === DUPLICATE_KEY;
 }
 
 export function isWriteConflict(error: unknown): boolean {
@@ -36,7 +46,7 @@ export function isTransient(error: unknown): boolean {
 
 /** Whether the server itself answered with the error, so that what it refused did not happen. */
 export function isRefusal(error: unknown): boolean {
-  return error instanceof MongoServerError && !isTransient(error);
+  return error instanceof WriteRefused || (error instanceof MongoServerError && !isTransient(error));
 }
 
 export function unavailable(error: unknown): StorageError {
