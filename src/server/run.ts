@@ -11,6 +11,7 @@ import type { Logger } from '../util/logger.js';
 import { CellGauge, metricsRegistry } from '../util/metrics.js';
 import { TimerWheel } from '../util/timer-wheel.js';
 import { type ApiServer, createServer, type TlsMaterial } from './api-server.js';
+import { isAggregated } from './aggregation-options.js';
 import { makeAudit } from './audit.js';
 import { selectorsOf } from './authorization.js';
 import { StartError } from './data-directory.js';
@@ -20,6 +21,15 @@ import type { ControlPlane, ServerContext } from './plane.js';
 import { annexVersion, versionInfo } from './version.js';
 
 const DRAIN_MILLIS = 60_000;
+/** An extension server is gone within the 30 s that a pod is given, of which the store takes 6 s at most to close. */
+const EXTENSION_STOP_MILLIS = 23_000;
+const MIN_DRAIN_MILLIS = 2_000;
+
+/** How long requests under way are waited for, once the delay of the shutdown is over. */
+export function drainMillis(options: Options): number {
+  if (!isAggregated(options)) return Math.max(DRAIN_MILLIS, options.requestTimeout);
+  return Math.max(MIN_DRAIN_MILLIS, EXTENSION_STOP_MILLIS - options.shutdownDelayDuration);
+}
 
 /** What a process starts with. */
 export function serverContext(options: Options, root: string, clock: Clock, logger: Logger): ServerContext {
@@ -170,7 +180,7 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
       shutdown.begin();
       await sleep(clock, options.shutdownDelayDuration);
       plane.endWatches();
-      await Promise.race([server.drain(), sleep(clock, Math.max(DRAIN_MILLIS, options.requestTimeout))]);
+      await Promise.race([server.drain(), sleep(clock, drainMillis(options))]);
       server.destroy();
       await plane.close();
       audit?.close();
