@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Loads the built server, side by side with kube-apiserver where hack/tools/build.sh has built it. Needs Go for the load program.
-#   hack/bench.sh [REGEXP of scenarios]        BACKEND=embedded|mongodb (with a mongod of its own), ALONE=yes for Annex alone, ROUNDS=1, OBJECTS=10000, BENCH_FLAGS=(more of the load program), ANNEX_MAIN=dist/main.js, OUT=test/bench/results/[mongodb-]v<version>.md
+#   hack/bench.sh [REGEXP of scenarios]        BACKEND=embedded|mongodb (with a mongod of its own), ALONE=yes for Annex alone, ROUNDS=1, OBJECTS=10000, BENCH_FLAGS=(more of the load program), ANNEX_MAIN=dist/main.js, BENCH_PORT, KAS_PORT, ETCD_PORT, OUT=test/bench/results/[mongodb-]v<version>.md
 set -euo pipefail
 cd "$(dirname "$0")/.."
 backend=${BACKEND:-embedded}
@@ -9,6 +9,8 @@ only=${1:-.}
 tools=$(realpath -m "${ANNEX_TOOLS_DIR:-.cache/tools}")
 scratch=$(mktemp -d)
 port=${BENCH_PORT:-6461}
+kas_port=${KAS_PORT:-6544}
+etcd_port=${ETCD_PORT:-23992}
 version=$(node -p 'require("./package.json").version')
 out=$(realpath -m "${OUT:-test/bench/results/$([ "$backend" = mongodb ] && echo mongodb-)v$version.md}")
 command -v go > /dev/null || { echo 'bench: the load program needs Go' >&2; exit 1; }
@@ -39,7 +41,7 @@ STOP
 chmod +x "$scratch/start" "$scratch/stop"
 cleanup() {
   kill "$(cat "$scratch/annex.pid")" 2> /dev/null || true
-  if [ -x "$tools/kube-apiserver" ]; then KAS_BIN=$tools KAS_RUN=$scratch/kas KAS_PORT=6544 ETCD_PORT=23992 ETCD_PEER_PORT=24002 test/bench/annexbench/kas.sh down || true; fi
+  if [ -x "$tools/kube-apiserver" ]; then KAS_BIN=$tools KAS_RUN=$scratch/kas KAS_PORT=$kas_port ETCD_PORT=$etcd_port ETCD_PEER_PORT=$((etcd_port + 10)) test/bench/annexbench/kas.sh down || true; fi
   rm -rf "$scratch"
 }
 trap cleanup EXIT
@@ -52,10 +54,10 @@ annex=(url "https://127.0.0.1:$port" token "$token" ca "$scratch/data/ca.crt" pi
 # shellcheck disable=SC2206 # Several words.
 common=(-only "$only" -objects "${OBJECTS:-10000}" ${BENCH_FLAGS:-})
 if [ -z "${ALONE:-}" ] && [ -x "$tools/kube-apiserver" ] && [ -x "$tools/etcd" ]; then
-  export KAS_BIN=$tools KAS_RUN=$scratch/kas KAS_PORT=6544 ETCD_PORT=23992 ETCD_PEER_PORT=24002
+  export KAS_BIN=$tools KAS_RUN=$scratch/kas KAS_PORT=$kas_port ETCD_PORT=$etcd_port ETCD_PEER_PORT=$((etcd_port + 10))
   export KAS_FLAGS='--max-requests-inflight=3000 --max-mutating-requests-inflight=1000'
   test/bench/annexbench/kas.sh up
-  kas=(url https://127.0.0.1:6544 token secrettoken ca "$scratch/kas/ca.crt" pids "api=$scratch/kas/kas.pid,etcd=$scratch/kas/etcd.pid"
+  kas=(url "https://127.0.0.1:$kas_port" token secrettoken ca "$scratch/kas/ca.crt" pids "api=$scratch/kas/kas.pid,etcd=$scratch/kas/etcd.pid"
     start "$PWD/test/bench/annexbench/kas.sh start-api" stop "$PWD/test/bench/annexbench/kas.sh stop-api")
   arguments=(-a.name annex -b.name kube-apiserver)
   for ((i = 0; i < ${#annex[@]}; i += 2)); do arguments+=("-a.${annex[i]}" "${annex[i + 1]}"); done
