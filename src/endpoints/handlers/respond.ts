@@ -9,6 +9,7 @@ import type { StoredObject } from '../../storage/interfaces.js';
 import type { HttpResponse } from '../http.js';
 import { negotiate, type NegotiatedMedia } from '../negotiation/media.js';
 import { writeList } from '../responsewriters/list.js';
+import { isLargeObject } from '../responsewriters/items.js';
 import { writeObject, writeTree } from '../responsewriters/object.js';
 import type { ResponseOptions } from '../responsewriters/options.js';
 import { Query } from './query.js';
@@ -74,6 +75,11 @@ export function writeStored(
   query: Query,
 ): Promise<void> | void {
   const { context, request, response, served } = scope;
+  const { largeWrites } = scope.environment;
+  const isWanted = request.method !== 'HEAD' && isLargeObject(object, served, media);
+  if (isWanted && largeWrites?.takes(scope, object.bytes.length) === true) {
+    return largeWrites.read(scope, object);
+  }
   return writeObject(context, request, response, status, object, served, media, responseOptions(scope, query));
 }
 
@@ -84,12 +90,17 @@ export function writeListResult(
   query: Query,
 ): Promise<void> {
   const { context, request, response, served } = scope;
+  const { largeWrites } = scope.environment;
   const metadata = {
     resourceVersion: String(result.list.revision),
     continue: result.continue,
     remainingItemCount: result.remainingItemCount,
   };
-  return writeList(context, request, response, result.list, metadata, served, media, responseOptions(scope, query));
+  return writeList(context, request, response, result.list, metadata, served, media, {
+    ...responseOptions(scope, query),
+    elsewhere: (object, form) =>
+      largeWrites?.takes(scope, object.bytes.length) === true ? largeWrites.item(scope, object, form) : undefined,
+  });
 }
 
 /** A Status of success that says what it was about. */
@@ -98,6 +109,7 @@ export function writeSuccess(
   code: number,
   details: JsonObject,
   media: NegotiatedMedia,
+  showsCode = code !== 200,
 ): Promise<void> | void {
   const { context, request, response } = scope;
   const status: KubeObject = {
@@ -106,7 +118,7 @@ export function writeSuccess(
     metadata: {},
     status: 'Success',
     details: Object.fromEntries(Object.entries(details).filter(([, value]) => value !== '')),
-    ...(code === 200 ? {} : { code }),
+    ...(showsCode ? { code } : {}),
   };
   return writeTree(context, request, response, code, status, media, responseOptions(scope));
 }

@@ -9,8 +9,10 @@ import type { Strategy } from '../../registry/rest/interfaces.js';
 import type { ServedVersion } from '../../registry/rest/served.js';
 import type { RequestContext } from '../../request/context.js';
 import type { FeatureGates } from '../../util/feature-gates.js';
+import type { StoredObject } from '../../storage/interfaces.js';
 import type { Clock } from '../../util/clock.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
+import type { ItemForm } from '../responsewriters/items.js';
 import type { WatchTracker } from './watch-tracker.js';
 
 /** What all handlers share; made once by the composition root. */
@@ -39,12 +41,16 @@ export interface HandlerMetrics {
   watchStarted(context: RequestContext): () => void;
 }
 
-/** Does writes in another thread, so that the event loop has no long stretch of work. */
+/** Does large writes, and what large reads take, in another thread, so that the event loop has no long stretch of work. */
 export interface LargeWrites {
-  /** Whether a write of this type and of so many bytes is to be done there. */
+  /** Whether a request for this type that weighs so much (bytes) is to be done there. */
   takes(scope: RequestScope, weight: number): boolean;
   /** Does all that the handler would do, and answers the request. Throws what the handler would throw. */
   run(scope: RequestScope, body: Buffer): Promise<void>;
+  /** Answers a request for an object that was read. */
+  read(scope: RequestScope, object: StoredObject): Promise<void>;
+  /** An item of a list, in the form in which it is wanted. */
+  item(scope: RequestScope, object: StoredObject, form: ItemForm): Promise<Uint8Array>;
 }
 
 /** One request for a stored resource, or a subresource of it that writes the same object. */

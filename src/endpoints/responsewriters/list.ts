@@ -6,6 +6,7 @@ import type { HttpRequest, HttpResponse } from '../http.js';
 import { timed } from '../../util/stopwatch.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { type Pieces, sendPieces } from './body.js';
+import { singleItems } from './items.js';
 import { type Encoder, encoderOf, type ListFrame } from './encoders.js';
 import type { ListMetadata, ResponseOptions } from './options.js';
 import { memo, representationOf, shapeOf } from './shapes.js';
@@ -82,7 +83,8 @@ async function itemPieces(
   const shape = shapeOf(view, media);
   const encoder = encoderOf(media, options.protobuf);
   const representation = representationOf(shape, media, 'item', options.protobuf);
-  const gathered = encoder.sized ? await gather(list, representation) : undefined;
+  const single = singleItems(list, view, media, options);
+  const gathered = encoder.sized ? await gather(single ?? list.chunks(representation)) : undefined;
   const frame: ListFrame = {
     ...shape.listType,
     metadata: listMeta(metadata, view.type.custom && media.as === undefined),
@@ -94,20 +96,19 @@ async function itemPieces(
   const { head, tail } = encoder.list(frame);
   return {
     head,
-    middle: gathered?.chunks ?? list.chunks(representation),
-    gzipMiddle: () => list.gzipChunks(representation),
+    middle: gathered?.chunks ?? single ?? list.chunks(representation),
+    gzipMiddle: single === undefined ? () => list.gzipChunks(representation) : undefined,
     tail,
   };
 }
 
 /** All chunks with their size, for encodings that write the length of a list before it. Other work gets its turn meanwhile. */
 async function gather(
-  list: CachedList,
-  representation: Representation,
+  made: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
 ): Promise<{ readonly chunks: Uint8Array[]; readonly size: number }> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for (const chunk of list.chunks(representation)) {
+  for await (const chunk of made) {
     chunks.push(chunk);
     size += chunk.length;
     await new Promise((resolve) => setImmediate(resolve));
@@ -134,6 +135,8 @@ function tablePieces(
     size: 0,
     emptyIsNull: view.version.table.emptyIsNull,
   });
+  const single = singleItems(list, view, media, options);
+  if (single !== undefined) return { head, middle: single, tail };
   const cached = encodedRows(rows, encoder);
   if (cached !== undefined) {
     return { head, middle: list.chunks(cached), gzipMiddle: () => list.gzipChunks(cached), tail };

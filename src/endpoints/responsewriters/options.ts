@@ -1,11 +1,15 @@
 import type { Clock } from '../../util/clock.js';
+import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { WriterOptions } from './body.js';
+import type { ItemForm } from './items.js';
 
 /** What a writer needs besides the request. */
 export interface ResponseOptions extends WriterOptions {
   readonly clock: Clock;
   /** The query parameter of that name, as it was given. */
   readonly includeObject?: string | undefined;
+  /** Has another thread make the form of a large item; undefined: it must be made here. */
+  readonly elsewhere?: ((object: CachedObject, form: ItemForm) => Promise<Uint8Array> | undefined) | undefined;
 }
 
 /** ListMeta. */

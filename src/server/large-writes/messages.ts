@@ -3,8 +3,9 @@ import type { AdmissionOperation } from '../../admission/interfaces.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { HeldRules, PolicyRule, RoleRef } from '../../authorization/rbac/types.js';
+import type { ItemForm } from '../../endpoints/responsewriters/items.js';
 import type { RequestInfo } from '../../request/request-info.js';
-import { StorageError, type StorageErrorCode } from '../../storage/errors.js';
+import { StorageError, type StorageErrorCode, type Undecodable } from '../../storage/errors.js';
 import type { Attributes, Revision } from '../../storage/interfaces.js';
 import type { Layer } from '../../util/stopwatch.js';
 import { messageOf } from '../../util/error-message.js';
@@ -26,6 +27,15 @@ export interface Task {
   readonly maxRequestBodyBytes: number;
   readonly admission: AdmissionFacts;
   readonly definition: DefinitionFacts | undefined;
+  /** The body is an object that was read: the request is answered with it, or it is made what it is in a list. */
+  readonly read: ReadFacts | undefined;
+}
+
+export interface ReadFacts {
+  readonly key: string;
+  readonly revision: Revision;
+  /** Of an item of a list. */
+  readonly form: ItemForm | undefined;
 }
 
 /** What the admission of the request's type looks like from afar. */
@@ -134,6 +144,7 @@ export interface SentError {
     readonly code: StorageErrorCode;
     readonly revision: Revision | undefined;
     readonly current: Revision | undefined;
+    readonly undecodable: readonly Undecodable[] | undefined;
   };
 }
 
@@ -143,8 +154,8 @@ export function sendError(error: unknown): SentError {
     return { message, api: { code: error.code, reason: error.reason, details: error.details } };
   }
   if (error instanceof StorageError) {
-    const { revision, current } = error.info;
-    return { message, storage: { code: error.code, revision, current } };
+    const { revision, current, undecodable } = error.info;
+    return { message, storage: { code: error.code, revision, current, undecodable } };
   }
   return error instanceof Error ? { message, stack: error.stack, name: error.name } : { message };
 }
@@ -152,10 +163,11 @@ export function sendError(error: unknown): SentError {
 export function receiveError({ message, stack, name, api, storage }: SentError): Error {
   if (api !== undefined) return new ApiError(api.code, api.reason, message, api.details);
   if (storage !== undefined) {
-    const { code, revision, current } = storage;
+    const { code, revision, current, undecodable } = storage;
     return new StorageError(code, message, {
       ...(revision === undefined ? {} : { revision }),
       ...(current === undefined ? {} : { current }),
+      ...(undecodable === undefined ? {} : { undecodable }),
     });
   }
   const error =

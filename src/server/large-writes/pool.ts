@@ -8,13 +8,16 @@ import { parseJson } from '../../apimachinery/decode-json.js';
 import type { AdmissionOperation } from '../../admission/interfaces.js';
 import type { LargeWrites, RequestScope } from '../../endpoints/handlers/scope.js';
 import type { RbacRuleSource } from '../../authorization/rbac/types.js';
+import type { ItemForm } from '../../endpoints/responsewriters/items.js';
 import { sendWhole } from '../../endpoints/responsewriters/body.js';
+import type { StoredObject } from '../../storage/interfaces.js';
 import type { Clock, Timer } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
 import { messageOf } from '../../util/error-message.js';
 import {
   detached,
   type FromWorker,
+  type ReadFacts,
   receiveError,
   sendError,
   type SentResponse,
@@ -70,7 +73,8 @@ const hadTooLittleMemory = (error: NodeJS.ErrnoException | undefined): boolean =
 interface Job {
   readonly id: number;
   readonly scope: RequestScope;
-  readonly body: Buffer;
+  readonly body: Uint8Array;
+  readonly read: ReadFacts | undefined;
   readonly queuedAt: number;
   resolve(response: SentResponse): void;
   reject(error: Error): void;
@@ -121,12 +125,15 @@ export class LargeWritePool implements LargeWrites {
   }
 
   async run(scope: RequestScope, body: Buffer): Promise<void> {
-    const response = await this.enqueue(scope, body);
-    for (const [name, value] of Object.entries(response.headers)) {
-      if (name !== 'content-length') scope.response.setHeader(name, value);
-    }
-    const type = String(response.headers['content-type'] ?? '');
-    sendWhole(scope.request, scope.response, response.status, type, response.body);
+    answer(scope, await this.enqueue(scope, body, undefined));
+  }
+
+  async read(scope: RequestScope, { key, revision, bytes }: StoredObject): Promise<void> {
+    answer(scope, await this.enqueue(scope, bytes, { key, revision, form: undefined }));
+  }
+
+  async item(scope: RequestScope, { key, revision, bytes }: StoredObject, form: ItemForm): Promise<Uint8Array> {
+    return (await this.enqueue(scope, bytes, { key, revision, form })).body;
   }
 
   /** Ends all workers; requests that wait or are under way fail. */
@@ -136,7 +143,7 @@ export class LargeWritePool implements LargeWrites {
     for (const worker of this.workers) worker.link.terminate();
   }
 
-  private enqueue(scope: RequestScope, body: Buffer): Promise<SentResponse> {
+  private enqueue(scope: RequestScope, body: Uint8Array, read: ReadFacts | undefined): Promise<SentResponse> {
     const { clock, metrics, maxQueuedBytes = QUEUED_BYTES } = this.options;
     const { signal } = scope.context;
     signal.throwIfAborted();
@@ -157,6 +164,7 @@ export class LargeWritePool implements LargeWrites {
         id: ++this.ids,
         scope,
         body,
+        read,
         queuedAt: clock.monotonic(),
         resolve: (response) => {
           over();
@@ -258,7 +266,7 @@ export class LargeWritePool implements LargeWrites {
     worker.link.post(this.taskOf(worker, job, body), [body.buffer]);
   }
 
-  private taskOf(worker: Worker, { id, scope }: Job, body: Uint8Array): Task {
+  private taskOf(worker: Worker, { id, scope, read }: Job, body: Uint8Array): Task {
     const { context, request, environment, served } = scope;
     const { admission } = environment;
     return {
@@ -280,6 +288,7 @@ export class LargeWritePool implements LargeWrites {
         reads: OPERATIONS.filter((operation) => admission.readsObjects(operation, served.groupResource)),
       },
       definition: this.definitionOf(worker, scope),
+      read,
     };
   }
 
@@ -361,6 +370,15 @@ export class LargeWritePool implements LargeWrites {
       worker.link.post({ type: 'refusal', call, error: sendError(error) }, []);
     }
   }
+}
+
+/** Sends what a worker answers. */
+function answer(scope: RequestScope, response: SentResponse): void {
+  for (const [name, value] of Object.entries(response.headers)) {
+    if (name !== 'content-length') scope.response.setHeader(name, value);
+  }
+  const type = String(response.headers['content-type'] ?? '');
+  sendWhole(scope.request, scope.response, response.status, type, response.body);
 }
 
 /** Bytes in an answer are copies already, made to be given away. */

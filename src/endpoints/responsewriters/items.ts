@@ -1,0 +1,94 @@
+import type { VersionView } from '../../registry/rest/interfaces.js';
+import type { CachedList, CachedObject } from '../../storage/cacher/interfaces.js';
+import type { NegotiatedMedia } from '../negotiation/media.js';
+import { encoderOf } from './encoders.js';
+import type { ResponseOptions } from './options.js';
+import { representationOf, shapeOf } from './shapes.js';
+import { parseIncludeObject, tableRows } from './table.js';
+
+/** How an item of a list is wanted. */
+export interface ItemForm extends Pick<NegotiatedMedia, 'encoding' | 'pretty' | 'as' | 'asVersion'> {
+  readonly includeObject: string | undefined;
+  /** For ages. */
+  readonly now: number;
+}
+
+export function itemForm(media: NegotiatedMedia, { includeObject, clock }: ResponseOptions): ItemForm {
+  const { encoding, pretty, as, asVersion } = media;
+  return { encoding, pretty, as, asVersion, includeObject, now: clock.now() };
+}
+
+const ROW = { apiVersion: '', kind: '' };
+
+/** An item as it stands in a list, or its row in a Table, without separators. */
+export function renderItem(
+  object: CachedObject,
+  view: VersionView,
+  form: ItemForm,
+  protobuf: ResponseOptions['protobuf'],
+): Uint8Array {
+  if (form.as !== 'Table') return object.render(representationOf(shapeOf(view, form), form, 'item', protobuf));
+  const rows = tableRows(view, form.asVersion ?? 'v1', parseIncludeObject(form.includeObject));
+  const encoder = encoderOf(form, protobuf);
+  return encoder.id === 'json'
+    ? rows.json(object, form.now)
+    : encoder.item(rows.json(object, form.now), () => rows.tree(object, form.now), ROW);
+}
+
+/** Lists whose items are made one by one from here on (bytes): several together would take a long stretch. */
+const MIDDLING = 8 << 10;
+/** Single objects are made by another thread from here on. */
+const LARGE = 256 << 10;
+/** YAML is several times as dear as the rest. */
+const LARGE_YAML = 64 << 10;
+
+/** Whether the stored bytes cannot be sent as they are. */
+const isMade = (view: VersionView, { encoding, pretty, as }: Pick<NegotiatedMedia, 'encoding' | 'pretty' | 'as'>) =>
+  as === 'Table' || encoding !== 'json' || pretty || (as === undefined && view.json.identity !== true);
+
+/** Whether making the form of an object takes long enough to be done by another thread. */
+export function isLargeObject(
+  object: CachedObject,
+  view: VersionView,
+  form: Pick<NegotiatedMedia, 'encoding' | 'pretty' | 'as'>,
+): boolean {
+  return object.bytes.length >= (form.encoding === 'yaml' ? LARGE_YAML : LARGE) && isMade(view, form);
+}
+
+/**
+ * The items of a list one by one, with separators; undefined where its blocks are as good, which are kept. Large items are made by
+ * another thread, if there is one for them.
+ */
+export function singleItems(
+  list: CachedList,
+  view: VersionView,
+  media: NegotiatedMedia,
+  options: ResponseOptions,
+): AsyncIterable<Uint8Array> | undefined {
+  if (!isMade(view, media)) return undefined;
+  if (media.encoding !== 'yaml' && !hasMiddling(list)) return undefined;
+  return oneByOne(list, view, media, options);
+}
+
+function hasMiddling(list: CachedList): boolean {
+  for (const object of list.items()) if (object.bytes.length >= MIDDLING) return true;
+  return false;
+}
+
+async function* oneByOne(
+  list: CachedList,
+  view: VersionView,
+  media: NegotiatedMedia,
+  options: ResponseOptions,
+): AsyncGenerator<Uint8Array> {
+  const form = itemForm(media, options);
+  const separator = Buffer.from(encoderOf(media, options.protobuf).separator);
+  let first = true;
+  for (const object of list.items()) {
+    const away = isLargeObject(object, view, form) ? options.elsewhere?.(object, form) : undefined;
+    const bytes = away === undefined ? renderItem(object, view, form, options.protobuf) : await away;
+    if (!first && separator.length > 0) yield separator;
+    yield bytes;
+    first = false;
+  }
+}

@@ -1,0 +1,110 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { Query } from '../../endpoints/handlers/query.js';
+import { negotiateList, negotiateObject, writeListResult, writeStored } from '../../endpoints/handlers/respond.js';
+import type { RequestScope } from '../../endpoints/handlers/scope.js';
+import { DetachedObject } from '../../registry/generic/detached-object.js';
+import { SelectedPage } from '../../storage/cacher/page.js';
+import { Budget } from '../../storage/cacher/budget.js';
+import { cachedItem } from '../../storage/cacher/cached-item.js';
+import { closeAll, scopeOf, setup, thing, Answer } from './world.fake.js';
+
+afterEach(closeAll);
+
+const TABLE = 'application/json;as=Table;g=meta.k8s.io;v=v1';
+const LARGE_OBJECT = 300_000;
+
+const bytesOf = (name: string, length: number): Buffer => {
+  const { apiVersion, kind, metadata, spec } = thing(name, { size: 3, text: `ü${'x'.repeat(length)}` });
+  const meta = { resourceVersion: '7', creationTimestamp: '2026-01-01T00:00:00Z', ...(metadata as object) };
+  return Buffer.from(JSON.stringify({ apiVersion, kind, metadata: meta, spec }));
+};
+
+type World = ReturnType<typeof setup>;
+
+function reading(world: World, accept: string, query: string, elsewhere: boolean, method = 'GET') {
+  const { scope } = scopeOf(world, 'update', 'large', '');
+  const request = new IncomingMessage(new Socket());
+  Object.assign(request, {
+    method,
+    url: `/apis/example.com/v1/namespaces/ns/things/large${query}`,
+    headers: { accept },
+  });
+  const response = new Answer(request);
+  const environment = elsewhere ? world.environment : { ...world.environment, largeWrites: undefined };
+  const read: RequestScope = { ...scope, environment, request, response };
+  return { scope: read, response };
+}
+
+const FORMS = [
+  ['a Table', TABLE, ''],
+  ['a Table with the object', TABLE, '?includeObject=Object'],
+  ['YAML', 'application/yaml', ''],
+  ['indented', 'application/json', '?pretty=1'],
+  ['metadata in YAML', 'application/yaml;as=PartialObjectMetadata;g=meta.k8s.io;v=v1', ''],
+] as const;
+
+test.each(FORMS)('a large object as %s is made by another thread, the same as here', async (_name, accept, query) => {
+  const world = setup();
+  const object = new DetachedObject({ key: 'ns/large', revision: 7, bytes: bytesOf('large', LARGE_OBJECT) });
+  const answers = [];
+  for (const elsewhere of [true, false]) {
+    const { scope, response } = reading(world, accept, query, elsewhere);
+    const asked = new Query(scope.request.url ?? '');
+    await writeStored(scope, 200, object, negotiateObject(scope, asked), asked);
+    answers.push({ body: response.body, type: response.getHeader('content-type'), status: response.statusCode });
+  }
+  expect(answers[0]).toEqual(answers[1]);
+  expect(answers[0]?.body.length).toBeGreaterThan(100);
+  expect(world.metrics.done).toHaveBeenCalledTimes(1);
+});
+
+test('what has the form already, or is small, or is not sent at all, stays here', async () => {
+  const world = setup();
+  const large = new DetachedObject({ key: 'ns/large', revision: 7, bytes: bytesOf('large', LARGE_OBJECT) });
+  const small = new DetachedObject({ key: 'ns/small', revision: 7, bytes: bytesOf('small', 1000) });
+  for (const [object, accept, method] of [
+    [large, 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1', 'GET'],
+    [small, TABLE, 'GET'],
+    [large, 'application/yaml', 'HEAD'],
+  ] as const) {
+    const { scope } = reading(world, accept, '', true, method);
+    const asked = new Query('');
+    await writeStored(scope, 200, object, negotiateObject(scope, asked), asked);
+  }
+  expect(world.started).toHaveLength(0);
+});
+
+test.each(FORMS.filter(([name]) => name !== 'metadata in YAML'))(
+  'the large items of a list as %s are made by another thread, the same as here',
+  async (_name, accept, query) => {
+    const world = setup();
+    const type = { resource: 'things', attributes: () => ({ labels: undefined, fields: {} }) };
+    const items = ['a', 'large', 'other', 'z'].map((name, i) =>
+      cachedItem(
+        { key: `ns/${name}`, revision: i + 1, bytes: bytesOf(name, i % 3 === 0 ? 100 : LARGE_OBJECT) },
+        type,
+        new Budget(1 << 20),
+      ),
+    );
+    const bodies = [];
+    for (const elsewhere of [true, false]) {
+      const { scope, response } = reading(world, accept, query, elsewhere);
+      const written: Buffer[] = [];
+      response.write = (chunk: Uint8Array): boolean => written.push(Buffer.from(chunk)) > 0;
+      const end = response.end.bind(response);
+      response.end = (chunk?: unknown) => {
+        if (chunk instanceof Uint8Array) written.push(Buffer.from(chunk));
+        return end(chunk);
+      };
+      const asked = new Query(scope.request.url ?? '');
+      const list = new SelectedPage(9, items, false);
+      const media = negotiateList(scope, asked, false);
+      await writeListResult(scope, { list, continue: '', remainingItemCount: undefined }, media, asked);
+      bodies.push(Buffer.concat(written).toString());
+    }
+    expect(bodies[0]).toBe(bodies[1]);
+    expect(bodies[0]).toContain('other');
+    expect(world.metrics.done).toHaveBeenCalledTimes(2);
+  },
+);
