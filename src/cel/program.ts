@@ -79,17 +79,19 @@ export class Program {
     }
     const frame = new Frame(slots, limit);
     startWork();
+    let value: Value;
     try {
-      const value = planned.run(frame);
-      if (frame.cost > limit) return { kind: 'limit', message: LIMIT_EXCEEDED, cost: frame.cost };
-      if (value instanceof CelError) return { kind: 'error', message: value.message, cost: frame.cost };
-      return { kind: 'value', value, cost: frame.cost };
+      value = planned.run(frame);
     } catch (error) {
+      endWork();
       if (error instanceof CostExceeded) return { kind: 'limit', message: LIMIT_EXCEEDED, cost: frame.cost };
       throw error;
-    } finally {
-      endWork();
     }
+    endWork();
+    const { cost } = frame;
+    if (cost > limit) return { kind: 'limit', message: LIMIT_EXCEEDED, cost };
+    if (value instanceof CelError) return { kind: 'error', message: value.message, cost };
+    return { kind: 'value', value, cost };
   }
 
   /**

@@ -2,9 +2,9 @@ import type { Call } from '../ast.js';
 import { callCost, equalityCost, traverseText } from '../cost/runtime.js';
 import type { CallCost } from '../declarations.js';
 import { find } from '../values/text.js';
-import type { Value } from '../values/value.js';
+import type { FieldSite, Value } from '../values/value.js';
 import { CelError, CelMap, NO_SUCH_OVERLOAD, interned, noSuchOverload } from '../values/value.js';
-import type { FieldOfSlot, Frame, Plan, Run } from './frame.js';
+import type { FieldComparison, FieldOfSlot, Frame, Plan, Run } from './frame.js';
 import { readField } from './frame.js';
 import { compare, equal } from './operators.js';
 
@@ -157,6 +157,57 @@ function twoFields(relation: number, left: FieldOfSlot, right: FieldOfSlot, gene
     frame.cost += cost;
     return related(relation, a, b);
   };
+}
+
+/** What an ordering compares, if that is two fields of one variable. */
+export function fieldComparison(name: string, left: Plan, right: Plan): FieldComparison | undefined {
+  const relation = RELATIONS[name];
+  if (relation === undefined || left.field === undefined || right.field?.slot !== left.field.slot) return undefined;
+  return { relation, left: left.field, right: right.field };
+}
+
+/**
+ * `x.a <= x.b && x.b <= x.c`, and the same with `||` (`decisive` is true): reading a field takes longer than comparing it, so
+ * that one that both sides have is read once. `general` does what is not about numbers of a map.
+ */
+export function twoComparisons(
+  first: FieldComparison,
+  second: FieldComparison,
+  decisive: boolean,
+  general: Run,
+): Run | undefined {
+  const { slot } = first.left;
+  if (second.left.slot !== slot) return undefined;
+  const [siteA, siteB] = [first.left.site, first.right.site];
+  const [siteC, siteD] = [second.left.site, second.right.site];
+  const c = sourceOf(siteC, siteA, siteB);
+  const d = sourceOf(siteD, siteA, siteB);
+  const cost = first.left.cost + first.right.cost + 1;
+  const whole = cost + second.left.cost + second.right.cost + 1;
+  return (frame) => {
+    const value = frame.slots[slot];
+    if (!(value instanceof CelMap)) return general(frame);
+    const a = value.select(siteA);
+    const b = value.select(siteB);
+    if (typeof a !== 'number' || typeof b !== 'number') return general(frame);
+    if (related(first.relation, a, b) === decisive) {
+      frame.cost += cost;
+      return decisive;
+    }
+    const x = c === LEFT ? a : c === RIGHT ? b : value.select(siteC);
+    const y = d === LEFT ? a : d === RIGHT ? b : value.select(siteD);
+    if (typeof x !== 'number' || typeof y !== 'number') return general(frame);
+    frame.cost += whole;
+    return related(second.relation, x, y);
+  };
+}
+
+const LEFT = 0;
+const RIGHT = 1;
+const ELSEWHERE = 2;
+
+function sourceOf(site: FieldSite, left: FieldSite, right: FieldSite): number {
+  return site.name === left.name ? LEFT : site.name === right.name ? RIGHT : ELSEWHERE;
 }
 
 type Ordering = (frame: Frame, a: Value, b: Value) => Value;

@@ -51,11 +51,19 @@ export interface FieldOfSlot {
   readonly otherwise: Run;
 }
 
+/** `variable.a < variable.b` and its like. */
+export interface FieldComparison {
+  readonly relation: number;
+  readonly left: FieldOfSlot;
+  readonly right: FieldOfSlot;
+}
+
 /** A planned expression. Constants are known before evaluation. */
 export interface Plan {
   readonly run: Run;
   readonly constant?: { readonly value: Value; readonly cost: number };
   readonly field?: FieldOfSlot | undefined;
+  readonly comparison?: FieldComparison | undefined;
 }
 
 /** The same as `otherwise`, for maps at once. */

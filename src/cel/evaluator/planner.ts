@@ -7,6 +7,7 @@ import { isDyn, isOptional } from '../types.js';
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, NO_SUCH_OVERLOAD, Optional } from '../values/value.js';
 import { badKey } from './access.js';
+import { fieldComparison, twoComparisons } from './comparisons.js';
 import { planCall, planMembership, logical } from './calls.js';
 import type { Step } from './chain.js';
 import { chain, fieldOfSlot, presence } from './chain.js';
@@ -212,8 +213,8 @@ export class Planner {
       const terms = termsOf(expr);
       if (terms.length > 1)
         return {
-          run: logical(
-            terms.map((term) => this.run(term)),
+          run: connective(
+            terms.map((term) => this.plan(term)),
             expr.name === '_||_',
           ),
         };
@@ -231,7 +232,9 @@ export class Planner {
       if (!(value instanceof CelError)) return constant(value, only.cost);
       if (this.dialect.eagerConstants) throw new PlanError(value.message);
     }
-    return { run };
+    const [left, right] = args;
+    if (left === undefined || right === undefined) return { run };
+    return { run, comparison: fieldComparison(expr.name, left, right) };
   }
 
   /** Patterns that are known are compiled with the expression. */
@@ -316,6 +319,16 @@ export class Planner {
       return result(frame);
     };
   }
+}
+
+function connective(terms: readonly Plan[], decisive: boolean): Run {
+  const run = logical(
+    terms.map((term) => term.run),
+    decisive,
+  );
+  const [first, second] = terms;
+  if (terms.length !== 2 || first?.comparison === undefined || second?.comparison === undefined) return run;
+  return twoComparisons(first.comparison, second.comparison, decisive, run) ?? run;
 }
 
 const noSuchAttribute = (name: string): CelError => new CelError(`no such attribute(s): ${name}`);
