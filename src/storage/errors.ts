@@ -18,13 +18,27 @@ export type StorageErrorCode =
   /** The data directory or database cannot be used. */
   | 'unusable';
 
+/** An object whose stored bytes are none. */
+export interface Undecodable {
+  readonly key: string;
+  readonly revision: Revision;
+  /** In the decoder's words. */
+  readonly why: string;
+}
+
 /** Every failure of a backend. `registry/generic` maps the codes to Status, in one place. */
 export class StorageError extends Error {
   override readonly name = 'StorageError';
   constructor(
     readonly code: StorageErrorCode,
     message: string,
-    readonly info: { readonly revision?: Revision; readonly current?: Revision; readonly cause?: unknown } = {},
+    readonly info: {
+      readonly revision?: Revision;
+      readonly current?: Revision;
+      readonly cause?: unknown;
+      /** With 'corrupt', where objects were read. */
+      readonly undecodable?: readonly Undecodable[];
+    } = {},
   ) {
     super(message, { cause: info.cause });
   }

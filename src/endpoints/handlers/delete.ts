@@ -27,7 +27,7 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
   if (options.ignoreStoreReadError) {
     await authorizeUnsafeDelete(scope);
     await deleteUndecodable(scope.store, namespace, name);
-    await writeSuccess(scope, 200, { name, kind: served.gvk.kind }, media);
+    await writeSuccess(scope, 200, { name, kind: served.gvk.kind }, media, true);
     return;
   }
   const deleted = await deleteObject(scope.store, {

@@ -20,6 +20,7 @@ import { createSubresourceHandler } from './create-subresource.js';
 import { deleteCollectionHandler, deleteHandler } from './delete.js';
 import { getHandler } from './get.js';
 import { listHandler } from './list.js';
+import { undecodableError } from './undecodable.js';
 import { patchHandler } from './patch.js';
 import { respondNotFoundText } from './respond.js';
 import { scaleHandler } from './scale.js';
@@ -76,7 +77,11 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     if (type.custom) warnOfDeprecation(api.served, context);
     return serve(api, environment, context, request, response).catch((error: unknown) => {
       // What cannot be decoded, say, comes to light in the middle of any verb.
-      throw fromUncached(api.served, interpretStorageError(error, 'get'));
+      const unsafe = environment.features.enabled('AllowUnsafeMalformedObjectDeletion');
+      throw (
+        undecodableError(error, api.store, context.info.verb, unsafe) ??
+        fromUncached(api.served, interpretStorageError(error, 'get'))
+      );
     });
   };
 }

@@ -2,6 +2,7 @@ import { ApiError, newAlreadyExists, newGenerateNameConflict } from '../../apima
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
 import { deepCopy } from '../../apimachinery/json.js';
 import type { RequestContext } from '../../request/context.js';
+import { StorageError } from '../../storage/errors.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { beforeCreate } from './before.js';
@@ -69,12 +70,22 @@ async function createOnce(store: ResourceStore, request: CreateRequest, object: 
   return { object, stored };
 }
 
+/** What cannot be decoded is simply there. */
+function isBeingDeleted(existing: StoredObject): boolean {
+  try {
+    return hasDeletionTimestamp(decodeStored(existing) as KubeObject);
+  } catch (error) {
+    if (error instanceof StorageError && error.code === 'corrupt') return false;
+    throw error;
+  }
+}
+
 function alreadyExists(store: ResourceStore, object: KubeObject, existing: StoredObject | undefined): ApiError {
   const name = object.metadata.name ?? '';
   const error =
     (object.metadata.generateName ?? '') === ''
       ? newAlreadyExists(store.groupResource, name)
       : newGenerateNameConflict(store.groupResource, name, 1);
-  if (existing === undefined || !hasDeletionTimestamp(decodeStored(existing) as KubeObject)) return error;
+  if (existing === undefined || !isBeingDeleted(existing)) return error;
   return new ApiError(error.code, error.reason, `object is being deleted: ${error.message}`, error.details);
 }

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../../apimachinery/json.js';
-import { parseJson } from '../../apimachinery/decode-json.js';
+import { JsonError, parseJson } from '../../apimachinery/decode-json.js';
 import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import type { StoredObject } from '../../storage/interfaces.js';
-import { StorageError } from '../../storage/errors.js';
+import { describeUndecodable, undecodable } from '../../storage/undecodable.js';
 
 const NO_ATTRIBUTES: Attributes = { labels: undefined, fields: {} };
 
@@ -30,12 +30,12 @@ export class DetachedObject implements CachedObject {
 }
 
 /** The JSON of a stored object, as a fresh tree; StorageError 'corrupt' where the bytes hold none. */
-export function decodeStored(stored: Pick<StoredObject, 'bytes' | 'key'>): JsonObject {
+export function decodeStored(stored: Pick<StoredObject, 'bytes' | 'key' | 'revision'>): JsonObject {
   try {
     const value = parseJson(stored.bytes);
     if (isObject(value)) return value;
   } catch (error) {
-    throw new StorageError('corrupt', `object ${stored.key} cannot be decoded`, { cause: error });
+    if (!(error instanceof JsonError)) throw error;
   }
-  throw new StorageError('corrupt', `object ${stored.key} cannot be decoded: not an object`);
+  throw undecodable([describeUndecodable(stored)]);
 }

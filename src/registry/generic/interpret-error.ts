@@ -1,4 +1,4 @@
-import { ApiError, newInternalError, newRequestEntityTooLarge, newResourceExpired } from '../../apimachinery/errors.js';
+import { ApiError, newRequestEntityTooLarge, newResourceExpired } from '../../apimachinery/errors.js';
 import { StorageError } from '../../storage/errors.js';
 
 /**
@@ -22,7 +22,8 @@ export function interpretStorageError(error: unknown, what: 'get' | 'list' | 'wa
     case 'object-too-large':
       return newRequestEntityTooLarge(error.message);
     case 'corrupt':
-      return newInternalError(error.message);
+      // What to say of it depends on the request.
+      return error;
     case 'unavailable':
     case 'closed':
     case 'unusable':

@@ -85,6 +85,7 @@ export class ResourceStore {
       throw interpretStorageError(error, 'get', asked);
     }
     if (found === undefined) throw newNotFound(this.groupResource, name);
+    if (found.undecodable === true) found.decode();
     return found;
   }
 

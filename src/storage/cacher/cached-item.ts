@@ -1,8 +1,8 @@
 import { parseJson } from '../../apimachinery/decode-json.js';
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { StorageError } from '../errors.js';
 import type { Revision, StoredObject } from '../interfaces.js';
 import { asBuffer, withRevision } from '../object-bytes.js';
+import { describeUndecodable, undecodable } from '../undecodable.js';
 import { DerivedSet, type Budget } from './budget.js';
 import type { Attributes, CachedObject, CachedType, Representation } from './interfaces.js';
 
@@ -45,13 +45,7 @@ export class CachedItem implements CachedObject {
 
   decode(): JsonObject {
     const object = this.undecodable ? undefined : parseObject(this.bytes);
-    if (object === undefined) {
-      throw new StorageError(
-        'corrupt',
-        `the stored bytes of ${this.key} at revision ${this.revision} cannot be decoded`,
-        { revision: this.revision },
-      );
-    }
+    if (object === undefined) throw undecodable([describeUndecodable(this)]);
     return object;
   }
 

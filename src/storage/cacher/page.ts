@@ -1,8 +1,9 @@
 import { compareUtf8 } from '../../apimachinery/meta.js';
 import type { Clock } from '../../util/clock.js';
-import { StorageError } from '../errors.js';
+import { StorageError, type Undecodable } from '../errors.js';
 import type { Revision } from '../interfaces.js';
 import { nextTurn, SLICE_MILLIS } from '../slicing.js';
+import { describeUndecodable, undecodable } from '../undecodable.js';
 import { compressNow, joinItems, knownGzip, makeGzip, partOfLeaf, type LeafData } from './blocks.js';
 import type { Segment, Tree } from './btree.js';
 import type { Budget } from './budget.js';
@@ -43,12 +44,47 @@ export async function makePage(
           tree.rank((key) => compareUtf8(key, from) < 0),
         );
   const end = Math.max(start, range.to);
+  if (state.undecodable > 0) checkDecodable(itemsBetween(tree, start, end), options);
   if (predicate.everything) {
     const length = limit > 0 ? Math.min(limit, end - start) : end - start;
     return new RangePage(state, start, start + length, end, budget);
   }
   const selection = await select(state, options, { start, end }, budget, clock);
   return new SelectedPage(state.revision, selection.items, selection.rest);
+}
+
+/** Most objects that one error names. */
+const MAX_UNDECODABLE = 101;
+
+/**
+ * Fails where an object stands before the end of a page that cannot be decoded, whether the predicate would select it or
+ * not, as in kube-apiserver; the error names all up to where the page would be full.
+ */
+function checkDecodable(items: Iterable<CachedItem>, options: CacheListOptions): void {
+  const { limit, predicate } = options;
+  const single = singleKey(options);
+  const found: Undecodable[] = [];
+  let good = 0;
+  for (const item of items) {
+    if (single !== undefined && item.key !== single) continue;
+    if (item.undecodable) {
+      found.push(describeUndecodable(item));
+      if (found.length === MAX_UNDECODABLE) break;
+    } else if (predicate.everything || predicate.matches(item.attributes.labels, item.attributes.fields)) {
+      good++;
+      if (good === limit) break;
+    }
+  }
+  if (found.length > 0) throw undecodable(found);
+}
+
+function* itemsBetween(tree: ItemTree, from: number, to: number): Generator<CachedItem, void, undefined> {
+  for (const { leaf, start, end } of tree.segments(from, to)) {
+    for (let i = start; i < end; i++) {
+      const item = leaf.items[i];
+      if (item !== undefined) yield item;
+    }
+  }
 }
 
 /** The ranks of the keys that start with a prefix: `from` to before `to`. */
@@ -78,7 +114,8 @@ async function select(
   if (single !== undefined) {
     const item =
       single.startsWith(prefix) && (from === '' || compareUtf8(single, from) >= 0) ? state.tree.get(single) : undefined;
-    return { items: item !== undefined && selected(item, predicate) ? [item] : [], rest: false };
+    const chosen = item !== undefined && predicate.matches(item.attributes.labels, item.attributes.fields);
+    return { items: chosen ? [item] : [], rest: false };
   }
   const items: CachedItem[] = [];
   const { label } = predicate;
@@ -92,7 +129,7 @@ async function select(
       for (let i = start; i < end; i++) {
         if (hashes !== undefined && hashes[i] !== wanted) continue;
         const item = leaf.items[i];
-        if (item === undefined || !selected(item, predicate)) continue;
+        if (item === undefined || !predicate.matches(item.attributes.labels, item.attributes.fields)) continue;
         items.push(item);
         if (items.length === limit) return { items, rest: rank + i + 1 - start < range.end };
       }
@@ -104,12 +141,6 @@ async function select(
     }
   }
   return { items, rest: false };
-}
-
-function selected(item: CachedItem, predicate: CacheListOptions['predicate']): boolean {
-  if (!predicate.matches(item.attributes.labels, item.attributes.fields)) return false;
-  if (item.undecodable) item.decode();
-  return true;
 }
 
 /** The one key that the predicate's name allows, where namespaces leave no choice. */
@@ -139,16 +170,10 @@ class RangePage implements CachedList {
     this.length = end - start;
     this.remaining = total - end;
     this.lastKey = this.remaining > 0 ? state.tree.at(end - 1)?.key : undefined;
-    if (state.undecodable > 0) for (const item of this.items()) if (item.undecodable) item.decode();
   }
 
-  *items(): Generator<CachedItem, void, undefined> {
-    for (const { leaf, start, end } of this.segments()) {
-      for (let i = start; i < end; i++) {
-        const item = leaf.items[i];
-        if (item !== undefined) yield item;
-      }
-    }
+  items(): Iterable<CachedItem> {
+    return itemsBetween(this.state.tree, this.start, this.end);
   }
 
   *chunks(representation: Representation): Generator<Uint8Array, void, undefined> {
@@ -235,15 +260,16 @@ export function historicPage(
   more: boolean,
   remaining: number,
 ): CachedList {
-  if (options.predicate.everything) {
-    for (const item of items) if (item.undecodable) item.decode();
+  checkDecodable(items, options);
+  const { predicate } = options;
+  if (predicate.everything) {
     return new SelectedPage(revision, items, more, remaining);
   }
   const chosen: CachedItem[] = [];
   let looked = 0;
   for (const item of items) {
     looked++;
-    if (selected(item, options.predicate)) chosen.push(item);
+    if (predicate.matches(item.attributes.labels, item.attributes.fields)) chosen.push(item);
     if (chosen.length === options.limit) break;
   }
   return new SelectedPage(revision, chosen, looked < items.length || more);

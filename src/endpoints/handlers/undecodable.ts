@@ -1,0 +1,60 @@
+import { ApiError, newInternalError, type StatusCause } from '../../apimachinery/errors.js';
+import { formatGroupResource } from '../../apimachinery/meta.js';
+import type { ResourceStore } from '../../registry/generic/resource-store.js';
+import { StorageError, type Undecodable } from '../../storage/errors.js';
+
+/** Objects that one answer names. */
+const MAX_CAUSES = 100;
+
+/**
+ * The answer to a request that met objects which cannot be decoded; undefined for any other error. `unsafe`: whether they
+ * may be deleted unread; then it says which they are.
+ */
+export function undecodableError(
+  error: unknown,
+  store: ResourceStore,
+  verb: string,
+  unsafe: boolean,
+): ApiError | undefined {
+  if (!(error instanceof StorageError) || error.code !== 'corrupt') return undefined;
+  const objects = error.info.undecodable ?? [];
+  const [first] = objects;
+  if (!unsafe || first === undefined) return new ApiError(500, '', error.message);
+  switch (verb) {
+    case 'list':
+    case 'deletecollection':
+      return unreadableList(store, objects);
+    case 'get':
+    case 'delete':
+      return newInternalError(storageError(first, store.displayKey(first.key).slice('/registry'.length)));
+    default:
+      return new ApiError(500, '', notDecodable(first));
+  }
+}
+
+function unreadableList(store: ResourceStore, objects: readonly Undecodable[]): ApiError {
+  const { groupResource } = store;
+  const causes: StatusCause[] = objects.slice(0, MAX_CAUSES).map((object) => {
+    const key = store.displayKey(object.key);
+    return { reason: 'UnexpectedServerResponse', message: storageError(object, key), field: key };
+  });
+  if (objects.length > MAX_CAUSES)
+    causes.push({ reason: 'FieldValueTooMany', message: 'too many errors, the list is truncated' });
+  return new ApiError(
+    500,
+    'StorageReadError',
+    `failed to read one or more ${formatGroupResource(groupResource)} from the storage`,
+    {
+      name: 'list',
+      ...(groupResource.group === '' ? {} : { group: groupResource.group }),
+      kind: groupResource.resource,
+      causes,
+    },
+  );
+}
+
+const storageError = (object: Undecodable, key: string): string =>
+  `StorageError: corrupt object, Code: 7, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${notDecodable(object)}`;
+
+const notDecodable = ({ revision, why }: Undecodable): string =>
+  `object not decodable revision=${String(revision)}: ${why}`;
