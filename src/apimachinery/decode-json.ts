@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from './json.js';
-import { ExactParser, type FloatLiterals } from './json-parser.js';
+import { ExactParser, type FloatLiterals, type Replaced } from './json-parser.js';
 import { JsonError, jsonSyntaxError, MAX_DEPTH } from './json-syntax.js';
 import { quote } from './meta.js';
 
@@ -155,6 +155,8 @@ export interface DetailedJson {
   readonly positions?: ReadonlyMap<string, number>;
   /** Present where the text has floats. */
   readonly floats?: FloatLiterals;
+  /** Present where keys occur twice and add up: what stood where a null came after it. */
+  readonly nulled?: Replaced;
   /** Strict errors that stand before all others, as they are: what YAML has to say about duplicate keys. */
   readonly sourceErrors?: readonly string[];
 }
@@ -178,11 +180,13 @@ export function decodeDetailed(input: Uint8Array | string, strict: boolean, merg
       positions.set(`duplicate ${path}`, positions.get(`duplicate ${path}`) ?? positions.size);
     } else if (!again && !positions.has(path)) positions.set(path, positions.size);
   };
+  const nulled: Replaced = new Map();
   return {
-    value: new ExactParser(text, { onKey, floats, merges }).parse(),
+    value: new ExactParser(text, { onKey, floats, merges, nulled }).parse(),
     duplicates: strict ? [...duplicates] : [],
     positions,
     floats,
+    nulled,
   };
 }
 

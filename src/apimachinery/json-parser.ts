@@ -4,6 +4,9 @@ import { JsonError } from './json-syntax.js';
 /** Literals of the numbers that have a fraction or an exponent: by the array or object that holds them, and key or index. */
 export type FloatLiterals = Map<JsonObject | JsonValue[], Map<string, string>>;
 
+/** Values that were replaced, by the object that holds them, and key. */
+export type Replaced = Map<JsonObject, Map<string, JsonValue>>;
+
 const MAX_INT64 = 9223372036854775807n;
 const MIN_INT64 = -9223372036854775808n;
 
@@ -33,6 +36,8 @@ export interface ExactOptions {
   merges?: boolean;
   /** Filled with the literals of floats: `1.0` reads as the number 1, but is no integer to a typed decoder. */
   floats?: FloatLiterals;
+  /** With `merges`: filled with what stood where a null came after it, which to some types is no change. */
+  nulled?: Replaced;
 }
 
 /**
@@ -97,7 +102,8 @@ export class ExactParser {
       this.at++;
       this.skipSpace();
       const value = this.value(path === '' ? key : `${path}.${key}`);
-      out[key] = this.options.merges === true ? merged(out[key], value) : value;
+      if (this.options.merges === true) this.add(out, key, value);
+      else out[key] = value;
       this.keepLiteral(out, key);
       this.skipSpace();
       if (this.text.charAt(this.at) === ',') {
@@ -107,6 +113,17 @@ export class ExactParser {
     }
     this.at++;
     return out;
+  }
+
+  /** A second value of a key adds to the first. */
+  private add(object: JsonObject, key: string, value: JsonValue): void {
+    const before = object[key];
+    if (before !== undefined && before !== null && value === null) {
+      const members = this.options.nulled?.get(object) ?? new Map<string, JsonValue>();
+      members.set(key, before);
+      this.options.nulled?.set(object, members);
+    }
+    object[key] = merged(before, value);
   }
 
   private array(path: string): JsonValue[] {
@@ -160,6 +177,9 @@ export class ExactParser {
 }
 
 function merged(before: JsonValue | undefined, value: JsonValue): JsonValue {
+  // Go reads the elements of the second list into those of the first.
+  if (Array.isArray(before) && Array.isArray(value))
+    return value.map((item, i) => (isObject(item) ? merged(before[i], item) : item));
   if (!isObject(before) || !isObject(value)) return value;
   for (const key in value) before[key] = merged(before[key], value[key] ?? null);
   return before;

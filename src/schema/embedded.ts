@@ -63,9 +63,7 @@ function coerceResource(value: JsonObject, options: CoerceOptions, path: FieldPa
   const at = path.child('metadata');
   try {
     const unknown: string[] = [];
-    value['metadata'] = readMetadata(metadata, options.dropInvalid, (tail) =>
-      unknown.push(`${at.toString()}.${tail}`),
-    );
+    value['metadata'] = readMetadata(metadata, options.dropInvalid, (tail) => unknown.push(`${at.toString()}.${tail}`));
     options.unknown?.push(...inOrderOfKeys(unknown));
     return undefined;
   } catch (error) {

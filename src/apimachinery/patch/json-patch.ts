@@ -1,6 +1,6 @@
 import { decodeDetailed, goKind, JsonError } from '../decode-json.js';
 import { newBadRequest, newRequestEntityTooLarge } from '../errors.js';
-import { deepCopy, isObject, type JsonObject, type JsonValue, stringifyJson } from '../json.js';
+import { isObject, type JsonObject, type JsonValue, stringifyJson } from '../json.js';
 import { quote } from '../meta.js';
 import { unprocessable } from './errors.js';
 
@@ -157,8 +157,11 @@ class Patcher {
     return copy;
   }
 
-  /** The container that a path's last token stands in, and that token. What stands before the first slash is ignored. */
-  private find(path: string, write: boolean): [Container, string] {
+  /**
+   * The container that a path's last token stands in, and that token. What stands before the first slash is ignored. Also
+   * what is only looked at becomes the patch's own: kube-apiserver shows it in another order than what no path leads through.
+   */
+  private find(path: string): [Container, string] {
     const tokens = path.split('/').map(decodeToken);
     const key = tokens.pop();
     if (tokens.length === 0 || key === undefined) throw new Inapplicable(`doc is missing path: ${quote(path)}`);
@@ -169,8 +172,8 @@ class Patcher {
       if (!isContainer(next) || (typeof at === 'string' && !Object.hasOwn(current, at))) {
         throw new Inapplicable(`doc is missing path: ${quote(path)}`);
       }
-      const child = write ? this.writable(next) : next;
-      if (child !== next) (current as JsonObject)[at] = child;
+      const child = this.writable(next);
+      (current as JsonObject)[at] = child;
       current = child;
     }
     return [current, key];
@@ -178,20 +181,20 @@ class Patcher {
 
   /** Undefined where an object lacks the key; an array must have the index. */
   private get(path: string): JsonValue | undefined {
-    const [container, key] = this.find(path, false);
+    const [container, key] = this.find(path);
     if (Array.isArray(container)) return container[index(key, container.length, false)];
     return Object.hasOwn(container, key) ? container[key] : undefined;
   }
 
   private add(path: string, value: JsonValue): void {
-    const [container, key] = this.find(path, true);
+    const [container, key] = this.find(path);
     if (!Array.isArray(container)) container[key] = value;
     else if (key === '-') container.push(value);
     else container.splice(index(key, container.length, true), 0, value);
   }
 
   private remove(path: string): void {
-    const [container, key] = this.find(path, true);
+    const [container, key] = this.find(path);
     if (Array.isArray(container)) container.splice(index(key, container.length, false), 1);
     else if (!Object.hasOwn(container, key)) throw new Inapplicable(`Unable to remove nonexistent key: ${key}`);
     else delete container[key];
@@ -205,7 +208,7 @@ class Patcher {
       this.root = this.writable(value);
       return;
     }
-    const [container, key] = this.find(path, true);
+    const [container, key] = this.find(path);
     if (Array.isArray(container)) container[index(key, container.length, false)] = value;
     else container[key] = value;
   }
@@ -214,23 +217,42 @@ class Patcher {
     const expected = operation['value'];
     const actual = path === '' ? this.root : this.get(path);
     if (!testEqual(actual, expected)) throw new Inapplicable(`testing value ${path} failed`);
+    if (path === '' || !isContainer(actual)) return;
+    const [container, key] = this.find(path);
+    (container as JsonObject)[Array.isArray(container) ? index(key, container.length, false) : key] =
+      this.allWritable(actual);
+  }
+
+  /** A container with everything in it, as the patch's own. */
+  private allWritable(container: Container): Container {
+    const own = this.writable(container);
+    for (const [key, value] of Object.entries(own)) {
+      if (isContainer(value)) (own as JsonObject)[key] = this.allWritable(value);
+    }
+    return own;
+  }
+
+  /** The value as it is now, whatever becomes of the patch's own parts of it. */
+  private snapshot(value: JsonValue): JsonValue {
+    if (!isContainer(value) || !this.own.has(value)) return value;
+    if (Array.isArray(value)) return value.map((item) => this.snapshot(item));
+    const copy: JsonObject = {};
+    for (const key in value) copy[key] = this.snapshot(value[key] ?? null);
+    return copy;
   }
 
   private copy(from: string, path: string): void {
     const value = this.get(from) ?? null;
-    this.find(path, false);
+    this.find(path);
     if (value !== null) this.copied += Buffer.byteLength(stringifyJson(value));
     if (this.copied > this.maxCopyBytes) {
       throw new Inapplicable('Unable to complete the copy, the accumulated size increase of copy exceeds the limit');
     }
-    this.add(path, deepCopy(value));
+    this.add(path, this.snapshot(value));
   }
 }
 
-const valueOf = (operation: JsonPatchOperation): JsonValue => {
-  const value = operation['value'];
-  return value === undefined ? null : deepCopy(value);
-};
+const valueOf = (operation: JsonPatchOperation): JsonValue => operation['value'] ?? null;
 
 /** Equality of values; a missing one equals null, but only at the top. */
 function testEqual(actual: JsonValue | undefined, expected: JsonValue | undefined): boolean {
@@ -248,7 +270,7 @@ function testEqual(actual: JsonValue | undefined, expected: JsonValue | undefine
 }
 
 /**
- * The document after the patch; the document itself is not changed, and shares what the patch does not touch. Throws the
+ * The document after the patch; neither is changed, and what the patch does not touch is shared with them. Throws the
  * 422 that clients see when an operation does not apply or a test fails.
  */
 export function applyJsonPatch(

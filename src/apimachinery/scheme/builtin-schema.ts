@@ -23,7 +23,7 @@ export class BuiltinSchema {
    * The tree that is handed in is not changed, and not kept but for raw values.
    */
   decode(json: DetailedJson, strict: boolean): TypedObject {
-    const decoder = new TypedDecoder(strict, json.floats);
+    const decoder = new TypedDecoder(strict, json.floats, false, json.nulled);
     const object = decoder.run(this.type, json.value);
     return { object: withMetadata(object), strictErrors: strict ? strictErrors(json, decoder.unknown) : [] };
   }

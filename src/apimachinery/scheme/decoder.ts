@@ -1,5 +1,5 @@
 import { goKind } from '../decode-json.js';
-import type { FloatLiterals } from '../json-parser.js';
+import type { FloatLiterals, Replaced } from '../json-parser.js';
 import { JsonError } from '../json-syntax.js';
 import { isObject, type JsonObject, type JsonValue } from '../json.js';
 import { canonicalQuantity, QuantityError } from '../quantity.js';
@@ -30,6 +30,8 @@ export class TypedDecoder {
     private readonly floats: FloatLiterals | undefined,
     /** Integers that are too large for their type lose their upper bits, as in kube-apiserver's converter from untyped trees. */
     private readonly wraps = false,
+    /** What stood where a null came after it. */
+    private readonly nulled?: Replaced,
   ) {}
 
   /** Throws JsonError. */
@@ -112,12 +114,18 @@ export class TypedDecoder {
       this.struct = type.name;
       this.fieldStack.push(...field.embedded, key);
       if (this.strict) this.path = outerPath === '' ? key : `${outerPath}.${key}`;
-      given[key] = this.value(field.type, value[key] ?? null, value, key);
+      given[key] = this.value(field.type, value[key] ?? this.unlessNulled(field.type, value, key), value, key);
       this.fieldStack.length -= 1 + field.embedded.length;
     }
     this.path = outerPath;
     this.struct = outerStruct;
     return inTypeOrder(type, given);
+  }
+
+  /** A null after a value changes nothing where Go's type has no null. */
+  private unlessNulled(type: GoType, object: JsonObject, key: string): JsonValue {
+    const before = this.nulled?.get(object)?.get(key);
+    return before !== undefined && KEPT_OVER_NULL.has(type.kind) ? before : null;
   }
 
   private foundUnknown(path: string): void {
@@ -133,6 +141,8 @@ export class TypedDecoder {
     for (const key in value) {
       if (this.strict) this.path = outerPath === '' ? key : `${outerPath}.${key}`;
       out[key] = this.value(elem, value[key] ?? null, value, key);
+      // Stored as Protobuf, no bytes and none at all are the same.
+      if (elem.kind === 'bytes') out[key] ??= '';
     }
     this.path = outerPath;
     return withSortedKeys(out);
@@ -256,6 +266,14 @@ export class TypedDecoder {
   }
 }
 
+const KEPT_OVER_NULL: ReadonlySet<GoType['kind']> = new Set<GoType['kind']>([
+  'struct',
+  'string',
+  'bool',
+  'int32',
+  'int64',
+  'float64',
+]);
 const UINT8: GoType = { kind: 'int32', text: 'uint8', name: 'uint8', elem: undefined, fields: new Map() };
 const STRING: GoType = { kind: 'string', text: 'string', name: 'string', elem: undefined, fields: new Map() };
 

@@ -87,7 +87,7 @@ function decodeObject(
     const gv = parseGroupVersion(meta.apiVersion);
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${meta.apiVersion}`);
     kind = meta.kind === '' ? served.gvk.kind : meta.kind;
-    version = meta.apiVersion === '' ? served.gvk.version : gv.version;
+    version = meta.apiVersion === '' && !served.type.custom ? served.gvk.version : gv.version;
     if (!isObject(json.value)) throw new JsonError('not an object');
     if (served.type.custom && json.value['apiVersion'] === null) {
       version = '';

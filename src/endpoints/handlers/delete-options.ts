@@ -10,6 +10,8 @@ import { dryRunValues, validateDryRun } from './write-options.js';
 import type { Query } from './query.js';
 import type { RequestScope } from './scope.js';
 
+/** Kinds that are registered in v1 alone, for all groups. */
+const UNVERSIONED = new Set(['Status', 'APIVersions', 'APIGroup', 'APIGroupList', 'APIResourceList']);
 const POLICIES = ['Foreground', 'Background', 'Orphan', 'nil'];
 
 /** Reads DeleteOptions from the body, or from the query where there is none, and checks them. */
@@ -64,7 +66,7 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
     cbor: scope.environment.features.enabled('CBORServingAndStorage'),
   });
   try {
-    const { value } = parse(body, format, false, scope.environment.protobuf, {
+    const { value, floats } = parse(body, format, false, scope.environment.protobuf, {
       apiVersion: 'meta.k8s.io/v1',
       kind: 'DeleteOptions',
     });
@@ -76,10 +78,12 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${apiVersion}`);
     if (kind !== '' && kind !== 'DeleteOptions') {
       throw newBadRequest(
-        `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
+        apiVersion === 'v1' && UNVERSIONED.has(kind)
+          ? `converting (v1.${kind}) to (v1.DeleteOptions): unknown conversion`
+          : `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
       );
     }
-    return fromObject(isObject(value) ? value : {});
+    return fromObject(isObject(value) ? value : {}, (isObject(value) ? floats?.get(value) : undefined) ?? NO_FLOATS);
   } catch (error) {
     if (error instanceof JsonError) throw newBadRequest(error.message);
     throw error;
@@ -90,21 +94,21 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
 const asInternal = (options: JsonValue): JsonValue =>
   isObject(options) ? { ...options, kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/__internal' } : options;
 
-function fromObject(given: JsonObject): RawOptions {
+function fromObject(given: JsonObject, floats: ReadonlyMap<string, string>): RawOptions {
   // The first wrong type in the text is the one that is told.
   const object: JsonObject = {};
   for (const key in given) {
     object[key] = given[key];
-    readOptions(object);
+    readOptions(object, floats);
   }
-  return readOptions(object);
+  return readOptions(object, floats);
 }
 
-function readOptions(object: JsonObject): RawOptions {
+function readOptions(object: JsonObject, floats: ReadonlyMap<string, string>): RawOptions {
   const preconditions = typed(object, 'preconditions', 'object', 'v1.Preconditions');
   const within = isObject(preconditions) ? preconditions : {};
   return {
-    gracePeriodSeconds: typed(object, 'gracePeriodSeconds', 'number', 'int64') as number | undefined,
+    gracePeriodSeconds: seconds(object, floats),
     orphanDependents: typed(object, 'orphanDependents', 'bool', 'bool') as boolean | undefined,
     propagationPolicy: typed(object, 'propagationPolicy', 'string', 'v1.DeletionPropagation') as string | undefined,
     preconditions:
@@ -121,6 +125,17 @@ function readOptions(object: JsonObject): RawOptions {
 }
 
 const PRECONDITIONS = 'Preconditions.preconditions.';
+const NO_FLOATS: ReadonlyMap<string, string> = new Map();
+
+/** `1.0` is no integer to Go. */
+function seconds(object: JsonObject, floats: ReadonlyMap<string, string>): number | undefined {
+  const value = typed(object, 'gracePeriodSeconds', 'number', 'int64') as number | undefined;
+  const literal = floats.get('gracePeriodSeconds');
+  if (value === undefined || literal === undefined) return value;
+  throw new JsonError(
+    `json: cannot unmarshal number ${literal} into Go struct field DeleteOptions.gracePeriodSeconds of type int64`,
+  );
+}
 
 function textsOf(value: JsonValue | undefined): string[] {
   if (!Array.isArray(value)) return [];

@@ -1,7 +1,7 @@
 import { interpretTypeMeta, goKind, JsonError } from '../../apimachinery/decode-json.js';
 import { type ApiError, newInternalError, newInvalid } from '../../apimachinery/errors.js';
 import { FieldPath, invalid } from '../../apimachinery/field-error.js';
-import { deepCopy, deepEqual, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
 import { compareUtf8, goJson, type KubeObject, quote } from '../../apimachinery/meta.js';
 import { DecodeError } from '../../registry/rest/served.js';
 import { kindMismatch } from './decode-body.js';
@@ -11,10 +11,14 @@ import type { FieldValidation } from './write-options.js';
 
 /** What a patch made of an object. */
 export interface PatchOutcome {
+  /** Changed by decoding. */
   readonly patched: JsonValue;
+  /** The same, for errors: shares with `current` and `patch` what was left as it stands there. */
+  readonly unchanged: JsonValue;
+  readonly patch: JsonValue;
   readonly current: KubeObject;
   /** What errors show; undefined: the patched object. */
-  readonly shown: string | undefined;
+  readonly shown: (() => string) | undefined;
   /** Of the patch itself. */
   readonly strictErrors: readonly string[];
 }
@@ -85,32 +89,41 @@ function checkBuiltinKind(scope: RequestScope, patched: JsonObject, refuse: (why
 }
 
 /**
- * The patched object as errors show it: what a patch touched has its keys sorted, what it left alone has the order in which
- * the type is written.
+ * The patched object as errors show it: what a patch led through has its keys sorted, what it left alone has the order in
+ * which the type is written, what it brought along has the order of the patch.
  */
-function showPatched(scope: RequestScope, { patched, current, shown }: PatchOutcome): string {
-  if (shown !== undefined) return shown;
-  if (scope.served.type.custom) return goJson(patched);
-  const was = scope.served.decode({ value: deepCopy(current), duplicates: [] }, false).object;
-  return showTouched(patched, was);
+function showPatched(scope: RequestScope, { unchanged, current, patch, shown }: PatchOutcome): string {
+  if (shown !== undefined) return shown();
+  if (scope.served.type.custom) return goJson(unchanged);
+  const asWritten = scope.served.decode({ value: deepCopy(current), duplicates: [] }, false).object;
+  const originals = new Map<JsonValue, JsonValue>();
+  pair(patch, patch, originals);
+  pair(current, asWritten, originals);
+  return show(unchanged, originals);
 }
 
-function showTouched(value: JsonValue | undefined, was: JsonValue | undefined): string {
-  if (Array.isArray(value)) {
-    const before = Array.isArray(was) ? was : [];
-    return `[${value.map((item, i) => showMember(item, before[i])).join(',')}]`;
+/** Notes for each container of a value its like in another value of the same form. */
+function pair(value: JsonValue | undefined, like: JsonValue | undefined, into: Map<JsonValue, JsonValue>): void {
+  if (Array.isArray(value) && Array.isArray(like)) {
+    into.set(value, like);
+    for (const [i, item] of value.entries()) pair(item, like[i], into);
+  } else if (isObject(value) && isObject(like)) {
+    into.set(value, like);
+    for (const key in value) if (Object.hasOwn(like, key)) pair(value[key], like[key], into);
   }
+}
+
+function show(value: JsonValue | undefined, originals: ReadonlyMap<JsonValue, JsonValue>): string {
+  const original = value === undefined ? undefined : originals.get(value);
+  if (original !== undefined) return showInOrder(original);
+  if (Array.isArray(value)) return `[${value.map((item) => show(item, originals)).join(',')}]`;
   if (!isObject(value)) return goJson(value);
-  const before = isObject(was) ? was : {};
   const members = Object.keys(value).filter((key) => value[key] !== undefined);
   return `{${members
     .sort(compareUtf8)
-    .map((key) => `${goJson(key)}:${showMember(value[key], Object.hasOwn(before, key) ? before[key] : undefined)}`)
+    .map((key) => `${goJson(key)}:${show(value[key], originals)}`)
     .join(',')}}`;
 }
-
-const showMember = (value: JsonValue | undefined, was: JsonValue | undefined): string =>
-  was !== undefined && value !== undefined && deepEqual(value, was) ? showInOrder(was) : showTouched(value, was);
 
 function showInOrder(value: JsonValue | undefined): string {
   if (Array.isArray(value)) return `[${value.map(showInOrder).join(',')}]`;

@@ -5,7 +5,6 @@ import { StorageError } from '../../storage/errors.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { eventFrames, type EventFrames } from '../responsewriters/events.js';
-import type { ServerResponse } from 'node:http';
 import type { HttpResponse } from '../http.js';
 import type { ListOptions } from './list-options.js';
 import type { Query } from './query.js';
@@ -44,10 +43,11 @@ export async function serveWatch(
     }
     watcher = await scope.store.cache.watch(wanted, stream);
   } catch (error) {
-    if (error instanceof StorageError && error.code === 'compacted') {
-      // Too old is told as an event of a stream that has begun, as kube-apiserver does.
-      const uncached = served.groupResource.resource === 'events';
-      stream.fail(uncached ? newResourceExpired(TOO_OLD_UNCACHED) : toApiError(interpretStorageError(error, 'watch')));
+    if (error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large')) {
+      // Told as an event of a stream that has begun, as kube-apiserver does.
+      const uncached = error.code === 'compacted' && served.groupResource.resource === 'events';
+      const told = interpretStorageError(error, 'watch', options.resourceVersion);
+      stream.fail(uncached ? newResourceExpired(TOO_OLD_UNCACHED) : toApiError(told));
       return;
     }
     throw interpretStorageError(error, 'watch', options.resourceVersion);
@@ -101,8 +101,6 @@ class WatchStream {
   private finish: (() => void) | undefined;
   private over = false;
   private readonly response: HttpResponse;
-  /** What both kinds of responses have in common. */
-  private readonly out: { write(bytes: Uint8Array): boolean; flushHeaders(): void };
 
   constructor(
     private readonly scope: RequestScope,
@@ -110,7 +108,6 @@ class WatchStream {
     private readonly frames: EventFrames,
   ) {
     this.response = scope.response;
-    this.out = scope.response as ServerResponse;
   }
 
   receive(events: readonly WatchEvent[]): boolean {
@@ -126,7 +123,7 @@ class WatchStream {
       const parts = events.map((event) => this.encode(event));
       const all = parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
       bytes = all.length;
-      writable = this.out.write(all);
+      writable = this.response.write(all);
     } catch (error) {
       this.fail(toApiError(interpretStorageError(error, 'watch')));
       return true;
@@ -160,7 +157,7 @@ class WatchStream {
   fail(error: ApiError): void {
     if (this.over) return;
     this.begin();
-    this.out.write(this.frames.error(error.status));
+    this.response.write(this.frames.error(error.status));
     this.end();
   }
 
@@ -208,7 +205,7 @@ class WatchStream {
     if (this.response.headersSent) return;
     this.response.statusCode = 200;
     this.response.setHeader('Content-Type', this.media.mediaType);
-    this.out.flushHeaders();
+    this.response.flushHeaders();
   }
 
   private end(): void {

@@ -68,7 +68,6 @@ function sameSpec(object: KubeObject, old: KubeObject): boolean {
 function keepSystemFields(object: KubeObject, old: KubeObject): void {
   const meta = object.metadata;
   const was = old.metadata;
-  delete meta.selfLink;
   if ((meta.uid === undefined || meta.uid === '') && was.uid !== undefined) meta.uid = was.uid;
   if (was.creationTimestamp !== undefined && was.creationTimestamp !== null) {
     meta.creationTimestamp = was.creationTimestamp;

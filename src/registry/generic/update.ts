@@ -60,7 +60,9 @@ export async function updateObject(store: ResourceStore, request: UpdateRequest)
   const tryUpdate = async (current: StoredObject | undefined): Promise<JsonObject> => {
     const next = current === undefined ? await createInstead(store, request) : await nextState(store, request, current);
     last = next;
+    // What would not be stored is still shown where nothing is.
     if (request.dryRun) throw new Leave(next, undefined, current === undefined);
+    delete next.metadata.selfLink;
     return request.served.toStorage(next);
   };
   for (;;) {
@@ -88,8 +90,9 @@ async function createInstead(store: ResourceStore, request: UpdateRequest): Prom
   if (!strategy.allowCreateOnUpdate && !request.forceAllowCreate) {
     throw newNotFound(store.groupResource, request.name);
   }
-  const object = await request.transform(undefined);
   if (request.expectedUid !== undefined) throw preconditionFailed(store, request, '');
+  const object = await request.transform(undefined);
+  objectResourceVersion(object.metadata.resourceVersion);
   if (strategy.guard !== undefined) await strategy.guard(context, object, undefined);
   fillSystemFields(object.metadata, store.clock.now());
   beforeCreate(context, served, strategy, request.namespace, object);
