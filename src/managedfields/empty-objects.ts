@@ -7,6 +7,11 @@ const texts = (...names: string[]): JsonObject => Object.fromEntries(names.map((
 const roleRef: JsonObject = texts('apiGroup', 'kind', 'name');
 const resourceNames: JsonObject = texts('plural', 'kind');
 
+const definition: JsonObject = {
+  spec: { ...texts('group', 'scope'), ...lists('versions'), names: resourceNames },
+  status: { ...lists('conditions', 'storedVersions'), acceptedNames: resourceNames },
+};
+
 /**
  * What Kubernetes' built-in kinds hold before anything is set, where that is anything: members that are always there. Whoever creates an
  * object with them owns what is in them, but not them.
@@ -55,10 +60,8 @@ const EMPTY: Readonly<Record<string, JsonObject>> = {
   'ClusterRole.rbac.authorization.k8s.io': lists('rules'),
   'RoleBinding.rbac.authorization.k8s.io': { roleRef },
   'ClusterRoleBinding.rbac.authorization.k8s.io': { roleRef },
-  'CustomResourceDefinition.apiextensions.k8s.io': {
-    spec: { ...texts('group', 'scope'), ...lists('versions'), names: resourceNames },
-    status: { ...lists('conditions', 'storedVersions'), acceptedNames: resourceNames },
-  },
+  'CustomResourceDefinition.apiextensions.k8s.io': definition,
+  'ResourceDefinition.kubeannex.io': definition,
   'APIService.apiregistration.k8s.io': { spec: { groupPriorityMinimum: 0, versionPriority: 0 }, status: {} },
   'ValidatingAdmissionPolicy.admissionregistration.k8s.io': { spec: {}, status: {} },
   'ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io': { spec: {} },

@@ -6,6 +6,11 @@ import type { Revision } from '../../storage/interfaces.js';
 /** Says that everything that existed when a watch began has been sent. */
 export const initialEventsEnd = 'k8s.io/initial-events-end';
 
+const emptyDefinition = (): JsonObject => ({
+  spec: { group: '', names: { plural: '', kind: '' }, scope: '', versions: null },
+  status: { conditions: null, acceptedNames: { plural: '', kind: '' }, storedVersions: null },
+});
+
 /**
  * Fields that an empty object of a built-in type prints, because the type has them without omitting empty values. A BOOKMARK
  * carries such an object. Types that are not here print none.
@@ -56,10 +61,8 @@ const emptyFields: Readonly<Record<string, () => JsonObject>> = {
   'rbac.authorization.k8s.io/v1/ClusterRole': () => ({ rules: null }),
   'rbac.authorization.k8s.io/v1/RoleBinding': () => ({ roleRef: { apiGroup: '', kind: '', name: '' } }),
   'rbac.authorization.k8s.io/v1/ClusterRoleBinding': () => ({ roleRef: { apiGroup: '', kind: '', name: '' } }),
-  'apiextensions.k8s.io/v1/CustomResourceDefinition': () => ({
-    spec: { group: '', names: { plural: '', kind: '' }, scope: '', versions: null },
-    status: { conditions: null, acceptedNames: { plural: '', kind: '' }, storedVersions: null },
-  }),
+  'apiextensions.k8s.io/v1/CustomResourceDefinition': emptyDefinition,
+  'kubeannex.io/v1/ResourceDefinition': emptyDefinition,
   'admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy': () => ({ spec: {}, status: {} }),
   'admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding': () => ({ spec: {} }),
   'admissionregistration.k8s.io/v1/MutatingAdmissionPolicy': () => ({ spec: {} }),

@@ -14,7 +14,7 @@ const ONE_BY_ONE = 300_000;
  * cluster itself, or that controllers of the cluster take part in, differ from what was recorded without controllers.
  */
 const SAMPLE =
-  /^(apply-conflict|cel-messages|crud-namespaced|list-matrix|patch-merge|select-fields|sub-status|table-basic|watch-events)$/;
+  /^(apply-conflict|cel-messages|crud-namespaced|list-matrix|patch-merge|schema-defaults|select-fields|sub-status|table-basic|watch-events)$/;
 
 const noPython = spawnSync('python3', ['-c', 'import yaml']).status !== 0;
 
