@@ -29,7 +29,7 @@ export {
 export type { Value } from './values/value.js';
 export { fromJson } from './schema/json.js';
 export { DeclType, SchemaTypes, adapterOf, withTypeAndObjectMeta } from './schema/decl-type.js';
-export type { Adapter } from './schema/values.js';
+export type { Adapter } from './schema/json.js';
 export { escapeIdentifier, unescapeIdentifier } from './schema/decl-type.js';
 export { kubernetesEnvironment } from './kubernetes.js';
 export type { ExpressionOrigin } from './kubernetes.js';

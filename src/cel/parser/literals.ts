@@ -1,28 +1,9 @@
-import type { TokenKind, Token } from './lexer.js';
+import type { Token } from './lexer.js';
 import type { Expr } from '../ast.js';
 import { integer } from '../values/integer.js';
 import { Double, Uint } from '../values/value.js';
 import type { TokenStream } from './token-stream.js';
 import type { TreeBuilder } from './tree-builder.js';
-
-export const RELATIONS = new Map<TokenKind, string>([
-  ['==', '_==_'],
-  ['!=', '_!=_'],
-  ['<', '_<_'],
-  ['<=', '_<=_'],
-  ['>=', '_>=_'],
-  ['>', '_>_'],
-  ['in', '@in'],
-]);
-export const SUMS = new Map<TokenKind, string>([
-  ['+', '_+_'],
-  ['-', '_-_'],
-]);
-export const PRODUCTS = new Map<TokenKind, string>([
-  ['*', '_*_'],
-  ['/', '_/_'],
-  ['%', '_%_'],
-]);
 
 const MAX_UINT = 0xffffffffffffffffn;
 

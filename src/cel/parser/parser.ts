@@ -17,9 +17,9 @@ import {
   TokenStream,
 } from './token-stream.js';
 import type { Token, TokenKind } from './lexer.js';
-import { scalar, PRODUCTS, RELATIONS, SUMS } from './literals.js';
+import { scalar } from './literals.js';
 import type { Macros } from './macros.js';
-import { MAX_DEPTH, TreeBuilder } from './tree-builder.js';
+import { PRODUCTS, RELATIONS, SUMS, MAX_DEPTH, TreeBuilder } from './tree-builder.js';
 
 export interface ParserOptions {
   readonly macros: Macros;

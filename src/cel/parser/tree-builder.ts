@@ -2,8 +2,27 @@ import type { Expr } from '../ast.js';
 import type { Issue } from '../source.js';
 import type { Macros } from './macros.js';
 import { MacroError, macroKey } from './macros.js';
-import { PRODUCTS, RELATIONS, SUMS } from './literals.js';
+import type { TokenKind } from './lexer.js';
 import { GiveUp } from './token-stream.js';
+
+export const RELATIONS = new Map<TokenKind, string>([
+  ['==', '_==_'],
+  ['!=', '_!=_'],
+  ['<', '_<_'],
+  ['<=', '_<=_'],
+  ['>=', '_>=_'],
+  ['>', '_>_'],
+  ['in', '@in'],
+]);
+export const SUMS = new Map<TokenKind, string>([
+  ['+', '_+_'],
+  ['-', '_-_'],
+]);
+export const PRODUCTS = new Map<TokenKind, string>([
+  ['*', '_*_'],
+  ['/', '_/_'],
+  ['%', '_%_'],
+]);
 
 /** Bound on nesting, counted per grammar rule and in the tree. */
 export const MAX_DEPTH = 250;

@@ -2,9 +2,9 @@ import type { StructDecl } from '../declarations.js';
 import type { Type } from '../types.js';
 import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, listOf, mapOf, objectType } from '../types.js';
 import { CelError } from '../values/value.js';
-import type { Json, JsonMap } from './json.js';
+import type { Adapter, Json, JsonMap } from './json.js';
 import { Preserved, isJsonMap, adaptBool, adaptDouble, adaptInt, adaptIntOrString, stringAdapter } from './json.js';
-import type { Adapter, Property } from './values.js';
+import type { Property } from './values.js';
 import { SchemaKeyedList, SchemaList, SchemaMap, SchemaObject, SchemaSet } from './values.js';
 
 const RESERVED = new Set([

@@ -4,10 +4,12 @@ import type { FieldSite, Value } from '../values/value.js';
 import { CelError, CelList, CelMap, Double, Opaque, mapKey, Duration, Timestamp } from '../values/value.js';
 import { MAX_INT, integer } from '../values/integer.js';
 import { parseDate, parseDuration, parseTimestamp } from '../values/time.js';
-import type { Adapter } from './values.js';
 
 /** JSON of any shape. Whole numbers are ints, others doubles. */
 export type Json = unknown;
+
+/** Makes the value of a stored part. */
+export type Adapter = (json: Json) => Value;
 
 export type JsonMap = Record<string, Json>;
 

@@ -4,11 +4,8 @@ import { keysOf, work } from '../work.js';
 import type { Value, CelError } from '../values/value.js';
 import type { FieldSite } from '../values/value.js';
 import { ArrayList, CelList, CelMap, Double, NO_SUCH_OVERLOAD } from '../values/value.js';
-import type { Json, JsonMap } from './json.js';
+import type { Adapter, Json, JsonMap } from './json.js';
 import { equalJson, isJsonMap } from './json.js';
-
-/** Makes the value of a stored part. */
-export type Adapter = (json: Json) => Value;
 
 export interface Property {
   /** How values of the property are stored that are the same in expressions; others are adapted. */
