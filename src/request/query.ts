@@ -1,3 +1,7 @@
+import { unescapePath } from '../util/unescape-path.js';
+
+export { unescapePath } from '../util/unescape-path.js';
+
 /** Parameters of a URL in their order of values, as Go's url.Values has them. */
 export type Query = ReadonlyMap<string, readonly string[]>;
 
@@ -26,30 +30,6 @@ export function parseQuery(raw: string): Query {
 export function unescapeQuery(text: string): string | undefined {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
   return unescapePath(spaced);
-}
-
-/** Decodes %-escapes; undefined where one is broken. Bytes that are not UTF-8 become U+FFFD. */
-export function unescapePath(text: string): string | undefined {
-  if (!text.includes('%')) return text;
-  if (/%(?![0-9a-fA-F]{2})/.test(text)) return undefined;
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return decodeBytes(text);
-  }
-}
-
-function decodeBytes(text: string): string {
-  const source = Buffer.from(text);
-  const bytes: number[] = [];
-  for (let i = 0; i < source.length; i++) {
-    const byte = source[i] ?? 0;
-    if (byte === 0x25) {
-      bytes.push(Number.parseInt(source.toString('latin1', i + 1, i + 3), 16));
-      i += 2;
-    } else bytes.push(byte);
-  }
-  return Buffer.from(bytes).toString('utf8');
 }
 
 /** The first value of a parameter, or the empty string. */

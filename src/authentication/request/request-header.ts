@@ -1,6 +1,7 @@
 import type { TLSSocket } from 'node:tls';
 import { messageOf } from '../../util/error-message.js';
 import type { Clock } from '../../util/clock.js';
+import { unescapePath } from '../../util/unescape-path.js';
 import {
   AuthenticationError,
   type AuthenticationRequest,
@@ -86,18 +87,14 @@ function fromHeaders(rawHeaders: readonly string[], config: RequestHeaderConfig)
     const wanted = prefix.toLowerCase();
     for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
       const header = rawHeaders[i]?.toLowerCase() ?? '';
-      if (header.startsWith(wanted))
-        (extra[unescape(header.slice(wanted.length))] ??= []).push(rawHeaders[i + 1] ?? '');
+      if (!header.startsWith(wanted)) continue;
+      const encoded = header.slice(wanted.length);
+      const key = unescapePath(encoded) ?? encoded;
+      const value = rawHeaders[i + 1] ?? '';
+      // Keys are the client's: `constructor` is one like others.
+      if (Object.hasOwn(extra, key)) extra[key]?.push(value);
+      else extra[key] = [value];
     }
   }
   return { user: { name, uid: firstValue(rawHeaders, config.uidHeaders), groups, extra } };
-}
-
-/** Percent-decoded where that is possible. */
-function unescape(key: string): string {
-  try {
-    return decodeURIComponent(key);
-  } catch {
-    return key;
-  }
 }

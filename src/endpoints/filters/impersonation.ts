@@ -2,8 +2,8 @@ import { ApiError, newBadRequest } from '../../apimachinery/errors.js';
 import { quote } from '../../apimachinery/meta.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { UserInfo } from '../../authentication/user/user.js';
-import { unescapePath } from '../../request/query.js';
 import { timed } from '../../util/stopwatch.js';
+import { unescapePath } from '../../util/unescape-path.js';
 import { attributesOf } from './authorization.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
@@ -13,8 +13,8 @@ const EXTRA_PREFIX = 'impersonate-extra-';
 
 /** The user that the headers ask for, raw; undefined where they ask for none. Throws 400 for parts without a user name. */
 export function wantedUser(rawHeaders: readonly string[]): UserInfo | undefined {
-  let name = '';
-  let uid = '';
+  let user: string | undefined;
+  let uid: string | undefined;
   const groups: string[] = [];
   const extra: Record<string, string[]> = {};
   let parts = false;
@@ -22,17 +22,22 @@ export function wantedUser(rawHeaders: readonly string[]): UserInfo | undefined 
     const key = (rawHeaders[i] ?? '').toLowerCase();
     if (!key.startsWith('impersonate-')) continue;
     const value = rawHeaders[i + 1] ?? '';
-    if (key === 'impersonate-user') name ||= value;
-    else if (key === 'impersonate-uid') uid ||= value;
+    // The first one counts, also where it is empty.
+    if (key === 'impersonate-user') user ??= value;
+    else if (key === 'impersonate-uid') uid ??= value;
     else if (key === 'impersonate-group') groups.push(value);
     else if (key.startsWith(EXTRA_PREFIX)) {
       const encoded = key.slice(EXTRA_PREFIX.length);
-      (extra[unescapePath(encoded) ?? encoded] ??= []).push(value);
+      const name = unescapePath(encoded) ?? encoded;
+      // Keys are the client's: `constructor` is one like others.
+      if (Object.hasOwn(extra, name)) extra[name]?.push(value);
+      else extra[name] = [value];
       parts = true;
     }
   }
+  uid ??= '';
   parts ||= uid !== '' || groups.length > 0;
-  if (name !== '') return { name, uid, groups, extra };
+  if (user !== undefined && user !== '') return { name: user, uid, groups, extra };
   if (parts) throw newBadRequest(`requested ${goUser(uid, groups, extra)} without impersonating a user name`);
   return undefined;
 }

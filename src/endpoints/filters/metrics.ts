@@ -67,9 +67,8 @@ function verbOf(exchange: Exchange, scope: string): string {
 
 function dryRunOf(rawQuery: string): string {
   if (!rawQuery.includes('dryRun')) return '';
-  const values = parseQuery(rawQuery).get('dryRun') ?? [];
-  if (values.length > 1 || values.some((value) => value !== 'All' && value !== '')) return 'invalid';
-  return values.join(',');
+  const [value = '', ...others] = new Set(parseQuery(rawQuery).get('dryRun') ?? []);
+  return others.length === 0 && (value === 'All' || value === '') ? value : 'invalid';
 }
 
 /** The metrics of the chain, by kube-apiserver's names. */
@@ -175,7 +174,10 @@ export class ChainMetrics {
     const verb = verbOf(exchange, scope);
     const dryRun = dryRunOf(exchange.rawQuery);
     const code = response.statusCode;
-    const key = `${verb} ${dryRun} ${info.apiGroup}/${info.apiVersion}/${info.resource}/${info.subresource} ${scope} ${code}`;
+    const about = info.isResourceRequest
+      ? `${info.apiGroup}/${info.apiVersion}/${info.resource}/${info.subresource}`
+      : knownPath(info.path);
+    const key = `${exchange.served} ${verb} ${dryRun} ${about} ${scope} ${code}`;
     let series = this.series.get(key);
     if (series === undefined) {
       const labels = this.labels(exchange, verb, scope);
