@@ -23,7 +23,8 @@ import { makeDataDirectory, StartError } from './data-directory.js';
 import { keepFresh } from './fresh-certificates.js';
 import type { Options } from './options.js';
 import { runServer, serverContext } from './run.js';
-import { type ServingCertificates, ServingFiles, SharedAuthority } from './serving-certificates.js';
+import { type ServingCertificates, SharedAuthority } from './serving-certificates.js';
+import { ServingFiles } from './serving-files.js';
 
 const TOKEN_TTL_MILLIS = 10_000;
 
@@ -113,7 +114,10 @@ function authenticators(
 /** Of the Service, which the cluster's API server calls by name. */
 function openCertificates(options: Options, backend: Backend, clock: Clock): Promise<ServingCertificates> {
   const { serviceName, serviceNamespace, tlsCertFile, tlsPrivateKeyFile, serviceCaFile } = options;
-  if (tlsCertFile !== '') return Promise.resolve(new ServingFiles(tlsCertFile, tlsPrivateKeyFile, serviceCaFile));
+  if (tlsCertFile !== '') {
+    const files = { cert: tlsCertFile, key: tlsPrivateKeyFile, authorities: serviceCaFile };
+    return Promise.resolve(new ServingFiles(files, clock));
+  }
   const service = `${serviceName}.${serviceNamespace}`;
   const names = [`${service}.svc`, service, `${service}.svc.cluster.local`, 'localhost', '127.0.0.1', '::1'];
   return SharedAuthority.open(backend, clock, names);

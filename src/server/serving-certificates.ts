@@ -5,7 +5,7 @@ import { encodeObject } from '../storage/encode.js';
 import type { Backend } from '../storage/interfaces.js';
 import { createCertificate, generateKey, keyPem } from '../util/certificates.js';
 import type { Clock } from '../util/clock.js';
-import { parsePair, readFile, StartError } from './data-directory.js';
+import { StartError } from './data-directory.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -30,36 +30,6 @@ export interface ServingCertificates {
   readonly caBundle: string;
   /** Looks for what is new, and makes what is due; true where something has changed. */
   refresh(): Promise<boolean>;
-}
-
-/** Certificate, key and CAs in files, that somebody else renews. */
-export class ServingFiles implements ServingCertificates {
-  pair: ServingPair;
-  caBundle: string;
-
-  /** Throws StartError for files that cannot be used. */
-  constructor(
-    private readonly certFile: string,
-    private readonly keyFile: string,
-    private readonly caFile: string,
-  ) {
-    ({ pair: this.pair, caBundle: this.caBundle } = this.read());
-  }
-
-  refresh(): Promise<boolean> {
-    const { pair, caBundle } = this.read();
-    const changed = pair.cert !== this.pair.cert || caBundle !== this.caBundle;
-    this.pair = pair;
-    this.caBundle = caBundle;
-    return Promise.resolve(changed);
-  }
-
-  private read(): { pair: ServingPair; caBundle: string } {
-    const cert = readFile(this.certFile, '--tls-cert-file');
-    const key = readFile(this.keyFile, '--tls-private-key-file');
-    parsePair(cert, key, this.certFile, this.keyFile);
-    return { pair: { cert, key }, caBundle: readFile(this.caFile, '--service-ca-file') };
-  }
 }
 
 interface Authority extends ServingPair {
