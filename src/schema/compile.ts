@@ -9,11 +9,12 @@ import type { FieldError } from '../apimachinery/field-error.js';
 import { type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import { goJson } from '../apimachinery/meta.js';
 import { blockedRules } from './cel/index.js';
-import { DefaultValues, type DefaultsBound, applyDefaults, boundOfDefaults } from './defaults.js';
+import { DefaultValues, applyDefaults, boundOfDefaults } from './defaults.js';
 import { coerceEmbedded, validateEmbedded } from './embedded.js';
 import type {
   CompileOptions,
   CompiledSchema,
+  DefaultsBound,
   JsonSchemaProps,
   RulesValidator,
   ScalePaths,

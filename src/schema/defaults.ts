@@ -1,4 +1,5 @@
 import { type JsonObject, type JsonValue, deepCopy } from '../apimachinery/json.js';
+import type { DefaultsBound } from './interfaces.js';
 import type { SchemaNode } from './node.js';
 
 /**
@@ -32,14 +33,6 @@ function defaultAdditional(value: JsonObject, node: SchemaNode, child: SchemaNod
     if (value[key] === null && !child.nullable && child.fallback !== undefined) value[key] = pruned.copy(child);
     if (child.hasDefaults) applyDefaults(value[key], child, pruned);
   }
-}
-
-/** How many values the defaults of a schema can add to an object, at most. */
-export interface DefaultsBound {
-  /** To the object as such. */
-  readonly once: number;
-  /** To each object in its lists and maps. */
-  readonly perItem: number;
 }
 
 const NO_DEFAULTS: DefaultsBound = { once: 0, perItem: 0 };

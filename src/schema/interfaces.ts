@@ -1,6 +1,5 @@
 import type { FieldError } from '../apimachinery/field-error.js';
 import type { JsonObject, JsonValue } from '../apimachinery/json.js';
-import type { DefaultsBound } from './defaults.js';
 
 /** JSONSchemaProps of apiextensions.k8s.io/v1, as it stands in a CRD. */
 export type JsonSchemaProps = JsonObject;
@@ -36,6 +35,14 @@ export interface CompileOptions {
   /** Makes the validator of the schema's rules; called once, if there are rules. Without it rules are not run. */
   readonly compileRules?: ((schema: JsonSchemaProps) => RulesValidator | undefined) | undefined;
   readonly scale?: ScalePaths | undefined;
+}
+
+/** How many values the defaults of a schema can add to an object, at most. */
+export interface DefaultsBound {
+  /** To the object as such. */
+  readonly once: number;
+  /** To each object in its lists and maps. */
+  readonly perItem: number;
 }
 
 /**

@@ -12,7 +12,7 @@ export function installDocuments(
   environment: HandlerEnvironment,
   serverAddress: string,
 ): void {
-  const { features, protobuf } = environment;
+  const { features, protobuf, largeWrites } = environment;
   const discovery = new Discovery(
     { groups: () => registry.apiGroups(), onChange: (changed) => void registry.onChange(changed) },
     {
@@ -22,7 +22,9 @@ export function installDocuments(
       protobuf,
     },
   );
-  const openApi = new OpenApi(openApiSource(registry), publishedComponents(), environment.clock);
+  const openApi = new OpenApi(openApiSource(registry), publishedComponents(), environment.clock, (what, gv) =>
+    largeWrites?.describe(what, gv),
+  );
   server.register('/openapi/v2', openApi.handle);
   server.register('/openapi/v3', openApi.handle);
   server.registerPrefix('/openapi/v3/', openApi.handle);

@@ -12,7 +12,9 @@ import type { FeatureGates } from '../../util/feature-gates.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { Clock } from '../../util/clock.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
-import type { ItemForm } from '../responsewriters/items.js';
+import type { Description } from '../openapi/parts.js';
+import type { OpenApiGroupVersion } from '../openapi/source.js';
+import type { ItemForm } from '../responsewriters/options.js';
 import type { WatchTracker } from './watch-tracker.js';
 
 /** What all handlers share; made once by the composition root. */
@@ -51,6 +53,8 @@ export interface LargeWrites {
   read(scope: RequestScope, object: StoredObject): Promise<void>;
   /** An item of a list, in the form in which it is wanted. */
   item(scope: RequestScope, object: StoredObject, form: ItemForm): Promise<Uint8Array>;
+  /** A description of a group version for OpenAPI. */
+  describe(what: Description, gv: OpenApiGroupVersion): Promise<Uint8Array>;
 }
 
 /** One request for a stored resource, or a subresource of it that writes the same object. */

@@ -6,11 +6,9 @@ import type { RequestContext } from '../../request/context.js';
 import type { Clock } from '../../util/clock.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { parseAccept } from '../negotiation/accept.js';
-import { encodeDefinition, encodeDocument, encodePath } from './gnostic.js';
-import { encodeDocumentV3 } from './gnostic-v3.js';
+import { encodeDocument } from './gnostic.js';
+import { type Description, describe, isLargeGroupVersion, partsInSteps, type PartsV2, readParts } from './parts.js';
 import { type OpenApiGroupVersion, type OpenApiSource, pathOf, type PublishedComponents } from './source.js';
-import { definitionsV2, pathsV2 } from './spec-v2.js';
-import { buildSpec, type GroupVersionSpec } from './spec-v3.js';
 
 const gzip = promisify(gzipCallback);
 
@@ -41,21 +39,35 @@ interface Document {
   protobuf?: Uint8Array;
 }
 
-/** The parts of the v2 document that come from one group version. */
-interface PartsV2 {
-  readonly paths: string;
-  readonly definitions: ReadonlyMap<string, string>;
-  readonly encodedPaths: readonly Uint8Array[];
-  readonly encodedDefinitions: ReadonlyMap<string, Uint8Array>;
-}
-
-const hashOf = (bytes: Uint8Array): string => createHash('sha512').update(bytes).digest('hex').toUpperCase();
+/** Has another thread make a description of a group version; undefined: it is made here. */
+export type DescribedElsewhere = (what: Description, gv: OpenApiGroupVersion) => Promise<Uint8Array> | undefined;
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+/** Takes every step in a turn of its own. */
+async function inTurns<T>(steps: Iterator<undefined, T>): Promise<T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await turn();
+  }
+}
+
+/** Bytes hashed in one stretch. */
+const HASHED = 4 << 20;
+
+async function hashOf(bytes: Uint8Array): Promise<string> {
+  const hash = createHash('sha512');
+  for (let at = 0; at < bytes.length; at += HASHED) {
+    if (at > 0) await turn();
+    hash.update(bytes.subarray(at, at + HASHED));
+  }
+  return hash.digest('hex').toUpperCase();
+}
+
 /** Serves `/openapi/v2`, `/openapi/v3` and what is below it. Nothing is made before it is asked for, and one group version at a time. */
 export class OpenApi {
-  private readonly documents = new WeakMap<OpenApiGroupVersion, Document>();
+  private readonly documents = new WeakMap<OpenApiGroupVersion, Document | Promise<Document>>();
   private readonly parts = new WeakMap<OpenApiGroupVersion, PartsV2>();
   private index: { readonly of: readonly OpenApiGroupVersion[]; readonly document: Document } | undefined;
   private merged:
@@ -66,6 +78,7 @@ export class OpenApi {
     private readonly source: OpenApiSource,
     private readonly published: PublishedComponents,
     private readonly clock: Clock,
+    private readonly elsewhere: DescribedElsewhere = () => undefined,
   ) {}
 
   /** A Handler for `/openapi/v2`, `/openapi/v3` and `/openapi/v3/<path>`. */
@@ -73,19 +86,31 @@ export class OpenApi {
     const { path } = context.info;
     if (path === '/openapi/v2') await this.v2(request, response);
     else if (path === '/openapi/v3') await this.v3Index(request, response);
-    else if (path.startsWith('/openapi/v3/')) this.v3(path.slice('/openapi/v3/'.length), request, response);
+    else if (path.startsWith('/openapi/v3/')) await this.v3(path.slice('/openapi/v3/'.length), request, response);
     else empty(response, 404);
   };
 
-  private document(gv: OpenApiGroupVersion): Document {
-    let document = this.documents.get(gv);
-    if (document === undefined) {
-      const spec = buildSpec(gv, this.published);
-      const bytes = Buffer.from(stringifyJson(spec.document));
-      document = { bytes, etag: hashOf(bytes), modified: this.clock.now() };
-      this.documents.set(gv, document);
-    }
-    return document;
+  /** Requests that come while it is made wait for the same one. */
+  private document(gv: OpenApiGroupVersion): Document | Promise<Document> {
+    const known = this.documents.get(gv);
+    if (known !== undefined) return known;
+    const making = this.makeDocument(gv);
+    this.documents.set(gv, making);
+    making.then(
+      (document) => this.documents.set(gv, document),
+      () => this.documents.delete(gv),
+    );
+    return making;
+  }
+
+  private async makeDocument(gv: OpenApiGroupVersion): Promise<Document> {
+    const bytes = await this.describe('v3', gv);
+    return { bytes, etag: await hashOf(bytes), modified: this.clock.now() };
+  }
+
+  private describe(what: Description, gv: OpenApiGroupVersion): Promise<Uint8Array> | Uint8Array {
+    const away = isLargeGroupVersion(gv) ? this.elsewhere(what, gv) : undefined;
+    return away ?? describe(what, gv, this.published);
   }
 
   private async v3Index(request: HttpRequest, response: HttpResponse): Promise<void> {
@@ -94,18 +119,18 @@ export class OpenApi {
       const paths: JsonObject = {};
       for (const gv of sorted(of)) {
         const fresh = !this.documents.has(gv);
-        paths[pathOf(gv)] = { serverRelativeURL: urlOf(pathOf(gv), this.document(gv).etag) };
+        paths[pathOf(gv)] = { serverRelativeURL: urlOf(pathOf(gv), (await this.document(gv)).etag) };
         if (fresh) await turn();
       }
       const bytes = Buffer.from(stringifyJson({ paths }));
-      this.index = { of, document: { bytes, etag: hashOf(bytes), modified: this.clock.now() } };
+      this.index = { of, document: { bytes, etag: await hashOf(bytes), modified: this.clock.now() } };
     }
     const { document } = this.index;
     response.setHeader('Content-Type', 'text/plain; charset=utf-8');
     serve(request, response, document.bytes, document, false);
   }
 
-  private v3(path: string, request: HttpRequest, response: HttpResponse): void {
+  private async v3(path: string, request: HttpRequest, response: HttpResponse): Promise<void> {
     const gv = this.source.groupVersions().find((one) => pathOf(one) === path);
     if (gv === undefined) {
       empty(response, 404);
@@ -117,7 +142,7 @@ export class OpenApi {
       empty(response, 406);
       return;
     }
-    const document = this.document(gv);
+    const document = await this.document(gv);
     response.setHeader('Content-Type', format === 'json' ? 'application/json' : protobufV3);
     response.setHeader('ETag', `"${document.etag}"`);
     const url = request.url ?? '';
@@ -134,11 +159,11 @@ export class OpenApi {
       response.setHeader('Cache-Control', 'public, immutable');
       response.setHeader('Expires', expires.toUTCString().replace('GMT', 'UTC'));
     }
-    serve(request, response, format === 'json' ? document.bytes : this.protobufOf(gv, document), document, true);
+    serve(request, response, format === 'json' ? document.bytes : await this.protobufOf(gv, document), document, true);
   }
 
-  private protobufOf(gv: OpenApiGroupVersion, document: Document): Uint8Array {
-    return (document.protobuf ??= encodeDocumentV3(buildSpec(gv, this.published).document));
+  private async protobufOf(gv: OpenApiGroupVersion, document: Document): Promise<Uint8Array> {
+    return (document.protobuf ??= await this.describe('v3-protobuf', gv));
   }
 
   private async v2(request: HttpRequest, response: HttpResponse): Promise<void> {
@@ -191,7 +216,7 @@ export class OpenApi {
       .join(',')}},${security}}`;
     const json = Buffer.from(text);
     await turn();
-    const etag = hashOf(json);
+    const etag = await hashOf(json);
     const modified = this.clock.now();
     const encoded = names.flatMap((name) => encodedDefinitions.get(name) ?? []);
     const protobuf = encodeDocument(info, encodedPaths, encoded);
@@ -203,9 +228,8 @@ export class OpenApi {
   private async partsOf(gv: OpenApiGroupVersion): Promise<PartsV2> {
     const known = this.parts.get(gv);
     if (known !== undefined) return known;
-    const spec = buildSpec(gv, this.published);
-    await turn();
-    const parts = await makeParts(gv, spec);
+    const away = isLargeGroupVersion(gv) ? this.elsewhere('v2', gv) : undefined;
+    const parts = away === undefined ? await inTurns(partsInSteps(gv, this.published)) : readParts(await away);
     this.parts.set(gv, parts);
     await turn();
     return parts;
@@ -214,26 +238,6 @@ export class OpenApi {
 
 const security =
   '"securityDefinitions":{"BearerToken":{"description":"Bearer Token authentication","type":"apiKey","name":"authorization","in":"header"}},"security":[{"BearerToken":[]}]';
-
-async function makeParts(gv: OpenApiGroupVersion, spec: GroupVersionSpec): Promise<PartsV2> {
-  const paths = pathsV2(gv, spec.operations);
-  const encodedPaths = Object.keys(paths).map((path) => encodePath(path, paths[path] as JsonObject));
-  await turn();
-  const schemas = definitionsV2(gv, spec);
-  const definitions = new Map<string, string>();
-  const encodedDefinitions = new Map<string, Uint8Array>();
-  for (const name in schemas) {
-    const schema = schemas[name] as JsonObject;
-    definitions.set(name, stringifyJson(schema));
-    encodedDefinitions.set(name, encodeDefinition(name, schema));
-  }
-  return {
-    paths: stringifyJson(paths).slice(1, -1),
-    definitions,
-    encodedPaths,
-    encodedDefinitions,
-  };
-}
 
 const sorted = (gvs: readonly OpenApiGroupVersion[]): OpenApiGroupVersion[] =>
   [...gvs].sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1));

@@ -2,16 +2,9 @@ import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { CachedList, CachedObject } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { encoderOf } from './encoders.js';
-import type { ResponseOptions } from './options.js';
+import type { ItemForm, ResponseOptions } from './options.js';
 import { representationOf, shapeOf } from './shapes.js';
 import { parseIncludeObject, tableRows } from './table.js';
-
-/** How an item of a list is wanted. */
-export interface ItemForm extends Pick<NegotiatedMedia, 'encoding' | 'pretty' | 'as' | 'asVersion'> {
-  readonly includeObject: string | undefined;
-  /** For ages. */
-  readonly now: number;
-}
 
 export function itemForm(media: NegotiatedMedia, { includeObject, clock }: ResponseOptions): ItemForm {
   const { encoding, pretty, as, asVersion } = media;

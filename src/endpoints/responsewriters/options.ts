@@ -1,7 +1,14 @@
 import type { Clock } from '../../util/clock.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
+import type { NegotiatedMedia } from '../negotiation/media.js';
 import type { WriterOptions } from './body.js';
-import type { ItemForm } from './items.js';
+
+/** How an item of a list is wanted. */
+export interface ItemForm extends Pick<NegotiatedMedia, 'encoding' | 'pretty' | 'as' | 'asVersion'> {
+  readonly includeObject: string | undefined;
+  /** For ages. */
+  readonly now: number;
+}
 
 /** What a writer needs besides the request. */
 export interface ResponseOptions extends WriterOptions {

@@ -3,7 +3,9 @@ import type { AdmissionOperation } from '../../admission/interfaces.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { HeldRules, PolicyRule, RoleRef } from '../../authorization/rbac/types.js';
-import type { ItemForm } from '../../endpoints/responsewriters/items.js';
+import type { Description } from '../../endpoints/openapi/parts.js';
+import type { OpenApiGroupVersion } from '../../endpoints/openapi/source.js';
+import type { ItemForm } from '../../endpoints/responsewriters/options.js';
 import type { RequestInfo } from '../../request/request-info.js';
 import { StorageError, type StorageErrorCode, type Undecodable } from '../../storage/errors.js';
 import type { Attributes, Revision } from '../../storage/interfaces.js';
@@ -128,8 +130,18 @@ export type FromWorker =
   | { readonly type: 'done'; readonly task: number; readonly response: SentResponse }
   | { readonly type: 'failed'; readonly task: number; readonly error: SentError };
 
+/** A group version that is to be described; each kind by node:v8. */
+export interface DescribeTask {
+  readonly type: 'describe';
+  readonly id: number;
+  readonly what: Description;
+  readonly gv: Omit<OpenApiGroupVersion, 'kinds'>;
+  readonly kinds: readonly Uint8Array[];
+}
+
 export type ToWorker =
   | Task
+  | DescribeTask
   | { readonly type: 'abort'; readonly task: number }
   | { readonly type: 'answer'; readonly call: number; readonly value: Answers[keyof Answers] }
   | { readonly type: 'refusal'; readonly call: number; readonly error: SentError };

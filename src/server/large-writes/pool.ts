@@ -1,3 +1,4 @@
+import { serialize } from 'node:v8';
 import {
   newInternalError,
   newRequestEntityTooLarge,
@@ -8,13 +9,18 @@ import { parseJson } from '../../apimachinery/decode-json.js';
 import type { AdmissionOperation } from '../../admission/interfaces.js';
 import type { LargeWrites, RequestScope } from '../../endpoints/handlers/scope.js';
 import type { RbacRuleSource } from '../../authorization/rbac/types.js';
-import type { ItemForm } from '../../endpoints/responsewriters/items.js';
+import type { Description } from '../../endpoints/openapi/parts.js';
+import type { OpenApiGroupVersion } from '../../endpoints/openapi/source.js';
+import type { ItemForm } from '../../endpoints/responsewriters/options.js';
 import { sendWhole } from '../../endpoints/responsewriters/body.js';
 import type { StoredObject } from '../../storage/interfaces.js';
+import { nextTurn } from '../../storage/slicing.js';
 import type { Clock, Timer } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
+import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import { messageOf } from '../../util/error-message.js';
 import {
+  type DescribeTask,
   detached,
   type FromWorker,
   type ReadFacts,
@@ -26,6 +32,7 @@ import {
 } from './messages.js';
 import type { PoolMetrics } from './pool-metrics.js';
 import { answerCall } from './task-host.js';
+import { buffersOf, transferable } from './transfer.js';
 
 /** A worker as the pool sees it. */
 export interface WorkerLink {
@@ -70,11 +77,17 @@ const OPERATIONS: readonly AdmissionOperation[] = ['CREATE', 'UPDATE', 'DELETE']
 const hadTooLittleMemory = (error: NodeJS.ErrnoException | undefined): boolean =>
   error?.code === 'ERR_WORKER_OUT_OF_MEMORY';
 
-interface Job {
+/** What a worker can be asked for. */
+interface Work {
+  /** Undefined where it is not about a request. */
+  readonly scope: RequestScope | undefined;
+  readonly bytes: number;
+  readonly signal: AbortSignal;
+  message(id: number, worker: Worker): Task | DescribeTask;
+}
+
+interface Job extends Work {
   readonly id: number;
-  readonly scope: RequestScope;
-  readonly body: Uint8Array;
-  readonly read: ReadFacts | undefined;
   readonly queuedAt: number;
   resolve(response: SentResponse): void;
   reject(error: Error): void;
@@ -125,15 +138,27 @@ export class LargeWritePool implements LargeWrites {
   }
 
   async run(scope: RequestScope, body: Buffer): Promise<void> {
-    answer(scope, await this.enqueue(scope, body, undefined));
+    answer(scope, await this.request(scope, body, undefined));
   }
 
   async read(scope: RequestScope, { key, revision, bytes }: StoredObject): Promise<void> {
-    answer(scope, await this.enqueue(scope, bytes, { key, revision, form: undefined }));
+    answer(scope, await this.request(scope, bytes, { key, revision, form: undefined }));
   }
 
   async item(scope: RequestScope, { key, revision, bytes }: StoredObject, form: ItemForm): Promise<Uint8Array> {
-    return (await this.enqueue(scope, bytes, { key, revision, form })).body;
+    return (await this.request(scope, bytes, { key, revision, form })).body;
+  }
+
+  /** A description of a group version. Its kinds are copied one in a turn, for there may be many of them. */
+  async describe(what: Description, { kinds, ...gv }: OpenApiGroupVersion): Promise<Uint8Array> {
+    const copies: Uint8Array[] = [];
+    for (const kind of kinds) {
+      copies.push(serialize(kind));
+      await nextTurn();
+    }
+    const bytes = copies.reduce((sum, { length }) => sum + length, 0);
+    const message = (id: number): DescribeTask => ({ type: 'describe', id, what, gv, kinds: copies });
+    return (await this.enqueue({ scope: undefined, bytes, message, signal: NEVER_ABORTED })).body;
   }
 
   /** Ends all workers; requests that wait or are under way fail. */
@@ -143,11 +168,17 @@ export class LargeWritePool implements LargeWrites {
     for (const worker of this.workers) worker.link.terminate();
   }
 
-  private enqueue(scope: RequestScope, body: Uint8Array, read: ReadFacts | undefined): Promise<SentResponse> {
+  private request(scope: RequestScope, body: Uint8Array, read: ReadFacts | undefined): Promise<SentResponse> {
+    const message = (id: number, worker: Worker): Task => this.taskOf(worker, id, scope, read, detached(body));
+    return this.enqueue({ scope, bytes: body.length, message, signal: scope.context.signal });
+  }
+
+  private enqueue(work: Work): Promise<SentResponse> {
     const { clock, metrics, maxQueuedBytes = QUEUED_BYTES } = this.options;
-    const { signal } = scope.context;
+    const { bytes, signal } = work;
+    if (this.closed) return Promise.reject(newInternalError(ENDED));
     signal.throwIfAborted();
-    if (this.queuedBytes + body.length > maxQueuedBytes && this.queue.length > 0) {
+    if (this.queuedBytes + bytes > maxQueuedBytes && this.queue.length > 0) {
       metrics.refused();
       throw newTooManyRequests('Too many large requests, please try again later.', 1);
     }
@@ -161,10 +192,8 @@ export class LargeWritePool implements LargeWrites {
         metrics.done((clock.monotonic() - job.queuedAt) / 1000);
       };
       const job: Job = {
+        ...work,
         id: ++this.ids,
-        scope,
-        body,
-        read,
         queuedAt: clock.monotonic(),
         resolve: (response) => {
           over();
@@ -177,7 +206,7 @@ export class LargeWritePool implements LargeWrites {
       };
       signal.addEventListener('abort', abandon, { once: true });
       this.queue.push(job);
-      this.queuedBytes += body.length;
+      this.queuedBytes += bytes;
       this.next();
     });
   }
@@ -187,7 +216,7 @@ export class LargeWritePool implements LargeWrites {
     const at = this.queue.indexOf(job);
     if (at >= 0) {
       this.queue.splice(at, 1);
-      this.queuedBytes -= job.body.length;
+      this.queuedBytes -= job.bytes;
       this.count();
       return;
     }
@@ -207,7 +236,7 @@ export class LargeWritePool implements LargeWrites {
       if (worker === undefined) break;
       const job = this.queue.shift();
       if (job === undefined) break;
-      this.queuedBytes -= job.body.length;
+      this.queuedBytes -= job.bytes;
       this.assign(worker, job);
     }
     this.count();
@@ -262,11 +291,11 @@ export class LargeWritePool implements LargeWrites {
     worker.timer?.cancel();
     worker.timer = undefined;
     worker.job = job;
-    const body = detached(job.body);
-    worker.link.post(this.taskOf(worker, job, body), [body.buffer]);
+    const message = job.message(job.id, worker);
+    worker.link.post(message, message.type === 'task' ? buffersOf(message.body) : message.kinds.flatMap(buffersOf));
   }
 
-  private taskOf(worker: Worker, { id, scope, read }: Job, body: Uint8Array): Task {
+  private taskOf(worker: Worker, id: number, scope: RequestScope, read: ReadFacts | undefined, body: Uint8Array): Task {
     const { context, request, environment, served } = scope;
     const { admission } = environment;
     return {
@@ -312,26 +341,26 @@ export class LargeWritePool implements LargeWrites {
     }
     const { job } = worker;
     if (job?.id !== message.task) return;
-    const { context } = job.scope;
+    const context = job.scope?.context;
     switch (message.type) {
       case 'call':
         void this.answer(worker, job, message.call, message.request);
         return;
       case 'warning':
-        context.warn(message.text);
+        context?.warn(message.text);
         return;
       case 'annotation':
-        context.annotate(message.key, message.value);
+        context?.annotate(message.key, message.value);
         return;
       case 'audit': {
         const { text } = message;
-        if (message.what === 'request') context.audit?.requestObject(() => parseJson(text));
-        else if (message.what === 'response') context.audit?.responseObject(() => parseJson(text));
-        else context.audit?.responseStatus(parseJson(text) as Status);
+        if (message.what === 'request') context?.audit?.requestObject(() => parseJson(text));
+        else if (message.what === 'response') context?.audit?.responseObject(() => parseJson(text));
+        else context?.audit?.responseStatus(parseJson(text) as Status);
         return;
       }
       case 'spent':
-        context.audit?.spent(message.layer, message.millis);
+        context?.audit?.spent(message.layer, message.millis);
         return;
       case 'done':
         this.finished(worker);
@@ -364,6 +393,7 @@ export class LargeWritePool implements LargeWrites {
     request: (FromWorker & { readonly type: 'call' })['request'],
   ): Promise<void> {
     try {
+      if (job.scope === undefined) throw new Error('only requests ask');
       const value = await answerCall(job.scope, request, this.options.rules);
       worker.link.post({ type: 'answer', call, value }, transferable(value));
     } catch (error) {
@@ -379,12 +409,4 @@ function answer(scope: RequestScope, response: SentResponse): void {
   }
   const type = String(response.headers['content-type'] ?? '');
   sendWhole(scope.request, scope.response, response.status, type, response.body);
-}
-
-/** Bytes in an answer are copies already, made to be given away. */
-function transferable(value: Awaited<ReturnType<typeof answerCall>>): ArrayBuffer[] {
-  if (typeof value !== 'object') return [];
-  if (Array.isArray(value)) return [];
-  const object = 'bytes' in value ? value : 'object' in value ? value.object : undefined;
-  return object?.bytes.buffer instanceof ArrayBuffer ? [object.bytes.buffer] : [];
 }

@@ -2,6 +2,8 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { Query } from '../../endpoints/handlers/query.js';
 import { negotiateList, negotiateObject, writeListResult, writeStored } from '../../endpoints/handlers/respond.js';
+import { describe as describe_, isLargeGroupVersion } from '../../endpoints/openapi/parts.js';
+import { publishedComponents } from '../openapi-source.js';
 import type { RequestScope } from '../../endpoints/handlers/scope.js';
 import { DetachedObject } from '../../registry/generic/detached-object.js';
 import { SelectedPage } from '../../storage/cacher/page.js';
@@ -108,3 +110,46 @@ test.each(FORMS.filter(([name]) => name !== 'metadata in YAML'))(
     expect(world.metrics.done).toHaveBeenCalledTimes(2);
   },
 );
+
+test.each(['v3', 'v3-protobuf', 'v2'] as const)(
+  '%s of a group version is described elsewhere as here',
+  async (what) => {
+    const world = setup();
+    const kind = {
+      kind: 'Thing',
+      listKind: 'ThingList',
+      plural: 'things',
+      namespaced: true,
+      verbs: ['get', 'list', 'create'],
+      schema: { type: 'object', properties: { big: { type: 'integer', maximum: 9007199254740993n } } },
+      subresources: [],
+    };
+    const gv = { group: 'example.com', version: 'v1', custom: true, kinds: [kind, { ...kind, kind: 'Other' }] };
+    const elsewhere = await world.pool.describe(what, gv);
+    expect(Buffer.from(elsewhere).toString('latin1')).toBe(
+      Buffer.from(describe_(what, gv, publishedComponents())).toString('latin1'),
+    );
+    expect(elsewhere.length).toBeGreaterThan(1000);
+  },
+);
+
+test('only large schemas of custom types are described elsewhere', () => {
+  const properties = (n: number) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`p${String(i)}`, {}]));
+  const gv = (n: number, custom: boolean) => ({
+    group: 'example.com',
+    version: 'v1',
+    custom,
+    kinds: [
+      {
+        kind: 'Thing',
+        listKind: 'ThingList',
+        plural: 'things',
+        namespaced: true,
+        verbs: [],
+        schema: { properties: properties(n) },
+        subresources: [],
+      },
+    ],
+  });
+  expect([gv(2000, true), gv(4000, true), gv(4000, false)].map(isLargeGroupVersion)).toEqual([false, true, false]);
+});

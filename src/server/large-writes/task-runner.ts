@@ -1,5 +1,6 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import { deserialize } from 'node:v8';
 import type { MessagePort } from 'node:worker_threads';
 import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
 import { parseJson } from '../../apimachinery/decode-json.js';
@@ -15,7 +16,10 @@ import { negotiateObject, writeStored } from '../../endpoints/handlers/respond.j
 import type { HandlerEnvironment, RequestScope } from '../../endpoints/handlers/scope.js';
 import { updateHandler } from '../../endpoints/handlers/update.js';
 import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
-import { type ItemForm, renderItem } from '../../endpoints/responsewriters/items.js';
+import { describe } from '../../endpoints/openapi/parts.js';
+import type { OpenApiKind, PublishedComponents } from '../../endpoints/openapi/source.js';
+import { renderItem } from '../../endpoints/responsewriters/items.js';
+import type { ItemForm } from '../../endpoints/responsewriters/options.js';
 import { DetachedObject } from '../../registry/generic/detached-object.js';
 import type { StoredApi } from '../../registry/rest/api-registry.js';
 import type { AuditRecorder } from '../../request/audit.js';
@@ -23,10 +27,12 @@ import type { RequestContext } from '../../request/context.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { StoredObject, WriteRequest, WriteResult } from '../../storage/interfaces.js';
 import type { Clock } from '../../util/clock.js';
+import { publishedComponents } from '../openapi-source.js';
 import { featureGates } from '../../util/feature-gates.js';
 import {
   type Answers,
   type Call,
+  type DescribeTask,
   type FromWorker,
   type ReadFacts,
   receiveError,
@@ -69,6 +75,7 @@ interface Waiting {
 export class TaskRunner {
   private readonly waiting = new Map<number, Waiting>();
   private readonly types: RemoteTypes;
+  private published: PublishedComponents | undefined;
   private calls = 0;
   private running: { readonly id: number; readonly abort: AbortController } | undefined;
 
@@ -94,6 +101,9 @@ export class TaskRunner {
     switch (message.type) {
       case 'task':
         void this.run(message);
+        return;
+      case 'describe':
+        this.describe(message);
         return;
       case 'abort':
         if (this.running?.id === message.task) this.running.abort.abort(new Error('the request is over'));
@@ -130,6 +140,17 @@ export class TaskRunner {
       this.send({ type: 'failed', task: task.id, error: sendError(error) });
     } finally {
       this.running = undefined;
+    }
+  }
+
+  private describe({ id, what, gv, kinds }: DescribeTask): void {
+    try {
+      this.published ??= publishedComponents();
+      const whole = { ...gv, kinds: kinds.map((kind) => deserialize(kind) as OpenApiKind) };
+      const body = describe(what, whole, this.published);
+      this.send({ type: 'done', task: id, response: { status: 200, headers: {}, body } }, body);
+    } catch (error) {
+      this.send({ type: 'failed', task: id, error: sendError(error) });
     }
   }
 
