@@ -12,7 +12,7 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go e2e oracle bench bench-mongodb lint typecheck format docs tools clean
+.PHONY: manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go e2e oracle bench bench-mongodb bench-replicas lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -94,6 +94,9 @@ bench: dist/.built ## Load, side by side with kube-apiserver where it is built (
 bench-mongodb: dist/.built ## The same on MongoDB, after the store by itself: one and two replicas, events between them.
 	hack/with-mongod.sh node test/bench/managedfields-run.mjs test/bench/mongodb.bench.ts $(SECONDS_EACH)
 	BACKEND=mongodb hack/bench.sh $(SCENARIOS)
+
+bench-replicas: dist/.built ## Two replicas behind a real aggregator, on a set of three mongods (needs Go): writes, events between them, the aggregator's cost.
+	E2E_CONFIG=test/bench/replicas/jest.config.mjs hack/e2e.sh
 
 test: node_modules/.installed $(PYTHON) tools ## All checks and tests.
 	@PATH="$(CURDIR)/.cache/python/bin:$$PATH" hack/test.sh

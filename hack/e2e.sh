@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests end to end: a real control plane, three mongods, two replicas of Annex (test/e2e). Builds what is not there yet, which
 # takes about eight minutes on two idle cores, once. Where that cannot be done the tests are skipped, with the reason and their number.
-#   hack/e2e.sh [arguments of jest, e.g. -t 'faults|a cluster']
+#   hack/e2e.sh [arguments of jest, e.g. -t 'faults|a cluster']      E2E_CONFIG=test/bench/replicas/jest.config.mjs: the bench on such a cluster
 set -uo pipefail
 cd "$(dirname "$0")/.."
 programs=(etcd kube-apiserver kube-controller-manager kubectl helm)
@@ -25,7 +25,7 @@ fi
 [ -z "$E2E_MISSING" ] || echo "skipped: the tests end to end: $E2E_MISSING" >&2
 [ -n "$E2E_INFORMER" ] || echo 'the informer of client-go cannot be built here: its tests are skipped' >&2
 # In a group of its own: whoever ends this ends all that the tests have started.
-ANNEX_TOOLS_DIR=$tools setsid node_modules/.bin/jest -c test/e2e/jest.config.mjs "$@" &
+ANNEX_TOOLS_DIR=$tools setsid node_modules/.bin/jest -c "${E2E_CONFIG:-test/e2e/jest.config.mjs}" "$@" &
 jest=$!
 trap 'kill -KILL -- "-$jest"; exit 143' TERM INT
 wait "$jest"

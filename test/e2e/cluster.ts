@@ -189,6 +189,14 @@ export class TestCluster {
     });
   }
 
+  /** What `annexbench` counts as the control plane. */
+  get controlPlanePids(): string {
+    return this.daemons
+      .filter(({ name }) => name === 'etcd' || name === 'kube-apiserver')
+      .map(({ name, pid }) => `cluster-${name}=${pid}`)
+      .join(',');
+  }
+
   /** Ends everything and removes its files. */
   async stop(): Promise<void> {
     this.portOfService?.close();

@@ -48,6 +48,11 @@ export class Daemon {
     return this.child?.exitCode ?? null;
   }
 
+  /** 0 where it does not run. */
+  get pid(): number {
+    return this.alive ? (this.child?.pid ?? 0) : 0;
+  }
+
   /** In KiB. */
   get memory(): number {
     const status = readFileSync(`/proc/${this.child?.pid ?? 0}/status`, 'utf8');

@@ -84,6 +84,10 @@ export class Mongod {
     await ended;
   }
 
+  get pid(): number {
+    return this.child?.pid ?? 0;
+  }
+
   /** The process stands still, with its connections open, until it is let go on. */
   freeze(): void {
     this.child?.kill('SIGSTOP');
