@@ -17,6 +17,7 @@ const layers = {
   aggregation: ['client', 'authentication', 'authorization', 'admission', 'request'],
   controllers: ['registry', 'client', 'storage', 'request', 'schema', 'authentication', 'authorization'],
   cli: ['client'],
+  http2: [],
 };
 const always = ['apimachinery', 'util'];
 module.exports = {

@@ -1,10 +1,46 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { RequestContext } from '../request/context.js';
 
-/** A request as node:http or the compatibility layer of node:http2 gives it. */
-export type HttpRequest = IncomingMessage | Http2ServerRequest;
-export type HttpResponse = ServerResponse | Http2ServerResponse;
+/** Of whatever event; a method's type, because what arrives depends on the event. */
+type Listener = { on(...args: unknown[]): void }['on'];
+
+/** A request of HTTP/1.1 (node:http) or HTTP/2 (src/http2), as far as handlers need it. */
+export interface HttpRequest {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  /** Names and values in turn, as they came. */
+  readonly rawHeaders: string[];
+  /** `data`, `end`, `error`, `aborted`. */
+  on(event: string, listener: Listener): unknown;
+  removeListener(event: string, listener: Listener): unknown;
+  pause(): unknown;
+}
+
+/** The answer to it. */
+export interface HttpResponse {
+  statusCode: number;
+  readonly headersSent: boolean;
+  readonly writableEnded: boolean;
+  /** The answer has gone out, or the client. */
+  readonly destroyed: boolean;
+  setHeader(name: string, value: string | number | readonly string[]): unknown;
+  getHeader(name: string): string | number | string[] | undefined;
+  getHeaders(): OutgoingHttpHeaders;
+  removeHeader(name: string): void;
+  writeHead(status: number): unknown;
+  flushHeaders(): void;
+  writeContinue(): void;
+  /** False: wait for `drain`. */
+  write(body: Uint8Array | string): boolean;
+  end(body?: Uint8Array | string): unknown;
+  /** Cuts it off: resets the stream or closes the connection. */
+  destroy(): unknown;
+  /** `drain`, `close`, `error`. */
+  on(event: string, listener: Listener): unknown;
+  once(event: string, listener: Listener): unknown;
+  removeListener(event: string, listener: Listener): unknown;
+}
 
 /** Answers a request that passed the chain. What it throws becomes a Status. */
 export type Handler = (context: RequestContext, request: HttpRequest, response: HttpResponse) => Promise<void> | void;

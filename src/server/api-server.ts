@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import type { Http2SecureServer, ServerHttp2Session } from 'node:http2';
-import { createSecureServer } from 'node:http2';
+import type { IncomingMessage } from 'node:http';
+import { createServer as createHttpsServer, type Server, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { SecureContextOptions, TLSSocket } from 'node:tls';
+import { type SecureContextOptions, TLSSocket } from 'node:tls';
 import { newGenericNotFound } from '../apimachinery/errors.js';
 import { buildHandlerChain } from '../endpoints/filters/chain.js';
 import type { ChainConfig, Step } from '../endpoints/filters/chain-config.js';
 import { type Connection, Exchange } from '../endpoints/filters/exchange.js';
 import { writeText } from '../endpoints/filters/status.js';
 import type { Handler, HttpRequest, HttpResponse } from '../endpoints/http.js';
+import { Session, type SessionConfig } from '../http2/session.js';
 import { sleep } from '../util/clock.js';
 import { unescapePath } from '../request/query.js';
 import { NonResourceRoutes } from './non-resource-routes.js';
@@ -30,6 +31,8 @@ const CIPHERS = [
 const MIB = 1024 * 1024;
 /** As kube-apiserver: what Go's server takes, with the 4 KiB that it adds. */
 const HEADER_BYTES = MIB + 4096;
+/** The same in HTTP/2, which counts 32 bytes a field besides its text; as in Go's server. */
+const HEADER_LIST_BYTES = MIB + 320;
 const IDLE_MILLIS = 90_000;
 /** How long a refused client may go on sending: a connection that is reset at once takes the answer along. As in Go's server. */
 const LINGER_MILLIS = 500;
@@ -55,10 +58,10 @@ export interface ApiServerConfig {
 export class ApiServer {
   private readonly routes = new NonResourceRoutes();
   private readonly step: Step;
-  private readonly http: Http2SecureServer;
+  private readonly http: Server;
   private readonly connections = new WeakMap<object, Connection>();
   private readonly sockets = new Set<Socket>();
-  private readonly sessions = new Set<ServerHttp2Session>();
+  private readonly sessions = new Set<Session>();
   private resourceHandler: Handler | undefined;
   private inFlight = 0;
   private closing = false;
@@ -66,6 +69,7 @@ export class ApiServer {
 
   constructor(private readonly config: ApiServerConfig) {
     this.step = buildHandlerChain((exchange) => this.dispatch(exchange), config.chain);
+    this.http2 = this.sessionConfig();
     this.http = this.makeServer();
     this.routes.register('/', this.index, false);
     this.routes.register('/index.html', this.index, false);
@@ -112,22 +116,24 @@ export class ApiServer {
   async drain(): Promise<void> {
     this.closing = true;
     this.http.close();
-    for (const session of this.sessions) session.close();
-    if (this.inFlight > 0) {
-      await new Promise<void>((resolve) => {
-        this.idle.push(resolve);
-      });
-    }
-    // Ends of streams are under way still when the last request has been answered.
+    for (const session of this.sessions) session.shutdown();
     const { clock } = this.config.chain;
-    const closed = [...this.sessions].map((session) => new Promise((resolve) => session.once('close', resolve)));
-    await Promise.race([Promise.all(closed), sleep(clock, FLUSH_MILLIS)]);
+    do {
+      if (this.inFlight > 0) {
+        await new Promise<void>((resolve) => {
+          this.idle.push(resolve);
+        });
+      }
+      // Ends of streams are under way still when the last request has been answered, and requests that their clients sent
+      // before they heard of the end.
+      const closed = [...this.sessions].map((session) => session.closed);
+      await Promise.race([Promise.all(closed), sleep(clock, FLUSH_MILLIS)]);
+    } while (this.inFlight > 0);
   }
 
   /** Cuts every connection. */
   destroy(): void {
     this.http.close();
-    for (const session of this.sessions) session.destroy();
     for (const socket of this.sockets) socket.destroy();
   }
 
@@ -135,47 +141,33 @@ export class ApiServer {
     return this.inFlight;
   }
 
-  private makeServer(): Http2SecureServer {
-    const server = createSecureServer({
+  private makeServer(): Server {
+    const options: ServerOptions = {
       ...secureContext(this.config.tls),
-      allowHTTP1: true,
+      ALPNProtocols: ['h2', 'http/1.1'],
       requestCert: true,
       rejectUnauthorized: false,
       handshakeTimeout: 10_000,
       noDelay: true,
       keepAliveTimeout: IDLE_MILLIS,
       headersTimeout: HEADERS_MILLIS,
-      // Of HTTP/2, where each counts 32 bytes besides its text. One header alone may have 64 KiB: so much nghttp2 decodes.
-      maxHeaderListPairs: HEADER_BYTES / 32,
-      // MB that may wait in one connection: enough for all its streams.
-      maxSessionMemory: 128,
-      settings: {
-        maxConcurrentStreams: this.config.http2MaxStreamsPerConnection,
-        maxHeaderListSize: HEADER_BYTES,
-        initialWindowSize: STREAM_WINDOW,
-        maxFrameSize: STREAM_WINDOW,
-      },
-    } as Parameters<typeof createSecureServer>[0]);
-    // HTTP/1.1 on this server knows these only as properties.
-    Object.assign(server, {
-      keepAliveTimeout: IDLE_MILLIS,
-      headersTimeout: HEADERS_MILLIS,
+      // The deadline of each request is the chain's.
+      requestTimeout: 0,
       maxHeaderSize: HEADER_BYTES,
-      // Bounded by their bytes; with a number, those beyond it would be ignored.
-      maxHeadersCount: 0,
-    });
+    };
+    const server = createHttpsServer(options);
+    // Bounded by their bytes; with a number, those beyond it would be ignored.
+    server.maxHeadersCount = 0;
     server.on('connection', (socket: Socket) => {
       this.sockets.add(socket);
       socket.on('close', () => this.sockets.delete(socket));
     });
-    server.on('session', (session) => {
-      this.onSession(session);
-    });
+    this.splitProtocols(server);
     server.on('request', (request, response) => {
-      this.accept(request, response, false);
+      void this.accept(this.connectionOf(request), request, response, false);
     });
     server.on('checkContinue', (request, response) => {
-      this.accept(request, response, true);
+      void this.accept(this.connectionOf(request), request, response, true);
     });
     const refused = new WeakSet<Duplex>();
     server.on('clientError', (error: Error, socket: Duplex) => {
@@ -187,7 +179,6 @@ export class ApiServer {
         socket.destroy();
       });
     });
-    server.on('sessionError', () => undefined);
     server.on('tlsClientError', (error: Error) => {
       this.config.chain.metrics.handshakeFailed();
       this.config.chain.logger.v(3, 'TLS handshake failed', { error: error.message });
@@ -195,41 +186,69 @@ export class ApiServer {
     return server;
   }
 
-  private onSession(session: ServerHttp2Session): void {
-    this.sessions.add(session);
-    session.on('close', () => this.sessions.delete(session));
-    session.on('error', () => undefined);
-    if (this.closing) session.close();
-    // The window of the connection, which bounds what its streams upload at once.
-    session.setLocalWindowSize(STREAM_WINDOW * Math.min(this.config.http2MaxStreamsPerConnection, 16));
-    session.setTimeout(IDLE_MILLIS, () => {
-      if (this.openStreams.get(session) === undefined) session.close();
+  private sessionConfig(): SessionConfig {
+    const { chain, http2MaxStreamsPerConnection } = this.config;
+    return {
+      clock: chain.clock,
+      maxConcurrentStreams: http2MaxStreamsPerConnection,
+      maxHeaderListBytes: HEADER_LIST_BYTES,
+      maxFrameBytes: STREAM_WINDOW,
+      streamWindow: STREAM_WINDOW,
+      connectionWindow: STREAM_WINDOW * Math.min(http2MaxStreamsPerConnection, 16),
+      idleMillis: IDLE_MILLIS,
+      handle: (session, request, response) => {
+        const connection = this.connections.get(session) as Connection;
+        return this.accept(connection, request, response, request.headers.expect === '100-continue');
+      },
+      failed: (code, message) => {
+        chain.logger.v(3, 'HTTP/2 connection ended', { code, error: message });
+      },
+    };
+  }
+
+  /** Connections that speak HTTP/2 go to sessions of ours, the others to node:http as before. */
+  private splitProtocols(server: Server): void {
+    const http1 = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[];
+    server.removeAllListeners('secureConnection');
+    server.on('secureConnection', (socket) => {
+      if (socket.alpnProtocol === 'h2') this.openSession(socket);
+      else for (const listener of http1) listener.call(server, socket);
     });
   }
 
-  private readonly openStreams = new WeakMap<ServerHttp2Session, number>();
+  private openSession(socket: TLSSocket): void {
+    const session = new Session(socket, this.http2, () => this.sessions.delete(session));
+    const connection = {
+      socket,
+      http2: true,
+      retire: (atOnce = false) => {
+        session.shutdown(atOnce);
+      },
+    };
+    this.connections.set(session, connection);
+    this.sessions.add(session);
+    if (this.closing) session.shutdown();
+  }
 
-  private connectionOf(request: HttpRequest): Connection {
-    const session = 'stream' in request ? request.stream.session : undefined;
-    const key: object = session ?? request.socket;
-    let connection = this.connections.get(key);
+  private readonly http2: SessionConfig;
+
+  private connectionOf(request: IncomingMessage): Connection {
+    let connection = this.connections.get(request.socket);
     if (connection === undefined) {
-      connection =
-        session === undefined
-          ? { socket: request.socket as TLSSocket, http2: false, retire: () => undefined }
-          : {
-              socket: session.socket as TLSSocket,
-              http2: true,
-              retire: () => {
-                if (!session.closed) session.close();
-              },
-            };
-      this.connections.set(key, connection);
+      const { socket } = request;
+      connection = { socket: socket instanceof TLSSocket ? socket : undefined, http2: false, retire: () => undefined };
+      this.connections.set(request.socket, connection);
     }
     return connection;
   }
 
-  private accept(request: HttpRequest, response: HttpResponse, expectsContinue: boolean): void {
+  /** Settles when the handler's work is over. */
+  private accept(
+    connection: Connection,
+    request: HttpRequest,
+    response: HttpResponse,
+    expectsContinue: boolean,
+  ): void | Promise<void> {
     const { clock, metrics } = this.config.chain;
     const url = request.url ?? '/';
     const at = url.indexOf('?');
@@ -246,7 +265,7 @@ export class ApiServer {
     const exchange = new Exchange(
       request,
       response,
-      this.connectionOf(request),
+      connection,
       auditId,
       clock.now(),
       startedAt,
@@ -263,8 +282,8 @@ export class ApiServer {
       if (--this.inFlight === 0) for (const wake of this.idle.splice(0)) wake();
     };
     const running = this.step(exchange);
-    if (running === undefined) done();
-    else void running.then(done);
+    if (running !== undefined) return running.then(done);
+    done();
   }
 
   private dispatch(exchange: Exchange): void | Promise<void> {
@@ -276,8 +295,7 @@ export class ApiServer {
   private readonly index: Handler = (_context, _request, response) => {
     response.setHeader('Content-Type', 'application/json');
     const body = JSON.stringify({ paths: this.routes.paths() }, undefined, 2);
-    if ('stream' in response) response.end(body);
-    else response.end(body);
+    response.end(body);
   };
 
   private log(exchange: Exchange, millis: number): void {

@@ -1,6 +1,7 @@
-import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import express from 'express';
 import type { Handler, HttpRequest, HttpResponse } from '../endpoints/http.js';
+import { Http2Request } from '../http2/request.js';
+import { Http2Response } from '../http2/response.js';
 import type { Exchange } from '../endpoints/filters/exchange.js';
 import { writeText } from '../endpoints/filters/status.js';
 
@@ -11,7 +12,7 @@ declare module 'express-serve-static-core' {
   }
 }
 
-/** Express gives its requests and responses prototypes of node:http; those of HTTP/2 need the same methods above node:http2's. */
+/** Express gives its requests and responses prototypes of node:http; those of HTTP/2 need the same methods above ours. */
 function bridged(methods: object, base: object): object {
   const out = Object.create(base) as object;
   for (
@@ -42,8 +43,8 @@ function makeApp(router: express.Router, http2: boolean): express.Express {
   app.set('query parser', false);
   if (http2) {
     const prototypes: ExpressPrototypes = app;
-    prototypes.request = bridged(app.request, Http2ServerRequest.prototype);
-    prototypes.response = bridged(app.response, Http2ServerResponse.prototype);
+    prototypes.request = bridged(app.request, Http2Request.prototype);
+    prototypes.response = bridged(app.response, Http2Response.prototype);
   }
   app.use(router);
   return app;

@@ -96,22 +96,33 @@ describe('heads of requests', () => {
   });
 
   test.each([
-    ['a header of 60 KB', 200, many(1, 60_000)],
-    ['8 headers of 16 KB', 200, many(8, 16_000)],
+    ['a header of 200 KB', 200, many(1, 200_000)],
+    ['20 headers of 50 KB', 200, many(20, 50_000)],
     ['5,000 headers', 200, many(5_000, 1)],
-    ['a token of 60 KB', 401, token(60_000)],
+    ['a token of 200 KB', 401, token(200_000)],
+    ['a token of 1 MB', 401, token(1_040_000)],
   ])('HTTP/2: %s: %i', async (_name, status, headers) => {
     expect((await new Http2(server.current).send({ path: '/version', headers })).status).toBe(status);
   });
 
-  // HPACK has a state that both sides share: what one side does not decode ends the connection.
-  test('HTTP/2: what cannot be decoded ends its connection, and no other', async () => {
+  test.each([
+    ['a token of 1.1 MB', token(1_100_000)],
+    ['25 headers of 50 KB', many(25, 50_000)],
+    ['40,000 headers', many(40_000, 1)],
+  ])('HTTP/2: %s: 431, and the connection goes on', async (_name, headers) => {
+    const client = new Http2(server.current);
+    expect((await client.send({ path: '/version', headers })).status).toBe(431);
+    expect((await client.send({ path: '/version' })).status).toBe(200);
+  });
+
+  // HPACK has a state that both sides share: what one side does not take in ends the connection.
+  test('HTTP/2: a head that does not end ends its connection, and no other', async () => {
     const other = new Http2(server.current);
     expect((await other.send({ path: '/version' })).status).toBe(200);
     const client = new Http2(server.current);
     const code = new Promise((resolve) => client.session.on('goaway', resolve));
-    client.stream({ path: '/version', headers: token(200_000) }).on('error', () => undefined);
-    expect(await code).toBe(constants.NGHTTP2_COMPRESSION_ERROR);
+    client.stream({ path: '/version', headers: token(1_900_000) }).on('error', () => undefined);
+    expect(await code).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     expect((await other.send({ path: '/version' })).status).toBe(200);
   });
 });

@@ -11,7 +11,8 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
   const { authenticator, gates, metrics, logger } = config;
   const retire = (exchange: Exchange): void => {
     // HTTP/2 is dear to serve and open to abuse: who is not known gets one request a connection.
-    if (exchange.connection.http2 && gates.enabled('UnauthenticatedHTTP2DOSMitigation')) exchange.connection.retire();
+    if (exchange.connection.http2 && gates.enabled('UnauthenticatedHTTP2DOSMitigation'))
+      exchange.connection.retire(true);
   };
   const now = config.audit === undefined ? (): number => 0 : (): number => config.clock.monotonic();
   const refused = (exchange: Exchange, error: unknown): void => {

@@ -33,8 +33,8 @@ const GONE = new Error('the client went away or the time of the request is over'
 export interface Connection {
   readonly socket: TLSSocket | undefined;
   readonly http2: boolean;
-  /** No further requests on this connection; those under way finish (HTTP/2: GOAWAY). */
-  retire(): void;
+  /** No further requests on this connection; those under way finish (HTTP/2: GOAWAY). `atOnce`: also none that may be on their way. */
+  retire(atOnce?: boolean): void;
 }
 
 /** One request with its answer on the way through the chain. It is the handlers' context and what authenticators see. */
@@ -129,8 +129,6 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
 
   /** Cuts the answer off: resets the stream or closes the connection. */
   destroy(): void {
-    const { response } = this;
-    if ('stream' in response) response.stream.close(8);
-    else response.destroy();
+    this.response.destroy();
   }
 }

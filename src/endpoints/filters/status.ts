@@ -15,6 +15,5 @@ export function send(response: HttpResponse, code: number, contentType: string, 
   response.statusCode = code;
   response.setHeader('Content-Type', contentType);
   response.setHeader('Content-Length', Buffer.byteLength(body));
-  if ('stream' in response) response.end(body);
-  else response.end(body);
+  response.end(body);
 }

@@ -1,6 +1,7 @@
 import { type ApiError, newMethodNotSupported, newResourceExpired, toApiError } from '../../apimachinery/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
 import { parseResourceVersion } from '../../registry/generic/resource-version.js';
+import type { ServedVersion } from '../../registry/rest/served.js';
 import { StorageError } from '../../storage/errors.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
@@ -13,6 +14,11 @@ import type { RequestScope } from './scope.js';
 
 /** In the words of a type that kube-apiserver watches without a cache. */
 const TOO_OLD_UNCACHED = 'The resourceVersion for the provided watch is too old.';
+
+/** kube-apiserver's store begins one after the version, and a signed integer has no such number. */
+const MAX_INT64 = 0x7fffffffffffffffn;
+
+const isUncached = ({ groupResource }: ServedVersion): boolean => groupResource.resource === 'events';
 
 /** Serves a watch until its time is up, the client goes, or it cannot keep up. Resolves when the stream has ended. */
 export async function serveWatch(
@@ -37,6 +43,8 @@ export async function serveWatch(
   let watcher: Watcher;
   try {
     const { start } = wanted;
+    if (isUncached(served) && start.mode === 'exact' && BigInt(options.resourceVersion || 0) >= MAX_INT64)
+      throw new StorageError('compacted', 'the revision after it does not fit an integer');
     if (start.mode === 'exact' && start.revision < scope.store.bornAt) {
       const info = { revision: start.revision, current: scope.store.bornAt };
       throw new StorageError('compacted', 'the type did not exist yet', info);
@@ -45,7 +53,7 @@ export async function serveWatch(
   } catch (error) {
     if (error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large')) {
       // Told as an event of a stream that has begun, as kube-apiserver does.
-      const uncached = error.code === 'compacted' && served.groupResource.resource === 'events';
+      const uncached = error.code === 'compacted' && isUncached(served);
       const told = interpretStorageError(error, 'watch', options.resourceVersion);
       stream.fail(uncached ? newResourceExpired(TOO_OLD_UNCACHED) : toApiError(told));
       return;

@@ -32,25 +32,9 @@ export interface WriterOptions {
   readonly protobuf: ProtobufCodec;
 }
 
-/** What both kinds of responses have in common. */
-interface Sink {
-  setHeader(name: string, value: string | number): unknown;
-  writeHead(status: number): unknown;
-  write(bytes: Uint8Array): boolean;
-  end(bytes: Uint8Array): unknown;
-  once(event: string, listener: () => void): unknown;
-  off(event: string, listener: () => void): unknown;
-}
-
-const sink = (response: HttpResponse): Sink => response;
-
 /** Whether the client is gone or the answer has been ended. */
 export function isClosed(response: HttpResponse): boolean {
-  if (response.writableEnded) return true;
-  if (!('stream' in response)) return response.destroyed;
-  const { stream } = response;
-  // Node ends the streams of HEAD requests before they are answered.
-  return stream.destroyed || (stream.writableEnded && stream.headersSent);
+  return response.writableEnded || response.destroyed;
 }
 
 export function acceptsGzip(request: HttpRequest, options: WriterOptions): boolean {
@@ -114,18 +98,9 @@ export function sendWhole(
   if (isClosed(response)) return;
   response.setHeader('Content-Type', mediaType);
   response.setHeader('Content-Length', body.length);
-  if ('stream' in response && request.method !== 'HEAD') {
-    // Past the compatibility layer, which would ask for trailers at the end of each answer.
-    response.statusCode = status;
-    const { stream } = response;
-    stream.respond({ ...response.getHeaders(), ':status': status });
-    stream.end(body);
-    return;
-  }
-  const out = sink(response);
-  out.writeHead(status);
+  response.writeHead(status);
   if (request.method === 'HEAD') response.end();
-  else out.end(body);
+  else response.end(body);
 }
 
 function setGzip(response: HttpResponse): void {
@@ -174,8 +149,7 @@ export async function sendPieces(
   if (isClosed(response)) return;
   if (compressed) setGzip(response);
   response.setHeader('Content-Type', mediaType);
-  const out = sink(response);
-  out.writeHead(status);
+  response.writeHead(status);
   if (request.method === 'HEAD') {
     response.end();
     return;
@@ -234,7 +208,6 @@ async function pump(
   tail: Uint8Array,
   watch: Stopwatch | undefined,
 ): Promise<void> {
-  const out = sink(response);
   let until = systemClock.monotonic() + sliceMillis;
   const sent = { bytes: tail.length };
   streamed.set(response, sent);
@@ -256,23 +229,22 @@ async function pump(
     for (let at = 0; at < joined.length; at += largestPiece) {
       if (isClosed(response)) return;
       const part = joined.length <= largestPiece ? joined : joined.subarray(at, at + largestPiece);
-      const pending = timed(watch, 'response-write', () => (out.write(part) ? undefined : drained(response)));
+      const pending = timed(watch, 'response-write', () => (response.write(part) ? undefined : drained(response)));
       if (pending !== undefined) await pending;
     }
   }
   if (isClosed(response)) return;
   held.push(tail);
-  out.end(Buffer.concat(held, length + tail.length));
+  response.end(Buffer.concat(held, length + tail.length));
 }
 
 /** Resolves when the response takes more or will never do so. */
 export function drained(response: HttpResponse): Promise<void> {
-  const out = sink(response);
   return new Promise((resolve) => {
     const done = (): void => {
-      for (const event of ['drain', 'close', 'error']) out.off(event, done);
+      for (const event of ['drain', 'close', 'error']) response.removeListener(event, done);
       resolve();
     };
-    for (const event of ['drain', 'close', 'error']) out.once(event, done);
+    for (const event of ['drain', 'close', 'error']) response.once(event, done);
   });
 }

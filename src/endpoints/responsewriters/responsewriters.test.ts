@@ -168,7 +168,9 @@ const answerWith = (request: HttpRequest, response: HttpResponse): void => {
 
 beforeAll(async () => {
   server = createServer(answerWith);
-  server2 = createServer2(answerWith);
+  server2 = createServer2((request, response) => {
+    answerWith(request, Object.assign(response, { flushHeaders: () => undefined }));
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   await new Promise<void>((resolve) => server2.listen(0, '127.0.0.1', resolve));
 });

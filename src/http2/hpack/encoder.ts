@@ -1,0 +1,84 @@
+import { STATIC_TABLE } from './static-table.js';
+
+/** Header names are few; those of hostile handlers would not be kept. */
+const MOST_NAMES = 256;
+const NAMES = new Map<string, Uint8Array>();
+const NAME_INDICES = new Map<string, number>();
+STATIC_TABLE.forEach(([name], i) => {
+  if (!NAME_INDICES.has(name)) NAME_INDICES.set(name, i + 1);
+});
+const STATUS_INDICES = new Map(
+  STATIC_TABLE.flatMap(([name, value], i): [number, number][] => (name === ':status' ? [[Number(value), i + 1]] : [])),
+);
+
+/** What cannot be said in a field: it becomes a space. */
+const BREAKS = /[\0\r\n]/;
+const EVERY_BREAK = /[\0\r\n]/g;
+
+/** Says once to a decoder that its table stays empty: `dynamic table size update` to 0. */
+export const EMPTY_TABLE = 0x20;
+
+/** Writes an integer after the bits of `first`; returns where it ends. */
+function writeInteger(out: Uint8Array, at: number, first: number, prefix: number, value: number): number {
+  const mask = (1 << prefix) - 1;
+  if (value < mask) {
+    out[at] = first | value;
+    return at + 1;
+  }
+  out[at++] = first | mask;
+  let rest = value - mask;
+  for (; rest >= 128; rest >>>= 7) out[at++] = (rest & 0x7f) | 0x80;
+  out[at] = rest;
+  return at + 1;
+}
+
+function writeText(out: Buffer, at: number, text: string): number {
+  const { length } = text;
+  at = writeInteger(out, at, 0, 7, length);
+  // Short texts are dearer to hand over than to copy.
+  if (length > 48) {
+    out.write(text, at, 'latin1');
+    return at + length;
+  }
+  for (let i = 0; i < length; i++) out[at++] = text.charCodeAt(i);
+  return at;
+}
+
+function encodedName(name: string): Uint8Array {
+  const known = NAMES.get(name);
+  if (known !== undefined) return known;
+  const out = Buffer.alloc(name.length + 8);
+  const index = NAME_INDICES.get(name);
+  // A literal that enters no table.
+  let end: number;
+  if (index !== undefined) end = writeInteger(out, 0, 0, 4, index);
+  else {
+    out[0] = 0;
+    end = writeText(out, 1, name);
+  }
+  const encoded = out.subarray(0, end);
+  if (NAMES.size < MOST_NAMES) NAMES.set(name, encoded);
+  return encoded;
+}
+
+/**
+ * Writes header fields as literals that enter no table: what a response repeats is short, and a connection needs no state for it.
+ * The caller sees to the room: `fieldRoom` of each field, and `statusRoom`.
+ */
+export function writeField(out: Buffer, at: number, name: string, value: string): number {
+  const said = BREAKS.test(value) ? value.replaceAll(EVERY_BREAK, ' ') : value;
+  const encoded = encodedName(name);
+  for (let i = 0; i < encoded.length; i++) out[at++] = encoded[i] as number;
+  return writeText(out, at, said);
+}
+
+export const fieldRoom = (name: string, value: string): number => name.length + value.length + 16;
+
+export const statusRoom = 16;
+
+export function writeStatus(out: Buffer, at: number, status: number): number {
+  const index = STATUS_INDICES.get(status);
+  if (index === undefined) return writeField(out, at, ':status', String(status));
+  out[at] = 0x80 | index;
+  return at + 1;
+}

@@ -1,0 +1,113 @@
+import { Http2Request } from './request.js';
+import { Http2Response, type ResponseStream } from './response.js';
+import type { RequestHead } from './fields.js';
+import { ErrorCode } from './frame.js';
+
+/** What a stream needs of its connection. */
+export interface StreamSession {
+  /** Whether data may be written now: the connection's window is open and the client takes what it gets. */
+  readonly writable: boolean;
+  /** What the window of the connection has left. */
+  readonly window: number;
+  writeHead(stream: Stream, status: number, fields: ReadonlyMap<string, string | number | readonly string[]>): void;
+  writeContinue(stream: Stream): void;
+  /** Within the windows. */
+  writeData(stream: Stream, bytes: Uint8Array, end: boolean): void;
+  /** Calls `sendQueued` as soon as something can be sent. */
+  wait(stream: Stream): void;
+  reset(stream: Stream, code: ErrorCode): void;
+  consumed(stream: Stream, bytes: number): void;
+}
+
+/** One request with its answer, in the terms of RFC 9113, section 5.1. */
+export class Stream implements ResponseStream {
+  readonly request: Http2Request;
+  readonly response: Http2Response;
+  /** The client has sent all. */
+  remoteEnded = false;
+  /** All of the answer has been written. */
+  localEnded = false;
+  closed = false;
+  /** What the client may still send, and what of it has been taken but not yet allowed anew. */
+  receiveWindow: number;
+  taken = 0;
+  /** Of the request's body: as announced, -1 where it is not, and as received. */
+  announced = -1;
+  received = 0;
+  private queue: Uint8Array[] = [];
+  private ending = false;
+
+  constructor(
+    readonly id: number,
+    head: RequestHead,
+    private readonly session: StreamSession,
+    receiveWindow: number,
+    /** What we may still send. */
+    public sendWindow: number,
+  ) {
+    this.receiveWindow = receiveWindow;
+    this.request = new Http2Request(head, (bytes) => {
+      session.consumed(this, bytes);
+    });
+    this.response = new Http2Response(this, head.method === 'HEAD');
+  }
+
+  get hasQueued(): boolean {
+    return this.queue.length > 0 || (this.ending && !this.localEnded);
+  }
+
+  sendHead(status: number, fields: ReadonlyMap<string, string | number | readonly string[]>): void {
+    this.session.writeHead(this, status, fields);
+  }
+
+  sendContinue(): void {
+    this.session.writeContinue(this);
+  }
+
+  /** Sends or, where windows or the client do not allow it now, queues; false where something is queued. */
+  send(bytes: Uint8Array, end: boolean): boolean {
+    if (!this.hasQueued && this.fits(bytes.length)) {
+      this.session.writeData(this, bytes, end);
+      return true;
+    }
+    if (bytes.length > 0) this.queue.push(bytes);
+    this.ending ||= end;
+    this.session.wait(this);
+    return false;
+  }
+
+  private fits(bytes: number): boolean {
+    if (bytes === 0) return true;
+    return this.session.writable && bytes <= this.sendWindow && bytes <= this.session.window;
+  }
+
+  /** Sends so many bytes of the queue at most, as far as the windows allow. */
+  sendQueued(most: number): void {
+    let left = Math.min(most, this.sendWindow, this.session.window);
+    while (left > 0 && this.queue.length > 0) {
+      const first = this.queue[0] as Uint8Array;
+      const whole = first.length <= left;
+      const part = whole ? first : first.subarray(0, left);
+      if (whole) this.queue.shift();
+      else this.queue[0] = first.subarray(left);
+      left -= part.length;
+      this.session.writeData(this, part, this.ending && this.queue.length === 0);
+    }
+    if (this.ending && this.queue.length === 0 && !this.localEnded) this.session.writeData(this, NOTHING, true);
+  }
+
+  cancel(): void {
+    if (!this.closed) this.session.reset(this, ErrorCode.cancel);
+  }
+
+  /** The stream is over; who still waits for it hears of it. */
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.queue = [];
+    this.request.cut();
+    this.response.close();
+  }
+}
+
+const NOTHING = new Uint8Array();
