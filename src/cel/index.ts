@@ -40,6 +40,6 @@ export { estimateCost } from './cost/estimate.js';
 export type { VariableTypes } from './cost/estimate.js';
 export type { Range } from './cost/functions.js';
 export { UNBOUNDED } from './cost/functions.js';
-export { withPauses } from './work.js';
+export { pauseNow, withPauses } from './work.js';
 export { formatIssues } from './source.js';
 export type { Issue } from './source.js';

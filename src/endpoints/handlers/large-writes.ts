@@ -1,3 +1,4 @@
+import { nextTurn } from '../../storage/slicing.js';
 import type { RequestScope } from './scope.js';
 import { weightOf } from './weight.js';
 
@@ -39,6 +40,7 @@ export async function here(scope: RequestScope, body: Buffer, write: () => Promi
     await write();
   } catch (error) {
     if (!(error instanceof TakesLong)) throw error;
+    await nextTurn();
     await largeWrites.run(scope, body);
   }
 }

@@ -43,7 +43,7 @@ type View = Pick<VersionView, 'toObject'>;
 let turns: Promise<void> = Promise.resolve();
 
 /** A turn that nobody else who asks for one has. */
-function ownTurn(): Promise<void> {
+export function ownTurn(): Promise<void> {
   turns = turns.then(nextTurn);
   return turns;
 }

@@ -7,7 +7,6 @@ import type { UserInfo } from '../../authentication/user/user.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
 import { EVERYTHING } from '../../storage/selection-predicate.js';
-import { nextTurn } from '../../storage/slicing.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { ApiRegistry, StoredApi } from '../rest/api-registry.js';
 import type { Strategy } from '../rest/interfaces.js';
@@ -20,7 +19,7 @@ import type {
 } from '../rest/type-client.js';
 import { createObject } from './create.js';
 import { deleteObject } from './delete.js';
-import { EventTurns, LARGE, tell } from './event-turns.js';
+import { EventTurns, LARGE, ownTurn, tell } from './event-turns.js';
 import { settled, storedAs } from './settled.js';
 import { listObjects } from './list.js';
 import { updateObject } from './update.js';
@@ -44,7 +43,7 @@ export interface LocalClientOptions {
 }
 
 const NO_PAUSE = (): undefined => undefined;
-const pauseFor = (bytes: number): (() => Promise<void> | undefined) => (bytes < LARGE ? NO_PAUSE : nextTurn);
+const pauseFor = (bytes: number): (() => Promise<void> | undefined) => (bytes < LARGE ? NO_PAUSE : ownTurn);
 
 /** Clients for the server's own loops, without HTTP, through the same admission, validation and storage as everybody else. */
 export class LocalClients implements TypeClients {

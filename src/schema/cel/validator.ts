@@ -4,6 +4,7 @@ import {
   adapterOf,
   escapeIdentifier,
   kubernetesEnvironment,
+  pauseNow,
   withTypeAndObjectMeta,
 } from '../../cel/index.js';
 import type { SchemaTypes } from '../../cel/index.js';
@@ -66,6 +67,8 @@ class PropertyRules {
     if (!this.made) {
       this.made = true;
       this.known = this.make();
+      // What was made is kept, whatever becomes of the write that needed it first.
+      pauseNow();
     }
     return this.known;
   }
@@ -374,9 +377,14 @@ export class RuleValidator {
 /** Prepares the rules of a structural schema, most of it when they are first needed; undefined if it has none. */
 export function compileRules(schema: JsonObject, isResourceRoot = true): RuleValidator | undefined {
   if (!hasRules(schema)) return undefined;
+  const registry = newSchemaTypes();
+  const building = { registry, where: new WhereRulesAre() };
+  let declared: { readonly type: DeclType | undefined } | undefined;
   return new RuleValidator(() => {
-    const registry = newSchemaTypes();
-    const building = { registry, where: new WhereRulesAre() };
-    return build(schema, schema, registry.declare(schema, isResourceRoot), building, isResourceRoot);
+    if (declared === undefined) {
+      declared = { type: registry.declare(schema, isResourceRoot) };
+      pauseNow();
+    }
+    return build(schema, schema, declared.type, building, isResourceRoot);
   }, schema);
 }
