@@ -2,6 +2,7 @@ import { aggregate, type FieldError, FieldPath, forbidden, invalid, required } f
 import type { JsonObject, JsonValue } from './json.js';
 import { compareUtf8, quote } from './meta.js';
 import { isLabelValue, isQualifiedName } from './validation/names.js';
+import { own } from '../util/own.js';
 
 export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt';
 export type LabelSet = Readonly<Record<string, string>>;
@@ -344,7 +345,7 @@ export function labelSelectorFromObject(selector: JsonObject | undefined): Label
   for (const expression of Array.isArray(matchExpressions) ? matchExpressions : []) {
     if (typeof expression !== 'object' || expression === null || Array.isArray(expression)) continue;
     const name = text(expression['operator']);
-    const operator = EXPRESSION_OPERATORS[name];
+    const operator = own(EXPRESSION_OPERATORS, name);
     if (operator === undefined) throw new SelectorError(`${quote(name)} is not a valid label selector operator`);
     const { values } = expression;
     requirements.push(

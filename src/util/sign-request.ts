@@ -2,6 +2,7 @@ import { createPublicKey, type KeyObject, randomBytes, sign, type X509Certificat
 import type { ParsedRequest } from './certificate-request.js';
 import { extension, keyId, OID, subjectOf } from './certificates.js';
 import { bits, contextTag, der, integer, octets, oid, pem, sequence, time } from './der.js';
+import { own } from './own.js';
 
 /** Bits of the key usage extension, from the first. */
 const KEY_USAGES: Readonly<Record<string, number>> = {
@@ -51,7 +52,7 @@ function keyUsage(usages: readonly string[]): Buffer[] {
   let mask = 0;
   let last = -1;
   for (const usage of usages) {
-    const bit = KEY_USAGES[usage];
+    const bit = own(KEY_USAGES, usage);
     if (bit === undefined) continue;
     mask |= 0x8000 >> bit;
     last = Math.max(last, bit);
@@ -62,7 +63,7 @@ function keyUsage(usages: readonly string[]): Buffer[] {
 }
 
 function extendedUsage(usages: readonly string[]): Buffer[] {
-  const ids = new Set(usages.flatMap((usage) => EXTENDED_USAGES[usage] ?? []));
+  const ids = new Set(usages.flatMap((usage) => own(EXTENDED_USAGES, usage) ?? []));
   return ids.size === 0 ? [] : [extension(OID.extKeyUsage, sequence(...[...ids].map(oid)))];
 }
 

@@ -2,6 +2,7 @@ import { newForbidden } from '../../apimachinery/errors.js';
 import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
+import { own } from '../../util/own.js';
 
 const changes = (operation: string): boolean => operation === 'CREATE' || operation === 'UPDATE';
 
@@ -40,7 +41,7 @@ export function podPriority(): AdmissionPlugin {
 function setPriority({ resource, name, object }: AdmissionAttributes, spec: JsonObject): void {
   const refuse = (why: string): Error => newForbidden(resource, object?.metadata.name ?? name, why);
   const className = stringAt(spec, 'priorityClassName') ?? '';
-  const priority = className === '' ? 0 : PRIORITIES[className];
+  const priority = className === '' ? 0 : own(PRIORITIES, className);
   if (priority === undefined) throw refuse(`no PriorityClass with name ${className} was found`);
   const given = spec['priority'];
   if (typeof given === 'number' && given !== priority) {

@@ -27,6 +27,7 @@ import { scaleHandler } from './scale.js';
 import type { HandlerEnvironment, RequestScope } from './scope.js';
 import { updateHandler } from './update.js';
 import { virtualHandler } from './virtual.js';
+import { own } from '../../util/own.js';
 
 /** Verbs that may go over all namespaces of a namespaced type. */
 const ACROSS_NAMESPACES = new Set(['list', 'watch']);
@@ -168,7 +169,7 @@ function serve(
   if (subresource === 'scale' && served.scale !== undefined) {
     return scaleHandler({ ...base, strategy: served.strategy, fieldManager: served.scale.fieldManager }, served.scale);
   }
-  const created = served.created?.[subresource];
+  const created = own(served.created, subresource);
   if (created !== undefined) {
     if (context.info.verb !== 'create') throw methodNotAllowed({ served, context });
     return createSubresourceHandler(
@@ -176,7 +177,7 @@ function serve(
       created,
     );
   }
-  const sub = served.subresources[subresource];
+  const sub = own(served.subresources, subresource);
   if (sub === undefined) {
     if (!served.type.custom) throw newGenericNotFound();
     throw newNotFound(served.groupResource, name);
