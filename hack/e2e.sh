@@ -3,7 +3,7 @@
 # takes about eight minutes on two idle cores, once. Where that cannot be done the tests are skipped, with the reason and their number.
 #   hack/e2e.sh [arguments of jest, e.g. -t 'faults|a cluster']      E2E_CONFIG=test/bench/replicas/jest.config.mjs: the bench on such a cluster
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 programs=(etcd kube-apiserver kube-controller-manager kubectl helm)
 tools=${ANNEX_TOOLS_DIR:-$PWD/.cache/tools}
 missing=()

@@ -89,9 +89,9 @@ mapfile -t flags < <("$kubectl" -n annex-system get deployment annex -o jsonpath
 "$kubectl" -n annex-system exec deployment/annex -- node /annex/dist/main.js doctor "${flags[@]}"
 
 step objects
-node hack/resource-definition.mjs examples/crds/wgpolicyk8s.io_policyreports.yaml | "$kubectl" apply -f -
+node hack/resource-definition.mjs examples/crds/*.yaml | "$kubectl" create -f -
 for attempt in $(seq 30); do
-  "$kubectl" get policyreports -A > /dev/null 2>&1 && break
+  "$kubectl" get policyreports,configauditreports,exposedsecretreports,infraassessmentreports -A > /dev/null 2>&1 && break
   [ "$attempt" -lt 30 ]
   sleep 1
 done
