@@ -68,6 +68,8 @@ export class Managed {
     if (fieldsType !== 'FieldsV1') {
       throw new Error(`invalid fieldsType ${quote(fieldsType)} in managed fields entry ${String(position)}`);
     }
+    if (fieldsV1 !== undefined && fieldsV1 !== null && !isObject(fieldsV1))
+      throw new Error('fieldsV1 must be an object');
     const applied = operation === 'Apply';
     const { manager = '', subresource = '' } = entry;
     const identifier = this.identify({ manager, operation, apiVersion: applied ? '' : apiVersion, subresource });

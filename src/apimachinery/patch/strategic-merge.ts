@@ -130,8 +130,11 @@ function mergeMap(given: JsonObject, patch: JsonObject, type: GoType): JsonObjec
 }
 
 function replaceMap(patch: JsonObject): JsonObject {
-  const { [DIRECTIVE]: directive, ...rest } = patch;
-  if (directive === 'replace') return rest;
+  const directive = patch[DIRECTIVE];
+  if (directive === 'replace') {
+    delete patch[DIRECTIVE];
+    return patch;
+  }
   if (directive === 'delete') return {};
   throw internal(`unknown patch type: ${formatVerbS(directive)} in map: ${goFormat(patch)}`);
 }

@@ -54,9 +54,10 @@ function fromQuery(query: Query): RawOptions {
 
 /** Preconditions are given in the query by their own names. */
 function preconditionsOf(query: Query): RawOptions['preconditions'] {
-  if (!query.has('uid') && !query.has('resourceVersion')) return undefined;
-  const given = (name: string): string | undefined => (query.has(name) ? query.string(name) : undefined);
-  return { uid: given('uid'), resourceVersion: given('resourceVersion') };
+  const given = (name: string): string | undefined => query.string(name) || undefined;
+  const uid = given('uid');
+  const resourceVersion = given('resourceVersion');
+  return uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
 }
 
 /** The body may carry DeleteOptions of the meta group or of the resource's own group. */

@@ -1,4 +1,4 @@
-import { newForbidden, newInvalid, newMethodNotSupported } from '../../apimachinery/errors.js';
+import { newBadRequest, newForbidden, newInvalid, newMethodNotSupported } from '../../apimachinery/errors.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { deleteObject, type DeleteOptions, type Deleted } from '../../registry/generic/delete.js';
 import { FieldPath, invalid } from '../../apimachinery/field-error.js';
@@ -20,6 +20,7 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
   const media = negotiateObject(scope, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   const options = deleteOptions(scope, query, body);
+  checkNamespace(scope);
   context.dryRun = options.dryRun;
   const handedOver = elsewhere(scope, body);
   if (handedOver !== undefined) return handedOver;
@@ -44,6 +45,11 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
     return;
   }
   await writeWritten(scope, status, deleted, media);
+}
+
+/** The router of the built-in types lets an empty namespace through; it is missed when keys are made. */
+function checkNamespace({ served, context }: RequestScope): void {
+  if (served.type.namespaced && context.info.namespace === '') throw newBadRequest('Namespace parameter required.');
 }
 
 const UNSAFE_VERB = 'unsafe-delete-ignore-read-errors';
@@ -99,6 +105,7 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
     const why = 'is not allowed with DELETECOLLECTION, try again after removing the option';
     throw newInvalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [invalid(field, true, why)]);
   }
+  checkNamespace(scope);
   context.dryRun = options.dryRun;
   const deleted = await deleteCollection(
     scope.store,

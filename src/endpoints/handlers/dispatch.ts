@@ -66,7 +66,10 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     const misplaced = type.namespaced
       ? info.namespace === '' && !ACROSS_NAMESPACES.has(info.verb)
       : info.namespace !== '' && (info.resource !== 'namespaces' || info.namespace !== info.name);
-    if (misplaced && !isCreateInEmptyNamespace(api.served, context)) {
+    const checkedLater =
+      isCreateInEmptyNamespace(api.served, context) ||
+      (!type.custom && EMPTY_NAMESPACE.test(info.path) && isDelete(info.verb));
+    if (misplaced && !checkedLater) {
       if (!type.custom) {
         // Built-in paths over all namespaces can be listed, and nothing else.
         const listable = type.namespaced && info.name === '' && info.subresource === '';
@@ -114,10 +117,13 @@ function checkEmptyNamespace(served: ServedVersion, context: RequestContext, req
   }
   const whole = info.name === '' && (info.verb === 'update' || info.verb === 'patch');
   const listed = ACROSS_NAMESPACES.has(info.verb) || info.verb === 'watchlist';
-  if (!whole && !listed && !isCreateInEmptyNamespace(served, context)) {
+  if (!whole && !listed && !isDelete(info.verb) && !isCreateInEmptyNamespace(served, context)) {
     throw newBadRequest('Namespace parameter required.');
   }
 }
+
+/** The options of a deletion are looked at before its namespace. */
+const isDelete = (verb: string): boolean => verb === 'delete' || verb === 'deletecollection';
 
 /** Is refused when the object is looked at. */
 const isCreateInEmptyNamespace = ({ type }: ServedVersion, { info }: RequestContext): boolean =>

@@ -6,6 +6,7 @@ import { StorageError } from '../../storage/errors.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { eventFrames, type EventFrames } from '../responsewriters/events.js';
+import { parseIncludeObject } from '../responsewriters/table.js';
 import type { HttpResponse } from '../http.js';
 import type { ListOptions } from './list-options.js';
 import type { Query } from './query.js';
@@ -30,6 +31,7 @@ export async function serveWatch(
   const { served, environment } = scope;
   if (!served.verbs.includes('watch')) throw newMethodNotSupported(served.groupResource, 'watch');
   parseResourceVersion(options.resourceVersion);
+  if (media.as === 'Table') parseIncludeObject(query.string('includeObject'));
   if (media.notStreamed !== undefined) throw media.notStreamed;
   const seconds = watchSeconds(options, environment.minRequestTimeoutSeconds);
   if (seconds === 0) {

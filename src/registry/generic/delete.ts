@@ -198,7 +198,9 @@ function effectivePolicy(
 /** Preconditions, with the conflict texts of kube-apiserver (which names the kind, not the resource). */
 function checkPreconditions(request: DeleteRequest, old: KubeObject, resourceVersion: string): void {
   const wanted = request.options.preconditions;
-  const subject = { group: request.served.gvk.group, resource: request.served.gvk.kind };
+  // The kind is the one that is worked with: events of either group are those of the core.
+  const { group, kind } = request.served.gvk;
+  const subject = { group: group === 'events.k8s.io' ? '' : group, resource: kind };
   const uid = old.metadata.uid ?? '';
   const { deletion } = request.served.type;
   if (wanted.uid !== undefined && wanted.uid !== uid) {

@@ -55,6 +55,7 @@ async function read(
       // Any state will do: such a list is not cut into pages, as in kube-apiserver.
       limit: request.resourceVersion === '0' ? 0 : request.limit,
       predicate: request.predicate,
+      clusterScoped: !store.namespaced,
     });
   } catch (error) {
     if (error instanceof StorageError && error.code === 'compacted' && request.continue !== '') {

@@ -139,7 +139,9 @@ function checkResourceVersion(
 }
 
 function preconditionFailed(store: ResourceStore, request: UpdateRequest, actual: string): Error {
-  const key = store.displayKey(store.key(request.namespace, request.name));
+  const shown = store.displayKey(store.key(request.namespace, request.name));
+  // A dry run is decided before the key is made whole.
+  const key = request.dryRun ? shown.slice('/registry'.length) : shown;
   return newConflict(
     store.groupResource,
     request.name,

@@ -60,6 +60,8 @@ export interface CacheListOptions {
   readonly from: string;
   readonly limit: number;
   readonly predicate: SelectionPredicate;
+  /** Keys are names alone. */
+  readonly clusterScoped?: boolean;
 }
 
 /** Which state a read wants (spec: List and get semantics). */

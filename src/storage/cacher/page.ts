@@ -144,8 +144,9 @@ async function select(
 }
 
 /** The one key that the predicate's name allows, where namespaces leave no choice. */
-function singleKey({ prefix, predicate }: CacheListOptions): string | undefined {
+function singleKey({ prefix, predicate, clusterScoped }: CacheListOptions): string | undefined {
   if (predicate.name === undefined) return undefined;
+  if (clusterScoped === true) return predicate.name;
   if (prefix.endsWith('/')) return `${prefix}${predicate.name}`;
   return predicate.namespace === undefined || predicate.namespace === ''
     ? undefined
