@@ -1,3 +1,4 @@
+import { headerText } from '../../util/header-text.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import {
   AuthenticationError,
@@ -21,6 +22,15 @@ function require(response: AuthenticationResponse | undefined): AuthenticationRe
   return response;
 }
 
+/** The token in the value of an Authorization header; empty where a space too much stands before it, undefined where there is none. */
+export function bearerTokenOf(value: string): string | undefined {
+  const header = value.trim();
+  const scheme = header.indexOf(' ');
+  if (scheme < 0 || header.slice(0, scheme).toLowerCase() !== 'bearer') return undefined;
+  const end = header.indexOf(' ', scheme + 1);
+  return end < 0 ? header.slice(scheme + 1) : header.slice(scheme + 1, end);
+}
+
 /** `Authorization: Bearer <token>`. */
 export class BearerTokenAuthenticator implements RequestAuthenticator {
   constructor(
@@ -30,12 +40,9 @@ export class BearerTokenAuthenticator implements RequestAuthenticator {
   ) {}
 
   authenticateRequest(request: AuthenticationRequest): MaybePromise<AuthenticationResponse | undefined> {
-    const header = request.headers.authorization?.trim();
-    if (header === undefined || header === '') return undefined;
-    const scheme = header.indexOf(' ');
-    if (scheme < 0 || header.slice(0, scheme).toLowerCase() !== 'bearer') return undefined;
-    const end = header.indexOf(' ', scheme + 1);
-    const token = end < 0 ? header.slice(scheme + 1) : header.slice(scheme + 1, end);
+    const { authorization } = request.headers;
+    const token = authorization === undefined ? undefined : bearerTokenOf(headerText(authorization));
+    if (token === undefined) return undefined;
     if (token === '') {
       request.warn?.(SPACE_WARNING);
       return undefined;

@@ -1,6 +1,7 @@
 import type { TLSSocket } from 'node:tls';
 import { messageOf } from '../../util/error-message.js';
 import type { Clock } from '../../util/clock.js';
+import { headerText } from '../../util/header-text.js';
 import { unescapePath } from '../../util/unescape-path.js';
 import {
   AuthenticationError,
@@ -64,7 +65,7 @@ function valuesOf(rawHeaders: readonly string[], name: string): string[] {
   const wanted = name.toLowerCase();
   const out: string[] = [];
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]?.toLowerCase() === wanted) out.push(rawHeaders[i + 1] ?? '');
+    if (rawHeaders[i]?.toLowerCase() === wanted) out.push(headerText(rawHeaders[i + 1] ?? ''));
   }
   return out;
 }
@@ -90,7 +91,7 @@ function fromHeaders(rawHeaders: readonly string[], config: RequestHeaderConfig)
       if (!header.startsWith(wanted)) continue;
       const encoded = header.slice(wanted.length);
       const key = unescapePath(encoded) ?? encoded;
-      const value = rawHeaders[i + 1] ?? '';
+      const value = headerText(rawHeaders[i + 1] ?? '');
       // Keys are the client's: `constructor` is one like others.
       if (Object.hasOwn(extra, key)) extra[key]?.push(value);
       else extra[key] = [value];

@@ -183,7 +183,7 @@ describe('headers of a proxy', () => {
           'x-remote-extra-acme.com%2fproject',
           'q',
           'X-Remote-Extra-Constructor',
-          's',
+          Buffer.from('ß').toString('latin1'),
           'X-Remote-Extra-%zz',
           'r',
         ],
@@ -192,7 +192,7 @@ describe('headers of a proxy', () => {
         name: 'jane',
         uid: '7',
         groups: ['a', 'b', 'c'],
-        extra: { 'acme.com/project': ['p', 'q'], constructor: ['s'], '%zz': ['r'] },
+        extra: { 'acme.com/project': ['p', 'q'], constructor: ['ß'], '%zz': ['r'] },
       },
     ],
     [

@@ -42,6 +42,11 @@ describe('headers', () => {
     ],
     ['two users: the first', ['Impersonate-User', 'bob', 'Impersonate-User', 'eve'], user('bob')],
     ['two users, the first of whom is nobody: none', ['Impersonate-User', '', 'Impersonate-User', 'eve'], undefined],
+    [
+      'names in UTF-8, as Node gives their bytes',
+      ['Impersonate-User', Buffer.from('jürgen').toString('latin1'), 'Impersonate-Group', '\xff'],
+      user('jürgen', ['\ufffd']),
+    ],
     ['an empty uid alone', ['Impersonate-Uid', '', 'Impersonate-Uid', '7'], undefined],
   ];
   test.each(cases)('%s', (_name, headers, expected) => {

@@ -2,6 +2,7 @@ import { ApiError, newBadRequest } from '../../apimachinery/errors.js';
 import { quote } from '../../apimachinery/meta.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { UserInfo } from '../../authentication/user/user.js';
+import { headerText } from '../../util/header-text.js';
 import { timed } from '../../util/stopwatch.js';
 import { unescapePath } from '../../util/unescape-path.js';
 import { attributesOf } from './authorization.js';
@@ -21,7 +22,7 @@ export function wantedUser(rawHeaders: readonly string[]): UserInfo | undefined 
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const key = (rawHeaders[i] ?? '').toLowerCase();
     if (!key.startsWith('impersonate-')) continue;
-    const value = rawHeaders[i + 1] ?? '';
+    const value = headerText(rawHeaders[i + 1] ?? '');
     // The first one counts, also where it is empty.
     if (key === 'impersonate-user') user ??= value;
     else if (key === 'impersonate-uid') uid ??= value;

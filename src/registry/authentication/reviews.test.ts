@@ -20,11 +20,11 @@ const admin = { name: 'admin', uid: 'a', groups: ['system:masters'], extra: {} }
 async function create(
   kind: string,
   more: JsonObject,
-  authenticate?: (audiences: readonly string[]) => AuthenticationResponse | undefined,
+  authenticate?: (audiences: readonly string[], token: string) => AuthenticationResponse | undefined,
   namespace = '',
 ): Promise<KubeObject | string> {
   const tokens: TokenAuthenticator = {
-    authenticateToken: (_token, audiences) => Promise.resolve().then(() => authenticate?.(audiences)),
+    authenticateToken: (token, audiences) => Promise.resolve().then(() => authenticate?.(audiences, token)),
   };
   const types = authenticationReviews({ tokens, apiAudiences: ['api'], clock: new FakeClock() });
   try {
@@ -97,6 +97,24 @@ describe('TokenReview', () => {
   test.each(cases)('%s', async (_name, spec, authenticate, status) => {
     const review = await create('TokenReview', { spec, status: { authenticated: true } }, authenticate);
     expect((review as KubeObject)['status']).toEqual(status);
+  });
+
+  /** As kube-apiserver, which puts them into a header. */
+  test.each([
+    ['t\n', 't'],
+    ['t other', 't'],
+    ['t\tother', 't\tother'],
+    [' t', undefined],
+    [' ', undefined],
+  ])('of the token %j %j is looked up', async (token, expected) => {
+    const asked: string[] = [];
+    const answer = await create('TokenReview', { spec: { token } }, (_audiences, bare) => {
+      asked.push(bare);
+      return { user: admin };
+    });
+    expect(asked).toEqual(expected === undefined ? [] : [expected]);
+    const status = { authenticated: true, user, audiences: ['api'] };
+    expect(answer).toMatchObject({ spec: { token }, status: expected === undefined ? invalid : status });
   });
 
   test('asked audiences reach the method, or those of the server', async () => {

@@ -6,6 +6,7 @@ import {
   type AuthenticationResponse,
   type TokenAuthenticator,
 } from '../../authentication/authenticator/interfaces.js';
+import { bearerTokenOf } from '../../authentication/request/bearer-token.js';
 import { ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, type UserInfo } from '../../authentication/user/user.js';
 import type { Clock } from '../../util/clock.js';
 import type { VirtualType } from '../rest/virtual.js';
@@ -77,7 +78,9 @@ async function tokenReview(
   if (tokens === undefined) return object;
   const asked = strings(spec?.['audiences']);
   const audiences = asked.length === 0 ? apiAudiences : asked;
-  const outcome = await authenticate(tokens, token, audiences, signal);
+  // As in a header: what stands around it is no part of it.
+  const bare = bearerTokenOf(`Bearer ${token}`) ?? '';
+  const outcome = bare === '' ? INVALID_TOKEN : await authenticate(tokens, bare, audiences, signal);
   object['status'] =
     typeof outcome === 'string' ? { user: {}, error: outcome } : status(outcome, audiences, apiAudiences);
   return object;
