@@ -3,7 +3,7 @@ import { walk } from './ast.js';
 import type { StructDecl } from './declarations.js';
 import { type Dialect, Frame, KUBERNETES_DIALECT, type Run } from './evaluator/frame.js';
 import { PlanError, Planner } from './evaluator/planner.js';
-import { CostExceeded, endWork, startWork } from './work.js';
+import { CostExceeded, InternalError, endWork, startWork } from './work.js';
 import { AnswerPending } from './library/authorizer.js';
 import { DYN, type Type } from './types.js';
 import { CelError, type Value } from './values/value.js';
@@ -84,7 +84,9 @@ export class Program {
       value = planned.run(frame);
     } catch (error) {
       endWork();
-      if (error instanceof CostExceeded) return { kind: 'limit', message: LIMIT_EXCEEDED, cost: frame.cost };
+      const { cost } = frame;
+      if (error instanceof CostExceeded) return { kind: 'limit', message: LIMIT_EXCEEDED, cost };
+      if (error instanceof InternalError) return { kind: 'error', message: `internal error: ${error.message}`, cost };
       throw error;
     }
     endWork();

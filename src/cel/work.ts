@@ -1,6 +1,9 @@
 /** The evaluation went over its cost limit. Nothing in an expression can absorb it. */
 export class CostExceeded extends Error {}
 
+/** What makes the reference implementation panic: the evaluation ends, and nothing in the expression can absorb it. */
+export class InternalError extends Error {}
+
 /**
  * What one evaluation may do on top of what its cost pays for: many steps are free or nearly so by the rules of costs
  * (`size()` of a large map, filtering everything away, comparing long keys), and an event loop must not wait for them.

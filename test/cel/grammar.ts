@@ -231,29 +231,30 @@ class Choices {
   }
 }
 
-const NAMES = Object.entries(VARIABLES);
-
 const OWN_LITERALS: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   int: ['-9223372036854775808'],
   string: ["'😀x'"],
 };
 
-function leaf(kind: Kind, choices: Choices, own: boolean): string {
+function leaf(kind: Kind, choices: Choices, { own = false, variables = VARIABLES }: GrammarOptions): string {
   const leaves = [
-    ...NAMES.filter(([, type]) => type === kind).map(([name]) => name),
+    ...Object.entries(variables)
+      .filter(([, type]) => type === kind)
+      .map(([name]) => name),
     ...LITERALS[kind],
     ...((own ? OWN_LITERALS[kind] : undefined) ?? []),
   ];
   return leaves[choices.next(leaves.length)] ?? '';
 }
 
-function build(kind: Kind, choices: Choices, depth: number, own: boolean, slips: boolean): string {
-  if (depth === 0 || choices.isEmpty || choices.next(5) === 0) return leaf(kind, choices, own);
-  const forms = [...FORMS[kind], ...((own ? OWN_FORMS[kind] : undefined) ?? [])];
+function build(kind: Kind, choices: Choices, depth: number, options: GrammarOptions): string {
+  if (depth === 0 || choices.isEmpty || choices.next(5) === 0) return leaf(kind, choices, options);
+  const { own = false, slips = false, more = {} } = options;
+  const forms = [...FORMS[kind], ...((own ? OWN_FORMS[kind] : undefined) ?? []), ...(more[kind] ?? [])];
   const form = forms[choices.next(forms.length)] ?? '';
   return form.replaceAll(/\{(\w+)\}/g, (_, part: Kind) => {
     const wanted = slips && choices.next(12) === 0 ? (KINDS[choices.next(KINDS.length)] ?? part) : part;
-    const inner = build(wanted, choices, depth - 1, own, slips);
+    const inner = build(wanted, choices, depth - 1, options);
     return /^[\w.']+$/.test(inner) && !/^\.|^-/.test(inner) ? inner : `(${inner})`;
   });
 }
@@ -270,13 +271,20 @@ export interface GrammarOptions {
   readonly own?: boolean;
   /** Parts of wrong types now and then. */
   readonly slips?: boolean;
+  /** Operands, instead of VARIABLES. */
+  readonly variables?: Readonly<Record<string, Kind>>;
+  /** Forms beside those that all have. */
+  readonly more?: Readonly<Partial<Record<Kind, readonly string[]>>>;
+  /** What expressions are to be of; any kind if there is none. */
+  readonly kind?: Kind;
 }
 
 /** Expressions shaped by the grammar, with the type that they should have. */
-export function expressions({ own = false, slips = false }: GrammarOptions = {}): fc.Arbitrary<Sample> {
+export function expressions(options: GrammarOptions = {}): fc.Arbitrary<Sample> {
+  const kinds = options.kind === undefined ? KINDS : [options.kind];
   return fc
-    .tuple(fc.constantFrom(...KINDS), fc.array(fc.nat(9973), { minLength: 4, maxLength: 60, size: 'max' }))
-    .map(([kind, numbers]) => ({ kind, source: build(kind, new Choices(numbers), 5, own, slips) }));
+    .tuple(fc.constantFrom(...kinds), fc.array(fc.nat(9973), { minLength: 4, maxLength: 60, size: 'max' }))
+    .map(([kind, numbers]) => ({ kind, source: build(kind, new Choices(numbers), 5, options) }));
 }
 
 /** Pieces of expressions in no order. */

@@ -1,10 +1,12 @@
 import type { Call, Expr, ListExpr, MapExpr } from '../ast.js';
 import { children, walk } from '../ast.js';
+import { toTimestamp } from '../library/conversions.js';
 import { compileRegex } from '../library/regex.js';
 import type { Issue } from '../source.js';
 import type { Type, TypeKind } from '../types.js';
 import { DYN, isOptional } from '../types.js';
 import { parseDuration, parseTimestamp } from '../values/time.js';
+import type { Value } from '../values/value.js';
 import { CelError } from '../values/value.js';
 
 export interface ValidatorOptions {
@@ -35,15 +37,24 @@ function isTimestamp(text: string): boolean {
   return at !== undefined && !(at instanceof CelError);
 }
 
-const LITERALS = new Map<string, (text: string) => boolean>([
-  ['duration', (text) => parseDuration(text) !== undefined],
-  ['timestamp', isTimestamp],
-  ['matches', (text) => typeof compileRegex(text) !== 'string'],
+type Accepts = (value: Value) => boolean;
+const forText =
+  (accepts: (text: string) => boolean): Accepts =>
+  (value) =>
+    typeof value !== 'string' || accepts(value);
+
+const LITERALS = new Map<string, Accepts>([
+  ['duration', forText((text) => parseDuration(text) !== undefined)],
+  [
+    'timestamp',
+    (value) => (typeof value === 'string' ? isTimestamp(value) : !(toTimestamp(value) instanceof CelError)),
+  ],
+  ['matches', forText((text) => typeof compileRegex(text) !== 'string')],
 ]);
 
 function checkLiteral(call: Call, issues: Issue[]): void {
   const [arg] = call.args;
-  if (arg?.kind !== 'literal' || typeof arg.value !== 'string') return;
+  if (arg?.kind !== 'literal') return;
   if (LITERALS.get(call.name)?.(arg.value) !== false) return;
   issues.push({ offset: arg.offset, message: `invalid ${call.name} argument` });
 }

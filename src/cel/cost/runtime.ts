@@ -1,8 +1,19 @@
 import type { CallCost } from '../declarations.js';
 import type { Value } from '../values/value.js';
-import { CelList, CelMap, Opaque, Optional } from '../values/value.js';
+import {
+  CelError,
+  CelList,
+  CelMap,
+  Double,
+  Duration,
+  Opaque,
+  Optional,
+  Timestamp,
+  TypeValue,
+  Uint,
+} from '../values/value.js';
 import { codePointLength } from '../values/text.js';
-import { work, workOnText, MAX_RANGE } from '../work.js';
+import { InternalError, work, workOnText, MAX_RANGE } from '../work.js';
 import { formatRegexSize } from '../library/named-formats.js';
 
 /** The owner's specification asks 40 for a list that an author wrote; lists that macros make cost 10. */
@@ -171,11 +182,38 @@ const leastOfSlice = ([list, start, end]: readonly Value[]): number =>
 const ofRange: CallCost = (_args, result) => allocated(1, sizeOf(result));
 const ofSlice: CallCost = (_args, result) => allocated(1, sizeOf(result));
 
-const ofFlatten: CallCost = (args) => allocated(args.length === 2 ? Number(args[1]) : 1, sizeOf(args[0]));
+const ofFlatten: CallCost = (args) => {
+  const [list, depth] = args;
+  if (depth instanceof CelError) throw new InternalError('interface conversion: ref.Val is *types.Err, not types.Int');
+  return allocated(args.length === 2 ? Number(depth) : 1, sizeOf(list));
+};
+
+/** The reference implementation takes what is compared for a list before it looks whether it is one. */
+function notLister(value: Value | undefined): InternalError {
+  const [type, lacks] = goType(value);
+  return new InternalError(`interface conversion: ${type} is not traits.Lister: missing method ${lacks}`);
+}
+
+/** The type that a value has in the reference implementation, and the first method of lists that it lacks. */
+function goType(value: Value | undefined): readonly [type: string, lacks: string] {
+  if (typeof value === 'number' || typeof value === 'bigint') return ['types.Int', 'Contains'];
+  if (typeof value === 'string') return ['types.String', 'Contains'];
+  if (typeof value === 'boolean') return ['types.Bool', 'Add'];
+  if (value === null) return ['types.Null', 'Add'];
+  if (value instanceof Double) return ['types.Double', 'Contains'];
+  if (value instanceof Uint) return ['types.Uint', 'Contains'];
+  if (value instanceof Uint8Array) return ['types.Bytes', 'Contains'];
+  if (value instanceof Duration) return ['types.Duration', 'Contains'];
+  if (value instanceof Timestamp) return ['types.Timestamp', 'Contains'];
+  if (value instanceof CelMap) return ['*types.baseMap', 'Add'];
+  if (value instanceof Optional) return ['*types.Optional', 'Add'];
+  return [value instanceof TypeValue ? '*types.Type' : '*types.Err', 'Add'];
+}
 
 /** Comparing every element of a list with every other. */
 function selfCompare(list: Value | undefined): number {
-  if (!(list instanceof CelList) || list.size === 0) return allocated(2, 0);
+  if (!(list instanceof CelList)) throw notLister(list);
+  if (list.size === 0) return allocated(2, 0);
   const first = list.get(0);
   const factor = typeof first === 'string' || first instanceof Uint8Array ? 2 + TRAVERSAL : 2;
   return allocated(factor, list.size * list.size);

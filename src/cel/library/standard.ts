@@ -21,7 +21,7 @@ import {
   typeOf,
 } from '../types.js';
 import { work, workOnce, workOnText } from '../work.js';
-import { inZone } from '../values/time.js';
+import { inZone, yearsAside } from '../values/time.js';
 import type { Value } from '../values/value.js';
 import { CelError, Duration, NO_SUCH_OVERLOAD, Timestamp, CelList, CelMap, TypeValue } from '../values/value.js';
 import { compare, contains, equal } from '../evaluator/operators.js';
@@ -34,14 +34,14 @@ const DAY = 86400000;
 const NEW_ZONE = 4000;
 const IN_ZONE = 300;
 
-function accessor(at: Value, zone: Value, read: (date: Date) => number): Value {
+function accessor(at: Value, zone: Value, read: (date: Date, at: Timestamp) => number): Value {
   if (!(at instanceof Timestamp) || typeof zone !== 'string') return NO_SUCH_OVERLOAD;
   if (zone !== '' && zone !== 'UTC') {
     workOnce(zone, NEW_ZONE);
     work(IN_ZONE);
   }
   const date = inZone(at, zone);
-  return date instanceof CelError ? date : read(date);
+  return date instanceof CelError ? date : read(date, at);
 }
 
 function dayOfYear(date: Date): number {
@@ -54,7 +54,7 @@ function dayOfYear(date: Date): number {
 function timeFunction(
   name: string,
   id: string,
-  read: (date: Date) => number,
+  read: (date: Date, at: Timestamp) => number,
   perUnit?: [string, bigint],
 ): FunctionDecl {
   const overloads = [
@@ -73,7 +73,7 @@ function timeFunction(
 }
 
 const TIME_FUNCTIONS: readonly FunctionDecl[] = [
-  timeFunction('getFullYear', 'timestamp_to_year', (d) => d.getUTCFullYear()),
+  timeFunction('getFullYear', 'timestamp_to_year', (d, at) => d.getUTCFullYear() + yearsAside(at)),
   timeFunction('getMonth', 'timestamp_to_month', (d) => d.getUTCMonth()),
   timeFunction('getDayOfYear', 'timestamp_to_day_of_year', dayOfYear),
   timeFunction('getDayOfMonth', 'timestamp_to_day_of_month', (d) => d.getUTCDate() - 1),

@@ -16,7 +16,6 @@ import {
 } from '../types.js';
 import type { Integer } from '../values/integer.js';
 import { MAX_INT, MIN_INT } from '../values/integer.js';
-import { timestamp } from '../values/time.js';
 import type { Value } from '../values/value.js';
 import {
   ArrayList,
@@ -31,6 +30,7 @@ import {
   typeName,
 } from '../values/value.js';
 import { work } from '../work.js';
+import { unpacked } from './any.js';
 import { toText } from './conversions.js';
 
 /**
@@ -46,6 +46,8 @@ interface Message {
 
 const PREFIX = 'google.protobuf.';
 const BILLION = 1000000000n;
+/** The seconds from the year 1 to the epoch. */
+const YEAR_1 = 62135596800n;
 const MAX_INT32 = 2147483647;
 const MAX_UINT32 = 4294967295n;
 
@@ -135,7 +137,9 @@ const part = (fields: ReadonlyMap<string, Value>, message: string, field: string
 function createTimestamp(fields: ReadonlyMap<string, Value>): Value {
   const total = part(fields, 'Timestamp', 'seconds', 'int64') * BILLION + part(fields, 'Timestamp', 'nanos', 'int32');
   const nanos = ((total % BILLION) + BILLION) % BILLION;
-  return timestamp(Number((total - nanos) / BILLION), Number(nanos));
+  // Of a literal alone no year is too late; the moments of Go's clock, which counts from the year 1, are 64 bits.
+  const seconds = BigInt.asIntN(64, (total - nanos) / BILLION + YEAR_1) - YEAR_1;
+  return new Timestamp(Number(seconds), Number(nanos));
 }
 
 /** What is too long for a duration is as long as durations get. */
@@ -216,6 +220,12 @@ const MESSAGES: readonly Message[] = [
     },
     null,
   ),
+  {
+    name: 'Any',
+    type: new Type('any', 'any', []),
+    fields: { type_url: STRING, value: BYTES },
+    create: (fields) => unpacked(fields, (name) => MESSAGES.find((message) => message.name === name)?.create),
+  },
 ];
 
 function declaration({ type, fields, create }: Message): StructDecl {

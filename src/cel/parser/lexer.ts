@@ -209,6 +209,8 @@ export class Lexer {
     }
     const end = this.stringEnd(at + 1, quote, raw);
     if (end.found) this.push(kind, end.at);
+    // The prefix of what is no string is a word.
+    else if (at > this.at) this.push('IDENTIFIER', at);
     else this.fail(end.at);
   }
 

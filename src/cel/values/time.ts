@@ -85,9 +85,24 @@ function zoneOffset(zone: string): number | undefined {
   return (zone.startsWith('-') ? -1 : 1) * (hours * 3600 + minutes * 60);
 }
 
+/** The calendar repeats itself after 400 years, weekdays and all. */
+const CYCLE = 12622780800;
+const CYCLE_YEARS = 400;
+/** Later (and, before the epoch, earlier) moments are taken for the same ones of another cycle: a Date ends in 275760. */
+const LAST_CYCLE = 8e12;
+
+const cyclesOf = (seconds: number): number => (Math.abs(seconds) > LAST_CYCLE ? Math.floor(seconds / CYCLE) : 0);
+
+/** The years that a moment is away from the one that `inZone` shows. */
+export const yearsAside = (at: Timestamp): number => cyclesOf(at.seconds) * CYCLE_YEARS;
+
 /** RFC 3339 with as many fractional digits as needed. */
 export function formatTimestamp(at: Timestamp): string {
-  const date = new Date(at.seconds * 1000).toISOString().slice(0, 19);
+  const moment = new Date((at.seconds - cyclesOf(at.seconds) * CYCLE) * 1000);
+  const year = moment.getUTCFullYear() + yearsAside(at);
+  const iso = moment.toISOString();
+  const digits = String(Math.abs(year)).padStart(4, '0');
+  const date = `${year < 0 ? '-' : ''}${digits}${iso.slice(iso.indexOf('-', 1), -5)}`;
   const fraction = at.nanos === 0 ? '' : `.${String(at.nanos).padStart(9, '0').replace(/0+$/, '')}`;
   return `${date}${fraction}Z`;
 }
@@ -178,7 +193,7 @@ function zone(name: string): Intl.DateTimeFormat | undefined {
 
 /** The moment as the zone's wall clock shows it, kept in a Date's UTC fields. The zone: empty, UTC, `±HH:MM` or IANA's. */
 export function inZone(at: Timestamp, name: string): Date | CelError {
-  const millis = at.seconds * 1000 + Math.floor(at.nanos / 1e6);
+  const millis = (at.seconds - cyclesOf(at.seconds) * CYCLE) * 1000 + Math.floor(at.nanos / 1e6);
   if (name === '' || name === 'UTC') return new Date(millis);
   const colon = name.indexOf(':');
   if (colon >= 0) return fixedZone(millis, name, colon);
