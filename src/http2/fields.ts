@@ -75,3 +75,10 @@ export function requestHead(fields: readonly HeaderField[]): RequestHead | undef
   if (authority !== undefined) headers.host = authority;
   return { method, path, headers, rawHeaders };
 }
+
+/** The announced length of a body: -1 where there is none; undefined where it is no length. */
+export function contentLength({ headers }: RequestHead): number | undefined {
+  const text = headers['content-length'];
+  if (text === undefined) return -1;
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 
 const CHUNK_BYTES = 32 * 1024;
 /** Payloads from here on are handed over as they are, not copied. */
-const LARGE = 8 * 1024;
+export const LARGE = 8 * 1024;
 /** Chunks that are kept to be used again, over all connections: fresh memory outside of the heap makes V8 collect garbage. */
 const MOST_FREE = 128;
 const FREE: Buffer[] = [];

@@ -125,3 +125,10 @@ export class Http2Response extends EventEmitter {
 }
 
 const NOTHING = new Uint8Array();
+
+/** As Go's server answers a request whose head is too large. */
+export function refuseHead(response: Http2Response): void {
+  response.statusCode = 431;
+  response.setHeader('content-type', 'text/html; charset=utf-8');
+  response.end('<h1>HTTP Error 431</h1><p>Request Header Field(s) Too Large</p>');
+}

@@ -1,37 +1,30 @@
 import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../util/clock.js';
 import { type HeaderField, HpackDecoder } from './hpack/decoder.js';
-import { EMPTY_TABLE } from './hpack/encoder.js';
 import { HpackError } from './hpack/error.js';
-import { type RequestHead, requestHead } from './fields.js';
+import { contentLength, type RequestHead, requestHead } from './fields.js';
 import {
   ConnectionError,
   DEFAULT_FRAME_SIZE,
   DEFAULT_WINDOW,
   ErrorCode,
   Flag,
-  FRAME_HEADER,
+  frameSizeError,
   FrameType,
   LARGEST_STREAM,
   LARGEST_WINDOW,
-  PREFACE,
+  protocolError,
   Setting,
-  writeFrameHeader,
-  writeUint32,
+  unpadded,
 } from './frame.js';
-import { type FieldValues, headBlock } from './head.js';
-import { Output } from './output.js';
+import { FrameReader } from './frame-reader.js';
+import { type HeadBlock, HeadReader } from './head-reader.js';
+import type { FieldValues } from './head.js';
 import type { Http2Request } from './request.js';
-import type { Http2Response } from './response.js';
+import { type Http2Response, refuseHead } from './response.js';
+import { HIGH_WATER, LOW_WATER, QUANTUM, Sender } from './sender.js';
 import { Stream, type StreamSession } from './stream.js';
 
-/** Bytes that may wait for a client before its streams have to wait, and where they go on. */
-const HIGH_WATER = 256 * 1024;
-const LOW_WATER = 64 * 1024;
-/** What one stream sends before the next one's turn. */
-const QUANTUM = 64 * 1024;
-/** How many answers to control frames may wait for a client that does not read. */
-const MOST_CONTROL_BYTES = HIGH_WATER + 64 * 1024;
 /** How long a client has to say what it is, to see the first notice of a shutdown, and to close after the last frame. */
 const PREFACE_MILLIS = 10_000;
 const NOTICE_MILLIS = 1000;
@@ -63,7 +56,7 @@ export interface SessionConfig {
 export class Session implements StreamSession {
   /** Resolves when the connection has ended. */
   readonly closed: Promise<void>;
-  private readonly output: Output;
+  private readonly sender: Sender;
   private readonly decoder = new HpackDecoder();
   private readonly streams = new Map<number, Stream>();
   /** Streams with something to send that could not go yet. */
@@ -72,22 +65,14 @@ export class Session implements StreamSession {
   private answered: Stream[] = [];
   /** Handlers at work, also for streams that the client has reset. */
   private running = 0;
-  /** The preface has come, and the SETTINGS after it. */
-  private prefaced = false;
+  /** The first SETTINGS have come. */
   private greeted = false;
-  private tableSaid = false;
-  private readonly partial: Buffer[] = [];
-  private partialBytes = 0;
-  /** Bytes without which nothing can be done. */
-  private needed = PREFACE.length;
-  /** The header block that is under way. */
-  private block: { stream: number; endStream: boolean; parts: Buffer[]; bytes: number } | undefined;
+  private readonly reader: FrameReader;
+  private readonly heads: HeadReader;
   private lastStream = 0;
   private receiveWindow: number;
   private taken = 0;
-  private sendWindow = DEFAULT_WINDOW;
   private peerWindow = DEFAULT_WINDOW;
-  private peerFrameBytes = DEFAULT_FRAME_SIZE;
   /** serving; told to go elsewhere; takes nothing more; over. */
   private phase: 'open' | 'noticed' | 'closing' | 'closed' = 'open';
   private timer: Timer | undefined;
@@ -99,19 +84,24 @@ export class Session implements StreamSession {
     /** After the connection has ended. */
     private readonly onClose: () => void,
   ) {
-    this.output = new Output(
+    this.sender = new Sender(
       socket,
       () => {
-        if (this.waiting.size > 0 && this.output.backlog <= LOW_WATER) this.pump();
+        if (this.waiting.size > 0 && this.sender.backlog <= LOW_WATER) this.pump();
       },
       () => {
         this.settle();
       },
     );
+    this.reader = new FrameReader(config.maxFrameBytes, (type, flags, id, payload) => {
+      this.frame(type, flags, id, payload);
+      return this.phase !== 'closed';
+    });
+    this.heads = new HeadReader(config.maxHeaderListBytes);
     this.receiveWindow = config.connectionWindow;
     this.idleSince = config.clock.monotonic();
     this.arm(PREFACE_MILLIS);
-    this.greet();
+    this.sender.greet(config);
     socket.on('data', (chunk: Buffer) => {
       this.receive(chunk);
     });
@@ -140,8 +130,8 @@ export class Session implements StreamSession {
       this.close();
       return;
     }
-    this.writeGoaway(LARGEST_STREAM, ErrorCode.noError, '');
-    this.writeControl(FrameType.ping, 0, 0, SHUTDOWN_PING);
+    this.sender.goaway(LARGEST_STREAM, ErrorCode.noError, '');
+    this.sender.control(FrameType.ping, 0, 0, SHUTDOWN_PING);
     this.arm(NOTICE_MILLIS);
   }
 
@@ -153,61 +143,28 @@ export class Session implements StreamSession {
   // What streams ask for.
 
   get writable(): boolean {
-    return this.output.backlog < HIGH_WATER;
+    return this.sender.backlog < HIGH_WATER;
   }
 
   get window(): number {
-    return this.sendWindow;
+    return this.sender.window;
   }
 
   writeHead(stream: Stream, status: number, fields: FieldValues): void {
-    const block = headBlock(status, fields, this.config.clock.now());
-    const first = this.tableSaid ? 0 : 1;
-    const { length } = block;
-    if (length + first <= this.peerFrameBytes) {
-      const out = this.output.reserve(FRAME_HEADER + length + first);
-      let at = this.output.position;
-      at = writeFrameHeader(out, at, length + first, FrameType.headers, Flag.endHeaders, stream.id);
-      if (first === 1) out[at++] = EMPTY_TABLE;
-      this.tableSaid = true;
-      block.copy(out, at);
-      this.output.advance(at + length);
-      return;
-    }
-    this.tableSaid = true;
-    const whole = first === 0 ? block : Buffer.concat([Buffer.of(EMPTY_TABLE), block]);
-    for (let at = 0; at < whole.length; at += this.peerFrameBytes) {
-      const part = whole.subarray(at, at + this.peerFrameBytes);
-      const flags = at + part.length === whole.length ? Flag.endHeaders : 0;
-      this.writeFrame(at === 0 ? FrameType.headers : FrameType.continuation, flags, stream.id, part);
-    }
+    this.sender.head(stream.id, status, fields, this.config.clock.now());
   }
 
   writeContinue(stream: Stream): void {
-    const block = headBlock(100, new Map(), undefined);
-    const whole = this.tableSaid ? block : Buffer.concat([Buffer.of(EMPTY_TABLE), block]);
-    this.tableSaid = true;
-    this.writeFrame(FrameType.headers, Flag.endHeaders, stream.id, whole);
+    this.sender.head(stream.id, 100, new Map(), undefined);
   }
 
   writeData(stream: Stream, bytes: Uint8Array, end: boolean): void {
-    const { length } = bytes;
-    if (length > 0 || end) {
-      const most = this.peerFrameBytes;
-      let from = 0;
-      do {
-        const part = from === 0 && length <= most ? bytes : bytes.subarray(from, from + most);
-        from += part.length;
-        const flags = end && from === length ? Flag.endStream : 0;
-        this.writeFrame(FrameType.data, flags, stream.id, part);
-      } while (from < length);
-      this.sendWindow -= length;
-      stream.sendWindow -= length;
-    }
+    if (bytes.length > 0 || end) this.sender.data(stream.id, bytes, end);
+    stream.sendWindow -= bytes.length;
     if (!end) return;
     stream.localEnded = true;
     // The rest of the body is not wanted (RFC 9113, section 8.1).
-    if (!stream.remoteEnded) this.writeReset(stream.id, ErrorCode.noError);
+    if (!stream.remoteEnded) this.sender.reset(stream.id, ErrorCode.noError);
     this.answered.push(stream);
   }
 
@@ -216,7 +173,7 @@ export class Session implements StreamSession {
   }
 
   reset(stream: Stream, code: ErrorCode): void {
-    this.writeReset(stream.id, code);
+    this.sender.reset(stream.id, code);
     this.remove(stream);
   }
 
@@ -226,7 +183,7 @@ export class Session implements StreamSession {
     stream.taken += bytes;
     if (stream.taken * 2 < this.config.streamWindow) return;
     stream.receiveWindow += stream.taken;
-    this.writeWindowUpdate(stream.id, stream.taken);
+    this.sender.windowUpdate(stream.id, stream.taken);
     stream.taken = 0;
   }
 
@@ -237,7 +194,7 @@ export class Session implements StreamSession {
     this.taken += bytes;
     if (this.taken * 2 < this.config.connectionWindow) return;
     this.receiveWindow += this.taken;
-    this.writeWindowUpdate(0, this.taken);
+    this.sender.windowUpdate(0, this.taken);
     this.taken = 0;
   }
 
@@ -245,7 +202,7 @@ export class Session implements StreamSession {
   private pump(): void {
     for (const stream of this.waiting) {
       if (!this.writable) return;
-      if (this.sendWindow <= 0) return;
+      if (this.sender.window <= 0) return;
       if (stream.sendWindow <= 0) continue;
       this.waiting.delete(stream);
       stream.sendQueued(QUANTUM);
@@ -308,14 +265,14 @@ export class Session implements StreamSession {
     this.phase = 'closing';
     this.timer?.cancel();
     this.timer = undefined;
-    this.writeGoaway(this.lastStream, ErrorCode.noError, '');
+    this.sender.goaway(this.lastStream, ErrorCode.noError, '');
     if (this.streams.size === 0) this.finish();
   }
 
   /** Closes once what has been written is out. */
   private finish(): void {
     this.phase = 'closed';
-    this.output.flush();
+    this.sender.flush();
     this.socket.end();
     this.arm(LINGER_MILLIS);
   }
@@ -323,7 +280,7 @@ export class Session implements StreamSession {
   private fail(error: ConnectionError): void {
     if (this.phase === 'closed') return;
     this.config.failed(error.code, error.message);
-    this.writeGoaway(this.lastStream, error.code, error.message);
+    this.sender.goaway(this.lastStream, error.code, error.message);
     this.finish();
     for (const stream of [...this.streams.values()]) this.remove(stream);
   }
@@ -340,67 +297,14 @@ export class Session implements StreamSession {
 
   private receive(chunk: Buffer): void {
     if (this.phase === 'closed') return;
-    let bytes = chunk;
-    if (this.partialBytes > 0) {
-      this.partial.push(chunk);
-      this.partialBytes += chunk.length;
-      if (this.partialBytes < this.needed) return;
-      bytes = Buffer.concat(this.partial, this.partialBytes);
-      this.partial.length = 0;
-      this.partialBytes = 0;
-    }
     try {
-      const at = this.frames(bytes);
-      // A failed connection has no use for the rest.
-      if (at < bytes.length && this.isOpen()) {
-        this.partial.push(at === 0 ? bytes : bytes.subarray(at));
-        this.partialBytes = bytes.length - at;
-      }
+      this.reader.receive(chunk);
     } catch (error) {
       if (error instanceof ConnectionError) this.fail(error);
       else if (error instanceof HpackError) this.fail(new ConnectionError(ErrorCode.compressionError, error.message));
       else throw error;
     }
-    this.output.flush();
-  }
-
-  private isOpen(): boolean {
-    return this.phase !== 'closed';
-  }
-
-  /** Takes all whole frames; returns where the rest begins. */
-  private frames(bytes: Buffer): number {
-    let at = 0;
-    if (!this.prefaced) {
-      const some = Math.min(bytes.length, PREFACE.length);
-      if (bytes.compare(PREFACE, 0, some, 0, some) !== 0) {
-        throw new ConnectionError(ErrorCode.protocolError, 'no preface of HTTP/2');
-      }
-      if (bytes.length < PREFACE.length) return 0;
-      this.prefaced = true;
-      at = PREFACE.length;
-    }
-    while (this.isOpen()) {
-      if (bytes.length - at < FRAME_HEADER) {
-        this.needed = FRAME_HEADER;
-        return at;
-      }
-      const length = bytes.readUIntBE(at, 3);
-      if (length > this.config.maxFrameBytes) {
-        throw new ConnectionError(ErrorCode.frameSizeError, `a frame of ${length} bytes`);
-      }
-      const end = at + FRAME_HEADER + length;
-      if (end > bytes.length) {
-        this.needed = FRAME_HEADER + length;
-        return at;
-      }
-      const type = bytes[at + 3] as number;
-      const flags = bytes[at + 4] as number;
-      const id = bytes.readUInt32BE(at + 5) & 0x7fffffff;
-      this.frame(type, flags, id, bytes.subarray(at + FRAME_HEADER, end));
-      at = end;
-    }
-    return bytes.length;
+    this.sender.flush();
   }
 
   private frame(type: number, flags: number, id: number, payload: Buffer): void {
@@ -409,7 +313,7 @@ export class Session implements StreamSession {
       this.greeted = true;
       this.arm(this.config.idleMillis);
     }
-    if (this.block !== undefined && (type !== FrameType.continuation || id !== this.block.stream)) {
+    if (this.heads.stream !== undefined && (type !== FrameType.continuation || id !== this.heads.stream)) {
       throw protocolError('a header block is interrupted');
     }
     switch (type) {
@@ -417,7 +321,7 @@ export class Session implements StreamSession {
         this.onData(flags, id, payload);
         return;
       case FrameType.headers:
-        this.onHeaders(flags, id, payload);
+        this.onHead(this.heads.headers(flags, id, payload));
         return;
       case FrameType.priority:
         if (id === 0) throw protocolError('PRIORITY of no stream');
@@ -444,7 +348,7 @@ export class Session implements StreamSession {
         this.onWindowUpdate(id, payload);
         return;
       case FrameType.continuation:
-        this.onContinuation(flags, payload);
+        this.onHead(this.heads.continuation(flags, payload));
         return;
       default:
       // Unknown frames are for extensions (RFC 9113, section 5.5).
@@ -481,39 +385,9 @@ export class Session implements StreamSession {
     if (end) stream.request.finish();
   }
 
-  private onHeaders(flags: number, id: number, payload: Buffer): void {
-    if (id % 2 === 0) throw protocolError('HEADERS of a stream that is not the client’s');
-    let fragment = unpadded(flags, payload);
-    if ((flags & Flag.priority) !== 0) {
-      if (fragment.length < 5) throw frameSizeError('HEADERS');
-      if ((fragment.readUInt32BE(0) & 0x7fffffff) === id) throw protocolError('a stream depends on itself');
-      fragment = fragment.subarray(5);
-    }
-    this.block = { stream: id, endStream: (flags & Flag.endStream) !== 0, parts: [fragment], bytes: fragment.length };
-    if ((flags & Flag.endHeaders) !== 0) this.endBlock();
-  }
-
-  private onContinuation(flags: number, payload: Buffer): void {
-    const { block } = this;
-    if (block === undefined) throw protocolError('CONTINUATION of nothing');
-    block.parts.push(payload);
-    block.bytes += payload.length;
-    // What is a little too large is decoded, so that it can be answered. Each part costs, also an empty one.
-    if (
-      block.bytes > 1.5 * this.config.maxHeaderListBytes ||
-      block.parts.length > this.config.maxHeaderListBytes / 1024
-    ) {
-      throw new ConnectionError(ErrorCode.enhanceYourCalm, 'a header block does not end');
-    }
-    if ((flags & Flag.endHeaders) !== 0) this.endBlock();
-  }
-
-  private endBlock(): void {
-    const { block } = this;
+  private onHead(block: HeadBlock | undefined): void {
     if (block === undefined) return;
-    this.block = undefined;
-    const bytes = block.parts.length === 1 ? (block.parts[0] as Buffer) : Buffer.concat(block.parts, block.bytes);
-    const fields = this.decoder.decode(bytes, this.config.maxHeaderListBytes);
+    const fields = this.decoder.decode(block.bytes, this.config.maxHeaderListBytes);
     if (block.stream <= this.lastStream) this.onTrailers(block.stream, block.endStream);
     else if (this.phase !== 'closing') this.open(block.stream, fields, block.endStream);
   }
@@ -535,13 +409,13 @@ export class Session implements StreamSession {
     this.lastStream = id;
     const { config } = this;
     if (this.streams.size - this.answered.length >= config.maxConcurrentStreams) {
-      this.writeReset(id, ErrorCode.refusedStream);
+      this.sender.reset(id, ErrorCode.refusedStream);
       return;
     }
     const head = fields === undefined ? TOO_LARGE : requestHead(fields);
-    const announced = head === undefined ? undefined : contentLength(head.headers['content-length']);
+    const announced = head === undefined ? undefined : contentLength(head);
     if (head === undefined || announced === undefined || (endStream && announced > 0)) {
-      this.writeReset(id, ErrorCode.protocolError);
+      this.sender.reset(id, ErrorCode.protocolError);
       return;
     }
     const stream = new Stream(id, head, this, config.streamWindow, this.peerWindow);
@@ -584,7 +458,7 @@ export class Session implements StreamSession {
     }
     if (payload.length % 6 !== 0) throw frameSizeError('SETTINGS');
     for (let at = 0; at < payload.length; at += 6) this.apply(payload.readUInt16BE(at), payload.readUInt32BE(at + 2));
-    this.writeControl(FrameType.settings, Flag.ack, 0, NOTHING);
+    this.sender.control(FrameType.settings, Flag.ack, 0, NOTHING);
     this.pump();
   }
 
@@ -593,7 +467,7 @@ export class Session implements StreamSession {
     if (setting === Setting.maxFrameSize) {
       if (value < DEFAULT_FRAME_SIZE || value > 0xffffff) throw protocolError('SETTINGS_MAX_FRAME_SIZE');
       // Larger frames would gain nothing, and keep small answers waiting.
-      this.peerFrameBytes = Math.min(value, QUANTUM);
+      this.sender.frameBytes = Math.min(value, QUANTUM);
     }
     if (setting === Setting.initialWindowSize) {
       const wrong = new ConnectionError(ErrorCode.flowControlError, 'SETTINGS_INITIAL_WINDOW_SIZE');
@@ -609,7 +483,7 @@ export class Session implements StreamSession {
   private onPing(flags: number, id: number, payload: Buffer): void {
     if (id !== 0) throw protocolError('PING of a stream');
     if (payload.length !== 8) throw frameSizeError('PING');
-    if ((flags & Flag.ack) === 0) this.writeControl(FrameType.ping, Flag.ack, 0, payload);
+    if ((flags & Flag.ack) === 0) this.sender.control(FrameType.ping, Flag.ack, 0, payload);
     else if (payload.equals(SHUTDOWN_PING)) this.close();
   }
 
@@ -618,8 +492,8 @@ export class Session implements StreamSession {
     const increment = payload.readUInt32BE(0) & 0x7fffffff;
     if (id === 0) {
       if (increment === 0) throw protocolError('WINDOW_UPDATE of 0');
-      this.sendWindow += increment;
-      if (this.sendWindow > LARGEST_WINDOW) throw new ConnectionError(ErrorCode.flowControlError, 'WINDOW_UPDATE');
+      this.sender.window += increment;
+      if (this.sender.window > LARGEST_WINDOW) throw new ConnectionError(ErrorCode.flowControlError, 'WINDOW_UPDATE');
     } else {
       if (id > this.lastStream) throw protocolError('WINDOW_UPDATE of a stream that is not open');
       const stream = this.streams.get(id);
@@ -633,89 +507,10 @@ export class Session implements StreamSession {
 
   private resetId(id: number, code: ErrorCode): void {
     const stream = this.streams.get(id);
-    if (stream === undefined) this.writeReset(id, code);
+    if (stream === undefined) this.sender.reset(id, code);
     else this.reset(stream, code);
-  }
-
-  // What goes out.
-
-  private greet(): void {
-    const { config } = this;
-    const settings: readonly (readonly [number, number])[] = [
-      [Setting.maxConcurrentStreams, config.maxConcurrentStreams],
-      [Setting.initialWindowSize, config.streamWindow],
-      [Setting.maxFrameSize, config.maxFrameBytes],
-      [Setting.maxHeaderListSize, config.maxHeaderListBytes],
-    ];
-    const payload = Buffer.alloc(settings.length * 6);
-    settings.forEach(([setting, value], i) => {
-      payload.writeUInt16BE(setting, i * 6);
-      payload.writeUInt32BE(value, i * 6 + 2);
-    });
-    this.writeFrame(FrameType.settings, 0, 0, payload);
-    this.writeWindowUpdate(0, config.connectionWindow - DEFAULT_WINDOW);
-    this.output.flush();
-  }
-
-  private writeFrame(type: number, flags: number, id: number, payload: Uint8Array): void {
-    const { output } = this;
-    const out = output.reserve(FRAME_HEADER);
-    output.advance(writeFrameHeader(out, output.position, payload.length, type, flags, id));
-    if (payload.length > 0) output.append(payload);
-  }
-
-  /** Answers to what a client sends wait for it as everything else does; a client that does not take them is cut. */
-  private writeControl(type: number, flags: number, id: number, payload: Uint8Array): void {
-    if (this.output.backlog > MOST_CONTROL_BYTES) this.destroy();
-    else this.writeFrame(type, flags, id, payload);
-  }
-
-  private writeReset(id: number, code: ErrorCode): void {
-    const payload = Buffer.allocUnsafe(4);
-    writeUint32(payload, 0, code);
-    this.writeControl(FrameType.rstStream, 0, id, payload);
-  }
-
-  private writeWindowUpdate(id: number, increment: number): void {
-    const payload = Buffer.allocUnsafe(4);
-    writeUint32(payload, 0, increment);
-    this.writeControl(FrameType.windowUpdate, 0, id, payload);
-  }
-
-  private writeGoaway(last: number, code: ErrorCode, message: string): void {
-    const text = Buffer.from(message);
-    const payload = Buffer.alloc(8 + text.length);
-    payload.writeUInt32BE(last, 0);
-    payload.writeUInt32BE(code, 4);
-    payload.set(text, 8);
-    this.writeFrame(FrameType.goaway, 0, 0, payload);
   }
 }
 
 const NOTHING = new Uint8Array();
 const TOO_LARGE: RequestHead = { method: 'GET', path: '/', headers: {}, rawHeaders: [] };
-
-const protocolError = (message: string): ConnectionError => new ConnectionError(ErrorCode.protocolError, message);
-const frameSizeError = (frame: string): ConnectionError =>
-  new ConnectionError(ErrorCode.frameSizeError, `a ${frame} frame has a wrong size`);
-
-function unpadded(flags: number, payload: Buffer): Buffer {
-  if ((flags & Flag.padded) === 0) return payload;
-  const padding = payload[0];
-  if (padding === undefined) throw frameSizeError('padded');
-  if (padding >= payload.length) throw protocolError('more padding than payload');
-  return payload.subarray(1, payload.length - padding);
-}
-
-/** -1 where there is none; undefined where it is no length. */
-function contentLength(text: string | undefined): number | undefined {
-  if (text === undefined) return -1;
-  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
-}
-
-/** As Go's server answers a request whose head is too large. */
-function refuseHead(response: Http2Response): void {
-  response.statusCode = 431;
-  response.setHeader('content-type', 'text/html; charset=utf-8');
-  response.end('<h1>HTTP Error 431</h1><p>Request Header Field(s) Too Large</p>');
-}

@@ -1,0 +1,69 @@
+import { ConnectionError, ErrorCode, FRAME_HEADER, PREFACE } from './frame.js';
+
+/** Cuts what a client sends into frames. */
+export class FrameReader {
+  private prefaced = false;
+  private readonly partial: Buffer[] = [];
+  private partialBytes = 0;
+  /** Bytes without which nothing can be done. */
+  private needed = PREFACE.length;
+
+  constructor(
+    private readonly maxFrameBytes: number,
+    /** Takes a frame; false where no more are wanted. The payload is good as long as its chunk. */
+    private readonly take: (type: number, flags: number, stream: number, payload: Buffer) => boolean,
+  ) {}
+
+  /** Throws a ConnectionError where this is not HTTP/2. */
+  receive(chunk: Buffer): void {
+    let bytes = chunk;
+    if (this.partialBytes > 0) {
+      this.partial.push(chunk);
+      this.partialBytes += chunk.length;
+      if (this.partialBytes < this.needed) return;
+      bytes = Buffer.concat(this.partial, this.partialBytes);
+      this.partial.length = 0;
+      this.partialBytes = 0;
+    }
+    const at = this.frames(bytes, this.preface(bytes));
+    if (at >= bytes.length) return;
+    this.partial.push(at === 0 ? bytes : bytes.subarray(at));
+    this.partialBytes = bytes.length - at;
+  }
+
+  /** Where the frames begin. */
+  private preface(bytes: Buffer): number {
+    if (this.prefaced) return 0;
+    const some = Math.min(bytes.length, PREFACE.length);
+    if (bytes.compare(PREFACE, 0, some, 0, some) !== 0) {
+      throw new ConnectionError(ErrorCode.protocolError, 'no preface of HTTP/2');
+    }
+    this.prefaced = some === PREFACE.length;
+    return this.prefaced ? some : 0;
+  }
+
+  /** Takes all whole frames; returns where the rest begins. */
+  private frames(bytes: Buffer, from: number): number {
+    if (!this.prefaced) return from;
+    let at = from;
+    for (;;) {
+      if (bytes.length - at < FRAME_HEADER) {
+        this.needed = FRAME_HEADER;
+        return at;
+      }
+      const length = bytes.readUIntBE(at, 3);
+      if (length > this.maxFrameBytes) {
+        throw new ConnectionError(ErrorCode.frameSizeError, `a frame of ${length} bytes`);
+      }
+      const end = at + FRAME_HEADER + length;
+      if (end > bytes.length) {
+        this.needed = FRAME_HEADER + length;
+        return at;
+      }
+      const stream = bytes.readUInt32BE(at + 5) & 0x7fffffff;
+      const payload = bytes.subarray(at + FRAME_HEADER, end);
+      if (!this.take(bytes[at + 3] as number, bytes[at + 4] as number, stream, payload)) return bytes.length;
+      at = end;
+    }
+  }
+}

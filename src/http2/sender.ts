@@ -1,0 +1,143 @@
+import type { Socket } from 'node:net';
+import {
+  DEFAULT_FRAME_SIZE,
+  DEFAULT_WINDOW,
+  type ErrorCode,
+  Flag,
+  FRAME_HEADER,
+  FrameType,
+  Setting,
+  writeFrameHeader,
+  writeUint32,
+} from './frame.js';
+import { type FieldValues, headBlock } from './head.js';
+import { EMPTY_TABLE } from './hpack/encoder.js';
+import { LARGE, Output } from './output.js';
+
+/** Bytes that may wait for a client before its streams have to wait, and where they go on. */
+export const HIGH_WATER = 256 * 1024;
+export const LOW_WATER = 64 * 1024;
+/** What one stream sends before the next one's turn. */
+export const QUANTUM = 64 * 1024;
+/** Above this a client that does not take the answers to its control frames is cut. */
+const MOST_CONTROL_BYTES = 2 * HIGH_WATER;
+
+/** What the first frames tell a client. */
+export interface Limits {
+  readonly maxConcurrentStreams: number;
+  readonly maxHeaderListBytes: number;
+  readonly maxFrameBytes: number;
+  readonly streamWindow: number;
+  readonly connectionWindow: number;
+}
+
+/** Writes the frames of one connection. */
+export class Sender {
+  /** What the client takes on the connection, and in one frame. */
+  window = DEFAULT_WINDOW;
+  frameBytes = DEFAULT_FRAME_SIZE;
+  private readonly output: Output;
+  private tableSaid = false;
+
+  constructor(
+    private readonly socket: Socket,
+    written: () => void,
+    flushing: () => void,
+  ) {
+    this.output = new Output(socket, written, flushing);
+  }
+
+  /** Bytes that the client has yet to take. */
+  get backlog(): number {
+    return this.output.backlog;
+  }
+
+  /** Hands over what has been written; else that happens at the end of the turn. */
+  flush(): void {
+    this.output.flush();
+  }
+
+  greet(limits: Limits): void {
+    const settings: readonly (readonly [number, number])[] = [
+      [Setting.maxConcurrentStreams, limits.maxConcurrentStreams],
+      [Setting.initialWindowSize, limits.streamWindow],
+      [Setting.maxFrameSize, limits.maxFrameBytes],
+      [Setting.maxHeaderListSize, limits.maxHeaderListBytes],
+    ];
+    const payload = Buffer.alloc(settings.length * 6);
+    settings.forEach(([setting, value], i) => {
+      payload.writeUInt16BE(setting, i * 6);
+      payload.writeUInt32BE(value, i * 6 + 2);
+    });
+    this.frame(FrameType.settings, 0, 0, payload);
+    this.windowUpdate(0, limits.connectionWindow - DEFAULT_WINDOW);
+    this.flush();
+  }
+
+  /** `now`: of the Date field, undefined for none. */
+  head(id: number, status: number, fields: FieldValues, now: number | undefined): void {
+    let whole = headBlock(status, fields, now);
+    if (!this.tableSaid) {
+      this.tableSaid = true;
+      whole = Buffer.concat([Buffer.of(EMPTY_TABLE), whole]);
+    }
+    // The block's memory is used again for the next one, and long pieces are not copied on the way.
+    if (whole.length >= LARGE) whole = Buffer.from(whole);
+    if (whole.length <= this.frameBytes) {
+      this.frame(FrameType.headers, Flag.endHeaders, id, whole);
+      return;
+    }
+    for (let at = 0; at < whole.length; at += this.frameBytes) {
+      const part = whole.subarray(at, at + this.frameBytes);
+      const flags = at + part.length === whole.length ? Flag.endHeaders : 0;
+      this.frame(at === 0 ? FrameType.headers : FrameType.continuation, flags, id, part);
+    }
+  }
+
+  /** Bytes must not change any more. */
+  data(id: number, bytes: Uint8Array, end: boolean): void {
+    const { length } = bytes;
+    const most = this.frameBytes;
+    let from = 0;
+    do {
+      const part = from === 0 && length <= most ? bytes : bytes.subarray(from, from + most);
+      from += part.length;
+      this.frame(FrameType.data, end && from === length ? Flag.endStream : 0, id, part);
+    } while (from < length);
+    this.window -= length;
+  }
+
+  /** Answers to what a client sends wait for it as everything else does; a client that does not take them is cut. */
+  control(type: number, flags: number, id: number, payload: Uint8Array): void {
+    if (this.backlog > MOST_CONTROL_BYTES) this.socket.destroy();
+    else this.frame(type, flags, id, payload);
+  }
+
+  reset(id: number, code: ErrorCode): void {
+    const payload = Buffer.allocUnsafe(4);
+    writeUint32(payload, 0, code);
+    this.control(FrameType.rstStream, 0, id, payload);
+  }
+
+  windowUpdate(id: number, increment: number): void {
+    const payload = Buffer.allocUnsafe(4);
+    writeUint32(payload, 0, increment);
+    this.control(FrameType.windowUpdate, 0, id, payload);
+  }
+
+  goaway(last: number, code: ErrorCode, message: string): void {
+    const text = Buffer.from(message);
+    const payload = Buffer.alloc(8 + text.length);
+    payload.writeUInt32BE(last, 0);
+    payload.writeUInt32BE(code, 4);
+    payload.set(text, 8);
+    this.frame(FrameType.goaway, 0, 0, payload);
+  }
+
+  private frame(type: number, flags: number, id: number, payload: Uint8Array): void {
+    const { output } = this;
+    const out = output.reserve(FRAME_HEADER);
+    output.advance(writeFrameHeader(out, output.position, payload.length, type, flags, id));
+    if (payload.length > 0) output.append(payload);
+  }
+}
