@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { type Answer, dig, Http1, treeOf } from '../client.js';
+import { type Answer, dig, Http1, Http2, treeOf } from '../client.js';
 import { type ServingPair, TestCa } from '../openid/certificates.js';
 import { ADMIN, NOBODY, scratchFolder, TestServer } from '../server.js';
 
@@ -65,6 +65,37 @@ describe('certificates and proxies', () => {
       extra: { 'example.com/scopes': ['read'] },
     });
     expect(await whoIs(proxies.client('second', []), { 'x-forwarded-user': 'joe' })).toMatchObject({ username: 'joe' });
+  });
+
+  test('names of people all over the world stay what they are', async () => {
+    const bytes = (text: string): string => Buffer.from(text).toString('latin1');
+    const headers = {
+      'x-remote-user': bytes('jürgen 世'),
+      'x-remote-group': bytes('größte'),
+      'x-remote-extra-a': bytes('ß'),
+    };
+    expect(await whoIs(proxies.client('front', []), headers)).toEqual({
+      username: 'jürgen 世',
+      groups: ['größte', 'system:authenticated'],
+      extra: { a: ['ß'] },
+    });
+    expect(await whoIs(clients.client('jürgen 世', ['größte']))).toMatchObject({
+      username: 'jürgen 世',
+      groups: ['größte', 'system:authenticated'],
+    });
+    const call = {
+      method: 'POST',
+      path: REVIEWS,
+      body: REVIEW,
+      headers: { 'impersonate-user': bytes('jürgen 世'), 'user-agent': bytes('größe/1') },
+    };
+    for (const client of [new Http1(current()), new Http2(current())]) {
+      expect(dig(treeOf(await client.send(call)), 'status', 'userInfo', 'username')).toBe('jürgen 世');
+    }
+    const path = '/api/v1/namespaces/default/configmaps?dryRun=All';
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' }, data: { a: 'b' } };
+    const made = await new Http1(current()).send({ ...call, path, body, headers: { 'user-agent': bytes('größe/1') } });
+    expect(dig(treeOf(made), 'metadata', 'managedFields', 0, 'manager')).toBe('größe');
   });
 
   test('a client of this CA is who its certificate says, whatever its headers', async () => {
