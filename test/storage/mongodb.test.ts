@@ -338,6 +338,19 @@ described('faults', () => {
     expect(await backend.currentRevision()).toBe(5);
   });
 
+  test('a write that was told that it failed is not written after all', async () => {
+    on(lone);
+    const backend = await opened({ uri: set.uri, database: newDatabase(), writeMillis: 1_000 });
+    await commit(backend, put('a/a', 0));
+    const data = { failCommands: ['insert'], blockConnection: true, blockTimeMS: 1_600 };
+    await set.command({ configureFailPoint: 'failCommand', mode: { times: 1 }, data });
+    await expect(backend.write(put('a/b', 0))).rejects.toMatchObject({ code: 'unavailable' });
+    const { revision } = await commit(backend, put('a/c', 0));
+    expect(await backend.get(RESOURCE, 'a/b')).toBeUndefined();
+    expect((await collect(backend, 1, 2)).map(describeEvent)).toEqual(['2 ADDED a/a', '3 ADDED a/c']);
+    expect(await backend.currentRevision()).toBe(revision);
+  });
+
   test('an outcome that cannot be found out is told as such', async () => {
     on(lone);
     const database = newDatabase();

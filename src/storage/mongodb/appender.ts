@@ -28,10 +28,11 @@ export interface Append {
  * - mismatch: an object is not in the state that was expected; nothing was written.
  * - refused: MongoDB will not take it, now or later; nothing was written.
  * - unreachable: MongoDB was lost before the commit was asked for; nothing was written.
+ * - withheld: the commit was not to be asked for any more; nothing was written.
  * - unknown: the answer to the commit was lost.
  */
 export type AppendOutcome =
-  | { readonly outcome: 'committed' | 'stale' | 'mismatch' }
+  | { readonly outcome: 'committed' | 'stale' | 'mismatch' | 'withheld' }
   | { readonly outcome: 'busy' | 'refused' | 'unreachable' | 'unknown'; readonly error: unknown };
 
 const TRANSACTION = {
@@ -40,6 +41,8 @@ const TRANSACTION = {
   readPreference: 'primary',
 } as const;
 
+const WITHHELD: AppendOutcome = { outcome: 'withheld' };
+
 /** Appends entries to the log and brings the current state up to them, both or neither. */
 export class Appender {
   constructor(
@@ -47,7 +50,8 @@ export class Appender {
     private readonly session: WriterSession,
   ) {}
 
-  async append(append: Append): Promise<AppendOutcome> {
+  /** `mayCommit` is asked when all but the commit is done: from then on nobody knows what becomes of it until MongoDB tells. */
+  async append(append: Append, mayCommit: () => boolean): Promise<AppendOutcome> {
     let session: ClientSession;
     try {
       session = await this.session.current();
@@ -56,7 +60,7 @@ export class Appender {
       await this.session.abandon();
       return { outcome: 'unreachable', error };
     }
-    const failure = await this.write(append, session);
+    const failure = (await this.write(append, session)) ?? (mayCommit() ? undefined : WITHHELD);
     if (failure !== undefined) {
       await this.abort(session, failure);
       return failure;

@@ -55,7 +55,7 @@ export class Committer {
   private waiting: PendingWrite[] = [];
   /** Those that are being committed, */
   private inHand: readonly PendingWrite[] = [];
-  /** and whether MongoDB has been asked to. */
+  /** and whether MongoDB may have been asked to. */
   private asked = false;
   private checking: Timer | undefined;
   private stopped = false;
@@ -200,8 +200,10 @@ export class Committer {
         case 'unreachable':
           pending = await this.pauseOrGiveUp(pending, attempt, result.error);
           break;
+        case 'withheld':
+          break;
       }
-      pending = this.expire(pending, result.outcome);
+      pending = this.expire(pending, result.outcome === 'withheld' ? NO_ANSWER : result.outcome);
       const { revision } = this.options.follower;
       const now = this.options.clock.monotonic();
       if (revision !== since.revision) since = { revision, time: now };
@@ -213,9 +215,13 @@ export class Committer {
   }
 
   private async append(batch: Batch): Promise<AppendOutcome> {
-    this.asked = true;
     try {
-      return await this.options.appender.append(batch);
+      return await this.options.appender.append(batch, () => {
+        const now = this.options.clock.monotonic();
+        // Those that were told of their failure must not be written.
+        this.asked = !this.stopped && batch.writes.every(({ deadline }) => deadline > now);
+        return this.asked;
+      });
     } finally {
       this.asked = false;
     }
@@ -301,7 +307,7 @@ export class Committer {
           this.commit(batch);
           return true;
         }
-        const result = await appender.append(batch);
+        const result = await appender.append(batch, () => true);
         if (result.outcome === 'committed') {
           this.commit(batch);
           return true;
