@@ -379,7 +379,7 @@ described('a MongoDB that asks who one is', () => {
     );
     const uri = (password: string): string => set.uri.replace('//', `//annex:${password}@`).concat('&authSource=admin');
     const own = scratch('auth');
-    writeFileSync(join(own, 'uri'), `${uri(PASSWORD)}\n`);
+    writeFileSync(join(own, 'uri'), `${uri(PASSWORD)}${IMPATIENT}\n`);
     writeFileSync(join(own, 'wrong'), uri('guess'));
     const common = ['--storage-backend=mongodb', '--mongodb-database', 'secure', '--controllers=', '-v', '6'];
     const server = await TestServer.start(own, [...common, '--mongodb-uri-file', join(own, 'uri')]);
@@ -387,13 +387,17 @@ described('a MongoDB that asks who one is', () => {
     const http = new Http1(server);
     expect((await http.post('/api/v1/namespaces', namespace('shop'))).status).toBe(201);
     await mongod.kill('SIGKILL');
-    const refused = await http.post(MAPS, configMap('a', { n: '1' }));
+    const [refused, unread] = await Promise.all([
+      http.post(`${MAPS}?timeout=4s`, configMap('a', { n: '1' })),
+      http.get(`${MAPS}/a`),
+    ]);
+    expect([unread.status, unread.text]).toEqual([503, expect.stringContaining('MongoDB does not answer: ')]);
     const metrics = await http.get('/metrics');
     const health = await http.get('/readyz/etcd');
     const { stdout, stderr } = await server.stop('SIGKILL');
     running.delete(server);
     await mongod.launch();
-    for (const said of [stdout, stderr, refused.text, metrics.text, health.text])
+    for (const said of [stdout, stderr, refused.text, unread.text, metrics.text, health.text])
       expect(said).not.toContain('swordfish');
     const serve = ['serve', '--data-dir', join(own, 'other'), '--secure-port', '0', ...common];
     const wrong = await run([...serve, '--mongodb-uri-file', join(own, 'wrong')]);
