@@ -1,8 +1,9 @@
-import type { JsonObject } from '../../apimachinery/json.js';
+import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
 import { ApiError, newForbidden } from '../../apimachinery/errors.js';
 import type { AdmissionPlugin } from '../../admission/interfaces.js';
 import { createHandler } from '../../endpoints/handlers/create.js';
 import { updateHandler } from '../../endpoints/handlers/update.js';
+import type { AuditRecorder } from '../../request/audit.js';
 import { StorageError } from '../../storage/errors.js';
 import { closeAll, create, failure, LONG, scopeOf, setup, thing } from './world.fake.js';
 
@@ -32,6 +33,27 @@ test('a large write is answered as a small one is: defaults, managers, warnings,
   // Who wants the fields gets them, without the revision.
   expect(written?.value?.object['spec']).toEqual({ text: LONG, size: 3 });
   expect(written?.value?.object['metadata']).not.toHaveProperty('resourceVersion');
+});
+
+test('where a request is audited, what came, what was answered and what took time is told', async () => {
+  const world = setup();
+  const { scope } = scopeOf(world, 'create', 'large', JSON.stringify(thing('large', { text: LONG })));
+  const layers: string[] = [];
+  const noted: JsonValue[] = [];
+  const audit: AuditRecorder = {
+    requestObject: (make) => noted.push(make()),
+    responseObject: (make) => noted.push(make()),
+    responseStatus: () => undefined,
+    monotonic: () => performance.now(),
+    spent: (layer, millis) => {
+      expect(millis).toBeGreaterThanOrEqual(0);
+      layers.push(layer);
+    },
+  };
+  await createHandler({ ...scope, context: { ...scope.context, audit } });
+  expect(world.started).toHaveLength(1);
+  expect(noted).toMatchObject([{ metadata: { name: 'large' } }, { metadata: { name: 'large' } }]);
+  expect(layers).toEqual(['response-write', 'serialize-response-object']);
 });
 
 test('refusals have the words of the handlers', async () => {
