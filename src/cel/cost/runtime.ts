@@ -195,7 +195,7 @@ function notLister(value: Value | undefined): InternalError {
 }
 
 /** The type that a value has in the reference implementation, and the first method of lists that it lacks. */
-function goType(value: Value | undefined): readonly [type: string, lacks: string] {
+export function goType(value: Value | undefined): readonly [type: string, lacks: string] {
   if (typeof value === 'number' || typeof value === 'bigint') return ['types.Int', 'Contains'];
   if (typeof value === 'string') return ['types.String', 'Contains'];
   if (typeof value === 'boolean') return ['types.Bool', 'Add'];

@@ -75,7 +75,15 @@ const isCertain = (type: Type | undefined): boolean =>
   type.params.every((param) => isCertain(param));
 
 /** Overloads that look at their arguments themselves: the first element of a list says nothing about the others. */
-const UNGUARDED: ReadonlySet<string> = new Set(['list_flatten']);
+const UNGUARDED: ReadonlySet<string> = new Set(['list_flatten', 'list_flatten_int']);
+
+/** What calls that no overload takes say, where they don't name their arguments. */
+const MISMATCHES: ReadonlyMap<string, CelError> = new Map([
+  ['sort', new CelError('no such overload: sort')],
+  ['findAll', NO_SUCH_OVERLOAD],
+]);
+
+const mismatch = (name: string, args: readonly Value[]): CelError => MISMATCHES.get(name) ?? noSuchOverload(name, args);
 
 type Dispatch = (args: readonly Value[]) => Value;
 
@@ -83,11 +91,11 @@ function dispatcher(expr: Call, overloads: readonly OverloadDecl[], argTypes: re
   const [only] = overloads;
   if (only !== undefined && (overloads.length === 1 || SINGLETONS.has(expr.name))) {
     if (UNGUARDED.has(only.id) || SINGLETONS.has(expr.name) || argTypes.every(isCertain)) return direct(only);
-    return (args) => (matchesSignature(only, args) ? only.run(...args) : noSuchOverload(expr.name, args));
+    return (args) => (matchesSignature(only, args) ? only.run(...args) : mismatch(expr.name, args));
   }
   return (args) => {
     for (const overload of overloads) if (matchesSignature(overload, args)) return overload.run(...args);
-    return noSuchOverload(expr.name, args);
+    return mismatch(expr.name, args);
   };
 }
 

@@ -3,7 +3,7 @@ import { callCost, equalityCost, traverseText } from '../cost/runtime.js';
 import type { CallCost } from '../declarations.js';
 import { find } from '../values/text.js';
 import type { FieldSite, Value } from '../values/value.js';
-import { CelError, CelMap, NO_SUCH_OVERLOAD, interned, noSuchOverload } from '../values/value.js';
+import { CelError, CelMap, NO_SUCH_OVERLOAD, interned } from '../values/value.js';
 import type { FieldComparison, FieldOfSlot, Frame, Plan, Run } from './frame.js';
 import { readField } from './frame.js';
 import { compare, equal } from './operators.js';
@@ -248,7 +248,7 @@ export function textTest(id: string, left: Plan, right: Plan): Run | undefined {
   return (frame) => {
     const a = field === undefined ? runLeft(frame) : readField(frame, field);
     const b = known ?? runRight(frame);
-    if (typeof a !== 'string' || typeof b !== 'string') return failedTest(frame, a, b, name, cost);
+    if (typeof a !== 'string' || typeof b !== 'string') return failedTest(frame, a, b, cost);
     const size = traverseText(a);
     if (test === STARTS) {
       frame.charge(size);
@@ -263,8 +263,8 @@ export function textTest(id: string, left: Plan, right: Plan): Run | undefined {
   };
 }
 
-function failedTest(frame: Frame, a: Value, b: Value, name: string, cost: CallCost | number): Value {
+function failedTest(frame: Frame, a: Value, b: Value, cost: CallCost | number): Value {
   frame.charge(typeof cost === 'number' ? cost : cost([a, b], null));
   if (a instanceof CelError) return a;
-  return b instanceof CelError ? b : noSuchOverload(name, [a, b]);
+  return b instanceof CelError ? b : NO_SUCH_OVERLOAD;
 }

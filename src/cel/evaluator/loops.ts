@@ -1,6 +1,7 @@
 import type { Value } from '../values/value.js';
-import { ArrayList, CelError, CelList, CelMap, EntryMap, NO_SUCH_OVERLOAD, typeName } from '../values/value.js';
+import { ArrayList, CelError, CelList, CelMap, EntryMap, NO_SUCH_OVERLOAD } from '../values/value.js';
 import type { Frame, Run } from './frame.js';
+import { goType } from '../cost/runtime.js';
 import { work } from '../work.js';
 
 /** Where a loop keeps its variables. */
@@ -33,7 +34,7 @@ function iterate(range: Value, two: boolean, visit: Visit): CelError | undefined
     for (const key of range.keys()) if (!visit(key, two ? (range.find(key) ?? null) : null)) break;
     return undefined;
   }
-  return range instanceof CelError ? range : new CelError(`got '${typeName(range)}', expected iterable type`);
+  return range instanceof CelError ? range : new CelError(`got '${goType(range)[0]}', expected iterable type`);
 }
 
 function set(frame: Frame, slots: LoopSlots, first: Value, second: Value): void {

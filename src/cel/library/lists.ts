@@ -154,6 +154,9 @@ function flatten(list: CelList, depth: number): Value {
   return new ArrayList(items);
 }
 
+const unflattened = (list: Value | undefined, depth: string): CelError =>
+  new CelError(`no such overload: ${typeName(list ?? null)}.flatten(${depth})`);
+
 function distinct(list: CelList): Value {
   const items: Value[] = [];
   const scalars = new Set<Value>();
@@ -235,14 +238,13 @@ export const EXTENDED_LISTS_LIBRARY: Library = {
     fn('slice', method('list_slice', [LIST_T, INT, INT], LIST_T, slice)),
     fn(
       'flatten',
-      method(
-        'list_flatten',
-        [listOf(LIST_T)],
-        LIST_T,
-        onList((list) => flatten(list, 1)),
+      method('list_flatten', [listOf(LIST_T)], LIST_T, (list) =>
+        list instanceof CelList ? flatten(list, 1) : unflattened(list, ''),
       ),
       method('list_flatten_int', [listOf(DYN), INT], listOf(DYN), (list, depth) =>
-        list instanceof CelList ? flatten(list, Number(depth)) : NO_SUCH_OVERLOAD,
+        list instanceof CelList && (typeof depth === 'number' || typeof depth === 'bigint')
+          ? flatten(list, Number(depth))
+          : unflattened(list, typeName(depth ?? null)),
       ),
     ),
     fn(

@@ -243,7 +243,7 @@ function isGlobalUnicast(address: Address): boolean {
 }
 
 function containsIP(cidr: CIDRValue, other: Value): Value {
-  if (other instanceof CelError) return other;
+  // What is wrong with a text that is no address is not told.
   return other instanceof IPValue ? cidr.contains(other.address) : NO_SUCH_OVERLOAD;
 }
 

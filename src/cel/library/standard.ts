@@ -135,8 +135,10 @@ export function textSize(text: string): number {
 export function size(value: Value): Value {
   if (typeof value === 'string') return textSize(value);
   if (value instanceof CelList || value instanceof CelMap) return value.size;
-  return value instanceof Uint8Array ? value.length : NO_SUCH_OVERLOAD;
+  return value instanceof Uint8Array ? value.length : WITHOUT_SIZE;
 }
+
+const WITHOUT_SIZE = new CelError('no such overload: size');
 
 function sizeFunction(): FunctionDecl {
   const make = (id: string, type: Type): OverloadDecl[] => [
