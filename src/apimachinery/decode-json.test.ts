@@ -116,3 +116,17 @@ describe('interpretTypeMeta', () => {
     expect(interpretTypeMeta({ kind: null })).toEqual({ apiVersion: '', kind: '' });
   });
 });
+
+test.each([
+  ['{"kind":"A","KIND":"B"}', { apiVersion: '', kind: 'B' }],
+  ['{"Kind":"B","kind":"A","ApiVersion":"v1"}', { apiVersion: 'v1', kind: 'A' }],
+  ['{"kind":"A","KIND":null}', { apiVersion: '', kind: 'A' }],
+])('the kind is found in whatever letters, the last one counts: %s', (text, expected) => {
+  expect(interpretTypeMeta(parseJson(text))).toEqual(expected);
+});
+
+test('a kind that is no text is refused in whatever letters', () => {
+  expect(() => interpretTypeMeta(parseJson('{"kind":"A","KIND":[]}'))).toThrow(
+    "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go struct field .kind of type string",
+  );
+});

@@ -205,14 +205,16 @@ export function interpretTypeMeta(value: JsonValue): { readonly apiVersion: stri
       'value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }',
     );
   }
+  const found = { apiVersion: '', kind: '' };
   for (const key in value) {
+    // This one decoder takes names in whatever letters, and the last of them counts.
+    const name = key.length === 4 ? 'kind' : 'apiVersion';
+    if (key !== name && key.toLowerCase() !== name.toLowerCase()) continue;
     const member = value[key];
-    if ((key === 'apiVersion' || key === 'kind') && typeof member !== 'string' && member !== null) {
-      return fail(goKind(member), `struct field .${key} of type string`);
-    }
+    if (typeof member === 'string') found[name] = member;
+    else if (member !== null) return fail(goKind(member), `struct field .${name} of type string`);
   }
-  const { apiVersion, kind } = value;
-  return { apiVersion: typeof apiVersion === 'string' ? apiVersion : '', kind: typeof kind === 'string' ? kind : '' };
+  return found;
 }
 
 /** How Go's decoder calls the kind of a JSON value. */

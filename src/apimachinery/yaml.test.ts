@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { parsePlainJson } from './decode-json.js';
+import { JsonError } from './json-syntax.js';
 import { goJson } from './meta.js';
 import type { JsonValue } from './json.js';
 import { compareKeys } from './yaml-emitter.js';
@@ -46,6 +47,22 @@ describe('parseYaml', () => {
     const levels = ['a0: &a0 [x,x,x,x,x,x,x,x,x,x]'];
     for (let i = 1; i < 9; i++) levels.push(`a${String(i)}: &a${String(i)} [${`*a${String(i - 1)},`.repeat(10)}]`);
     expect(() => parseYaml(levels.join('\n'))).toThrow('document contains excessive aliasing');
+  });
+
+  // Lines and their order as kube-apiserver reports them.
+  test.each([
+    ['a list begins below its key', 'a: 1\ntags:\n  - x\ntags:\n  - y\n', ['line 5: key "tags"']],
+    ['a map begins with its first key', 'a:\n  b: 1\na:\n  b: 1\n', ['line 4: key "a"']],
+    ['inner ones come first', 'a:\n  b: 1\na:\n  b: 1\n  b: 2\n', ['line 5: key "b"', 'line 4: key "a"']],
+    ['an empty value', 'a: 1\na: null\n', ['line 2: key "a"']],
+  ])('lines of duplicates: %s', (_name, text, lines) => {
+    expect(decodeYaml(text, true).sourceErrors).toEqual([
+      `yaml: unmarshal errors:\n  ${lines.map((line) => `${line} already set in map`).join('\n  ')}`,
+    ]);
+  });
+
+  test('keys are decoded in their order', () => {
+    expect(JSON.stringify(decodeYaml('b: 1\na:\n  - {d: 1, c: 2}\n', false).value)).toBe('{"a":[{"c":2,"d":1}],"b":1}');
   });
 
   test('duplicates are found only when asked for', () => {
@@ -245,4 +262,38 @@ test('the time to write grows with the number of lines', () => {
   };
   took(1_000);
   expect(took(60_000)).toBeLessThan(20_000);
+});
+
+/** Messages as kube-apiserver gives them for the same bodies. */
+describe('what the reader and the scanner refuse', () => {
+  const bytes = (...all: number[]): Buffer => Buffer.from(all);
+  test.each<[string, Buffer | string, string]>([
+    ['a null byte', bytes(0x61, 0), 'yaml: control characters are not allowed'],
+    ['delete within JSON', '{"a":"\x7f"}', 'yaml: control characters are not allowed'],
+    ['a noncharacter', 'a: \uffff', 'yaml: control characters are not allowed'],
+    ['a byte that begins nothing', bytes(0x61, 0xff), 'yaml: invalid leading UTF-8 octet'],
+    ['a character that is cut off', bytes(0x61, 0xe2, 0x82), 'yaml: incomplete UTF-8 octet sequence'],
+    ['a character that is interrupted', bytes(0xe2, 0x61, 0x61), 'yaml: invalid trailing UTF-8 octet'],
+    ['a character that is too long', bytes(0xc0, 0x80), 'yaml: invalid length of a UTF-8 sequence'],
+    ['half a surrogate pair', bytes(0xed, 0xa0, 0x80), 'yaml: invalid Unicode character'],
+    ['half a character of UTF-16', bytes(0xff, 0xfe, 0x61), 'yaml: incomplete UTF-16 character'],
+    ['a tab alone', '\t', 'yaml: found character that cannot start any token'],
+    [
+      'a tab that goes on with a scalar',
+      'a: b\n\tc: d',
+      'yaml: line 2: found a tab character that violates indentation',
+    ],
+    ['a tab that begins a key', 'a:\n\tc: d', 'yaml: line 2: found character that cannot start any token'],
+    ['another version', '%YAML 1.2\n---\na: b', 'yaml: found incompatible YAML document'],
+    ['a list as a key', '[a]: b', 'yaml: invalid map key: []interface {}{"a"}'],
+    ['a map as a key', '{a: b}: c', 'yaml: invalid map key: map[interface {}]interface {}{"a":"b"}'],
+  ])('%s', (_, text, message) => {
+    expect(() => parseYaml(text)).toThrow(new JsonError(message));
+  });
+
+  test('UTF-16 is read, and what UTF-8 allows', () => {
+    expect(parseYaml(Buffer.from('\ufeffa: \u00fc', 'utf16le')).value).toEqual({ a: '\u00fc' });
+    expect(parseYaml(Buffer.from('\ufeffa: b', 'utf16le').swap16()).value).toEqual({ a: 'b' });
+    expect(parseYaml('a: \u{1f600}\ufffd').value).toEqual({ a: '\u{1f600}\ufffd' });
+  });
 });

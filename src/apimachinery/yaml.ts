@@ -3,10 +3,11 @@ import { type DetailedJson, parsePlainJson } from './decode-json.js';
 import { convertNumber } from './json-parser.js';
 import { JsonError, MAX_DEPTH } from './json-syntax.js';
 import type { JsonObject, JsonValue } from './json.js';
-import { quote } from './meta.js';
+import { compareUtf8, quote } from './meta.js';
 import { checkFlowDepth } from './yaml-depth.js';
-import { yamlErrorText } from './yaml-errors.js';
+import { mistakeAtBeginning, yamlErrorText } from './yaml-errors.js';
 import { formatG } from './yaml-emitter.js';
+import { readYamlText } from './yaml-reader.js';
 import { yamlTokens } from './yaml-tokens.js';
 import { type Resolved, resolvePlain } from './yaml-resolve.js';
 
@@ -114,9 +115,11 @@ class Converter {
         continue;
       }
       const name = this.key(key, value);
-      if (seen.has(name)) this.duplicate(key, name);
+      const member = this.node(value);
+      // What is wrong inside of the value comes first.
+      if (seen.has(name)) this.duplicate(key, value, name);
       seen.add(name);
-      out[name] = this.node(value);
+      out[name] = member;
     }
     return out;
   }
@@ -132,16 +135,16 @@ class Converter {
     }
   }
 
-  private duplicate(key: unknown, name: string): void {
-    const range = isScalar(key) ? key.range : undefined;
-    const line = this.lines.linePos(range?.[0] ?? 0).line;
+  /** The line is that of the value, which may begin below its key. */
+  private duplicate(key: unknown, value: unknown, name: string): void {
+    const line = this.lines.linePos(startOf(value) ?? startOf(key) ?? 0).line;
     const text = typeof this.keyValue(key) === 'string' ? quote(name) : name;
     this.duplicates.push(`line ${String(line)}: key ${text} already set in map`);
   }
 
   private keyValue(key: unknown): JsonValue {
     if (isAlias(key)) return this.node(key);
-    if (!isScalar(key)) throw new JsonError('yaml: invalid map key: a list or map cannot be a key');
+    if (!isScalar(key)) throw invalidKey(this.node(key));
     const text = typeof key.value === 'string' ? key.value : (key.source ?? '');
     return this.resolve(text, key.type === 'PLAIN' || key.type === undefined, key.tag);
   }
@@ -154,10 +157,17 @@ class Converter {
       const shown = goSyntax(this.node(member));
       throw new JsonError(`unsupported map key of type: %!s(<nil>), key: <nil>, value: ${shown}`);
     }
-    if (typeof value === 'object') throw new JsonError('yaml: invalid map key: a list or map cannot be a key');
+    if (typeof value === 'object') throw invalidKey(value);
     return String(value);
   }
 }
+
+/** Where a node begins: a map with its first key, a list with its first dash. */
+function startOf(node: unknown): number | undefined {
+  return isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range?.[0] : undefined;
+}
+
+const invalidKey = (value: JsonValue): JsonError => new JsonError(`yaml: invalid map key: ${goSyntax(value)}`);
 
 /** A value as Go's `%#v` prints it. */
 function goSyntax(value: JsonValue): string {
@@ -220,7 +230,9 @@ export function parseYaml(input: Uint8Array | string): {
 } {
   const plain = parsePlainJson(input);
   if (plain !== undefined) return { value: plain, duplicates: [] };
-  const text = typeof input === 'string' ? input : Buffer.from(input).toString('utf8');
+  const text = readYamlText(input);
+  const beginning = mistakeAtBeginning(text);
+  if (beginning !== undefined) throw new JsonError(beginning);
   checkFlowDepth(text);
   const lines = new LineCounter();
   const composer = new Composer({ ...OPTIONS, lineCounter: lines });
@@ -237,9 +249,19 @@ export function parseYaml(input: Uint8Array | string): {
   };
 }
 
+/** On its way to the decoder YAML becomes JSON text with sorted keys, which is the order of what is found wrong. */
+function withSortedKeys(value: JsonValue): JsonValue {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withSortedKeys);
+  const out: JsonObject = {};
+  for (const key of Object.keys(value).sort(compareUtf8)) out[key] = withSortedKeys(value[key] ?? null);
+  return out;
+}
+
 /** As decodeDetailed does for JSON. YAML's duplicates are found by line, not by path. */
 export function decodeYaml(input: Uint8Array | string, strict: boolean): DetailedJson {
-  const { value, duplicates } = parseYaml(input);
+  const { value: parsed, duplicates } = parseYaml(input);
+  const value = withSortedKeys(parsed);
   return strict && duplicates.length > 0
     ? { value, duplicates: [], sourceErrors: duplicates }
     : { value, duplicates: [] };

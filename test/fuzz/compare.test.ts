@@ -3,8 +3,11 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ADMIN, ROOT, scratchFolder, TestServer } from '../integration/server.js';
 import type { FuzzAnswer, FuzzRequest } from './client.js';
+import { definitions } from './definitions.js';
+import { duplicates } from './duplicates.js';
 import { BUILT_IN, CUSTOM, PLAIN, RULES } from './fixtures.js';
 import { normalise } from './normalise.js';
+import { ownership } from './ownership.js';
 import { reads, watches } from './requests.js';
 import { FuzzSession } from './session.js';
 import { writes } from './writes.js';
@@ -18,6 +21,9 @@ const REFERENCE = process.env['ANNEX_REFERENCE'];
 const COUNT = Number(process.env['ANNEX_FUZZ_COUNT'] ?? 1000);
 const SEED = Number(process.env['ANNEX_FUZZ_SEED'] ?? 1);
 const KINDS = [...CUSTOM, ...PLAIN, ...BUILT_IN, ...RULES];
+const OWNED = KINDS.filter(({ root }) => !root.endsWith('v1beta1'));
+/** What changes the objects goes one by one, and begins anew when the two sides disagree. */
+const CHANGING = new Set(['writes', 'ownership']);
 const WIDTH = 32;
 /** Ages, compactions and differences between two wholes that nobody would notice: so many in a hundred may be left. */
 const TOLERATED = 2;
@@ -26,6 +32,9 @@ const sorts: readonly (readonly [string, fc.Arbitrary<FuzzRequest>])[] = [
   ['reads', reads(KINDS)],
   ['watches', watches(KINDS)],
   ['writes', writes(KINDS)],
+  ['duplicates', duplicates(KINDS)],
+  ['definitions', definitions],
+  ['ownership', ownership(OWNED)],
 ];
 
 const run = REFERENCE === undefined ? describe.skip : describe;
@@ -73,10 +82,10 @@ run('with kube-apiserver (skipped without ANNEX_REFERENCE, which names one)', ()
       const work = async (): Promise<void> => {
         for (let one = requests.pop(); one !== undefined; one = requests.pop()) {
           const agreed = await compare(one);
-          if (!agreed && name === 'writes') await Promise.all(sessions.map((session) => session.reset()));
+          if (!agreed && CHANGING.has(name)) await Promise.all(sessions.map((session) => session.reset()));
         }
       };
-      await Promise.all(Array.from({ length: name === 'writes' ? 1 : WIDTH }, work));
+      await Promise.all(Array.from({ length: CHANGING.has(name) ? 1 : WIDTH }, work));
       const out = join(ROOT, '.cache/fuzz');
       mkdirSync(out, { recursive: true });
       writeFileSync(join(out, `${name}.txt`), found.join('\n\n========\n\n'));

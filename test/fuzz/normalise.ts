@@ -56,6 +56,10 @@ function jsonLine(line: string): string {
           return (one as unknown[]).map((cell) =>
             typeof cell === 'string' && /^\d+[smhdy]/.test(cell) ? '<age>' : cell,
           );
+        // Where several are in conflict, their order is that of a Go map.
+        if (key === 'causes' && Array.isArray(one) && value['code'] === 409)
+          return (one as unknown[]).map((cause) => JSON.stringify(sorted(cause))).sort();
+        if (key === 'message' && typeof one === 'string') return fixedOrder(one);
         return sorted(one);
       },
       indented,
@@ -63,6 +67,23 @@ function jsonLine(line: string): string {
   } catch {
     return line;
   }
+}
+
+/** A text in which what a Go map leaves to chance is sorted, or left out. */
+function fixedOrder(message: string): string {
+  // The walk ends at the first unknown field, wherever that comes.
+  if (message.startsWith('failed to create typed patch object')) {
+    const [head = '', ...lines] = message.split('\n');
+    return message.includes('field not declared in schema')
+      ? head.replace(/: \..*|: errors:$/s, '')
+      : [head, ...lines.sort()].join('\n');
+  }
+  if (message.startsWith('Apply failed with'))
+    return message
+      .split(/\n| conflicts?: /)
+      .sort()
+      .join('\n');
+  return message;
 }
 
 /** Of no matter to clients: the order of a map's keys. */

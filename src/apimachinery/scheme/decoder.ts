@@ -247,22 +247,36 @@ export class TypedDecoder {
   /** A schema or something simpler, within a schema. Unknown fields in it are not looked for, as in kube-apiserver. */
   private schemaOr(type: GoType, value: JsonValue): JsonValue {
     const { elem } = type;
-    const { strict } = this;
+    const { strict, firstError } = this;
     this.strict = false;
+    this.firstError = undefined;
     try {
-      if (isObject(value)) return elem === undefined ? value : this.value(elem, value, undefined, '');
-      if (type.text === 'v1.JSONSchemaPropsOrBool') {
-        if (typeof value === 'boolean') return value;
-        throw new JsonError('boolean or JSON schema expected');
-      }
-      if (!Array.isArray(value) || value.length === 0) return null;
-      if (type.text === 'v1.JSONSchemaPropsOrArray') {
-        return elem === undefined ? value : value.map((item) => this.value(elem, item, value, ''));
-      }
-      return value.map((item) => (typeof item === 'string' ? item : this.mismatch(goKind(item), STRING)));
+      const read = this.readSchemaOr(type, elem, value);
+      // A decoder of its own fails with what is wrong inside, and so does all that it is part of.
+      const inside = this.wrongInside();
+      if (inside !== undefined) throw new JsonError(inside);
+      this.firstError = firstError;
+      return read;
     } finally {
       this.strict = strict;
     }
+  }
+
+  private wrongInside(): string | undefined {
+    return this.firstError;
+  }
+
+  private readSchemaOr(type: GoType, elem: GoType | undefined, value: JsonValue): JsonValue {
+    if (isObject(value)) return elem === undefined ? value : this.value(elem, value, undefined, '');
+    if (type.text === 'v1.JSONSchemaPropsOrBool') {
+      if (typeof value === 'boolean') return value;
+      throw new JsonError('boolean or JSON schema expected');
+    }
+    if (!Array.isArray(value) || value.length === 0) return null;
+    if (type.text === 'v1.JSONSchemaPropsOrArray') {
+      return elem === undefined ? value : value.map((item) => this.value(elem, item, value, ''));
+    }
+    return value.map((item) => (typeof item === 'string' ? item : this.mismatch(goKind(item), STRING)));
   }
 }
 
