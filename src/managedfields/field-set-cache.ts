@@ -1,4 +1,4 @@
-import type { JsonObject } from '../apimachinery/json.js';
+import { isObject, type JsonObject } from '../apimachinery/json.js';
 import { type ReadFields, readFieldsV1 } from '../structured-merge-diff/serialize.js';
 
 /** What a text takes beside its characters: the set itself is a few times as large as its text. */
@@ -19,6 +19,7 @@ export class FieldSetCache {
 
   /** Throws SyntaxError. */
   decode(fields: JsonObject): ReadFields {
+    if (isWide(fields)) return readFieldsV1(fields);
     const text = textOf(fields);
     const known = this.byText.get(text);
     if (known !== undefined) {
@@ -54,6 +55,20 @@ export class FieldSetCache {
       this.characters -= oldest.length + OVERHEAD;
     }
   }
+}
+
+/** Members of one part of a set beyond which its text would not be kept. */
+const WIDE = 4096;
+
+/** Whether a set is one of a large map or list: two levels below the object's own fields, such as spec.items, are looked at. */
+function isWide(fields: JsonObject, depth = 0): boolean {
+  let left = WIDE;
+  for (const key in fields) {
+    if (--left < 0) return true;
+    const below = fields[key];
+    if (depth < 2 && isObject(below) && isWide(below, depth + 1)) return true;
+  }
+  return false;
 }
 
 /** What cannot be written (nested too deep, numbers out of place) is no field set. */
