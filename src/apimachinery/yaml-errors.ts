@@ -5,6 +5,9 @@ function problem(error: YAMLError, text: string): string {
   const at = text.charAt(error.pos[0]);
   switch (error.code) {
     case 'TAB_AS_INDENT':
+      return continuesPlain(text.slice(0, error.pos[0]))
+        ? 'found a tab character that violates indentation'
+        : 'found character that cannot start any token';
     case 'BAD_SCALAR_START':
       return 'found character that cannot start any token';
     case 'BAD_ALIAS':
@@ -38,6 +41,21 @@ function problem(error: YAMLError, text: string): string {
     default:
       return 'did not find expected key';
   }
+}
+
+/** Whether the text ends in a scalar without quotes, which the next line would go on with. */
+function continuesPlain(before: string): boolean {
+  const last = before.trimEnd().split('\n').at(-1) ?? '';
+  return /[^\s:,\-'"\]}|>#?]$/.test(last) && !/(^|\s)#/.test(last);
+}
+
+/** Go's text for what it refuses at the beginning of a document, and the parser here does not. */
+export function mistakeAtBeginning(text: string): string | undefined {
+  const found = /^(?:[ \r\n]|#[^\n]*\n)*(\t|%YAML[ \t]+(?!1\.1(?:\s|$)))/.exec(text);
+  if (found === null) return undefined;
+  if (found[1] !== '\t') return 'yaml: found incompatible YAML document';
+  const line = found[0].split('\n').length;
+  return `yaml: ${line === 1 ? '' : `line ${String(line)}: `}found character that cannot start any token`;
 }
 
 function missing(message: string): string {

@@ -59,7 +59,8 @@ export class Managed {
   private read(value: JsonValue | undefined, position: number, cache: FieldSetCache): void {
     if (!isObject(value)) throw new Error('a managed fields entry must be an object');
     const entry = value as ManagedFieldsEntry;
-    const { operation, apiVersion, fieldsType, fieldsV1, time } = entry;
+    const { operation, apiVersion, fieldsType, time } = entry;
+    const fieldsV1: JsonValue | undefined = value['fieldsV1'];
     if (operation !== 'Apply' && operation !== 'Update') throw new Error('operation must be `Apply` or `Update`');
     if (apiVersion === undefined || apiVersion === '') throw new Error('apiVersion must not be empty');
     if (fieldsType === undefined || fieldsType === '') {

@@ -83,7 +83,8 @@ function decodeObject(
     // To a built-in type null is an object without fields.
     if (json.value === null && !served.type.custom) json = { ...json, value: {} };
     const meta = interpretTypeMeta(json.value);
-    if (served.type.custom && meta.kind === '') throw missingKind(served, sourceText(json.value, body, format), strict);
+    if (served.type.custom && meta.kind === '')
+      throw missingKind(served, sourceText(json.value, body, format, strict), strict);
     const gv = parseGroupVersion(meta.apiVersion);
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${meta.apiVersion}`);
     kind = meta.kind === '' ? served.gvk.kind : meta.kind;
@@ -167,9 +168,9 @@ function missingKind(served: Decodable, text: string, strict: boolean): Error {
   return newBadRequest(`${kind} in version ${quote(version)} cannot be handled as a ${kind}: ${why}`);
 }
 
-/** The JSON that the kind was looked for in. */
-const sourceText = (value: JsonValue, body: Buffer, format: Encoding): string =>
-  format === 'json' || (format === 'yaml' && body[0] === 0x7b) ? body.toString('utf8') : goJson(value);
+/** The text that the kind was looked for in; YAML is made JSON for a decoder that does not look for unknown fields. */
+const sourceText = (value: JsonValue, body: Buffer, format: Encoding, strict: boolean): string =>
+  format === 'json' || (format === 'yaml' && strict) ? body.toString('utf8') : goJson(value);
 
 function cannotBeHandled(served: Decodable, object: KubeObject, why: string): ApiError {
   const gv = parseGroupVersion(object.apiVersion ?? '') ?? { version: '' };

@@ -124,7 +124,8 @@ function applyMechanism(scope: RequestScope, patchType: string, body: Buffer, op
     }
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    const text = error.message.startsWith('yaml: ') ? `error converting YAML to JSON: ${error.message}` : error.message;
+    const converting = /^(?:yaml: |json: unsupported value|unsupported map key)/.test(error.message);
+    const text = converting ? `error converting YAML to JSON: ${error.message}` : error.message;
     throw newBadRequest(`error decoding YAML: ${text}`);
   }
   const configuration = value;
