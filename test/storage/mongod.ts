@@ -31,6 +31,8 @@ export function freePort(): Promise<number> {
 /** One mongod process, which can be killed and started again on its data. */
 export class Mongod {
   private child: ChildProcess | undefined;
+  /** None of its files may be larger, as on a disk that is full: in KiB, from the next launch on. */
+  fileLimit: number | undefined;
 
   private constructor(
     private readonly path: string,
@@ -65,7 +67,10 @@ export class Mongod {
     args.push('--nounixsocket', '--wiredTigerCacheSizeGB', '0.25');
     if (!this.flags.includes('--oplogSize')) args.push('--oplogSize', '200');
     args.push('--setParameter', 'diagnosticDataCollectionEnabled=false', ...this.flags);
-    const child = spawn(this.path, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const { path, fileLimit } = this;
+    const limited = ['-c', `ulimit -f ${String(fileLimit)}; exec "$0" "$@"`, path, ...args];
+    const [program, given] = fileLimit === undefined ? [path, args] : ['bash', limited];
+    const child = spawn(program, given, { stdio: ['ignore', 'pipe', 'pipe'] });
     const log = createWriteStream(join(this.folder, 'mongod.log'), { flags: 'a' });
     child.stdout.pipe(log);
     child.stderr.pipe(log);

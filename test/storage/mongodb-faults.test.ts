@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -184,6 +185,55 @@ async function elapsed(action: Promise<unknown>): Promise<number> {
   await action;
   return performance.now() - begun;
 }
+
+described('a disk that is full', () => {
+  /** The journal takes its files whole. */
+  const JOURNAL = ['--wiredTigerEngineConfigString', 'log=(file_max=8MB)'];
+  const LIMIT_KIB = 24 << 10;
+
+  test('ends mongod: writes are refused, and when there is room again, all that was acknowledged is there once', async () => {
+    const mongod = await Mongod.start(mongodPath(), ['--replSet', 'rs0', ...JOURNAL]);
+    const set = await ReplicaSet.of([mongod]);
+    try {
+      await mongod.kill('SIGTERM');
+      mongod.fileLimit = LIMIT_KIB;
+      await mongod.launch();
+      const options = { uri: `${set.uri}${IMPATIENT}`, database: newDatabase(), writeMillis: 3_000 };
+      const backend = await opened(options);
+      const acknowledged = new Map<string, number>();
+      let failure: unknown;
+      for (let i = 0; failure === undefined && i < 200; i++) {
+        const text = randomBytes(1 << 20).toString('base64');
+        const writing = commit(backend, put(`a/${i}`, 0, { text })).then((object) =>
+          acknowledged.set(object.key, object.revision),
+        );
+        failure = await writing.then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+      }
+      expect(failure).toMatchObject({ code: expect.stringMatching(/^(unavailable|unknown-outcome)$/) as string });
+      expect(acknowledged.size).toBeGreaterThan(0);
+      await expect(backend.ping()).rejects.toMatchObject({ code: 'unavailable' });
+      await mongod.kill('SIGKILL');
+      mongod.fileLimit = undefined;
+      await mongod.launch();
+      await set.command({ ping: 1 });
+      const { key, revision } = await commit(backend, put('a/after', 0));
+      acknowledged.set(key, revision);
+      const { items } = await backend.list(RESOURCE, everything);
+      const found = new Map(items.map((object) => [object.key, object.revision]));
+      for (const [name, at] of acknowledged) expect([name, found.get(name)]).toEqual([name, at]);
+      // At most the one whose outcome was not known came on top.
+      expect(found.size - acknowledged.size).toBeLessThanOrEqual(1);
+      const events = await collect(backend, 1, found.size);
+      expect(events.map((event) => event.revision)).toEqual(events.map((_, i) => i + 2));
+    } finally {
+      await Promise.all(open.splice(0).map((backend) => backend.close()));
+      await set.dispose();
+    }
+  });
+});
 
 described('a MongoDB that hangs', () => {
   let set: ReplicaSet;
