@@ -1,4 +1,4 @@
-import { interpretTypeMeta, goKind, JsonError } from '../../apimachinery/decode-json.js';
+import { interpretTypeMeta, goKind, JsonError, parseJson } from '../../apimachinery/decode-json.js';
 import { type ApiError, newInternalError, newInvalid } from '../../apimachinery/errors.js';
 import { FieldPath, invalid } from '../../apimachinery/field-error.js';
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
@@ -59,9 +59,26 @@ export function decodePatched(scope: RequestScope, outcome: PatchOutcome, valida
     if (validation !== 'Ignore') warnOfStrictErrors(scope.context, errors);
     return decoded.object;
   } catch (error) {
-    if (error instanceof DecodeError) throw refuse(error.message);
+    if (!(error instanceof DecodeError)) throw error;
+    const shown = text ?? showPatched(scope, outcome);
+    throw refusePatch(
+      shown,
+      served.type.custom || outcome.shown !== undefined ? error.message : firstFault(scope, shown, error),
+    );
+  }
+}
+
+/** What is wrong first in the order in which the object is shown. */
+function firstFault({ served }: RequestScope, shown: string, known: DecodeError): string {
+  const value = parseJson(shown) as JsonObject;
+  Object.assign(value, { kind: served.gvk.kind, apiVersion: served.groupVersion });
+  try {
+    served.decode({ value, duplicates: [] }, false);
+  } catch (error) {
+    if (error instanceof DecodeError) return error.message;
     throw error;
   }
+  return known.message;
 }
 
 function typeMeta(patched: JsonValue, refuse: (why: string) => ApiError): { apiVersion: string; kind: string } {
