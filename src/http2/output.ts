@@ -1,24 +1,45 @@
 import type { Socket } from 'node:net';
 
-const CHUNK_BYTES = 32 * 1024;
-/** Payloads from here on are handed over as they are, not copied. */
+/** Memory that is used again and again, over all connections: fresh memory outside of the heap makes V8 collect garbage. */
+class Pool {
+  private readonly free: Buffer[] = [];
+
+  constructor(
+    readonly bytes: number,
+    private readonly most: number,
+  ) {}
+
+  take(): Buffer {
+    return this.free.pop() ?? Buffer.allocUnsafeSlow(this.bytes);
+  }
+
+  give(buffer: Buffer): void {
+    if (this.free.length < this.most) this.free.push(buffer);
+  }
+}
+
+const CHUNKS = new Pool(64 * 1024, 64);
+/** What one write takes at most. One buffer a write: Node copies several into fresh memory before it encrypts them. */
+const WRITES = new Pool(128 * 1024, 32);
+/** Payloads from here on are not copied until they are written. */
 export const LARGE = 8 * 1024;
-/** Chunks that are kept to be used again, over all connections: fresh memory outside of the heap makes V8 collect garbage. */
-const MOST_FREE = 128;
-const FREE: Buffer[] = [];
 
 /** What goes to a socket: frames are written one after another into shared memory, and handed over as rarely as can be. */
 export class Output {
   private chunk: Buffer | undefined;
-  /** What of the chunk has been handed over, and what is filled. */
+  /** What of the chunk has been cut off, and what is filled. */
   private start = 0;
   private end = 0;
   /** What comes before the rest of the chunk. */
   private pieces: Uint8Array[] = [];
   private pieceBytes = 0;
-  /** Full chunks; they are free when all of their pieces are written. */
+  /** Full chunks; they are free when their pieces are written. */
   private spent: Buffer[] = [];
   private scheduled = false;
+  /** A write is under way; the next one waits for it. */
+  private writing = false;
+  private gathered: Buffer | undefined;
+  private ending = false;
 
   constructor(
     private readonly socket: Socket,
@@ -33,13 +54,13 @@ export class Output {
     return this.socket.writableLength + this.pieceBytes + this.end - this.start;
   }
 
-  /** Memory with room for so many bytes from `position` on. */
+  /** Memory with room for so many bytes, few, from `position` on. */
   reserve(bytes: number): Buffer {
     let { chunk } = this;
     if (chunk === undefined || chunk.length - this.end < bytes) {
       this.cut();
-      if (chunk?.length === CHUNK_BYTES) this.spent.push(chunk);
-      chunk = bytes > CHUNK_BYTES ? Buffer.allocUnsafeSlow(bytes) : (FREE.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES));
+      if (chunk !== undefined) this.spent.push(chunk);
+      chunk = CHUNKS.take();
       this.chunk = chunk;
       this.start = this.end = 0;
     }
@@ -71,32 +92,73 @@ export class Output {
 
   flush(): void {
     this.flushing();
-    this.cut();
-    const { pieces, spent, socket } = this;
-    if (pieces.length === 0) return;
-    this.pieces = [];
-    this.pieceBytes = 0;
-    this.spent = [];
-    if (socket.destroyed || socket.writableEnded) return;
-    const done = spent.length === 0 ? this.written : this.recycle(spent);
-    const last = pieces.length - 1;
-    if (last > 0) {
-      socket.cork();
-      for (let i = 0; i < last; i++) socket.write(pieces[i] as Uint8Array);
-    }
-    socket.write(pieces[last] as Uint8Array, done);
-    if (last > 0) socket.uncork();
+    this.write();
   }
 
-  private recycle(spent: readonly Buffer[]): (error?: Error | null) => void {
-    return (error) => {
-      // Of a socket that failed it is not known what still reads them.
-      if (error === undefined || error === null) {
-        for (const chunk of spent) if (FREE.length < MOST_FREE) FREE.push(chunk);
-      }
-      this.written();
-    };
+  /** Ends the socket after what has been written. */
+  finish(): void {
+    this.ending = true;
+    this.flush();
   }
+
+  private write(): void {
+    if (this.writing) return;
+    this.cut();
+    const { socket } = this;
+    if (this.pieces.length === 0) {
+      if (this.ending) socket.end();
+      return;
+    }
+    const bytes = this.gather();
+    if (socket.destroyed || socket.writableEnded) return;
+    this.writing = true;
+    socket.write(bytes, this.onWritten);
+  }
+
+  /** As much of the pieces as one write takes, in one buffer. */
+  private gather(): Uint8Array {
+    const first = this.pieces[0] as Uint8Array;
+    if (this.pieces.length === 1 && first.length <= WRITES.bytes) {
+      this.pieces = [];
+      this.pieceBytes = 0;
+      return first;
+    }
+    const out = WRITES.take();
+    this.gathered = out;
+    let at = 0;
+    let i = 0;
+    for (; i < this.pieces.length && at < out.length; i++) {
+      const piece = this.pieces[i] as Uint8Array;
+      const room = out.length - at;
+      if (piece.length > room) {
+        out.set(piece.subarray(0, room), at);
+        this.pieces[i] = piece.subarray(room);
+        at = out.length;
+        break;
+      }
+      out.set(piece, at);
+      at += piece.length;
+    }
+    this.pieces = this.pieces.slice(i);
+    this.pieceBytes -= at;
+    return out.subarray(0, at);
+  }
+
+  private readonly onWritten = (error?: Error | null): void => {
+    this.writing = false;
+    const { gathered, spent } = this;
+    this.gathered = undefined;
+    // Of a socket that failed it is not known what still reads them.
+    if (error === undefined || error === null) {
+      if (gathered !== undefined) WRITES.give(gathered);
+      if (this.pieces.length === 0 && spent.length > 0) {
+        this.spent = [];
+        for (const chunk of spent) CHUNKS.give(chunk);
+      }
+    }
+    this.written();
+    this.write();
+  };
 
   /** Makes a piece of what is filled. */
   private cut(): void {

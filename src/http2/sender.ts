@@ -57,6 +57,11 @@ export class Sender {
     this.output.flush();
   }
 
+  /** Ends the connection after what has been written. */
+  finish(): void {
+    this.output.finish();
+  }
+
   greet(limits: Limits): void {
     const settings: readonly (readonly [number, number])[] = [
       [Setting.maxConcurrentStreams, limits.maxConcurrentStreams],

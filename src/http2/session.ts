@@ -272,8 +272,7 @@ export class Session implements StreamSession {
   /** Closes once what has been written is out. */
   private finish(): void {
     this.phase = 'closed';
-    this.sender.flush();
-    this.socket.end();
+    this.sender.finish();
     this.arm(LINGER_MILLIS);
   }
 

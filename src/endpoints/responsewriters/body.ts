@@ -215,27 +215,37 @@ async function pump(
   let length = 0;
   for await (const piece of source) {
     sent.bytes += piece.length;
-    held.push(piece);
+    // Long pieces go as they are: to copy them is dearer than a write.
+    const long = piece.length >= smallPiece;
+    if (!long) {
+      held.push(piece);
+      length += piece.length;
+    }
     // Pieces that must be made first take their time, also where the client takes all of them at once.
     if (systemClock.monotonic() > until) {
       await nextTurn();
       until = systemClock.monotonic() + sliceMillis;
     }
-    length += piece.length;
-    if (length < smallPiece) continue;
-    const joined = held.length === 1 ? piece : Buffer.concat(held, length);
+    if (!long && length < smallPiece) continue;
+    if (length > 0 && !(await writeParts(response, Buffer.concat(held, length), watch))) return;
     held = [];
     length = 0;
-    for (let at = 0; at < joined.length; at += largestPiece) {
-      if (isClosed(response)) return;
-      const part = joined.length <= largestPiece ? joined : joined.subarray(at, at + largestPiece);
-      const pending = timed(watch, 'response-write', () => (response.write(part) ? undefined : drained(response)));
-      if (pending !== undefined) await pending;
-    }
+    if (long && !(await writeParts(response, piece, watch))) return;
   }
   if (isClosed(response)) return;
   held.push(tail);
   response.end(Buffer.concat(held, length + tail.length));
+}
+
+/** Writes bytes as the client takes them; false where it is gone. */
+async function writeParts(response: HttpResponse, bytes: Uint8Array, watch: Stopwatch | undefined): Promise<boolean> {
+  for (let at = 0; at < bytes.length; at += largestPiece) {
+    if (isClosed(response)) return false;
+    const part = bytes.length <= largestPiece ? bytes : bytes.subarray(at, at + largestPiece);
+    const pending = timed(watch, 'response-write', () => (response.write(part) ? undefined : drained(response)));
+    if (pending !== undefined) await pending;
+  }
+  return true;
 }
 
 /** Resolves when the response takes more or will never do so. */
