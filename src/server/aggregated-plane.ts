@@ -96,10 +96,11 @@ export async function buildAggregatedPlane(
     services.start(signal);
     return Promise.resolve();
   };
+  const advertised = advertisedAddress(options, logger);
   const plane = assemblePlane(context, foundation, {
     admission,
     authorizer,
-    serverAddress: hostPort(advertisedAddress(options, logger), options.securePort),
+    serverAddress: () => hostPort(advertised, options.securePort),
     hooks: [
       { name: 'start-definitions', run: definitions },
       { name: 'start-registration', run: register },

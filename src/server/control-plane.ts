@@ -28,7 +28,7 @@ import { type ServiceAccountTokens, withTokenRequests } from './service-account-
 
 export interface ControlPlaneDependencies {
   /** Host and port under which clients reach the server. */
-  readonly serverAddress: string;
+  readonly serverAddress: () => string;
   /** All token methods, for TokenReview; undefined: there is none. */
   readonly tokens: TokenAuthenticator | undefined;
   readonly accounts: ServiceAccountTokens;

@@ -10,13 +10,15 @@ export function installDocuments(
   server: ApiServer,
   registry: ApiRegistry,
   environment: HandlerEnvironment,
-  serverAddress: string,
+  serverAddress: () => string,
 ): void {
   const { features, protobuf, largeWrites } = environment;
   const discovery = new Discovery(
     { groups: () => registry.apiGroups(), onChange: (changed) => void registry.onChange(changed) },
     {
-      serverAddress,
+      get serverAddress() {
+        return serverAddress();
+      },
       compression: features.enabled('APIResponseCompression'),
       cbor: features.enabled('CBORServingAndStorage'),
       protobuf,

@@ -113,7 +113,7 @@ export interface PlaneParts {
   /** What guards of roles ask; absent where there are no roles. */
   readonly rules?: RbacRuleSource;
   /** Host and port under which clients reach the server. */
-  readonly serverAddress: string;
+  readonly serverAddress: () => string;
   readonly hooks: ControlPlane['hooks'];
   /** Ends the loops, before the store is closed. */
   stop(): void;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { ApiError } from '../apimachinery/errors.js';
 import type { KubeObject } from '../apimachinery/meta.js';
 import {
+  type IssuerMetadata,
   issuerMetadata,
   JWKS_PATH,
   METADATA_MAX_AGE,
@@ -81,7 +82,7 @@ export interface ServiceAccountTokens {
   readonly objects: StoredTokenObjects;
   readonly apiAudiences: readonly string[];
   /** Serves the documents by which others verify the tokens. */
-  install(server: ApiServer, serverAddress: string): void;
+  install(server: ApiServer, serverAddress: () => string): void;
 }
 
 /** Throws StartError where a key file cannot be used. */
@@ -111,12 +112,19 @@ export function makeServiceAccountTokens(
       markUsed: objects.label,
     }),
     install: (server, serverAddress) => {
-      const documents = issuerMetadata(issuer, options.serviceAccountJwksUri, serverAddress, keys, (text) => {
+      const documents = (warn: (text: string) => void): IssuerMetadata | undefined =>
+        issuerMetadata(issuer, options.serviceAccountJwksUri, serverAddress(), keys, warn);
+      const made = documents((text) => {
         logger.warn(text);
       });
-      if (documents === undefined) return;
-      server.register(OPENID_CONFIGURATION_PATH, publicDocument('application/json', documents.configuration));
-      server.register(JWKS_PATH, publicDocument('application/jwk-set+json', documents.keySet));
+      if (made === undefined) return;
+      // Where the system chooses the port, the address is known once the server listens.
+      const configuration = (): string => documents(() => undefined)?.configuration ?? made.configuration;
+      server.register(OPENID_CONFIGURATION_PATH, publicDocument('application/json', configuration));
+      server.register(
+        JWKS_PATH,
+        publicDocument('application/jwk-set+json', () => made.keySet),
+      );
     },
   };
 }
@@ -145,11 +153,11 @@ const methodNotAllowed = (): ApiError =>
   new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
 
 const publicDocument =
-  (contentType: string, body: string): Handler =>
+  (contentType: string, body: () => string): Handler =>
   (_context, request, response) => {
     if (request.method !== 'GET') throw methodNotAllowed();
     response.setHeader('Cache-Control', `public, max-age=${METADATA_MAX_AGE}`);
-    send(response, 200, contentType, body);
+    send(response, 200, contentType, body());
   };
 
 function loadSigningKey(file: string, dataDirectory: string): KeyObject {

@@ -166,7 +166,7 @@ export async function startStandalone(
   const oidc = makeOidc(options, { clock, logger, registry: context.registry, signal: ended.signal });
   const tokens = await makeTokenAuthenticator(options, accounts, oidc.tokens, { clock, logger });
   const authenticator = makeAuthenticator(options, files, tokens, oidc.anonymous, clock);
-  const serverAddress = hostPort(advertised, port);
+  const serverAddress = (): string => hostPort(advertised, port);
   const authorities = authoritiesOf(
     credentials,
     readFile(credentials.clientCaKeyFile, '--data-dir'),

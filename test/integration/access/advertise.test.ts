@@ -73,5 +73,10 @@ describe('the address by which others reach the server', () => {
     const bare = await told(port, host, '--bind-address=0.0.0.0');
     expect(bare).toEqual({ ...everywhere(host, port), names: bare['names'] });
     expect(bare['names']).toContain(`IP Address:${host}`);
+    // A port that the system chose is told like one that was given.
+    const chosen = await told(0, '203.0.113.9', '--advertise-address=203.0.113.9');
+    const own = Number(chosen['discovery']?.split(':')[1]);
+    expect(own).toBeGreaterThan(0);
+    expect(chosen).toEqual({ ...everywhere('203.0.113.9', own), names: chosen['names'] });
   }, 120_000);
 });
