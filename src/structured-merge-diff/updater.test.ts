@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../apimachinery/json.js';
+import { compare } from './compare.js';
 import { customResourceType } from './custom-resource.js';
 import type { FieldSet } from './field-set.js';
 import { toFieldSet } from './to-field-set.js';
@@ -402,6 +403,53 @@ describe('whatever was written before', () => {
         w.update('z', structuredClone(w.value));
         expect(new Map([...w.managers].map(([name, owned]) => [name, owned.set]))).toEqual(before);
         for (const [name, fields] of before) expect(w.managers.get(name)?.set).toBe(fields);
+      }),
+    );
+  });
+});
+
+describe('between two managers', () => {
+  test('what an applier gives up goes, unless another one owns it too', () => {
+    fc.assert(
+      fc.property(config, config, config, (a, b, rest) => {
+        const type = types.get('v1')!;
+        // The second applier agrees with the first one where both speak of a field.
+        const shared = { ...b, ...Object.fromEntries(Object.entries(a).filter(([name]) => name in b)) };
+        const kept = Object.fromEntries(Object.entries(a).filter(([name]) => name in rest));
+        const w = world().apply('a', a).apply('b', shared).apply('a', kept);
+        const wanted = toFieldSet(type, kept).union(toFieldSet(type, shared));
+        expect(toFieldSet(type, w.value).leaves().difference(wanted).toString()).toBe('');
+        expect(w.owned('b')).toBe(toFieldSet(type, shared).toString());
+        expect(w.owned('a')).toBe(toFieldSet(type, kept).toString());
+      }),
+    );
+  });
+
+  test('a forced apply takes from others what it changes, and nothing else', () => {
+    fc.assert(
+      fc.property(config, config, (a, b) => {
+        const type = types.get('v1')!;
+        const w = world().apply('a', a);
+        const before = structuredClone(w.value);
+        w.apply('b', b, { force: true });
+        const { modified, added, removed } = compare(type, before, w.value);
+        const left = toFieldSet(type, a).difference(modified).difference(added).difference(removed);
+        expect(w.owned('a')).toBe(left.isEmpty ? '' : left.toString());
+      }),
+    );
+  });
+
+  test('an update owns what it changes, and nobody owns what it removes', () => {
+    fc.assert(
+      fc.property(config, config, (a, b) => {
+        const type = types.get('v1')!;
+        const w = world().apply('a', a);
+        const before = structuredClone(w.value);
+        w.update('u', b);
+        const { modified, added, removed } = compare(type, before, b);
+        const changed = modified.union(added);
+        expect(w.owned('u')).toBe(changed.isEmpty ? '' : changed.toString());
+        for (const { set: fields } of w.managers.values()) expect(fields.intersection(removed).toString()).toBe('');
       }),
     );
   });
