@@ -8,7 +8,7 @@ function outcome(source: string): string {
   if (program === undefined) return failure.issues.map(({ message }) => message).join();
   if (program.planError !== undefined) return program.planError;
   const result = program.evaluate({}, 1_000_000);
-  return result.kind === 'value' ? String(result.value) : result.message;
+  return result.kind === 'value' ? String(result.value === true) : result.message;
 }
 
 const lister = (type: string, lacks: string): string =>

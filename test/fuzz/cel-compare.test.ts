@@ -50,7 +50,7 @@ function definition(plural: string, sources: readonly string[]): JsonObject {
 /** What a refusal says, without what names the object. */
 const said = ({ status, body }: Answer): JsonValue => {
   const causes = dig(body, 'details', 'causes');
-  return [status, causes === undefined && status >= 300 ? (body['message'] ?? null) : ((causes as JsonValue) ?? null)];
+  return [status, causes === undefined && status >= 300 ? (body['message'] ?? null) : (causes ?? null)];
 };
 
 run('with kube-apiserver (skipped without ANNEX_REFERENCE, which names one)', () => {
