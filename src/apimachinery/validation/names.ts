@@ -194,7 +194,9 @@ export function isPathSegmentName(name: string): string[] {
 
 /** Go's name[:len-2]+"a": the byte before the dash goes too, which is why `a-` passes as well as `A-`. */
 function maskTrailingDash(name: string): string {
-  return name.length > 1 && name.endsWith('-') ? `${name.slice(0, -2)}a` : name;
+  if (name.length < 2 || !name.endsWith('-')) return name;
+  // Bytes are masked: of a longer character something remains.
+  return `${name.slice(0, -2)}${name.charCodeAt(name.length - 2) > 0x7f ? '\ufffd' : ''}a`;
 }
 
 /** Validators for metadata.name; with `prefix` the value is a generateName and may end with a dash. */

@@ -84,7 +84,7 @@ function decodeObject(
     if (json.value === null && !served.type.custom) json = { ...json, value: {} };
     const meta = interpretTypeMeta(json.value);
     if (served.type.custom && meta.kind === '')
-      throw missingKind(served, sourceText(json.value, body, format, strict), strict);
+      throw missingKind(served, sourceText(json.value, body, format, strict), strict, meta.apiVersion);
     const gv = parseGroupVersion(meta.apiVersion);
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${meta.apiVersion}`);
     kind = meta.kind === '' ? served.gvk.kind : meta.kind;
@@ -139,10 +139,14 @@ function mismatch(served: Decodable, groupVersion: string, kind: string): ApiErr
 export function kindMismatch(served: Pick<Decodable, 'gvk'>, groupVersion: string, kind: string): string {
   const gv = parseGroupVersion(groupVersion) ?? { group: '', version: groupVersion };
   const hub = served.gvk.group === '' ? 'core' : (served.gvk.group.split('.')[0] ?? '');
-  return builtinSchema({ ...gv, kind }) === undefined && !isMetaKind(gv, kind)
+  return builtinSchema({ ...gv, kind }) === undefined && !isMetaKind(gv, kind) && !isOldScale(groupVersion, kind)
     ? `no kind ${quote(kind)} is registered for version ${quote(groupVersion)} in scheme "pkg/runtime/scheme.go:111"`
     : `converting (${gv.version}.${kind}) to (${hub}.${served.gvk.kind}): unknown conversion`;
 }
+
+/** Scales of versions that are served no more are known where Scales are. */
+const isOldScale = (groupVersion: string, kind: string): boolean =>
+  kind === 'Scale' && ['apps/v1beta1', 'apps/v1beta2', 'extensions/v1beta1'].includes(groupVersion);
 
 /** Registered in every version of every group that there is. */
 const OPTIONS = new Set([
@@ -161,10 +165,11 @@ const isMetaKind = (gv: { readonly group?: string; readonly version: string }, k
   (gv.group ?? '') === '' && gv.version === 'v1' && (OPTIONS.has(kind) || UNVERSIONED.has(kind));
 
 /** A decoder that does not look for unknown fields takes the path's kind for granted before it misses the object's. */
-function missingKind(served: Decodable, text: string, strict: boolean): Error {
+function missingKind(served: Decodable, text: string, strict: boolean, apiVersion: string): Error {
   const why = `Object 'Kind' is missing in '${text}'`;
   if (strict) return new JsonError(why);
-  const { kind, version } = served.gvk;
+  const { kind } = served.gvk;
+  const version = apiVersion === '' ? served.gvk.version : (parseGroupVersion(apiVersion)?.version ?? '');
   return newBadRequest(`${kind} in version ${quote(version)} cannot be handled as a ${kind}: ${why}`);
 }
 

@@ -54,22 +54,27 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
   const { patchTypes, type } = scope.served;
   const patchType = verb === 'patch' ? negotiatePatch(request.headers['content-type'], patchTypes, type.custom) : '';
   const media = negotiateObject(scope, query);
-  const mechanism = await readMechanism(scope, query, patchType);
-  const updated = await storeScaled(scope, paths, mechanism);
+  const updated = await storeScaled(scope, paths, await readChange(scope, query, patchType));
   const object =
     updated.stored === undefined ? updated.object : await storedAs(scope.served, updated.stored, scope.context.audit);
   await writeScale(scope, scaleOf(object, paths).scale, media);
 }
 
+interface ScaleChange {
+  readonly mechanism: Mechanism;
+  /** The uid that a PUT names. */
+  readonly expectedUid: string | undefined;
+}
+
 /** How the request changes a Scale. */
-async function readMechanism(scope: RequestScope, query: Query, patchType: string): Promise<Mechanism> {
+async function readChange(scope: RequestScope, query: Query, patchType: string): Promise<ScaleChange> {
   const { context, request, environment } = scope;
   const scaleScope: RequestScope = { ...scope, served: asScale(scope.served) };
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   if (patchType !== '') {
     const options = patchOptions(query, isApply(patchType));
     context.dryRun = options.dryRun;
-    return patchMechanism(scaleScope, patchType, body, options);
+    return { mechanism: patchMechanism(scaleScope, patchType, body, options), expectedUid: undefined };
   }
   const options = createOrUpdateOptions(query, 'UpdateOptions');
   context.dryRun = options.dryRun;
@@ -77,7 +82,10 @@ async function readMechanism(scope: RequestScope, query: Query, patchType: strin
   ensureNamespace(scope.served.type.namespaced ? context.info.namespace : '', object.metadata);
   checkName(object, context.info.name);
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
-  return (current) => scope.fieldManager.update(current, deepCopy(object), manager);
+  return {
+    mechanism: (current) => scope.fieldManager.update(current, deepCopy(object), manager),
+    expectedUid: object.metadata.uid === '' ? undefined : object.metadata.uid,
+  };
 }
 
 /** kube-apiserver stumbles over its own refusal of such a body, and says so. */
@@ -90,7 +98,7 @@ function decodeScaleBody(scope: RequestScope, body: Buffer, validation: FieldVal
   }
 }
 
-function storeScaled(scope: RequestScope, paths: ScalePaths, mechanism: Mechanism): Promise<Updated> {
+function storeScaled(scope: RequestScope, paths: ScalePaths, change: ScaleChange): Promise<Updated> {
   const { context, served } = scope;
   const { namespace, name } = context.info;
   return updateObject(scope.store, {
@@ -101,10 +109,10 @@ function storeScaled(scope: RequestScope, paths: ScalePaths, mechanism: Mechanis
     name,
     dryRun: context.dryRun,
     forceAllowCreate: false,
-    expectedUid: undefined,
+    expectedUid: change.expectedUid,
     transform: (current) => {
       if (current === undefined) throw new Error('the scale of an object that does not exist');
-      return scaled(scope, paths, current, mechanism);
+      return scaled(scope, paths, current, change.mechanism);
     },
     ...validators(scope),
   });

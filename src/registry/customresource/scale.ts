@@ -80,7 +80,9 @@ function fields(
 }
 
 const fits = (value: JsonValue, type: FieldType): boolean =>
-  type === 'string' ? typeof value === 'string' : Number.isInteger(value) && Math.abs(value as number) <= INT32_MAX + 1;
+  type === 'string'
+    ? typeof value === 'string'
+    : typeof value === 'number' && Number.isInteger(value) && value <= INT32_MAX && value >= -INT32_MAX - 1;
 
 function mismatch(value: JsonValue, struct: string, path: string, type: FieldType): string {
   const what = typeof value === 'number' || typeof value === 'bigint' ? `number ${String(value)}` : goKind(value);
