@@ -130,10 +130,12 @@ class WatchStream {
     let bytes = 0;
     let writable = true;
     try {
-      const parts = events.map((event) => this.encode(event));
-      const all = parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
-      bytes = all.length;
-      writable = this.response.write(all);
+      // The transport joins what is written in one turn.
+      for (const event of events) {
+        const frame = this.encode(event);
+        bytes += frame.length;
+        writable = this.response.write(frame);
+      }
     } catch (error) {
       this.fail(toApiError(interpretStorageError(error, 'watch')));
       return true;
