@@ -85,6 +85,9 @@ test.each([
     'timestamp overflow',
   ],
   ["google.protobuf.Timestamp{seconds: 253402300800} - timestamp(0) == duration('1s')", 'integer overflow'],
+  // Broken syntax.
+  ['dyn(1).?', "Syntax error: mismatched input '<EOF>' expecting {IDENTIFIER, ESC_IDENTIFIER},unsupported ident kind"],
+  ["1 == r'\\ / 2", "Syntax error: token recognition error at: ''\\ '"],
   ['timestamp(9007199254740993) > timestamp(0)', 'invalid timestamp argument'],
 ])('%s', (source, expected) => {
   expect(outcome(source)).toBe(expected);

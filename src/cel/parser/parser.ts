@@ -227,7 +227,7 @@ export class Parser {
     const name = this.tokens.token;
     if (name.kind !== 'IDENTIFIER' && name.kind !== 'ESC_IDENTIFIER') {
       this.tokens.match('IDENTIFIER', FIELD);
-      return { kind: 'invalid', offset };
+      return this.tree.error(name.offset, 'unsupported ident kind');
     }
     this.tokens.advance();
     const field = this.fieldName(name);
