@@ -39,6 +39,12 @@ export const ErrorCode = {
 } as const;
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
+/** An error code as RFC 9113 writes it. */
+export function errorName(code: ErrorCode): string {
+  const [key = 'unknown'] = Object.entries(ErrorCode).find(([, value]) => value === code) ?? [];
+  return key.replace(/[A-Z]/g, '_$&').toUpperCase();
+}
+
 export const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 export const FRAME_HEADER = 9;
 /** What every peer takes until it says otherwise. */

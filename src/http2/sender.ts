@@ -40,9 +40,11 @@ export class Sender {
   private tableSaid = false;
 
   constructor(
-    private readonly socket: Socket,
+    socket: Socket,
     written: () => void,
     flushing: () => void,
+    /** Answers to control frames pile up. */
+    private readonly overflowed: () => void,
   ) {
     this.output = new Output(socket, written, flushing);
   }
@@ -114,7 +116,7 @@ export class Sender {
 
   /** Answers to what a client sends wait for it as everything else does; a client that does not take them is cut. */
   control(type: number, flags: number, id: number, payload: Uint8Array): void {
-    if (this.backlog > MOST_CONTROL_BYTES) this.socket.destroy();
+    if (this.backlog > MOST_CONTROL_BYTES) this.overflowed();
     else this.frame(type, flags, id, payload);
   }
 

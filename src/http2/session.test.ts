@@ -513,6 +513,7 @@ describe('what is wrong with a connection ends it', () => {
     }, 5);
     await server.sessions.at(-1)?.closed;
     clearInterval(timer);
+    expect(server.failures.map(([code]) => code)).toEqual([ErrorCode.enhanceYourCalm]);
   });
 });
 

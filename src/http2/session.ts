@@ -92,6 +92,11 @@ export class Session implements StreamSession {
       () => {
         this.settle();
       },
+      () => {
+        if (socket.destroyed) return;
+        config.failed(ErrorCode.enhanceYourCalm, 'the answers to control frames are not read');
+        this.destroy();
+      },
     );
     this.reader = new FrameReader(config.maxFrameBytes, (type, flags, id, payload) => {
       this.frame(type, flags, id, payload);

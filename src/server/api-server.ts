@@ -10,6 +10,7 @@ import type { ChainConfig, Step } from '../endpoints/filters/chain-config.js';
 import { type Connection, Exchange } from '../endpoints/filters/exchange.js';
 import { writeText } from '../endpoints/filters/status.js';
 import type { Handler, HttpRequest, HttpResponse } from '../endpoints/http.js';
+import { errorName } from '../http2/frame.js';
 import { Session, type SessionConfig } from '../http2/session.js';
 import { sleep } from '../util/clock.js';
 import { unescapePath } from '../request/query.js';
@@ -201,7 +202,8 @@ export class ApiServer {
         return this.accept(connection, request, response, request.headers.expect === '100-continue');
       },
       failed: (code, message) => {
-        chain.logger.v(3, 'HTTP/2 connection ended', { code, error: message });
+        chain.metrics.connectionFailed(errorName(code));
+        chain.logger.v(3, 'HTTP/2 connection ended', { code: errorName(code), error: message });
       },
     };
   }

@@ -87,6 +87,7 @@ export class ChainMetrics {
   private readonly responseSizes: CellHistogram;
   private readonly bodySizes: CellHistogram;
   private readonly handshakes: CellCounter;
+  private readonly connections: CellCounter;
   private readonly series = new Map<string, Series>();
   private readonly high = { readOnly: 0, mutating: 0 };
   private readonly now = { readOnly: 0, mutating: 0 };
@@ -129,6 +130,14 @@ export class ChainMetrics {
     this.impersonations = counter('impersonation_attempts_total', 'Impersonations by mode.', ['mode', 'decision']);
     this.handshakes = counter('tls_handshake_errors_total', 'TLS handshakes that failed.', []);
     this.handshakes.cell();
+    this.connections = new CellCounter(
+      {
+        name: 'annex_http2_connection_errors_total',
+        help: 'HTTP/2 connections ended because of what clients sent or did not read, by error code.',
+        labels: ['code'],
+      },
+      registry,
+    );
     this.registerInFlight(registry);
   }
 
@@ -146,6 +155,11 @@ export class ChainMetrics {
 
   handshakeFailed(): void {
     this.handshakes.cell().inc();
+  }
+
+  /** An HTTP/2 connection ended with this error code, by its name in RFC 9113. */
+  connectionFailed(code: string): void {
+    this.connections.cell(code).inc();
   }
 
   inFlight(kind: 'readOnly' | 'mutating', used: number): void {
