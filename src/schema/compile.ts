@@ -76,6 +76,10 @@ class StructuralSchema implements CompiledSchema {
     return (this.bound ??= boundOfDefaults(this.root));
   }
 
+  prepare(): Iterable<undefined> {
+    return this.rules?.prepare?.() ?? [];
+  }
+
   applyDefaults(object: JsonObject): void {
     applyDefaults(object, this.root, this.defaults);
   }

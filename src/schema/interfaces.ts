@@ -25,11 +25,11 @@ export interface ScalePaths {
  * Runs the rules (x-kubernetes-validations) of a schema on a whole object: all of them, transition rules where there is an old
  * object; errors of what did not change since are let pass, and given to `warn`.
  */
-export type RulesValidator = (
-  object: JsonObject,
-  old: JsonObject | undefined,
-  warn?: (text: string) => void,
-) => readonly FieldError[];
+export interface RulesValidator {
+  (object: JsonObject, old: JsonObject | undefined, warn?: (text: string) => void): readonly FieldError[];
+  /** Makes beforehand, in steps, what the first call would take long for. */
+  readonly prepare?: (() => Iterable<undefined>) | undefined;
+}
 
 export interface CompileOptions {
   /** Makes the validator of the schema's rules; called once, if there are rules. Without it rules are not run. */
@@ -54,6 +54,8 @@ export interface CompiledSchema {
   prune(object: JsonObject, collect: boolean): readonly string[];
   /** Sets defaults in place, and removes nulls of fields that are not nullable and have a default. */
   applyDefaults(object: JsonObject): void;
+  /** Makes beforehand, in steps, what the first validation would take long for. */
+  prepare(): Iterable<undefined>;
   /** How many values that may add. */
   readonly defaultsBound: DefaultsBound;
   /**

@@ -455,6 +455,51 @@ describe('between two managers', () => {
   });
 });
 
+describe('managers and what nobody owns', () => {
+  test('an updater owns nothing that it has removed', () => {
+    fc.assert(
+      fc.property(config, config, (a, b) => {
+        const w = world().update('u', a).update('u', b);
+        const type = types.get('v1')!;
+        const { set: owned } = w.managers.get('u') ?? { set: toFieldSet(type, {}) };
+        const { removed } = compare(type, a, b);
+        expect(owned.intersection(removed).toString()).toBe('');
+      }),
+    );
+  });
+
+  test('an apply fails where, and only where, it would change what another one owns', () => {
+    fc.assert(
+      fc.property(config, config, (a, b) => {
+        const type = types.get('v1')!;
+        const forced = world().apply('a', a);
+        const before = structuredClone(forced.value);
+        forced.apply('b', b, { force: true });
+        const { modified, added } = compare(type, before, forced.value);
+        const lost: string[] = [];
+        toFieldSet(type, a)
+          .intersection(modified.union(added))
+          .forEach((path) => lost.push(`a ${path.join('')}`));
+        expect(world().apply('a', a).conflicts('b', b)).toEqual(lost);
+      }),
+    );
+  });
+
+  test('what nobody owns stays when an applier gives up what it set beside it', () => {
+    fc.assert(
+      fc.property(config, config, (base, a) => {
+        const w = world();
+        w.value = structuredClone(base);
+        w.apply('a', a, { force: true }).apply('a', {}, { force: true });
+        // A map that loses all that it had is null.
+        const value = (w.value as JsonObject | null) ?? {};
+        const untouched = Object.entries(base).filter(([name]) => !(name in a));
+        expect(value).toMatchObject(Object.fromEntries(untouched));
+      }),
+    );
+  });
+});
+
 /** Empty lists, which no field set mentions. */
 function containers(value: JsonObject): FieldSet {
   const given = Object.fromEntries(

@@ -40,16 +40,25 @@ export function* compileInSteps(definition: Definition): Generator<undefined, Co
   for (const version of definition.versions) {
     const nodes = version.schema === undefined ? undefined : yield* nodesInSteps(version.schema);
     yield;
-    versions.set(version.name, compileVersion(definition, version, nodes));
+    const compiled = compileVersion(definition, version, nodes);
+    versions.set(version.name, compiled);
+    if ((nodes?.size ?? 0) < LARGE) continue;
+    yield;
+    yield* compiled.schema.prepare();
   }
   return new CompiledDefinition(definition, versions);
 }
+
+/** Parts of a schema from which on its rules are prepared before the first object comes. */
+const LARGE = 2000;
 
 /** The rules of a schema, run with ratcheting on updates. */
 function rulesOf(schema: JsonObject): RulesValidator | undefined {
   const rules = compileRules(schema);
   if (rules === undefined) return undefined;
-  return (object, old, warn) => rules.validate(object, { old, ratchet: old !== undefined, warn }).errors;
+  const validate: RulesValidator = (object, old, warn) =>
+    rules.validate(object, { old, ratchet: old !== undefined, warn }).errors;
+  return Object.assign(validate, { prepare: () => rules.prepare() });
 }
 
 export interface CompiledVersion {

@@ -63,6 +63,10 @@ class PropertyRules {
     private readonly make: () => RuleNode | undefined,
   ) {}
 
+  prepare(): void {
+    this.known = this.node;
+  }
+
   get node(): RuleNode | undefined {
     if (!this.made) {
       this.made = true;
@@ -356,11 +360,37 @@ function buildProperty(
 /** The validation rules of one version of a type. */
 export class RuleValidator {
   private root: RuleNode | undefined;
+  private declared: { readonly type: DeclType | undefined } | undefined;
+  private readonly registry = newSchemaTypes();
 
   constructor(
-    private readonly makeRoot: () => RuleNode | undefined,
     private readonly schema: JsonObject,
+    private readonly isResourceRoot: boolean,
   ) {}
+
+  /** Makes beforehand, in steps, what the first validation would take long for where the schema is large. */
+  *prepare(): Generator<undefined, void, undefined> {
+    this.declare();
+    yield;
+    for (const property of this.tree()?.properties ?? []) {
+      yield;
+      property.prepare();
+    }
+  }
+
+  private declare(): DeclType | undefined {
+    if (this.declared === undefined) {
+      this.declared = { type: this.registry.declare(this.schema, this.isResourceRoot) };
+      pauseNow();
+    }
+    return this.declared.type;
+  }
+
+  private tree(): RuleNode | undefined {
+    const building = { registry: this.registry, where: new WhereRulesAre() };
+    this.root ??= build(this.schema, this.schema, this.declare(), building, this.isResourceRoot);
+    return this.root;
+  }
 
   /** Evaluates the rules on a value that the schema has accepted. */
   validate(object: JsonValue, options: RuleOptions = {}): RuleResult {
@@ -368,8 +398,7 @@ export class RuleValidator {
     const run: Run = { errors: [], warn, budget };
     const correlation =
       ratchet && old !== undefined ? new Ratchet(new Correlation(object, old, this.schema), undefined) : Ratchet.none;
-    this.root ??= this.makeRoot();
-    this.root?.validate(run, path, object, old, correlation);
+    this.tree()?.validate(run, path, object, old, correlation);
     return { errors: run.errors, budget: run.budget };
   }
 }
@@ -377,14 +406,5 @@ export class RuleValidator {
 /** Prepares the rules of a structural schema, most of it when they are first needed; undefined if it has none. */
 export function compileRules(schema: JsonObject, isResourceRoot = true): RuleValidator | undefined {
   if (!hasRules(schema)) return undefined;
-  const registry = newSchemaTypes();
-  const building = { registry, where: new WhereRulesAre() };
-  let declared: { readonly type: DeclType | undefined } | undefined;
-  return new RuleValidator(() => {
-    if (declared === undefined) {
-      declared = { type: registry.declare(schema, isResourceRoot) };
-      pauseNow();
-    }
-    return build(schema, schema, declared.type, building, isResourceRoot);
-  }, schema);
+  return new RuleValidator(schema, isResourceRoot);
 }
