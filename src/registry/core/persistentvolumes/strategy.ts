@@ -22,6 +22,7 @@ import {
   CLASS_DEPRECATED,
   positiveQuantityErrors,
   VOLUME_MODES,
+  volumeSourceErrors,
 } from '../shared/volumes.js';
 
 const SPEC = FieldPath.of('spec');
@@ -70,6 +71,16 @@ function validate(object: KubeObject): FieldError[] {
   for (const extra of sources.slice(1)) {
     errors.push(forbidden(SPEC.child(extra), 'may not specify more than 1 volume type'));
   }
+  errors.push(...volumeSourceErrors(spec, SPEC));
+  const local = objectAt(spec, 'local');
+  if (local !== undefined) {
+    if (textOf(local['path']) === '') errors.push(required(SPEC.child('local').child('path')));
+    if (objectAt(spec, 'nodeAffinity') === undefined)
+      errors.push(required(SPEC.child('nodeAffinity'), 'Local volume requires node affinity'));
+  }
+  const csi = objectAt(spec, 'csi');
+  for (const name of csi === undefined ? [] : ['driver', 'volumeHandle'])
+    if (textOf(csi?.[name]) === '') errors.push(required(SPEC.child('csi').child(name)));
   const className = textOf(spec['storageClassName']);
   if (className !== '') {
     const path = SPEC.child('storageClassName');

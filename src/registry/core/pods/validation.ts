@@ -23,6 +23,7 @@ import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
 import { PROTOCOLS } from '../endpoints/strategy.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
+import { volumeSourceErrors } from '../shared/volumes.js';
 
 const SPEC = FieldPath.of('spec');
 
@@ -116,7 +117,9 @@ function specErrors(pod: KubeObject): FieldError[] {
   const errors: FieldError[] = [];
   const volumes = new Set<string>();
   objectsOf(spec['volumes']).forEach((volume, i) => {
-    errors.push(...nameErrors(textOf(volume['name']), SPEC.child('volumes').index(i).child('name'), volumes));
+    const path = SPEC.child('volumes').index(i);
+    errors.push(...volumeSourceErrors(volume, path));
+    errors.push(...nameErrors(textOf(volume['name']), path.child('name'), volumes));
   });
   const containers = objectsOf(spec['containers']);
   if (containers.length === 0) errors.push(required(SPEC.child('containers')));

@@ -6,9 +6,9 @@ import {
   notSupported,
   required,
 } from '../../../apimachinery/field-error.js';
-import type { JsonValue } from '../../../apimachinery/json.js';
+import { type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
 import { Quantity, QuantityError } from '../../../apimachinery/quantity.js';
-import { textsOf } from './fields.js';
+import { textOf, textsOf } from './fields.js';
 
 export const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
 export const VOLUME_MODES = ['Block', 'Filesystem'];
@@ -40,6 +40,47 @@ export function positiveQuantityErrors(value: JsonValue | undefined, path: Field
     if (error instanceof QuantityError) return [invalid(path, text, error.message)];
     throw error;
   }
+}
+
+const HOST_PATH_TYPES = [
+  '',
+  'BlockDevice',
+  'CharDevice',
+  'Directory',
+  'DirectoryOrCreate',
+  'File',
+  'FileOrCreate',
+  'Socket',
+];
+
+/** What the commonest kinds of volumes, which name a place, must say of it. */
+export function volumeSourceErrors(volume: JsonObject, path: FieldPath): FieldError[] {
+  const errors: FieldError[] = [];
+  const host = objectAt(volume, 'hostPath');
+  if (host !== undefined) errors.push(...hostPathErrors(host, path.child('hostPath')));
+  const nfs = objectAt(volume, 'nfs');
+  if (nfs !== undefined) {
+    const where = textOf(nfs['path']);
+    if (textOf(nfs['server']) === '') errors.push(required(path.child('nfs').child('server')));
+    if (where === '') errors.push(required(path.child('nfs').child('path')));
+    if (!where.startsWith('/'))
+      errors.push(invalid(path.child('nfs').child('path'), where, 'must be an absolute path'));
+  }
+  const map = objectAt(volume, 'configMap');
+  if (map !== undefined && textOf(map['name']) === '') errors.push(required(path.child('configMap').child('name')));
+  const secret = objectAt(volume, 'secret');
+  if (secret !== undefined && textOf(secret['secretName']) === '')
+    errors.push(required(path.child('secret').child('secretName')));
+  return errors;
+}
+
+function hostPathErrors(host: JsonObject, path: FieldPath): FieldError[] {
+  const where = textOf(host['path']);
+  if (where === '') return [required(path.child('path'))];
+  const errors = where.split('/').includes('..') ? [invalid(path.child('path'), where, "must not contain '..'")] : [];
+  const type = textOf(host['type']);
+  if (!HOST_PATH_TYPES.includes(type)) errors.push(notSupported(path.child('type'), type, HOST_PATH_TYPES));
+  return errors;
 }
 
 const SHORT: Readonly<Record<string, string>> = {
