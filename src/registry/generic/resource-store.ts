@@ -6,6 +6,7 @@ import { encodeObject } from '../../storage/encode.js';
 import type { Backend, StoredObject, WriteResult } from '../../storage/interfaces.js';
 import type { CachedObject, ReadAt, ResourceCache } from '../../storage/cacher/interfaces.js';
 import type { Clock } from '../../util/clock.js';
+import { nextTurn } from '../../storage/slicing.js';
 import { interpretStorageError } from './interpret-error.js';
 import { decodeStored } from './detached-object.js';
 
@@ -26,6 +27,9 @@ const PLACES = new Map([
   ['services', 'services/specs'],
   ['endpoints', 'services/endpoints'],
 ]);
+
+/** Bytes of an object from which on others have their turn while it is written. */
+const LARGE = 64 << 10;
 
 /** No client was ever given an older revision: the server writes before it is ready. */
 const FIRST_GIVEN = 2;
@@ -135,6 +139,8 @@ export class ResourceStore {
         isFresh = true;
         continue;
       }
+      // Comparing and encoding a large object both take their time.
+      if ((current?.bytes.length ?? 0) >= LARGE) await nextTurn();
       const result = await this.write(key, current?.revision ?? 0, next);
       if (result.outcome === 'committed') {
         return { stored: result.object, changed: true, created: current === undefined };
