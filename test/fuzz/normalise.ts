@@ -13,6 +13,9 @@ const REPLACED: readonly (readonly [RegExp, string])[] = [
   [/(Too large resource version: \d+, current: )\d+/g, '$1<n>'],
   [/(ResourceVersion in (?:the precondition|record)[^(]*\()\d+/g, '$1<n>'],
   [/(invalid resource version: )\d+/g, '$1<n>'],
+  // Ages in tables that are YAML.
+  [/^( *- )\d+[smh](?:\d+s)?$/gm, '$1<age>'],
+  [/(record\s+\()\d+/g, '$1<n>'],
 ];
 
 /** An answer without what differs from server to server: identities, times, versions. */
