@@ -5,7 +5,7 @@ import { BUILT_IN, CUSTOM, DEFINITIONS, type Kind, NAMES, objectOf, PLAIN, RULES
 const JSON_TYPE = { 'content-type': 'application/json' };
 const KINDS: readonly Kind[] = [...CUSTOM, ...PLAIN, ...BUILT_IN, ...RULES];
 
-const metadataOf = (answer: Pick<FuzzAnswer, 'body'>): Readonly<Record<string, string>> => {
+const metadataOf = (answer: FuzzAnswer): Readonly<Record<string, string>> => {
   try {
     return ((JSON.parse(answer.body.toString()) as JsonObject)['metadata'] ?? {}) as Record<string, string>;
   } catch {
@@ -33,15 +33,8 @@ export class FuzzSession {
 
   /** Once per server. */
   async define(): Promise<void> {
-    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-    for (const body of DEFINITIONS) {
-      // An earlier run may have left objects on a server that goes on.
-      const own = `${path}/${metadataOf({ body: Buffer.from(JSON.stringify(body)) })['name'] ?? ''}`;
-      await this.json('DELETE', own);
-      for (let i = 0; i < 200 && (await this.json('GET', own)).status !== 404; i++)
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      await this.json('POST', path, body);
-    }
+    for (const body of DEFINITIONS)
+      await this.json('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', body);
     for (const path of ['widgets', 'gizmos']) {
       for (let i = 0; i < 200; i++) {
         if ((await this.json('GET', `/apis/fuzz.example.com/v1/${path}`)).status === 200) break;
