@@ -582,7 +582,10 @@ describe('the end', () => {
     peer.request(3);
     peer.send(FrameType.ping, Flag.ack, 0, notice.payload);
     expect(await peer.goaway()).toEqual({ last: 3, code: ErrorCode.noError });
-    peer.request(5);
+    peer.request(5, { method: 'POST', end: false });
+    peer.data(5, 'too late');
+    peer.window(5, 10);
+    peer.reset(5);
     await peer.ping();
     expect(responses).toHaveLength(2);
     for (const response of responses) response.end('late');
@@ -600,6 +603,42 @@ describe('the end', () => {
     response.end('x');
     expect((await peer.answer(1)).body).toBe('x');
     await peer.closed;
+  });
+
+  test('what has been written when the connection ends is not cut off', async () => {
+    const { got } = held();
+    const peer = await server.peer([[Setting.initialWindowSize, LARGEST_WINDOW]]);
+    peer.window(0, LARGEST_WINDOW - 65_535);
+    peer.request(1);
+    const [, response] = await got;
+    peer.pause();
+    const part = Buffer.alloc(64 * 1024);
+    let parts = 1;
+    while (response.write(part)) {
+      parts++;
+      if (parts % 4 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    server.sessions.at(-1)?.shutdown(true);
+    response.end('the end');
+    server.clock.advance(25_000);
+    peer.resume();
+    expect((await peer.answer(1)).body.length).toBe(parts * part.length + 7);
+    await peer.closed;
+  });
+
+  test('a client that never takes it is not waited for either', async () => {
+    const { got } = held();
+    const peer = await server.peer([[Setting.initialWindowSize, LARGEST_WINDOW]]);
+    peer.window(0, LARGEST_WINDOW - 65_535);
+    peer.request(1);
+    const [, response] = await got;
+    peer.pause();
+    while (response.write(Buffer.alloc(64 * 1024))) await new Promise((resolve) => setImmediate(resolve));
+    peer.reset(1);
+    await closed(response);
+    server.sessions.at(-1)?.shutdown(true);
+    server.clock.advance(30_000);
+    await server.sessions.at(-1)?.closed;
   });
 
   test('a client that does not answer the notice is not waited for', async () => {

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Clock, Timer } from '../util/clock.js';
+import type { Clock } from '../util/clock.js';
 import { type HeaderField, HpackDecoder } from './hpack/decoder.js';
 import { HpackError } from './hpack/error.js';
 import { contentLength, type RequestHead, requestHead } from './fields.js';
@@ -20,15 +20,12 @@ import {
 import { FrameReader } from './frame-reader.js';
 import { type HeadBlock, HeadReader } from './head-reader.js';
 import type { FieldValues } from './head.js';
+import { Lifetime, type Mortal } from './lifetime.js';
 import type { Http2Request } from './request.js';
 import { type Http2Response, refuseHead } from './response.js';
 import { HIGH_WATER, LOW_WATER, QUANTUM, Sender } from './sender.js';
 import { Stream, type StreamSession } from './stream.js';
 
-/** How long a client has to say what it is, to see the first notice of a shutdown, and to close after the last frame. */
-const PREFACE_MILLIS = 10_000;
-const NOTICE_MILLIS = 1000;
-const LINGER_MILLIS = 1000;
 const SHUTDOWN_PING = Buffer.from('shutdown', 'latin1');
 
 export interface SessionConfig {
@@ -53,7 +50,7 @@ export interface SessionConfig {
  * The server's side of one HTTP/2 connection (RFC 9113). Written for many small answers in one turn of the event loop, which node:http2
  * makes dear by a stream object with its machinery for each: see ARCHITECTURE.md.
  */
-export class Session implements StreamSession {
+export class Session implements StreamSession, Mortal {
   /** Resolves when the connection has ended. */
   readonly closed: Promise<void>;
   private readonly sender: Sender;
@@ -73,10 +70,7 @@ export class Session implements StreamSession {
   private receiveWindow: number;
   private taken = 0;
   private peerWindow = DEFAULT_WINDOW;
-  /** serving; told to go elsewhere; takes nothing more; over. */
-  private phase: 'open' | 'noticed' | 'closing' | 'closed' = 'open';
-  private timer: Timer | undefined;
-  private idleSince: number;
+  private readonly lifetime: Lifetime;
 
   constructor(
     private readonly socket: Socket,
@@ -100,12 +94,11 @@ export class Session implements StreamSession {
     );
     this.reader = new FrameReader(config.maxFrameBytes, (type, flags, id, payload) => {
       this.frame(type, flags, id, payload);
-      return this.phase !== 'closed';
+      return !this.lifetime.over;
     });
     this.heads = new HeadReader(config.maxHeaderListBytes);
     this.receiveWindow = config.connectionWindow;
-    this.idleSince = config.clock.monotonic();
-    this.arm(PREFACE_MILLIS);
+    this.lifetime = new Lifetime(this, config.clock, config.idleMillis);
     this.sender.greet(config);
     socket.on('data', (chunk: Buffer) => {
       this.receive(chunk);
@@ -129,20 +122,28 @@ export class Session implements StreamSession {
    * the largest stream first, and the last one a round trip later (RFC 9113, section 6.8). `atOnce`: they are not.
    */
   shutdown(atOnce = false): void {
-    if (this.phase !== 'open') return;
-    this.phase = 'noticed';
-    if (atOnce) {
-      this.close();
-      return;
-    }
-    this.sender.goaway(LARGEST_STREAM, ErrorCode.noError, '');
-    this.sender.control(FrameType.ping, 0, 0, SHUTDOWN_PING);
-    this.arm(NOTICE_MILLIS);
+    this.lifetime.shutdown(atOnce);
   }
 
   /** Cuts the connection. */
   destroy(): void {
     this.socket.destroy();
+  }
+
+  // What its lifetime asks for.
+
+  notice(): void {
+    this.sender.goaway(LARGEST_STREAM, ErrorCode.noError, '');
+    this.sender.control(FrameType.ping, 0, 0, SHUTDOWN_PING);
+  }
+
+  goodbye(): void {
+    this.sender.goaway(this.lastStream, ErrorCode.noError, '');
+  }
+
+  end(flushed: () => void): void {
+    this.socket.once('finish', flushed);
+    this.sender.finish();
   }
 
   // What streams ask for.
@@ -228,71 +229,19 @@ export class Session implements StreamSession {
     if (!this.streams.delete(stream.id)) return;
     this.waiting.delete(stream);
     stream.close();
-    if (this.streams.size === 0) this.rest();
-  }
-
-  /** Nothing is open: the connection may go, now or later. */
-  private rest(): void {
-    this.idleSince = this.config.clock.monotonic();
-    if (this.phase === 'closing') this.finish();
-    else if (this.phase === 'open' && this.timer === undefined) this.arm(this.config.idleMillis);
-  }
-
-  private arm(millis: number): void {
-    this.timer?.cancel();
-    this.timer = this.config.clock.setTimer(millis, this.onTime);
-  }
-
-  private readonly onTime = (): void => {
-    this.timer = undefined;
-    switch (this.phase) {
-      case 'open': {
-        if (!this.greeted) this.destroy();
-        else if (this.streams.size === 0) {
-          const left = this.idleSince + this.config.idleMillis - this.config.clock.monotonic();
-          if (left > 0) this.arm(left);
-          else this.shutdown();
-        }
-        return;
-      }
-      case 'noticed':
-        this.close();
-        return;
-      case 'closing':
-      case 'closed':
-        this.destroy();
-    }
-  };
-
-  /** Takes no further streams; the connection ends with the last one. */
-  private close(): void {
-    if (this.phase !== 'noticed') return;
-    this.phase = 'closing';
-    this.timer?.cancel();
-    this.timer = undefined;
-    this.sender.goaway(this.lastStream, ErrorCode.noError, '');
-    if (this.streams.size === 0) this.finish();
-  }
-
-  /** Closes once what has been written is out. */
-  private finish(): void {
-    this.phase = 'closed';
-    this.sender.finish();
-    this.arm(LINGER_MILLIS);
+    if (this.streams.size === 0) this.lifetime.rest();
   }
 
   private fail(error: ConnectionError): void {
-    if (this.phase === 'closed') return;
+    if (this.lifetime.over) return;
     this.config.failed(error.code, error.message);
     this.sender.goaway(this.lastStream, error.code, error.message);
-    this.finish();
+    this.lifetime.finish();
     for (const stream of [...this.streams.values()]) this.remove(stream);
   }
 
   private ended(): void {
-    this.phase = 'closed';
-    this.timer?.cancel();
-    this.timer = undefined;
+    this.lifetime.ended();
     for (const stream of [...this.streams.values()]) this.remove(stream);
     this.onClose();
   }
@@ -300,7 +249,7 @@ export class Session implements StreamSession {
   // What comes in.
 
   private receive(chunk: Buffer): void {
-    if (this.phase === 'closed') return;
+    if (this.lifetime.over) return;
     try {
       this.reader.receive(chunk);
     } catch (error) {
@@ -315,7 +264,7 @@ export class Session implements StreamSession {
     if (!this.greeted) {
       if (type !== FrameType.settings || (flags & Flag.ack) !== 0) throw protocolError('no SETTINGS after the preface');
       this.greeted = true;
-      this.arm(this.config.idleMillis);
+      this.lifetime.greet();
     }
     if (this.heads.stream !== undefined && (type !== FrameType.continuation || id !== this.heads.stream)) {
       throw protocolError('a header block is interrupted');
@@ -360,9 +309,13 @@ export class Session implements StreamSession {
   }
 
   private onData(flags: number, id: number, payload: Buffer): void {
-    if (id === 0 || id > this.lastStream) throw protocolError('DATA of a stream that is not open');
+    if (id === 0) throw protocolError('DATA of no stream');
     this.receiveWindow -= payload.length;
     if (this.receiveWindow < 0) throw new ConnectionError(ErrorCode.flowControlError, 'the window is exceeded');
+    if (this.isTooLate(id)) {
+      this.give(payload.length);
+      return;
+    }
     const body = unpadded(flags, payload);
     const stream = this.streams.get(id);
     if (stream === undefined || stream.remoteEnded) {
@@ -393,7 +346,7 @@ export class Session implements StreamSession {
     if (block === undefined) return;
     const fields = this.decoder.decode(block.bytes, this.config.maxHeaderListBytes);
     if (block.stream <= this.lastStream) this.onTrailers(block.stream, block.endStream);
-    else if (this.phase !== 'closing') this.open(block.stream, fields, block.endStream);
+    else if (this.lifetime.takesStreams) this.open(block.stream, fields, block.endStream);
   }
 
   /** Trailers mean nothing to anyone here; they end the request. */
@@ -447,9 +400,17 @@ export class Session implements StreamSession {
     this.running--;
   };
 
+  /** Whether a stream was opened after the goodbye, by a client that had yet to hear of it. Throws where it was never opened. */
+  private isTooLate(id: number): boolean {
+    if (id <= this.lastStream) return false;
+    if (this.lifetime.takesStreams) throw protocolError(`a frame of stream ${id}, which is not open`);
+    return true;
+  }
+
   private onReset(id: number, payload: Buffer): void {
-    if (id === 0 || id > this.lastStream) throw protocolError('RST_STREAM of a stream that is not open');
+    if (id === 0) throw protocolError('RST_STREAM of no stream');
     if (payload.length !== 4) throw frameSizeError('RST_STREAM');
+    if (this.isTooLate(id)) return;
     const stream = this.streams.get(id);
     if (stream !== undefined) this.remove(stream);
   }
@@ -488,7 +449,7 @@ export class Session implements StreamSession {
     if (id !== 0) throw protocolError('PING of a stream');
     if (payload.length !== 8) throw frameSizeError('PING');
     if ((flags & Flag.ack) === 0) this.sender.control(FrameType.ping, Flag.ack, 0, payload);
-    else if (payload.equals(SHUTDOWN_PING)) this.close();
+    else if (payload.equals(SHUTDOWN_PING)) this.lifetime.noticed();
   }
 
   private onWindowUpdate(id: number, payload: Buffer): void {
@@ -499,7 +460,7 @@ export class Session implements StreamSession {
       this.sender.window += increment;
       if (this.sender.window > LARGEST_WINDOW) throw new ConnectionError(ErrorCode.flowControlError, 'WINDOW_UPDATE');
     } else {
-      if (id > this.lastStream) throw protocolError('WINDOW_UPDATE of a stream that is not open');
+      if (this.isTooLate(id)) return;
       const stream = this.streams.get(id);
       if (stream === undefined) return;
       stream.sendWindow += increment;
