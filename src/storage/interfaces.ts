@@ -83,6 +83,8 @@ export interface WriteRequest {
   readonly expected: Revision;
   /** The new state; undefined deletes. */
   readonly value: EncodedObject | undefined;
+  /** The object as it was at the expected revision, where the caller has it, so that the store need not read it. */
+  readonly previous?: StoredObject | undefined;
 }
 
 /** `committed` is durable. `conflict` carries the current object, undefined where there is none. */

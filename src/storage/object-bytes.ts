@@ -46,6 +46,13 @@ export function encodedBytes(encoded: EncodedObject, revision: Revision, reserve
   return bytes;
 }
 
+/** A copy that keeps nothing in memory but itself. */
+export function copyOf(bytes: Uint8Array): Uint8Array {
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  copy.set(bytes);
+  return copy;
+}
+
 /** The same memory as a Buffer. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

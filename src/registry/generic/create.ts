@@ -65,9 +65,9 @@ async function createOnce(store: ResourceStore, request: CreateRequest, object: 
     throw new ApiError(500, '', 'resourceVersion should not be set on objects to be created');
   }
   delete object.metadata.resourceVersion;
-  const stored = await store.insert(key, await served.toStorage(object));
-  if (stored === undefined) throw alreadyExists(store, object, await store.fresh(key));
-  return { object, stored };
+  const result = await store.insert(key, await served.toStorage(object));
+  if (result.outcome === 'conflict') throw alreadyExists(store, object, result.current);
+  return { object, stored: result.object };
 }
 
 /** What cannot be decoded is simply there. */

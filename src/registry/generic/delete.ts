@@ -1,4 +1,5 @@
 import { newConflict, newNotFound } from '../../apimachinery/errors.js';
+import type { JsonObject } from '../../apimachinery/json.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
 import type { RequestContext } from '../../request/context.js';
 import type { Revision, StoredObject } from '../../storage/interfaces.js';
@@ -54,38 +55,82 @@ export async function deleteObject(store: ResourceStore, request: DeleteRequest)
 
 async function deleteAlone(store: ResourceStore, request: DeleteRequest): Promise<Deleted> {
   const key = store.key(request.namespace, request.name);
-  let current: StoredObject | undefined = await store.fresh(key);
+  let basis = await store.basis(key);
   for (;;) {
     request.context.signal.throwIfAborted();
-    if (current === undefined) throw newNotFound(store.groupResource, request.name);
-    const old = await storedAs(request.served, current, request.context.audit);
-    checkPreconditions(request, old, String(current.revision));
-    const next = markedForDeletion(store, request, old);
-    if (next === 'pending') return { object: old, stored: current, removed: false };
-    await request.validate(old);
-    const atOnce = next === undefined || isOver(next);
-    if (request.options.dryRun) return { object: next ?? old, stored: undefined, removed: atOnce };
-    if (next === undefined) {
-      const result = await store.remove(key, current.revision);
-      if (result.outcome === 'committed')
-        return { object: at(old, result.object.revision), stored: undefined, removed: true };
-      current = result.current;
+    let step: Step;
+    try {
+      step = await stepFrom(store, request, basis.current);
+    } catch (error) {
+      const newer = await store.newer(key, basis);
+      if (newer === undefined) throw error;
+      basis = newer;
       continue;
     }
-    const result = await store.replace(key, current, await request.served.toStorage(next));
-    if (result.outcome !== 'committed') {
-      current = result.current;
+    if ('answer' in step) {
+      const newer = await store.newer(key, basis);
+      if (newer === undefined) return step.answer;
+      basis = newer;
       continue;
     }
-    if (!atOnce) return { object: next, stored: result.object, removed: false };
-    const { revision } = result.object;
-    const removed = await store.remove(key, revision);
-    if (removed.outcome === 'committed')
-      return { object: at(next, removed.object.revision), stored: undefined, removed: true };
-    // Whoever removed it first did what was asked for.
-    if (removed.current === undefined) return { object: at(next, revision), stored: undefined, removed: true };
-    current = removed.current;
+    const result = await take(store, key, step, basis.certain);
+    if ('object' in result) return result;
+    basis = { current: result.current, certain: false };
   }
+}
+
+/** What is to be done: a write, which shows by itself whether it was made for the newest state, or nothing. */
+type Step = { readonly answer: Deleted } | Writing;
+
+interface Writing {
+  readonly current: StoredObject;
+  readonly old: KubeObject;
+  /** With the marks of deletion; undefined: it goes without. */
+  readonly marked: { readonly object: KubeObject; readonly value: JsonObject } | undefined;
+}
+
+async function stepFrom(
+  store: ResourceStore,
+  request: DeleteRequest,
+  current: StoredObject | undefined,
+): Promise<Step> {
+  if (current === undefined) throw newNotFound(store.groupResource, request.name);
+  const old = await storedAs(request.served, current, request.context.audit);
+  checkPreconditions(request, old, String(current.revision));
+  const next = markedForDeletion(store, request, old);
+  if (next === 'pending') return { answer: { object: old, stored: current, removed: false } };
+  await request.validate(old);
+  if (request.options.dryRun) {
+    return { answer: { object: next ?? old, stored: undefined, removed: next === undefined || isOver(next) } };
+  }
+  const marked = next === undefined ? undefined : { object: next, value: await request.served.toStorage(next) };
+  return { current, old, marked };
+}
+
+/** Marks the object and removes it, as far as it is to be done now; where somebody changed it, its state. */
+async function take(
+  store: ResourceStore,
+  key: string,
+  { current, old, marked }: Writing,
+  certain: boolean,
+): Promise<Deleted | { readonly current: StoredObject | undefined }> {
+  if (marked === undefined) {
+    const result = await store.remove(key, current);
+    if (result.outcome === 'conflict') return result;
+    return { object: at(old, result.object.revision), stored: undefined, removed: true };
+  }
+  const { object, value } = marked;
+  const written = await store.replace(key, { current, certain }, value);
+  if (written.outcome === 'conflict') return written;
+  if (!isOver(object)) return { object, stored: written.object, removed: false };
+  const { revision } = written.object;
+  const removed = await store.remove(key, written.object);
+  if (removed.outcome === 'committed') {
+    return { object: at(object, removed.object.revision), stored: undefined, removed: true };
+  }
+  // Whoever removed it first did what was asked for.
+  if (removed.current === undefined) return { object: at(object, revision), stored: undefined, removed: true };
+  return removed;
 }
 
 /** As it went: an object that is shown after its removal has the version of that. */

@@ -45,6 +45,16 @@ export interface WriteOutcome {
 /** What to store in place of what is there. */
 export type TryUpdate = (current: StoredObject | undefined) => Promise<JsonObject>;
 
+/** A state that a write starts from. */
+export interface Basis {
+  readonly current: StoredObject | undefined;
+  /** It was asked of the store for this write. Otherwise it may be an older one, which only a write by it would show. */
+  readonly certain: boolean;
+}
+
+/** Thrown by a `TryUpdate` that leaves the write to the caller, whose own way to write shows whether the state was the newest. */
+export class OwnWrite extends Error {}
+
 /** Reads and writes of one resource type, shared by all its versions. Keys are `namespace/name` or `name`. */
 export class ResourceStore {
   constructor(
@@ -102,63 +112,82 @@ export class ResourceStore {
     }
   }
 
-  async insert(key: string, object: JsonObject): Promise<StoredObject | undefined> {
-    const result = await this.write(key, 0, object);
-    return result.outcome === 'committed' ? result.object : undefined;
+  /** What to start a write from: the cache's state, which costs nothing, or else the store's. */
+  async basis(key: string): Promise<Basis> {
+    const cached = this.cache.peek(key);
+    return cached === undefined
+      ? { current: await this.fresh(key), certain: true }
+      : { current: cached, certain: false };
+  }
+
+  /** For an answer that no write confirms: what to start from instead, undefined where the basis is the newest state. */
+  async newer(key: string, { current, certain }: Basis): Promise<Basis | undefined> {
+    if (certain) return undefined;
+    const newest = await this.fresh(key);
+    return newest?.revision === current?.revision ? undefined : { current: newest, certain: true };
+  }
+
+  /** Writes a new object; the conflict where there is one already tells of it. */
+  async insert(key: string, object: JsonObject): Promise<WriteResult> {
+    return this.write(key, undefined, object);
   }
 
   /**
    * Reads, lets `tryUpdate` make the new state, and writes it if nobody was faster; else again. The first try works on the
    * cache's state; an error made of a state that has changed since is not believed. `tryUpdate` must be rerunnable.
    */
-  async guaranteedUpdate(key: string, tryUpdate: TryUpdate, signal: AbortSignal): Promise<WriteOutcome> {
-    let current: StoredObject | undefined = this.cache.peek(key);
-    let isFresh = false;
-    if (current === undefined) {
-      current = await this.fresh(key);
-      isFresh = true;
-    }
+  async guaranteedUpdate(
+    key: string,
+    tryUpdate: TryUpdate,
+    signal: AbortSignal,
+    from?: StoredObject,
+  ): Promise<WriteOutcome> {
+    let basis: Basis = from === undefined ? await this.basis(key) : { current: from, certain: false };
     for (;;) {
       signal.throwIfAborted();
+      const { current } = basis;
       let next: JsonObject;
       try {
         next = await tryUpdate(current);
       } catch (error) {
-        if (isFresh) throw error;
-        const newest = await this.fresh(key);
-        if (newest?.revision === current?.revision) throw error;
-        current = newest;
-        isFresh = true;
+        const newer = error instanceof OwnWrite ? undefined : await this.newer(key, basis);
+        if (newer === undefined) throw error;
+        basis = newer;
         continue;
       }
       if (current !== undefined && this.isUnchanged(next, current)) {
-        if (isFresh) return { stored: current, changed: false, created: false };
-        const newest = await this.fresh(key);
-        if (newest?.revision === current.revision) return { stored: current, changed: false, created: false };
-        current = newest;
-        isFresh = true;
+        const newer = await this.newer(key, basis);
+        if (newer === undefined) return { stored: current, changed: false, created: false };
+        basis = newer;
         continue;
       }
       // Comparing and encoding a large object both take their time.
       if ((current?.bytes.length ?? 0) >= LARGE) await nextTurn();
-      const result = await this.write(key, current?.revision ?? 0, next);
+      const result = await this.write(key, current, next);
       if (result.outcome === 'committed') {
         return { stored: result.object, changed: true, created: current === undefined };
       }
-      current = result.current;
-      isFresh = true;
+      basis = { current: result.current, certain: false };
     }
   }
 
   /** Writes the object over the state given; an equal one is not written, and counts as committed. */
-  async replace(key: string, current: StoredObject, object: JsonObject): Promise<WriteResult> {
-    if (this.isUnchanged(object, current)) return { outcome: 'committed', object: current };
-    return this.write(key, current.revision, object);
+  async replace(
+    key: string,
+    basis: Basis & { readonly current: StoredObject },
+    object: JsonObject,
+  ): Promise<WriteResult> {
+    const { current } = basis;
+    if (!this.isUnchanged(object, current)) return this.write(key, current, object);
+    const newer = await this.newer(key, basis);
+    return newer === undefined
+      ? { outcome: 'committed', object: current }
+      : { outcome: 'conflict', current: newer.current };
   }
 
   /** Removes the object if it still has the revision; the current one where it has not, undefined where it was gone. */
-  async remove(key: string, revision: number): Promise<WriteResult> {
-    return this.write(key, revision, undefined);
+  async remove(key: string, current: StoredObject): Promise<WriteResult> {
+    return this.write(key, current, undefined);
   }
 
   /** Removes an object of another type that is nothing without the one of this type; one with finalizers is marked for them. */
@@ -182,12 +211,17 @@ export class ResourceStore {
     }
   }
 
-  private async write(key: string, expected: number, object: JsonObject | undefined): Promise<WriteResult> {
+  private async write(
+    key: string,
+    previous: StoredObject | undefined,
+    object: JsonObject | undefined,
+  ): Promise<WriteResult> {
     try {
       return await this.backend.write({
         resource: this.resource,
         key,
-        expected,
+        expected: previous?.revision ?? 0,
+        previous,
         value: object === undefined ? undefined : encodeObject(object),
       });
     } catch (error) {

@@ -21,7 +21,7 @@ export async function deleteUndecodable(store: ResourceStore, namespace: string,
       const why = 'is exclusively used to delete corrupt object(s), try again by removing this option';
       throw newInvalid(kind, name, [invalid(FieldPath.of(OPTION), true, why)]);
     }
-    const result = await store.remove(key, current.revision);
+    const result = await store.remove(key, current);
     if (result.outcome === 'committed') return;
     current = result.current;
   }

@@ -7,7 +7,7 @@ import type { StoredObject } from '../../storage/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { beforeCreate, beforeUpdate } from './before.js';
-import type { ResourceStore } from './resource-store.js';
+import { OwnWrite, type ResourceStore } from './resource-store.js';
 import { storedAs } from './settled.js';
 import { objectResourceVersion } from './resource-version.js';
 import { fillSystemFields } from './system-fields.js';
@@ -39,14 +39,23 @@ export interface Updated {
   readonly created: boolean;
 }
 
-/** Thrown inside tryUpdate to leave the loop without a write. */
+/** Thrown inside tryUpdate to leave the loop without a write: a dry run's answer. */
 class Leave extends Error {
   constructor(
     readonly object: KubeObject,
-    readonly remove: StoredObject | undefined,
     readonly created: boolean,
   ) {
     super('leave');
+  }
+}
+
+/** Thrown inside tryUpdate where the update is a removal. */
+class Removal extends OwnWrite {
+  constructor(
+    readonly object: KubeObject,
+    readonly current: StoredObject,
+  ) {
+    super('removal');
   }
 }
 
@@ -61,26 +70,26 @@ export async function updateObject(store: ResourceStore, request: UpdateRequest)
     const next = current === undefined ? await createInstead(store, request) : await nextState(store, request, current);
     last = next;
     // What would not be stored is still shown where nothing is.
-    if (request.dryRun) throw new Leave(next, undefined, current === undefined);
+    if (request.dryRun) throw new Leave(next, current === undefined);
     delete next.metadata.selfLink;
     return request.served.toStorage(next);
   };
+  let from: StoredObject | undefined;
   for (;;) {
     try {
-      const outcome = await store.guaranteedUpdate(key, tryUpdate, request.context.signal);
+      const outcome = await store.guaranteedUpdate(key, tryUpdate, request.context.signal, from);
       return { object: last as KubeObject, stored: outcome.stored, created: outcome.created };
     } catch (error) {
-      if (!(error instanceof Leave)) throw error;
-      if (error.remove === undefined || request.dryRun) {
-        return { object: error.object, stored: undefined, created: error.created };
-      }
-      const removed = await store.remove(key, error.remove.revision);
+      if (error instanceof Leave) return { object: error.object, stored: undefined, created: error.created };
+      if (!(error instanceof Removal)) throw error;
+      const removed = await store.remove(key, error.current);
       // Whoever was faster either removed it too, or changed it: then everything is decided anew.
       if (removed.outcome === 'committed' || removed.current === undefined) {
         const { takesAlong } = request.served.type.deletion;
         if (takesAlong !== undefined) await store.removeOther(takesAlong, key);
         return { object: error.object, stored: undefined, created: false };
       }
+      from = removed.current;
     }
   }
 }
@@ -115,7 +124,7 @@ async function nextState(store: ResourceStore, request: UpdateRequest, current: 
   ignoreManagedFieldsTimestamps(object, old);
   await request.validateUpdate(object, old);
   if (isFinallyGone(object, old) && served.type.deletion.mayDeleteDuringUpdate?.(object) !== false)
-    throw new Leave(object, current, false);
+    throw request.dryRun ? new Leave(object, false) : new Removal(object, current);
   return object;
 }
 

@@ -1,7 +1,7 @@
 import { parseJson } from '../../apimachinery/decode-json.js';
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
 import type { Revision, StoredObject } from '../interfaces.js';
-import { asBuffer, withRevision } from '../object-bytes.js';
+import { asBuffer, copyOf, withRevision } from '../object-bytes.js';
 import { describeUndecodable, undecodable } from '../undecodable.js';
 import { DerivedSet, type Budget } from './budget.js';
 import type { Attributes, CachedObject, CachedType, Representation } from './interfaces.js';
@@ -111,12 +111,6 @@ export class CachedItem implements CachedObject {
     this.derived?.clear();
     this.derived = undefined;
   }
-}
-
-function copyOf(bytes: Uint8Array): Uint8Array {
-  const copy = Buffer.allocUnsafeSlow(bytes.length);
-  copy.set(bytes);
-  return copy;
 }
 
 /** Makes a cached object; bytes that cannot be decoded give one that says so. */

@@ -21,7 +21,6 @@ import {
   logPlace,
   MAIN_LOG,
   META,
-  readStates,
   stateCollection,
   statesOf,
   WRITERS,
@@ -35,6 +34,7 @@ import { History } from './history.js';
 import { Indexer } from './indexes.js';
 import { LAYOUT_FORMAT, layoutText, LogLayout, newestRevision } from './layout.js';
 import { listAt } from './list.js';
+import { Reader } from './reader.js';
 import { WriterSession, type WriterDocument } from './writer-session.js';
 
 export interface MongoOptions {
@@ -71,6 +71,7 @@ interface Opened {
   readonly client: MongoClient;
   readonly db: Db;
   readonly place: LogPlace;
+  readonly reader: Reader;
   readonly heads: Heads;
   readonly follower: LogFollower;
   readonly committer: Committer;
@@ -149,8 +150,8 @@ export class MongoBackend implements Backend {
   }
 
   async get(resource: string, key: string): Promise<StoredObject | undefined> {
-    const { db } = this.store();
-    return this.answer(readStates(db, resource, [key]).then((found) => found.get(key)));
+    const { reader } = this.store();
+    return this.answer(reader.get(resource, key));
   }
 
   async list(resource: string, options: ListOptions): Promise<StoredList> {
@@ -315,7 +316,8 @@ export class MongoBackend implements Backend {
     const indexer = this.indexer(db);
     await history.start();
     follower.start();
-    return { client, db, place, heads, follower, committer, history, session, indexer };
+    const reader = new Reader(db);
+    return { client, db, place, reader, heads, follower, committer, history, session, indexer };
   }
 
   /** Makes itself known to the other replicas, and agrees with them on the logs. */

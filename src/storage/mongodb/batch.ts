@@ -23,6 +23,8 @@ export interface BatchOptions {
   /** The newest revision that is known; the batch follows it. */
   readonly base: Revision;
   readonly heads: Heads;
+  /** What was found out for the batch, however much of it the heads have forgotten again. */
+  readonly found: ReadonlyMap<string, StoredObject | undefined>;
   readonly writer: string;
   readonly number: number;
   readonly time: Date;
@@ -63,7 +65,7 @@ export class Batch implements Append {
   add(write: PendingWrite): void {
     const { resource, key, expected, value } = write.request;
     const id = headId(resource, key);
-    const current = this.made.has(id) ? this.made.get(id) : this.options.heads.get(id)?.object;
+    const current = this.made.has(id) ? this.made.get(id) : this.known(id);
     if ((current?.revision ?? 0) !== expected) {
       const result: WriteResult = { outcome: 'conflict', current };
       // A state of this batch is told to nobody before it is durable.
@@ -96,6 +98,12 @@ export class Batch implements Append {
     };
     const type = current === undefined ? 'ADDED' : 'MODIFIED';
     this.addEvent(write, { revision, resource, key, type, object, previous: current });
+  }
+
+  private known(id: string): StoredObject | undefined {
+    const { heads, found } = this.options;
+    const head = heads.get(id);
+    return head === undefined ? found.get(id) : head.object;
   }
 
   private addEvent(write: PendingWrite, event: LogEvent): void {

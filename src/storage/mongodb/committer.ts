@@ -2,14 +2,15 @@ import type { Collection } from 'mongodb';
 import type { Clock, Timer } from '../../util/clock.js';
 import { sleep } from '../../util/clock.js';
 import { errorMessage, StorageError } from '../errors.js';
-import type { Revision, StoredObject, WriteRequest, WriteResult } from '../interfaces.js';
+import type { Revision, WriteRequest, WriteResult } from '../interfaces.js';
 import { nextTurn } from '../slicing.js';
 import type { Appender, AppendOutcome } from './appender.js';
 import { Batch, type PendingWrite } from './batch.js';
-import { entriesOf, readStates, type LogDocument, type LogPlace } from './documents.js';
+import { entriesOf, type LogDocument, type LogPlace } from './documents.js';
 import { unavailable } from './failures.js';
 import type { LogFollower } from './follower.js';
 import { headId, type Heads } from './heads.js';
+import { statesBefore } from './states-before.js';
 import type { WriterSession } from './writer-session.js';
 
 export interface CommitterOptions {
@@ -231,10 +232,11 @@ export class Committer {
     const { follower, heads, writer, clock, maxObjectBytes } = this.options;
     for (const resource of new Set(pending.map((write) => write.request.resource)))
       await this.options.ensureCollection(resource);
-    await this.readHeads(pending);
+    const found = await statesBefore(pending, this.options);
     const batch = new Batch({
       base: follower.revision,
       heads,
+      found,
       writer,
       number: ++this.batches,
       time: new Date(clock.now()),
@@ -243,31 +245,6 @@ export class Committer {
     });
     for (const write of pending) batch.add(write);
     return batch;
-  }
-
-  /** Reads the states that are not known, or not known well enough to refuse a write. */
-  private async readHeads(pending: readonly PendingWrite[]): Promise<void> {
-    const { heads, follower, place } = this.options;
-    const wanted = new Map<string, Set<string>>();
-    for (const write of pending) {
-      const { resource, key, expected } = write.request;
-      if (!write.verify && !isUnsure(heads.get(headId(resource, key)), expected)) continue;
-      write.verify = false;
-      const keys = wanted.get(resource);
-      if (keys === undefined) wanted.set(resource, new Set([key]));
-      else keys.add(key);
-    }
-    if (wanted.size === 0) return;
-    let newest = 0;
-    for (const [resource, keys] of wanted) {
-      const found = await readStates(place.db, resource, [...keys]);
-      for (const key of keys) {
-        const object = found.get(key);
-        heads.learn(headId(resource, key), object);
-        newest = Math.max(newest, object?.revision ?? 0);
-      }
-    }
-    if (newest > follower.revision) await follower.catchUp();
   }
 
   private commit(batch: Batch): void {
@@ -393,12 +370,4 @@ export class Committer {
 
 function tooLong(cause: string): StorageError {
   return new StorageError('unavailable', `the store could not write for too long (${cause})`);
-}
-
-/** Whether what is known may be outdated in a way that matters: the write seems not to fit, but another replica may have made it fit. */
-function isUnsure(head: { readonly object: StoredObject | undefined } | undefined, expected: Revision): boolean {
-  if (head === undefined) return expected !== 0;
-  const revision = head.object?.revision ?? 0;
-  if (revision === expected) return false;
-  return expected === 0 || expected > revision;
 }

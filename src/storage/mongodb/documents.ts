@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
 import { StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject } from '../interfaces.js';
-import { withRevision } from '../object-bytes.js';
+import { copyOf, withRevision } from '../object-bytes.js';
 
 /** An entry of the log. It tells the whole event by itself, so that nothing else must be kept to read it. */
 export interface LogDocument {
@@ -126,7 +126,5 @@ function own(bytes: Uint8Array | undefined, revision: Revision): Uint8Array {
   if (bytes === undefined) {
     throw new StorageError('corrupt', `the log entry of revision ${revision} is damaged`, { revision });
   }
-  const copy = Buffer.allocUnsafeSlow(bytes.length);
-  copy.set(bytes);
-  return copy;
+  return copyOf(bytes);
 }
