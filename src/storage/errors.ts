@@ -36,6 +36,8 @@ export class StorageError extends Error {
       readonly revision?: Revision;
       readonly current?: Revision;
       readonly cause?: unknown;
+      /** With 'too-large': nobody has waited for it. */
+      readonly atOnce?: boolean;
       /** With 'corrupt', where objects were read. */
       readonly undecodable?: readonly Undecodable[];
     } = {},
@@ -60,9 +62,10 @@ export function compacted(revision: Revision, oldest: Revision): StorageError {
 }
 
 /** A revision that does not exist yet. */
-export function tooLarge(revision: Revision, current: Revision): StorageError {
+export function tooLarge(revision: Revision, current: Revision, atOnce = false): StorageError {
   return new StorageError('too-large', `Too large resource version: ${revision}, current: ${current}`, {
     revision,
     current,
+    atOnce,
   });
 }

@@ -1,9 +1,10 @@
 import type { JsonValue } from '../apimachinery/json.js';
 import { compareUtf8, quote } from '../apimachinery/meta.js';
 
-/** Go's %v of a number: integers plain, others as float64. */
+/** Go's %v of a number: integers of 64 bits plain, others as float64. */
 function formatNumber(value: number | bigint): string {
-  return typeof value === 'bigint' || Number.isInteger(value) ? value.toString() : formatFloat(value);
+  const whole = typeof value === 'bigint' ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value);
+  return whole ? value.toString() : formatFloat(Number(value));
 }
 
 /** Go's %v of a float64: the shortest digits, with an exponent below 1e-04 and from 1e+06 on. */

@@ -1,6 +1,7 @@
 import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
+import type {
+  ApiError} from '../../apimachinery/errors.js';
 import {
-  ApiError,
   newForbidden,
   newBadRequest,
   newGenericNotFound,
@@ -68,7 +69,7 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
       : info.namespace !== '' && (info.resource !== 'namespaces' || info.namespace !== info.name);
     const checkedLater =
       isCreateInEmptyNamespace(api.served, context) ||
-      (!type.custom && EMPTY_NAMESPACE.test(info.path) && isDelete(info.verb));
+      (!type.custom && EMPTY_NAMESPACE.test(info.path) && isChange(info.verb) && (info.name !== '' || !isWrite(info.verb)));
     if (misplaced && !checkedLater) {
       if (!type.custom) {
         // Built-in paths over all namespaces can be listed, and nothing else.
@@ -82,20 +83,9 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     return serve(api, environment, context, request, response).catch((error: unknown) => {
       // What cannot be decoded, say, comes to light in the middle of any verb.
       const unsafe = environment.features.enabled('AllowUnsafeMalformedObjectDeletion');
-      throw (
-        undecodableError(error, api.store, context.info.verb, unsafe) ??
-        fromUncached(api.served, interpretStorageError(error, 'get'))
-      );
+      throw undecodableError(error, api.store, context.info.verb, unsafe) ?? interpretStorageError(error, 'get');
     });
   };
-}
-
-/** Events are not cached by kube-apiserver; what its store says of versions to come does not tell when to try again. */
-function fromUncached({ type, groupResource }: ServedVersion, error: unknown): unknown {
-  if (type.custom || groupResource.resource !== 'events' || !(error instanceof ApiError)) return error;
-  const { retryAfterSeconds: _, ...details } = error.details ?? {};
-  const tooLarge = details.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') === true;
-  return tooLarge ? new ApiError(error.code, error.reason, error.message, details) : error;
 }
 
 const EMPTY_NAMESPACE = /^\/(?:api\/v1|apis\/[^/]+\/[^/]+)\/(?:watch\/)?namespaces\/\/(?!\/*$)/;
@@ -112,18 +102,19 @@ function checkEmptyNamespace(served: ServedVersion, context: RequestContext, req
     const asked = info.verb === 'list' ? 'get' : info.verb;
     if (request.method === 'HEAD' || !known.verbs.includes(asked)) throw methodNotAllowed({ served, context });
     if (!served.type.namespaced) throw newBadRequest('name must be provided');
-  } else if (request.method === 'HEAD' || (info.name !== '' && info.verb === 'create')) {
+  } else if (info.verb === '' || request.method === 'HEAD' || (info.name !== '' && info.verb === 'create')) {
     throw methodNotAllowed({ served, context });
   }
-  const whole = info.name === '' && (info.verb === 'update' || info.verb === 'patch');
   const listed = ACROSS_NAMESPACES.has(info.verb) || info.verb === 'watchlist';
-  if (!whole && !listed && !isDelete(info.verb) && !isCreateInEmptyNamespace(served, context)) {
+  if (!isChange(info.verb) && !listed && !isCreateInEmptyNamespace(served, context)) {
     throw newBadRequest('Namespace parameter required.');
   }
 }
 
-/** The options of a deletion are looked at before its namespace. */
-const isDelete = (verb: string): boolean => verb === 'delete' || verb === 'deletecollection';
+const isWrite = (verb: string): boolean => verb === 'update' || verb === 'patch';
+
+/** Options and bodies are looked at before the namespace. */
+const isChange = (verb: string): boolean => verb === 'delete' || verb === 'deletecollection' || isWrite(verb);
 
 /** Is refused when the object is looked at. */
 const isCreateInEmptyNamespace = ({ type }: ServedVersion, { info }: RequestContext): boolean =>

@@ -1,4 +1,5 @@
-import { requestedRevision } from '../../registry/generic/resource-version.js';
+import { isUncached, requestedRevision } from '../../registry/generic/resource-version.js';
+import type { GroupResource } from '../../apimachinery/meta.js';
 import type { ReadAt } from '../../storage/cacher/interfaces.js';
 import { negotiateObject, writeStored } from './respond.js';
 import { Query } from './query.js';
@@ -11,13 +12,13 @@ export async function getHandler(scope: RequestScope): Promise<void> {
   const media = negotiateObject(scope, query);
   const { namespace, name } = context.info;
   const asked = query.string('resourceVersion');
-  const object = await store.get(store.key(namespace, name), name, readAt(asked, served.groupResource.resource), asked);
+  const object = await store.get(store.key(namespace, name), name, readAt(asked, served.groupResource), asked);
   await writeStored(scope, 200, object, media, query);
 }
 
 /** Which state a get wants (spec: List and get semantics). */
-export function readAt(resourceVersion: string, resource = ''): ReadAt {
+export function readAt(resourceVersion: string, type: GroupResource): ReadAt {
   if (resourceVersion === '') return { mode: 'most-recent' };
-  const revision = requestedRevision(resourceVersion, resource);
-  return revision === 0 ? { mode: 'any' } : { mode: 'not-older-than', revision };
+  const revision = requestedRevision(resourceVersion, type);
+  return revision === 0 ? { mode: 'any' } : { mode: 'not-older-than', revision, atOnce: isUncached(type) };
 }

@@ -27,7 +27,7 @@ import { decodePatched, refusePatch } from './patched-object.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './query.js';
 import type { RequestScope } from './scope.js';
-import { checkName, mutate, validators } from './update.js';
+import { checkName, mutate, requireNamespace, validators } from './update.js';
 import { warnOfStrictErrors } from './strict-errors.js';
 import { patchOptions, type WriteOptions } from './write-options.js';
 
@@ -64,6 +64,7 @@ async function patch(
 ): Promise<void> {
   const { context, served } = scope;
   const apply = isApply(patchType);
+  requireNamespace(scope);
   const mechanism = patchMechanism(scope, patchType, body, options);
   const { namespace, name } = context.info;
   let tracksFields = true;

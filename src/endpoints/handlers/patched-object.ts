@@ -81,14 +81,22 @@ function firstFault({ served }: RequestScope, shown: string, known: DecodeError)
   return known.message;
 }
 
+/** What a patch has made is read with its keys sorted. */
 function typeMeta(patched: JsonValue, refuse: (why: string) => ApiError): { apiVersion: string; kind: string } {
   try {
-    return interpretTypeMeta(patched);
+    return interpretTypeMeta(isObject(patched) ? sortedKeys(patched) : patched);
   } catch (error) {
     if (error instanceof JsonError) throw refuse(error.message);
     throw error;
   }
 }
+
+const sortedKeys = (object: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.keys(object)
+      .sort(compareUtf8)
+      .map((key) => [key, object[key]]),
+  );
 
 function checkCustomKind(patched: JsonObject, refuse: (why: string) => ApiError): void {
   const { kind, apiVersion } = typeMeta(patched, refuse);

@@ -33,7 +33,7 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
   if (verb === 'get') {
     const media = negotiateObject(scope, query);
     const asked = query.string('resourceVersion');
-    const object = await store.get(store.key(namespace, name), name, readAt(asked), asked);
+    const object = await store.get(store.key(namespace, name), name, readAt(asked, store.groupResource), asked);
     const { scale, found } = scaleOf(scope.served.toObject(object), paths);
     if (!found) throw newInternalError(`the spec replicas field ${quote(paths.specReplicasPath)} does not exist`);
     await writeScale(scope, scale, media);

@@ -45,6 +45,7 @@ async function update(scope: RequestScope, body: Buffer, options: WriteOptions, 
     },
     false,
   );
+  requireNamespace(scope);
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
   let tracksFields = true;
   const uid = object.metadata.uid ?? '';
@@ -73,6 +74,11 @@ async function update(scope: RequestScope, body: Buffer, options: WriteOptions, 
     return store();
   });
   await writeWritten(scope, updated.created ? 201 : 200, updated, media);
+}
+
+/** The last of what is asked of a write before the object is looked up. */
+export function requireNamespace({ served, context }: RequestScope): void {
+  if (served.type.namespaced && context.info.namespace === '') throw newBadRequest('Namespace parameter required.');
 }
 
 /** The object's name must be the URL's. */

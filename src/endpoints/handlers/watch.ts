@@ -1,7 +1,6 @@
 import { type ApiError, newMethodNotSupported, newResourceExpired, toApiError } from '../../apimachinery/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
-import { parseResourceVersion } from '../../registry/generic/resource-version.js';
-import type { ServedVersion } from '../../registry/rest/served.js';
+import { isUncached, parseResourceVersion } from '../../registry/generic/resource-version.js';
 import { StorageError } from '../../storage/errors.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
@@ -18,8 +17,6 @@ const TOO_OLD_UNCACHED = 'The resourceVersion for the provided watch is too old.
 
 /** kube-apiserver's store begins one after the version, and a signed integer has no such number. */
 const MAX_INT64 = 0x7fffffffffffffffn;
-
-const isUncached = ({ groupResource }: ServedVersion): boolean => groupResource.resource === 'events';
 
 /** Serves a watch until its time is up, the client goes, or it cannot keep up. Resolves when the stream has ended. */
 export async function serveWatch(
@@ -45,7 +42,7 @@ export async function serveWatch(
   let watcher: Watcher;
   try {
     const { start } = wanted;
-    if (isUncached(served) && start.mode === 'exact' && BigInt(options.resourceVersion || 0) >= MAX_INT64)
+    if (isUncached(served.groupResource) && start.mode === 'exact' && BigInt(options.resourceVersion || 0) >= MAX_INT64)
       throw new StorageError('compacted', 'the revision after it does not fit an integer');
     if (start.mode === 'exact' && start.revision < scope.store.bornAt) {
       const info = { revision: start.revision, current: scope.store.bornAt };
@@ -55,7 +52,7 @@ export async function serveWatch(
   } catch (error) {
     if (error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large')) {
       // Told as an event of a stream that has begun, as kube-apiserver does.
-      const uncached = error.code === 'compacted' && isUncached(served);
+      const uncached = error.code === 'compacted' && isUncached(served.groupResource);
       const told = interpretStorageError(error, 'watch', options.resourceVersion);
       stream.fail(uncached ? newResourceExpired(TOO_OLD_UNCACHED) : toApiError(told));
       return;
@@ -82,7 +79,7 @@ function watchOptions(scope: RequestScope, options: ListOptions, deadline: numbe
     prefix,
     key: single ? store.key(namespace, name) : undefined,
     predicate: options.predicate,
-    start: watchStart(options, store.cache.revision()),
+    start: watchStart(options, store.cache.revision(), isUncached(store.groupResource)),
     initialEventsBookmark: options.sendInitialEvents === true && options.allowWatchBookmarks,
     bookmarks: options.allowWatchBookmarks,
     deadline,
@@ -93,11 +90,11 @@ function watchOptions(scope: RequestScope, options: ListOptions, deadline: numbe
 const isPathSegment = (name: string): boolean => name !== '.' && name !== '..' && !/[/%]/.test(name);
 
 /** Where a watch starts (spec: watch). Without initial events a watch from "most recent" or "any" starts at the cache's revision. */
-function watchStart(options: ListOptions, current: number): ReadAt {
+function watchStart(options: ListOptions, current: number, atOnce: boolean): ReadAt {
   const revision = parseResourceVersion(options.resourceVersion);
   if (options.sendInitialEvents === true) {
     if (options.resourceVersion === '') return { mode: 'most-recent' };
-    return revision === 0 ? { mode: 'any' } : { mode: 'not-older-than', revision };
+    return revision === 0 ? { mode: 'any' } : { mode: 'not-older-than', revision, atOnce };
   }
   if (options.sendInitialEvents === false && revision === 0) return { mode: 'exact', revision: current };
   if (options.resourceVersion === '') return { mode: 'most-recent' };

@@ -12,6 +12,7 @@ export function interpretStorageError(error: unknown, what: 'get' | 'list' | 'wa
       return tooLargeResourceVersion(
         /^\d+$/.test(asked) ? BigInt(asked) : (error.info.revision ?? 0),
         error.info.current ?? 0,
+        what === 'watch' || error.info.atOnce !== true,
       );
     case 'compacted':
       return newResourceExpired(
@@ -37,10 +38,10 @@ export function interpretStorageError(error: unknown, what: 'get' | 'list' | 'wa
   }
 }
 
-/** 504 with the cause that client-go looks for. */
-export function tooLargeResourceVersion(wanted: number | bigint, current: number): ApiError {
+/** 504 with the cause that client-go looks for; with the advice to come again where the server has waited for it. */
+export function tooLargeResourceVersion(wanted: number | bigint, current: number, advises = true): ApiError {
   return new ApiError(504, 'Timeout', `Timeout: Too large resource version: ${wanted}, current: ${current}`, {
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
-    retryAfterSeconds: 1,
+    ...(advises ? { retryAfterSeconds: 1 } : {}),
   });
 }

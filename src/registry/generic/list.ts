@@ -5,6 +5,7 @@ import type { CachedList } from '../../storage/cacher/interfaces.js';
 import { interpretStorageError } from './interpret-error.js';
 import { type ListRequest, type ListStart, resolveList } from './list-options.js';
 import type { ResourceStore } from './resource-store.js';
+import { isUncached } from './resource-version.js';
 
 const CONTINUE_EXPIRED =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter';
@@ -30,7 +31,11 @@ export async function listObjects(store: ResourceStore, namespace: string, reque
   if (list.lastKey === undefined) return { list, continue: '', remainingItemCount: undefined };
   return {
     list,
-    continue: encodeContinueToken({ revision: list.revision, startKey: `${list.lastKey.slice(scope.length)}\0` }),
+    continue: encodeContinueToken({
+      revision: list.revision,
+      // kube-apiserver's cache begins the key with a slash, its store does not; both are read.
+      startKey: `${isUncached(store.groupResource) ? '' : '/'}${list.lastKey.slice(scope.length)}\0`,
+    }),
     remainingItemCount: request.predicate.everything ? list.remaining : undefined,
   };
 }
@@ -49,7 +54,9 @@ async function read(
         current: store.bornAt,
       });
     }
-    return await store.cache.list(start.at, {
+    const revised = start.at.mode === 'exact' || start.at.mode === 'not-older-than';
+    const at = revised && isUncached(store.groupResource) ? { ...start.at, atOnce: true } : start.at;
+    return await store.cache.list(at, {
       prefix,
       from: start.from === '' ? '' : scope + start.from,
       // Any state will do: such a list is not cut into pages, as in kube-apiserver.

@@ -1,5 +1,5 @@
 import { ApiError, newBadRequest } from '../../apimachinery/errors.js';
-import { quote } from '../../apimachinery/meta.js';
+import { type GroupResource, quote } from '../../apimachinery/meta.js';
 import type { Revision } from '../../storage/interfaces.js';
 
 /** strconv.ParseUint's refusal of a text, or undefined where it is a number. */
@@ -17,9 +17,13 @@ export function parseResourceVersion(text: string): Revision {
   return Number(text);
 }
 
-/** The same for a get of a type: events, which kube-apiserver reads without a cache, refuse as lists do. */
-export const requestedRevision = (text: string, resource: string): Revision =>
-  resource === 'events' ? listResourceVersion(text) : parseResourceVersion(text);
+/** Whether kube-apiserver reads a type without a cache: some refusals differ, and nothing waits for a future version. */
+export const isUncached = ({ group, resource }: GroupResource): boolean =>
+  resource === 'events' && (group === '' || group === 'events.k8s.io');
+
+/** The same for a get of a type: one without a cache refuses as lists do. */
+export const requestedRevision = (text: string, type: GroupResource): Revision =>
+  isUncached(type) ? listResourceVersion(text) : parseResourceVersion(text);
 
 /** The same for lists, where it is a 400. */
 export function listResourceVersion(text: string): Revision {

@@ -66,12 +66,13 @@ export interface CacheListOptions {
 
 /** Which state a read wants (spec: List and get semantics). */
 export type ReadAt =
+  // `atOnce`: a revision that does not exist yet is refused without waiting for it.
   | { readonly mode: 'any' }
   /** Every write acknowledged before the call is seen. */
   | { readonly mode: 'most-recent' }
-  | { readonly mode: 'not-older-than'; readonly revision: Revision }
+  | { readonly mode: 'not-older-than'; readonly revision: Revision; readonly atOnce?: boolean }
   /** Exactly this revision: from a snapshot, else from the backend's history, else StorageError 'compacted'. */
-  | { readonly mode: 'exact'; readonly revision: Revision };
+  | { readonly mode: 'exact'; readonly revision: Revision; readonly atOnce?: boolean };
 
 /** A page of a list at one revision. Lazy: nothing is copied until it is iterated. */
 export interface CachedList {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../util/clock.js';
-import { StorageError } from '../errors.js';
+import { StorageError, tooLarge } from '../errors.js';
 import type { Backend, LogEvent, Revision, StoredObject } from '../interfaces.js';
 import { EVERYTHING } from '../selection-predicate.js';
 import { nextTurn, SLICE_MILLIS } from '../slicing.js';
@@ -198,7 +198,14 @@ export class TypeCache implements ResourceCache {
       if (backend.revisionNow === undefined) return newest.ask().then((revision) => this.reach(revision));
       return this.reach(backend.revisionNow());
     }
-    return this.reach(at.revision);
+    return at.atOnce === true && at.revision > this.revision() ? this.reachKnown(at.revision) : this.reach(at.revision);
+  }
+
+  /** The cache may be a little behind; what the store does not have either is refused. */
+  private async reachKnown(revision: Revision): Promise<void> {
+    const newest = await this.shared.newest.ask();
+    if (revision > newest) throw tooLarge(revision, newest, true);
+    await this.reach(revision);
   }
 
   private reach(revision: Revision): Promise<void> | undefined {

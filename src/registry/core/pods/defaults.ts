@@ -4,9 +4,9 @@ import { ensureObject, numberOf, objectsOf, setDefault, textOf } from '../shared
 
 const DEFAULT_MODE = 0o644;
 
-/** The tag of an image reference; `latest` where it has neither tag nor digest. */
+/** The tag of an image reference; `latest` where it has neither tag nor digest. What names no image has no tag. */
 export function imageTag(image: string): string {
-  if (image.includes('@')) return '';
+  if (image === '' || image.includes('@')) return '';
   const tag = /:([^/:]+)$/.exec(image);
   return tag?.[1] ?? 'latest';
 }
