@@ -9,8 +9,8 @@ const QUESTIONS = 2;
 const OBJECTS = 64;
 
 interface Asker {
-  resolve(found: StoredObject | undefined): void;
-  reject(error: unknown): void;
+  readonly resolve: (found: StoredObject | undefined) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** One type's objects that are to be read. */
