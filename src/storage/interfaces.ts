@@ -83,7 +83,7 @@ export interface WriteRequest {
   readonly expected: Revision;
   /** The new state; undefined deletes. */
   readonly value: EncodedObject | undefined;
-  /** The object as it was at the expected revision, where the caller has it, so that the store need not read it. */
+  /** The object as it was, where the caller has it, so that the store need not read it; ignored where it is not of the expected revision. */
   readonly previous?: StoredObject | undefined;
 }
 

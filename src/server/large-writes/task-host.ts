@@ -58,6 +58,7 @@ export async function answerCall(
         resource,
         key,
         expected,
+        previous: store.cache.peek(key),
         value: value === undefined ? undefined : new ReceivedValue(value),
       });
       return sentResult(result);

@@ -157,7 +157,8 @@ export class Committer {
     let count = 0;
     const most = this.alone ? 1 : MAX_BATCH_WRITES;
     while (count < this.waiting.length && count < most && bytes < MAX_BATCH_BYTES) {
-      bytes += this.waiting[count]?.request.value?.tail.length ?? 0;
+      const { value, previous } = this.waiting[count]?.request ?? {};
+      bytes += (value?.tail.length ?? 0) + (previous?.bytes.length ?? 0);
       count++;
     }
     return this.waiting.splice(0, count);

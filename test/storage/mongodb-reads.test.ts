@@ -1,0 +1,179 @@
+import { encodeObject } from '../../src/storage/encode.js';
+import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
+import type { EncodedObject } from '../../src/storage/interfaces.js';
+import type { PendingWrite } from '../../src/storage/mongodb/batch.js';
+import { entriesOf, logPlace, MAIN_LOG } from '../../src/storage/mongodb/documents.js';
+import type { LogFollower } from '../../src/storage/mongodb/follower.js';
+import { headId, Heads } from '../../src/storage/mongodb/heads.js';
+import { statesBefore } from '../../src/storage/mongodb/states-before.js';
+import { collect, commit, decode, everything, put, remove, RESOURCE, widget } from './fixtures.js';
+import { withClient } from './mongod.js';
+import { hasMongod, mongoOptions } from './mongodb-fixtures.js';
+
+jest.setTimeout(90_000);
+
+const described = hasMongod() ? describe : describe.skip;
+const open: MongoBackend[] = [];
+
+async function opened(options: MongoOptions): Promise<MongoBackend> {
+  const backend = new MongoBackend(options);
+  await backend.open();
+  open.push(backend);
+  return backend;
+}
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((backend) => backend.close()));
+});
+
+/** How often MongoDB was asked for objects of the type while the work was done. */
+async function questions({ uri, database }: MongoOptions, work: () => Promise<unknown>): Promise<number> {
+  return withClient(uri, async (client) => {
+    const db = client.db(database);
+    await db.command({ profile: 2 });
+    await work();
+    await db.command({ profile: 0 });
+    const asked = await db.collection('system.profile').countDocuments({ op: 'query', ns: `${database}.${RESOURCE}` });
+    await db.dropCollection('system.profile');
+    return asked;
+  });
+}
+
+const keysOf = (count: number): string[] => Array.from({ length: count }, (_, i) => `a/k${String(i).padStart(3, '0')}`);
+
+described('objects read one by one', () => {
+  test('those that are wanted at the same time are read together', async () => {
+    const options = await mongoOptions();
+    const backend = await opened(options);
+    const keys = keysOf(150);
+    const written = await Promise.all(keys.map((key, i) => commit(backend, put(key, 0, { i }))));
+    const wanted = [...keys, ...keys, 'a/none'];
+    const asked = await questions(options, async () => {
+      const found = await Promise.all(wanted.map((key) => backend.get(RESOURCE, key)));
+      expect(found.map((each) => each?.revision)).toEqual([...written, ...written, undefined].map((w) => w?.revision));
+      expect(found.slice(0, 150).map((each) => decode(each)['spec'])).toEqual(keys.map((_, i) => ({ i })));
+    });
+    expect(asked).toBeGreaterThan(0);
+    expect(asked).toBeLessThan(10);
+  });
+
+  test('each shows what was written before it was asked for', async () => {
+    const options = await mongoOptions();
+    const [one, two] = [await opened(options), await opened(options)];
+    let { revision } = await commit(one, put('a/x', 0, { n: 0 }));
+    for (let n = 1; n <= 30; n++) {
+      // These are under way while it is written.
+      const early = Array.from({ length: 5 }, () => two.get(RESOURCE, 'a/x'));
+      ({ revision } = await commit(one, put('a/x', revision, { n })));
+      const late = Array.from({ length: 5 }, () => two.get(RESOURCE, 'a/x'));
+      for (const found of await Promise.all(late)) expect(found?.revision).toBe(revision);
+      for (const found of await Promise.all(early)) expect(found?.revision).toBeGreaterThanOrEqual(revision - 1);
+    }
+  });
+});
+
+described('what a write starts from', () => {
+  test('is not read where the caller tells it', async () => {
+    const options = await mongoOptions();
+    const keys = keysOf(40);
+    const writer = await opened(options);
+    const written = await Promise.all(keys.map((key) => commit(writer, put(key, 0, { n: 0 }))));
+    const told = await opened(options);
+    const asked = await questions(options, async () => {
+      for (const [i, previous] of written.entries()) {
+        const request = { ...(i % 2 === 0 ? put : remove)(previous.key, previous.revision), previous };
+        expect(await told.write(request)).toMatchObject({ outcome: 'committed' });
+      }
+    });
+    expect(asked).toBe(0);
+    const events = await collect(told, 1, 80);
+    for (const event of events.slice(40)) {
+      const before = written.find(({ key }) => key === event.key);
+      expect([event.previous?.revision, decode(event.previous)]).toEqual([before?.revision, decode(before)]);
+      if (event.type === 'DELETED') {
+        const { metadata, ...rest } = decode(event.object);
+        expect(rest).toMatchObject({ spec: { n: 0 } });
+        expect(metadata).toMatchObject({ resourceVersion: String(event.revision) });
+      }
+    }
+    const untold = await opened(options);
+    const [first] = keys;
+    const current = await untold.get(RESOURCE, first ?? '');
+    expect(await questions(options, () => commit(untold, put(first ?? '', current?.revision ?? 0)))).toBe(1);
+  });
+
+  test('is not believed where somebody wrote since', async () => {
+    const options = await mongoOptions();
+    const writer = await opened(options);
+    const previous = await commit(writer, put('a/changed', 0, { n: 1 }));
+    const gone = await commit(writer, put('a/gone', 0));
+    const same = await commit(writer, put('a/same', 0));
+    const newest = await commit(writer, put('a/changed', previous.revision, { n: 2 }));
+    await commit(writer, remove('a/gone', gone.revision));
+    const told = await opened(options);
+    const results = await Promise.all([
+      told.write({ ...put('a/changed', previous.revision, { n: 3 }), previous }),
+      told.write({ ...remove('a/gone', gone.revision), previous: gone }),
+      told.write({ ...remove('a/same', same.revision), previous: same }),
+    ]);
+    expect(results).toMatchObject([
+      { outcome: 'conflict', current: { revision: newest.revision } },
+      { outcome: 'conflict', current: undefined },
+      { outcome: 'committed' },
+    ]);
+    // Of another revision than the one expected: it says nothing.
+    const wrong = { ...remove('a/changed', newest.revision), previous };
+    expect(await told.write(wrong)).toMatchObject({ outcome: 'committed' });
+    const last = (await collect(writer, 1, 7)).at(-1);
+    expect([last?.key, last?.previous?.revision, decode(last?.previous)['spec']]).toEqual([
+      'a/changed',
+      newest.revision,
+      { n: 2 },
+    ]);
+  });
+
+  test('is found for more objects than are remembered', async () => {
+    const options = await mongoOptions();
+    const writer = await opened(options);
+    const keys = keysOf(20);
+    const written = await Promise.all(keys.map((key) => commit(writer, put(key, 0))));
+    const pending = written.map(({ key, revision }): PendingWrite => ({
+      request: remove(key, revision),
+      raw: undefined,
+      deadline: Infinity,
+      verify: false,
+      resolve: () => undefined,
+      reject: () => undefined,
+    }));
+    await withClient(options.uri, async (client) => {
+      const heads = new Heads(1);
+      const place = logPlace(client.db(options.database), MAIN_LOG);
+      const follower: Pick<LogFollower, 'revision'> = { revision: Infinity };
+      const states = await statesBefore(pending, { heads, place, follower: follower as LogFollower });
+      expect([...states.values()].map((state) => state?.revision)).toEqual(written.map(({ revision }) => revision));
+      const [first] = keys;
+      expect(heads.get(headId(RESOURCE, first ?? ''))).toBeUndefined();
+    });
+  });
+
+  test('counts for the size of a commit', async () => {
+    const options = await mongoOptions();
+    const writer = await opened(options);
+    const text = 'x'.repeat(1 << 20);
+    const value = (key: string): EncodedObject => encodeObject(widget(key, { text }));
+    const keys = keysOf(30);
+    const written = await Promise.all(
+      keys.map((key) => commit(writer, { resource: RESOURCE, key, expected: 0, value: value(key) })),
+    );
+    const other = await opened(options);
+    await Promise.all(
+      written.map((previous) => commit(other, { ...remove(previous.key, previous.revision), previous })),
+    );
+    expect((await other.list(RESOURCE, everything)).items).toEqual([]);
+    await withClient(options.uri, async (client) => {
+      const log = entriesOf(logPlace(client.db(options.database), MAIN_LOG));
+      const commits = await log.distinct('batch', { type: 'DELETED' });
+      expect(commits.length).toBeGreaterThanOrEqual(30 / 5);
+    });
+  });
+});
