@@ -91,6 +91,18 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     await expect(cache.list({ mode: 'exact', revision: 9 }, page())).rejects.toMatchObject({ code: 'too-large' });
   });
 
+  test('a read that does not wait is refused at once, unless the store has the revision', async () => {
+    await restart({ waitMillis: 600_000 });
+    await cache.ready();
+    const refused = { code: 'too-large', info: { revision: 9, current: 1, atOnce: true } };
+    const later = { mode: 'not-older-than', revision: 9, atOnce: true } as const;
+    await expect(cache.get('a/b', later)).rejects.toMatchObject(refused);
+    await expect(cache.list({ ...later, mode: 'exact' }, page())).rejects.toMatchObject(refused);
+    expect(await cache.get('a/b', { ...later, revision: 1 })).toBeUndefined();
+    await commit(backend, put('a/b', 0));
+    expect((await cache.get('a/b', { ...later, revision: 2 }))?.revision).toBe(2);
+  });
+
   const everyChunk = async (list: CachedList): Promise<string> => {
     const chunks: Uint8Array[] = [];
     for await (const chunk of list.gzipChunks(identity)) chunks.push(chunk);

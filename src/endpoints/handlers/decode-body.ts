@@ -3,7 +3,7 @@ import { type DetailedJson, decodeDetailed, interpretTypeMeta, JsonError } from 
 import { formatGroupVersion, goJson, parseGroupVersion, quote } from '../../apimachinery/meta.js';
 import { isObject, type JsonValue } from '../../apimachinery/json.js';
 import { decodeYaml } from '../../apimachinery/yaml.js';
-import { builtinSchema } from '../../apimachinery/scheme/builtin-schema.js';
+import { isRegistered, schemaOfSibling } from '../../apimachinery/scheme/registered-kinds.js';
 import { DecodeError, type DecodedObject, type ServedVersion } from '../../registry/rest/served.js';
 import { type Encoding, negotiateInput } from '../negotiation/media.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
@@ -119,7 +119,12 @@ function decodeKind(
   const gv = meta.apiVersion === '' ? served.groupVersion : meta.apiVersion;
   const kind = meta.kind === '' ? expected.kind : meta.kind;
   if (!served.type.custom && (kind !== expected.kind || gv !== served.groupVersion)) {
-    throw mismatch(served, gv, kind);
+    const sibling = schemaOfSibling(expected, gv, kind);
+    if (sibling === undefined) throw mismatch(served, gv, kind);
+    // Read as what it is; that it is of another version is told at the end.
+    const decoded = sibling.decode(json, strict);
+    decoded.object.apiVersion = gv;
+    return decoded;
   }
   const object = json.value as KubeObject;
   if (!served.type.custom) {
@@ -138,15 +143,12 @@ function mismatch(served: Decodable, groupVersion: string, kind: string): ApiErr
 /** Why an object of another type than the path's is not taken: a known one cannot be converted, an unknown one is not registered. */
 export function kindMismatch(served: Pick<Decodable, 'gvk'>, groupVersion: string, kind: string): string {
   const gv = parseGroupVersion(groupVersion) ?? { group: '', version: groupVersion };
-  const hub = served.gvk.group === '' ? 'core' : (served.gvk.group.split('.')[0] ?? '');
-  return builtinSchema({ ...gv, kind }) === undefined && !isMetaKind(gv, kind) && !isOldScale(groupVersion, kind)
+  const { group } = served.gvk;
+  const hub = group === '' || group === 'events.k8s.io' ? 'core' : (group.split('.')[0] ?? '');
+  return !isRegistered(group, { ...gv, kind }) && !isMetaKind(gv, kind)
     ? `no kind ${quote(kind)} is registered for version ${quote(groupVersion)} in scheme "pkg/runtime/scheme.go:111"`
     : `converting (${gv.version}.${kind}) to (${hub}.${served.gvk.kind}): unknown conversion`;
 }
-
-/** Scales of versions that are served no more are known where Scales are. */
-const isOldScale = (groupVersion: string, kind: string): boolean =>
-  kind === 'Scale' && ['apps/v1beta1', 'apps/v1beta2', 'extensions/v1beta1'].includes(groupVersion);
 
 /** Registered in every version of every group that there is. */
 const OPTIONS = new Set([

@@ -1,6 +1,5 @@
 import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
-import type {
-  ApiError} from '../../apimachinery/errors.js';
+import type { ApiError } from '../../apimachinery/errors.js';
 import {
   newForbidden,
   newBadRequest,
@@ -69,7 +68,10 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
       : info.namespace !== '' && (info.resource !== 'namespaces' || info.namespace !== info.name);
     const checkedLater =
       isCreateInEmptyNamespace(api.served, context) ||
-      (!type.custom && EMPTY_NAMESPACE.test(info.path) && isChange(info.verb) && (info.name !== '' || !isWrite(info.verb)));
+      (!type.custom &&
+        EMPTY_NAMESPACE.test(info.path) &&
+        isChange(info.verb) &&
+        (info.name !== '' || !isWrite(info.verb)));
     if (misplaced && !checkedLater) {
       if (!type.custom) {
         // Built-in paths over all namespaces can be listed, and nothing else.

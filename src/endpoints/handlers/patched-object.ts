@@ -2,7 +2,8 @@ import { interpretTypeMeta, goKind, JsonError, parseJson } from '../../apimachin
 import { type ApiError, newInternalError, newInvalid } from '../../apimachinery/errors.js';
 import { FieldPath, invalid } from '../../apimachinery/field-error.js';
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { compareUtf8, goJson, type KubeObject, quote } from '../../apimachinery/meta.js';
+import { compareUtf8, goJson, type KubeObject, parseGroupVersion, quote } from '../../apimachinery/meta.js';
+import { schemaOfSibling } from '../../apimachinery/scheme/registered-kinds.js';
 import { DecodeError } from '../../registry/rest/served.js';
 import { kindMismatch } from './decode-body.js';
 import type { RequestScope } from './scope.js';
@@ -109,7 +110,10 @@ function checkBuiltinKind(scope: RequestScope, patched: JsonObject, refuse: (why
   const meta = typeMeta(patched, refuse);
   const kind = meta.kind === '' ? served.gvk.kind : meta.kind;
   const groupVersion = meta.apiVersion === '' ? served.groupVersion : meta.apiVersion;
-  if (kind !== served.gvk.kind || groupVersion !== served.groupVersion)
+  if (kind === served.gvk.kind && groupVersion === served.groupVersion) return;
+  // Another version of the group's kind is converted.
+  const sibling = parseGroupVersion(groupVersion)?.group === served.gvk.group;
+  if (!sibling || schemaOfSibling(served.gvk, groupVersion, kind) === undefined)
     throw refuse(kindMismatch(served, groupVersion, kind));
 }
 
