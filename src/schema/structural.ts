@@ -1,6 +1,7 @@
 import { type FieldError, FieldPath, forbidden, invalid, required } from '../apimachinery/field-error.js';
 import { type JsonObject, type JsonValue, isObject, objectAt } from '../apimachinery/json.js';
 import { compareUtf8 } from '../apimachinery/meta.js';
+import { emptyMembersOf } from '../apimachinery/scheme/decoder.js';
 import type { JsonSchemaProps } from './interfaces.js';
 import { textOf } from './node.js';
 import { patternFor } from './patterns.js';
@@ -203,17 +204,37 @@ function metadataInvariants(schema: JsonObject, level: Level, path: FieldPath, e
 }
 
 function restrictsNamesOnly(metadata: JsonObject): boolean {
-  return Object.keys(metadata).every((key) => {
-    if (key === 'type' || key === 'default' || !isSet(metadata[key])) return true;
-    if (key !== 'properties') return false;
-    return propertiesOf(metadata).every(([name]) => name === 'name' || name === 'generateName');
-  });
+  return (
+    Object.keys(metadata).every((key) => {
+      if (key === 'type' || key === 'default' || !saysAnything(metadata, key)) return true;
+      if (key !== 'properties') return false;
+      return propertiesOf(metadata).every(([name]) => name === 'name' || name === 'generateName');
+    }) && !hasKeptEmpty(metadata, KEPT_EMPTY)
+  );
+}
+
+/** Members that point to something: whatever it is, there is one. */
+const POINTING = new Set(['default', 'items', 'not', 'additionalProperties', 'externalDocs', 'example']);
+/** Lists that are taken over into the structural schema though they are empty, which makes it differ from one without. */
+const KEPT_EMPTY = ['required', 'x-kubernetes-list-map-keys', 'x-kubernetes-validations'];
+const KEPT_EMPTY_IN_LOGIC = [...KEPT_EMPTY, 'properties'];
+
+function saysAnything(schema: JsonObject, key: string): boolean {
+  const value = schema[key];
+  return POINTING.has(key) ? value !== undefined && value !== null : isSet(value);
+}
+
+function hasKeptEmpty(schema: JsonObject, kept: readonly string[]): boolean {
+  const empty = emptyMembersOf(schema);
+  return empty !== undefined && kept.some((key) => empty[key] !== undefined);
 }
 
 /** Exactly `anyOf: [{type: integer}, {type: string}]`. */
 function isIntOrString(anyOf: readonly JsonObject[]): boolean {
   const hasOnlyType = (schema: JsonObject | undefined, type: string): boolean =>
-    schema?.['type'] === type && Object.keys(schema).every((key) => key === 'type' || !isSet(schema[key]));
+    schema?.['type'] === type &&
+    Object.keys(schema).every((key) => key === 'type' || !saysAnything(schema, key)) &&
+    !hasKeptEmpty(schema, KEPT_EMPTY_IN_LOGIC);
   return anyOf.length === 2 && hasOnlyType(anyOf[0], 'integer') && hasOnlyType(anyOf[1], 'string');
 }
 

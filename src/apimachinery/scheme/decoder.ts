@@ -119,7 +119,11 @@ export class TypedDecoder {
     }
     this.path = outerPath;
     this.struct = outerStruct;
-    return inTypeOrder(type, given);
+    const out = inTypeOrder(type, given);
+    // A pointer to nothing is a pointer: what is neither a schema nor schemas.
+    const items = type.name === SCHEMA ? value['items'] : undefined;
+    if (items !== undefined && items !== null && out['items'] === undefined) noteEmpty(out, 'items', items);
+    return out;
   }
 
   /** A null after a value changes nothing where Go's type has no null. */
@@ -280,6 +284,21 @@ export class TypedDecoder {
   }
 }
 
+const SCHEMA = 'JSONSchemaProps';
+const emptyMembers = new WeakMap<JsonObject, JsonObject>();
+
+/**
+ * Members of a struct, just decoded, that were given but are not written because they are empty. Validation still sees them,
+ * and prints them; what is stored and owned does not have them.
+ */
+export const emptyMembersOf = (struct: JsonObject): JsonObject | undefined => emptyMembers.get(struct);
+
+function noteEmpty(struct: JsonObject, key: string, value: JsonValue): void {
+  const noted = emptyMembers.get(struct);
+  if (noted === undefined) emptyMembers.set(struct, { [key]: value });
+  else noted[key] = value;
+}
+
 const KEPT_OVER_NULL: ReadonlySet<GoType['kind']> = new Set<GoType['kind']>([
   'struct',
   'string',
@@ -329,6 +348,7 @@ function inTypeOrder(type: GoType, given: JsonObject): JsonObject {
     if (value === undefined) {
       if (isWrittenWhenAbsent(field)) out[field.name] = zeroValue(field.type);
     } else if (!isOmitted(field, value)) out[field.name] = value;
+    else if (typeof value === 'object' && value !== null) noteEmpty(out, field.name, value);
   }
   return out;
 }

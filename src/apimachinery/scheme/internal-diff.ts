@@ -2,6 +2,7 @@ import { unifiedDiff } from '../../util/unified-diff.js';
 import { readDataFile } from '../data-files.js';
 import { isObject, type JsonObject, type JsonValue } from '../json.js';
 import { compareUtf8, goJson } from '../meta.js';
+import { emptyMembersOf } from './decoder.js';
 
 /** A type as `data/types/internal.json` describes it. */
 interface Shape {
@@ -100,7 +101,8 @@ class Lines {
     const shown: (readonly [Field, JsonValue | undefined])[] = [];
     for (const field of fields) {
       let member: JsonValue | undefined = value;
-      for (const name of field.p) member = isObject(member) ? member[name] : undefined;
+      for (const name of field.p)
+        member = isObject(member) ? (member[name] ?? emptyMembersOf(member)?.[name]) : undefined;
       if (field.o !== true || !isEmpty(member)) shown.push([field, member]);
     }
     const write = ([field, member]: readonly [Field, JsonValue | undefined], comma: string): void => {

@@ -243,11 +243,12 @@ function statusResetFields({ group, versions }: Definition): Record<string, read
   return fields;
 }
 
-/** What an apply leaves empty is not there when the object is read again. */
+/** What an apply leaves empty is not there when the object is read again, and a label that is null is an empty text. */
 function dropEmptyMetadata(metadata: JsonObject): void {
   for (const key of ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const) {
     const value = metadata[key];
     if (value === null || (typeof value === 'object' && Object.keys(value).length === 0)) delete metadata[key];
+    else if (isObject(value)) for (const name in value) value[name] ??= '';
   }
 }
 

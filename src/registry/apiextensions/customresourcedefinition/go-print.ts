@@ -1,6 +1,7 @@
 import { Printed } from '../../../apimachinery/field-error.js';
 import { type JsonObject, type JsonValue, isObject } from '../../../apimachinery/json.js';
 import { compareUtf8, goJson } from '../../../apimachinery/meta.js';
+import { emptyMembersOf } from '../../../apimachinery/scheme/decoder.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import type { InternalSpec, InternalValidation, InternalVersion } from './internal.js';
 
@@ -13,14 +14,14 @@ type Print = (value: JsonValue | undefined) => string;
 const plain: Print = (value) => goJson(value ?? null);
 const text: Print = (value) => goJson(value ?? '');
 const flag: Print = (value) => goJson(value ?? false);
-const list: Print = (value) => (Array.isArray(value) && value.length > 0 ? goJson(value) : 'null');
+const list: Print = (value) => (Array.isArray(value) ? goJson(value) : 'null');
 const schemaPointer: Print = (value) => (isObject(value) ? schemaJson(value) : 'null');
 const schemas: Print = (value) =>
-  Array.isArray(value) && value.length > 0 ? `[${value.map((item) => schemaPointer(item)).join(',')}]` : 'null';
+  Array.isArray(value) ? `[${value.map((item) => schemaPointer(item)).join(',')}]` : 'null';
 
 function mapOf(print: Print): Print {
   return (value) => {
-    if (!isObject(value) || Object.keys(value).length === 0) return 'null';
+    if (!isObject(value)) return 'null';
     const keys = Object.keys(value).sort(compareUtf8);
     return `{${keys.map((key) => `${goJson(key)}:${print(value[key])}`).join(',')}}`;
   };
@@ -47,9 +48,13 @@ const documentation: Print = (value) =>
   isObject(value) ? `{"Description":${text(value['description'])},"URL":${text(value['url'])}}` : 'null';
 
 const rules: Print = (value) =>
-  Array.isArray(value) && value.length > 0
-    ? `[${value.map((rule) => ruleJson(isObject(rule) ? rule : {})).join(',')}]`
-    : 'null';
+  Array.isArray(value) ? `[${value.map((rule) => ruleJson(isObject(rule) ? rule : {})).join(',')}]` : 'null';
+
+/** A schema with the members that are there though they are empty. */
+function asGiven(schema: JsonObject): JsonObject {
+  const empty = emptyMembersOf(schema);
+  return empty === undefined ? schema : { ...schema, ...empty };
+}
 
 type Field = readonly [name: string, key: string, print: Print];
 
@@ -128,18 +133,18 @@ function struct(value: JsonObject, fields: readonly Field[]): string {
   return `{${fields.map(([name, key, print]) => `"${name}":${print(value[key])}`).join(',')}}`;
 }
 
-const schemaJson = (schema: JsonObject): string => struct(schema, SCHEMA_FIELDS);
+const schemaJson = (schema: JsonObject): string => struct(asGiven(schema), SCHEMA_FIELDS);
 const ruleJson = (rule: JsonObject): string => struct(rule, RULE_FIELDS);
 
 /** Go's names of the schema's members that are set, in the order of the struct. */
 export function setFieldNames(schema: JsonSchemaProps): string[] {
+  const given = asGiven(schema);
   return SCHEMA_FIELDS.filter(([name, key]) => {
-    const value = schema[key];
+    const value = given[key];
     if (value === undefined || value === null) return false;
     // Pointers are set whatever they point to.
     if (POINTERS.has(name) || typeof value === 'number' || typeof value === 'bigint') return true;
-    if (typeof value !== 'object') return value !== '' && value !== false;
-    return Object.keys(value).length > 0;
+    return typeof value === 'object' || (value !== '' && value !== false);
   }).map(([name]) => name);
 }
 

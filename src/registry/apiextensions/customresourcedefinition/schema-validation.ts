@@ -7,6 +7,7 @@ import {
   required,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, type JsonValue, isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
+import { emptyMembersOf } from '../../../apimachinery/scheme/decoder.js';
 import { validateDefaults } from '../../../schema/default-validation.js';
 import { resolveFieldPath } from '../../../schema/cel/index.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
@@ -199,7 +200,7 @@ class SchemaValidation {
     unsupported('additionalItems', (schema['additionalItems'] ?? null) !== null);
     unsupported('patternProperties', hasMembers(schema['patternProperties']));
     unsupported('definitions', hasMembers(schema['definitions']));
-    unsupported('dependencies', (schema['dependencies'] ?? null) !== null);
+    unsupported('dependencies', (schema['dependencies'] ?? emptyMembersOf(schema)?.['dependencies'] ?? null) !== null);
     unsupported('$ref', (schema['$ref'] ?? null) !== null);
     if (type === 'null') {
       const text = 'type cannot be set to null, use nullable as an alternative';
