@@ -8,6 +8,7 @@ import { duplicates } from './duplicates.js';
 import { BUILT_IN, CUSTOM, PLAIN, RULES } from './fixtures.js';
 import { normalise } from './normalise.js';
 import { ownership } from './ownership.js';
+import { LOOSE, ratcheting, STORED, STRICT } from './ratcheting.js';
 import { reads, watches } from './requests.js';
 import { FuzzSession } from './session.js';
 import { writes } from './writes.js';
@@ -35,6 +36,7 @@ const sorts: readonly (readonly [string, fc.Arbitrary<FuzzRequest>])[] = [
   ['duplicates', duplicates(KINDS)],
   ['definitions', definitions],
   ['ownership', ownership(OWNED)],
+  ['ratcheting', ratcheting],
 ];
 
 const run = REFERENCE === undefined ? describe.skip : describe;
@@ -63,13 +65,13 @@ run('with kube-apiserver (skipped without ANNEX_REFERENCE, which names one)', ()
       .catch((error: unknown) => ({ status: 0, headers: {}, body: Buffer.from(String(error)), cut: false }));
 
   /** Whether both took or both refused it; what else differs is noted. */
-  async function compare(one: FuzzRequest): Promise<boolean> {
+  async function compare(one: FuzzRequest, unordered: boolean): Promise<boolean> {
     const [reference, annex] = sessions;
     const [theirs, ours] = await Promise.all([ask(reference, one), ask(annex, one)]);
     // kube-apiserver breaks off where a body makes it panic; lists over all namespaces show what others have there.
     const foreign = theirs.status === 200 && ours.status === 200 && !/fuzz\.example|\{ns\}/.test(one.path);
     if (theirs.status === 0 || foreign) return true;
-    const texts = [normalise(theirs, reference.namespace), normalise(ours, annex.namespace)];
+    const texts = [normalise(theirs, reference.namespace, unordered), normalise(ours, annex.namespace, unordered)];
     if (texts[0] !== texts[1]) found.push([JSON.stringify(one), ...texts].join('\n----\n'));
     return theirs.status < 300 === ours.status < 300;
   }
@@ -78,10 +80,14 @@ run('with kube-apiserver (skipped without ANNEX_REFERENCE, which names one)', ()
     '%s',
     async (name, arbitrary) => {
       found.length = 0;
+      if (name === 'ratcheting') {
+        const path = '/apis/fuzz.example.com/v1/namespaces/{ns}/ratchets';
+        await Promise.all(sessions.map((session) => session.tighten(LOOSE, STRICT, path, STORED)));
+      }
       const requests = fc.sample(arbitrary, { numRuns: COUNT, seed: SEED });
       const work = async (): Promise<void> => {
         for (let one = requests.pop(); one !== undefined; one = requests.pop()) {
-          const agreed = await compare(one);
+          const agreed = await compare(one, name === 'ratcheting');
           if (!agreed && CHANGING.has(name)) await Promise.all(sessions.map((session) => session.reset()));
         }
       };

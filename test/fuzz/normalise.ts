@@ -18,24 +18,29 @@ const REPLACED: readonly (readonly [RegExp, string])[] = [
   [/(record\s+\()\d+/g, '$1<n>'],
 ];
 
-/** An answer without what differs from server to server: identities, times, versions. */
-export function normalise(answer: FuzzAnswer, namespace: string): string {
+/**
+ * An answer without what differs from server to server: identities, times, versions; with `unordered` the order, too, in which
+ * kube-apiserver's walks over several properties come upon what is wrong in them.
+ */
+export function normalise(answer: FuzzAnswer, namespace: string, unordered = false): string {
   const lines = [`${String(answer.status)}${answer.cut ? ' (cut)' : ''}`];
   for (const name of HEADERS) {
     const value = answer.headers[name];
-    if (value !== undefined) lines.push(`${name}: ${String(value)}`);
+    if (value !== undefined) lines.push(`${name}: ${unordered ? sortedParts(String(value)) : String(value)}`);
   }
-  return `${lines.join('\n')}\n\n${bodyText(answer)}`.replaceAll(namespace, '<ns>');
+  return `${lines.join('\n')}\n\n${bodyText(answer, unordered)}`.replaceAll(namespace, '<ns>');
 }
 
-function bodyText(answer: FuzzAnswer): string {
+const sortedParts = (text: string): string => text.split(', ').sort().join(', ');
+
+function bodyText(answer: FuzzAnswer, unordered: boolean): string {
   const type = String(answer.headers['content-type']);
   if (/protobuf|cbor/.test(type))
     return answer.status < 400 ? '<binary>' : answer.body.toString('latin1').replace(/[\d-]{20,}/g, '');
   let text = answer.body.toString('utf8');
   if (type.startsWith('application/json'))
     text = (text.startsWith('{\n') ? [text] : text.split('\n'))
-      .map(jsonLine)
+      .map((line) => jsonLine(line, unordered))
       .filter((line) => line !== '')
       .join('\n');
   for (const [pattern, by] of REPLACED) text = text.replace(pattern, by);
@@ -43,7 +48,7 @@ function bodyText(answer: FuzzAnswer): string {
 }
 
 /** Ages in tables, bookmarks and the order of managedFields depend on time. */
-function jsonLine(line: string): string {
+function jsonLine(line: string, unordered: boolean): string {
   if (!line.startsWith('{')) return line;
   try {
     const value = JSON.parse(line) as Record<string, unknown>;
@@ -60,9 +65,12 @@ function jsonLine(line: string): string {
             typeof cell === 'string' && /^\d+[smhdy]/.test(cell) ? '<age>' : cell,
           );
         // Where several are in conflict, their order is that of a Go map.
-        if (key === 'causes' && Array.isArray(one) && value['code'] === 409)
+        if (key === 'causes' && Array.isArray(one) && (value['code'] === 409 || unordered))
           return (one as unknown[]).map((cause) => JSON.stringify(sorted(cause))).sort();
-        if (key === 'message' && typeof one === 'string') return fixedOrder(one);
+        if (key === 'message' && typeof one === 'string') {
+          if (unordered && value['code'] === 422) return one.replace(/[[\]]/g, '').split(/: |, /).sort().join('; ');
+          return fixedOrder(one);
+        }
         return sorted(one);
       },
       indented,
@@ -75,7 +83,7 @@ function jsonLine(line: string): string {
 /** A text in which what a Go map leaves to chance is sorted, or left out. */
 function fixedOrder(message: string): string {
   // The walk ends at the first unknown field, wherever that comes.
-  if (message.startsWith('failed to create typed patch object')) {
+  if (/^failed to create typed (patch|live) object/.test(message)) {
     const [head = '', ...lines] = message.split('\n');
     return message.includes('field not declared in schema')
       ? head.replace(/: \..*|: errors:$/s, '')

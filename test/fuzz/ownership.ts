@@ -9,7 +9,7 @@ const OWN = pick(['w1', 'w2', 'new1']);
 const MANAGERS = pick(['m', 'n', 'o']);
 
 /** Leaves out a field or an item: its manager gives it up. */
-const drop: fc.Arbitrary<Edit> = fc.nat(1000).map((at): Edit => (object) => {
+export const drop: fc.Arbitrary<Edit> = fc.nat(1000).map((at): Edit => (object) => {
   const paths = pathsOf(object).filter(([first]) => first !== 'apiVersion' && first !== 'kind');
   const path = paths[at % paths.length];
   if (path === undefined) return object;
@@ -31,7 +31,8 @@ const change: fc.Arbitrary<Edit> = fc.tuple(fc.nat(1000), fc.nat(3)).map(([at, b
   });
 });
 
-function changed(value: JsonValue, by: number): JsonValue {
+/** Another value of the same kind. */
+export function changed(value: JsonValue, by: number): JsonValue {
   if (typeof value === 'string')
     return /^[A-Za-z0-9+/]+=*$/.test(value) && value.length % 4 === 0 ? 'MTIz' : `${value}${String(by)}`;
   if (typeof value === 'number') return value + by;
@@ -90,7 +91,8 @@ export function ownership(kinds: readonly Kind[]): fc.Arbitrary<FuzzRequest> {
   );
 }
 
-function withVersion(object: JsonObject): JsonObject {
+/** With the version that the object has by then, where its metadata can hold one. */
+export function withVersion(object: JsonObject): JsonObject {
   const { metadata } = object;
   return typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata)
     ? { ...object, metadata: { ...metadata, resourceVersion: '{rv}' } }

@@ -43,6 +43,41 @@ export class FuzzSession {
     }
   }
 
+  /** Stores objects that are valid by a definition, which is then made stricter. */
+  async tighten(loose: JsonObject, strict: JsonObject, path: string, objects: readonly JsonObject[]): Promise<void> {
+    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    const name = (loose['metadata'] as { readonly name: string }).name;
+    const replace = async (by: JsonObject): Promise<void> => {
+      let answer = await this.json('POST', definitions, by);
+      if (answer.status === 409) answer = await this.merge(`${definitions}/${name}`, { spec: by['spec'] ?? null });
+      if (answer.status > 299) throw new Error(`the definition was not taken: ${answer.body.toString()}`);
+    };
+    /** The dry creation that both definitions tell apart. */
+    const probe = async (status: number): Promise<void> => {
+      for (let i = 0; i < 400; i++) {
+        const answer = await this.json('POST', `${path}?dryRun=All`, { ...objects[0], spec: {} });
+        if (answer.status === status) return;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      throw new Error(`the definition of ${name} has not come into force`);
+    };
+    await replace(loose);
+    await probe(201);
+    for (const one of objects) {
+      const made = await this.json('POST', path, one);
+      if (made.status !== 201) throw new Error(`an object was not taken: ${made.body.toString()}`);
+      const { name: own } = metadataOf(made);
+      await this.merge(this.fill(`${path}/${own ?? ''}/status`), { status: one['status'] ?? null });
+    }
+    await replace(strict);
+    await probe(422);
+  }
+
+  private async merge(path: string, body: JsonObject): Promise<FuzzAnswer> {
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    return this.client.send({ method: 'PATCH', path, headers, body: JSON.stringify(body) });
+  }
+
   /** All objects anew, in a namespace of their own. */
   async reset(): Promise<void> {
     this.round++;
@@ -98,7 +133,7 @@ export class FuzzSession {
   private json(method: string, path: string, body?: JsonObject): Promise<FuzzAnswer> {
     return this.client.send({
       method,
-      path,
+      path: this.fill(path),
       headers: body === undefined ? {} : JSON_TYPE,
       ...(body === undefined ? {} : { body: this.fill(JSON.stringify(body)) }),
     });
