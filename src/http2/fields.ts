@@ -70,11 +70,22 @@ export function requestHead(fields: readonly HeaderField[]): RequestHead | undef
     add(headers, name, value);
   }
   const { ':method': method, ':scheme': scheme, ':path': path, ':authority': authority } = pseudo;
-  if (method === undefined || method === '' || method === 'CONNECT') return undefined;
-  if (scheme === undefined || path === undefined || path === '') return undefined;
+  if (method === undefined || method === '') return undefined;
   if (authority !== undefined) headers.host = authority;
-  return { method, path, headers, rawHeaders };
+  if (method === 'CONNECT') {
+    // To an authority, and nothing else (section 8.5).
+    if (scheme !== undefined || path !== undefined || authority === undefined) return undefined;
+    return { method, path: authority, headers, rawHeaders };
+  }
+  if (scheme === undefined || path === undefined || path === '') return undefined;
+  return { method, path: escaped(path), headers, rawHeaders };
 }
+
+const ABOVE_ASCII = /[\x80-\xff]/g;
+
+/** Bytes above ASCII as they should have been sent: what reads the path takes escapes for UTF-8. */
+const escaped = (path: string): string =>
+  path.replace(ABOVE_ASCII, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /** The announced length of a body: -1 where there is none; undefined where it is no length. */
 export function contentLength({ headers }: RequestHead): number | undefined {

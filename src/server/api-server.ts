@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer, type Server, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -170,6 +170,9 @@ export class ApiServer {
     server.on('checkContinue', (request, response) => {
       void this.accept(this.connectionOf(request), request, response, true);
     });
+    server.on('connect', (request: IncomingMessage, socket: Duplex) => {
+      void this.acceptConnect(request, socket);
+    });
     const refused = new WeakSet<Duplex>();
     server.on('clientError', (error: Error, socket: Duplex) => {
       // The rest of what cannot be read fails again; it is thrown away until the client has seen the answer.
@@ -244,6 +247,25 @@ export class ApiServer {
     return connection;
   }
 
+  /** CONNECT is a method like others here, but node:http leaves the connection to us; it ends with the answer. */
+  private acceptConnect(request: IncomingMessage, socket: Duplex): void | Promise<void> {
+    if (!(request.socket === socket && socket instanceof TLSSocket)) {
+      socket.destroy();
+      return;
+    }
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket);
+    socket.on('error', () => {
+      socket.destroy();
+    });
+    response.on('finish', () => {
+      response.detachSocket(socket);
+      socket.end();
+    });
+    return this.accept(this.connectionOf(request), request, response, false);
+  }
+
   /** Settles when the handler's work is over. */
   private accept(
     connection: Connection,
@@ -252,14 +274,16 @@ export class ApiServer {
     expectsContinue: boolean,
   ): void | Promise<void> {
     const { clock, metrics } = this.config.chain;
-    const url = request.url ?? '/';
+    const target = request.url ?? '/';
+    // What CONNECT names is no path, unless it looks like one.
+    const url = request.method === 'CONNECT' && !target.startsWith('/') ? '' : target;
     const at = url.indexOf('?');
     const rawPath = at < 0 ? url : url.slice(0, at);
     const path = unescapePath(rawPath);
     const given = request.headers['audit-id'];
     const auditId = typeof given === 'string' && given !== '' ? given : randomUUID();
     response.setHeader('Audit-Id', auditId);
-    if (path === undefined || !path.startsWith('/')) {
+    if (path === undefined || !(path.startsWith('/') || url === '')) {
       writeText(response, 400, '400 Bad Request');
       return;
     }

@@ -1,7 +1,7 @@
 import { connect, type TLSSocket } from 'node:tls';
-import { Http1, Http2, treeOf } from './client.js';
+import { type Answer, Http1, Http2, treeOf } from './client.js';
 import { configMap, define } from './objects.js';
-import { ADMIN, patience, serverForFile } from './server.js';
+import { ADMIN, patience, scratchFolder, serverForFile, TestServer } from './server.js';
 
 const server = serverForFile(['--request-timeout', '3s', '--max-request-body-bytes', '100000']);
 const BASE = '/api/v1/namespaces/default/configmaps';
@@ -54,6 +54,83 @@ describe('bodies that are too large get 413', () => {
   test('what just fits is taken', async () => {
     const body = JSON.stringify(configMap('fits'));
     expect((await http().post(BASE, body.padEnd(100_000))).status).toBe(201);
+  });
+});
+
+describe('a body with very many members, on a server with the usual limits', () => {
+  const folder = scratchFolder(async () => large?.stop('SIGKILL'));
+  let large: TestServer | undefined;
+  const ITEMS = 600_000;
+
+  beforeAll(async () => {
+    large = await TestServer.start(folder);
+  });
+
+  const post = (body: string, type: string): Promise<Answer> =>
+    new Http1(large ?? server.current).send({
+      method: 'POST',
+      path: `${BASE}?dryRun=All&fieldValidation=Ignore`,
+      body: Buffer.from(body),
+      headers: { 'content-type': type },
+    });
+
+  test.each([
+    ['YAML, a line for each', `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx:\n${'- a\n'.repeat(ITEMS)}`],
+    ['YAML, all in one line', `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, x: [${'a,'.repeat(2 * ITEMS)}]}`],
+  ])('%s: 413, in words that tell of a way', async (_name, body) => {
+    const answer = await post(body, 'application/yaml');
+    expect([answer.status, treeOf(answer)['reason']]).toEqual([413, 'RequestEntityTooLarge']);
+    expect(treeOf(answer)['message']).toBe(
+      'Request entity too large: the YAML has too many members to be read; JSON may be as large as the limit allows',
+    );
+  });
+
+  test('JSON: taken', async () => {
+    const body = JSON.stringify({ ...configMap('a'), x: Array.from({ length: ITEMS }, () => 'a') });
+    expect((await post(body, 'application/json')).status).toBe(201);
+  });
+});
+
+describe('targets and methods out of the ordinary', () => {
+  const HEAD = `Host: x\r\nAuthorization: Bearer ${ADMIN}\r\nConnection: close\r\n\r\n`;
+
+  test.each([
+    ['a collection', BASE, 405, /"reason":"MethodNotAllowed"/],
+    ['an empty namespace', '/api/v1/namespaces//configmaps', 405, /"reason":"MethodNotAllowed"/],
+    ['a path that answers every method', '/healthz', 200, /ok$/],
+    ['an authority', 'example.com:443', 404, /404 page not found/],
+  ])('CONNECT to %s', async (_name, target, status, text) => {
+    const { received, closed } = raw(`CONNECT ${target} HTTP/1.1\r\n${HEAD}`);
+    await closed;
+    expect(received()).toMatch(new RegExp(`^HTTP/1.1 ${String(status)} `));
+    expect(received()).toMatch(text);
+  });
+
+  test('CONNECT on HTTP/2', async () => {
+    const { session } = new Http2(server.current);
+    const stream = session.request({
+      ':method': 'CONNECT',
+      ':authority': 'example.com:443',
+      authorization: `Bearer ${ADMIN}`,
+    });
+    const status = await new Promise((resolve, reject) => {
+      stream.on('response', (head) => {
+        resolve(head[':status']);
+      });
+      stream.on('error', reject);
+    });
+    expect(status).toBe(404);
+  });
+
+  test.each(['OPTIONS', 'TRACE'])('%s in an empty namespace', async (method) => {
+    const answer = await http().send({ method, path: '/api/v1/namespaces//configmaps' });
+    expect([answer.status, treeOf(answer)['reason']]).toEqual([405, 'MethodNotAllowed']);
+  });
+
+  test('bytes that are not escaped are UTF-8 on HTTP/2', async () => {
+    const path = Buffer.from(`${BASE}?limit=é€`).toString('latin1');
+    const answer = await new Http2(server.current).send({ path });
+    expect([answer.status, treeOf(answer)['message']]).toEqual([400, 'strconv.ParseInt: parsing "é€": invalid syntax']);
   });
 });
 
