@@ -21,7 +21,8 @@ export class ServicePort {
 
   private constructor(ports: readonly number[]) {
     this.endpoints = ports.map((port) => ({ port, ready: false }));
-    this.server = createServer((socket) => {
+    // A Service does not hold small packets back.
+    this.server = createServer({ noDelay: true }, (socket) => {
       this.take(socket);
     });
     this.timer = setInterval(() => {
@@ -65,7 +66,7 @@ export class ServicePort {
       socket.resetAndDestroy();
       return;
     }
-    const other = connect(endpoint.port, '127.0.0.1');
+    const other = connect({ port: endpoint.port, host: '127.0.0.1', noDelay: true });
     for (const [from, to] of [
       [socket, other],
       [other, socket],
