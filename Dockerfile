@@ -6,8 +6,9 @@ RUN apt-get update && apt-get install -y --no-install-recommends g++ make python
 COPY package.json package-lock.json ./
 RUN npm install --no-save --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
+COPY hack/build.mjs hack/
 COPY src src
-RUN node_modules/.bin/tsc -p tsconfig.build.json && chmod +x dist/main.js
+RUN node hack/build.mjs
 RUN npm prune --omit=dev --no-save --no-audit --no-fund
 
 FROM node:20-slim

@@ -22,12 +22,11 @@ node_modules/.installed: package.json package-lock.json
 	npm install --no-save --no-audit --no-fund
 	@touch $@
 
-dist/.built: node_modules/.installed tsconfig.json tsconfig.build.json $(SOURCES)
-	$(BIN)/tsc -p tsconfig.build.json
-	@chmod +x dist/main.js
+dist/.built: node_modules/.installed tsconfig.json tsconfig.build.json hack/build.mjs $(SOURCES)
+	node hack/build.mjs
 	@touch $@
 
-build: dist/.built ## Compiles to dist/.
+build: dist/.built ## Bundles the program into dist/.
 
 run: dist/.built ## Starts the server with its data in .annex/ (FLAGS="…" for more flags).
 	node dist/main.js serve $(FLAGS)
