@@ -250,6 +250,8 @@ function dropEmptyMetadata(metadata: JsonObject): void {
     if (value === null || (typeof value === 'object' && Object.keys(value).length === 0)) delete metadata[key];
     else if (isObject(value)) for (const name in value) value[name] ??= '';
   }
+  if (metadata['generateName'] === '') delete metadata['generateName'];
+  if (metadata['deletionGracePeriodSeconds'] === null) delete metadata['deletionGracePeriodSeconds'];
 }
 
 /** In the storage version, without what that does not know. */
