@@ -1,8 +1,15 @@
 import { ApiError, newBadRequest } from '../../apimachinery/errors.js';
 import { type DetailedJson, decodeDetailed, interpretTypeMeta, JsonError } from '../../apimachinery/decode-json.js';
-import { formatGroupVersion, goJson, parseGroupVersion, quote } from '../../apimachinery/meta.js';
+import {
+  formatGroupVersion,
+  goJson,
+  type GroupVersionKind,
+  parseGroupVersion,
+  quote,
+} from '../../apimachinery/meta.js';
 import { isObject, type JsonValue } from '../../apimachinery/json.js';
 import { decodeYaml } from '../../apimachinery/yaml.js';
+import { builtinSchema } from '../../apimachinery/scheme/builtin-schema.js';
 import { isRegistered, schemaOfSibling } from '../../apimachinery/scheme/registered-kinds.js';
 import { DecodeError, type DecodedObject, type ServedVersion } from '../../registry/rest/served.js';
 import { type Encoding, negotiateInput } from '../negotiation/media.js';
@@ -120,7 +127,7 @@ function decodeKind(
   const kind = meta.kind === '' ? expected.kind : meta.kind;
   if (!served.type.custom && (kind !== expected.kind || gv !== served.groupVersion)) {
     const sibling = schemaOfSibling(expected, gv, kind);
-    if (sibling === undefined) throw mismatch(served, gv, kind);
+    if (sibling === undefined) throw mismatch(served, gv, kind, json);
     // Read as what it is; that it is of another version is told at the end.
     const decoded = sibling.decode(json, strict);
     decoded.object.apiVersion = gv;
@@ -134,20 +141,40 @@ function decodeKind(
   return served.decode(json, strict);
 }
 
-function mismatch(served: Decodable, groupVersion: string, kind: string): ApiError {
+function mismatch(served: Decodable, groupVersion: string, kind: string, json: DetailedJson): ApiError {
   const gv = parseGroupVersion(groupVersion) ?? { version: groupVersion };
-  const why = kindMismatch(served, groupVersion, kind);
+  const why = kindMismatch(served, groupVersion, kind, json);
   return newBadRequest(`${kind} in version ${quote(gv.version)} cannot be handled as a ${served.gvk.kind}: ${why}`);
 }
 
 /** Why an object of another type than the path's is not taken: a known one cannot be converted, an unknown one is not registered. */
-export function kindMismatch(served: Pick<Decodable, 'gvk'>, groupVersion: string, kind: string): string {
+export function kindMismatch(
+  served: Pick<Decodable, 'gvk'>,
+  groupVersion: string,
+  kind: string,
+  json: DetailedJson,
+): string {
   const gv = parseGroupVersion(groupVersion) ?? { group: '', version: groupVersion };
   const { group } = served.gvk;
   const hub = group === '' || group === 'events.k8s.io' ? 'core' : (group.split('.')[0] ?? '');
-  return !isRegistered(group, { ...gv, kind }) && !isMetaKind(gv, kind)
-    ? `no kind ${quote(kind)} is registered for version ${quote(groupVersion)} in scheme "pkg/runtime/scheme.go:111"`
-    : `converting (${gv.version}.${kind}) to (${hub}.${served.gvk.kind}): unknown conversion`;
+  const registered = isRegistered(group, { ...gv, kind });
+  if (!registered && !isMetaKind(gv, kind))
+    return `no kind ${quote(kind)} is registered for version ${quote(groupVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+  return (
+    (registered ? misfit({ ...gv, kind }, json) : undefined) ??
+    `converting (${gv.version}.${kind}) to (${hub}.${served.gvk.kind}): unknown conversion`
+  );
+}
+
+/** What does not fit the object's own type is found before it is converted. */
+function misfit(gvk: GroupVersionKind, json: DetailedJson): string | undefined {
+  try {
+    builtinSchema(gvk)?.decode(json, false);
+    return undefined;
+  } catch (error) {
+    if (error instanceof JsonError) return error.message;
+    throw error;
+  }
 }
 
 /** Registered in every version of every group that there is. */

@@ -114,7 +114,7 @@ function checkBuiltinKind(scope: RequestScope, patched: JsonObject, refuse: (why
   // Another version of the group's kind is converted.
   const sibling = parseGroupVersion(groupVersion)?.group === served.gvk.group;
   if (!sibling || schemaOfSibling(served.gvk, groupVersion, kind) === undefined)
-    throw refuse(kindMismatch(served, groupVersion, kind));
+    throw refuse(kindMismatch(served, groupVersion, kind, { value: patched, duplicates: [] }));
 }
 
 /**
