@@ -90,9 +90,9 @@ class StructuralSchema implements CompiledSchema {
   }
 
   validate(object: JsonObject, options: ValidationOptions): readonly FieldError[] {
-    const { old } = options;
-    const errors = validateValue(this.root, object, '', old ?? NONE);
-    if (this.scale !== undefined) {
+    const { old, mistyped = false } = options;
+    const errors = mistyped ? [] : validateValue(this.root, object, '', old ?? NONE);
+    if (this.scale !== undefined && !mistyped) {
       errors.push(...validateScaleSpec(object, this.scale), ...validateScaleStatus(object, this.scale));
     }
     if (this.root.hasEmbedded) errors.push(...validateEmbedded(object, this.root, false));

@@ -9,6 +9,8 @@ export interface ValidationOptions {
   readonly old?: JsonObject | undefined;
   /** Errors found before (metadata): with certain ones, rules are not run, and an error says so. They are not returned. */
   readonly before?: readonly FieldError[];
+  /** Its kind or version is another: what the schema says of values is left out, what it says of embedded objects and lists is not. */
+  readonly mistyped?: boolean;
   /** Takes the errors of rules that are let pass because their values did not change. */
   readonly warn?: (text: string) => void;
   readonly signal?: AbortSignal;

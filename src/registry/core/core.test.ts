@@ -356,7 +356,7 @@ describe('update', () => {
       { spec: { clusterIP: '10.0.0.2', clusterIPs: ['10.0.0.2'], ports: [{ port: 1 }] } },
       { spec: { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1'], ports: [{ port: 1 }] } },
       '',
-      ['spec.clusterIPs[0]: Invalid value: "10.0.0.2": may not change once set'],
+      ['spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set'],
     ],
     [
       'claims are immutable',

@@ -34,9 +34,11 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
     },
     validateCreate(context, object) {
       const typeErrors = validateTypeMeta(gvk, object);
-      if (typeErrors.length > 0) return typeErrors;
-      const before = validateObjectMeta(object.metadata, namespaced, nameIsDnsSubdomain, METADATA);
-      return [...before, ...withPauses(context.patience?.(), () => schema.validate(object, { before }))];
+      const mistyped = typeErrors.length > 0;
+      const before = mistyped
+        ? typeErrors
+        : validateObjectMeta(object.metadata, namespaced, nameIsDnsSubdomain, METADATA);
+      return [...before, ...withPauses(context.patience?.(), () => schema.validate(object, { before, mistyped }))];
     },
     warningsOnCreate: (_context, object) => finalizerWarnings(object.metadata.finalizers, undefined),
     canonicalize(object) {
@@ -62,12 +64,12 @@ function updateValidation(
 ): Strategy['validateUpdate'] {
   return (context, object, old) => {
     const typeErrors = validateTypeMeta(gvk, object);
-    if (typeErrors.length > 0) return typeErrors;
-    const before = validateObjectMetaUpdate(object.metadata, old.metadata, METADATA);
+    const mistyped = typeErrors.length > 0;
+    const before = mistyped ? typeErrors : validateObjectMetaUpdate(object.metadata, old.metadata, METADATA);
     const warn = (text: string): void => {
       context.warn(text);
     };
-    return [...before, ...withPauses(context.patience?.(), () => validate(object, { old, before, warn }))];
+    return [...before, ...withPauses(context.patience?.(), () => validate(object, { old, before, mistyped, warn }))];
   };
 }
 

@@ -47,26 +47,3 @@ export function applyServiceDefaults(object: KubeObject): void {
   const status = ensureObject(object, 'status');
   if (!isObject(status['loadBalancer'])) status['loadBalancer'] = {};
 }
-
-/** The families of addresses: one, but both for a headless service of which nobody knows where it leads. */
-export function setIpFamilies(object: KubeObject): void {
-  const spec = objectAt(object, 'spec');
-  if (spec === undefined || spec['type'] === 'ExternalName') return;
-  const selector = objectAt(spec, 'selector');
-  const open = spec['clusterIP'] === 'None' && (selector === undefined || Object.keys(selector).length === 0);
-  const given = textsOf(spec['ipFamilies']);
-  setDefault(spec, 'ipFamilyPolicy', open ? 'RequireDualStack' : given.length > 1 ? 'RequireDualStack' : 'SingleStack');
-  if (given.length > 1) return;
-  const first = given[0] ?? 'IPv4';
-  spec['ipFamilies'] =
-    open && spec['ipFamilyPolicy'] !== 'SingleStack' ? [first, first === 'IPv4' ? 'IPv6' : 'IPv4'] : [first];
-}
-
-/** The single address and the list of them say the same. */
-export function syncClusterIPs(object: KubeObject): void {
-  const spec = objectAt(object, 'spec');
-  if (spec === undefined) return;
-  const single = textOf(spec['clusterIP']);
-  const list = textsOf(spec['clusterIPs']);
-  if (single !== '' && list.length === 0) spec['clusterIPs'] = [single];
-}

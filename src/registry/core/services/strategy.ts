@@ -2,12 +2,14 @@ import {
   duplicate,
   FieldError,
   FieldPath,
+  forbidden,
   invalid,
   notSupported,
   Printed,
   required,
 } from '../../../apimachinery/field-error.js';
-import { deepEqual, type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
+import { type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
+import { newInvalid } from '../../../apimachinery/errors.js';
 import { goJson, type KubeObject } from '../../../apimachinery/meta.js';
 import {
   inclusiveRangeError,
@@ -22,7 +24,7 @@ import { ipErrors, PROTOCOLS } from '../endpoints/strategy.js';
 import { keepField, numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
-import { setIpFamilies, syncClusterIPs } from './defaults.js';
+import { addressErrors, changedAddressErrors, dropAddresses, fillFamilies, followClusterIP } from './families.js';
 
 const SPEC = FieldPath.of('spec');
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
@@ -61,11 +63,28 @@ function duplicatePort(path: FieldPath, port: JsonObject): FieldError {
   return new FieldError('FieldValueDuplicate', path.toString(), new Printed(text), '');
 }
 
+/** What a type of service cannot have. */
+function typeErrors(spec: JsonObject, headless: boolean): FieldError[] {
+  const type = textOf(spec['type']);
+  if (headless && (type === 'LoadBalancer' || type === 'NodePort')) {
+    return [invalid(SPEC.child('clusterIPs').index(0), 'None', `may not be set to 'None' for ${type} services`)];
+  }
+  if (type !== 'ExternalName') return [];
+  const set = [
+    textsOf(spec['clusterIPs']).length > 0 ? ['clusterIPs'] : [],
+    textsOf(spec['ipFamilies']).length > 0 ? ['ipFamilies'] : [],
+    textOf(spec['ipFamilyPolicy']) === '' ? [] : ['ipFamilyPolicy'],
+  ].flat();
+  const errors = set.map((field) => forbidden(SPEC.child(field), 'may not be set for ExternalName services'));
+  return [...errors, ...externalNameErrors(spec)];
+}
+
 function portsErrors(spec: JsonObject, headless: boolean): FieldError[] {
   const errors: FieldError[] = [];
   const ports = objectsOf(spec['ports']);
   const path = SPEC.child('ports');
   if (ports.length === 0 && !headless && spec['type'] !== 'ExternalName') errors.push(required(path));
+  errors.push(...typeErrors(spec, headless));
   const names = new Set<string>();
   const seen = new Set<string>();
   ports.forEach((port, i) => {
@@ -87,13 +106,12 @@ function externalNameErrors(spec: JsonObject): FieldError[] {
   return isDns1123Subdomain(name).map((text) => invalid(path, name, text));
 }
 
-function validate(object: KubeObject): FieldError[] {
+function validate(object: KubeObject, old?: KubeObject): FieldError[] {
   const errors: FieldError[] = [];
   const spec = objectAt(object, 'spec') ?? {};
   const type = textOf(spec['type']);
-  const headless = textOf(spec['clusterIP']) === 'None';
+  const headless = textsOf(spec['clusterIPs'])[0] === 'None';
   errors.push(...portsErrors(spec, headless));
-  if (type === 'ExternalName') errors.push(...externalNameErrors(spec));
   const selector = objectAt(spec, 'selector');
   if (selector !== undefined)
     errors.push(...validateLabels(selector as Record<string, string>, SPEC.child('selector')));
@@ -101,28 +119,29 @@ function validate(object: KubeObject): FieldError[] {
   const affinityPath = SPEC.child('sessionAffinity');
   if (affinity === '') errors.push(required(affinityPath));
   else if (!AFFINITIES.includes(affinity)) errors.push(notSupported(affinityPath, affinity, AFFINITIES));
-  textsOf(spec['clusterIPs']).forEach((ip, i) => {
-    if (ip !== 'None') errors.push(...ipErrors(ip, SPEC.child('clusterIPs').index(i)));
-  });
+  errors.push(...addressErrors(spec, old === undefined ? undefined : objectAt(old, 'spec')));
   textsOf(spec['externalIPs']).forEach((ip, i) => errors.push(...ipErrors(ip, SPEC.child('externalIPs').index(i))));
   if (type === '') errors.push(required(SPEC.child('type')));
   else if (!TYPES.includes(type)) errors.push(notSupported(SPEC.child('type'), type, TYPES));
   return errors;
 }
 
-/** An address once given stays, unless the service becomes an external name. */
 function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   const errors = validateCoreMetaUpdate(object.metadata, old.metadata);
-  const spec = objectAt(object, 'spec') ?? {};
-  const before = objectAt(old, 'spec') ?? {};
-  const fixed =
-    spec['type'] !== 'ExternalName' && before['type'] !== 'ExternalName' && textsOf(before['clusterIPs']).length > 0;
-  if (fixed && !deepEqual(spec['clusterIPs'] ?? [], before['clusterIPs'] ?? [])) {
-    const path = SPEC.child('clusterIPs').index(0);
-    const first = textsOf(spec['clusterIPs'])[0];
-    errors.push(invalid(path, first ?? null, 'may not change once set'));
-  }
-  return errors;
+  return [...errors, ...changedAddressErrors(objectAt(object, 'spec') ?? {}, objectAt(old, 'spec') ?? {})];
+}
+
+/** Addresses and their families, before anything else: what is wrong with them is told alone. */
+function allocate(object: KubeObject, old: KubeObject | undefined): void {
+  const spec = objectAt(object, 'spec');
+  const before = old === undefined ? undefined : (objectAt(old, 'spec') ?? {});
+  if (spec === undefined) return;
+  // Nobody reads it of an external name.
+  if (spec['type'] === 'ExternalName') delete spec['internalTrafficPolicy'];
+  followClusterIP(spec, before);
+  const errors = fillFamilies(object, before);
+  if (errors.length > 0) throw newInvalid({ group: '', kind: 'Service' }, object.metadata.name ?? '', errors);
+  if (before !== undefined) dropAddresses(spec, before);
 }
 
 function warnings(object: KubeObject): string[] {
@@ -137,20 +156,11 @@ export const serviceStrategy: Strategy = {
   resetFields: resets(['status']),
   prepareForCreate: (_context, object) => {
     object['status'] = { loadBalancer: {} };
-    syncClusterIPs(object);
-    setIpFamilies(object);
+    allocate(object, undefined);
   },
   prepareForUpdate: (_context, object, old) => {
     keepField('status', object, old);
-    const spec = objectAt(object, 'spec');
-    const before = objectAt(old, 'spec');
-    // A client that leaves the address out means the one that the service has.
-    if (spec !== undefined && textOf(spec['clusterIP']) === '' && spec['type'] !== 'ExternalName') {
-      for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'])
-        if (before?.[field] !== undefined) spec[field] ??= before[field];
-    }
-    syncClusterIPs(object);
-    setIpFamilies(object);
+    allocate(object, old);
   },
   warningsOnCreate: (_context, object) => warnings(object),
   warningsOnUpdate: (_context, object) => warnings(object),
@@ -158,7 +168,7 @@ export const serviceStrategy: Strategy = {
     ...validateCoreMeta(object.metadata, true, nameIsDnsLabel),
     ...validate(object),
   ],
-  validateUpdate: (_context, object, old) => [...updateErrors(object, old), ...validate(object)],
+  validateUpdate: (_context, object, old) => [...updateErrors(object, old), ...validate(object, old)],
 };
 
 export const serviceStatusStrategy: Strategy = {
