@@ -28,6 +28,7 @@ const CLIENTS_FAULT = [
   /failed to convert new object/,
   /unknown patch type/,
   /does not contain declared merge key/,
+  /The order in patch list/,
   /expected a .*, but received a/,
   /merging an object in json but data type is not struct/,
   /unable to find api field in struct/,
