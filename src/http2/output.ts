@@ -168,7 +168,8 @@ export class Output {
     this.start = this.end;
   }
 
-  private schedule(): void {
+  /** Sees to a flush at the end of this turn. */
+  schedule(): void {
     if (this.scheduled) return;
     this.scheduled = true;
     setImmediate(this.onTurn);

@@ -9,6 +9,7 @@ export interface ResponseStream {
   sendContinue(): void;
   /** False where something is queued. */
   send(bytes: Uint8Array, end: boolean): boolean;
+  sendParts(parts: readonly Uint8Array[]): boolean;
   cancel(): void;
 }
 
@@ -100,6 +101,13 @@ export class Http2Response extends EventEmitter {
     this.flushHeaders();
     if (this.destroyed || this.writableEnded || this.silent) return true;
     return this.stream.send(bytesOf(body), false);
+  }
+
+  /** `write` for bytes in parts: few frames, and nothing is joined before. */
+  writeParts(parts: readonly Uint8Array[]): boolean {
+    this.flushHeaders();
+    if (this.destroyed || this.writableEnded || this.silent) return true;
+    return this.stream.sendParts(parts);
   }
 
   end(body?: Uint8Array | string): this {

@@ -59,6 +59,11 @@ export class Sender {
     this.output.flush();
   }
 
+  /** Sees to a flush at the end of the turn. */
+  schedule(): void {
+    this.output.schedule();
+  }
+
   /** Ends the connection after what has been written. */
   finish(): void {
     this.output.finish();
@@ -114,6 +119,26 @@ export class Sender {
     this.window -= length;
   }
 
+  /** So many bytes in parts that do not change any more; frames are filled, whatever the parts. */
+  parts(id: number, parts: readonly Uint8Array[], bytes: number): void {
+    let room = 0;
+    let left = bytes;
+    for (const part of parts) {
+      for (let from = 0; from < part.length;) {
+        if (room === 0) {
+          room = Math.min(left, this.frameBytes);
+          this.frameHeader(room, FrameType.data, 0, id);
+        }
+        const piece = from === 0 && part.length <= room ? part : part.subarray(from, from + room);
+        this.output.append(piece);
+        from += piece.length;
+        room -= piece.length;
+        left -= piece.length;
+      }
+    }
+    this.window -= bytes;
+  }
+
   /** Answers to what a client sends wait for it as everything else does; a client that does not take them is cut. */
   control(type: number, flags: number, id: number, payload: Uint8Array): void {
     if (this.backlog > MOST_CONTROL_BYTES) this.overflowed();
@@ -142,9 +167,13 @@ export class Sender {
   }
 
   private frame(type: number, flags: number, id: number, payload: Uint8Array): void {
+    this.frameHeader(payload.length, type, flags, id);
+    if (payload.length > 0) this.output.append(payload);
+  }
+
+  private frameHeader(length: number, type: number, flags: number, id: number): void {
     const { output } = this;
     const out = output.reserve(FRAME_HEADER);
-    output.advance(writeFrameHeader(out, output.position, payload.length, type, flags, id));
-    if (payload.length > 0) output.append(payload);
+    output.advance(writeFrameHeader(out, output.position, length, type, flags, id));
   }
 }

@@ -196,6 +196,21 @@ describe('flow control', () => {
     expect((await peer.answer(1)).body).toBe('cdefgh');
   });
 
+  test('what exceeds the window begins at once, also where nothing else is under way', async () => {
+    const peer = await server.peer([[Setting.initialWindowSize, 10]]);
+    const { got } = held();
+    peer.request(1);
+    const [, response] = await got;
+    response.flushHeaders();
+    await peer.next(FrameType.headers);
+    await peer.ping();
+    expect(response.write('0123456789abc')).toBe(false);
+    expect((await peer.next(FrameType.data)).payload.toString()).toBe('0123456789');
+    peer.window(1, 100);
+    response.end();
+    expect((await peer.next(FrameType.data)).payload.toString()).toBe('abc');
+  });
+
   test('the writer is told when it may go on', async () => {
     const peer = await server.peer([[Setting.initialWindowSize, 1]]);
     server.handle = (_request, response) => {
@@ -718,6 +733,26 @@ describe('with the client of Node', () => {
         expect(answers.map(({ body }, i) => body.equals(bodies[i] as Buffer))).toEqual(bodies.map(() => true));
       }),
       { numRuns: 40 },
+    );
+  });
+
+  test('parts of any sizes are one body, whatever the frames', async () => {
+    const sizes = fc.array(fc.oneof(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 40_000 })), {
+      maxLength: 12,
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(sizes, { maxLength: 5 }), async (writes) => {
+        const parts = writes.map((lengths, i) => lengths.map((length, j) => Buffer.alloc(length, `${i}${j}`)));
+        server.handle = async (_request, response) => {
+          for (const write of parts) {
+            if (!response.writeParts(write)) await new Promise<void>((resolve) => response.once('drain', resolve));
+          }
+          response.end();
+        };
+        const { body } = await send(Buffer.from('x'));
+        expect(body.equals(Buffer.concat(parts.flat()))).toBe(true);
+      }),
+      { numRuns: 60 },
     );
   });
 

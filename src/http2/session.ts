@@ -84,6 +84,7 @@ export class Session implements StreamSession, Mortal {
         if (this.waiting.size > 0 && this.sender.backlog <= LOW_WATER) this.pump();
       },
       () => {
+        if (this.waiting.size > 0) this.pump();
         this.settle();
       },
       () => {
@@ -174,8 +175,15 @@ export class Session implements StreamSession, Mortal {
     this.answered.push(stream);
   }
 
+  writeParts(stream: Stream, parts: readonly Uint8Array[], bytes: number): void {
+    this.sender.parts(stream.id, parts, bytes);
+    stream.sendWindow -= bytes;
+  }
+
   wait(stream: Stream): void {
     this.waiting.add(stream);
+    // Part of it may go now, also where nothing else is under way.
+    this.sender.schedule();
   }
 
   reset(stream: Stream, code: ErrorCode): void {

@@ -13,6 +13,8 @@ export interface StreamSession {
   writeContinue(stream: Stream): void;
   /** Within the windows. */
   writeData(stream: Stream, bytes: Uint8Array, end: boolean): void;
+  /** So many bytes in parts, within the windows. */
+  writeParts(stream: Stream, parts: readonly Uint8Array[], bytes: number): void;
   /** Calls `sendQueued` as soon as something can be sent. */
   wait(stream: Stream): void;
   reset(stream: Stream, code: ErrorCode): void;
@@ -72,6 +74,18 @@ export class Stream implements ResponseStream {
     }
     if (bytes.length > 0) this.queue.push(bytes);
     this.ending ||= end;
+    this.session.wait(this);
+    return false;
+  }
+
+  sendParts(parts: readonly Uint8Array[]): boolean {
+    let bytes = 0;
+    for (const part of parts) bytes += part.length;
+    if (!this.hasQueued && this.fits(bytes)) {
+      if (bytes > 0) this.session.writeParts(this, parts, bytes);
+      return true;
+    }
+    for (const part of parts) if (part.length > 0) this.queue.push(part);
     this.session.wait(this);
     return false;
   }

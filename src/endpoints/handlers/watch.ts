@@ -127,12 +127,9 @@ class WatchStream {
     let bytes = 0;
     let writable = true;
     try {
-      // The transport joins what is written in one turn.
-      for (const event of events) {
-        const frame = this.encode(event);
-        bytes += frame.length;
-        writable = this.response.write(frame);
-      }
+      const parts = events.map((event) => this.encode(event));
+      for (const part of parts) bytes += part.length;
+      writable = this.write(parts);
     } catch (error) {
       this.fail(toApiError(interpretStorageError(error, 'watch')));
       return true;
@@ -146,6 +143,12 @@ class WatchStream {
       bytes,
     );
     return writable;
+  }
+
+  private write(parts: readonly Uint8Array[]): boolean {
+    const { response } = this;
+    if (response.writeParts !== undefined) return response.writeParts(parts);
+    return response.write(parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts));
   }
 
   private encode(event: WatchEvent): Uint8Array {
