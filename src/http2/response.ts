@@ -8,8 +8,7 @@ export interface ResponseStream {
   sendHead(status: number, fields: ReadonlyMap<string, Value>): void;
   sendContinue(): void;
   /** False where something is queued. */
-  send(bytes: Uint8Array, end: boolean): boolean;
-  sendParts(parts: readonly Uint8Array[]): boolean;
+  send(parts: readonly Uint8Array[], end: boolean): boolean;
   cancel(): void;
 }
 
@@ -98,23 +97,21 @@ export class Http2Response extends EventEmitter {
 
   /** False: wait for `drain` before more is written. What is written to a stream that is over goes nowhere. */
   write(body: Uint8Array | string): boolean {
-    this.flushHeaders();
-    if (this.destroyed || this.writableEnded || this.silent) return true;
-    return this.stream.send(bytesOf(body), false);
+    return this.writeParts([bytesOf(body)]);
   }
 
   /** `write` for bytes in parts: few frames, and nothing is joined before. */
   writeParts(parts: readonly Uint8Array[]): boolean {
     this.flushHeaders();
     if (this.destroyed || this.writableEnded || this.silent) return true;
-    return this.stream.sendParts(parts);
+    return this.stream.send(parts, false);
   }
 
   end(body?: Uint8Array | string): this {
     if (this.writableEnded) return this;
     this.flushHeaders();
     this.writableEnded = true;
-    if (!this.destroyed) this.stream.send(body === undefined || this.silent ? NOTHING : bytesOf(body), true);
+    if (!this.destroyed) this.stream.send(body === undefined || this.silent ? [] : [bytesOf(body)], true);
     return this;
   }
 
@@ -131,8 +128,6 @@ export class Http2Response extends EventEmitter {
     this.emit('close');
   }
 }
-
-const NOTHING = new Uint8Array();
 
 /** As Go's server answers a request whose head is too large. */
 export function refuseHead(response: Http2Response): void {

@@ -106,28 +106,16 @@ export class Sender {
     }
   }
 
-  /** Bytes must not change any more. */
-  data(id: number, bytes: Uint8Array, end: boolean): void {
-    const { length } = bytes;
-    const most = this.frameBytes;
-    let from = 0;
-    do {
-      const part = from === 0 && length <= most ? bytes : bytes.subarray(from, from + most);
-      from += part.length;
-      this.frame(FrameType.data, end && from === length ? Flag.endStream : 0, id, part);
-    } while (from < length);
-    this.window -= length;
-  }
-
   /** So many bytes in parts that do not change any more; frames are filled, whatever the parts. */
-  parts(id: number, parts: readonly Uint8Array[], bytes: number): void {
+  data(id: number, parts: readonly Uint8Array[], bytes: number, end: boolean): void {
+    if (bytes === 0 && end) this.frameHeader(0, FrameType.data, Flag.endStream, id);
     let room = 0;
     let left = bytes;
     for (const part of parts) {
       for (let from = 0; from < part.length;) {
         if (room === 0) {
           room = Math.min(left, this.frameBytes);
-          this.frameHeader(room, FrameType.data, 0, id);
+          this.frameHeader(room, FrameType.data, end && room === left ? Flag.endStream : 0, id);
         }
         const piece = from === 0 && part.length <= room ? part : part.subarray(from, from + room);
         this.output.append(piece);

@@ -41,6 +41,17 @@ function held(): { readonly got: Promise<[Http2Request, Http2Response]> } {
   return { got };
 }
 
+/** A client with windows that do not end, which does not read the answer to come. */
+async function unread(): Promise<{ readonly peer: Peer; readonly response: Http2Response }> {
+  const { got } = held();
+  const peer = await server.peer([[Setting.initialWindowSize, LARGEST_WINDOW]]);
+  peer.window(0, LARGEST_WINDOW - 65_535);
+  peer.request(1);
+  const [, response] = await got;
+  peer.pause();
+  return { peer, response };
+}
+
 const closed = (response: Http2Response): Promise<void> =>
   new Promise((resolve) => {
     if (response.destroyed) resolve();
@@ -621,12 +632,7 @@ describe('the end', () => {
   });
 
   test('what has been written when the connection ends is not cut off', async () => {
-    const { got } = held();
-    const peer = await server.peer([[Setting.initialWindowSize, LARGEST_WINDOW]]);
-    peer.window(0, LARGEST_WINDOW - 65_535);
-    peer.request(1);
-    const [, response] = await got;
-    peer.pause();
+    const { peer, response } = await unread();
     const part = Buffer.alloc(64 * 1024);
     let parts = 1;
     while (response.write(part)) {
@@ -642,12 +648,7 @@ describe('the end', () => {
   });
 
   test('a client that never takes it is not waited for either', async () => {
-    const { got } = held();
-    const peer = await server.peer([[Setting.initialWindowSize, LARGEST_WINDOW]]);
-    peer.window(0, LARGEST_WINDOW - 65_535);
-    peer.request(1);
-    const [, response] = await got;
-    peer.pause();
+    const { peer, response } = await unread();
     while (response.write(Buffer.alloc(64 * 1024))) await new Promise((resolve) => setImmediate(resolve));
     peer.reset(1);
     await closed(response);

@@ -165,19 +165,14 @@ export class Session implements StreamSession, Mortal {
     this.sender.head(stream.id, 100, new Map(), undefined);
   }
 
-  writeData(stream: Stream, bytes: Uint8Array, end: boolean): void {
-    if (bytes.length > 0 || end) this.sender.data(stream.id, bytes, end);
-    stream.sendWindow -= bytes.length;
+  writeData(stream: Stream, parts: readonly Uint8Array[], bytes: number, end: boolean): void {
+    this.sender.data(stream.id, parts, bytes, end);
+    stream.sendWindow -= bytes;
     if (!end) return;
     stream.localEnded = true;
     // The rest of the body is not wanted (RFC 9113, section 8.1).
     if (!stream.remoteEnded) this.sender.reset(stream.id, ErrorCode.noError);
     this.answered.push(stream);
-  }
-
-  writeParts(stream: Stream, parts: readonly Uint8Array[], bytes: number): void {
-    this.sender.parts(stream.id, parts, bytes);
-    stream.sendWindow -= bytes;
   }
 
   wait(stream: Stream): void {
@@ -432,7 +427,6 @@ export class Session implements StreamSession, Mortal {
     if (payload.length % 6 !== 0) throw frameSizeError('SETTINGS');
     for (let at = 0; at < payload.length; at += 6) this.apply(payload.readUInt16BE(at), payload.readUInt32BE(at + 2));
     this.sender.control(FrameType.settings, Flag.ack, 0, NOTHING);
-    this.pump();
   }
 
   private apply(setting: number, value: number): void {
@@ -475,7 +469,6 @@ export class Session implements StreamSession, Mortal {
       if (increment === 0) this.reset(stream, ErrorCode.protocolError);
       else if (stream.sendWindow > LARGEST_WINDOW) this.reset(stream, ErrorCode.flowControlError);
     }
-    if (this.waiting.size > 0) this.pump();
   }
 
   private resetId(id: number, code: ErrorCode): void {

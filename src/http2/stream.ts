@@ -11,10 +11,8 @@ export interface StreamSession {
   readonly window: number;
   writeHead(stream: Stream, status: number, fields: ReadonlyMap<string, string | number | readonly string[]>): void;
   writeContinue(stream: Stream): void;
-  /** Within the windows. */
-  writeData(stream: Stream, bytes: Uint8Array, end: boolean): void;
   /** So many bytes in parts, within the windows. */
-  writeParts(stream: Stream, parts: readonly Uint8Array[], bytes: number): void;
+  writeData(stream: Stream, parts: readonly Uint8Array[], bytes: number, end: boolean): void;
   /** Calls `sendQueued` as soon as something can be sent. */
   wait(stream: Stream): void;
   reset(stream: Stream, code: ErrorCode): void;
@@ -67,25 +65,15 @@ export class Stream implements ResponseStream {
   }
 
   /** Sends or, where windows or the client do not allow it now, queues; false where something is queued. */
-  send(bytes: Uint8Array, end: boolean): boolean {
-    if (!this.hasQueued && this.fits(bytes.length)) {
-      this.session.writeData(this, bytes, end);
-      return true;
-    }
-    if (bytes.length > 0) this.queue.push(bytes);
-    this.ending ||= end;
-    this.session.wait(this);
-    return false;
-  }
-
-  sendParts(parts: readonly Uint8Array[]): boolean {
+  send(parts: readonly Uint8Array[], end: boolean): boolean {
     let bytes = 0;
     for (const part of parts) bytes += part.length;
     if (!this.hasQueued && this.fits(bytes)) {
-      if (bytes > 0) this.session.writeParts(this, parts, bytes);
+      this.session.writeData(this, parts, bytes, end);
       return true;
     }
     for (const part of parts) if (part.length > 0) this.queue.push(part);
+    this.ending ||= end;
     this.session.wait(this);
     return false;
   }
@@ -97,17 +85,18 @@ export class Stream implements ResponseStream {
 
   /** Sends so many bytes of the queue at most, as far as the windows allow. */
   sendQueued(most: number): void {
-    let left = Math.min(most, this.sendWindow, this.session.window);
-    while (left > 0 && this.queue.length > 0) {
+    const limit = Math.min(most, this.sendWindow, this.session.window);
+    const parts: Uint8Array[] = [];
+    let bytes = 0;
+    while (bytes < limit && this.queue.length > 0) {
       const first = this.queue[0] as Uint8Array;
-      const whole = first.length <= left;
-      const part = whole ? first : first.subarray(0, left);
-      if (whole) this.queue.shift();
-      else this.queue[0] = first.subarray(left);
-      left -= part.length;
-      this.session.writeData(this, part, this.ending && this.queue.length === 0);
+      const part = first.subarray(0, limit - bytes);
+      if (part.length === first.length) this.queue.shift();
+      else this.queue[0] = first.subarray(part.length);
+      parts.push(part);
+      bytes += part.length;
     }
-    if (this.ending && this.queue.length === 0 && !this.localEnded) this.session.writeData(this, NOTHING, true);
+    this.session.writeData(this, parts, bytes, this.ending && this.queue.length === 0 && !this.localEnded);
   }
 
   cancel(): void {
@@ -123,5 +112,3 @@ export class Stream implements ResponseStream {
     this.response.close();
   }
 }
-
-const NOTHING = new Uint8Array();

@@ -60,6 +60,7 @@ export class ApiServer {
   private readonly routes = new NonResourceRoutes();
   private readonly step: Step;
   private readonly http: Server;
+  private readonly http2: SessionConfig;
   private readonly connections = new WeakMap<object, Connection>();
   private readonly sockets = new Set<Socket>();
   private readonly sessions = new Set<Session>();
@@ -234,8 +235,6 @@ export class ApiServer {
     this.sessions.add(session);
     if (this.closing) session.shutdown();
   }
-
-  private readonly http2: SessionConfig;
 
   private connectionOf(request: IncomingMessage): Connection {
     let connection = this.connections.get(request.socket);

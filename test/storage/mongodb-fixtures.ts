@@ -27,6 +27,22 @@ export async function mongoOptions(): Promise<MongoOptions> {
   return { uri, database: newDatabase(), forTests: true };
 }
 
+/** Backends of a file's tests. */
+export class OpenBackends {
+  readonly open: MongoBackend[] = [];
+
+  readonly opened = async (options: MongoOptions): Promise<MongoBackend> => {
+    const backend = new MongoBackend(options);
+    await backend.open();
+    this.open.push(backend);
+    return backend;
+  };
+
+  readonly closeAll = async (): Promise<void> => {
+    await Promise.all(this.open.splice(0).map((backend) => backend.close()));
+  };
+}
+
 const fixtureOf = (name: string, more: Partial<MongoOptions>): StoreFixture => ({
   name,
   prepare: async () => {

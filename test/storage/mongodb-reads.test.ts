@@ -1,5 +1,5 @@
 import { encodeObject } from '../../src/storage/encode.js';
-import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
+import type { MongoOptions } from '../../src/storage/mongodb/backend.js';
 import type { EncodedObject } from '../../src/storage/interfaces.js';
 import type { PendingWrite } from '../../src/storage/mongodb/batch.js';
 import { entriesOf, logPlace, MAIN_LOG } from '../../src/storage/mongodb/documents.js';
@@ -8,23 +8,14 @@ import { headId, Heads } from '../../src/storage/mongodb/heads.js';
 import { statesBefore } from '../../src/storage/mongodb/states-before.js';
 import { collect, commit, decode, everything, put, remove, RESOURCE, widget } from './fixtures.js';
 import { withClient } from './mongod.js';
-import { hasMongod, mongoOptions } from './mongodb-fixtures.js';
+import { hasMongod, mongoOptions, OpenBackends } from './mongodb-fixtures.js';
 
 jest.setTimeout(90_000);
 
 const described = hasMongod() ? describe : describe.skip;
-const open: MongoBackend[] = [];
+const { opened, closeAll } = new OpenBackends();
 
-async function opened(options: MongoOptions): Promise<MongoBackend> {
-  const backend = new MongoBackend(options);
-  await backend.open();
-  open.push(backend);
-  return backend;
-}
-
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((backend) => backend.close()));
-});
+afterEach(closeAll);
 
 /** How often MongoDB was asked for objects of the type while the work was done. */
 async function questions({ uri, database }: MongoOptions, work: () => Promise<unknown>): Promise<number> {

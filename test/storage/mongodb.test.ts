@@ -1,24 +1,16 @@
 import type { LogEvent } from '../../src/storage/interfaces.js';
-import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
+import type { MongoBackend} from '../../src/storage/mongodb/backend.js';
+import { type MongoOptions } from '../../src/storage/mongodb/backend.js';
 import { collect, commit, decode, describeEvent, everything, put, remove, RESOURCE } from './fixtures.js';
 import { Mongod, pause, ReplicaSet, withClient } from './mongod.js';
-import { hasMongod, mongodPath, mongoOptions, newDatabase } from './mongodb-fixtures.js';
+import { hasMongod, mongodPath, mongoOptions, newDatabase, OpenBackends } from './mongodb-fixtures.js';
 
 jest.setTimeout(90_000);
 
 const described = hasMongod() ? describe : describe.skip;
-const open: MongoBackend[] = [];
+const { opened, closeAll } = new OpenBackends();
 
-async function opened(options: MongoOptions): Promise<MongoBackend> {
-  const backend = new MongoBackend(options);
-  await backend.open();
-  open.push(backend);
-  return backend;
-}
-
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((backend) => backend.close()));
-});
+afterEach(closeAll);
 
 /** Adds one to a counter again and again, by compare-and-write; tells what it took and what it could not learn. */
 async function increment(
@@ -213,7 +205,7 @@ described('faults', () => {
     set = one;
     options = { uri: set.uri, database: newDatabase(), selectMillis: 2_000 };
   };
-  afterEach(() => Promise.all(open.splice(0).map((backend) => backend.close())));
+  afterEach(closeAll);
 
   test('mongod killed and started again, and again: nothing acknowledged is lost, nothing is there twice', async () => {
     on(lone);
@@ -281,7 +273,7 @@ described('faults', () => {
       controller.abort();
       await reader;
     } finally {
-      await Promise.all(open.splice(0).map((each) => each.close()));
+      await closeAll();
       await members.dispose();
     }
   });

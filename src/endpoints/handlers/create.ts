@@ -7,7 +7,7 @@ import { dedupOwnerReferences, ensureNamespace, wipeSystemFields } from '../../r
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { readBody } from './body.js';
 import { decodeBody, inputFormat } from './decode-body.js';
-import { elsewhere, here } from './large-writes.js';
+import { hereOrElsewhere } from './large-writes.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './query.js';
 import { admissionAttributes, type RequestScope } from './scope.js';
@@ -25,9 +25,7 @@ export async function createHandler(scope: RequestScope): Promise<void> {
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'create', body.length);
   const options = createOrUpdateOptions(query, 'CreateOptions');
   context.dryRun = options.dryRun;
-  const handedOver = elsewhere(scope, body);
-  if (handedOver !== undefined) return handedOver;
-  return here(scope, body, () => create(scope, body, options, media));
+  return hereOrElsewhere(scope, body, () => create(scope, body, options, media));
 }
 
 async function create(scope: RequestScope, body: Buffer, options: WriteOptions, media: NegotiatedMedia): Promise<void> {

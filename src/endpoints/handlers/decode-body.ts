@@ -187,8 +187,8 @@ const OPTIONS = new Set([
   'PatchOptions',
   'WatchEvent',
 ]);
-/** Registered in v1 alone. */
-const UNVERSIONED = new Set(['Status', 'APIVersions', 'APIGroup', 'APIGroupList', 'APIResourceList']);
+/** Registered in v1 alone, for all groups. */
+export const UNVERSIONED = new Set(['Status', 'APIVersions', 'APIGroup', 'APIGroupList', 'APIResourceList']);
 
 const isMetaKind = (gv: { readonly group?: string; readonly version: string }, kind: string): boolean =>
   (gv.group ?? '') === '' && gv.version === 'v1' && (OPTIONS.has(kind) || UNVERSIONED.has(kind));

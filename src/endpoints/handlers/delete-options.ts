@@ -5,13 +5,11 @@ import { goKind, interpretTypeMeta, JsonError } from '../../apimachinery/decode-
 import { parseGroupVersion, quote } from '../../apimachinery/meta.js';
 import type { DeleteOptions } from '../../registry/generic/delete.js';
 import { negotiateInput } from '../negotiation/media.js';
-import { parse } from './decode-body.js';
+import { parse, UNVERSIONED } from './decode-body.js';
 import { dryRunValues, validateDryRun } from './write-options.js';
 import type { Query } from './query.js';
 import type { RequestScope } from './scope.js';
 
-/** Kinds that are registered in v1 alone, for all groups. */
-const UNVERSIONED = new Set(['Status', 'APIVersions', 'APIGroup', 'APIGroupList', 'APIResourceList']);
 const POLICIES = ['Foreground', 'Background', 'Orphan', 'nil'];
 
 /** Reads DeleteOptions from the body, or from the query where there is none, and checks them. */

@@ -14,6 +14,11 @@ export function elsewhere(scope: RequestScope, body: Buffer): Promise<void> | un
   return largeWrites.run(scope, body);
 }
 
+/** Does a write here or, if it is large, has another thread do it. */
+export function hereOrElsewhere(scope: RequestScope, body: Buffer, write: () => Promise<void>): Promise<void> {
+  return elsewhere(scope, body) ?? here(scope, body, write);
+}
+
 /** How long the rules of one write may keep the thread that answers everybody. */
 const PATIENCE_MILLIS = 15;
 
@@ -23,7 +28,7 @@ class TakesLong extends Error {}
  * Does a write here. How long the rules of its type take cannot be told from its size: one whose rules take long is given up
  * before it has changed anything, and done by another thread from the beginning.
  */
-export async function here(scope: RequestScope, body: Buffer, write: () => Promise<void>): Promise<void> {
+async function here(scope: RequestScope, body: Buffer, write: () => Promise<void>): Promise<void> {
   const { largeWrites } = scope.environment;
   if (largeWrites === undefined) return write();
   const { clock } = scope.store;

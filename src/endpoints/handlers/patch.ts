@@ -22,7 +22,7 @@ import { updateObject } from '../../registry/generic/update.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { readBody } from './body.js';
-import { elsewhere, here } from './large-writes.js';
+import { hereOrElsewhere } from './large-writes.js';
 import { decodePatched, refusePatch } from './patched-object.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './query.js';
@@ -49,10 +49,7 @@ export async function patchHandler(scope: RequestScope): Promise<void> {
   const apply = isApply(patchType);
   const options = patchOptions(query, apply);
   context.dryRun = options.dryRun;
-  const handedOver = elsewhere(scope, body);
-  if (handedOver !== undefined) return handedOver;
-  context.audit?.requestObject(() => patchForAudit(body));
-  return here(scope, body, () => patch(scope, body, patchType, options, media));
+  return hereOrElsewhere(scope, body, () => patch(scope, body, patchType, options, media));
 }
 
 async function patch(
@@ -63,6 +60,7 @@ async function patch(
   media: NegotiatedMedia,
 ): Promise<void> {
   const { context, served } = scope;
+  context.audit?.requestObject(() => patchForAudit(body));
   const apply = isApply(patchType);
   requireNamespace(scope);
   const mechanism = patchMechanism(scope, patchType, body, options);

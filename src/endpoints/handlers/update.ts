@@ -11,7 +11,7 @@ import { forbidden } from '../filters/forbidden.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { readBody } from './body.js';
 import { decodeBody } from './decode-body.js';
-import { elsewhere, here } from './large-writes.js';
+import { hereOrElsewhere } from './large-writes.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './query.js';
 import { admissionAttributes, type RequestScope } from './scope.js';
@@ -27,9 +27,7 @@ export async function updateHandler(scope: RequestScope): Promise<void> {
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'update', body.length);
   const options = createOrUpdateOptions(query, 'UpdateOptions');
   context.dryRun = options.dryRun;
-  const handedOver = elsewhere(scope, body);
-  if (handedOver !== undefined) return handedOver;
-  return here(scope, body, () => update(scope, body, options, media));
+  return hereOrElsewhere(scope, body, () => update(scope, body, options, media));
 }
 
 async function update(scope: RequestScope, body: Buffer, options: WriteOptions, media: NegotiatedMedia): Promise<void> {

@@ -13,6 +13,7 @@ import type {
 import type { SelectionPredicate } from '../../storage/selection-predicate.js';
 import { type Stopwatch, timed } from '../../util/stopwatch.js';
 import { messageOf } from '../../util/error-message.js';
+import { CacheOver } from '../generic/cache-over.js';
 import { cacheUnder } from '../generic/store-under.js';
 import { ConvertedSelection, selectableAsStored } from './converted-selection.js';
 
@@ -20,16 +21,14 @@ import { ConvertedSelection, selectableAsStored } from './converted-selection.js
 export type Prepare = (objects: Iterable<CachedObject>) => Promise<void>;
 
 /** A cache as a version sees it whose conversions must be waited for: what it gives out has been prepared. */
-export class ConvertedCache implements ResourceCache {
+export class ConvertedCache extends CacheOver {
   constructor(
-    private readonly inner: ResourceCache,
+    inner: ResourceCache,
     private readonly prepare: Prepare,
     /** Labels and selectable fields of an object that has been prepared, as the version has them. */
     private readonly attributes: (object: CachedObject) => Attributes,
-  ) {}
-
-  get resource(): string {
-    return this.inner.resource;
+  ) {
+    super(inner);
   }
 
   async get(key: string, at: ReadAt): Promise<CachedObject | undefined> {
@@ -51,7 +50,7 @@ export class ConvertedCache implements ResourceCache {
     return selection.page(all, options.limit);
   }
 
-  async watch(options: CacheWatchOptions, receiver: WatchReceiver): Promise<Watcher> {
+  override async watch(options: CacheWatchOptions, receiver: WatchReceiver): Promise<Watcher> {
     const selection = this.selection(options.predicate);
     const preparing = new PreparingReceiver(receiver, this.prepare, selection);
     const predicate = selection === undefined ? options.predicate : selectableAsStored(options.predicate);
@@ -61,26 +60,6 @@ export class ConvertedCache implements ResourceCache {
   /** Undefined where the stored form is as good as the version's. */
   private selection(predicate: SelectionPredicate): ConvertedSelection | undefined {
     return predicate.everything ? undefined : new ConvertedSelection(predicate, this.attributes);
-  }
-
-  peek(key: string): CachedObject | undefined {
-    return this.inner.peek(key);
-  }
-
-  peekAll(prefix: string): Iterable<CachedObject> {
-    return this.inner.peekAll(prefix);
-  }
-
-  ready(): Promise<void> {
-    return this.inner.ready();
-  }
-
-  revision(): number {
-    return this.inner.revision();
-  }
-
-  size(): number {
-    return this.inner.size();
   }
 
   under(watch: Stopwatch): ResourceCache {

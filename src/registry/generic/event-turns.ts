@@ -4,7 +4,7 @@ import { nextTurn } from '../../storage/slicing.js';
 import type { VersionView } from '../rest/interfaces.js';
 import type { TypeListener } from '../rest/type-client.js';
 
-/** Objects from here on (bytes) are worked on in turns, so that nobody waits for all of it. */
+/** Objects from here on (bytes) are worked on in turns, so that nobody waits for all of it: what is told of them, and writes. */
 export const LARGE = 64 << 10;
 
 /** Tells of events in their order: of large objects in a turn of their own, of all others at once. */

@@ -7,6 +7,7 @@ import type { Backend, StoredObject, WriteResult } from '../../storage/interface
 import type { CachedObject, ReadAt, ResourceCache } from '../../storage/cacher/interfaces.js';
 import type { Clock } from '../../util/clock.js';
 import { nextTurn } from '../../storage/slicing.js';
+import { LARGE } from './event-turns.js';
 import { interpretStorageError } from './interpret-error.js';
 import { decodeStored } from './detached-object.js';
 
@@ -27,9 +28,6 @@ const PLACES = new Map([
   ['services', 'services/specs'],
   ['endpoints', 'services/endpoints'],
 ]);
-
-/** Bytes of an object from which on others have their turn while it is written. */
-const LARGE = 64 << 10;
 
 /** No client was ever given an older revision: the server writes before it is ready. */
 const FIRST_GIVEN = 2;

@@ -2,14 +2,12 @@ import type {
   CachedList,
   CachedObject,
   CacheListOptions,
-  CacheWatchOptions,
   ReadAt,
   ResourceCache,
-  Watcher,
-  WatchReceiver,
 } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { type Stopwatch, timed } from '../../util/stopwatch.js';
+import { CacheOver } from './cache-over.js';
 import type { ResourceStore } from './resource-store.js';
 
 /** The same store for one request, with a watch on what its reads and writes take. */
@@ -27,14 +25,12 @@ export function cacheUnder(cache: ResourceCache, watch: Stopwatch): ResourceCach
   return cache.under?.(watch) ?? new CacheUnder(cache, watch);
 }
 
-class CacheUnder implements ResourceCache {
+class CacheUnder extends CacheOver {
   constructor(
-    private readonly inner: ResourceCache,
+    inner: ResourceCache,
     private readonly stopwatch: Stopwatch,
-  ) {}
-
-  get resource(): string {
-    return this.inner.resource;
+  ) {
+    super(inner);
   }
 
   get(key: string, at: ReadAt): Promise<CachedObject | undefined> {
@@ -43,29 +39,5 @@ class CacheUnder implements ResourceCache {
 
   list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
     return timed(this.stopwatch, 'etcd', () => this.inner.list(at, options));
-  }
-
-  watch(options: CacheWatchOptions, receiver: WatchReceiver): Promise<Watcher> {
-    return this.inner.watch(options, receiver);
-  }
-
-  peek(key: string): CachedObject | undefined {
-    return this.inner.peek(key);
-  }
-
-  peekAll(prefix: string): Iterable<CachedObject> {
-    return this.inner.peekAll(prefix);
-  }
-
-  ready(): Promise<void> {
-    return this.inner.ready();
-  }
-
-  revision(): number {
-    return this.inner.revision();
-  }
-
-  size(): number {
-    return this.inner.size();
   }
 }
