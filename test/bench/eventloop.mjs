@@ -3,96 +3,29 @@
 // Starts a server of its own on an empty store, fills it, and sends requests that are as dear as their bounds allow. `gap` is the
 // time between two turns of the loop, `cpu` what its thread used meanwhile, of the turns with most of both: where it is much less, the
 // machine was busy with something else. 50 ms is the bound; the exit code tells whether `cpu` kept to it (a gap without CPU is the machine's).
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:http2';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { BenchServer, DIST, pause } from './server.mjs';
 
-const here = dirname(fileURLToPath(import.meta.url));
 const { values: flags } = parseArgs({
   options: {
     objects: { type: 'string', default: '100000' },
     port: { type: 'string', default: '6495' },
     only: { type: 'string', default: '' },
-    dist: { type: 'string', default: join(here, '../../dist/main.js') },
+    dist: { type: 'string', default: DIST },
   },
 });
 const objects = Number(flags.objects);
 const only = new RegExp(flags.only);
 const BOUND = 50;
-const scratch = mkdtempSync(join(tmpdir(), 'annex-eventloop-'));
-writeFileSync(join(scratch, 'tokens.csv'), 'secret,admin,admin,system:masters\n');
-
-const monitor = join(here, 'eventloop-monitor.mjs');
-const serve = [
-  'serve',
-  '--data-dir',
-  join(scratch, 'data'),
-  '--secure-port',
-  flags.port,
-  '--bind-address',
-  '127.0.0.1',
-];
-const gates = ['--token-auth-file', join(scratch, 'tokens.csv'), '--feature-gates=WatchList=true'];
-let server;
-let session;
-
-const request = (method, path, body, headers = {}) =>
-  new Promise((resolve) => {
-    const stream = session.request({ ':method': method, ':path': path, authorization: 'Bearer secret', ...headers });
-    let status = 0;
-    let bytes = 0;
-    let tail = '';
-    stream.on('response', (head) => (status = head[':status']));
-    stream.on('data', (chunk) => {
-      bytes += chunk.length;
-      if (status >= 300 && tail.length < 300) tail += chunk.toString();
-      if (path.includes('sendInitialEvents') && chunk.includes('initial-events-end')) stream.close();
-    });
-    stream.on('close', () => resolve({ status, bytes, tail: tail.slice(0, 160) }));
-    stream.on('error', () => resolve({ status, bytes, tail }));
-    stream.end(body);
-  });
-
-const report = () =>
-  new Promise((resolve) => {
-    server.once('message', resolve);
-    server.send('report');
-  });
-
-async function start() {
-  server = spawn(process.execPath, ['--import', monitor, flags.dist, ...serve, ...gates], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  });
-  for (;;) {
-    // Another program may answer on the port.
-    if (server.exitCode !== null) throw new Error('the server did not start');
-    try {
-      session = connect(`https://127.0.0.1:${flags.port}`, {
-        rejectUnauthorized: false,
-        settings: { initialWindowSize: 16 << 20 },
-        // Answers may have a hundred warnings.
-        maxHeaderListPairs: 1000,
-      });
-      await new Promise((resolve, reject) => session.once('connect', resolve).once('error', reject));
-      session.on('error', () => undefined);
-      session.setLocalWindowSize(64 << 20);
-      if ((await request('GET', '/readyz')).status === 200) return;
-    } catch {
-      // Not there yet.
-    }
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
-
-async function stop() {
-  session.close();
-  server.kill();
-  await new Promise((resolve) => server.once('exit', resolve));
-}
+const server = new BenchServer({
+  dist: flags.dist,
+  port: flags.port,
+  flags: ['--feature-gates=WatchList=true'],
+  monitor: 'eventloop-monitor.mjs',
+  keep: 300,
+});
+const request = (...what) => server.request(...what);
+const report = () => server.ask('report');
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const MERGE = { 'content-type': 'application/merge-patch+json' };
@@ -175,7 +108,7 @@ const define = async (plural, kind, given) => {
   const answer = await request('POST', CRDS, crd(plural, kind, given), JSON_TYPE);
   if (answer.status !== 201) return answer;
   const path = `/apis/loop.example.com/v1/namespaces/default/${plural}`;
-  while ((await request('GET', path)).status !== 200) await new Promise((resolve) => setTimeout(resolve, 100));
+  while ((await request('GET', path)).status !== 200) await pause(100);
   return answer;
 };
 const small = (plural, kind, spec = {}) =>
@@ -383,7 +316,7 @@ async function measure(name, work) {
   if (!only.test(name)) return;
   await report();
   const from = performance.now();
-  const { status, bytes, tail } = await work();
+  const { status, bytes, text: said } = await work();
   const millis = performance.now() - from;
   await new Promise((resolve) => setTimeout(resolve, 200));
   const { gap, cpu, rss } = await report();
@@ -391,7 +324,7 @@ async function measure(name, work) {
   if (over) failed = true;
   const figures = [status, millis.toFixed(0), (bytes / 1e6).toFixed(1), gap.toFixed(0), cpu.toFixed(0), rss.toFixed(0)];
   process.stdout.write(`| ${name} | ${figures.join(' | ')} | ${over ? 'over' : ''} |\n`);
-  if (status >= 500) process.stderr.write(`${tail}\n`);
+  if (status >= 500) process.stderr.write(`${said}\n`);
 }
 
 async function fill() {
@@ -407,9 +340,9 @@ async function fill() {
 }
 
 try {
-  await start();
+  await server.start();
   await request('POST', CRDS, crd('things', 'Thing', schema), JSON_TYPE);
-  while ((await request('GET', ALL)).status !== 200) await new Promise((resolve) => setTimeout(resolve, 100));
+  while ((await request('GET', ALL)).status !== 200) await pause(100);
   process.stdout.write('| request | status | ms | MB | gap | cpu | RSS MiB | |\n|---|---|---|---|---|---|---|---|\n');
   for (const [name, work] of writes) await measure(name, work);
   for (const name of [
@@ -431,9 +364,9 @@ try {
     const { gap } = await fill().then(report);
     process.stdout.write(`| ${objects} creates, 32 at a time | | | | ${gap.toFixed(0)} | | | |\n`);
     for (const [name, work] of reads) await measure(name, work);
-    await stop();
+    await server.stop();
     const from = performance.now();
-    await start();
+    await server.start();
     const { bytes } = await request('GET', ALL);
     const took = (performance.now() - from).toFixed(0);
     process.stdout.write(
@@ -442,7 +375,6 @@ try {
     await measure('list after a start', () => request('GET', ALL));
   }
 } finally {
-  server.kill();
-  rmSync(scratch, { recursive: true, force: true });
+  await server.dispose();
 }
 process.exitCode = failed ? 1 : 0;

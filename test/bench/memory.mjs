@@ -3,22 +3,16 @@
 // Starts a server of its own on an empty store. `live` is the JavaScript heap and the buffers outside of it (MB) after a
 // collection of garbage; `peak` the most that either was seen to be meanwhile. The exit code tells whether every list kept the live
 // memory below twice of what it was at rest, and whether those who do not read were cut off.
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:http2';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { BenchServer, DIST, pause } from './server.mjs';
 
-const here = dirname(fileURLToPath(import.meta.url));
 const { values: flags } = parseArgs({
   options: {
     objects: { type: 'string', default: '200000' },
     size: { type: 'string', default: '1024' },
     port: { type: 'string', default: '6496' },
-    dist: { type: 'string', default: join(here, '../../dist/main.js') },
+    dist: { type: 'string', default: DIST },
   },
 });
 const objects = Number(flags.objects);
@@ -26,69 +20,17 @@ const COLLECTION = '/api/v1/namespaces/default/configmaps';
 const ALL = '/api/v1/configmaps';
 const CUT_SECONDS = 10;
 const SLOW_READERS = 32;
-const scratch = mkdtempSync(join(tmpdir(), 'annex-memory-'));
-writeFileSync(join(scratch, 'tokens.csv'), 'secret,admin,admin,system:masters\n');
-const serve = [
-  'serve',
-  '--data-dir',
-  join(scratch, 'data'),
-  '--secure-port',
-  flags.port,
-  '--bind-address',
-  '127.0.0.1',
-];
-const more = ['--token-auth-file', join(scratch, 'tokens.csv'), '--feature-gates=WatchList=true', '--controllers='];
-more.push('--request-timeout', `${CUT_SECONDS}s`);
-const server = spawn(
-  process.execPath,
-  ['--expose-gc', '--import', join(here, 'memory-monitor.mjs'), flags.dist, ...serve, ...more],
-  { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
-);
-let session;
-
-const memory = (how) =>
-  new Promise((resolve) => {
-    server.once('message', resolve);
-    server.send(how);
-  });
+const server = new BenchServer({
+  dist: flags.dist,
+  port: flags.port,
+  flags: ['--feature-gates=WatchList=true', '--controllers=', `--request-timeout=${CUT_SECONDS}s`],
+  node: ['--expose-gc'],
+  monitor: 'memory-monitor.mjs',
+});
+const request = (...what) => server.request(...what);
+const memory = (how) => server.ask(how);
 const live = ({ heapUsed, external }) => heapUsed + external;
 const mb = (bytes) => (bytes / 2 ** 20).toFixed(0);
-const pause = (millis) => new Promise((resolve) => setTimeout(resolve, millis));
-
-function request(method, path, body, headers = {}) {
-  return new Promise((resolve) => {
-    const stream = session.request({ ':method': method, ':path': path, authorization: 'Bearer secret', ...headers });
-    let status = 0;
-    let bytes = 0;
-    stream.on('response', (head) => (status = head[':status']));
-    stream.on('data', (chunk) => {
-      bytes += chunk.length;
-      if (path.includes('sendInitialEvents') && chunk.includes('initial-events-end')) stream.close();
-    });
-    stream.on('close', () => resolve({ status, bytes }));
-    stream.on('error', () => resolve({ status, bytes }));
-    stream.end(body);
-  });
-}
-
-async function start() {
-  for (;;) {
-    if (server.exitCode !== null) throw new Error('the server did not start');
-    try {
-      session = connect(`https://127.0.0.1:${flags.port}`, {
-        rejectUnauthorized: false,
-        settings: { initialWindowSize: 16 << 20 },
-      });
-      await new Promise((resolve, reject) => session.once('connect', resolve).once('error', reject));
-      session.on('error', () => undefined);
-      session.setLocalWindowSize(64 << 20);
-      if ((await request('GET', '/readyz')).status === 200) return;
-    } catch {
-      // Not yet.
-    }
-    await pause(100);
-  }
-}
 
 async function load() {
   const text = 'x'.repeat(Number(flags.size));
@@ -175,7 +117,7 @@ async function slowReaders(path) {
 
 let failed = false;
 try {
-  await start();
+  await server.start();
   const empty = await memory('collected');
   const begun = performance.now();
   await load();
@@ -206,9 +148,6 @@ try {
   await row(`${SLOW_READERS} who do not read; cut off`, async () => (cut = await slowReaders(ALL)));
   failed ||= cut < SLOW_READERS;
 } finally {
-  session?.destroy();
-  server.kill();
-  await new Promise((resolve) => (server.exitCode === null ? server.once('exit', resolve) : resolve()));
-  rmSync(scratch, { recursive: true, force: true });
+  await server.dispose();
 }
 process.exit(failed ? 1 : 0);

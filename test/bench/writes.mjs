@@ -2,18 +2,14 @@
 //   node test/bench/writes.mjs [--dist dist/main.js,other/dist/main.js] [--rounds 3] [--operations 1500] [--port 6496]
 // Starts each program on an empty store of its own, takes turns between them, and prints the least CPU and the median latency of all
 // rounds: on a machine that others use too, times differ more than CPU does. 16 requests are under way at a time.
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:http2';
-import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { BenchServer, DIST, here, pause } from './server.mjs';
 
-const here = dirname(fileURLToPath(import.meta.url));
 const { values: flags } = parseArgs({
   options: {
-    dist: { type: 'string', default: join(here, '../../dist/main.js') },
+    dist: { type: 'string', default: DIST },
     rounds: { type: 'string', default: '3' },
     operations: { type: 'string', default: '1500' },
     port: { type: 'string', default: '6496' },
@@ -23,52 +19,9 @@ const CLIENTS = 16;
 const crd = JSON.parse(readFileSync(join(here, 'annexbench/crd.json'), 'utf8'));
 const { group, names, versions } = crd.spec;
 const path = `/apis/${group}/${versions[0].name}/namespaces/default/${names.plural}`;
-const scratch = mkdtempSync(join(tmpdir(), 'annex-writes-'));
-writeFileSync(join(scratch, 'tokens.csv'), 'secret,admin,admin,system:masters\n');
 
-// In clock ticks of the kernel, of which a second has a hundred.
-const cpuMillis = (pid) => {
-  const fields = readFileSync(`/proc/${String(pid)}/stat`, 'utf8')
-    .split(') ')[1]
-    .split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10;
-};
-
-async function start(dist, port) {
-  const data = mkdtempSync(join(scratch, 'data-'));
-  const tokens = join(scratch, 'tokens.csv');
-  const args = ['serve', '--data-dir', data, '--secure-port', String(port), '--bind-address', '127.0.0.1'];
-  const limits = ['--max-mutating-requests-inflight', '1000'];
-  const child = spawn(process.execPath, [resolve(dist), ...args, ...limits, '--token-auth-file', tokens], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  for (;;) {
-    if (child.exitCode !== null) throw new Error('the server did not start');
-    try {
-      const session = connect(`https://127.0.0.1:${String(port)}`, { rejectUnauthorized: false });
-      await new Promise((done, fail) => session.once('connect', done).once('error', fail));
-      session.on('error', () => undefined);
-      const server = { child, session, dist };
-      if ((await request(server, 'GET', '/readyz')).status === 200) return server;
-    } catch {
-      // Not there yet.
-    }
-    await new Promise((done) => setTimeout(done, 100));
-  }
-}
-
-const request = ({ session }, method, target, body, type = 'application/json') =>
-  new Promise((done) => {
-    const headers = { ':method': method, ':path': target, authorization: 'Bearer secret', 'content-type': type };
-    const stream = session.request(headers);
-    let status = 0;
-    const chunks = [];
-    stream.on('response', (head) => (status = head[':status']));
-    stream.on('data', (chunk) => chunks.push(chunk));
-    stream.on('close', () => done({ status, text: Buffer.concat(chunks).toString() }));
-    stream.on('error', () => undefined);
-    stream.end(body);
-  });
+const request = (server, method, target, body, type = 'application/json') =>
+  server.request(method, target, body, { 'content-type': type });
 
 function object(name, items, seq) {
   return {
@@ -97,7 +50,7 @@ function object(name, items, seq) {
 /** `send` gets the number of the operation, and of the object that it is about. */
 async function measure(server, operations, send) {
   const latencies = [];
-  const before = cpuMillis(server.child.pid);
+  const before = server.cpuMillis();
   let next = 0;
   const client = async () => {
     while (next < operations) {
@@ -110,7 +63,7 @@ async function measure(server, operations, send) {
   };
   await Promise.all(Array.from({ length: CLIENTS }, client));
   latencies.sort((a, b) => a - b);
-  return { cpu: (cpuMillis(server.child.pid) - before) / operations, p50: latencies[latencies.length >> 1] };
+  return { cpu: (server.cpuMillis() - before) / operations, p50: latencies[latencies.length >> 1] };
 }
 
 async function round(server, number, results) {
@@ -158,18 +111,25 @@ async function round(server, number, results) {
   }
 }
 
-const servers = [];
+const servers = flags.dist.split(',').map((dist, i) => ({
+  server: new BenchServer({
+    dist: resolve(dist),
+    port: Number(flags.port) + i,
+    flags: ['--max-mutating-requests-inflight=1000'],
+    keep: 1 << 20,
+  }),
+  results: new Map(),
+}));
 try {
-  for (const [i, dist] of flags.dist.split(',').entries()) {
-    const server = await start(dist, Number(flags.port) + i);
-    servers.push({ ...server, results: new Map() });
+  for (const { server } of servers) {
+    await server.start();
     await request(server, 'POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', JSON.stringify(crd));
-    while ((await request(server, 'GET', path)).status !== 200) await new Promise((done) => setTimeout(done, 100));
+    while ((await request(server, 'GET', path)).status !== 200) await pause(100);
   }
   for (let number = 0; number < Number(flags.rounds); number++) {
-    for (const server of servers) await round(server, number, server.results);
+    for (const { server, results } of servers) await round(server, number, results);
   }
-  const columns = servers.map(({ dist }) => ` CPU ms/op, p50 ms: ${dist} |`).join('');
+  const columns = servers.map(({ server: { dist } }) => ` CPU ms/op, p50 ms: ${dist} |`).join('');
   process.stdout.write(`| write |${columns}\n|---|${'---|'.repeat(servers.length)}\n`);
   for (const key of servers[0].results.keys()) {
     const cells = servers.map(({ results }) => {
@@ -179,9 +139,5 @@ try {
     process.stdout.write(`| ${key} |${cells.join('')}\n`);
   }
 } finally {
-  for (const { child, session } of servers) {
-    session.close();
-    child.kill();
-  }
-  rmSync(scratch, { recursive: true, force: true });
+  for (const { server } of servers) await server.dispose();
 }
