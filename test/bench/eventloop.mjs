@@ -291,6 +291,20 @@ const writes = [
     () => request('GET', NS, undefined, { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' }),
   ],
   ['list with these, YAML', () => request('GET', NS, undefined, YAML)],
+  [
+    'events of these, Table',
+    () =>
+      request('GET', `${NS}?watch=1&timeoutSeconds=4&includeObject=Object`, undefined, {
+        accept: 'application/json;as=Table;g=meta.k8s.io;v=v1',
+      }),
+  ],
+  [
+    'events of a configmap with 40,000 keys, protobuf',
+    () =>
+      request('GET', '/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=4', undefined, {
+        accept: 'application/vnd.kubernetes.protobuf;stream=watch',
+      }),
+  ],
   ['delete of the 3 MiB object', () => request('DELETE', `${NS}/free`)],
 ];
 

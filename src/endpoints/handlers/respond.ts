@@ -90,7 +90,6 @@ export function writeListResult(
   query: Query,
 ): Promise<void> {
   const { context, request, response, served } = scope;
-  const { largeWrites } = scope.environment;
   const metadata = {
     resourceVersion: String(result.list.revision),
     continue: result.continue,
@@ -98,9 +97,16 @@ export function writeListResult(
   };
   return writeList(context, request, response, result.list, metadata, served, media, {
     ...responseOptions(scope, query),
-    elsewhere: (object, form) =>
-      largeWrites?.takes(scope, object.bytes.length) === true ? largeWrites.item(scope, object, form) : undefined,
+    elsewhere: itemElsewhere(scope),
   });
+}
+
+/** Has another thread make items and events, where there is one for them; undefined: there is none at all. */
+export function itemElsewhere(scope: RequestScope): ResponseOptions['elsewhere'] {
+  const { largeWrites } = scope.environment;
+  if (largeWrites === undefined) return undefined;
+  return (object, form) =>
+    largeWrites.takes(scope, object.bytes.length) ? largeWrites.item(scope, object, form) : undefined;
 }
 
 /** A Status of success that says what it was about. */

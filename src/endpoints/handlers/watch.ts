@@ -2,14 +2,15 @@ import { type ApiError, newMethodNotSupported, newResourceExpired, toApiError } 
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
 import { isUncached, parseResourceVersion } from '../../registry/generic/resource-version.js';
 import { StorageError } from '../../storage/errors.js';
+import { nextTurn, SLICE_MILLIS } from '../../storage/slicing.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
-import { eventFrames, type EventFrames } from '../responsewriters/events.js';
+import { type AwayFrame, eventFrames, type EventFrames } from '../responsewriters/events.js';
 import { parseIncludeObject } from '../responsewriters/table.js';
 import type { HttpResponse } from '../http.js';
 import type { ListOptions } from './list-options.js';
 import type { Query } from './query.js';
-import { responseOptions } from './respond.js';
+import { itemElsewhere, responseOptions } from './respond.js';
 import type { RequestScope } from './scope.js';
 
 /** In the words of a type that kube-apiserver watches without a cache. */
@@ -31,11 +32,12 @@ export async function serveWatch(
   if (media.as === 'Table') parseIncludeObject(query.string('includeObject'));
   if (media.notStreamed !== undefined) throw media.notStreamed;
   const seconds = watchSeconds(options, environment.minRequestTimeoutSeconds);
+  const written = { ...responseOptions(scope, query), elsewhere: itemElsewhere(scope) };
+  const frames = eventFrames(served, media, written);
   if (seconds === 0) {
-    new WatchStream(scope, media, eventFrames(served, media, responseOptions(scope, query))).ended('closed');
+    new WatchStream(scope, media, frames).ended('closed');
     return;
   }
-  const frames = eventFrames(served, media, responseOptions(scope, query));
   const stream = new WatchStream(scope, media, frames);
   const deadline = environment.clock.monotonic() + seconds * 1000;
   const wanted = watchOptions(scope, options, deadline);
@@ -107,6 +109,10 @@ class WatchStream {
   private started = false;
   private finish: (() => void) | undefined;
   private over = false;
+  /** Events are under way that take long to make. */
+  private busy = false;
+  /** They have been sent: more can come. */
+  private resumable = false;
   private readonly response: HttpResponse;
 
   constructor(
@@ -124,37 +130,87 @@ class WatchStream {
       this.end();
       return true;
     }
-    let bytes = 0;
-    let writable = true;
     try {
-      const parts = events.map((event) => this.encode(event));
-      for (const part of parts) bytes += part.length;
-      writable = this.write(parts);
+      return this.send(events);
     } catch (error) {
       this.fail(toApiError(interpretStorageError(error, 'watch')));
       return true;
     }
-    const { group, version } = this.scope.served.gvk;
-    this.scope.environment.metrics.watchEvents(
-      group,
-      version,
-      this.scope.served.groupResource.resource,
-      events.length,
-      bytes,
-    );
-    return writable;
+  }
+
+  /** Encodes events and writes them together; where that takes long, the rest of them bit by bit. */
+  private send(events: readonly WatchEvent[]): boolean {
+    const { clock } = this.scope.environment;
+    const until = events.length > 1 ? clock.monotonic() + SLICE_MILLIS : Infinity;
+    const parts: Uint8Array[] = [];
+    for (const event of events) {
+      const frame = this.frame();
+      if (frame.isLong(event) || (parts.length > 0 && until !== Infinity && clock.monotonic() > until)) break;
+      parts.push(event.encoded(frame));
+      this.started = true;
+    }
+    const writable = parts.length === 0 || this.write(parts);
+    if (parts.length === events.length) return writable;
+    void this.sendBitByBit(events.slice(parts.length), writable);
+    return false;
+  }
+
+  /** The watcher gives no other events meanwhile. */
+  private async sendBitByBit(events: readonly WatchEvent[], writable: boolean): Promise<void> {
+    this.busy = true;
+    try {
+      if (!writable) await this.drained();
+      for (const event of events) {
+        const frame = this.frame();
+        this.started = true;
+        const elsewhere = frame.isLong(event) ? frame.elsewhere(event) : undefined;
+        // What is made here has a turn of its own.
+        if (elsewhere === undefined) await nextTurn();
+        const bytes = elsewhere === undefined ? event.encoded(frame) : await elsewhere;
+        if (this.isOver()) return;
+        if (!this.write([bytes])) await this.drained();
+      }
+    } catch (error) {
+      this.fail(toApiError(interpretStorageError(error, 'watch')));
+      return;
+    } finally {
+      this.busy = false;
+    }
+    this.resumable = true;
+    this.watcher?.resume();
+  }
+
+  private frame(): AwayFrame {
+    return this.started ? this.frames.rest : this.frames.first;
+  }
+
+  private isOver(): boolean {
+    return this.over;
+  }
+
+  /** Resolves when there is room again, or nobody who waits for it. */
+  private drained(): Promise<void> {
+    const { response } = this;
+    return new Promise((resolve) => {
+      const done = (): void => {
+        response.removeListener('drain', done);
+        response.removeListener('close', done);
+        resolve();
+      };
+      response.on('drain', done);
+      response.on('close', done);
+    });
   }
 
   private write(parts: readonly Uint8Array[]): boolean {
-    const { response } = this;
+    const { response, scope } = this;
+    let bytes = 0;
+    for (const { length } of parts) bytes += length;
+    const { served, environment } = scope;
+    const { group, version } = served.gvk;
+    environment.metrics.watchEvents(group, version, served.groupResource.resource, parts.length, bytes);
     if (response.writeParts !== undefined) return response.writeParts(parts);
     return response.write(parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts));
-  }
-
-  private encode(event: WatchEvent): Uint8Array {
-    const frame = this.started ? this.frames.rest : this.frames.first;
-    this.started = true;
-    return event.encoded(frame);
   }
 
   ended(reason: 'slow' | 'closed' | Error): void {
@@ -180,6 +236,7 @@ class WatchStream {
       return Promise.resolve();
     }
     this.watcher = watcher;
+    if (this.resumable) watcher.resume();
     this.begin();
     const { context, environment, served } = this.scope;
     return new Promise((resolve) => {
@@ -190,7 +247,7 @@ class WatchStream {
         this.end();
       };
       const drain = (): void => {
-        watcher.resume();
+        if (!this.busy) watcher.resume();
       };
       this.response.on('drain', drain);
       this.response.on('close', stop);

@@ -7,16 +7,17 @@ import type { CachedObject, EventFrame, WatchEvent } from '../../storage/cacher/
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { bookmarkObject } from './bookmark.js';
 import { encodeTree } from './encoders.js';
-import type { ResponseOptions } from './options.js';
-import { jsonBytes, representationOf, shapeOf } from './shapes.js';
+import { isLargeObject, representationOfItem } from './items.js';
+import type { ItemForm, ResponseOptions } from './options.js';
+import { jsonBytes, shapeOf } from './shapes.js';
 import { parseIncludeObject, resourceVersionOf, tableAround, type TableRows, tableRows, tableTree } from './table.js';
 
 /** How the events of one watch are written. */
 export interface EventFrames {
   /** For the first event: only there a Table has its columns. */
-  readonly first: EventFrame;
+  readonly first: AwayFrame;
   /** For every later event. */
-  readonly rest: EventFrame;
+  readonly rest: AwayFrame;
   /** An ERROR event. */
   error(status: Status): Uint8Array;
   /**
@@ -24,6 +25,14 @@ export interface EventFrames {
    * sending its first event. Nothing must be encoded then.
    */
   readonly impossible: boolean;
+}
+
+/** A frame whose bytes another thread can make. */
+export interface AwayFrame extends EventFrame {
+  /** Whether making it takes so long that it should be made there. */
+  isLong(event: WatchEvent): boolean;
+  /** What `encoded` gives; undefined: it must be made here. */
+  elsewhere(event: WatchEvent): Promise<Uint8Array> | undefined;
 }
 
 type Media = Pick<NegotiatedMedia, 'encoding' | 'as' | 'asVersion'>;
@@ -50,7 +59,7 @@ function frameJson(type: string, object: Uint8Array): Uint8Array {
 export function eventFrames(view: VersionView, media: NegotiatedMedia, options: ResponseOptions): EventFrames {
   const error = (status: Status): Uint8Array => framing(media)('ERROR', single(media, status, options.protobuf));
   if (media.as === 'Table') return { ...tableFrames(view, media, options), error, impossible: false };
-  const frame = objectFrame(view, media, options.protobuf);
+  const frame = objectFrame(view, media, options);
   return { first: frame, rest: frame, error, impossible: media.as === 'PartialObjectMetadataList' };
 }
 
@@ -73,14 +82,14 @@ function single(media: Media, tree: JsonObject, protobuf: ProtobufCodec): Uint8A
   return encodeTree({ encoding: media.encoding, pretty: false }, tree, protobuf);
 }
 
-function objectFrame(view: VersionView, media: Media, protobuf: ProtobufCodec): EventFrame {
+function objectFrame(view: VersionView, media: NegotiatedMedia, options: ResponseOptions): AwayFrame {
+  const { protobuf } = options;
   const shape = shapeOf(view, media);
   const frame = framing(media);
-  const representation =
-    media.encoding === 'json'
-      ? shape.whole
-      : representationOf(shape, { encoding: media.encoding, pretty: false }, 'whole', protobuf);
-  return {
+  const { encoding, as, asVersion } = media;
+  const form = { encoding, pretty: false, as, asVersion, whole: true };
+  const representation = representationOfItem(view, form, protobuf);
+  const written: EventFrame = {
     id: `${representation.id}/event`,
     encode: (event) => {
       if (event.object !== undefined) return frame(event.type, event.object.render(representation));
@@ -88,30 +97,82 @@ function objectFrame(view: VersionView, media: Media, protobuf: ProtobufCodec): 
       return frame(event.type, single(media, shape.ofObject(bookmark), protobuf));
     },
   };
+  return away(written, view, form, options, (event, object) => frame(event.type, object));
 }
 
 function tableFrames(
   view: VersionView,
   media: NegotiatedMedia,
   options: ResponseOptions,
-): { readonly first: EventFrame; readonly rest: EventFrame } {
+): { readonly first: AwayFrame; readonly rest: AwayFrame } {
   const include = parseIncludeObject(options.includeObject);
   const rows = tableRows(view, media.asVersion ?? 'v1', include);
   const span = rows.cached === undefined ? `/${Math.floor(options.clock.now() / ageSpanMillis)}` : '';
-  const frame = (columns: boolean): EventFrame => ({
-    id: `${rows.id}${span}/event${columns ? '-first' : ''}`,
-    encode: (event) => {
-      const now = options.clock.now();
-      if (event.object !== undefined) return frameJson(event.type, rowTable(rows, event.object, columns, now));
-      return frameJson(event.type, jsonBytes(bookmarkTable(view, rows, event, columns, now, include)));
-    },
-  });
+  const { as, asVersion } = media;
+  const frame = (columns: boolean): AwayFrame => {
+    const around = ({ type, object }: WatchEvent, row: Uint8Array): Uint8Array =>
+      frameJson(type, rowTable(rows, object, columns, row));
+    const written: EventFrame = {
+      id: `${rows.id}${span}/event${columns ? '-first' : ''}`,
+      encode: (event) => {
+        const now = options.clock.now();
+        if (event.object !== undefined) return around(event, rows.json(event.object, now));
+        return frameJson(event.type, jsonBytes(bookmarkTable(view, rows, event, columns, now, include)));
+      },
+    };
+    return away(written, view, { encoding: 'json', pretty: false, as, asVersion }, options, around);
+  };
   return { first: frame(true), rest: frame(false) };
 }
 
-function rowTable(rows: TableRows, object: CachedObject, columns: boolean, now: number): Uint8Array {
-  const [head, tail] = tableAround(rows, String(object.revision), columns);
-  return Buffer.concat([head, rows.json(object, now), tail]);
+/** What is being made elsewhere, by frame, so that it is made once however many watch. */
+const underway = new WeakMap<WatchEvent, Map<string, Promise<Uint8Array>>>();
+
+/** Adds to a frame how another thread makes it: the object there, what is around it here. */
+function away(
+  frame: EventFrame,
+  view: VersionView,
+  form: Omit<ItemForm, 'now' | 'includeObject'>,
+  { clock, includeObject, elsewhere }: ResponseOptions,
+  around: (event: WatchEvent, object: Uint8Array) => Uint8Array,
+): AwayFrame {
+  const start = (event: WatchEvent): Promise<Uint8Array> | undefined => {
+    const { object } = event;
+    if (object === undefined) return undefined;
+    return elsewhere?.(object, { ...form, includeObject, now: clock.now() })?.then((bytes) =>
+      event.encoded({ id: frame.id, encode: () => around(event, bytes) }),
+    );
+  };
+  return {
+    ...frame,
+    isLong: (event) =>
+      event.object !== undefined &&
+      event.kept?.(frame.id) === undefined &&
+      elsewhere !== undefined &&
+      isLargeObject(event.object, view, form),
+    elsewhere: (event) => {
+      const others = underway.get(event)?.get(frame.id);
+      // What fails for another watch, because that is over, may go well for this one.
+      if (others !== undefined) return others.catch(() => start(event) ?? event.encoded(frame));
+      return noted(event, frame.id, start(event));
+    },
+  };
+}
+
+function noted(
+  event: WatchEvent,
+  id: string,
+  making: Promise<Uint8Array> | undefined,
+): Promise<Uint8Array> | undefined {
+  if (making === undefined) return undefined;
+  const known = underway.get(event) ?? new Map<string, Promise<Uint8Array>>();
+  underway.set(event, known.set(id, making));
+  return making.finally(() => known.delete(id));
+}
+
+function rowTable(rows: TableRows, object: CachedObject | undefined, columns: boolean, row: Uint8Array): Uint8Array {
+  const [head, tail] = tableAround(rows, String(object?.revision ?? ''), columns);
+  return Buffer.concat([head, row, tail]);
 }
 
 /** The end of the initial events is marked by an annotation, so that its metadata is sent even where no objects are wanted. */

@@ -1,5 +1,5 @@
 import type { VersionView } from '../../registry/rest/interfaces.js';
-import type { CachedList, CachedObject } from '../../storage/cacher/interfaces.js';
+import type { CachedList, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { encoderOf } from './encoders.js';
 import type { ItemForm, ResponseOptions } from './options.js';
@@ -13,19 +13,30 @@ export function itemForm(media: NegotiatedMedia, { includeObject, clock }: Respo
 
 const ROW = { apiVersion: '', kind: '' };
 
-/** An item as it stands in a list, or its row in a Table, without separators. */
+/** An item as it stands in a list or an event, or its row in a Table, without separators. */
 export function renderItem(
   object: CachedObject,
   view: VersionView,
   form: ItemForm,
   protobuf: ResponseOptions['protobuf'],
 ): Uint8Array {
-  if (form.as !== 'Table') return object.render(representationOf(shapeOf(view, form), form, 'item', protobuf));
+  if (form.as !== 'Table') return object.render(representationOfItem(view, form, protobuf));
   const rows = tableRows(view, form.asVersion ?? 'v1', parseIncludeObject(form.includeObject));
   const encoder = encoderOf(form, protobuf);
   return encoder.id === 'json'
     ? rows.json(object, form.now)
     : encoder.item(rows.json(object, form.now), () => rows.tree(object, form.now), ROW);
+}
+
+export function representationOfItem(
+  view: VersionView,
+  form: Pick<ItemForm, 'encoding' | 'pretty' | 'as' | 'asVersion' | 'whole'>,
+  protobuf: ResponseOptions['protobuf'],
+): Representation {
+  const shape = shapeOf(view, form);
+  if (form.whole !== true) return representationOf(shape, form, 'item', protobuf);
+  // Inside of an event no newline follows.
+  return form.encoding === 'json' ? shape.whole : representationOf(shape, form, 'whole', protobuf);
 }
 
 /** Lists whose items are made one by one from here on (bytes): several together would take a long stretch. */

@@ -3,11 +3,13 @@ import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import type { WriterOptions } from './body.js';
 
-/** How an item of a list is wanted. */
+/** How an item of a list, or the object of a watch event, is wanted. */
 export interface ItemForm extends Pick<NegotiatedMedia, 'encoding' | 'pretty' | 'as' | 'asVersion'> {
   readonly includeObject: string | undefined;
   /** For ages. */
   readonly now: number;
+  /** Of a watch event: an object by itself. */
+  readonly whole?: boolean;
 }
 
 /** What a writer needs besides the request. */

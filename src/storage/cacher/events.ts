@@ -22,8 +22,7 @@ export class CachedEvent implements WatchEvent {
   }
 
   encoded(frame: EventFrame): Uint8Array {
-    if (this.frameId === frame.id && this.frameBytes !== undefined) return this.frameBytes;
-    const known = this.more?.get(frame.id);
+    const known = this.kept(frame.id);
     if (known !== undefined) return known;
     const bytes = frame.encode(this);
     if (this.frameBytes === undefined) {
@@ -34,6 +33,10 @@ export class CachedEvent implements WatchEvent {
       this.more.set(frame.id, bytes);
     }
     return bytes;
+  }
+
+  kept(frameId: string): Uint8Array | undefined {
+    return this.frameId === frameId ? this.frameBytes : this.more?.get(frameId);
   }
 
   dropEncoded(): void {

@@ -52,6 +52,8 @@ export interface WatchEvent {
   readonly initialEventsEnd: boolean;
   /** The framed bytes, made once per frame id whatever the number of watchers. */
   encoded(frame: EventFrame): Uint8Array;
+  /** What `encoded` gives for a frame of that id, if that is kept. */
+  kept?(frameId: string): Uint8Array | undefined;
 }
 
 export interface CacheListOptions {
