@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from './json.js';
-import { ExactParser, type FloatLiterals, type Replaced } from './json-parser.js';
+import { ExactParser, type FloatLiterals, type Parts, type Replaced } from './json-parser.js';
 import { JsonError, jsonSyntaxError, MAX_DEPTH } from './json-syntax.js';
 import { quote } from './meta.js';
 
@@ -146,6 +146,13 @@ export function decodeStrict(input: Uint8Array | string): Decoded {
   return { value: decoded.value, duplicateFields: decoded.duplicates.map((path) => `duplicate field ${quote(path)}`) };
 }
 
+/** A text with keys that occur twice, before any of them is dropped or added up. */
+export interface SourceJson {
+  readonly value: JsonValue;
+  readonly parts: Parts;
+  readonly floats: FloatLiterals;
+}
+
 /** What a typed decoder wants to know about a text. */
 export interface DetailedJson {
   readonly value: JsonValue;
@@ -157,6 +164,8 @@ export interface DetailedJson {
   readonly floats?: FloatLiterals;
   /** Present where keys occur twice and add up: what stood where a null came after it. */
   readonly nulled?: Replaced;
+  /** Present where keys occur twice: the text as it stands, in which a typed decoder finds what does not fit. */
+  readonly source?: SourceJson;
   /** Strict errors that stand before all others, as they are: what YAML has to say about duplicate keys. */
   readonly sourceErrors?: readonly string[];
 }
@@ -181,7 +190,9 @@ export function decodeDetailed(input: Uint8Array | string, strict: boolean, merg
     } else if (!again && !positions.has(path)) positions.set(path, positions.size);
   };
   const nulled: Replaced = new Map();
+  const source = { parts: new Map(), floats: new Map() } satisfies Omit<SourceJson, 'value'>;
   return {
+    source: { ...source, value: new ExactParser(text, source).parse() },
     value: new ExactParser(text, { onKey, floats, merges, nulled }).parse(),
     duplicates: strict ? [...duplicates] : [],
     positions,
@@ -192,9 +203,13 @@ export function decodeDetailed(input: Uint8Array | string, strict: boolean, merg
 
 /**
  * apiVersion and kind of an object's text, as the decoder that looks at nothing else finds them. Its errors are the ones
- * that clients see for anything that is no JSON object. The empty text stands for a missing one.
+ * that clients see for anything that is no JSON object. The empty text stands for a missing one. `parts`: of a value in which
+ * keys occur twice.
  */
-export function interpretTypeMeta(value: JsonValue): { readonly apiVersion: string; readonly kind: string } {
+export function interpretTypeMeta(
+  value: JsonValue,
+  parts?: Parts,
+): { readonly apiVersion: string; readonly kind: string } {
   const fail = (what: string, where: string): never => {
     throw new JsonError(`couldn't get version/kind; json parse error: json: cannot unmarshal ${what} into Go ${where}`);
   };
@@ -206,13 +221,15 @@ export function interpretTypeMeta(value: JsonValue): { readonly apiVersion: stri
     );
   }
   const found = { apiVersion: '', kind: '' };
-  for (const key in value) {
-    // This one decoder takes names in whatever letters, and the last of them counts.
-    const name = key.length === 4 ? 'kind' : 'apiVersion';
-    if (key !== name && key.toLowerCase() !== name.toLowerCase()) continue;
-    const member = value[key];
-    if (typeof member === 'string') found[name] = member;
-    else if (member !== null) return fail(goKind(member), `struct field .${name} of type string`);
+  for (const part of parts?.get(value) ?? [value]) {
+    for (const key in part) {
+      // This one decoder takes names in whatever letters, and the last of them counts.
+      const name = key.length === 4 ? 'kind' : 'apiVersion';
+      if (key !== name && key.toLowerCase() !== name.toLowerCase()) continue;
+      const member = part[key];
+      if (typeof member === 'string') found[name] = member;
+      else if (member !== null) return fail(goKind(member), `struct field .${name} of type string`);
+    }
   }
   return found;
 }

@@ -4,6 +4,9 @@ import { JsonError } from './json-syntax.js';
 /** Literals of the numbers that have a fraction or an exponent: by the array or object that holds them, and key or index. */
 export type FloatLiterals = Map<JsonObject | JsonValue[], Map<string, string>>;
 
+/** The members of objects that have a key twice, by object: one object with one member for each, in the order of the text. */
+export type Parts = Map<JsonObject, JsonObject[]>;
+
 /** Values that were replaced, by the object that holds them, and key. */
 export type Replaced = Map<JsonObject, Map<string, JsonValue>>;
 
@@ -38,6 +41,8 @@ export interface ExactOptions {
   floats?: FloatLiterals;
   /** With `merges`: filled with what stood where a null came after it, which to some types is no change. */
   nulled?: Replaced;
+  /** Filled with all members of the objects that have a key twice; the literals of their floats are found by part. */
+  parts?: Parts;
 }
 
 /**
@@ -92,11 +97,15 @@ export class ExactParser {
   private object(path: string): JsonObject {
     const out: JsonObject = {};
     const seen = new Set<string>();
+    const parts: JsonObject[] = [];
+    let again = false;
     this.at++;
     this.skipSpace();
     while (this.text.charAt(this.at) !== '}') {
       const key = this.string();
-      this.options.onKey?.(path, key, seen.has(key));
+      const repeated = seen.has(key);
+      again ||= repeated;
+      this.options.onKey?.(path, key, repeated);
       seen.add(key);
       this.skipSpace();
       this.at++;
@@ -104,7 +113,8 @@ export class ExactParser {
       const value = this.value(path === '' ? key : `${path}.${key}`);
       if (this.options.merges === true) this.add(out, key, value);
       else out[key] = value;
-      this.keepLiteral(out, key);
+      if (this.options.parts === undefined) this.keepLiteral(out, key);
+      else this.keepPart(parts, out, key, value);
       this.skipSpace();
       if (this.text.charAt(this.at) === ',') {
         this.at++;
@@ -112,7 +122,17 @@ export class ExactParser {
       }
     }
     this.at++;
+    if (again) this.options.parts?.set(out, parts);
     return out;
+  }
+
+  private keepPart(parts: JsonObject[], object: JsonObject, key: string, value: JsonValue): void {
+    const part = { [key]: value };
+    parts.push(part);
+    const { literal } = this;
+    this.keepLiteral(object, key);
+    this.literal = literal;
+    this.keepLiteral(part, key);
   }
 
   /** A second value of a key adds to the first. */

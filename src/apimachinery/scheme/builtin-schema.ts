@@ -23,9 +23,14 @@ export class BuiltinSchema {
    * The tree that is handed in is not changed, and not kept but for raw values.
    */
   decode(json: DetailedJson, strict: boolean): TypedObject {
-    const decoder = new TypedDecoder(strict, json.floats, false, json.nulled);
+    const { source } = json;
+    // What does not fit or is unknown counts also where a later value of the same field takes its place.
+    const first = source && new TypedDecoder(strict, source.floats, false, undefined, source.parts);
+    first?.run(this.type, source?.value ?? null);
+    const decoder = new TypedDecoder(strict && first === undefined, json.floats, false, json.nulled);
     const object = decoder.run(this.type, json.value);
-    return { object: withMetadata(object), strictErrors: strict ? strictErrors(json, decoder.unknown) : [] };
+    const { unknown } = first ?? decoder;
+    return { object: withMetadata(object), strictErrors: strict ? strictErrors(json, unknown) : [] };
   }
 
   /** A tree that is known to fit, in the same form. Throws JsonError. */

@@ -1,5 +1,5 @@
 import { goKind } from '../decode-json.js';
-import type { FloatLiterals, Replaced } from '../json-parser.js';
+import type { FloatLiterals, Parts, Replaced } from '../json-parser.js';
 import { JsonError } from '../json-syntax.js';
 import { isObject, type JsonObject, type JsonValue } from '../json.js';
 import { canonicalQuantity, QuantityError } from '../quantity.js';
@@ -32,6 +32,8 @@ export class TypedDecoder {
     private readonly wraps = false,
     /** What stood where a null came after it. */
     private readonly nulled?: Replaced,
+    /** All members of objects that have a key twice: the tree is then read for its errors, not for the result. */
+    private readonly parts?: Parts,
   ) {}
 
   /** Throws JsonError. */
@@ -104,7 +106,18 @@ export class TypedDecoder {
     const given: JsonObject = {};
     const outerPath = this.path;
     const outerStruct = this.struct;
-    // In the order of the text, because of the order of errors; the result has the order of the type.
+    for (const part of this.parts?.get(value) ?? [value]) this.members(type, part, given, outerPath);
+    this.path = outerPath;
+    this.struct = outerStruct;
+    const out = inTypeOrder(type, given);
+    // A pointer to nothing is a pointer: what is neither a schema nor schemas.
+    const items = type.name === SCHEMA ? value['items'] : undefined;
+    if (items !== undefined && items !== null && out['items'] === undefined) noteEmpty(out, 'items', items);
+    return out;
+  }
+
+  /** In the order of the text, because of the order of errors; the result has the order of the type. */
+  private members(type: GoType, value: JsonObject, given: JsonObject, outerPath: string): void {
     for (const key in value) {
       const field = type.fields.get(key);
       if (field === undefined) {
@@ -117,13 +130,6 @@ export class TypedDecoder {
       given[key] = this.value(field.type, value[key] ?? this.unlessNulled(field.type, value, key), value, key);
       this.fieldStack.length -= 1 + field.embedded.length;
     }
-    this.path = outerPath;
-    this.struct = outerStruct;
-    const out = inTypeOrder(type, given);
-    // A pointer to nothing is a pointer: what is neither a schema nor schemas.
-    const items = type.name === SCHEMA ? value['items'] : undefined;
-    if (items !== undefined && items !== null && out['items'] === undefined) noteEmpty(out, 'items', items);
-    return out;
   }
 
   /** A null after a value changes nothing where Go's type has no null. */
@@ -139,6 +145,11 @@ export class TypedDecoder {
   private map(type: GoType, value: JsonObject): JsonObject {
     const { elem } = type;
     if (elem === undefined) return value;
+    const parts = this.parts?.get(value);
+    if (parts !== undefined) {
+      for (const part of parts) this.map(type, part);
+      return value;
+    }
     if (elem.kind === 'string') return withSortedKeys(this.texts(elem, value));
     const out: JsonObject = {};
     const outerPath = this.path;

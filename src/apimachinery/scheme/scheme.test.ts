@@ -13,6 +13,38 @@ const decode = (
     true,
   );
 
+describe('fields that occur twice', () => {
+  const number = 'json: cannot unmarshal number into Go struct field';
+  test.each([
+    ['ConfigMap', '{"data":5,"data":{"a":"x"}}', `${number} ConfigMap.data of type map[string]string`],
+    [
+      'ConfigMap',
+      '{"metadata":{"labels":5,"labels":{}}}',
+      `${number} ObjectMeta.metadata.labels of type map[string]string`,
+    ],
+    ['ConfigMap', '{"data":{"a":5,"a":"x"},"immutable":"x"}', `${number} ConfigMap.data of type string`],
+    [
+      'Pod',
+      '{"spec":{"containers":[{},{"name":5}],"containers":[{}]}}',
+      `${number} Container.spec.containers.name of type string`,
+    ],
+    [
+      'Pod',
+      '{"spec":{"terminationGracePeriodSeconds":1.0,"terminationGracePeriodSeconds":1.5}}',
+      'json: cannot unmarshal number 1.0 into Go struct field PodSpec.spec.terminationGracePeriodSeconds of type int64',
+    ],
+  ])('%s %s: the first one that does not fit is told', (kind, text, message) => {
+    expect(() => requireSchema('', 'v1', kind).decode(decodeDetailed(text, false, true), false)).toThrow(message);
+  });
+
+  test('the first one may have what is unknown', () => {
+    const text = '{"spec":{"containers":[{"name":"a"},{"bogus":1}],"containers":[{"image":"i"}]}}';
+    const { object, strictErrors } = requireSchema('', 'v1', 'Pod').decode(decodeDetailed(text, true, true), true);
+    expect(object).toMatchObject({ spec: { containers: [{ name: 'a', image: 'i' }] } });
+    expect(strictErrors).toEqual(['unknown field "spec.containers[1].bogus"', 'duplicate field "spec.containers"']);
+  });
+});
+
 describe('typed decoding', () => {
   const normal: [string, string, JsonObject, JsonObject][] = [
     [

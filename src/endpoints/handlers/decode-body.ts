@@ -89,7 +89,7 @@ function decodeObject(
     json = parse(body, format, strict, environment.protobuf, fallback, !served.type.custom);
     // To a built-in type null is an object without fields.
     if (json.value === null && !served.type.custom) json = { ...json, value: {} };
-    const meta = interpretTypeMeta(json.value);
+    const meta = interpretTypeMeta(json.source?.value ?? json.value, json.source?.parts);
     if (served.type.custom && meta.kind === '')
       throw missingKind(served, sourceText(json.value, body, format, strict), strict, meta.apiVersion);
     const gv = parseGroupVersion(meta.apiVersion);

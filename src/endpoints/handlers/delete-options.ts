@@ -1,8 +1,9 @@
 import { newBadRequest, newInvalid } from '../../apimachinery/errors.js';
 import { type FieldError, FieldPath, invalid, notSupported } from '../../apimachinery/field-error.js';
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { goKind, interpretTypeMeta, JsonError } from '../../apimachinery/decode-json.js';
+import { isObject, type JsonValue } from '../../apimachinery/json.js';
+import { interpretTypeMeta, JsonError } from '../../apimachinery/decode-json.js';
 import { parseGroupVersion, quote } from '../../apimachinery/meta.js';
+import { requireSchema, type TypedObject } from '../../apimachinery/scheme/builtin-schema.js';
 import type { DeleteOptions } from '../../registry/generic/delete.js';
 import { negotiateInput } from '../negotiation/media.js';
 import { parse, UNVERSIONED } from './decode-body.js';
@@ -65,12 +66,11 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
     cbor: scope.environment.features.enabled('CBORServingAndStorage'),
   });
   try {
-    const { value, floats } = parse(body, format, false, scope.environment.protobuf, {
-      apiVersion: 'meta.k8s.io/v1',
-      kind: 'DeleteOptions',
-    });
+    const fallback = { apiVersion: 'meta.k8s.io/v1', kind: 'DeleteOptions' };
+    const json = parse(body, format, false, scope.environment.protobuf, fallback, true);
+    const { value, source } = json;
     scope.context.audit?.requestObject(() => asInternal(value));
-    const meta = interpretTypeMeta(value);
+    const meta = interpretTypeMeta(source?.value ?? value, source?.parts);
     const { kind } = meta;
     const apiVersion = meta.apiVersion === '' ? 'meta.k8s.io/v1' : meta.apiVersion;
     const gv = parseGroupVersion(apiVersion);
@@ -82,7 +82,7 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
           : `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
       );
     }
-    return fromObject(isObject(value) ? value : {}, (isObject(value) ? floats?.get(value) : undefined) ?? NO_FLOATS);
+    return fromObject(requireSchema('meta.k8s.io', 'v1', 'DeleteOptions').decode(json, false));
   } catch (error) {
     if (error instanceof JsonError) throw newBadRequest(error.message);
     throw error;
@@ -93,73 +93,21 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
 const asInternal = (options: JsonValue): JsonValue =>
   isObject(options) ? { ...options, kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/__internal' } : options;
 
-function fromObject(given: JsonObject, floats: ReadonlyMap<string, string>): RawOptions {
-  // The first wrong type in the text is the one that is told.
-  const object: JsonObject = {};
-  for (const key in given) {
-    object[key] = given[key];
-    readOptions(object, floats);
-  }
-  return readOptions(object, floats);
-}
-
-function readOptions(object: JsonObject, floats: ReadonlyMap<string, string>): RawOptions {
-  const preconditions = typed(object, 'preconditions', 'object', 'v1.Preconditions');
-  const within = isObject(preconditions) ? preconditions : {};
+/** What the decoder lets through has these types. */
+function fromObject({ object }: TypedObject): RawOptions {
+  const { gracePeriodSeconds, orphanDependents, propagationPolicy, preconditions, dryRun } = object;
+  const within = isObject(preconditions) ? preconditions : undefined;
   return {
-    gracePeriodSeconds: seconds(object, floats),
-    orphanDependents: typed(object, 'orphanDependents', 'bool', 'bool') as boolean | undefined,
-    propagationPolicy: typed(object, 'propagationPolicy', 'string', 'v1.DeletionPropagation') as string | undefined,
-    preconditions:
-      preconditions === undefined
-        ? undefined
-        : {
-            uid: typed(within, 'uid', 'string', 'types.UID', PRECONDITIONS) as string | undefined,
-            resourceVersion: typed(within, 'resourceVersion', 'string', 'string', PRECONDITIONS) as string | undefined,
-          },
-    dryRun: textsOf(typed(object, 'dryRun', 'array', '[]string')),
-    ignoreStoreReadError: typed(object, 'ignoreStoreReadErrorWithClusterBreakingPotential', 'bool', 'bool') as
-      boolean | undefined,
+    gracePeriodSeconds: gracePeriodSeconds as number | undefined,
+    orphanDependents: orphanDependents as boolean | undefined,
+    propagationPolicy: propagationPolicy as string | undefined,
+    preconditions: within && {
+      uid: within['uid'] as string | undefined,
+      resourceVersion: within['resourceVersion'] as string | undefined,
+    },
+    dryRun: Array.isArray(dryRun) ? dryRun.map(String) : [],
+    ignoreStoreReadError: object['ignoreStoreReadErrorWithClusterBreakingPotential'] as boolean | undefined,
   };
-}
-
-const PRECONDITIONS = 'Preconditions.preconditions.';
-const NO_FLOATS: ReadonlyMap<string, string> = new Map();
-
-/** `1.0` is no integer to Go. */
-function seconds(object: JsonObject, floats: ReadonlyMap<string, string>): number | undefined {
-  const value = typed(object, 'gracePeriodSeconds', 'number', 'int64') as number | undefined;
-  const literal = floats.get('gracePeriodSeconds');
-  if (value === undefined || literal === undefined) return value;
-  throw new JsonError(
-    `json: cannot unmarshal number ${literal} into Go struct field DeleteOptions.gracePeriodSeconds of type int64`,
-  );
-}
-
-function textsOf(value: JsonValue | undefined): string[] {
-  if (!Array.isArray(value)) return [];
-  return value.map((item) => {
-    if (typeof item === 'string') return item;
-    if (item === null) return '';
-    throw new JsonError(
-      `json: cannot unmarshal ${goKind(item)} into Go struct field DeleteOptions.dryRun of type string`,
-    );
-  });
-}
-
-/** A member of the kind expected, undefined where it is absent or null; else Go's decoding error. */
-function typed(
-  object: JsonObject,
-  name: string,
-  kind: string,
-  goType: string,
-  struct = 'DeleteOptions.',
-): JsonValue | undefined {
-  const value = object[name];
-  if (value === undefined || value === null) return undefined;
-  if (goKind(value) === kind && (kind !== 'number' || Number.isInteger(Number(value)))) return value;
-  const what = kind === 'number' && typeof value === 'number' ? `number ${String(value)}` : goKind(value);
-  throw new JsonError(`json: cannot unmarshal ${what} into Go struct field ${struct}${name} of type ${goType}`);
 }
 
 function validate(options: RawOptions): FieldError[] {
