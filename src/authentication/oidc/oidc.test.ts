@@ -350,6 +350,18 @@ describe('validation', () => {
       issuer({ url: 'https://x?y' }),
       'jwt[0].issuer.url: Invalid value: "https://x?y": URL must not contain a query',
     ],
+    [
+      'http, user, query and fragment',
+      issuer({ discoveryURL: 'http://u:p@x?a#b' }),
+      [
+        'URL scheme must be https',
+        'URL must not contain a username or password',
+        'URL must not contain a query',
+        'URL must not contain a fragment',
+      ]
+        .map((why) => `jwt[0].issuer.discoveryURL: Invalid value: "http://u:p@x?a#b": ${why}`)
+        .join(', '),
+    ],
     ['password', issuer({ url: 'https://u:p@x' }), 'URL must not contain a username or password'],
     ['own issuer', issuer({ url: 'https://own' }), 'URL must not overlap with disallowed issuers: [https://own]'],
     ['same discovery', issuer({ discoveryURL: `${ISSUER}/` }), 'discoveryURL must be different from URL'],

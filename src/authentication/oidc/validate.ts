@@ -69,6 +69,9 @@ export function validateAuthenticationConfiguration(
   return { authenticators, errors };
 }
 
+/** What is no absolute URL is looked at for the rest of its mistakes nevertheless. */
+const RELATIVE_BASE = 'https://base';
+
 class Validation {
   constructor(
     private readonly errors: FieldError[],
@@ -110,15 +113,10 @@ class Validation {
       add(`URL must not overlap with disallowed issuers: [${[...disallowed].sort().join(' ')}]`);
     }
     const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1]?.toLowerCase();
-    if (scheme !== 'https') {
-      add('URL scheme must be https');
-      return;
-    }
-    if (!URL.canParse(text)) {
-      add(`parse ${quote(text)}: invalid URL`);
-      return;
-    }
-    const url = new URL(text);
+    const url = URL.canParse(text, RELATIVE_BASE) ? new URL(text, RELATIVE_BASE) : undefined;
+    if (url === undefined && scheme === 'https') add(`parse ${quote(text)}: invalid URL`);
+    if (scheme !== 'https') add('URL scheme must be https');
+    if (url === undefined) return;
     if (url.username !== '' || url.password !== '') add('URL must not contain a username or password');
     if (url.search !== '') add('URL must not contain a query');
     if (url.hash !== '') add('URL must not contain a fragment');
