@@ -16,8 +16,6 @@ const MAIN = process.env['ANNEX_MAIN'] ?? BUILT;
 const REPLICAS = 2;
 const TOOLS = process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools');
 const CHART = join(ROOT, 'charts/annex');
-/** Of a busy machine. */
-const START_MILLIS = 120_000;
 
 export interface Replica {
   readonly daemon: Daemon;
@@ -60,6 +58,8 @@ export class TestCluster {
     step('two replicas of Annex');
     await this.startReplicas();
     const service = 'apiservice/v1.kubeannex.io';
+    // A replica is ready before the cluster has its APIServices, and kubectl waits for no object that is not there.
+    await this.kubectl.ok(['wait', service, '--for=create', '--timeout=60s']);
     await this.kubectl.ok(['wait', service, '--for=condition=Available', '--timeout=60s']);
     await this.trustAnew();
   }
@@ -172,7 +172,7 @@ export class TestCluster {
     const [path = '', ...rest] = [...through, process.execPath, main, ...replaced(args, places)];
     const daemon = this.daemon({ name, path, args: rest, env });
     daemon.start();
-    await eventually(`${name} is ready`, START_MILLIS, () => {
+    await eventually(`${name} is ready`, () => {
       if (!daemon.alive) throw new Error(daemon.log);
       return isReady(port).then((ready) => ready || undefined);
     });
@@ -180,7 +180,7 @@ export class TestCluster {
   }
 
   async replicasReady(count: number): Promise<void> {
-    await eventually(`${count} replicas are ready`, START_MILLIS, async () => {
+    await eventually(`${count} replicas are ready`, async () => {
       for (const { daemon } of this.replicas) {
         if (!daemon.alive && daemon.exitCode !== null && daemon.exitCode !== 0) throw new Error(daemon.log);
       }
@@ -212,7 +212,7 @@ export class TestCluster {
 
   /** Waits until the cluster's API server answers. */
   async apiserverReady(): Promise<void> {
-    await eventually('kube-apiserver is ready', START_MILLIS, async () => {
+    await eventually('kube-apiserver is ready', async () => {
       const answer = await this.http.get('/readyz').catch(() => undefined);
       return answer?.status === 200 ? true : undefined;
     });
