@@ -64,6 +64,9 @@ class DefaultFieldManager implements FieldManager {
   }
 
   private updated(live: KubeObject | undefined, next: KubeObject, manager: string): ManagedFieldsEntry[] | undefined {
+    // Only subresources take it, whose strategy puts the kind right; nobody owns anything from then on.
+    if (next.kind !== this.options.kind.kind || next.apiVersion !== this.version)
+      throw new Error(`an object of another type: ${kindText(next)}`);
     const managed = this.decodeLiveOrNext(live, next);
     // Nobody was tracked from the object's creation on: tracking starts with the first apply.
     if (managed.fields.size === 0 && hasUid(live)) return undefined;

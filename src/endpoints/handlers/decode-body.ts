@@ -23,6 +23,7 @@ import type { FieldValidation } from './write-options.js';
 import { decodeCborBody, decodeProtobufBody } from '../../apimachinery/codec/body.js';
 
 const SUMMARY_BYTES = 30;
+export const NO_API_VERSION = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
 
 /** The body as an object of the served version; unknown and duplicate fields are refused, warned of or dropped. */
 export function decodeBody(scope: RequestScope, body: Buffer, validation: FieldValidation): KubeObject {
@@ -48,6 +49,7 @@ export function decodeAs(
   const { strictErrors } = decoded;
   if (strictErrors.length > 0) {
     if (validation === 'Strict') {
+      if (target.type.custom && (decoded.object.apiVersion ?? '') === '') throw newBadRequest(NO_API_VERSION);
       throw cannotBeHandled(target, decoded.object, `strict decoding error: ${strictErrors.join(', ')}`);
     }
     warnOfStrictErrors(context, strictErrors);
@@ -90,10 +92,10 @@ function decodeObject(
     // To a built-in type null is an object without fields.
     if (json.value === null && !served.type.custom) json = { ...json, value: {} };
     const meta = interpretTypeMeta(json.source?.value ?? json.value, json.source?.parts);
-    if (served.type.custom && meta.kind === '')
-      throw missingKind(served, sourceText(json.value, body, format, strict), strict, meta.apiVersion);
     const gv = parseGroupVersion(meta.apiVersion);
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${meta.apiVersion}`);
+    if (served.type.custom && meta.kind === '')
+      throw missingKind(served, sourceText(json.value, body, format, strict), strict, meta.apiVersion);
     kind = meta.kind === '' ? served.gvk.kind : meta.kind;
     version = meta.apiVersion === '' && !served.type.custom ? served.gvk.version : gv.version;
     if (!isObject(json.value)) throw new JsonError('not an object');

@@ -5,7 +5,7 @@ import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apima
 import { compareUtf8, goJson, type KubeObject, parseGroupVersion, quote } from '../../apimachinery/meta.js';
 import { schemaOfSibling } from '../../apimachinery/scheme/registered-kinds.js';
 import { DecodeError } from '../../registry/rest/served.js';
-import { kindMismatch } from './decode-body.js';
+import { kindMismatch, NO_API_VERSION } from './decode-body.js';
 import type { RequestScope } from './scope.js';
 import { warnOfStrictErrors } from './strict-errors.js';
 import type { FieldValidation } from './write-options.js';
@@ -58,6 +58,7 @@ export function decodePatched(scope: RequestScope, outcome: PatchOutcome, valida
     errors.push(...(served.type.custom ? decoded.strictErrors : [...decoded.strictErrors].sort(compareUtf8)));
     if (errors.length > 0 && validation === 'Strict') throw refuse(`strict decoding error: ${errors.join(', ')}`);
     if (validation !== 'Ignore') warnOfStrictErrors(scope.context, errors);
+    if (served.type.custom && (decoded.object.apiVersion ?? '') === '') throw newInternalError(NO_API_VERSION);
     return decoded.object;
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
@@ -101,8 +102,10 @@ const sortedKeys = (object: JsonObject): JsonObject =>
 
 function checkCustomKind(patched: JsonObject, refuse: (why: string) => ApiError): void {
   const { kind, apiVersion } = typeMeta(patched, refuse);
+  if (parseGroupVersion(apiVersion) === undefined) throw refuse(`unexpected GroupVersion string: ${apiVersion}`);
   if (kind === '') throw refuse(`Object 'Kind' is missing in '${goJson(patched)}'`);
-  if (apiVersion === '') throw newInternalError("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+  if (patched['apiVersion'] === null)
+    throw refuse('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
 }
 
 function checkBuiltinKind(scope: RequestScope, patched: JsonObject, refuse: (why: string) => ApiError): void {

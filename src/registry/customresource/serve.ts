@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { ApiError } from '../../apimachinery/errors.js';
 import { supportedFieldNames } from '../../apimachinery/fields.js';
 import type { DetailedJson } from '../../apimachinery/decode-json.js';
-import { deepCopy, isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
-import { type GroupVersionKind, type KubeObject, quote } from '../../apimachinery/meta.js';
+import { deepCopy, isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json.js';
+import { compareUtf8, type GroupVersionKind, type KubeObject, quote } from '../../apimachinery/meta.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import { createFieldManager } from '../../managedfields/field-manager.js';
 import { createScaleFieldManager } from '../../managedfields/scale.js';
@@ -209,7 +209,7 @@ function servedVersion(
     toObject: (object) => view.toObject(object),
     gvk,
     groupResource: store.groupResource,
-    decode: (body, strict) => decodeCustom(compiled, gvk, body, strict),
+    decode: (body, strict) => decodeCustom(formOf, gvk, body, strict),
     mostDefaults: (objects) => schema.defaultsBound.once + objects * schema.defaultsBound.perItem,
     toStorage: (object) => {
       if (options.signal.aborted) throw definitionChanged();
@@ -245,13 +245,23 @@ function statusResetFields({ group, versions }: Definition): Record<string, read
 
 /** What an apply leaves empty is not there when the object is read again, and a label that is null is an empty text. */
 function dropEmptyMetadata(metadata: JsonObject): void {
+  for (const key in metadata) if (metadata[key] === null) Reflect.deleteProperty(metadata, key);
   for (const key of ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const) {
     const value = metadata[key];
-    if (value === null || (typeof value === 'object' && Object.keys(value).length === 0)) delete metadata[key];
+    if (typeof value !== 'object' || value === null) continue;
+    if (Object.keys(value).length === 0) delete metadata[key];
     else if (isObject(value)) for (const name in value) value[name] ??= '';
+    else for (const item of value) dropNulls(item);
   }
   if (metadata['generateName'] === '') delete metadata['generateName'];
-  if (metadata['deletionGracePeriodSeconds'] === null) delete metadata['deletionGracePeriodSeconds'];
+  // A deletion that cannot be read has not begun.
+  const { deletionTimestamp = null } = metadata;
+  if (!('deletionTimestamp' in readMetadata({ deletionTimestamp }, true))) delete metadata['deletionTimestamp'];
+}
+
+function dropNulls(value: JsonValue | undefined): void {
+  if (!isObject(value)) return;
+  for (const key in value) if (value[key] === null) Reflect.deleteProperty(value, key);
 }
 
 /** In the storage version, without what that does not know. */
@@ -310,7 +320,7 @@ function servedScale(definition: Definition, version: DefinitionVersion, clock: 
 
 /** A body as an object of the version: metadata read strictly, unknown fields pruned, embedded objects coerced, defaults set. */
 function decodeCustom(
-  compiled: CompiledVersion,
+  formOf: (groupVersion: string) => CompiledVersion | undefined,
   gvk: GroupVersionKind,
   body: DetailedJson,
   strict: boolean,
@@ -334,14 +344,22 @@ function decodeCustom(
   }
   // Objects of another group or kind pass, and are refused by their kind.
   const isOwn = object.kind === gvk.kind && object.apiVersion?.startsWith(`${gvk.group}/`) === true;
-  if (isOwn) {
-    if (!compiled.preserveUnknownFields) unknown.push(...compiled.schema.prune(object, strict));
-    const [failure] = compiled.schema.coerce(object, unknown);
+  const form = isOwn ? formOf(object.apiVersion ?? '') : undefined;
+  if (form !== undefined) {
+    if (!form.preserveUnknownFields) unknown.push(...form.schema.prune(object, strict));
+    const [failure] = form.schema.coerce(object, unknown);
     if (failure !== undefined) throw new DecodeError(failure.toString());
-    compiled.schema.applyDefaults(object);
-  }
+    form.schema.applyDefaults(object);
+  } else if (isOwn) unknown.push(...pruneAll(object));
   if (strict) strictErrors.push(...unknown.map((path) => `unknown field ${quote(path)}`));
   return { object, strictErrors };
+}
+
+/** A version that there is not knows no fields. */
+function pruneAll(object: JsonObject): string[] {
+  const unknown = Object.keys(object).filter((key) => key !== 'apiVersion' && key !== 'kind' && key !== 'metadata');
+  for (const key of unknown) Reflect.deleteProperty(object, key);
+  return unknown.sort(compareUtf8);
 }
 
 function discoveryEntries(definition: Definition, version: DefinitionVersion): ApiResourceEntry[] {
