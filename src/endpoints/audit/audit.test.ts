@@ -10,6 +10,7 @@ import type { Exchange } from '../filters/exchange.js';
 import { Auditor } from './auditor.js';
 import { LogFile } from './log-file.js';
 import { AuditPolicy } from './policy.js';
+import { AuditPolicyError } from './policy-file.js';
 import { redacted, withoutManagedFields } from './redact.js';
 
 const policy = (rules: string, head = ''): AuditPolicy =>
@@ -37,7 +38,7 @@ describe('rules', () => {
     ['group', '{userGroups: [x, devs]}', {}, true],
     ['other group', '{userGroups: [x]}', {}, false],
     ['verb', '{verbs: [list]}', {}, false],
-    ['namespace', '{namespaces: [n]}', {}, true],
+    ['namespace', '{namespaces: ["n"]}', {}, true],
     ['cluster scope', '{namespaces: [""]}', { namespace: '' }, true],
     ['resources for a path', '{namespaces: [""]}', url('/x'), false],
     ['resource', '{resources: [{group: "", resources: [pods]}]}', {}, true],
@@ -90,9 +91,45 @@ describe('rules', () => {
     expect(() => policy(rules)).toThrow(why);
   });
 
-  test('another kind of file', () => {
-    expect(() => AuditPolicy.parse('apiVersion: v1\nkind: Policy')).toThrow('unknown group version field');
-    expect(() => AuditPolicy.parse('{')).toThrow('failed decoding');
+  const field = (kind: string, name: string, type: string): string =>
+    `failed decoding: json: cannot unmarshal ${kind} into Go struct field ${name} of type ${type}`;
+  const mistyped: readonly (readonly [string, string, string])[] = [
+    ['rules', 'rules: {a: b}', field('object', 'Policy.rules', '[]v1.PolicyRule')],
+    ['rule', 'rules: [7]', field('number', 'Policy.rules', 'v1.PolicyRule')],
+    ['level', 'rules: [{level: 7}]', field('number', 'PolicyRule.rules.level', 'v1.Level')],
+    ['verbs', 'rules: [{level: None, verbs: get}]', field('string', 'PolicyRule.rules.verbs', '[]string')],
+    ['verb', 'rules: [{level: None, verbs: [1]}]', field('number', 'PolicyRule.rules.verbs', 'string')],
+    ['stages', 'omitStages: x', field('string', 'Policy.omitStages', '[]v1.Stage')],
+    ['stage', 'omitStages: [7]', field('number', 'Policy.omitStages', 'v1.Stage')],
+    ['flag', 'omitManagedFields: "x"', field('string', 'Policy.omitManagedFields', 'bool')],
+    [
+      'flag of a rule',
+      'rules: [{omitManagedFields: "x"}]',
+      field('string', 'PolicyRule.rules.omitManagedFields', 'bool'),
+    ],
+    ['resources', 'rules: [{resources: x}]', field('string', 'PolicyRule.rules.resources', '[]v1.GroupResources')],
+    ['resource', 'rules: [{resources: [x]}]', field('string', 'PolicyRule.rules.resources', 'v1.GroupResources')],
+    ['group', 'rules: [{resources: [{group: 7}]}]', field('number', 'GroupResources.rules.resources.group', 'string')],
+    ['no rule', 'rules: [null]', 'rules[0].level: Required value'],
+  ];
+  test.each(mistyped)('of another type: %s', (_name, fields, why) => {
+    expect(() => AuditPolicy.parse(`apiVersion: audit.k8s.io/v1\nkind: Policy\n${fields}`)).toThrow(
+      new AuditPolicyError(why),
+    );
+  });
+
+  test.each([
+    ['another kind', 'apiVersion: v1\nkind: Pod', 'failed decoding: no kind "Pod" is registered for version "v1" in'],
+    ['no version', 'kind: Policy', 'unknown group version field audit.k8s.io/__internal, Kind=Policy in policy'],
+    ['a text', 'foo', "failed decoding: couldn't get version/kind; json parse error: json: cannot unmarshal string"],
+    ['no YAML', '{', 'failed decoding'],
+  ])('another file: %s', (_name, text, why) => {
+    expect(() => AuditPolicy.parse(text)).toThrow(why);
+  });
+
+  test('a policy needs no kind', () => {
+    const kindless = AuditPolicy.parse('apiVersion: audit.k8s.io/v1\nrules: [{level: Request}]');
+    expect(kindless.decide(ask()).level).toBe('Request');
   });
 });
 

@@ -6,10 +6,9 @@ import {
   notSupported,
   required,
 } from '../../apimachinery/field-error.js';
-import { isObject, type JsonObject, type JsonValue, stringAt } from '../../apimachinery/json.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
-import { parseYaml } from '../../apimachinery/yaml.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
+import { AuditPolicyError, type GroupResources, readPolicyFile, type WrittenRule } from './policy-file.js';
 
 export const LEVELS = ['None', 'Metadata', 'Request', 'RequestResponse'] as const;
 export type Level = (typeof LEVELS)[number];
@@ -23,12 +22,6 @@ export interface AuditDecision {
   readonly omitManagedFields: boolean;
 }
 
-interface GroupResources {
-  readonly group: string;
-  readonly resources: readonly string[];
-  readonly resourceNames: readonly string[];
-}
-
 interface Rule extends AuditDecision {
   readonly users: readonly string[];
   readonly userGroups: readonly string[];
@@ -38,23 +31,7 @@ interface Rule extends AuditDecision {
   readonly nonResourceURLs: readonly string[];
 }
 
-/** A policy file that cannot be used. */
-export class AuditPolicyError extends Error {
-  override readonly name = 'AuditPolicyError';
-}
-
-const texts = (value: JsonValue | undefined): string[] =>
-  Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
-const objects = (value: JsonValue | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
 const isLevel = (text: string): text is Level => LEVELS.some((level) => level === text);
-
-function readGroup(json: JsonObject): GroupResources {
-  return {
-    group: stringAt(json, 'group') ?? '',
-    resources: texts(json['resources']),
-    resourceNames: texts(json['resourceNames']),
-  };
-}
 
 function stageErrors(stages: readonly string[], path: FieldPath): FieldError[] {
   return stages.flatMap((stage, i) =>
@@ -80,7 +57,8 @@ function urlErrors(urls: readonly string[], path: FieldPath): FieldError[] {
   return errors;
 }
 
-function ruleErrors(rule: Rule, level: string, stages: readonly string[], path: FieldPath): FieldError[] {
+function ruleErrors(rule: WrittenRule, path: FieldPath): FieldError[] {
+  const { level } = rule;
   const errors: FieldError[] = [];
   if (level === '') errors.push(required(path.child('level')));
   else if (!isLevel(level)) errors.push(notSupported(path.child('level'), level, LEVELS));
@@ -94,7 +72,7 @@ function ruleErrors(rule: Rule, level: string, stages: readonly string[], path: 
       errors.push(invalid(at.child('resourceNames'), [...resourceNames], why));
     }
   }
-  errors.push(...stageErrors(stages, path.child('omitStages')));
+  errors.push(...stageErrors(rule.omitStages, path.child('omitStages')));
   if (rule.nonResourceURLs.length > 0 && (rule.resources.length > 0 || rule.namespaces.length > 0)) {
     const why = 'rules cannot apply to both regular resources and non-resource URLs';
     errors.push(invalid(path.child('nonResourceURLs'), [...rule.nonResourceURLs], why));
@@ -111,46 +89,21 @@ export class AuditPolicy {
 
   /** Reads an audit.k8s.io/v1 Policy. Throws AuditPolicyError. */
   static parse(text: string): AuditPolicy {
-    let value: JsonValue;
-    try {
-      ({ value } = parseYaml(text));
-    } catch (error) {
-      throw new AuditPolicyError(`failed decoding: ${error instanceof Error ? error.message : String(error)}`);
-    }
-    if (!isObject(value)) throw new AuditPolicyError('failed decoding: the policy is not an object');
-    const apiVersion = stringAt(value, 'apiVersion') ?? '';
-    const kind = stringAt(value, 'kind') ?? '';
-    if (apiVersion !== 'audit.k8s.io/v1' || kind !== 'Policy') {
-      throw new AuditPolicyError(`unknown group version field ${apiVersion}, Kind=${kind} in policy`);
-    }
-    return AuditPolicy.build(value);
-  }
-
-  private static build(policy: JsonObject): AuditPolicy {
-    const omitted = texts(policy['omitStages']);
-    const omitManagedFields = policy['omitManagedFields'] === true;
-    const errors = stageErrors(omitted, FieldPath.of('omitStages'));
-    const rules = objects(policy['rules']).map((json, i): Rule => {
-      const level = stringAt(json, 'level') ?? '';
-      const stages = texts(json['omitStages']);
-      const own = json['omitManagedFields'];
-      const rule: Rule = {
+    const { rules: written, omitStages, omitManagedFields } = readPolicyFile(text);
+    const errors = stageErrors(omitStages, FieldPath.of('omitStages'));
+    const rules = written.map((rule, i): Rule => {
+      const { level } = rule;
+      errors.push(...ruleErrors(rule, FieldPath.of('rules').index(i)));
+      return {
+        ...rule,
         level: isLevel(level) ? level : 'None',
-        omitStages: new Set([...omitted, ...stages]),
-        omitManagedFields: typeof own === 'boolean' ? own : omitManagedFields,
-        users: texts(json['users']),
-        userGroups: texts(json['userGroups']),
-        verbs: texts(json['verbs']),
-        namespaces: texts(json['namespaces']),
-        resources: objects(json['resources']).map(readGroup),
-        nonResourceURLs: texts(json['nonResourceURLs']),
+        omitStages: new Set([...omitStages, ...rule.omitStages]),
+        omitManagedFields: rule.omitManagedFields ?? omitManagedFields,
       };
-      errors.push(...ruleErrors(rule, level, stages, FieldPath.of('rules').index(i)));
-      return rule;
     });
     if (errors.length > 0) throw new AuditPolicyError(aggregate(errors));
     if (rules.length === 0) throw new AuditPolicyError('loaded illegal policy with 0 rules');
-    return new AuditPolicy(rules, { level: 'None', omitStages: new Set(omitted), omitManagedFields });
+    return new AuditPolicy(rules, { level: 'None', omitStages: new Set(omitStages), omitManagedFields });
   }
 
   decide(attributes: AuthorizerAttributes): AuditDecision {

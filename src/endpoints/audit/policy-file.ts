@@ -1,0 +1,123 @@
+import { goKind, interpretTypeMeta, JsonError } from '../../apimachinery/decode-json.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { quote } from '../../apimachinery/meta.js';
+import { parseYaml } from '../../apimachinery/yaml.js';
+
+/** A policy file that cannot be used. */
+export class AuditPolicyError extends Error {
+  override readonly name = 'AuditPolicyError';
+}
+
+/** A policy as it is written, before anything but its types was looked at. What it lacks is empty. */
+export interface WrittenPolicy {
+  readonly omitStages: readonly string[];
+  readonly omitManagedFields: boolean;
+  readonly rules: readonly WrittenRule[];
+}
+
+export interface WrittenRule {
+  readonly level: string;
+  readonly users: readonly string[];
+  readonly userGroups: readonly string[];
+  readonly verbs: readonly string[];
+  readonly namespaces: readonly string[];
+  readonly resources: readonly GroupResources[];
+  readonly nonResourceURLs: readonly string[];
+  readonly omitStages: readonly string[];
+  readonly omitManagedFields: boolean | undefined;
+}
+
+export interface GroupResources {
+  readonly group: string;
+  readonly resources: readonly string[];
+  readonly resourceNames: readonly string[];
+}
+
+/** Reads an audit.k8s.io/v1 Policy, YAML or JSON, types checked as Go's decoder does. Throws AuditPolicyError. */
+export function readPolicyFile(text: string): WrittenPolicy {
+  try {
+    return decode(text);
+  } catch (error) {
+    if (!(error instanceof DecodeError) && !(error instanceof JsonError)) throw error;
+    throw new AuditPolicyError(`failed decoding: ${error.message}`);
+  }
+}
+
+class DecodeError extends Error {}
+
+function decode(text: string): WrittenPolicy {
+  const { value } = parseYaml(text);
+  const { apiVersion, kind } = interpretTypeMeta(value);
+  // Without a version the decoder takes the file for one of the form that is never written down.
+  if (apiVersion === '') {
+    throw new AuditPolicyError('unknown group version field audit.k8s.io/__internal, Kind=Policy in policy');
+  }
+  if (apiVersion !== 'audit.k8s.io/v1' || (kind !== 'Policy' && kind !== '')) {
+    throw new DecodeError(
+      `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
+    );
+  }
+  const policy = isObject(value) ? value : {};
+  return {
+    omitStages: texts(policy['omitStages'], 'Policy.omitStages', 'v1.Stage'),
+    omitManagedFields: flag(policy['omitManagedFields'], 'Policy.omitManagedFields') ?? false,
+    rules: objects(policy['rules'], 'Policy.rules', 'v1.PolicyRule').map(readRule),
+  };
+}
+
+function readRule(rule: JsonObject): WrittenRule {
+  const list = (name: string): readonly string[] => texts(rule[name], `PolicyRule.rules.${name}`, 'string');
+  return {
+    level: text(rule['level'], 'PolicyRule.rules.level', 'v1.Level'),
+    users: list('users'),
+    userGroups: list('userGroups'),
+    verbs: list('verbs'),
+    namespaces: list('namespaces'),
+    resources: objects(rule['resources'], 'PolicyRule.rules.resources', 'v1.GroupResources').map(readGroup),
+    nonResourceURLs: list('nonResourceURLs'),
+    omitStages: texts(rule['omitStages'], 'PolicyRule.rules.omitStages', 'v1.Stage'),
+    omitManagedFields: flag(rule['omitManagedFields'], 'PolicyRule.rules.omitManagedFields'),
+  };
+}
+
+function readGroup(group: JsonObject): GroupResources {
+  const at = 'GroupResources.rules.resources';
+  return {
+    group: text(group['group'], `${at}.group`, 'string'),
+    resources: texts(group['resources'], `${at}.resources`, 'string'),
+    resourceNames: texts(group['resourceNames'], `${at}.resourceNames`, 'string'),
+  };
+}
+
+const isNull = (value: JsonValue | undefined): value is null | undefined => value === undefined || value === null;
+
+function text(value: JsonValue | undefined, field: string, type: string): string {
+  if (isNull(value)) return '';
+  if (typeof value !== 'string') throw mismatch(value, field, type);
+  return value;
+}
+
+function flag(value: JsonValue | undefined, field: string): boolean | undefined {
+  if (isNull(value)) return undefined;
+  if (typeof value !== 'boolean') throw mismatch(value, field, 'bool');
+  return value;
+}
+
+function texts(value: JsonValue | undefined, field: string, type: string): readonly string[] {
+  if (isNull(value)) return [];
+  if (!Array.isArray(value)) throw mismatch(value, field, `[]${type}`);
+  return value.map((item) => text(item, field, type));
+}
+
+function objects(value: JsonValue | undefined, field: string, type: string): readonly JsonObject[] {
+  if (isNull(value)) return [];
+  if (!Array.isArray(value)) throw mismatch(value, field, `[]${type}`);
+  return value.map((item) => {
+    if (isNull(item)) return {};
+    if (!isObject(item)) throw mismatch(item, field, type);
+    return item;
+  });
+}
+
+const mismatch = (value: JsonValue, field: string, type: string): DecodeError =>
+  new DecodeError(`json: cannot unmarshal ${goKind(value)} into Go struct field ${field} of type ${type}`);
