@@ -1,6 +1,8 @@
+import { X509Certificate } from 'node:crypto';
 import { deepCopy, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
 import type { KubeObject } from '../apimachinery/meta.js';
 import { ClusterError, type ClusterListener } from '../client/cluster-client.js';
+import { createCertificate, generateKey } from '../util/certificates.js';
 import { FakeClock } from '../util/clock.js';
 import { ApiServices, type ServedGroupVersion } from './api-services.js';
 import { Owner } from './owner.js';
@@ -99,8 +101,8 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
     broken: (error) => void told.push(`owner: ${String(error)}`),
     mended: () => void told.push('owner found'),
   });
-  services.start(signal);
-  return { cluster, clock, told, state, services };
+  const begun = services.start(signal);
+  return { cluster, clock, told, state, services, begun };
 }
 
 /** What is under way ends. */
@@ -192,38 +194,157 @@ describe('ApiServices', () => {
     cluster.synced();
     await settle();
     state.bundle = 'CA2';
-    services.certificatesChanged();
+    services.changed();
     await settle();
     expect(cluster.spec('v1.a.example.com')['caBundle']).toBe(Buffer.from('CA2').toString('base64'));
   });
 
-  test('CAs that another replica has added are let be until the own ones change; missing ones are mended', async () => {
-    const { cluster, state, services } = setUp();
-    const block = (text: string): string =>
-      `-----BEGIN CERTIFICATE-----\n${Buffer.from(text).toString('base64')}\n-----END CERTIFICATE-----\n`;
-    const [old, fresh] = [block('old'), block('new')];
-    state.bundle = old;
-    cluster.synced();
-    await settle();
+  describe('CAs of other replicas', () => {
     const name = 'v1.a.example.com';
-    const bundle = (): string => Buffer.from(stringAt(cluster.spec(name), 'caBundle') ?? '', 'base64').toString('utf8');
-    const others = async (text: string): Promise<string> => {
-      const caBundle = Buffer.from(text).toString('base64');
-      cluster.put({ ...cluster.get(name), spec: { ...cluster.spec(name), caBundle } });
-      await settle();
-      return bundle();
+    const HOUR = 3_600_000;
+    const ca = (commonName: string, notAfter = Date.UTC(2100, 0)): string => {
+      const { privateKey, publicKey } = generateKey();
+      const request = { subject: { commonName }, publicKey, usage: 'ca' as const, notBefore: 0, notAfter };
+      return createCertificate(request, { key: privateKey });
     };
-    expect(await others(fresh + old)).toBe(fresh + old);
-    services.changed();
-    await settle();
-    expect(cluster.writes).toEqual([`POST ${name}`]);
-    expect(await others(fresh)).toBe(old);
-    expect(await others('')).toBe(old);
-    await others(fresh + old);
-    state.bundle = fresh;
-    services.certificatesChanged();
-    await settle();
-    expect(bundle()).toBe(fresh);
+    const [old, fresh] = [ca('old'), ca('new')];
+    const begin = async (own: string) => {
+      const made = setUp();
+      const { cluster, state } = made;
+      state.bundle = own;
+      cluster.synced();
+      await settle();
+      const bundle = (): string =>
+        Buffer.from(stringAt(cluster.spec(name), 'caBundle') ?? '', 'base64').toString('utf8');
+      const others = async (text: string): Promise<string> => {
+        const caBundle = Buffer.from(text).toString('base64');
+        cluster.put({ ...cluster.get(name), spec: { ...cluster.spec(name), caBundle } });
+        await settle();
+        return bundle();
+      };
+      return { ...made, bundle, others };
+    };
+
+    test('are let be, and what is missing is added to them', async () => {
+      const { cluster, services, others } = await begin(old);
+      expect(await others(fresh + old)).toBe(fresh + old);
+      services.changed();
+      await settle();
+      expect(cluster.writes).toEqual([`POST ${name}`]);
+      expect(await others(fresh)).toBe(old + fresh);
+      expect(await others('')).toBe(old);
+    });
+
+    test('stay for an hour when they are needed no more, and then go', async () => {
+      const { clock, state, services, bundle } = await begin(old);
+      state.bundle = fresh;
+      services.changed();
+      await settle();
+      expect(bundle()).toBe(fresh + old);
+      clock.advance(HOUR - 1);
+      await settle();
+      expect(bundle()).toBe(fresh + old);
+      clock.advance(1);
+      await settle();
+      expect(bundle()).toBe(fresh);
+    });
+
+    test('stay for an hour more whenever somebody brings them back', async () => {
+      const { clock, bundle, others } = await begin(fresh);
+      await others(old + fresh);
+      clock.advance(HOUR);
+      await settle();
+      expect(bundle()).toBe(fresh);
+      expect(await others(old + fresh)).toBe(old + fresh);
+      clock.advance(HOUR - 1);
+      await settle();
+      expect(bundle()).toBe(old + fresh);
+      clock.advance(1);
+      await settle();
+      expect(bundle()).toBe(fresh);
+    });
+
+    test('are not written anew where they have expired or are none', async () => {
+      const { others } = await begin(fresh);
+      const none = `-----BEGIN CERTIFICATE-----\n${Buffer.from('none').toString('base64')}\n-----END CERTIFICATE-----\n`;
+      expect(await others(ca('over', HOUR) + none)).toBe(fresh);
+    });
+
+    test('whether all APIServices have a CA is known once they have been read', async () => {
+      const { services, cluster, state, others } = await begin(old);
+      const [a, b] = [new X509Certificate(old), new X509Certificate(fresh)];
+      expect([services.carry(a), services.carry(b)]).toEqual([true, false]);
+      await others(fresh + old);
+      expect([services.carry(a), services.carry(b)]).toEqual([true, true]);
+      cluster.services.set('v1.b.example.com', { metadata: { name: 'v1.b.example.com' }, spec: {} });
+      state.served = [version('a.example.com'), version('b.example.com')];
+      cluster.synced();
+      await settle();
+      // That of somebody else does not count.
+      expect(services.carry(b)).toBe(true);
+      const other = setUp();
+      expect(other.services.carry(a)).toBe(false);
+    });
+
+    test('two replicas of which one is restarted with other CAs in its files do not take them from each other', async () => {
+      const first = await begin(old);
+      const second = await begin(fresh);
+      for (let i = 0; i < 5; i++) {
+        await second.others(first.bundle());
+        await first.others(second.bundle());
+      }
+      expect([first.bundle(), second.bundle()]).toEqual([fresh + old, fresh + old]);
+      expect(first.cluster.writes).toEqual([`POST ${name}`]);
+    });
+  });
+
+  describe('the start', () => {
+    const started = (done: Promise<void>): (() => boolean) => {
+      let over = false;
+      void done.then(() => (over = true));
+      return () => over;
+    };
+
+    test('is over when all that is served is registered', async () => {
+      const { cluster, state, begun } = setUp({ owner: 'annex' });
+      state.served = [version('a.example.com')];
+      const over = started(begun);
+      cluster.synced();
+      await settle();
+      expect(over()).toBe(false);
+      cluster.listener(ROLES).replaced([{ metadata: { name: 'annex', uid: 'u1' } }]);
+      await settle();
+      expect(over()).toBe(true);
+      expect(cluster.writes).toEqual(['POST v1.a.example.com']);
+    });
+
+    test.each([
+      ['cannot be read', (cluster: Cluster) => cluster.fail(SERVICES, new ClusterError(403, 'forbidden'))],
+      [
+        'cannot be written',
+        (cluster: Cluster) => {
+          cluster.refusal = new ClusterError(403, 'forbidden');
+          cluster.synced();
+        },
+      ],
+    ])('does not wait for what %s', async (_, fail) => {
+      const { cluster, begun } = setUp();
+      const over = started(begun);
+      fail(cluster);
+      await settle();
+      expect(over()).toBe(true);
+    });
+
+    test('waits ten seconds for a cluster that does not answer', async () => {
+      const { clock, begun } = setUp();
+      const over = started(begun);
+      clock.advance(9_999);
+      await settle();
+      expect(over()).toBe(false);
+      clock.advance(1);
+      await settle();
+      expect(over()).toBe(true);
+    });
   });
 
   test('tells the cluster of new documents a little later, and lets those of others be', async () => {

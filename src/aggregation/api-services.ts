@@ -1,9 +1,10 @@
+import type { X509Certificate } from 'node:crypto';
 import { deepEqual, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
 import type { KubeObject } from '../apimachinery/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
-import type { Clock, Timer } from '../util/clock.js';
-import { pemBlocks } from '../util/der.js';
+import { type Clock, sleep, type Timer } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
+import { CaBundles, holds } from './ca-bundles.js';
 import type { Owner } from './owner.js';
 
 const PATH = '/apis/apiregistration.k8s.io/v1/apiservices';
@@ -13,6 +14,8 @@ const MANAGER = 'annex';
 const FINGERPRINT = 'kubeannex.io/fingerprint';
 /** After this the other replicas serve what has changed, too: whichever is asked gives the new documents. */
 const ANNOUNCE_MILLIS = 300;
+/** How long the start waits for the cluster at most. */
+const FIRST_MILLIS = 10_000;
 const TYPE = { apiVersion: 'apiregistration.k8s.io/v1', kind: 'APIService' };
 /** As kube-apiserver registers CustomResourceDefinitions. */
 const GROUP_PRIORITY_MINIMUM = 1000;
@@ -63,15 +66,17 @@ export interface ApiServicesOptions {
 export class ApiServices {
   private readonly existing = new Map<string, KubeObject>();
   private readonly queue: WorkQueue;
+  private readonly bundles: CaBundles;
   private synced = false;
-  /**
-   * Names whose fingerprint and CAs are to be written. Those that others write are let be, as long as nothing that is needed is
-   * missing: one that lags behind must not take them back.
-   */
+  /** What was served at the start and has not been looked at yet. */
+  private first: Set<string> | undefined;
+  private firstDone: () => void = () => undefined;
+  /** Names whose fingerprint is to be written. Those that others write are let be: one that lags behind must not take them back. */
   private readonly announced = new Set<string>();
   private announcement: Timer | undefined;
 
   constructor(private readonly options: ApiServicesOptions) {
+    this.bundles = new CaBundles(options.clock);
     this.queue = new WorkQueue({
       clock: options.clock,
       work: (name) => this.sync(name),
@@ -80,11 +85,24 @@ export class ApiServices {
         if (error instanceof ClusterError && error.status === 409) return;
         const [version, group] = split(name);
         options.failed(group, version, error);
+        this.looked(name);
       },
     });
   }
 
-  start(signal: AbortSignal): void {
+  /**
+   * Resolves when everything that is served now has been looked at, so that the cluster's API server trusts this server before it is
+   * sent requests; or a little later where the cluster does not let that be done.
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    this.first = new Set(this.options.served().map(({ group, version }) => `${version}.${group}`));
+    const done = new Promise<void>((resolve) => (this.firstDone = resolve));
+    this.follow(signal);
+    if (this.first.size === 0) return;
+    await Promise.race([done, sleep(this.options.clock, FIRST_MILLIS, signal)]);
+  }
+
+  private follow(signal: AbortSignal): void {
     const listener = {
       upsert: (service: KubeObject) => {
         this.existing.set(nameOf(service), service);
@@ -92,6 +110,7 @@ export class ApiServices {
       },
       delete: (service: KubeObject) => {
         this.existing.delete(nameOf(service));
+        this.bundles.forget(nameOf(service));
         this.queue.add(nameOf(service));
       },
       replaced: (services: readonly KubeObject[]) => {
@@ -104,6 +123,7 @@ export class ApiServices {
     };
     void this.options.client.follow(PATH, listener, signal, (error) => {
       this.options.unreadable(error);
+      this.firstDone();
     });
     signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
   }
@@ -117,9 +137,14 @@ export class ApiServices {
     });
   }
 
-  /** The CAs of the serving certificate have changed. */
-  certificatesChanged(): void {
-    this.announce();
+  /** Whether whoever goes by the APIServices, as far as is known, accepts what the CA has issued. */
+  carry(authority: X509Certificate): boolean {
+    if (!this.synced) return false;
+    return this.options.served().every(({ group, version }) => {
+      const service = this.existing.get(`${version}.${group}`);
+      if (service === undefined || !isOurs(service)) return true;
+      return holds(stringAt(objectAt(service, 'spec'), 'caBundle') ?? '', authority);
+    });
   }
 
   /** What is known of all of them is to be looked at again. */
@@ -134,8 +159,17 @@ export class ApiServices {
     this.changed();
   }
 
+  private looked(name: string): void {
+    if (this.first?.delete(name) === true && this.first.size === 0) this.firstDone();
+  }
+
   private async sync(name: string): Promise<void> {
     if (!this.synced || !this.options.owner.ready) return;
+    await this.bring(name);
+    this.looked(name);
+  }
+
+  private async bring(name: string): Promise<void> {
     const wanted = this.options.served().find(({ group, version }) => `${version}.${group}` === name);
     const existing = this.existing.get(name);
     if (wanted === undefined) {
@@ -170,28 +204,20 @@ export class ApiServices {
 
   private spec({ group, version, rank }: ServedGroupVersion, existing: KubeObject | undefined): JsonObject {
     const { service } = this.options;
+    const name = `${version}.${group}`;
     const own = Buffer.from(this.options.caBundle(), 'utf8').toString('base64');
     const has = stringAt(objectAt(existing, 'spec'), 'caBundle') ?? '';
-    const enough = !this.announced.has(`${version}.${group}`) && covers(has, own);
     return {
       service: { namespace: service.namespace, name: service.name, port: service.port },
       group,
       version,
-      caBundle: enough ? has : own,
+      caBundle: this.bundles.wanted(name, has, own, (millis) => {
+        this.queue.addAfter(name, millis);
+      }),
       groupPriorityMinimum: GROUP_PRIORITY_MINIMUM,
       versionPriority: Math.max(1, FIRST_VERSION_PRIORITY - rank),
     };
   }
-}
-
-/** Whether who trusts the first bundle accepts what those of the second have issued. */
-function covers(bundle: string, wanted: string): boolean {
-  if (bundle === wanted) return true;
-  const [has, needs] = [bundle, wanted].map((text) => {
-    const blocks = pemBlocks(Buffer.from(text, 'base64').toString('utf8'), 'CERTIFICATE');
-    return blocks.map((block) => block.toString('base64'));
-  });
-  return needs !== undefined && needs.length > 0 && needs.every((one) => has?.includes(one));
 }
 
 const nameOf = (service: KubeObject): string => service.metadata.name ?? '';

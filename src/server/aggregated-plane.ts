@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../admission/chain.js';
 import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
@@ -37,6 +38,8 @@ export interface AggregatedPlane extends ControlPlane {
   readonly certificates: ServingCertificates;
   /** Brings the APIServices up to date with the certificates. */
   registerAnew(): void;
+  /** Whether they all carry the CA. */
+  carried(authority: X509Certificate): boolean;
 }
 
 /** Store, cacher, registry and controllers of aggregated mode: types by ResourceDefinition, everybody else's business by the cluster. */
@@ -93,8 +96,7 @@ export async function buildAggregatedPlane(
     registry.onChange(() => {
       services.servedChanged();
     });
-    services.start(signal);
-    return Promise.resolve();
+    return services.start(signal);
   };
   const advertised = advertisedAddress(options, logger);
   const plane = assemblePlane(context, foundation, {
@@ -112,8 +114,9 @@ export async function buildAggregatedPlane(
     ...plane,
     certificates,
     registerAnew: () => {
-      services.certificatesChanged();
+      services.changed();
     },
+    carried: (authority) => services.carry(authority),
   };
 }
 

@@ -23,7 +23,7 @@ import { makeDataDirectory, StartError } from './data-directory.js';
 import { keepFresh } from './fresh-certificates.js';
 import type { Options } from './options.js';
 import { runServer, serverContext } from './run.js';
-import { type ServingCertificates, SharedAuthority } from './serving-certificates.js';
+import { type Carried, type ServingCertificates, SharedAuthority } from './serving-certificates.js';
 import { ServingFiles } from './serving-files.js';
 
 const TOKEN_TTL_MILLIS = 10_000;
@@ -171,7 +171,8 @@ export async function startAggregated(
     apply();
     plane.registerAnew();
   };
-  void keepFresh(plane.certificates, { clock, logger, links, signal: stop.signal, renewed });
+  const carried: Carried = (authority) => plane.carried(authority);
+  void keepFresh(plane.certificates, { clock, logger, links, signal: stop.signal, renewed, carried });
   void trust.follow(clients.authn, stop.signal, toldTo(links, 'front-proxy'));
   await running.start();
   return {

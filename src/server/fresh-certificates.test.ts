@@ -39,6 +39,7 @@ function setUp(first: ServingPair) {
       mended: () => void told.push(`${at()} fine`),
     },
     renewed: () => void told.push(`${at()} renewed`),
+    carried: () => true,
   });
   const pass = async (seconds: number): Promise<void> => {
     for (let i = 0; i < seconds; i++) {

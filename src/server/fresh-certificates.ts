@@ -3,7 +3,7 @@ import { type Clock, sleep } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import type { Logger } from '../util/logger.js';
 import type { ClusterLinks } from './cluster-links.js';
-import type { ServingCertificates } from './serving-certificates.js';
+import type { Carried, ServingCertificates } from './serving-certificates.js';
 
 const LOOK_MILLIS = 60_000;
 /** While the certificate in use is of no use. */
@@ -16,6 +16,7 @@ export interface FreshContext {
   readonly signal: AbortSignal;
   /** Told of every exchange. */
   readonly renewed: () => void;
+  readonly carried: Carried;
 }
 
 /**
@@ -23,7 +24,7 @@ export interface FreshContext {
  * expired is told at the very time, and a new one is then taken soon.
  */
 export async function keepFresh(certificates: ServingCertificates, context: FreshContext): Promise<void> {
-  const { clock, logger, links, signal, renewed } = context;
+  const { clock, logger, links, signal, renewed, carried } = context;
   let trouble: string | undefined;
   for (;;) {
     const expires = Date.parse(new X509Certificate(certificates.pair.cert).validTo);
@@ -35,7 +36,7 @@ export async function keepFresh(certificates: ServingCertificates, context: Fres
     if (signal.aborted) return;
     trouble = undefined;
     try {
-      if (!(await certificates.refresh())) continue;
+      if (!(await certificates.refresh(carried))) continue;
       renewed();
       logger.info('the serving certificate or its CA has been renewed');
     } catch (error) {

@@ -5,6 +5,7 @@ import { FakeClock } from '../util/clock.js';
 import { SharedAuthority } from './serving-certificates.js';
 
 const DAY = 86_400_000;
+const [everywhere, nowhere] = [(): boolean => true, (): boolean => false];
 const NAMES = ['annex.system.svc', 'annex.system'];
 
 /** One object, with the store's compare-and-write. */
@@ -53,7 +54,7 @@ describe('the serving CA that replicas share', () => {
     expect(second.pair.cert).not.toBe(first.pair.cert);
     expect(verifies(second, first.caBundle)).toBe(true);
     expect(new X509Certificate(second.pair.cert).checkHost('annex.system.svc')).toBe('annex.system.svc');
-    expect(await second.refresh()).toBe(false);
+    expect(await second.refresh(everywhere)).toBe(false);
   });
 
   it('takes the CA of the replica that was faster', async () => {
@@ -72,9 +73,9 @@ describe('the serving CA that replicas share', () => {
     const shared = await open(new OneObject(), clock);
     const { pair, caBundle } = shared;
     clock.advance(330 * DAY);
-    expect(await shared.refresh()).toBe(false);
+    expect(await shared.refresh(everywhere)).toBe(false);
     clock.advance(10 * DAY);
-    expect(await shared.refresh()).toBe(true);
+    expect(await shared.refresh(everywhere)).toBe(true);
     expect(shared.pair.cert).not.toBe(pair.cert);
     expect(shared.caBundle).toBe(caBundle);
   });
@@ -84,15 +85,48 @@ describe('the serving CA that replicas share', () => {
     const shared = await open(new OneObject(), clock);
     const old = shared.caBundle;
     clock.advance(3625 * DAY);
-    expect(await shared.refresh()).toBe(true);
+    expect(await shared.refresh(everywhere)).toBe(true);
     expect(authoritiesOf(shared.caBundle)).toHaveLength(2);
     expect(verifies(shared, old)).toBe(true);
     clock.advance(2 * 3_600_000);
-    expect(await shared.refresh()).toBe(true);
+    expect(await shared.refresh(everywhere)).toBe(true);
     expect(verifies(shared, old)).toBe(false);
     expect(verifies(shared, shared.caBundle)).toBe(true);
     clock.advance(30 * DAY);
-    await shared.refresh();
+    await shared.refresh(everywhere);
     expect(authoritiesOf(shared.caBundle)).toHaveLength(1);
+  });
+
+  it('signs with nothing that the cluster does not know, not after a restart either', async () => {
+    const clock = new FakeClock(Date.UTC(2026, 0, 1));
+    const store = new OneObject();
+    const old = (await open(store, clock)).caBundle;
+    clock.advance(3625 * DAY);
+    // Makes the new CA, and ends before it has told the cluster.
+    await open(store, clock);
+    clock.advance(DAY);
+    const shared = await open(store, clock);
+    expect(authoritiesOf(shared.caBundle)).toHaveLength(2);
+    expect(verifies(shared, old)).toBe(true);
+    expect(await shared.refresh(nowhere)).toBe(false);
+    const fresh = authoritiesOf(shared.caBundle)[0];
+    expect(await shared.refresh((authority) => authority.raw.equals(fresh?.raw ?? Buffer.alloc(0)))).toBe(true);
+    expect(verifies(shared, old)).toBe(false);
+    // What signs goes on signing while the cluster cannot be asked.
+    expect(await shared.refresh(nowhere)).toBe(false);
+  });
+
+  it('does without the consent of the cluster before the old CA ends', async () => {
+    const clock = new FakeClock(Date.UTC(2026, 0, 1));
+    const shared = await open(new OneObject(), clock);
+    const old = shared.caBundle;
+    clock.advance(3625 * DAY);
+    await shared.refresh(nowhere);
+    clock.advance(23.5 * DAY);
+    expect(await shared.refresh(nowhere)).toBe(false);
+    expect(verifies(shared, old)).toBe(true);
+    clock.advance(DAY);
+    expect(await shared.refresh(nowhere)).toBe(true);
+    expect(verifies(shared, old)).toBe(false);
   });
 });

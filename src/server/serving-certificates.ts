@@ -12,7 +12,7 @@ const DAY = 24 * HOUR;
 const AUTHORITY_LIFE = 3650 * DAY;
 const LEAF_LIFE = 365 * DAY;
 const RENEW_BEFORE = 30 * DAY;
-/** How long every APIService carries a new CA before anything is signed with it. */
+/** How long every replica knows a new CA before anything is signed with it. */
 const SETTLE = HOUR;
 
 /** Where the store keeps Annex's own CAs. Not served to anybody: no type has this name. */
@@ -24,12 +24,15 @@ export interface ServingPair {
   readonly key: string;
 }
 
+/** Whether the cluster's API server accepts what the CA has issued, as all APIServices of the server have the CA. */
+export type Carried = (authority: X509Certificate) => boolean;
+
 /** What an aggregated server shows to the cluster's API server, and the CAs by which that can tell it. */
 export interface ServingCertificates {
   readonly pair: ServingPair;
   readonly caBundle: string;
   /** Looks for what is new, and makes what is due; true where something has changed. */
-  refresh(): Promise<boolean>;
+  refresh(carried: Carried): Promise<boolean>;
 }
 
 interface Authority extends ServingPair {
@@ -38,7 +41,8 @@ interface Authority extends ServingPair {
 
 /**
  * A CA of Annex's own, which all replicas share through the store; each issues its serving certificate itself. The CA is
- * exchanged a month before it expires: the new one stands in the bundle beside the old one, and signs only after an hour.
+ * exchanged a month before it expires: the new one stands in the bundle beside the old one, and signs only after an hour, and
+ * only when all APIServices have it: replicas may have been away meanwhile, or the cluster.
  */
 export class SharedAuthority implements ServingCertificates {
   private authorities: readonly Authority[] = [];
@@ -52,7 +56,8 @@ export class SharedAuthority implements ServingCertificates {
 
   static async open(backend: Backend, clock: Clock, names: readonly string[]): Promise<SharedAuthority> {
     const shared = new SharedAuthority(backend, clock, names);
-    await shared.refresh();
+    // At the start nothing is known of the cluster.
+    await shared.refresh(() => false);
     return shared;
   }
 
@@ -65,10 +70,10 @@ export class SharedAuthority implements ServingCertificates {
     return this.authorities.map(({ cert }) => cert).join('');
   }
 
-  async refresh(): Promise<boolean> {
+  async refresh(carried: Carried): Promise<boolean> {
     const before = this.caBundle + (this.leaf?.cert ?? '');
     this.authorities = await this.load();
-    const signer = this.signer();
+    const signer = this.signer(carried);
     if (this.leaf === undefined || this.old(this.leaf.certificate) || !issuedBy(this.leaf.certificate, signer)) {
       this.leaf = this.issue(signer);
     }
@@ -92,12 +97,17 @@ export class SharedAuthority implements ServingCertificates {
     }
   }
 
-  /** The newest that everybody knows. */
-  private signer(): Authority {
+  /** The newest that everybody knows; else the one that has signed before, else the oldest. */
+  private signer(carried: Carried): Authority {
+    const now = this.clock.now();
     const settled = this.authorities.find(
-      ({ certificate }) => Date.parse(certificate.validFrom) + HOUR + SETTLE <= this.clock.now(),
+      ({ certificate }) => Date.parse(certificate.validFrom) + HOUR + SETTLE <= now && carried(certificate),
     );
-    const signer = settled ?? this.authorities.at(-1);
+    // One that is about to end would take with it what it has signed.
+    const lasting = this.authorities.filter(({ certificate }) => Date.parse(certificate.validTo) - now > DAY);
+    const { leaf } = this;
+    const before = leaf && lasting.find((authority) => issuedBy(leaf.certificate, authority));
+    const signer = settled ?? before ?? lasting.at(-1) ?? this.authorities[0];
     if (signer === undefined) throw new Error('there is no authority');
     return signer;
   }

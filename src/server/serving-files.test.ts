@@ -9,6 +9,7 @@ import { ServingFiles } from './serving-files.js';
 const START = Date.UTC(2026, 0, 1);
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
+const [everywhere, nowhere] = [(): boolean => true, (): boolean => false];
 
 interface Ca {
   readonly cert: string;
@@ -55,10 +56,10 @@ describe('serving certificates in files', () => {
 
   test('a certificate that the known CA has issued is shown at once', async () => {
     const serving = open();
-    expect(await serving.refresh()).toBe(false);
+    expect(await serving.refresh(everywhere)).toBe(false);
     const next = leafOf(old);
     put(next, old.cert);
-    expect(await serving.refresh()).toBe(true);
+    expect(await serving.refresh(everywhere)).toBe(true);
     expect(serving.pair).toEqual(next);
     expect(serving.caBundle).toBe(old.cert);
   });
@@ -67,18 +68,18 @@ describe('serving certificates in files', () => {
     const serving = open();
     const next = leafOf(fresh);
     put(next, fresh.cert);
-    expect(await serving.refresh()).toBe(true);
+    expect(await serving.refresh(everywhere)).toBe(true);
     expect(serving.pair).toEqual(first);
     expect(serving.caBundle).toBe(fresh.cert + old.cert);
     clock.advance(60 * SECOND);
-    expect(await serving.refresh()).toBe(false);
+    expect(await serving.refresh(everywhere)).toBe(false);
     expect(serving.pair).toEqual(first);
     clock.advance(60 * SECOND);
-    expect(await serving.refresh()).toBe(true);
+    expect(await serving.refresh(everywhere)).toBe(true);
     expect(serving.pair).toEqual(next);
     expect(serving.caBundle).toBe(fresh.cert + old.cert);
     clock.advance(HOUR);
-    expect(await serving.refresh()).toBe(true);
+    expect(await serving.refresh(everywhere)).toBe(true);
     expect(serving.caBundle).toBe(fresh.cert);
   });
 
@@ -93,8 +94,8 @@ describe('serving certificates in files', () => {
       );
     };
     for (let second = 0; second < 300; second += 10) {
-      if (second % 60 === 0) await early.refresh();
-      if (second % 60 === 50) await late.refresh();
+      if (second % 60 === 0) await early.refresh(everywhere);
+      if (second % 60 === 50) await late.refresh(everywhere);
       expect([known(early, early), known(early, late), known(late, early), known(late, late)]).not.toContain(false);
       clock.advance(10 * SECOND);
     }
@@ -102,12 +103,32 @@ describe('serving certificates in files', () => {
     expect(early.pair).not.toEqual(first);
   });
 
+  test('a certificate of a CA that the cluster has not been told of is not shown', async () => {
+    const serving = open();
+    const next = leafOf(fresh);
+    put(next, fresh.cert);
+    await serving.refresh(nowhere);
+    clock.advance(HOUR / 2);
+    expect(await serving.refresh(nowhere)).toBe(false);
+    expect(serving.pair).toEqual(first);
+    expect(await serving.refresh(everywhere)).toBe(true);
+    expect(serving.pair).toEqual(next);
+  });
+
+  test('a renewed certificate of the CA that it began with needs no consent', async () => {
+    const serving = open();
+    const next = leafOf(old);
+    put(next, old.cert);
+    await serving.refresh(nowhere);
+    expect(serving.pair).toEqual(next);
+  });
+
   test('nothing is waited for once the old certificate has expired', async () => {
     const serving = open(leafOf(old, 1));
     clock.advance(HOUR);
     const next = leafOf(fresh);
     put(next, fresh.cert);
-    expect(await serving.refresh()).toBe(true);
+    expect(await serving.refresh(everywhere)).toBe(true);
     expect(serving.pair).toEqual(next);
   });
 
@@ -115,7 +136,7 @@ describe('serving certificates in files', () => {
     const serving = open();
     const next = leafOf(fresh);
     put(next, old.cert);
-    expect(await serving.refresh()).toBe(true);
+    expect(await serving.refresh(everywhere)).toBe(true);
     expect(serving.pair).toEqual(next);
   });
 
@@ -129,7 +150,7 @@ describe('serving certificates in files', () => {
   ])('%s leaves everything as it was', (_, text, message) => {
     const serving = open();
     put(leafOf(fresh), text);
-    expect(() => serving.refresh()).toThrow(message);
+    expect(() => serving.refresh(everywhere)).toThrow(message);
     expect([serving.pair, serving.caBundle]).toEqual([first, old.cert]);
   });
 });

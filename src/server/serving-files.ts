@@ -3,9 +3,9 @@ import type { Clock } from '../util/clock.js';
 import { pemBlocks } from '../util/der.js';
 import { messageOf } from '../util/error-message.js';
 import { parsePair, readFile, StartError } from './data-directory.js';
-import type { ServingCertificates, ServingPair } from './serving-certificates.js';
+import type { Carried, ServingCertificates, ServingPair } from './serving-certificates.js';
 
-/** How long the APIServices carry a new CA before a certificate of it is shown: every replica looks once a minute. */
+/** How long a new CA is told of before a certificate of it is shown: every replica looks once a minute. */
 const SETTLE_MILLIS = 90_000;
 /** How long the CAs that were there before are told of still: other replicas may go by them. */
 const KEEP_MILLIS = 3_600_000;
@@ -18,7 +18,7 @@ interface Found {
 
 interface Authority {
   readonly certificate: X509Certificate;
-  /** Monotonic milliseconds: since when it is told of; */
+  /** Monotonic milliseconds: since when it is told of, -Infinity from the start; */
   readonly since: number;
   /** and until when, where the files have it no more. */
   readonly until: number;
@@ -50,7 +50,7 @@ export class ServingFiles implements ServingCertificates {
     return [...this.authorities.keys()].join('');
   }
 
-  refresh(): Promise<boolean> {
+  refresh(carried: Carried): Promise<boolean> {
     const before = this.caBundle + this.pair.cert;
     const { pair, chain, authorities } = this.read();
     const now = this.clock.monotonic();
@@ -63,16 +63,18 @@ export class ServingFiles implements ServingCertificates {
       if (!merged.has(pem) && end > now) merged.set(pem, { certificate, since, until: end });
     }
     this.authorities = merged;
-    if (this.isKnown(chain, now) || this.isOver()) this.pair = pair;
+    if (this.isKnown(chain, now, carried) || this.isOver()) this.pair = pair;
     return Promise.resolve(this.caBundle + this.pair.cert !== before);
   }
 
   /** Whether everybody knows a CA of it. Of whom none of the CAs has issued, nothing gets better by waiting. */
-  private isKnown(chain: readonly X509Certificate[], now: number): boolean {
+  private isKnown(chain: readonly X509Certificate[], now: number, carried: Carried): boolean {
     const issuers = [...this.authorities.values()].filter(({ certificate }) =>
       chain.some((link) => link.raw.equals(certificate.raw) || isIssuedBy(link, certificate)),
     );
-    return issuers.length === 0 || issuers.some(({ since }) => now - since >= SETTLE_MILLIS);
+    const isTold = ({ certificate, since }: Authority): boolean =>
+      since === -Infinity || (now - since >= SETTLE_MILLIS && carried(certificate));
+    return issuers.length === 0 || issuers.some(isTold);
   }
 
   /** The certificate that is shown is of no use any more. */

@@ -15,7 +15,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const LOOK_MILLIS = 250;
 /** Each replica looks once a minute. */
-const STEP_MILLIS = 90_000;
+const STEP_MILLIS = 120_000;
 const OURS = '/apis/apiregistration.k8s.io/v1/apiservices?labelSelector=app.kubernetes.io/managed-by%3Dannex';
 
 interface Age {
@@ -49,8 +49,8 @@ export class Rotation {
     await this.age([{ begun: 30 * DAY, left: 20 * DAY }]);
     // The new one is known before anything is signed with it.
     await this.until(
-      'a second CA',
-      async () => (await this.bundle()).length === 2 && (await this.shown(old)).every(Boolean),
+      'a second CA, beside the old one as it was and as it is now',
+      async () => (await this.bundle()).length === 3 && (await this.shown(old)).every(Boolean),
     );
     const [fresh] = await this.bundle();
     await this.age([

@@ -1,0 +1,76 @@
+import { X509Certificate } from 'node:crypto';
+import type { Clock } from '../util/clock.js';
+import { pem, pemBlocks } from '../util/der.js';
+
+const LABEL = 'CERTIFICATE';
+/** How long a CA that this replica does not need stays in an APIService. */
+const KEEP_MILLIS = 3_600_000;
+/** Of each APIService; there are two or three while a CA is exchanged. */
+const KEEP_MOST = 16;
+
+/**
+ * The CA bundles that replicas with different CAs write into the same APIServices, as they do while a CA is exchanged: what one of them
+ * needs is added, and what was there stays for an hour, because another one may still show a certificate of it. The cluster keeps
+ * the bundle, so that a replica that is restarted meanwhile goes on with what all of them need.
+ */
+export class CaBundles {
+  /** By APIService and certificate: since when (monotonic milliseconds) it is there without being needed. */
+  private readonly strange = new Map<string, Map<string, number>>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /**
+   * What the APIService should have that has `has` where this replica needs `own`, both base64 of PEM. `later` is called with the
+   * milliseconds after which to ask again, whenever something stays that is to go.
+   */
+  wanted(name: string, has: string, own: string, later: (millis: number) => void): string {
+    if (has === own) {
+      this.strange.delete(name);
+      return has;
+    }
+    const present = certificatesIn(has);
+    const needed = certificatesIn(own);
+    const before = this.strange.get(name);
+    const kept = new Map<string, number>();
+    const now = this.clock.monotonic();
+    let over = false;
+    for (const one of present) {
+      if (needed.includes(one) || kept.has(one)) continue;
+      const since = before?.get(one);
+      if (since !== undefined && now - since >= KEEP_MILLIS) {
+        over = true;
+      } else if (kept.size < KEEP_MOST) {
+        kept.set(one, since ?? now);
+        if (since === undefined) later(KEEP_MILLIS);
+      }
+    }
+    if (kept.size === 0) this.strange.delete(name);
+    else this.strange.set(name, kept);
+    const enough = needed.length > 0 && needed.every((one) => present.includes(one));
+    if (enough && !over) return has;
+    const more = [...kept.keys()].filter((one) => this.isOfUse(one));
+    return encoded(decoded(own) + more.map((one) => pem(LABEL, Buffer.from(one, 'base64'))).join(''));
+  }
+
+  /** The APIService is gone. */
+  forget(name: string): void {
+    this.strange.delete(name);
+  }
+
+  private isOfUse(certificate: string): boolean {
+    try {
+      return Date.parse(new X509Certificate(Buffer.from(certificate, 'base64')).validTo) > this.clock.now();
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** Whether who trusts the bundle (base64 of PEM) trusts the CA. */
+export const holds = (bundle: string, authority: X509Certificate): boolean =>
+  certificatesIn(bundle).includes(authority.raw.toString('base64'));
+
+const decoded = (text: string): string => Buffer.from(text, 'base64').toString('utf8');
+const encoded = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
+const certificatesIn = (bundle: string): string[] =>
+  pemBlocks(decoded(bundle), LABEL).map((block) => block.toString('base64'));
