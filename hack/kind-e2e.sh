@@ -1,16 +1,27 @@
 #!/usr/bin/env bash
 # The image, the chart and the doctor on a cluster of kind's own, which is removed at the end (KEEP=1 keeps it).
-# Needs a container engine that runs (Docker or Podman), kind, kubectl and helm.
+# Needs a container engine that runs (Docker or Podman), kind, kubectl, helm, and Node.js with the packages that `npm ci` installs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cluster=${CLUSTER:-annex-e2e}
-image=annex:e2e
+# With a host, so that every engine, and the nodes of kind, take it for the same: without one Podman says localhost/, containerd docker.io/library/.
+image=localhost/annex:e2e
 missing=()
+if [ "${BASH_VERSINFO[0]}" -lt 4 ]; then missing+=('bash 4 or newer'); fi
 
-if docker info > /dev/null 2>&1; then engine=docker
-elif podman info > /dev/null 2>&1; then engine=podman; export KIND_EXPERIMENTAL_PROVIDER=podman
-else missing+=('a container engine that runs (docker or podman)'); fi
+# What the daemon says of itself is there only with a daemon; `docker info` of some versions succeeds without one.
+asked_docker() { docker version --format '{{.Server.Version}}'; }
+asked_podman() { podman info --format '{{.Version.Version}}'; }
+engine='' without=''
+for name in docker podman; do
+  if ! command -v "$name" > /dev/null; then without+="; there is no $name"
+  elif said=$("asked_$name" 2>&1); then engine=$name; break
+  else without+="; $name: $(tail -n 1 <<< "$said")"; fi
+done
+[ -n "$engine" ] || missing+=("a container engine that runs$without")
+if [ "$engine" = podman ]; then export KIND_EXPERIMENTAL_PROVIDER=podman; fi
 command -v kind > /dev/null || missing+=('kind (https://kind.sigs.k8s.io)')
+[ -d node_modules/yaml ] && command -v node > /dev/null || missing+=("Node.js, and what 'npm ci' installs")
 kubectl=$(hack/tools/kubectl.sh 2> /dev/null) || missing+=('kubectl, or Go to build it')
 helm=$(hack/tools/helm.sh 2> /dev/null) || missing+=('helm, or Go to build it')
 if [ ${#missing[@]} -gt 0 ]; then
@@ -82,6 +93,7 @@ done
 step helm
 "$helm" install annex charts/annex --namespace annex-system --set image.repository="${image%:*}" --set image.tag="${image#*:}" \
   --set resources.requests.cpu=50m --wait --timeout 180s
+"$kubectl" wait apiservice/v1.kubeannex.io --for create --timeout 60s
 "$kubectl" wait apiservice/v1.kubeannex.io --for condition=Available --timeout 60s
 
 step doctor
