@@ -12,7 +12,8 @@ import { PathElement } from '../structured-merge-diff/path-element.js';
 import type { Type } from '../structured-merge-diff/schema.js';
 import { type Managers, type TypedValue, Updater } from '../structured-merge-diff/updater.js';
 import { validateValue } from '../structured-merge-diff/validate.js';
-import { type FieldManagerOptions, MissingVersionError } from './interfaces.js';
+import { messageOf } from '../util/error-message.js';
+import { ConversionPending, type FieldManagerOptions, MissingVersionError } from './interfaces.js';
 
 const pathSet = (paths: readonly (readonly string[])[]): FieldSet =>
   FieldSet.ofPaths(paths.map((path) => path.map((name) => PathElement.field(name))));
@@ -41,8 +42,9 @@ export class StructuredMerge {
 
   constructor(private readonly options: FieldManagerOptions) {
     this.version = formatGroupVersion(options.kind);
-    this.updater = new Updater({ convert: (value, version) => this.convert(value, version) }, (version) =>
-      this.reset(version),
+    this.updater = new Updater(
+      { convert: (value, version, failure) => this.convert(value, version, failure) },
+      (version) => this.reset(version),
     );
   }
 
@@ -110,7 +112,7 @@ export class StructuredMerge {
     }
   }
 
-  private convert(typed: TypedValue, version: string): TypedValue | undefined {
+  private convert(typed: TypedValue, version: string, failure: string): TypedValue | undefined {
     if (typed.version === version) return typed;
     const { converter } = this.options;
     if (converter === undefined || !isObject(typed.value)) return undefined;
@@ -122,7 +124,8 @@ export class StructuredMerge {
       return { version, type, value };
     } catch (error) {
       if (error instanceof MissingVersionError) return undefined;
-      throw error;
+      if (error instanceof ConversionPending) throw error;
+      throw new Error(`${failure}${messageOf(error)}`);
     }
   }
 
@@ -163,7 +166,7 @@ function describe(object: JsonObject): string {
 export function kindText(object: JsonObject): string {
   const gv = parseGroupVersion(stringAt(object, 'apiVersion') ?? '');
   if (gv === undefined) return formatGroupVersionKind({ group: '', version: '', kind: '' });
-  return formatGroupVersionKind({ ...gv, kind: stringAt(object, 'kind') ?? '' });
+  return formatGroupVersionKind({ kind: stringAt(object, 'kind') ?? '', ...gv });
 }
 
 /** The object without metadata.managedFields; shares everything else with it. */

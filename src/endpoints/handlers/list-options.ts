@@ -45,7 +45,7 @@ export function listOptions(query: Query, served: ServedVersion, name: string, w
     readSelectors(query, (field) => field);
     throw newInvalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
   }
-  return { ...withDefaults, predicate: predicate(query, served, name) };
+  return { predicate: predicate(query, served, name), ...withDefaults };
 }
 
 type UnselectedOptions = Omit<ListOptions, 'predicate'>;

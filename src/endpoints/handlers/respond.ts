@@ -96,8 +96,8 @@ export function writeListResult(
     remainingItemCount: result.remainingItemCount,
   };
   return writeList(context, request, response, result.list, metadata, served, media, {
-    ...responseOptions(scope, query),
     elsewhere: itemElsewhere(scope),
+    ...responseOptions(scope, query),
   });
 }
 

@@ -84,7 +84,7 @@ export function admissionAttributes(
   return {
     operation,
     kind: served.gvk,
-    resource: { ...served.groupResource, version: served.gvk.version },
+    resource: { version: served.gvk.version, ...served.groupResource },
     subresource: scope.subresource,
     namespace: admissionNamespace(scope, name),
     name,

@@ -32,7 +32,7 @@ export async function serveWatch(
   if (media.as === 'Table') parseIncludeObject(query.string('includeObject'));
   if (media.notStreamed !== undefined) throw media.notStreamed;
   const seconds = watchSeconds(options, environment.minRequestTimeoutSeconds);
-  const written = { ...responseOptions(scope, query), elsewhere: itemElsewhere(scope) };
+  const written = { elsewhere: itemElsewhere(scope), ...responseOptions(scope, query) };
   const frames = eventFrames(served, media, written);
   if (seconds === 0) {
     new WatchStream(scope, media, frames).ended('closed');

@@ -86,12 +86,12 @@ async function itemPieces(
   const single = singleItems(list, view, media, options);
   const gathered = encoder.sized ? await gather(single ?? list.chunks(representation)) : undefined;
   const frame: ListFrame = {
-    ...shape.listType,
     metadata: listMeta(metadata, view.type.custom && media.as === undefined),
     listKey: 'items',
     count: list.length,
     size: gathered?.size ?? 0,
     emptyIsNull: shape.emptyIsNull,
+    ...shape.listType,
   };
   const { head, tail } = encoder.list(frame);
   return {

@@ -75,9 +75,9 @@ function makeRows(view: VersionView, version: 'v1' | 'v1beta1', include: Include
   };
   if (!table.timeDependent) {
     const cached: Representation = { id, separator: ',', render: (one) => closed(one, 0) };
-    return { ...common, cached, open: undefined, json: (one) => one.render(cached) };
+    return { cached, open: undefined, json: (one) => one.render(cached), ...common };
   }
-  if (table.since === undefined) return { ...common, cached: undefined, open: undefined, json: closed };
+  if (table.since === undefined) return { cached: undefined, open: undefined, json: closed, ...common };
   const open: Representation = {
     id: `${id}-open`,
     separator: '',
@@ -86,7 +86,7 @@ function makeRows(view: VersionView, version: 'v1' | 'v1beta1', include: Include
       return openRow(table.cells(tree, 0), table.since?.(tree) ?? [], object(one));
     },
   };
-  return { ...common, cached: undefined, open, json: (one, now) => closeRow(one.render(open), now) };
+  return { cached: undefined, open, json: (one, now) => closeRow(one.render(open), now), ...common };
 }
 
 const nullBytes = Buffer.from('null');

@@ -54,7 +54,8 @@ async function deleteAll(
       const item = found[at];
       if (item === undefined) return;
       try {
-        await deleteObject(store, { ...request, ...place(item.key) });
+        const { namespace, name } = place(item.key);
+        await deleteObject(store, { name, ...request, namespace });
       } catch (error) {
         if (error instanceof ApiError && error.code === 404) continue;
         failures.push({ at, error });

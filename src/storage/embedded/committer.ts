@@ -69,7 +69,7 @@ export class Committer {
         reject(new StorageError('unavailable', `${this.waiting.length} writes are waiting for the store already`));
         return;
       }
-      this.waiting.push({ ...write, resolve, reject });
+      this.waiting.push({ request: write.request, raw: write.raw, resolve, reject });
       this.start();
     });
   }
