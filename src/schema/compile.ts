@@ -72,6 +72,10 @@ class StructuralSchema implements CompiledSchema {
     return pruneObject(object, this.root, true, collect);
   }
 
+  pruneUnknown(object: JsonObject): void {
+    pruneUnknown(object, this.root, true);
+  }
+
   get defaultsBound(): DefaultsBound {
     return (this.bound ??= boundOfDefaults(this.root));
   }

@@ -54,6 +54,8 @@ export interface DefaultsBound {
 export interface CompiledSchema {
   /** Removes unknown fields in place. Returns their paths (`spec.foo`, `spec.list[0].bar`) if asked, up to a bound, for field validation. */
   prune(object: JsonObject, collect: boolean): readonly string[];
+  /** The same, but nulls stay. */
+  pruneUnknown(object: JsonObject): void;
   /** Sets defaults in place, and removes nulls of fields that are not nullable and have a default. */
   applyDefaults(object: JsonObject): void;
   /** Makes beforehand, in steps, what the first validation would take long for. */

@@ -158,7 +158,9 @@ export function isJsonInteger(value: number): boolean {
 function fitsRange(value: number | bigint, typeName: string, format: string): boolean {
   if (typeName === 'integer') {
     if (format === 'int32') return value >= -(2 ** 31) && value < 2 ** 31 && isWhole(value);
-    return isWhole(value) && value >= -MAX_INT64 && value < MAX_INT64;
+    // What did not fit an int64 came as a float, whose shortest text is beyond the smallest, too.
+    const isAbove = typeof value === 'bigint' ? value >= -MAX_INT64 : value > -MAX_INT64;
+    return isWhole(value) && isAbove && value < MAX_INT64;
   }
   return typeName !== 'number' || format !== 'float' || Number.isFinite(Math.fround(Number(value)));
 }

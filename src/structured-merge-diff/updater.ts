@@ -27,8 +27,8 @@ export interface VersionedSet {
 export type Managers = Map<string, VersionedSet>;
 
 export interface Converter {
-  /** Undefined: the version does not exist (any more). Throws what else may go wrong. */
-  convert(value: TypedValue, version: string): TypedValue | undefined;
+  /** Undefined: the version does not exist (any more). Throws what else may go wrong, in a text that begins with `failure`. */
+  convert(value: TypedValue, version: string, failure: string): TypedValue | undefined;
 }
 
 export interface Conflict {
@@ -43,6 +43,9 @@ export class ConflictsError extends Error {
     super(`${String(conflicts.length)} conflicts`);
   }
 }
+
+const PRUNING = 'failed to prune fields: ';
+const ADDING_BACK = `${PRUNING}failed add back owned items: `;
 
 /** Computes who owns what after a change, and what an apply makes of an object. Keeps caches, no other state. */
 export class Updater {
@@ -128,8 +131,9 @@ export class Updater {
   }
 
   private effectIn(live: TypedValue, next: TypedValue, version: string): Effect | undefined {
-    const before = this.converter.convert(live, version);
-    const after = before === undefined ? undefined : this.converter.convert(next, version);
+    const before = this.converter.convert(live, version, 'failed to convert old object: ');
+    const after =
+      before === undefined ? undefined : this.converter.convert(next, version, 'failed to convert new object: ');
     if (before === undefined || after === undefined) return undefined;
     return effectOf(this.filterComparison(compare(before.type, before.value, after.value), version));
   }
@@ -148,7 +152,8 @@ export class Updater {
   private reconcileManagers(live: TypedValue, managers: Managers): Managers {
     const out: Managers = new Map();
     for (const [manager, owned] of managers) {
-      const type = owned.apiVersion === live.version ? live.type : this.converter.convert(live, owned.apiVersion)?.type;
+      const type =
+        owned.apiVersion === live.version ? live.type : this.converter.convert(live, owned.apiVersion, '')?.type;
       if (type === undefined) continue;
       const set = this.reconcileSet(type, owned.set);
       out.set(manager, set === owned.set ? owned : { ...owned, set });
@@ -177,14 +182,18 @@ export class Updater {
     if (last === undefined || last.set.isEmpty) return merged;
     // What is applied again is not removed: the walks that find that out can be saved.
     if (last.apiVersion === version && last.set.isSubsetOf(set)) return merged;
-    const converted = this.converter.convert(merged, last.apiVersion);
+    const converted = this.converter.convert(
+      merged,
+      last.apiVersion,
+      `${PRUNING}failed to convert merged object to last applied version: `,
+    );
     if (converted === undefined) return merged;
     const { type } = converted;
     const lastSet = last.set.withNamedFields(type);
     const removed = { ...converted, value: removeItems(type, converted.value, lastSet) };
     const owned = this.addBackOwned(converted, removed, managers);
     const back = this.addBackDangling(converted, owned, last.apiVersion, lastSet);
-    const pruned = this.converter.convert(back, version);
+    const pruned = this.converter.convert(back, version, PRUNING);
     if (pruned === undefined) throw new Error(`failed to prune fields: no version ${version}`);
     return pruned;
   }
@@ -203,10 +212,18 @@ export class Updater {
       // The version of the pruned object comes first: a conversion may need what was removed in it.
       if (owned.length === 0) continue;
       const set = FieldSet.unionOf(owned);
-      const convertedWhole = this.converter.convert(whole, version);
+      const convertedWhole = this.converter.convert(
+        whole,
+        version,
+        `${ADDING_BACK}failed to convert merged object at version ${version}: `,
+      );
       if (convertedWhole === undefined) continue;
       whole = convertedWhole;
-      const convertedOut = this.converter.convert(out, version);
+      const convertedOut = this.converter.convert(
+        out,
+        version,
+        `${ADDING_BACK}failed to convert pruned object at version ${version}: `,
+      );
       if (convertedOut === undefined) continue;
       const { type, value } = whole;
       const kept = namedSet(type, convertedOut.value).union(set.withNamedFields(type));
@@ -217,7 +234,8 @@ export class Updater {
 
   /** Adds back what the manager did not own: what nobody owns, what lay in a removed item. */
   private addBackDangling(merged: TypedValue, pruned: TypedValue, version: string, last: FieldSet): TypedValue {
-    const converted = this.converter.convert(pruned, version);
+    const failure = `${PRUNING}failed add back dangling items: failed to convert pruned object to last applied version: `;
+    const converted = this.converter.convert(pruned, version, failure);
     if (converted === undefined) return merged;
     const { type, value } = merged;
     const gone = namedSet(type, value).difference(namedSet(type, converted.value)).intersection(last);

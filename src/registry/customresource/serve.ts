@@ -185,6 +185,8 @@ function servedVersion(
       converter: { convert: (object, wanted) => options.conversion.convert(object, known(wanted)) },
       resetFields,
       applyDefaults: (object) => {
+        // Below a place that keeps what is unknown an apply takes fields that the schema has no place for.
+        if (!compiled.preserveUnknownFields) schema.pruneUnknown(object);
         schema.applyDefaults(object);
         schema.coerce(object);
         if (isObject(object.metadata)) dropEmptyMetadata(object.metadata);
