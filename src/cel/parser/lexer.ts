@@ -83,11 +83,7 @@ export class Lexer {
   private fail(at: number): void {
     const code = this.source.codePointAt(at);
     const end = code === undefined ? at : at + (code > 0xffff ? 2 : 1);
-    const text = this.source
-      .slice(this.at, end)
-      .replaceAll('\n', '\\n')
-      .replaceAll('\t', '\\t')
-      .replaceAll('\r', '\\r');
+    const text = this.source.slice(this.at, end);
     this.issues.push({ offset: this.at, message: `Syntax error: token recognition error at: '${text}'` });
     this.at = Math.max(end, this.at + 1);
   }

@@ -198,7 +198,7 @@ export class Parser {
   /** What signs stand before: no further sign, but the one of a literal. */
   private negatable(): Expr {
     if (!this.tokens.is('-') || this.isNumber()) return this.member();
-    this.tokens.noViableSign();
+    this.tokens.noViableNext();
     return { kind: 'invalid', offset: this.tokens.token.offset };
   }
 
@@ -297,8 +297,10 @@ export class Parser {
   private name(): Expr {
     let prefix = '';
     if (this.tokens.token.kind === '.') {
-      if (this.tokens.peek() !== 'IDENTIFIER') {
-        this.tokens.noViableMember();
+      const next = this.tokens.peek();
+      if (next !== 'IDENTIFIER') {
+        if (next === '?') this.tokens.noViableNext();
+        else this.tokens.noViableMember();
         return { kind: 'invalid', offset: this.tokens.token.offset };
       }
       this.tokens.advance();

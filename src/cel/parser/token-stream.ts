@@ -218,8 +218,11 @@ export class TokenStream {
     return OPERAND.has(this.token.kind);
   }
 
-  /** A minus sign is followed by what it cannot negate: reports it and leaves the sign, which is then taken for an operator. */
-  noViableSign(): void {
+  /**
+   * A sign or a dot is followed by what it cannot stand before: reports it and leaves the token, which is then taken for an operator or for
+   * the access to a member.
+   */
+  noViableNext(): void {
     const next = this.tokens[this.at + 1];
     this.recover();
     if (this.recovering) return;
@@ -252,6 +255,7 @@ export class TokenStream {
     if (this.token.kind !== '<EOF>' && start.has(this.peek())) {
       this.syntaxError(`extraneous input '${text}' expecting ${describe(start.expected)}`);
       this.at++;
+      this.recovering = false;
       return true;
     }
     this.syntaxError(`mismatched input '${text}' expecting ${describe(start.expected)}`);
@@ -280,7 +284,8 @@ export class TokenStream {
     const input = this.textTo(this.tokens[this.at + 1]);
     this.recover();
     this.at++;
-    if (next === 'true' || next === 'false' || next === 'null') {
+    // cel-go rewrites the message of these three, where nothing stands between.
+    if (input === '.true' || input === '.false' || input === '.null') {
       this.syntaxError(`mismatched input '${next}' expecting IDENTIFIER`);
     } else {
       this.syntaxError(`no viable alternative at input '${input}'`);
