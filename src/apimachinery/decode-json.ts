@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from './json.js';
 import { ExactParser, type FloatLiterals, type Parts, type Replaced } from './json-parser.js';
 import { JsonError, jsonSyntaxError, MAX_DEPTH } from './json-syntax.js';
+import { textOfBytes, wellFormed } from '../util/utf8.js';
 import { quote } from './meta.js';
 
 export { JsonError } from './json-syntax.js';
@@ -78,8 +79,12 @@ function countKeys(value: JsonValue | undefined): number {
 const asBytes = (input: Uint8Array | string): Uint8Array =>
   typeof input === 'string' ? Buffer.from(input, 'utf8') : input;
 
-const asText = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+function asText(bytes: Uint8Array): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const text = buffer.toString('utf8');
+  // Go makes one character of each byte that is no UTF-8.
+  return text.includes('\ufffd') ? wellFormed(textOfBytes(buffer)) : text;
+}
 
 function parseText(bytes: Uint8Array, text: string, scanned: Scan): JsonValue {
   let value: JsonValue;

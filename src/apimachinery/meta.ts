@@ -1,3 +1,4 @@
+import { strayByte, wellFormed } from '../util/utf8.js';
 import type { JsonObject, JsonValue } from './json.js';
 
 export interface OwnerReference extends JsonObject {
@@ -117,6 +118,7 @@ export function quote(text: string): string {
     else if (code === 12) out += '\\f';
     else if (code === 13) out += '\\r';
     else if (code < 0x20 || code === 0x7f) out += `\\x${code.toString(16).padStart(2, '0')}`;
+    else if (strayByte(code) !== undefined) out += `\\x${(code & 0xff).toString(16)}`;
     else if (/[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(char)) out += char;
     else if (code < 0x10000) out += `\\u${code.toString(16).padStart(4, '0')}`;
     else out += `\\U${code.toString(16).padStart(8, '0')}`;
@@ -137,7 +139,7 @@ export function goJson(value: JsonValue | undefined): string {
 }
 
 function goJsonString(text: string): string {
-  return JSON.stringify(text).replace(
+  return JSON.stringify(wellFormed(text)).replace(
     /[<>&\u2028\u2029]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

@@ -7,7 +7,7 @@ type Listener = { on(...args: unknown[]): void }['on'];
 /** A request of HTTP/1.1 (node:http) or HTTP/2 (src/http2), as far as handlers need it. */
 export interface HttpRequest {
   readonly method?: string | undefined;
-  readonly url?: string | undefined;
+  url?: string | undefined;
   readonly headers: IncomingHttpHeaders;
   /** Names and values in turn, as they came. */
   readonly rawHeaders: string[];

@@ -11,7 +11,8 @@ type Consumed = (bytes: number) => void;
  */
 export class Http2Request extends EventEmitter {
   readonly method: string;
-  readonly url: string;
+  /** Routes may put another way to write the same in its place. */
+  url: string;
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: string[];
   readonly httpVersion = '2.0';

@@ -8,13 +8,14 @@ import { newGenericNotFound } from '../apimachinery/errors.js';
 import { buildHandlerChain } from '../endpoints/filters/chain.js';
 import type { ChainConfig, Step } from '../endpoints/filters/chain-config.js';
 import { type Connection, Exchange } from '../endpoints/filters/exchange.js';
-import { writeText } from '../endpoints/filters/status.js';
 import type { Handler, HttpRequest, HttpResponse } from '../endpoints/http.js';
 import { errorName } from '../http2/frame.js';
 import { Session, type SessionConfig } from '../http2/session.js';
 import { sleep } from '../util/clock.js';
 import { unescapePath } from '../request/query.js';
 import { NonResourceRoutes } from './non-resource-routes.js';
+import { isPlainRequest, refuse, refuseUnreadable, urlOf } from './plain-requests.js';
+import { packetOf, rereadRequest, type RereadRequest } from './reread.js';
 
 /** AES-128-GCM first: fast everywhere, and what the benchmarks of peers use. */
 const CIPHERS = [
@@ -65,6 +66,8 @@ export class ApiServer {
   private readonly sockets = new Set<Socket>();
   private readonly sessions = new Set<Session>();
   private resourceHandler: Handler | undefined;
+  /** Hands a connection to node:http. */
+  private http1: (socket: Duplex) => void = () => undefined;
   private inFlight = 0;
   private closing = false;
   private readonly idle: (() => void)[] = [];
@@ -166,7 +169,7 @@ export class ApiServer {
     });
     this.splitProtocols(server);
     server.on('request', (request, response) => {
-      void this.accept(this.connectionOf(request), request, response, false);
+      if (isPlainRequest(request, response)) void this.accept(this.connectionOf(request), request, response, false);
     });
     server.on('checkContinue', (request, response) => {
       void this.accept(this.connectionOf(request), request, response, true);
@@ -175,7 +178,19 @@ export class ApiServer {
       void this.acceptConnect(request, socket);
     });
     const refused = new WeakSet<Duplex>();
+    const reread = new WeakMap<Duplex, RereadRequest>();
     server.on('clientError', (error: Error, socket: Duplex) => {
+      const before = reread.get(socket);
+      if (before !== undefined) {
+        before.more(packetOf(error) ?? Buffer.alloc(0));
+        return;
+      }
+      const again = refused.has(socket) ? undefined : rereadRequest(error, socket);
+      if (again !== undefined) {
+        reread.set(socket, again);
+        this.readAgain(again, socket);
+        return;
+      }
       // The rest of what cannot be read fails again; it is thrown away until the client has seen the answer.
       if (refused.has(socket)) return;
       refused.add(socket);
@@ -214,12 +229,21 @@ export class ApiServer {
 
   /** Connections that speak HTTP/2 go to sessions of ours, the others to node:http as before. */
   private splitProtocols(server: Server): void {
-    const http1 = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[];
+    const http1 = server.listeners('secureConnection') as ((socket: Duplex) => void)[];
+    this.http1 = (socket) => {
+      for (const listener of http1) listener.call(server, socket);
+    };
     server.removeAllListeners('secureConnection');
     server.on('secureConnection', (socket) => {
       if (socket.alpnProtocol === 'h2') this.openSession(socket);
-      else for (const listener of http1) listener.call(server, socket);
+      else this.http1(socket);
     });
+  }
+
+  /** The connection stays what it is to all that looks at it. */
+  private readAgain(again: RereadRequest, socket: Duplex): void {
+    this.connections.set(again, this.connectionAt(socket));
+    this.http1(again);
   }
 
   private openSession(socket: TLSSocket): void {
@@ -237,11 +261,15 @@ export class ApiServer {
   }
 
   private connectionOf(request: IncomingMessage): Connection {
-    let connection = this.connections.get(request.socket);
+    const { socket } = request;
+    return this.connectionAt(socket);
+  }
+
+  private connectionAt(socket: Duplex): Connection {
+    let connection = this.connections.get(socket);
     if (connection === undefined) {
-      const { socket } = request;
       connection = { socket: socket instanceof TLSSocket ? socket : undefined, http2: false, retire: () => undefined };
-      this.connections.set(request.socket, connection);
+      this.connections.set(socket, connection);
     }
     return connection;
   }
@@ -274,18 +302,17 @@ export class ApiServer {
   ): void | Promise<void> {
     const { clock, metrics } = this.config.chain;
     const target = request.url ?? '/';
-    // What CONNECT names is no path, unless it looks like one.
-    const url = request.method === 'CONNECT' && !target.startsWith('/') ? '' : target;
+    const url = target.startsWith('/') ? target : urlOf(request.method, target);
     const at = url.indexOf('?');
     const rawPath = at < 0 ? url : url.slice(0, at);
     const path = unescapePath(rawPath);
+    if (path === undefined || !(path.startsWith('/') || url === '')) {
+      refuse(response, 400, '400 Bad Request');
+      return;
+    }
     const given = request.headers['audit-id'];
     const auditId = typeof given === 'string' && given !== '' ? given : randomUUID();
     response.setHeader('Audit-Id', auditId);
-    if (path === undefined || !(path.startsWith('/') || url === '')) {
-      writeText(response, 400, '400 Bad Request');
-      return;
-    }
     const startedAt = clock.monotonic();
     const exchange = new Exchange(
       request,
@@ -347,15 +374,4 @@ const secureContext = (tls: TlsMaterial): SecureContextOptions => ({
 
 export function createServer(config: ApiServerConfig): ApiServer {
   return new ApiServer(config);
-}
-
-/** Answers what is no HTTP request, as Go's server does. */
-function refuseUnreadable(error: Error, socket: Duplex): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const overflow = 'code' in error && error.code === 'HPE_HEADER_OVERFLOW';
-  const text = overflow ? '431 Request Header Fields Too Large' : '400 Bad Request';
-  socket.end(`HTTP/1.1 ${text}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${text}`);
 }

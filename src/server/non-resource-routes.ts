@@ -4,6 +4,7 @@ import { Http2Request } from '../http2/request.js';
 import { Http2Response } from '../http2/response.js';
 import type { Exchange } from '../endpoints/filters/exchange.js';
 import { writeText } from '../endpoints/filters/status.js';
+import { wellFormed } from '../util/utf8.js';
 
 declare module 'express-serve-static-core' {
   interface Application {
@@ -99,6 +100,8 @@ export class NonResourceRoutes {
           resolve();
         } else reject(error instanceof Error ? error : new Error('a route failed'));
       };
+      const url = request.url ?? '';
+      if (url.includes('%')) request.url = routed(exchange.path, url);
       // Express routes by method too, and HEAD as GET: every route takes all of them.
       const app = exchange.connection.http2 ? this.http2 : this.http1;
       app(request, response, done);
@@ -121,6 +124,13 @@ export class NonResourceRoutes {
       void run(exchange, next);
     };
   }
+}
+
+/** Routes are found by paths without escapes, and Express takes none that are not UTF-8. */
+function routed(path: string, url: string): string {
+  const query = url.indexOf('?');
+  const plain = wellFormed(path).replace(/[^\w\-./~:@!$&'()*+,;=]+/g, encodeURIComponent);
+  return query < 0 ? plain : plain + url.slice(query);
 }
 
 const escapePath = (path: string): string => path.replace(/[{}()[\]+?!:*\\]/g, '\\$&');

@@ -1,4 +1,6 @@
-/** Decodes %-escapes; undefined where one is broken. Bytes that are not UTF-8 become U+FFFD. */
+import { textOfBytes } from './utf8.js';
+
+/** Decodes %-escapes; undefined where one is broken. */
 export function unescapePath(text: string): string | undefined {
   if (!text.includes('%')) return text;
   if (/%(?![0-9a-fA-F]{2})/.test(text)) return undefined;
@@ -19,5 +21,5 @@ function decodeBytes(text: string): string {
       i += 2;
     } else bytes.push(byte);
   }
-  return Buffer.from(bytes).toString('utf8');
+  return textOfBytes(Buffer.from(bytes));
 }

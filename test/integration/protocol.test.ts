@@ -186,6 +186,64 @@ describe('what is public', () => {
   });
 });
 
+/** Sends the parts as they are, one after the other, and gives the answer to the end of the connection. */
+function sendRaw(...parts: string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const { port, ca } = server.current;
+    let answer = '';
+    const socket = connect({ port, host: '127.0.0.1', ca, ALPNProtocols: ['http/1.1'] }, () => {
+      const [first = '', ...rest] = parts;
+      socket.write(first, 'latin1', () => {
+        for (const part of rest) socket.write(part, 'latin1');
+      });
+    });
+    socket.on('data', (bytes: Buffer) => (answer += bytes.toString('utf8')));
+    socket.on('end', () => {
+      resolve(answer);
+    });
+    socket.on('error', reject);
+  });
+}
+
+/** As kube-apiserver answers. */
+describe('requests that node:http does not read', () => {
+  const head = (line: string, more = ''): string =>
+    `${line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN}\r\nConnection: close\r\n${more}\r\n`;
+  const maps = '/api/v1/namespaces/default/configmaps';
+
+  test.each([
+    [
+      'an unknown method',
+      head(`FOO ${maps}`),
+      405,
+      '"the server does not allow this method on the requested resource"',
+    ],
+    ['one in small letters', head('get /readyz'), 200, 'ok'],
+    ['an unknown method and path', head('FOO /nowhere'), 404, '404 page not found'],
+    ['no method at all', head('F@O /readyz'), 400, '400 Bad Request'],
+    ['UTF-8 in the path', head(`GET ${maps}/\xc3\xa9`), 404, '"configmaps \\"\u00e9\\" not found"'],
+    ['other bytes in the path', head(`GET ${maps}/\xff`), 404, '"configmaps \\"\\\\xff\\" not found"'],
+    ['an absolute target', head('GET http://elsewhere/nowhere'), 404, '404 page not found'],
+    ['a star', head('GET *'), 404, '404 page not found'],
+    ['an escaped letter', head('GET /%72eadyz'), 200, 'ok'],
+    ['an escape that is no UTF-8', head('GET /api/%ff'), 404, '"the server could not find the requested resource"'],
+    ['another version', head('GET /readyz').replace('HTTP/1.1', 'HTTP/2.0'), 505, '505 HTTP Version Not Supported'],
+  ])('%s', async (_, request, status, text) => {
+    const answer = await sendRaw(request);
+    expect(answer.slice(0, 12)).toBe(`HTTP/1.1 ${String(status)}`);
+    expect(answer).toContain(text);
+  });
+
+  test('a body that comes after its head', async () => {
+    const body = JSON.stringify(configMap('reread', { a: '1' }));
+    const length = `Content-Type: application/json\r\nContent-Length: ${String(body.length)}\r\n`;
+    const parts = [head(`POST ${maps}?dryRun=All&x=\xc3\xa9`, length), body.slice(0, 20), body.slice(20)];
+    const answer = await sendRaw(...parts);
+    expect(answer).toContain('HTTP/1.1 201 Created');
+    expect(answer).toContain('"name":"reread"');
+  });
+});
+
 describe('errors', () => {
   test.each([
     ['an unknown path', '/nowhere', 404],

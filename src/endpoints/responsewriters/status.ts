@@ -1,8 +1,9 @@
 import type { ApiError } from '../../apimachinery/errors.js';
-import { stringifyJson } from '../../apimachinery/json.js';
+import { isObject, type JsonValue, stringifyJson } from '../../apimachinery/json.js';
 import type { RequestContext } from '../../request/context.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { negotiateStatus } from '../negotiation/media.js';
+import { wellFormed } from '../../util/utf8.js';
 import { timed } from '../../util/stopwatch.js';
 import { isClosed, sendBytes, type WriterOptions } from './body.js';
 import { encodeTree } from './encoders.js';
@@ -20,7 +21,7 @@ export async function writeStatus(
   options: WriterOptions,
 ): Promise<void> {
   if (response.headersSent || isClosed(response)) return;
-  const { status } = error;
+  const status = writable(error.status);
   const after = status.details?.retryAfterSeconds ?? 0;
   if (after > 0) response.setHeader('Retry-After', String(after));
   const media = negotiateStatus(request.headers.accept, options.cbor, {
@@ -38,6 +39,15 @@ export async function writeStatus(
       return sendBytes(request, response, status.code, media.mediaType, bytes, options, audit);
     });
   }
+}
+
+/** What clients sent may hold bytes that no answer can. */
+function writable<T extends JsonValue | undefined>(value: T): T;
+function writable(value: JsonValue | undefined): JsonValue | undefined {
+  if (typeof value === 'string') return wellFormed(value);
+  if (Array.isArray(value)) return value.map((item) => writable(item));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, writable(member)]));
 }
 
 /** The query parameter `pretty` of a URL, found only where the query speaks of it. */

@@ -1,5 +1,6 @@
 import { newBadRequest, newInternalError } from '../../apimachinery/errors.js';
 import { objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { wellFormed } from '../../util/utf8.js';
 import { formatTime, type KubeObject } from '../../apimachinery/meta.js';
 import {
   AuthenticationError,
@@ -56,10 +57,12 @@ function selfSubjectReview(user: UserInfo, now: number): KubeObject {
 function showUser({ name, uid, groups, extra }: UserInfo): JsonObject {
   const keys = Object.keys(extra);
   return {
-    ...(name !== '' && { username: name }),
-    ...(uid !== '' && { uid }),
-    ...(groups.length > 0 && { groups: [...groups] }),
-    ...(keys.length > 0 && { extra: Object.fromEntries(keys.sort().map((key) => [key, [...(extra[key] ?? [])]])) }),
+    ...(name !== '' && { username: wellFormed(name) }),
+    ...(uid !== '' && { uid: wellFormed(uid) }),
+    ...(groups.length > 0 && { groups: groups.map(wellFormed) }),
+    ...(keys.length > 0 && {
+      extra: Object.fromEntries(keys.sort().map((key) => [wellFormed(key), (extra[key] ?? []).map(wellFormed)])),
+    }),
   };
 }
 

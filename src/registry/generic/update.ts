@@ -106,8 +106,8 @@ async function createInstead(store: ResourceStore, request: UpdateRequest): Prom
   fillSystemFields(object.metadata, store.clock.now());
   beforeCreate(context, served, strategy, request.namespace, object);
   await request.validateCreate(object);
-  delete object.metadata.resourceVersion;
-  delete object.metadata.selfLink;
+  // A dry run stores nothing, and so nothing is taken from what would have been stored.
+  if (!request.dryRun) delete object.metadata.resourceVersion;
   return object;
 }
 

@@ -1,3 +1,4 @@
+import { wellFormed } from '../../../util/utf8.js';
 import type { JsonObject } from '../../../apimachinery/json.js';
 import { isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta.js';
@@ -13,10 +14,12 @@ function nameRequester({ user }: RequestContext, object: KubeObject): void {
   const keys = Object.keys(user.extra).sort();
   object['spec'] = {
     ...spec,
-    ...(user.name !== '' && { username: user.name }),
-    ...(user.uid !== '' && { uid: user.uid }),
-    ...(user.groups.length > 0 && { groups: [...user.groups] }),
-    ...(keys.length > 0 && { extra: Object.fromEntries(keys.map((key) => [key, [...(user.extra[key] ?? [])]])) }),
+    ...(user.name !== '' && { username: wellFormed(user.name) }),
+    ...(user.uid !== '' && { uid: wellFormed(user.uid) }),
+    ...(user.groups.length > 0 && { groups: user.groups.map(wellFormed) }),
+    ...(keys.length > 0 && {
+      extra: Object.fromEntries(keys.map((key) => [wellFormed(key), (user.extra[key] ?? []).map(wellFormed)])),
+    }),
   };
 }
 
