@@ -88,7 +88,7 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
     owner: owning,
     served: () => state.served,
     unreadable: (error) => void told.push(`unreadable: ${String(error)}`),
-    readable: () => void told.push('readable'),
+    inOrder: () => void told.push('in order'),
     failed: (group, name, error) => void told.push(`failed ${group}/${name}: ${String(error)}`),
     registered: (group, name) => void told.push(`registered ${group}/${name}`),
     refused: (group, name, why) => void told.push(`refused ${group}/${name}: ${why}`),
@@ -144,7 +144,7 @@ describe('ApiServices', () => {
     second.cluster.synced();
     await settle();
     expect(second.cluster.writes).toEqual([]);
-    expect(new Set(second.told)).toEqual(new Set(['readable', 'registered a.example.com/v1']));
+    expect(new Set(second.told)).toEqual(new Set(['in order', 'registered a.example.com/v1']));
   });
 
   test('mends what somebody changed, and makes anew what somebody deleted', async () => {
@@ -376,6 +376,40 @@ describe('ApiServices', () => {
     clock.advance(60_000);
     await settle();
     expect(cluster.writes).toEqual(['POST v1.a.example.com']);
+  });
+
+  test('one that is as it should be does not hide that another one is not', async () => {
+    const { cluster, clock, state, told } = setUp();
+    cluster.synced();
+    await settle();
+    cluster.refusal = new ClusterError(403, 'forbidden');
+    state.served = [version('a.example.com'), version('b.example.com')];
+    cluster.synced();
+    await settle();
+    expect(told.slice(-2).sort()).toEqual([
+      'failed b.example.com/v1: ClusterError: forbidden',
+      'registered a.example.com/v1',
+    ]);
+    told.length = 0;
+    cluster.synced();
+    await settle();
+    expect(told).not.toContain('in order');
+    cluster.refusal = undefined;
+    clock.advance(60_000);
+    await settle();
+    expect(told).toContain('in order');
+  });
+
+  test('one that is served no more no longer matters', async () => {
+    const { cluster, clock, state, told } = setUp();
+    cluster.refusal = new ClusterError(403, 'forbidden');
+    cluster.synced();
+    await settle();
+    state.served = [];
+    told.length = 0;
+    clock.advance(60_000);
+    await settle();
+    expect(told).toEqual(['in order']);
   });
 
   test('what cannot be read is told', () => {

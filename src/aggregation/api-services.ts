@@ -48,8 +48,8 @@ export interface ApiServicesOptions {
   served(): readonly ServedGroupVersion[];
   /** The APIServices cannot be read: nothing is known of any group version. */
   unreadable(error: unknown): void;
-  /** They can be read (again). */
-  readable(): void;
+  /** They can be read (again), and none waits to be written. */
+  inOrder(): void;
   /** The group version could not be registered; it will be tried again. */
   failed(group: string, version: string, error: unknown): void;
   /** The group version is registered as it should be. */
@@ -68,6 +68,8 @@ export class ApiServices {
   private readonly queue: WorkQueue;
   private readonly bundles: CaBundles;
   private synced = false;
+  /** Names of those that could not be written. */
+  private readonly failing = new Set<string>();
   /** What was served at the start and has not been looked at yet. */
   private first: Set<string> | undefined;
   private firstDone: () => void = () => undefined;
@@ -84,6 +86,7 @@ export class ApiServices {
       onError: (name, error) => {
         if (error instanceof ClusterError && error.status === 409) return;
         const [version, group] = split(name);
+        this.failing.add(name);
         options.failed(group, version, error);
         this.looked(name);
       },
@@ -117,7 +120,7 @@ export class ApiServices {
         this.existing.clear();
         for (const service of services) this.existing.set(nameOf(service), service);
         this.synced = true;
-        this.options.readable();
+        if (this.failing.size === 0) this.options.inOrder();
         this.announce();
       },
     };
@@ -166,6 +169,7 @@ export class ApiServices {
   private async sync(name: string): Promise<void> {
     if (!this.synced || !this.options.owner.ready) return;
     await this.bring(name);
+    if (this.failing.delete(name) && this.failing.size === 0) this.options.inOrder();
     this.looked(name);
   }
 

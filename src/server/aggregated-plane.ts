@@ -138,13 +138,13 @@ function registrationEvents(
   { delegation, links }: AggregatedPlaneDependencies,
   registration: DefinitionRegistration,
   served: () => readonly ServedGroupVersion[],
-): Pick<ApiServicesOptions, 'unreadable' | 'readable' | 'failed' | 'registered' | 'refused'> {
+): Pick<ApiServicesOptions, 'unreadable' | 'inOrder' | 'failed' | 'registered' | 'refused'> {
   return {
     unreadable: (error) => {
       links.broken('apiservices', error);
       for (const { group, version } of served()) registration.failed(group, version, messageOf(error));
     },
-    readable: () => {
+    inOrder: () => {
       links.mended('apiservices');
     },
     failed: (group, version, error) => {
@@ -152,7 +152,6 @@ function registrationEvents(
       registration.failed(group, version, messageOf(error));
     },
     registered: (group, version) => {
-      links.mended('apiservices');
       registration.registered(group, version);
     },
     refused: (group, version, why) => {
