@@ -2,8 +2,8 @@
 export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/src', '<rootDir>/test'],
-  // Tests with real processes share the machine with others; those that wait have limits of their own.
-  testTimeout: 120_000,
+  // Tests with real processes share the machine with others. This ends what hangs; what is waited for has limits of its own.
+  testTimeout: 300_000,
   testMatch: ['**/*.test.ts'],
   // Of a cluster of its own: `make e2e`.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/e2e/'],

@@ -22,10 +22,16 @@ function attempt(source: string): void {
   program?.evaluate(bindings, PER_CALL_LIMIT);
 }
 
-/** The processor time of a run in milliseconds, the best of three: the first also compiles the engine itself. */
+/** Each takes under 50 ms on an idle core; loaded machines, and code that is not yet optimized, take some times that. */
+const BOUND = 300;
+
+/**
+ * The processor time of a run in milliseconds, the best of a few: the first also compiles the engine itself, and any may share its
+ * core with others. What takes long does so each time.
+ */
 function processorTime(run: () => void): number {
   let best = Infinity;
-  for (let i = 0; i < 3; i++) {
+  for (let i = 0; i < 3 || (i < 12 && best > BOUND); i++) {
     const before = process.cpuUsage();
     run();
     best = Math.min(best, process.cpuUsage(before).user / 1000);
@@ -33,9 +39,6 @@ function processorTime(run: () => void): number {
   }
   return best;
 }
-
-/** Each takes under 50 ms on an idle core; loaded machines, and code that is not yet optimized, take some times that. */
-const BOUND = 300;
 
 test('nothing that an expression can do takes long', () => {
   const slow: string[] = [];
@@ -57,4 +60,4 @@ test('nothing that an expression can do takes long', () => {
     );
   }
   expect(slow).toEqual([]);
-}, 120_000);
+});

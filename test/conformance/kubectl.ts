@@ -190,7 +190,7 @@ export function withWidgets(kubectl: () => Kubectl, group: string, namespace: st
   beforeAll(async () => {
     await kubectl().ok(['apply', '-f', '-'], { stdin: widgetDefinition(group, namespace) });
     await kubectl().ok(['wait', '--for=condition=Established', `crd/widgets.${group}`, '--timeout=100s']);
-    await eventually('widgets are served', 30_000, async () =>
+    await eventually('widgets are served', async () =>
       (await kubectl().run(['get', `widgets.${group}`, '-A'])).code === 0 ? true : undefined,
     );
   });

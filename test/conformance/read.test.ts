@@ -252,7 +252,7 @@ describeKubectl('ktl-read', (kubectl, ns) => {
         'watched',
       ]);
       const line = (event: string, colour: string): Promise<true> =>
-        eventually(`${event} ${colour}`, 20_000, () =>
+        eventually(`${event} ${colour}`, () =>
           Promise.resolve(
             new RegExp(`^${event}\\s+seen\\s+${colour}\\s`, 'm').test(watch.out()) ? (true as const) : undefined,
           ),
@@ -273,7 +273,7 @@ describeKubectl('ktl-read', (kubectl, ns) => {
       const watch = kubectl().start(['get', 'configmap', 'settings', '-n', ns, '--watch-only', '-o', 'name']);
       // Whether it watches already shows only in what it prints: changes are made until it does.
       let i = 0;
-      await eventually('a change is shown', 20_000, async () => {
+      await eventually('a change is shown', async () => {
         await kubectl().ok(['annotate', 'configmap', 'settings', '-n', ns, `turn=${i++}`, '--overwrite']);
         return watch.out().startsWith('configmap/settings\n') ? true : undefined;
       });

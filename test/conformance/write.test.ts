@@ -300,9 +300,7 @@ describeKubectl('ktl-write', (kubectl, ns) => {
       const waiting = kubectl().start(['delete', 'widget', 'slow', '-n', ns, '--wait=true', '--timeout=100s']);
       let over = false;
       void waiting.result.then(() => (over = true));
-      await eventually('it says so', 20_000, () =>
-        Promise.resolve(waiting.out().includes('deleted') ? true : undefined),
-      );
+      await eventually('it says so', () => Promise.resolve(waiting.out().includes('deleted') ? true : undefined));
       expect(over).toBe(false);
       await ok(['patch', 'widget', 'slow', '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
       expect((await waiting.result).code).toBe(0);
@@ -316,9 +314,7 @@ describeKubectl('ktl-write', (kubectl, ns) => {
       await make('back');
       await owned('back', 'back-child');
       await ok(['delete', 'widget', 'back', '--cascade=background']);
-      await eventually('the child goes too', 20_000, async () =>
-        (await exists('configmap/back-child')) ? undefined : true,
-      );
+      await eventually('the child goes too', async () => ((await exists('configmap/back-child')) ? undefined : true));
     });
 
     collected('--cascade=foreground: children first', async () => {
@@ -355,7 +351,7 @@ describeKubectl('ktl-write', (kubectl, ns) => {
     const group = 'gone.example.com';
     await kubectl().ok(['create', '-f', '-'], { stdin: widgetDefinition(group, ns) });
     await kubectl().ok(['wait', '--for=condition=Established', `crd/widgets.${group}`, '--timeout=100s']);
-    await eventually('an object is made', 20_000, async () => {
+    await eventually('an object is made', async () => {
       const { code } = await kubectl().run(['create', '-n', ns, '-f', '-'], {
         stdin: widget(group, 'last', { colour: 'red' }),
       });

@@ -16,7 +16,7 @@ import { uninstall } from './parts/uninstall.js';
 import { watches } from './parts/watches.js';
 import { defineWidgets, GROUP } from './widgets.js';
 
-const START_MILLIS = 300_000;
+const START_MILLIS = 600_000;
 const begun = performance.now();
 
 /** What is going on, while it goes on: jest itself is silent until the end of a file. */

@@ -36,10 +36,10 @@ export class Informer {
   }
 
   /** Waits for an event of an object, or of the informer itself. */
-  sees(event: string, name?: string, millis = 60_000): Promise<JsonObject> {
+  sees(event: string, name?: string): Promise<JsonObject> {
     const wanted = (line: JsonObject): boolean =>
       line['event'] === event && (name === undefined || line['name'] === name);
-    return eventually(`the informer tells ${event} ${name ?? ''}: ${this.stderr}`, millis, () =>
+    return eventually(`the informer tells ${event} ${name ?? ''}: ${this.stderr}`, () =>
       Promise.resolve(this.lines.find(wanted)),
     );
   }

@@ -6,5 +6,5 @@ export default {
   rootDir: '../..',
   roots: ['<rootDir>/test/e2e'],
   testPathIgnorePatterns: [],
-  testTimeout: 180_000,
+  testTimeout: 400_000,
 };

@@ -108,11 +108,11 @@ export const widgetsPath = (namespace: string, name = '', group = GROUP): string
 /** Waits until the aggregator passes requests for the group version on. */
 export async function available({ kubectl, http }: TestCluster, group: string, version: string): Promise<void> {
   const service = `apiservice/${version}.${group}`;
-  await eventually(`${service} is there`, 20_000, async () =>
+  await eventually(`${service} is there`, async () =>
     (await kubectl.run(['get', service])).code === 0 ? true : undefined,
   );
   await kubectl.ok(['wait', service, '--for=condition=Available', '--timeout=30s']);
-  await eventually(`${group}/${version} is served`, 20_000, async () =>
+  await eventually(`${group}/${version} is served`, async () =>
     (await http.get(`/apis/${group}/${version}`)).status === 200 ? true : undefined,
   );
 }
@@ -124,7 +124,7 @@ const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscov
  * to a group version that is there must be seen sooner.
  */
 export async function discovered({ http }: TestCluster, group: string, resource: string): Promise<void> {
-  await eventually(`${resource}.${group} is in the cluster's discovery`, 10_000, async () => {
+  await eventually(`${resource}.${group} is in the cluster's discovery`, async () => {
     const groups = digList(treeOf(await http.get('/apis', { accept: DISCOVERY })), 'items');
     const found = groups.find((one) => digText(one, 'metadata', 'name') === group);
     const resources = digList(found, 'versions').flatMap((version) => digList(version, 'resources'));
@@ -145,7 +145,7 @@ export function condition(
   type: string,
   wanted: (found: Condition) => boolean = () => true,
 ): Promise<Condition> {
-  return eventually(`${object} has the condition ${type}`, 30_000, async () => {
+  return eventually(`${object} has the condition ${type}`, async () => {
     const { code, stdout } = await kubectl.run(['get', object, '-o', 'json']);
     if (code !== 0) return undefined;
     const found = digList(treeOf({ text: stdout }), 'status', 'conditions').find(

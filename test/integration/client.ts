@@ -2,7 +2,7 @@ import { connect as connectHttp2, type ClientHttp2Session, type ClientHttp2Strea
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import type { JsonObject, JsonValue } from '../../src/apimachinery/json.js';
-import { ADMIN, patience, type TestServer } from './server.js';
+import { ADMIN, PATIENCE_MILLIS, type TestServer } from './server.js';
 
 export interface Answer {
   readonly status: number;
@@ -175,9 +175,9 @@ export class WatchReader {
     stream.on('end', over).on('close', over).on('error', over);
   }
 
-  /** Resolves when `done` holds; fails after `millis`. */
-  async until(done: (reader: this) => boolean, millis = 10_000): Promise<void> {
-    const end = performance.now() + patience(millis);
+  /** Resolves when `done` holds; fails when that does not come. */
+  async until(done: (reader: this) => boolean): Promise<void> {
+    const end = performance.now() + PATIENCE_MILLIS;
     while (!done(this)) {
       const left = end - performance.now();
       if (left <= 0) throw new Error(`the watch has only ${JSON.stringify(this.events).slice(0, 2000)}`);

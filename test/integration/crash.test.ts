@@ -90,7 +90,7 @@ test('killed with -9 in the middle of writes, it has every acknowledged write an
     const before = acknowledgedBy(writers);
     const acknowledged = (): number => acknowledgedBy(writers) - before;
     const work = writers.map((writer) => writer.work(http, base));
-    await eventually('enough is written', 20_000, () => Promise.resolve(acknowledged() > WRITERS ? true : undefined));
+    await eventually('enough is written', () => Promise.resolve(acknowledged() > WRITERS ? true : undefined));
     await new Promise((resolve) => setTimeout(resolve, Math.random() * 600));
     await server.stop('SIGKILL');
     for (const done of await Promise.all(work)) total += done;

@@ -87,7 +87,7 @@ test('an emulated version decides what new expressions may use; stored ones go o
     spec: { ...(kept.body['spec'] as JsonObject), versions: (other['spec'] as JsonObject)['versions']! },
   };
   expect((await send(client, 'PUT', name, changed)).status).toBe(422);
-}, 180_000);
+});
 
 /** The messages are kube-apiserver's. */
 test.each([

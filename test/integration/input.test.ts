@@ -1,17 +1,19 @@
 import { connect, type TLSSocket } from 'node:tls';
 import { type Answer, Http1, Http2, treeOf } from './client.js';
 import { configMap, define } from './objects.js';
-import { ADMIN, patience, scratchFolder, serverForFile, TestServer } from './server.js';
+import { ADMIN, eventually, scratchFolder, serverForFile, TestServer } from './server.js';
 
-const server = serverForFile(['--request-timeout', '3s', '--max-request-body-bytes', '100000']);
+const server = serverForFile(['--max-request-body-bytes', '100000']);
 const BASE = '/api/v1/namespaces/default/configmaps';
 const http = (): Http1 => new Http1(server.current);
 
 beforeAll(() => define(http(), 'input.example.com', 'gadgets', 'Gadget'));
 
 /** A raw connection of HTTP/1.1, for clients that do not behave. */
-function raw(head: string): { socket: TLSSocket; received: () => string; closed: Promise<void> } {
-  const { port, ca } = server.current;
+function raw(
+  head: string,
+  { port, ca }: TestServer = server.current,
+): { socket: TLSSocket; received: () => string; closed: Promise<void> } {
   const socket = connect({ port, host: '127.0.0.1', ca });
   let text = '';
   socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
@@ -227,51 +229,65 @@ describe('bodies that cannot be read', () => {
 });
 
 describe('clients that do not behave', () => {
+  const folder = scratchFolder(async () => running?.stop('SIGKILL'));
+  let running: TestServer | undefined;
+  const hasty = (): TestServer => {
+    if (running === undefined) throw new Error('the server has not started');
+    return running;
+  };
+  const HEAD = `Host: x\r\nAuthorization: Bearer ${ADMIN}\r\n`;
+
+  beforeAll(async () => {
+    // What is to be listed is written without haste.
+    running = await TestServer.start(folder);
+    const text = 'x'.repeat(90_000);
+    for (let i = 0; i < 100; i += 4) {
+      const made = [0, 1, 2, 3].map((j) => new Http1(hasty()).post(BASE, configMap(`bulk-${i + j}`, { text })));
+      expect((await Promise.all(made)).map(({ status }) => status)).toEqual([201, 201, 201, 201]);
+    }
+    await running.stop();
+    running = await TestServer.start(folder, ['--request-timeout', '5s']);
+  });
+
   test('a body that does not come is cut off at the request timeout', async () => {
-    const start = performance.now();
-    const length = 50_000;
     const { socket, received, closed } = raw(
-      `POST ${BASE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{`,
+      `POST ${BASE} HTTP/1.1\r\n${HEAD}Content-Type: application/json\r\nContent-Length: 50000\r\n\r\n{`,
+      hasty(),
     );
     await Promise.race([closed, new Promise((resolve) => socket.once('data', resolve))]);
-    expect(performance.now() - start).toBeLessThan(patience(8_000));
     expect(received()).toMatch(/^HTTP\/1\.1 504 |^$/);
     socket.destroy();
   });
 
   test('a reader who does not read is cut off', async () => {
-    const text = 'x'.repeat(90_000);
-    const client = http();
-    // A few at a time: each must be done within the time of a request, on a busy machine too.
-    for (let i = 0; i < 100; i += 4) {
-      const made = [0, 1, 2, 3].map((j) => client.post(BASE, configMap(`bulk-${i + j}`, { text })));
-      expect((await Promise.all(made)).map(({ status }) => status)).toEqual([201, 201, 201, 201]);
-    }
-    const { socket, closed } = raw(`GET ${BASE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN}\r\n\r\n`);
+    const cutOff = async (): Promise<boolean> =>
+      /^apiserver_request_aborts_total\{.*resource="configmaps".*\} [1-9]/m.test(
+        (await new Http1(hasty()).get('/metrics')).text,
+      );
+    expect(await cutOff()).toBe(false);
+    const { socket, closed } = raw(`GET ${BASE} HTTP/1.1\r\n${HEAD}\r\n`, hasty());
     socket.pause();
-    const start = performance.now();
     // Nothing of it is read: the end is seen only once reading goes on.
-    await new Promise((resolve) => setTimeout(resolve, 5_000));
+    await eventually('the answer is cut off', async () => ((await cutOff()) ? true : undefined));
     socket.resume();
     await closed;
-    expect(performance.now() - start).toBeLessThan(patience(12_000));
     expect(socket.bytesRead).toBeLessThan(9_000_000);
-    expect((await http().get('/readyz')).text).toBe('ok');
+    expect((await new Http1(hasty()).get('/readyz')).text).toBe('ok');
   });
 
   test('a client that goes away in the middle harms nobody', async () => {
     for (let i = 0; i < 20; i++) {
-      const { socket } = raw(`GET ${BASE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN}\r\n\r\n`);
+      const { socket } = raw(`GET ${BASE} HTTP/1.1\r\n${HEAD}\r\n`, hasty());
       socket.once('data', () => socket.destroy());
     }
-    const client = new Http2(server.current);
+    const client = new Http2(hasty());
     for (let i = 0; i < 20; i++)
       client
         .stream({ path: BASE })
         .on('error', () => undefined)
         .close(8);
     expect((await client.send({ path: '/readyz' })).text).toBe('ok');
-    expect(server.current.log).not.toContain('"level":"error"');
+    expect(hasty().log).not.toContain('"level":"error"');
   });
 
   test('garbage in place of HTTP', async () => {

@@ -45,7 +45,7 @@ const workersDid = (text: string): number =>
 test('large writes are done by a worker, and are like others', async () => {
   const http = new Http1(server.current);
   expect((await http.send({ method: 'POST', path: CRDS, body: definition })).status).toBe(201);
-  await eventually('the type is served', 10_000, async () =>
+  await eventually('the type is served', async () =>
     (await http.send({ path: PATH })).status === 200 ? true : undefined,
   );
   const done = async (): Promise<number> => workersDid((await http.send({ path: '/metrics' })).text);
@@ -105,17 +105,23 @@ test('small writes whose rules take long are done by a worker', async () => {
     spec: { ...definition.spec, names, versions },
   };
   expect((await http.send({ method: 'POST', path: CRDS, body })).status).toBe(201);
-  await eventually('the type is served', 10_000, async () =>
+  await eventually('the type is served', async () =>
     (await http.send({ path: RULED })).status === 200 ? true : undefined,
   );
   const done = async (): Promise<number> => workersDid((await http.send({ path: '/metrics' })).text);
-  const before = await done();
   const ruled = (size: number): object => ({
     apiVersion: `${GROUP}/v1`,
     kind: 'Ruled',
     metadata: { name: 'a' },
     spec: { size },
   });
+  // Writes of this size do not wait until a worker is loaded.
+  const idle = await done();
+  await eventually('a worker is loaded', async () => {
+    await http.send({ method: 'POST', path: `${RULED}?dryRun=All`, body: ruled(1) });
+    return (await done()) > idle ? true : undefined;
+  });
+  const before = await done();
   const created = await http.send({ method: 'POST', path: RULED, body: ruled(1) });
   expect([created.status, dig(treeOf(created), 'spec', 'size')]).toEqual([201, 1]);
   const updated = await http.send({

@@ -76,7 +76,7 @@ test('watches', async () => {
   expect(valueOf(text, 'apiserver_watch_events_sizes_count', type)).toBeGreaterThanOrEqual(1);
   expect(valueOf(text, 'annex_watch_cache_watchers', fed)).toBe(before + 1);
   response.destroy();
-  await eventually('the watch is no longer counted', 5_000, async () =>
+  await eventually('the watch is no longer counted', async () =>
     valueOf(await read(), 'apiserver_longrunning_requests', running) === 0 ? true : undefined,
   );
 });
@@ -99,7 +99,7 @@ test('store and cache, with types that come and go', async () => {
     method: 'DELETE',
     path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/meters.metrics.example.com',
   });
-  await eventually('its series are gone', 20_000, async () =>
+  await eventually('its series are gone', async () =>
     valueOf(await read(), 'apiserver_resource_objects', type) === undefined ? true : undefined,
   );
 });

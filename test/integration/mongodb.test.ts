@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { JsonObject } from '../../src/apimachinery/json.js';
 import { ancientMongod } from '../storage/ancient-mongod.js';
 import { findMongod, Mongod, ReplicaSet, withClient } from '../storage/mongod.js';
-import { dig, digList, digText, Http1, treeOf, WatchReader } from './client.js';
+import { dig, digList, digText, Http1, Http2, treeOf, WatchReader } from './client.js';
 import { configMap, namespace } from './objects.js';
 import { eventually, run, scratchFolder, TestServer } from './server.js';
 
@@ -113,7 +113,7 @@ async function contend(replicas: readonly Replica[]): Promise<void> {
   ]);
   await Promise.all(writers);
   const expected = replicas.length * (COUNTERS.length * TIMES + 24);
-  for (const each of watches) await each.until(({ events }) => events.length >= expected, 20_000);
+  for (const each of watches) await each.until(({ events }) => events.length >= expected);
   const [reference = []] = watches.map(({ events }) => events.map(describeEvent));
   expect(reference).toHaveLength(expected);
   // Once each and in order: revisions grow; and everywhere the same.
@@ -154,8 +154,8 @@ async function tokensHold(giver: Replica, takers: readonly Replica[]): Promise<v
   }
 }
 
-/** Notices within a second and a half that nobody answers. */
-const IMPATIENT = '&heartbeatFrequencyMS=500&connectTimeoutMS=1000&serverSelectionTimeoutMS=500';
+/** Notices soon that nobody answers, but not so soon that a busy machine could be taken for that. */
+const IMPATIENT = '&heartbeatFrequencyMS=1000&connectTimeoutMS=5000&serverSelectionTimeoutMS=5000';
 
 function stand(mongod: Mongod): Promise<void> {
   mongod.freeze();
@@ -180,7 +180,7 @@ async function servesFromMemory({ http }: Replica): Promise<void> {
   expect(digList(treeOf(read), 'items').map((item) => digText(item, 'metadata', 'name'))).toEqual(['kept']);
   for (const served of ['/api/v1', '/apis', '/openapi/v2', '/openapi/v3', '/version'])
     expect([served, (await http.get(served)).status]).toEqual([served, 200]);
-  const ready = await eventually('readyz names both', 20_000, async () => {
+  const ready = await eventually('readyz names both', async () => {
     const { status, text } = await http.get('/readyz');
     return status === 500 && text.includes('[-]etcd') && text.includes('[-]change-stream') ? text : undefined;
   });
@@ -227,9 +227,7 @@ described('servers that share one MongoDB', () => {
       } finally {
         await giveBack(mongod);
       }
-      await eventually('ready again', 30_000, async () =>
-        (await http.get('/readyz')).status === 200 ? true : undefined,
-      );
+      await eventually('ready again', async () => ((await http.get('/readyz')).status === 200 ? true : undefined));
       const after = await http.post(MAPS, configMap('after', { n: '2' }));
       expect(after.status).toBe(201);
       await watched.until(({ events }) => events.some((event) => describeEvent(event).startsWith('ADDED after ')));
@@ -252,17 +250,20 @@ described('servers that share one MongoDB', () => {
         const created = treeOf(await replica.http.post(MAPS, configMap('kept', { n: '1' })));
         await watch(replica, digText(created, 'metadata', 'resourceVersion'));
         await takeAway(set.members[0] as Mongod);
+        const http = new Http2(replica.server);
         const answers = [
-          replica.http.post(MAPS, configMap('refused', { n: '1' })),
-          replica.http.send({ method: 'DELETE', path: `${MAPS}/kept` }),
-          replica.http.get(`${MAPS}/kept`),
+          http.send({ method: 'POST', path: MAPS, body: configMap('refused', { n: '1' }) }),
+          http.send({ method: 'DELETE', path: `${MAPS}/kept` }),
+          http.send({ path: `${MAPS}/kept` }),
         ];
-        await new Promise((resolve) => setTimeout(resolve, 300));
+        // Another answer on the same connection shows that they have arrived.
+        await http.send({ path: '/version' });
         const begun = performance.now();
         const { code } = await replica.server.stop('SIGTERM');
         running.delete(replica.server);
         expect(code).toBe(0);
-        expect(performance.now() - begun).toBeLessThan(30_000);
+        // An idle machine takes half of it; those that stand still would be waited for as long as they do.
+        expect(performance.now() - begun).toBeLessThan(60_000);
         for (const { status, headers } of await Promise.all(answers)) {
           expect([503, 504]).toContain(status);
           expect(headers['retry-after']).toBe('1');
@@ -315,14 +316,12 @@ described('servers that share one MongoDB', () => {
           .sort()
           .join(' ');
       const become = (wanted: string): Promise<true> =>
-        eventually(wanted, 15_000, async () => ((await names()) === wanted ? true : undefined));
+        eventually(wanted, async () => ((await names()) === wanted ? true : undefined));
       await become('_id_ annex:spec.color annex:spec.size');
       const widgets = '/apis/shop.example.com/v1/namespaces/default/paints';
       for (const [name, color] of Object.entries({ a: 'red', b: 'blue', c: 'red' })) {
         const body = { apiVersion: 'shop.example.com/v1', kind: 'Paint', metadata: { name }, spec: { color, size: 3 } };
-        await eventually('served', 10_000, async () =>
-          (await http.post(widgets, body)).status === 201 ? true : undefined,
-        );
+        await eventually('served', async () => ((await http.post(widgets, body)).status === 201 ? true : undefined));
       }
       const plan = await paints.find({ 'spec.color': 'red' }).explain('executionStats');
       expect(JSON.stringify(plan['queryPlanner'])).toContain('"indexName":"annex:spec.color"');
@@ -397,6 +396,10 @@ described('a MongoDB that asks who one is', () => {
     const { stdout, stderr } = await server.stop('SIGKILL');
     running.delete(server);
     await mongod.launch();
+    // What comes next is told only by a primary.
+    await withClient(set.uri.replace('//', `//${root.user}:${root.pwd}@`), (client) =>
+      client.db('admin').command({ ping: 1 }),
+    );
     for (const said of [stdout, stderr, refused.text, unread.text, metrics.text, health.text])
       expect(said).not.toContain('swordfish');
     const serve = ['serve', '--data-dir', join(own, 'other'), '--secure-port', '0', ...common];

@@ -82,7 +82,7 @@ export async function define(
 ): Promise<void> {
   const made = await http.post(DEFINITIONS, definition(group, plural, kind, extra));
   if (made.status !== 201) throw new Error(made.text);
-  await eventually(`${plural} are served`, 5_000, async () => {
+  await eventually(`${plural} are served`, async () => {
     const { status, text } = await http.get(`${DEFINITIONS}/${plural}.${group}`);
     if (status !== 200) return undefined;
     const conditions = digList(treeOf({ text }), 'status', 'conditions');

@@ -14,13 +14,9 @@ export const ADMIN = plant('admin-token-81c5e07d2f');
 export const NOBODY = plant('nobody-token-4be90d63a1');
 const TOKENS = `${ADMIN},admin,admin,system:masters\n${NOBODY},jane,jane-uid,"readers,writers"\n`;
 
-const START_MILLIS = 120_000;
-/** What a start takes on a machine that has nothing else to do. */
-const USUAL_START_MILLIS = 1_500;
-let slowness = 1;
-
-/** So many milliseconds on an idle machine; more on one that is busy, as the start of the server has shown. */
-export const patience = (millis: number): number => millis * slowness;
+const START_MILLIS = 180_000;
+/** So long a machine that is busy with other things may take for what takes an idle one a moment. */
+export const PATIENCE_MILLIS = 120_000;
 
 export interface Exit {
   readonly code: number | null;
@@ -39,6 +35,14 @@ export function scratchFolder(before?: () => Promise<unknown>): string {
   return path;
 }
 
+const commands = new Set<Command>();
+
+/** What a test that failed left running would keep jest from ending. */
+afterAll(async () => {
+  for (const { child } of commands) child.kill('SIGKILL');
+  await Promise.all([...commands].map(({ exit }) => exit));
+});
+
 /** The command as users run it. What it prints is collected. */
 export class Command {
   stdout = '';
@@ -54,11 +58,13 @@ export class Command {
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
     this.exit = new Promise((resolve) => {
       this.child.on('close', (code, signal) => {
+        commands.delete(this);
         keepLog(args[0] ?? 'annex', this.stderr);
         if (args[0] === 'serve') keepLog('serve', this.stdout);
         resolve({ code, signal, stdout: this.stdout, stderr: this.stderr });
       });
     });
+    commands.add(this);
   }
 }
 
@@ -81,7 +87,6 @@ export class TestServer {
     writeFileSync(tokens, TOKENS);
     const dataDir = join(folder, 'data');
     const given = ['--data-dir', dataDir, '--secure-port', '0', '--bind-address', '127.0.0.1'];
-    const begun = performance.now();
     const command = new Command(['serve', ...given, '--token-auth-file', tokens, ...flags]);
     const started = new Promise<number>((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -99,7 +104,6 @@ export class TestServer {
       });
     });
     const port = await started;
-    slowness = Math.min(30, Math.max(slowness, (performance.now() - begun) / USUAL_START_MILLIS));
     return new TestServer(command, dataDir, port);
   }
 
@@ -153,13 +157,13 @@ export function serverForFile(flags: readonly string[] = []): { readonly current
   };
 }
 
-/** Waits until `probe` gives something other than undefined; fails after `millis`, more on a busy machine. */
-export async function eventually<T>(what: string, millis: number, probe: () => Promise<T | undefined>): Promise<T> {
-  const end = performance.now() + patience(millis);
+/** Waits until `probe` gives something other than undefined; fails when that does not come, however busy the machine. */
+export async function eventually<T>(what: string, probe: () => Promise<T | undefined>): Promise<T> {
+  const end = performance.now() + PATIENCE_MILLIS;
   for (;;) {
     const found = await probe();
     if (found !== undefined) return found;
-    if (performance.now() > end) throw new Error(`not within ${millis} ms: ${what}`);
+    if (performance.now() > end) throw new Error(`not within ${PATIENCE_MILLIS} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

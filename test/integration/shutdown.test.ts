@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Http1, Http2, WatchReader } from './client.js';
 import { configMap } from './objects.js';
-import { ADMIN, eventually, patience, scratchFolder, TestServer } from './server.js';
+import { ADMIN, eventually, scratchFolder, TestServer } from './server.js';
 
 const folder = scratchFolder();
 let next = 0;
@@ -14,7 +14,8 @@ const start = (...flags: string[]): Promise<TestServer> => {
 const BASE = '/api/v1/namespaces/default/configmaps';
 
 test.each(['SIGTERM', 'SIGINT'] as const)('%s ends open watches cleanly and exits with 0', async (signal) => {
-  const server = await start();
+  // It waits as long for what does not end.
+  const server = await start('--request-timeout', '10m');
   const one = new WatchReader(await new Http1(server).open({ path: `${BASE}?watch=1` }));
   const http2 = new Http2(server);
   const stream = http2.stream({ path: `${BASE}?watch=1` });
@@ -24,10 +25,8 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s ends open watches cleanly and exit
   await new Http1(server).post(BASE, configMap('seen'));
   const seen = (reader: WatchReader): boolean => JSON.stringify(reader.events).includes('"name":"seen"');
   await Promise.all([one.until(seen), two.until(seen)]);
-  const begun = performance.now();
   const { code, stderr } = await server.stop(signal);
   expect([code, stderr]).toEqual([0, '']);
-  expect(performance.now() - begun).toBeLessThan(patience(10_000));
   expect([one.ended, two.ended, failures]).toEqual([true, true, []]);
 });
 
@@ -46,7 +45,7 @@ test('requests under way are finished and every one that was acknowledged is kep
     }
   };
   const writers = Array.from({ length: 400 }, (_, i) => write(i));
-  await eventually('a few writes are done', 5_000, () => Promise.resolve(acknowledged.size > 20 ? true : undefined));
+  await eventually('a few writes are done', () => Promise.resolve(acknowledged.size > 20 ? true : undefined));
   const exit = await server.stop();
   await Promise.all(writers);
   expect([exit.code, acknowledged.size + refused]).toEqual([0, 400]);
@@ -57,29 +56,27 @@ test('requests under way are finished and every one that was acknowledged is kep
 });
 
 test('while it is told to stop but still serves, it is not ready', async () => {
-  const server = await start('--shutdown-delay-duration', '2s');
+  // Long enough for whatever is looked at meanwhile; the second signal ends it.
+  const server = await start('--shutdown-delay-duration', '1h');
   const http = new Http1(server);
   expect((await http.get('/readyz')).status).toBe(200);
   server.signal('SIGTERM');
-  const answer = await eventually('readyz fails', 2_000, async () => {
+  const answer = await eventually('readyz fails', async () => {
     const found = await http.get('/readyz');
     return found.status === 500 ? found : undefined;
   });
   expect(answer.text).toContain('[-]shutdown failed: reason withheld');
   expect((await http.get('/livez')).text).toBe('ok');
   expect((await http.get('/api/v1/namespaces/default')).status).toBe(200);
-  expect((await server.exited).code).toBe(0);
+  // A second signal does not wait.
+  expect((await server.stop('SIGTERM')).code).toBe(1);
 });
 
-test('a second signal does not wait', async () => {
-  const server = await start('--shutdown-delay-duration', '1m');
-  server.signal('SIGTERM');
-  await eventually('it stops', 5_000, async () =>
-    (await new Http1(server).get('/readyz')).status === 500 ? true : undefined,
-  );
+test('after the delay it ends by itself', async () => {
+  const server = await start('--shutdown-delay-duration', '1s');
   const begun = performance.now();
-  expect((await server.stop('SIGTERM')).code).toBe(1);
-  expect(performance.now() - begun).toBeLessThan(patience(5_000));
+  expect((await server.stop()).code).toBe(0);
+  expect(performance.now() - begun).toBeGreaterThan(900);
 });
 
 test('a request that is still being sent when the server stops is answered', async () => {
@@ -102,7 +99,7 @@ test('a request that is still being sent when the server stops is answered', asy
   // Another answer on the same connection shows that the first part has arrived.
   await client.send({ path: '/version' });
   server.signal('SIGTERM');
-  await eventually('new connections are refused', 5_000, () =>
+  await eventually('new connections are refused', () =>
     new Http1(server).get('/version').then(
       () => undefined,
       () => true as const,

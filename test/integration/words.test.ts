@@ -23,7 +23,7 @@ beforeAll(async () => {
   expect((await http().post(`${CORE}/configmaps`, configMap('kept', { a: 'b' }))).status).toBe(201);
   const gadget = { apiVersion: 'words.example.com/v1', kind: 'Gadget', metadata: { name: 'kept' } };
   expect((await http().post(GADGETS, gadget)).status).toBe(201);
-  await eventually('the account of the namespace', 20_000, async () =>
+  await eventually('the account of the namespace', async () =>
     (await http().get(`${CORE}/serviceaccounts/default`)).status === 200 ? true : undefined,
   );
 });

@@ -136,7 +136,7 @@ current-context: x
     const type = 'kubernetes.io/service-account-token';
     const annotations = { 'kubernetes.io/service-account.name': 'robot' };
     await post(`${NS}/secrets`, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'robot', annotations }, type });
-    const legacy = await eventually('the token', 20_000, async () => {
+    const legacy = await eventually('the token', async () => {
       const filled = digText(treeOf(await send({ path: `${NS}/secrets/robot` })), 'data', 'token');
       return filled === '' ? undefined : Buffer.from(filled, 'base64').toString();
     });
@@ -160,7 +160,7 @@ current-context: x
     const path_ = '/api/v1/namespaces/kube-system/secrets';
     expect((await post(path_, { apiVersion: 'v1', kind: 'Secret', metadata, stringData, type })).status).toBe(201);
     await send({ path: '/version', token: `${id}.${half}` });
-    await eventually('the token has ended', 20_000, async () =>
+    await eventually('the token has ended', async () =>
       (await send({ path: `${path_}/${metadata.name}` })).status === 404 ? true : undefined,
     );
     keptQuiet();

@@ -15,8 +15,6 @@ import {
 } from './fixtures.js';
 import { mongodbFixtures } from './mongodb-fixtures.js';
 
-jest.setTimeout(30_000);
-
 const fixtures: StoreFixture[] = [embedded, ...mongodbFixtures()];
 
 describe.each(fixtures)('backend $name', (fixture) => {

@@ -119,7 +119,7 @@ export async function watch(
 
 /** Waits until the condition holds. */
 export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
-  const end = Date.now() + 10_000;
+  const end = Date.now() + 120_000;
   while (!condition()) {
     if (Date.now() > end) throw new Error(`${what} did not come about`);
     await new Promise((resolve) => setTimeout(resolve, 2));

@@ -19,8 +19,6 @@ import {
 import { commit, decode, embedded, put, remove, RESOURCE, type PreparedStore, type StoreFixture } from './fixtures.js';
 import { mongodbFixtures } from './mongodb-fixtures.js';
 
-jest.setTimeout(30_000);
-
 const fixtures: StoreFixture[] = [embedded, ...mongodbFixtures()];
 
 describe.each(fixtures)('cacher over $name', (fixture) => {

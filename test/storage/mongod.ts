@@ -15,18 +15,42 @@ export function findMongod(): { readonly path: string } | { readonly reason: str
   return { reason: stderr.trim().split('\n').at(-1) ?? 'there is no mongod' };
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+/** Below those that outgoing connections get, so that none of them has it before the one it is for, or while that one is away. */
+const PORTS = { from: 12_000, count: 20_000 };
+let ports = process.pid * 37;
+
+/** A port that nobody listens on. Processes begin to look at different places. */
+export async function freePort(): Promise<number> {
+  for (let attempts = 0; attempts < PORTS.count; attempts++) {
+    const port = PORTS.from + (ports++ % PORTS.count);
+    if (await isFree(port)) return port;
+  }
+  throw new Error('there is no free port');
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
+    server.once('error', () => {
+      resolve(false);
+    });
+    server.listen(port, () => {
       server.close(() => {
-        resolve(typeof address === 'object' && address !== null ? address.port : 0);
+        resolve(true);
       });
     });
   });
 }
+
+/** So long a machine that is busy with other things may take for what takes an idle one a moment. */
+const PATIENCE_MILLIS = 120_000;
+
+const started = new Set<Mongod>();
+
+/** What a test that failed left running would keep jest from ending. */
+afterAll(async () => {
+  await Promise.all([...started].map((mongod) => mongod.dispose()));
+});
 
 /** One mongod process, which can be killed and started again on its data. */
 export class Mongod {
@@ -44,6 +68,7 @@ export class Mongod {
   static async start(path: string, flags: readonly string[] = ['--replSet', 'rs0']): Promise<Mongod> {
     const folder = await mkdtemp(join(tmpdir(), 'annex-mongod-'));
     const mongod = new Mongod(path, await freePort(), folder, flags);
+    started.add(mongod);
     try {
       await mongod.launch();
     } catch (error) {
@@ -83,10 +108,15 @@ export class Mongod {
 
   async kill(signal: NodeJS.Signals): Promise<void> {
     const { child } = this;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (child === undefined || !this.runs) return;
     const ended = new Promise((resolve) => child.once('close', resolve));
     child.kill(signal);
     await ended;
+  }
+
+  get runs(): boolean {
+    const { child } = this;
+    return child !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
   get pid(): number {
@@ -103,19 +133,20 @@ export class Mongod {
   }
 
   async dispose(): Promise<void> {
+    started.delete(this);
     await this.kill('SIGKILL');
     await rm(this.folder, { recursive: true, force: true });
   }
 
   private async answers(child: ChildProcess): Promise<void> {
-    const end = Date.now() + 30_000;
+    const end = Date.now() + PATIENCE_MILLIS;
     for (;;) {
       if (child.exitCode !== null || child.signalCode !== null || Date.now() > end) {
         const log = await readFile(join(this.folder, 'mongod.log'), 'utf8');
         throw new Error(`mongod does not run: ${log.slice(-2000)}`);
       }
       try {
-        await withClient(this.directUri, (client) => client.db('admin').command({ ping: 1 }), 500);
+        await withClient(this.directUri, (client) => client.db('admin').command({ ping: 1 }), 2_000);
         return;
       } catch {
         await pause(50);
@@ -146,7 +177,7 @@ export class ReplicaSet {
       }),
     );
     const set = new ReplicaSet(members);
-    await withClient(set.uri, (client) => (prepare ?? ping)(client), 30_000);
+    await withClient(set.uri, prepare ?? ping);
     return set;
   }
 
@@ -156,7 +187,7 @@ export class ReplicaSet {
 
   /** A command to the primary's admin database; waits until there is a primary. */
   command(command: Record<string, unknown>): Promise<unknown> {
-    return withClient(this.uri, (client) => client.db('admin').command(command), 30_000);
+    return withClient(this.uri, (client) => client.db('admin').command(command));
   }
 
   async dispose(): Promise<void> {
@@ -171,7 +202,7 @@ async function ping(client: MongoClient): Promise<void> {
 export async function withClient<T>(
   uri: string,
   action: (client: MongoClient) => Promise<T>,
-  millis = 10_000,
+  millis = PATIENCE_MILLIS,
 ): Promise<T> {
   const client = new MongoClient(uri, { serverSelectionTimeoutMS: millis, runtimeAdapters: { os } });
   try {
@@ -184,4 +215,13 @@ export async function withClient<T>(
 
 export function pause(millis: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, millis));
+}
+
+/** Waits until the condition holds. */
+export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + PATIENCE_MILLIS;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`${what}: not within ${PATIENCE_MILLIS} ms`);
+    await pause(10);
+  }
 }

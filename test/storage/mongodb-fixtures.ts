@@ -21,10 +21,13 @@ export function newDatabase(): string {
   return `annex-test-${process.pid}-${++databases}`;
 }
 
+/** What is to be told is seldom how long a busy machine takes for it. */
+export const PATIENT = { selectMillis: 60_000, writeMillis: 200_000 } as const;
+
 /** A fresh database for a backend. */
 export async function mongoOptions(): Promise<MongoOptions> {
   const { uri } = await sharedReplicaSet();
-  return { uri, database: newDatabase(), forTests: true };
+  return { uri, database: newDatabase(), forTests: true, ...PATIENT };
 }
 
 /** Backends of a file's tests. */
@@ -38,9 +41,36 @@ export class OpenBackends {
     return backend;
   };
 
+  /** For those that give up soon: a busy machine may take longer. */
+  readonly openedAtLast = async (options: MongoOptions): Promise<MongoBackend> => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.opened(options);
+      } catch (error) {
+        if (attempt === 100) throw error;
+      }
+    }
+  };
+
   readonly closeAll = async (): Promise<void> => {
     await Promise.all(this.open.splice(0).map((backend) => backend.close()));
   };
+}
+
+/**
+ * Why a store cannot be opened. How soon it is told does not matter, but what was wrong last is told only if there was time to find out:
+ * it gets more until it tells what is expected.
+ */
+export async function failureOf(uri: string, expected: RegExp): Promise<string> {
+  for (let selectMillis = 500; ; selectMillis *= 4) {
+    const backend = new MongoBackend({ uri, database: 'refused', selectMillis });
+    const told = await backend.open().then(
+      () => 'it opened',
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    );
+    await backend.close();
+    if (expected.test(told) || selectMillis > 30_000) return told;
+  }
 }
 
 const fixtureOf = (name: string, more: Partial<MongoOptions>): StoreFixture => ({

@@ -8,8 +8,6 @@ import { collect, commit, decode, describeEvent, everything, put, remove, RESOUR
 import { pause, withClient } from './mongod.js';
 import { hasMongod, mongoOptions } from './mongodb-fixtures.js';
 
-jest.setTimeout(60_000);
-
 const described = hasMongod() ? describe : describe.skip;
 const HEAVY = 'reports.example.com';
 const OWN = new Map([[HEAVY, 'reports']]);

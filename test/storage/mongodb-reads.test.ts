@@ -10,8 +10,6 @@ import { collect, commit, decode, everything, put, remove, RESOURCE, widget } fr
 import { withClient } from './mongod.js';
 import { hasMongod, mongoOptions, OpenBackends } from './mongodb-fixtures.js';
 
-jest.setTimeout(90_000);
-
 const described = hasMongod() ? describe : describe.skip;
 const { opened, closeAll } = new OpenBackends();
 

@@ -44,7 +44,7 @@ function tell(title: string, results: readonly Measured[]): void {
   beforeAll(async () => {
     await cluster.start((step) => process.stderr.write(`${step}\n`));
     await cluster.kubectl.ok(['create', '-f', '-'], { stdin: await converted(CRD) });
-    await eventually('the type is served', 60_000, async () => {
+    await eventually('the type is served', async () => {
       const answers = await Promise.all([cluster.http, cluster.direct(0), cluster.direct(1)].map((to) => to.get(TYPE)));
       return answers.every(({ status }) => status === 200) ? true : undefined;
     });

@@ -36,7 +36,7 @@ export function access(cluster: TestCluster): void {
       await kubectl('create', 'role', 'read', '-n', 'access', '--verb=get,list,watch', `--resource=widgets.${GROUP}`);
       await kubectl('create', 'rolebinding', 'read', '-n', 'access', '--role=read', '--group=watchers');
       const as = ['-n', 'access', '--as', 'bob', '--as-group', 'watchers'];
-      await eventually('the role counts', 30_000, async () =>
+      await eventually('the role counts', async () =>
         (await cluster.kubectl.run(['get', `widgets.${GROUP}`, ...as])).code === 0 ? true : undefined,
       );
       expect(await kubectl('get', `widgets.${GROUP}`, '-o', 'name', ...as)).toBe(`widget.${GROUP}/one\n`);

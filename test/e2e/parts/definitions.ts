@@ -3,8 +3,6 @@ import { eventually } from '../../integration/server.js';
 import { NAMESPACE, type TestCluster } from '../cluster.js';
 import { available, condition, definitionText, widgetText } from '../widgets.js';
 
-const PATIENCE = 30_000;
-
 /** How definitions become APIServices, and cease to. */
 export function definitions(cluster: TestCluster): void {
   const kubectl = (...args: string[]): Promise<string> => cluster.kubectl.ok(args);
@@ -14,7 +12,7 @@ export function definitions(cluster: TestCluster): void {
   const registered = (group: string, status: 'True' | 'False') =>
     condition(cluster, `rd/widgets.${group}`, 'Registered', (found) => found.status === status);
   const unregistered = (name: string): Promise<true> =>
-    eventually(`${name} is gone`, PATIENCE, async () => ((await service(name)) === '' ? true : undefined));
+    eventually(`${name} is gone`, async () => ((await service(name)) === '' ? true : undefined));
 
   describe('definitions', () => {
     test('a group version that a CustomResourceDefinition has is refused, until it goes', async () => {
@@ -56,7 +54,7 @@ export function definitions(cluster: TestCluster): void {
       await kubectl('patch', 'apiservice', name, '--type=merge', '-p', '{"spec":{"versionPriority":7}}');
       const priority = ['get', 'apiservice', name, '-o', 'jsonpath={.spec.versionPriority}'];
       const mended = (): Promise<true> =>
-        eventually('the priority is as it was', PATIENCE, async () =>
+        eventually('the priority is as it was', async () =>
           (await cluster.kubectl.run(priority)).stdout === '100' ? true : undefined,
         );
       await mended();
@@ -74,7 +72,7 @@ export function definitions(cluster: TestCluster): void {
       );
       await create(held);
       await kubectl('delete', 'rd', `widgets.${group}`, '--wait=false');
-      await eventually('only the held one is left', PATIENCE, async () => {
+      await eventually('only the held one is left', async () => {
         const items = digList(treeOf(await cluster.http.get(`/apis/${group}/v1/widgets`)), 'items');
         return items.length === 1 ? true : undefined;
       });
@@ -91,7 +89,7 @@ export function definitions(cluster: TestCluster): void {
       const group = 'forbidden.example.com';
       await kubectl('delete', 'clusterrolebinding', 'annex');
       // Until the cluster itself knows of it.
-      await eventually('the right is gone', PATIENCE, async () => {
+      await eventually('the right is gone', async () => {
         const as = `system:serviceaccount:${NAMESPACE}:annex`;
         const { stdout } = await cluster.kubectl.run(['auth', 'can-i', 'create', 'apiservices', '--as', as]);
         return stdout.trim() === 'no' ? true : undefined;
@@ -106,10 +104,10 @@ export function definitions(cluster: TestCluster): void {
         const { text } = await cluster.direct(0).get('/metrics');
         return /^annex_cluster_link_broken\{link="apiservices"\} (\d)$/m.exec(text)?.[1] ?? '';
       };
-      await eventually('the metric', PATIENCE, async () => ((await metric()) === '1' ? true : undefined));
+      await eventually('the metric', async () => ((await metric()) === '1' ? true : undefined));
       await cluster.release('upgrade');
       expect(await registered(group, 'True')).toMatchObject({ reason: 'APIServiceRegistered' });
-      await eventually('the metric', PATIENCE, async () => ((await metric()) === '0' ? true : undefined));
+      await eventually('the metric', async () => ((await metric()) === '0' ? true : undefined));
       await kubectl('delete', 'rd', `widgets.${group}`);
       await unregistered(`v1.${group}`);
       expect((await cluster.http.get(`/apis/${group}/v1`)).status).toBe(404);

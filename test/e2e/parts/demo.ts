@@ -59,10 +59,10 @@ export function demo(cluster: TestCluster): void {
     test('a watch sees a patch', async () => {
       const watch = cluster.kubectl.start(['get', 'policyreport', 'report-00007', '-n', 'team-7', '-w', '-o', 'name']);
       const seen = (): number => watch.out().trim().split('\n').length;
-      await eventually('the state', 20_000, () => Promise.resolve(watch.out() === '' ? undefined : true));
+      await eventually('the state', () => Promise.resolve(watch.out() === '' ? undefined : true));
       const patch = '{"summary":{"pass":9,"fail":1}}';
       await kubectl('patch', 'policyreport', 'report-00007', '-n', 'team-7', '--type=merge', '-p', patch);
-      await eventually('the patch', 20_000, () => Promise.resolve(seen() >= 2 ? true : undefined));
+      await eventually('the patch', () => Promise.resolve(seen() >= 2 ? true : undefined));
       watch.child.kill();
       await watch.result;
     });
@@ -86,7 +86,7 @@ export function demo(cluster: TestCluster): void {
     });
 
     test.each(['/openapi/v2', '/openapi/v3/apis/wgpolicyk8s.io/v1alpha2'])('%s describes the types', async (path) => {
-      const found = await eventually(`${path} with PolicyReport`, 60_000, async () => {
+      const found = await eventually(`${path} with PolicyReport`, async () => {
         const answer = await cluster.http.get(path);
         return answer.status === 200 && answer.text.includes('PolicyReport') ? true : undefined;
       });

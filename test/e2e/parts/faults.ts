@@ -15,7 +15,7 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
   const path = widgetsPath(NAMESPACE);
 
   async function stored(): Promise<Map<string, string>> {
-    const answer = await eventually('a list', 60_000, async () => {
+    const answer = await eventually('a list', async () => {
       const list = await cluster.http.get(path).catch(() => undefined);
       return list?.status === 200 ? list : undefined;
     });
@@ -125,7 +125,7 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
       await pause(1_000);
       await cluster.mongodb.command({ replSetStepDown: 30, secondaryCatchUpPeriodSecs: 5 });
       const before = load.count;
-      await eventually('writes go on', 60_000, () => Promise.resolve(load.count > before + 20 ? true : undefined));
+      await eventually('writes go on', () => Promise.resolve(load.count > before + 20 ? true : undefined));
       const report = await load.stop();
       await nothingLost('step-down of the primary', report);
       for (const status of Object.keys(report.refused)) expect(['503', '504']).toContain(status);
@@ -142,7 +142,7 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
       const [first, second] = cluster.mongodb.members;
       await Promise.all([first?.kill('SIGKILL'), second?.kill('SIGKILL')]);
       const replica = cluster.direct(0);
-      const answer = await eventually('a write is refused', 60_000, async () => {
+      const answer = await eventually('a write is refused', async () => {
         const tried = await replica.post(path, widgetText(`down-${performance.now().toFixed(0)}`, { colour: 'red' }));
         return tried.status === 503 || tried.status === 504 ? tried : undefined;
       });
@@ -155,7 +155,7 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
       expect([ready.status, ready.text]).toEqual([500, expect.stringContaining('[-]etcd failed')]);
       await Promise.all([first?.launch(), second?.launch()]);
       await cluster.replicasReady(2);
-      await eventually('writes go on', 60_000, async () => {
+      await eventually('writes go on', async () => {
         const tried = await cluster.http.post(
           path,
           widgetText(`up-${performance.now().toFixed(0)}`, { colour: 'red' }),

@@ -5,8 +5,6 @@ import { GROUP, widgetsPath, widgetText } from '../widgets.js';
 
 const NAMESPACE = 'owners';
 const MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
-/** The controller looks for new types twice a minute. */
-const PATIENCE = 90_000;
 
 interface Owner {
   readonly apiVersion: string;
@@ -40,9 +38,7 @@ export function garbage(cluster: TestCluster): void {
     kind === 'Widget' ? widgetsPath(NAMESPACE, name) : `${MAPS}/${name}`;
   const there = async (object: Owner): Promise<boolean> => (await cluster.http.get(pathOf(object))).status === 200;
   const gone = (object: Owner): Promise<true> =>
-    eventually(`${object.kind} ${object.name} is gone`, PATIENCE, async () =>
-      (await there(object)) ? undefined : true,
-    );
+    eventually(`${object.kind} ${object.name} is gone`, async () => ((await there(object)) ? undefined : true));
   const remove = async (object: Owner, policy: string): Promise<void> => {
     const answer = await cluster.http.send({ method: 'DELETE', path: `${pathOf(object)}?propagationPolicy=${policy}` });
     expect(answer.status).toBeLessThan(300);

@@ -10,7 +10,7 @@ const ACCOUNT = `system:serviceaccount:${NAMESPACE}:annex`;
 export function install(cluster: TestCluster): void {
   describe('helm install', () => {
     test('the cluster has made pods, under the strictest security standard', async () => {
-      const pods = await eventually('pods', 30_000, async () => {
+      const pods = await eventually('pods', async () => {
         const names = (await cluster.kubectl.ok(['-n', NAMESPACE, 'get', 'pods', '-o', 'name'])).trim().split('\n');
         return names.length === 2 ? names : undefined;
       });

@@ -11,7 +11,7 @@ export function namespaces(cluster: TestCluster): void {
   const create = (namespace: string, name: string, metadata: object = {}) =>
     cluster.http.post(widgetsPath(namespace), widgetText(name, { colour: 'red' }, metadata));
   const gone = (namespace: string): Promise<true> =>
-    eventually(`${namespace} is gone`, 60_000, async () =>
+    eventually(`${namespace} is gone`, async () =>
       (await cluster.http.get(`/api/v1/namespaces/${namespace}`)).status === 404 ? true : undefined,
     );
 
@@ -31,7 +31,7 @@ export function namespaces(cluster: TestCluster): void {
       await kubectl('create', 'namespace', 'going');
       expect((await create('going', 'held', { finalizers: ['example.com/hold'] })).status).toBe(201);
       await kubectl('delete', 'namespace', 'going', '--wait=false');
-      const answer = await eventually('the namespace is known to go', 20_000, async () => {
+      const answer = await eventually('the namespace is known to go', async () => {
         const tried = await create('going', `new-${performance.now().toFixed(0)}`);
         return tried.status === 403 ? tried : undefined;
       });
@@ -43,7 +43,7 @@ export function namespaces(cluster: TestCluster): void {
       const cause = { reason: 'NamespaceTerminating', message: said, field: 'metadata.namespace' };
       expect(details).toMatchObject({ causes: [cause] });
       // The namespace controller says what it waits for.
-      await eventually('the condition of the namespace', 60_000, async () => {
+      await eventually('the condition of the namespace', async () => {
         const status = await kubectl('get', 'namespace', 'going', '-o', 'jsonpath={.status.conditions}');
         return status.includes(`widgets.${GROUP} has 1 resource instances`) ? true : undefined;
       });

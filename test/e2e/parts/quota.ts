@@ -14,7 +14,7 @@ export function quota(cluster: TestCluster): void {
     return digText(treeOf({ text }), 'status', 'used', COUNT);
   };
   const counts = (wanted: string): Promise<true> =>
-    eventually(`${wanted} are used`, 90_000, async () => ((await used()) === wanted ? true : undefined));
+    eventually(`${wanted} are used`, async () => ((await used()) === wanted ? true : undefined));
 
   describe('a ResourceQuota', () => {
     test('counts objects as they come and go', async () => {

@@ -53,6 +53,7 @@ export class Rotation {
       async () => (await this.bundle()).length === 3 && (await this.shown(old)).every(Boolean),
     );
     const [fresh] = await this.bundle();
+    await this.cluster.trustAnew();
     await this.age([
       { begun: 3 * HOUR, left: 3650 * DAY },
       { begun: 30 * DAY, left: 20 * DAY },

@@ -28,7 +28,7 @@ export function trust(cluster: TestCluster): void {
       ...(agent !== undefined && { agent }),
     });
   const answered = (pair: Pair, status: number): Promise<true> =>
-    eventually(`the answer is ${status}`, 10_000, async () => {
+    eventually(`the answer is ${status}`, async () => {
       const seen = await Promise.all([ask(pair, 0), ask(pair, 1)]);
       return seen.every((one) => one.status === status) ? true : undefined;
     });
@@ -55,7 +55,7 @@ export function trust(cluster: TestCluster): void {
     test('a ConfigMap that cannot be used leaves the last one in force, and is told', async () => {
       expect(await broken()).toBe(0);
       await change({ [NAMES]: '"front-proxy-client"' });
-      await eventually('the link is broken', 10_000, async () => ((await broken()) === 1 ? true : undefined));
+      await eventually('the link is broken', async () => ((await broken()) === 1 ? true : undefined));
       expect(cluster.replica(0).daemon.log).toMatch(
         /front-proxy: the ConfigMap kube-system\/extension-apiserver-authentication cannot be used: requestheader-allowed-names is no list of strings/,
       );
@@ -78,9 +78,7 @@ export function trust(cluster: TestCluster): void {
         metricOf(cluster, 'annex_untrusted_request_headers_total', 'reason="expired"', 1);
       expect(await ask(pair, 1, agent)).toMatchObject({ status: 200 });
       const before = await expired();
-      await eventually('it has expired', 10_000, async () =>
-        (await ask(pair, 1, agent)).status === 401 ? true : undefined,
-      );
+      await eventually('it has expired', async () => ((await ask(pair, 1, agent)).status === 401 ? true : undefined));
       agent.destroy();
       expect(await expired()).toBe(before + 1);
       expect(cluster.replica(1).daemon.log).toMatch(

@@ -162,7 +162,7 @@ export function twins(cluster: TestCluster): void {
     beforeAll(async () => {
       await defineWidgets(cluster, TWIN, 'cluster');
       await cluster.kubectl.ok(['create', 'namespace', NAMESPACE]);
-      await eventually('the twin can be listed', 20_000, async () =>
+      await eventually('the twin can be listed', async () =>
         (await cluster.http.get(`/apis/${TWIN}/v1/widgets`)).status === 200 ? true : undefined,
       );
     });

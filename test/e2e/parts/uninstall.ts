@@ -1,9 +1,17 @@
+import { Corpus } from '../../corpus/corpus.js';
 import { digText, treeOf } from '../../integration/client.js';
 import { eventually } from '../../integration/server.js';
 import { NAMESPACE, type TestCluster } from '../cluster.js';
 import { available, discovered, GROUP } from '../widgets.js';
 
 const OURS = ['get', 'apiservices', '-l', 'app.kubernetes.io/managed-by=annex', '-o', 'name'];
+
+/** Definitions of what the chart makes for others, as their projects publish them. */
+const FOREIGN = [
+  'cert-manager/cert-manager.io_certificates.yaml',
+  'prometheus-operator/monitoring.coreos.com_servicemonitors.yaml',
+];
+const MADE = ['certificates.cert-manager.io/annex', 'servicemonitors.monitoring.coreos.com/annex'];
 
 /** helm takes away what helm brought, and what Annex made of it. */
 export function uninstall(cluster: TestCluster): void {
@@ -21,12 +29,41 @@ export function uninstall(cluster: TestCluster): void {
       expect(await uid()).toBe(before);
     });
 
+    test('upgrade to cert-manager and a ServiceMonitor makes what their real definitions take, to the last field', async () => {
+      const corpus = new Corpus();
+      for (const path of FOREIGN) {
+        const file = cluster.file('definition.json', JSON.stringify(corpus.read(path)));
+        await cluster.kubectl.ok(['create', '-f', file]);
+        await cluster.kubectl.ok(['wait', '-f', file, '--for=condition=Established', '--timeout=60s']);
+      }
+      const certificates = ['certificates.mode=certManager', 'certificates.issuerRef.kind=ClusterIssuer'];
+      const monitor = ['serviceMonitor.enabled=true', 'serviceMonitor.labels.release=prometheus'];
+      await cluster.release('upgrade', ...certificates, ...monitor);
+      await cluster.kubectl.ok(['-n', NAMESPACE, 'get', ...MADE]);
+      const manifest = await cluster.helm('get', 'manifest', 'annex', '--namespace', NAMESPACE);
+      const apply = ['apply', '--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict'];
+      const out = await cluster.kubectl.ok([...apply, '-f', cluster.file('manifest.yaml', manifest)]);
+      for (const one of MADE) expect(out).toContain(`${one.replace('s.', '.')} serverside-applied`);
+    });
+
+    test('rollback takes them away, and leaves the APIServices as they are', async () => {
+      const before = await uid();
+      await cluster.helm('rollback', 'annex', '2', '--namespace', NAMESPACE);
+      const { code, stderr } = await cluster.kubectl.run(['-n', NAMESPACE, 'get', ...MADE]);
+      expect(code).not.toBe(0);
+      expect(stderr.match(/\(NotFound\)/g)).toHaveLength(2);
+      const text = await cluster.kubectl.ok(['-n', NAMESPACE, 'get', 'deployment', 'annex', '-o', 'json']);
+      expect(text).toContain('"cpu": "50m"');
+      expect(text).not.toContain('--tls-cert-file');
+      expect(await uid()).toBe(before);
+    });
+
     test('uninstall leaves nothing behind in the cluster', async () => {
       const [first, second] = cluster.replicas;
       await cluster.helm('uninstall', 'annex', '--namespace', NAMESPACE);
       // Pods get the signal when their Deployment is gone.
       await Promise.all([first?.daemon.stop('SIGTERM'), second?.daemon.stop('SIGTERM')]);
-      await eventually('no APIService is left', 90_000, async () =>
+      await eventually('no APIService is left', async () =>
         (await cluster.kubectl.ok(OURS)).trim() === '' ? true : undefined,
       );
       const left = await cluster.kubectl.ok([

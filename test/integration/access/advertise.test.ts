@@ -1,20 +1,10 @@
-import { createServer, type AddressInfo } from 'node:net';
 import { connect } from 'node:tls';
 import { defaultHostAddress } from '../../../src/server/host-address.js';
+import { freePort } from '../../storage/mongod.js';
 import { digText, Http1, treeOf } from '../client.js';
 import { eventually, scratchFolder, TestServer } from '../server.js';
 
 const CLUSTER_INFO = '/api/v1/namespaces/kube-public/configmaps/cluster-info';
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => {
-        resolve(port);
-      });
-    });
-  });
 
 /** Alternative names of the serving certificate. */
 const names = (port: number): Promise<string> =>
@@ -38,7 +28,7 @@ describe('the address by which others reach the server', () => {
     ]);
     running.push(server);
     const http = new Http1(server);
-    const clusterInfo = await eventually(`cluster-info of ${address}`, 20_000, async () => {
+    const clusterInfo = await eventually(`cluster-info of ${address}`, async () => {
       const answer = await http.send({ path: CLUSTER_INFO });
       if (answer.status !== 200) return undefined;
       const url = /server: (\S+)/.exec(digText(treeOf(answer), 'data', 'kubeconfig'))?.[1] ?? '';
@@ -78,5 +68,5 @@ describe('the address by which others reach the server', () => {
     const own = Number(chosen['discovery']?.split(':')[1]);
     expect(own).toBeGreaterThan(0);
     expect(chosen).toEqual({ ...everywhere('203.0.113.9', own), names: chosen['names'] });
-  }, 120_000);
+  });
 });

@@ -1,13 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../../src/apimachinery/json.js';
-import { dig, Http1 } from '../client.js';
+import { dig, digText, Http1 } from '../client.js';
 import { TestCa } from '../openid/certificates.js';
 import { eventually, NOBODY, scratchFolder, TestServer } from '../server.js';
 import { ReviewWebhook } from './review-webhook.js';
 
 const CONFIGMAPS = '/api/v1/namespaces/default/configmaps';
 const PREFIX = 'apiserver.latency.k8s.io/';
+const SLOW_MILLIS = 500;
 /** As Go prints durations below a minute. */
 const DURATION = /^\d+(?:\.\d{1,9})?(?:ns|µs|ms|s)$/;
 const policy = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] };
@@ -36,27 +37,42 @@ describe('where the time of a slow request went', () => {
     return new Http1(server);
   };
 
-  /** Layers with their durations, of the last event of the request. */
-  const layersOf = (auditId: string): Promise<Record<string, string>> =>
-    eventually('the event of the answer', 5_000, () => {
+  /** Layers with their durations, of the last event of the request, and how long all of it took. */
+  const timesOf = (auditId: string): Promise<{ layers: Record<string, string>; millis: number }> =>
+    eventually('the event of the answer', () => {
+      // A line that is being written is not looked at.
       const events = readFileSync(log, 'utf8')
         .split('\n')
+        .slice(0, -1)
         .filter((line) => line.includes(auditId) && line.includes('"ResponseComplete"'));
       const [event] = events.map((line) => JSON.parse(line) as JsonObject);
       if (event === undefined) return Promise.resolve(undefined);
       const annotations = Object.entries((dig(event, 'annotations') ?? {}) as Record<string, string>);
       const layers = annotations.filter(([key]) => key.startsWith(PREFIX));
-      return Promise.resolve(Object.fromEntries(layers.map(([key, value]) => [key.slice(PREFIX.length), value])));
+      const at = (stamp: string): number => Date.parse(digText(event, stamp));
+      return Promise.resolve({
+        layers: Object.fromEntries(layers.map(([key, value]) => [key.slice(PREFIX.length), value])),
+        millis: at('stageTimestamp') - at('requestReceivedTimestamp'),
+      });
     });
 
   test('its layers are told, and those of fast ones are not', async () => {
     const http = await setUp();
     const ask = async (call: Parameters<Http1['send']>[0]): Promise<{ status: number; layers: object }> => {
       const { status, headers } = await http.send(call);
-      return { status, layers: await layersOf(String(headers['audit-id'])) };
+      return { status, layers: (await timesOf(String(headers['audit-id']))).layers };
     };
+    /** On a busy machine the first one may be slow, too. */
+    const askFast = (call: Parameters<Http1['send']>[0]): Promise<{ status: number; layers: object }> =>
+      eventually('a fast one', async () => {
+        const { status, headers } = await http.send(call);
+        const { layers, millis } = await timesOf(String(headers['audit-id']));
+        return millis < SLOW_MILLIS - 50 ? { status, layers } : undefined;
+      });
     const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'slow' } };
-    expect(await ask({ method: 'POST', path: CONFIGMAPS, body })).toEqual({ status: 201, layers: {} });
+    expect((await http.post(CONFIGMAPS, body)).status).toBe(201);
+    const named = { ...body, metadata: { generateName: 'fast-' } };
+    expect(await askFast({ method: 'POST', path: CONFIGMAPS, body: named })).toEqual({ status: 201, layers: {} });
     const matching = (pattern: RegExp): unknown => expect.stringMatching(pattern);
     const told = (...names: string[]): object => Object.fromEntries(names.map((name) => [name, matching(DURATION)]));
     const whole = ['authentication', 'authorization', 'serialize-response-object', 'response-write', 'total'];
@@ -80,9 +96,9 @@ describe('where the time of a slow request went', () => {
       status: 200,
       layers: { ...told(...whole, 'etcd'), ...long },
     });
-    expect(await ask({ method: 'DELETE', path: `${CONFIGMAPS}/none/status`, token: NOBODY })).toEqual({
+    expect(await askFast({ method: 'DELETE', path: `${CONFIGMAPS}/none/status`, token: NOBODY })).toEqual({
       status: 403,
       layers: {},
     });
-  }, 60_000);
+  });
 });

@@ -38,7 +38,7 @@ describe('certificates and proxies', () => {
       '--requestheader-group-headers=X-Remote-Group',
       '--requestheader-extra-headers-prefix=X-Remote-Extra-',
     ]);
-  }, 120_000);
+  });
 
   /** Who somebody with this certificate and these headers is; the status where that is nobody. */
   async function whoIs(

@@ -2,7 +2,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Answer, dig, Http1, treeOf } from '../client.js';
 import { TestCa } from '../openid/certificates.js';
-import { eventually, NOBODY, patience, run, scratchFolder, TestServer } from '../server.js';
+import { eventually, NOBODY, run, scratchFolder, TestServer } from '../server.js';
 import { ReviewWebhook } from './review-webhook.js';
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
@@ -25,15 +25,17 @@ interface Webhook {
   readonly file: string;
   readonly failurePolicy: 'NoOpinion' | 'Deny';
   readonly conditions: readonly string[];
+  /** By default so long that a busy machine does not exceed it. */
+  readonly timeout?: string;
 }
 
-const webhook = ({ name, file, failurePolicy, conditions }: Webhook): object => ({
+const webhook = ({ name, file, failurePolicy, conditions, timeout = '30s' }: Webhook): object => ({
   type: 'Webhook',
   name,
   webhook: {
     authorizedTTL: '5m',
     unauthorizedTTL: '30s',
-    timeout: '1s',
+    timeout,
     subjectAccessReviewVersion: 'v1',
     matchConditionSubjectAccessReviewVersion: 'v1',
     failurePolicy,
@@ -75,19 +77,32 @@ describe('an AuthorizationConfiguration', () => {
   };
 
   const chain = (more: readonly string[] = []): string => {
-    const lenient = webhook({
-      name: 'lenient',
-      file: join(folder, 'lenient.json'),
-      failurePolicy: 'NoOpinion',
-      conditions: ['has(request.resourceAttributes)', "request.user == 'jane'", ...more],
-    });
-    const strict = webhook({
-      name: 'strict',
-      file: join(folder, 'strict.json'),
-      failurePolicy: 'Deny',
-      conditions: ["!has(request.resourceAttributes) || request.resourceAttributes.resource == 'secrets'"],
-    });
-    return file(lenient, strict, { type: 'RBAC', name: 'rbac' });
+    const janes = ['has(request.resourceAttributes)', "request.user == 'jane'"];
+    const lenient = (name: string, condition: string, timeout?: string): object =>
+      webhook({
+        name,
+        file: join(folder, 'lenient.json'),
+        failurePolicy: 'NoOpinion',
+        conditions: [...janes, condition, ...more],
+        ...(timeout === undefined ? {} : { timeout }),
+      });
+    const strict = (name: string, condition: string, timeout?: string): object =>
+      webhook({
+        name,
+        file: join(folder, 'strict.json'),
+        failurePolicy: 'Deny',
+        conditions: [condition],
+        ...(timeout === undefined ? {} : { timeout }),
+      });
+    const secrets = "request.resourceAttributes.resource == 'secrets'";
+    const hangs = "request.resourceAttributes.name == 'hangs'";
+    return file(
+      lenient('lenient', `!(${hangs})`),
+      lenient('lenient-hasty', hangs, '1s'),
+      strict('strict', `!has(request.resourceAttributes) || ${secrets} && !(${hangs})`),
+      strict('strict-hasty', `has(request.resourceAttributes) && ${secrets} && ${hangs}`, '1s'),
+      { type: 'RBAC', name: 'rbac' },
+    );
   };
 
   beforeAll(async () => {
@@ -107,7 +122,7 @@ describe('an AuthorizationConfiguration', () => {
     ]);
     expect((await http().post(`${RBAC}/clusterroles`, role)).status).toBe(201);
     expect((await http().post(`${RBAC}/clusterrolebindings`, binding)).status).toBe(201);
-  }, 120_000);
+  });
 
   test('a webhook allows; what it is sent; the answer is remembered', async () => {
     expect((await configMap('allowed')).status).toBe(404);
@@ -168,14 +183,15 @@ describe('an AuthorizationConfiguration', () => {
 
   test.each(['broken', 'garbage', 'hangs'])('a lenient webhook that fails (%s) has no opinion', async (name) => {
     expect((await configMap(name)).status).toBe(404);
-    expect(asked().about(name, '/lenient').length).toBeGreaterThan(0);
+    // The time of one that hangs may be over before it has heard of it.
+    if (name !== 'hangs') expect(asked().about(name, '/lenient').length).toBeGreaterThan(0);
   });
 
   test.each(['broken', 'garbage', 'hangs'])('a strict webhook that fails (%s) denies', async (name) => {
     const answer = await secret(name);
     expect(answer.status).toBe(500);
     expect(answer.text).toContain(`Internal Server Error: "/api/v1/namespaces/default/secrets/${name}": `);
-    expect(asked().about(name, '/strict').length).toBeGreaterThan(0);
+    if (name !== 'hangs') expect(asked().about(name, '/strict').length).toBeGreaterThan(0);
   });
 
   test('one that is slow delays its own requests only', async () => {
@@ -184,14 +200,13 @@ describe('an AuthorizationConfiguration', () => {
       settled = true;
       return answer;
     });
-    await eventually('it is asked', 5_000, () =>
-      Promise.resolve(asked().about('hangs', '/strict').length > 1 || undefined),
-    );
-    const began = performance.now();
+    const reviews = (): readonly object[] =>
+      asked().asked.filter(({ review }) => dig(review, 'spec', 'nonResourceAttributes', 'path') === '/hangs');
+    await eventually('it is asked', () => Promise.resolve(reviews().length > 0 || undefined));
     for (let i = 0; i < 20; i++) expect((await http().get('/api/v1/namespaces/default')).status).toBe(200);
     expect((await configMap('allowed')).status).toBe(404);
-    expect(performance.now() - began).toBeLessThan(patience(900));
     expect(settled).toBe(false);
+    asked().release();
     expect((await slow).status).toBe(500);
   });
 
@@ -208,7 +223,7 @@ describe('an AuthorizationConfiguration', () => {
     expect(await decisions('Webhook', 'strict', 'denied')).toBeGreaterThan(2);
     expect(await decisions('RBAC', 'rbac', 'allowed')).toBeGreaterThan(1);
     const failOpen =
-      /^apiserver_authorization_webhook_evaluations_fail_open_total\{name="lenient",result="timeout"\} (\d+)/m;
+      /^apiserver_authorization_webhook_evaluations_fail_open_total\{name="lenient-hasty",result="timeout"\} (\d+)/m;
     expect(await metric(failOpen)).toBeGreaterThan(0);
   });
 
@@ -223,13 +238,15 @@ describe('an AuthorizationConfiguration', () => {
 
     test('when it changes', async () => {
       expect(await reloads('success')).toBe(0);
+      const begun = Math.floor(Date.now() / 1000);
       replace(chain(["request.resourceAttributes.name != 'quiet'"]));
-      await eventually('the new file', 10_000, async () => ((await reloads('success')) === 1 ? true : undefined));
+      await eventually('the new file', async () => ((await reloads('success')) === 1 ? true : undefined));
       await configMap('quiet');
       expect(asked().about('quiet')).toHaveLength(0);
       const { text } = await http().get('/metrics');
       const last = /automatic_reload_last_timestamp_seconds\{[^}]*status="success"[^}]*\} (\S+)/.exec(text)?.[1];
-      expect(Math.abs(Number(last) - Date.now() / 1000)).toBeLessThan(patience(60));
+      expect(Number(last)).toBeGreaterThanOrEqual(begun);
+      expect(Number(last)).toBeLessThanOrEqual(Date.now() / 1000);
     });
 
     test.each([
@@ -239,9 +256,7 @@ describe('an AuthorizationConfiguration', () => {
     ])('but one that is broken is not taken: %s', async (_name, text) => {
       const before = await reloads('failure');
       replace(typeof text === 'string' ? text : text());
-      await eventually('the failure is counted', 10_000, async () =>
-        (await reloads('failure')) > before ? true : undefined,
-      );
+      await eventually('the failure is counted', async () => ((await reloads('failure')) > before ? true : undefined));
       expect((await secret('denied')).status).toBe(403);
       expect((await configMap('allowed')).status).toBe(404);
       await configMap('quiet');
@@ -258,7 +273,7 @@ describe('an AuthorizationConfiguration', () => {
         conditions: ["request.resourceAttributes.resource == 'secrets'"],
       });
       replace(file(broken, { type: 'RBAC', name: 'rbac' }));
-      await eventually('the new file', 10_000, async () => ((await reloads('success')) > before ? true : undefined));
+      await eventually('the new file', async () => ((await reloads('success')) > before ? true : undefined));
       expect((await jane('/known')).status).toBe(500);
       expect((await configMap('known')).status).toBe(404);
     });

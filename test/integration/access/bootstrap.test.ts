@@ -59,12 +59,12 @@ function stranger(): Http1 {
 const clusterInfo = async (key: string): Promise<string> =>
   digText(treeOf(await stranger().send({ path: CLUSTER_INFO, token: '' })), 'data', key);
 const signature = (id: string): Promise<string> =>
-  eventually(`a signature with ${id}`, 10_000, async () => (await clusterInfo(`jws-kubeconfig-${id}`)) || undefined);
+  eventually(`a signature with ${id}`, async () => (await clusterInfo(`jws-kubeconfig-${id}`)) || undefined);
 
 beforeAll(async () => {
   await addToken(ID);
   await bind('kubeadm:kubelet-bootstrap', 'system:node-bootstrapper');
-}, 60_000);
+});
 
 interface Kubeconfig {
   readonly clusters: readonly { readonly cluster: Readonly<Record<string, string>> }[];
@@ -137,7 +137,7 @@ test('a node joins: discovery, bootstrap token, certificate, node', async () => 
   expect((await approve(http, TOKEN, approved)).status).toBe(403);
   expect((await approve(admin(), undefined, approved)).status).toBe(200);
 
-  const certificate = await eventually('a certificate', 10_000, async () => {
+  const certificate = await eventually('a certificate', async () => {
     const answer = await http.send({ path: `${REQUESTS}/node-csr-1`, token: TOKEN });
     return digText(treeOf(answer), 'status', 'certificate') || undefined;
   });
@@ -173,7 +173,7 @@ test('requests of bootstrappers are approved by themselves where a role says so'
   };
   const status = async (name: string): Promise<Answer> => admin().get(`${REQUESTS}/${name}`);
   await submit('auto', 'system:node:worker-3');
-  const answer = await eventually('a certificate', 10_000, async () => {
+  const answer = await eventually('a certificate', async () => {
     const found = await status('auto');
     return digText(treeOf(found), 'status', 'certificate') === '' ? undefined : found;
   });
@@ -181,7 +181,7 @@ test('requests of bootstrappers are approved by themselves where a role says so'
   // Of no node: neither approved nor signed.
   await submit('other', 'jane');
   await submit('auto-2', 'system:node:worker-4');
-  await eventually('a certificate', 10_000, async () =>
+  await eventually('a certificate', async () =>
     digText(treeOf(await status('auto-2')), 'status', 'certificate') === '' ? undefined : true,
   );
   expect(treeOf(await status('other'))['status']).toEqual({});
@@ -193,7 +193,7 @@ test('signatures come and go with their tokens, and follow the content', async (
   await signature(id);
   const path = `/api/v1/namespaces/kube-system/secrets/bootstrap-token-${id}`;
   expect((await admin().send({ method: 'DELETE', path })).status).toBe(200);
-  await eventually('the signature is gone', 10_000, async () =>
+  await eventually('the signature is gone', async () =>
     (await clusterInfo(`jws-kubeconfig-${id}`)) === '' ? true : undefined,
   );
   const whoAmI = async (): Promise<number> =>
@@ -204,7 +204,7 @@ test('signatures come and go with their tokens, and follow the content', async (
   const headers = { 'content-type': 'application/merge-patch+json' };
   const kubeconfig = `${await clusterInfo('kubeconfig')}# changed\n`;
   await admin().send({ method: 'PATCH', path: CLUSTER_INFO, body: { data: { kubeconfig } }, headers });
-  await eventually('a new signature', 10_000, async () =>
+  await eventually('a new signature', async () =>
     (await clusterInfo(`jws-kubeconfig-${ID}`)) === before ? undefined : true,
   );
   await discover();
@@ -220,7 +220,7 @@ test('tokens that have ended neither sign nor log in, and are removed; those wit
   await signature('noauth');
   expect(await clusterInfo('jws-kubeconfig-nosign')).toBe('');
   expect(await clusterInfo('jws-kubeconfig-expire')).toBe('');
-  await eventually('it is removed', 10_000, async () => {
+  await eventually('it is removed', async () => {
     const found = await admin().get('/api/v1/namespaces/kube-system/secrets/bootstrap-token-expire');
     return found.status === 404 ? true : undefined;
   });

@@ -59,9 +59,7 @@ describe('log-in at a real OpenID provider', () => {
         resolve({ code, signal, stdout, stderr });
       });
     });
-    const address = await eventually('the prompt', 20_000, () =>
-      Promise.resolve(/Open (https:\S+) /.exec(stderr)?.[1]),
-    );
+    const address = await eventually('the prompt', () => Promise.resolve(/Open (https:\S+) /.exec(stderr)?.[1]));
     await new Person(name, ca.pem).confirm(address);
     return exit;
   }
@@ -152,12 +150,8 @@ describe('log-in at a real OpenID provider', () => {
     const before = tokenOf(await run(tokenArguments('jane')));
     await started().provider.replaceKeys([signingKey('rsa-2', 'RS256'), signingKey('ec-2', 'ES256')]);
     const after = tokenOf(await logIn('joe'));
-    await eventually('the new key is known', 15_000, async () =>
-      (await whoIs(after)).status === 201 ? true : undefined,
-    );
+    await eventually('the new key is known', async () => ((await whoIs(after)).status === 201 ? true : undefined));
     // A verified token is remembered for ten seconds.
-    await eventually('the old key is forgotten', 15_000, async () =>
-      (await whoIs(before)).status === 401 ? true : undefined,
-    );
+    await eventually('the old key is forgotten', async () => ((await whoIs(before)).status === 401 ? true : undefined));
   });
 });
