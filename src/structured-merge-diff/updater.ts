@@ -180,8 +180,9 @@ export class Updater {
     last: VersionedSet | undefined,
   ): TypedValue {
     if (last === undefined || last.set.isEmpty) return merged;
-    // What is applied again is not removed: the walks that find that out can be saved.
-    if (last.apiVersion === version && last.set.isSubsetOf(set)) return merged;
+    // What is applied again is not removed: the walks that find that out can be saved, but for conversions, which may fail.
+    const isAlone = ({ apiVersion }: VersionedSet): boolean => apiVersion === version;
+    if (isAlone(last) && last.set.isSubsetOf(set) && [...managers.values()].every(isAlone)) return merged;
     const converted = this.converter.convert(
       merged,
       last.apiVersion,

@@ -1,5 +1,6 @@
 import { newBadRequest, newInternalError, newMethodNotSupported } from '../../apimachinery/errors.js';
 import { deepCopy } from '../../apimachinery/json.js';
+import { knowAs } from '../../apimachinery/scheme/decoder.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
@@ -59,6 +60,7 @@ async function update(scope: RequestScope, body: Buffer, options: WriteOptions, 
       expectedUid: uid === '' ? undefined : uid,
       transform: async (current) => {
         const next = deepCopy(object);
+        if (!served.type.custom) knowAs(next, object);
         if (tracksFields) await settled(() => scope.fieldManager.update(current, next, manager));
         else delete next.metadata.managedFields;
         await mutate(scope, next, current);

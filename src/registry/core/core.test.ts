@@ -179,7 +179,7 @@ describe('creation', () => {
           ],
         },
       },
-      ['spec.containers[1].name: Duplicate value: "c"', 'spec.containers[1].image: Required value'],
+      ['spec.containers[1].image: Required value', 'spec.containers[1].name: Duplicate value: "c"'],
     ],
     [
       'volume',

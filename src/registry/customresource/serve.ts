@@ -124,7 +124,7 @@ function resourceType(definition: Definition, compiled: ReadonlyMap<string, Comp
     custom: true,
     attributes: customAttributes(definition),
     validateName: nameIsDnsSubdomain,
-    strategy: customResourceStrategy(strategyOptions(definition, storage)),
+    strategy: customResourceStrategy(strategyOptions(definition, storage, new WeakSet())),
     subresources: {},
     deletion: {},
   };
@@ -141,12 +141,17 @@ function deprecationWarning(definition: Definition, version: DefinitionVersion):
   return `${group}/${version.name} ${names.kind} is deprecated${instead}`;
 }
 
-function strategyOptions(definition: Definition, compiled: CompiledVersion): CustomStrategyOptions {
+function strategyOptions(
+  definition: Definition,
+  compiled: CompiledVersion,
+  unpruned: WeakSet<KubeObject>,
+): CustomStrategyOptions {
   return {
     gvk: gvkOf(definition, compiled.version),
     namespaced: definition.namespaced,
     schema: compiled.schema,
     hasStatus: compiled.version.hasStatus,
+    unpruned,
   };
 }
 
@@ -170,8 +175,10 @@ function servedVersion(
   const storageGroupVersion = `${gvk.group}/${definition.storageVersion}`;
   const described = type.versions.find((candidate) => candidate.name === version.name);
   if (described === undefined) throw new Error(`version ${version.name} is not described`);
-  const strategy = customResourceStrategy(strategyOptions(definition, compiled));
-  const statusStrategy = customStatusStrategy(strategyOptions(definition, compiled));
+  /** Below a place that keeps what is unknown an apply takes fields that the schema has no place for. */
+  const unpruned = new WeakSet<KubeObject>();
+  const strategy = customResourceStrategy(strategyOptions(definition, compiled, unpruned));
+  const statusStrategy = customStatusStrategy(strategyOptions(definition, compiled, unpruned));
   /** Entries of versions that are gone are no reason to go on: kube-apiserver fails, and all entries are lost. */
   const known = (wanted: string): string => {
     if (formOf(wanted) !== undefined) return wanted;
@@ -185,8 +192,7 @@ function servedVersion(
       converter: { convert: (object, wanted) => options.conversion.convert(object, known(wanted)) },
       resetFields,
       applyDefaults: (object) => {
-        // Below a place that keeps what is unknown an apply takes fields that the schema has no place for.
-        if (!compiled.preserveUnknownFields) schema.pruneUnknown(object);
+        if (!compiled.preserveUnknownFields) unpruned.add(object);
         schema.applyDefaults(object);
         schema.coerce(object);
         if (isObject(object.metadata)) dropEmptyMetadata(object.metadata);

@@ -18,6 +18,8 @@ export interface CustomStrategyOptions {
   readonly namespaced: boolean;
   readonly schema: CompiledSchema;
   readonly hasStatus: boolean;
+  /** Objects that are pruned when nothing looks at them any more but the store. */
+  readonly unpruned?: WeakSet<KubeObject>;
 }
 
 /** How objects of a custom resource are created and updated (apiextensions-apiserver, registry/customresource). */
@@ -42,6 +44,7 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
     },
     warningsOnCreate: (_context, object) => finalizerWarnings(object.metadata.finalizers, undefined),
     canonicalize(object) {
+      if (options.unpruned?.has(object) === true) schema.pruneUnknown(object);
       // Objects are read with the defaults of their status, which no write but that of the status can set.
       if (options.hasStatus && object['status'] === undefined) schema.applyDefaults(object);
     },

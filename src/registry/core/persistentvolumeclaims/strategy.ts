@@ -9,6 +9,7 @@ import {
 import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta.js';
 import { validateLabelSelector } from '../../../apimachinery/labels.js';
+import { copyOfStruct } from '../../../apimachinery/scheme/decoder.js';
 import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
 import { Quantity } from '../../../apimachinery/quantity.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
@@ -67,8 +68,8 @@ function sameClass(object: KubeObject, old: KubeObject): 'moved' | 'new' | undef
 
 /** Both specifications without what an update may change: a claim may be bound to a volume, and a bound one may ask for more. */
 function fixedParts(object: KubeObject, old: KubeObject): readonly [before: JsonObject, after: JsonObject] {
-  const before: JsonObject = { ...objectAt(old, 'spec') };
-  const after: JsonObject = { ...objectAt(object, 'spec') };
+  const before = copyOfStruct(objectAt(old, 'spec') ?? {});
+  const after = copyOfStruct(objectAt(object, 'spec') ?? {});
   if (textOf(before['volumeName']) === '') before['volumeName'] = after['volumeName'];
   if (sameClass(object, old) !== undefined) delete after['storageClassName'];
   if (textOf(objectAt(old, 'status')?.['phase']) !== 'Bound') return [before, after];

@@ -4,11 +4,18 @@ import { ensureObject, numberOf, objectsOf, setDefault, textOf } from '../shared
 
 const DEFAULT_MODE = 0o644;
 
+/** A registry with a port, or one that has a dot, or localhost, or what cannot be a part of a path; then the path and the tag. */
+const IMAGE =
+  /^(?:([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]+)?)\/)?([^:]*)(?::([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?$/;
+const PART = /^[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*$/;
+const LONGEST = 512;
+
 /** The tag of an image reference; `latest` where it has neither tag nor digest. What names no image has no tag. */
 export function imageTag(image: string): string {
-  if (image === '' || image.includes('@')) return '';
-  const tag = /:([^/:]+)$/.exec(image);
-  return tag?.[1] ?? 'latest';
+  if (image.includes('@') || image.length > LONGEST) return '';
+  const parts = IMAGE.exec(image);
+  if (parts?.[2]?.split('/').every((part) => PART.test(part)) !== true) return '';
+  return parts[3] ?? 'latest';
 }
 
 const pullPolicy = (image: string): string => (imageTag(image) === 'latest' ? 'Always' : 'IfNotPresent');

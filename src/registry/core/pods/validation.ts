@@ -19,6 +19,7 @@ import {
   nameIsDnsSubdomain,
 } from '../../../apimachinery/validation/names.js';
 import { validateLabels } from '../../../apimachinery/validation/object-meta.js';
+import { copyOfStruct } from '../../../apimachinery/scheme/decoder.js';
 import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
 import { PROTOCOLS } from '../endpoints/strategy.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
@@ -83,7 +84,8 @@ function containerErrors(
   names: Set<string>,
   volumes: ReadonlySet<string>,
 ): FieldError[] {
-  const errors = nameErrors(textOf(container['name']), path.child('name'), names);
+  const name = textOf(container['name']);
+  const errors = nameErrors(name, path.child('name'), new Set());
   const image = textOf(container['image']);
   if (image === '') errors.push(required(path.child('image')));
   else if (image !== image.trim()) {
@@ -109,6 +111,8 @@ function containerErrors(
   errors.push(
     ...choice(textOf(container['imagePullPolicy']), path.child('imagePullPolicy'), ['Always', 'IfNotPresent', 'Never']),
   );
+  if (names.has(name)) errors.push(duplicate(path.child('name'), name));
+  names.add(name);
   return errors;
 }
 
@@ -170,11 +174,13 @@ const CHANGEABLE =
 
 /** A specification in which an update has changed only what it may not change. */
 function munged(spec: JsonObject, old: JsonObject): JsonObject {
-  const fixed: JsonObject = { ...spec };
+  const fixed = copyOfStruct(spec, 'initContainers');
   for (const list of ['containers', 'initContainers']) {
     if (spec[list] === undefined) continue;
     const before = objectsOf(old[list]);
-    fixed[list] = objectsOf(spec[list]).map((one, i) => ({ ...one, image: before[i]?.['image'] }));
+    fixed[list] = objectsOf(spec[list]).map((one, i) =>
+      Object.assign(copyOfStruct(one), { image: before[i]?.['image'] }),
+    );
   }
   for (const field of ['activeDeadlineSeconds', 'schedulingGates', 'tolerations']) fixed[field] = old[field];
   if (numberOf(old['terminationGracePeriodSeconds']) < 0 && spec['terminationGracePeriodSeconds'] === 1) {
@@ -189,7 +195,7 @@ const HOST_FIELDS = ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace
 function unversioned(spec: JsonObject): JsonObject {
   const context: JsonObject = { ...objectAt(spec, 'securityContext') };
   for (const field of HOST_FIELDS) context[field] = spec[field];
-  return { ...spec, securityContext: context };
+  return Object.assign(copyOfStruct(spec), { securityContext: context });
 }
 
 /** Whether it `ends` what is looked at: nothing else is reported then. */
