@@ -53,7 +53,7 @@ export class DelegatedAuthorizer implements Authorizer {
         spec,
       });
       if (status !== 200 && status !== 201) throw new Error(stringAt(body, 'message') ?? `status ${status}`);
-      const review = readReview(stringifyJson(body), 'v1');
+      const review = readReview({ status, body: stringifyJson(body), contentType: '', retryAfter: false }, 'v1');
       const decision = review.allowed ? 'allow' : review.denied ? 'deny' : 'no-opinion';
       const answer = result(decision, review.reason);
       this.cache.set(key, answer, review.allowed ? this.options.allowedTtl : this.options.deniedTtl);

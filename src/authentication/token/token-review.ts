@@ -1,13 +1,7 @@
-import { parseJson } from '../../apimachinery/decode-json.js';
-import {
-  isObject,
-  type JsonObject,
-  type JsonValue,
-  objectAt,
-  stringAt,
-  stringifyJson,
-} from '../../apimachinery/json.js';
-import { texts } from './jws.js';
+import { flagField, objectField, textField, textsField } from '../../apimachinery/go-fields.js';
+import { type JsonObject, stringifyJson } from '../../apimachinery/json.js';
+import { answeredObject } from '../../client/webhook/answer.js';
+import type { WebhookResponse } from '../../client/webhook/connection.js';
 import type { UserInfo } from '../user/user.js';
 
 export type TokenReviewVersion = 'v1' | 'v1beta1';
@@ -22,11 +16,6 @@ export interface TokenReviewStatus {
   readonly error: string;
 }
 
-/** An answer that is no TokenReview, or not of the version asked for. Its text shows nothing of the answer's values. */
-export class MalformedTokenReview extends Error {
-  override readonly name = 'MalformedTokenReview';
-}
-
 /** The request's body. */
 export function tokenReviewBody(token: string, audiences: readonly string[], version: TokenReviewVersion): string {
   return stringifyJson({
@@ -38,58 +27,30 @@ export function tokenReviewBody(token: string, audiences: readonly string[], ver
   });
 }
 
-/** Reads an answer; only its status counts. Throws MalformedTokenReview. */
-export function readTokenReview(body: string, version: TokenReviewVersion): TokenReviewStatus {
-  const value = parsed(body);
-  const kind = stringAt(value, 'kind') ?? '';
-  const apiVersion = stringAt(value, 'apiVersion') ?? '';
-  if (kind !== 'TokenReview' || apiVersion !== `authentication.k8s.io/${version}`) {
-    throw new MalformedTokenReview(`expected a TokenReview of authentication.k8s.io/${version}`);
-  }
-  const status = objectAt(value, 'status') ?? {};
-  const authenticated = status['authenticated'] ?? false;
-  if (typeof authenticated !== 'boolean') throw new MalformedTokenReview('status.authenticated is not a boolean');
+/** Reads an answer; only its status counts. Throws ResponseError, MalformedAnswer and FieldTypeError; their texts show nothing of its values. */
+export function readTokenReview(response: WebhookResponse, version: TokenReviewVersion): TokenReviewStatus {
+  const review = answeredObject(response, { group: 'authentication.k8s.io', version, kind: 'TokenReview' });
+  const type = 'TokenReviewStatus';
+  const status = objectField(review['status'], 'TokenReview.status', `${version}.${type}`);
   return {
-    authenticated,
-    user: readUser(objectAt(status, 'user') ?? {}),
-    audiences: list(status['audiences'], 'status.audiences'),
-    error: text(status['error'], 'status.error'),
+    authenticated: flagField(status['authenticated'], `${type}.status.authenticated`) ?? false,
+    user: readUser(objectField(status['user'], `${type}.status.user`, `${version}.UserInfo`), version),
+    audiences: textsField(status['audiences'], `${type}.status.audiences`),
+    error: textField(status['error'], `${type}.status.error`),
   };
 }
 
-function parsed(body: string): JsonObject {
-  let value: JsonValue;
-  try {
-    value = parseJson(body);
-  } catch {
-    throw new MalformedTokenReview('the answer is not JSON');
-  }
-  if (!isObject(value)) throw new MalformedTokenReview('the answer is not an object');
-  return value;
-}
-
-function readUser(user: JsonObject): UserInfo {
+function readUser(user: JsonObject, version: TokenReviewVersion): UserInfo {
+  const at = 'UserInfo.status.user';
+  const value = `${version}.ExtraValue`;
   const extra: Record<string, readonly string[]> = {};
-  for (const [key, values] of Object.entries(objectAt(user, 'extra') ?? {})) {
-    extra[key] = list(values, 'status.user.extra');
+  for (const [key, values] of Object.entries(objectField(user['extra'], `${at}.extra`, `map[string]${value}`))) {
+    extra[key] = textsField(values, `${at}.extra`, 'string', value);
   }
   return {
-    name: text(user['username'], 'status.user.username'),
-    uid: text(user['uid'], 'status.user.uid'),
-    groups: list(user['groups'], 'status.user.groups'),
+    name: textField(user['username'], `${at}.username`),
+    uid: textField(user['uid'], `${at}.uid`),
+    groups: textsField(user['groups'], `${at}.groups`),
     extra,
   };
-}
-
-function text(value: JsonValue | undefined, where: string): string {
-  if (value === undefined || value === null) return '';
-  if (typeof value !== 'string') throw new MalformedTokenReview(`${where} is not a string`);
-  return value;
-}
-
-function list(value: JsonValue | undefined, where: string): readonly string[] {
-  if (value === undefined || value === null) return [];
-  const items = Array.isArray(value) ? texts(value) : undefined;
-  if (items === undefined) throw new MalformedTokenReview(`${where} is not a list of strings`);
-  return items;
 }

@@ -7,12 +7,13 @@ import { WebhookTokenAuthenticator } from './webhook.js';
 
 type Answer = WebhookResponse | Error;
 
-const review = (status: object, version = 'v1'): WebhookResponse => ({
+const review = (status: unknown, version = 'v1'): WebhookResponse => ({
   status: 200,
   body: JSON.stringify({ kind: 'TokenReview', apiVersion: `authentication.k8s.io/${version}`, status }),
+  contentType: '',
   retryAfter: false,
 });
-const failure = (status: number): WebhookResponse => ({ status, body: 'x', retryAfter: false });
+const failure = (status: number): WebhookResponse => ({ status, body: 'x', contentType: '', retryAfter: false });
 const USER = { username: 'jane', uid: '7', groups: ['g'], extra: { k: ['v'] } };
 const JANE = { name: 'jane', uid: '7', groups: ['g'], extra: { k: ['v'] } };
 
@@ -72,14 +73,47 @@ const cases: readonly (readonly [string, object, readonly string[], unknown])[] 
     [],
     { message: 'the webhook vouched for a user without a name', told: false },
   ],
-  ['no boolean', { authenticated: 'yes' }, [], { message: 'status.authenticated is not a boolean', told: false }],
-  [
-    'groups that are none',
-    { authenticated: true, user: { username: 'x', groups: 'g' } },
-    [],
-    { message: 'status.user.groups is not a list of strings', told: false },
-  ],
 ];
+
+const typed: readonly (readonly [string, unknown, string])[] = [
+  ['status', 7, 'number into Go struct field TokenReview.status of type v1.TokenReviewStatus'],
+  [
+    'authenticated',
+    { authenticated: 'yes' },
+    'string into Go struct field TokenReviewStatus.status.authenticated of type bool',
+  ],
+  ['error', { error: 7 }, 'number into Go struct field TokenReviewStatus.status.error of type string'],
+  ['audiences', { audiences: 7 }, 'number into Go struct field TokenReviewStatus.status.audiences of type []string'],
+  ['user', { user: 7 }, 'number into Go struct field TokenReviewStatus.status.user of type v1.UserInfo'],
+  ['name', { user: { username: 7 } }, 'number into Go struct field UserInfo.status.user.username of type string'],
+  ['uid', { user: { uid: 7 } }, 'number into Go struct field UserInfo.status.user.uid of type string'],
+  ['groups', { user: { groups: 'g' } }, 'string into Go struct field UserInfo.status.user.groups of type []string'],
+  ['group', { user: { groups: [7] } }, 'number into Go struct field UserInfo.status.user.groups of type string'],
+  [
+    'extra',
+    { user: { extra: 7 } },
+    'number into Go struct field UserInfo.status.user.extra of type map[string]v1.ExtraValue',
+  ],
+  [
+    'values',
+    { user: { extra: { k: 'v' } } },
+    'string into Go struct field UserInfo.status.user.extra of type v1.ExtraValue',
+  ],
+  ['value', { user: { extra: { k: [7] } } }, 'number into Go struct field UserInfo.status.user.extra of type string'],
+];
+test.each(typed)('of another type: %s', async (_name, status, why) => {
+  const { authenticator } = setting([review(status)]);
+  expect(await outcome(authenticator.authenticateToken('t', [], NEVER_ABORTED))).toEqual({
+    message: `json: cannot unmarshal ${why}`,
+    told: false,
+  });
+});
+
+test('an answer need not say its kind', async () => {
+  const body = JSON.stringify({ status: { authenticated: true, user: USER } });
+  const { authenticator } = setting([{ status: 200, body, contentType: '', retryAfter: false }]);
+  expect(await outcome(authenticator.authenticateToken('t', [], NEVER_ABORTED))).toMatchObject({ user: JANE });
+});
 test.each(cases)('%s', async (_name, status, audiences, expected) => {
   const { authenticator } = setting([review(status)]);
   expect(await outcome(authenticator.authenticateToken('t', audiences, NEVER_ABORTED))).toEqual(expected);
@@ -99,7 +133,7 @@ test.each(['v1', 'v1beta1'] as const)('what is sent: %s', async (version) => {
 
 test.each([
   ['another version', review({ authenticated: true, user: USER }, 'v1beta1')],
-  ['no JSON', { status: 200, body: 'secret-token', retryAfter: false }],
+  ['no JSON', { status: 200, body: 'secret-token', contentType: '', retryAfter: false }],
 ])('%s is refused, and its words are not repeated', async (_name, answer) => {
   const { authenticator, failed } = setting([answer]);
   expect(await outcome(authenticator.authenticateToken('t', [], NEVER_ABORTED))).toMatchObject({ told: false });

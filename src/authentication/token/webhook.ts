@@ -1,4 +1,4 @@
-import { postError, ResponseError, type WebhookTransport } from '../../client/webhook/connection.js';
+import { ResponseError, type WebhookTransport } from '../../client/webhook/connection.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import {
   AuthenticationError,
@@ -58,9 +58,7 @@ export class WebhookTokenAuthenticator implements TokenAuthenticator {
     let wait = RETRY.firstMillis;
     for (let attempt = 1; ; attempt++) {
       try {
-        const answer = await transport.post(body, TIMEOUT_MILLIS, signal);
-        if (answer.status < 200 || answer.status > 206) throw postError(answer);
-        return readTokenReview(answer.body, version);
+        return readTokenReview(await transport.post(body, TIMEOUT_MILLIS, signal), version);
       } catch (error) {
         const again = error instanceof ResponseError && error.transient && attempt < RETRY.attempts;
         if (!again || signal.aborted) throw error;

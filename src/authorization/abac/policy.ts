@@ -1,5 +1,6 @@
-import { goKind, JsonError, interpretTypeMeta, parseJson } from '../../apimachinery/decode-json.js';
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { JsonError, interpretTypeMeta, parseJson } from '../../apimachinery/decode-json.js';
+import { FieldTypeError, flagField, objectField, textField } from '../../apimachinery/go-fields.js';
+import { isObject, type JsonObject } from '../../apimachinery/json.js';
 import { parseGroupVersion, quote } from '../../apimachinery/meta.js';
 import { ALL_AUTHENTICATED } from '../../authentication/user/user.js';
 
@@ -31,7 +32,7 @@ export function parsePolicyFile(path: string, text: string): readonly AbacPolicy
     try {
       policies.push(readPolicy(line));
     } catch (error) {
-      if (!(error instanceof LineError) && !(error instanceof JsonError)) throw error;
+      if (!(error instanceof LineError || error instanceof FieldTypeError || error instanceof JsonError)) throw error;
       const why =
         error instanceof JsonError ? `couldn't get version/kind; json parse error: ${error.message}` : error.message;
       throw new PolicyFileError(`error reading policy file ${path}, line ${index + 1}: ${line}: ${why}`);
@@ -57,16 +58,15 @@ function readPolicy(line: string): AbacPolicy {
 }
 
 function convertV1beta1(object: JsonObject): AbacPolicy {
-  const value = object['spec'] ?? {};
-  if (!isObject(value)) throw mismatch(value, 'Policy.spec', 'v1beta1.PolicySpec');
-  const field = (name: string): string => text(value[name], `PolicySpec.spec.${name}`);
+  const value = objectField(object['spec'], 'Policy.spec', 'v1beta1.PolicySpec');
+  const field = (name: string): string => textField(value[name], `PolicySpec.spec.${name}`);
   const user = field('user');
   const group = field('group');
   const everyone = user === '*' || group === '*';
   return {
     user: everyone ? '' : user,
     group: everyone ? ALL_AUTHENTICATED : group,
-    readonly: flag(value['readonly'], 'PolicySpec.spec.readonly'),
+    readonly: flagField(value['readonly'], 'PolicySpec.spec.readonly') ?? false,
     apiGroup: field('apiGroup'),
     resource: field('resource'),
     namespace: field('namespace'),
@@ -76,7 +76,7 @@ function convertV1beta1(object: JsonObject): AbacPolicy {
 
 /** The first form had no API groups and no paths: what it leaves empty matches everything. */
 function convertUnversioned(object: JsonObject): AbacPolicy {
-  const field = (name: string): string => text(object[name], `Policy.${name}`);
+  const field = (name: string): string => textField(object[name], `Policy.${name}`);
   const user = field('user');
   const group = field('group');
   const resource = field('resource');
@@ -85,25 +85,10 @@ function convertUnversioned(object: JsonObject): AbacPolicy {
   return {
     user: everyone ? '' : user,
     group: everyone ? ALL_AUTHENTICATED : group,
-    readonly: flag(object['readonly'], 'Policy.readonly'),
+    readonly: flagField(object['readonly'], 'Policy.readonly') ?? false,
     apiGroup: '*',
     resource: resource === '' ? '*' : resource,
     namespace: namespace === '' ? '*' : namespace,
     nonResourcePath: resource === '' && namespace === '' ? '*' : '',
   };
 }
-
-function text(value: JsonValue | undefined, field: string): string {
-  if (value === undefined || value === null) return '';
-  if (typeof value !== 'string') throw mismatch(value, field, 'string');
-  return value;
-}
-
-function flag(value: JsonValue | undefined, field: string): boolean {
-  if (value === undefined || value === null) return false;
-  if (typeof value !== 'boolean') throw mismatch(value, field, 'bool');
-  return value;
-}
-
-const mismatch = (value: JsonValue, field: string, type: string): LineError =>
-  new LineError(`json: cannot unmarshal ${goKind(value)} into Go struct field ${field} of type ${type}`);

@@ -290,6 +290,7 @@ class Bed {
         post: () =>
           Promise.resolve({
             status: 200,
+            contentType: '',
             retryAfter: false,
             body: '{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":true,"reason":"hook"}}',
           }),

@@ -1,12 +1,7 @@
-import { parseJson } from '../../apimachinery/decode-json.js';
-import {
-  isObject,
-  objectAt,
-  stringAt,
-  stringifyJson,
-  type JsonObject,
-  type JsonValue,
-} from '../../apimachinery/json.js';
+import { flagField, objectField, textField } from '../../apimachinery/go-fields.js';
+import { stringifyJson, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { answeredObject } from '../../client/webhook/answer.js';
+import type { WebhookResponse } from '../../client/webhook/connection.js';
 import type { AuthorizerAttributes, SelectorRequirement } from '../authorizer/interfaces.js';
 
 export type ReviewVersion = 'v1' | 'v1beta1';
@@ -15,11 +10,6 @@ export interface ReviewStatus {
   readonly allowed: boolean;
   readonly denied: boolean;
   readonly reason: string;
-}
-
-/** An answer that is no SubjectAccessReview of the version asked for. */
-export class MalformedReview extends Error {
-  override readonly name = 'MalformedReview';
 }
 
 const showSelector = (requirements: readonly SelectorRequirement[]): JsonObject => ({
@@ -104,32 +94,15 @@ export function reviewBody(spec: JsonObject, version: ReviewVersion): string {
   });
 }
 
-/** Reads an answer; only its status counts. */
-export function readReview(body: string, version: ReviewVersion): ReviewStatus {
-  let value: JsonValue;
-  try {
-    value = parseJson(body);
-  } catch (error) {
-    throw new MalformedReview(error instanceof Error ? error.message : String(error));
-  }
-  if (!isObject(value)) throw new MalformedReview('the answer is not an object');
-  const apiVersion = stringAt(value, 'apiVersion') ?? '';
-  const kind = stringAt(value, 'kind') ?? '';
-  if (kind !== 'SubjectAccessReview' || apiVersion !== `authorization.k8s.io/${version}`) {
-    throw new MalformedReview(
-      `expected a SubjectAccessReview of authorization.k8s.io/${version}, got kind "${kind}" of "${apiVersion}"`,
-    );
-  }
-  const status = objectAt(value, 'status') ?? {};
+/** Reads an answer; only its status counts. Throws ResponseError, MalformedAnswer and FieldTypeError. */
+export function readReview(response: WebhookResponse, version: ReviewVersion): ReviewStatus {
+  const review = answeredObject(response, { group: 'authorization.k8s.io', version, kind: 'SubjectAccessReview' });
+  const type = 'SubjectAccessReviewStatus';
+  const status = objectField(review['status'], 'SubjectAccessReview.status', `${version}.${type}`);
+  textField(status['evaluationError'], `${type}.status.evaluationError`);
   return {
-    allowed: flag(status['allowed'], 'allowed'),
-    denied: flag(status['denied'], 'denied'),
-    reason: stringAt(status, 'reason') ?? '',
+    allowed: flagField(status['allowed'], `${type}.status.allowed`) ?? false,
+    denied: flagField(status['denied'], `${type}.status.denied`) ?? false,
+    reason: textField(status['reason'], `${type}.status.reason`),
   };
-}
-
-function flag(value: JsonValue | undefined, name: string): boolean {
-  if (value === undefined || value === null) return false;
-  if (typeof value !== 'boolean') throw new MalformedReview(`status.${name} is not a boolean`);
-  return value;
 }

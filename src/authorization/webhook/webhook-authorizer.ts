@@ -9,7 +9,7 @@ import type {
   RulesResult,
 } from '../authorizer/interfaces.js';
 import { NO_OPINION, result } from '../authorizer/results.js';
-import { postError, ResponseError, type WebhookTransport } from '../../client/webhook/connection.js';
+import { ResponseError, type WebhookTransport } from '../../client/webhook/connection.js';
 import type { MatchConditions } from './match-conditions.js';
 import { readReview, reviewBody, reviewSpec, type ReviewStatus, type ReviewVersion } from './review.js';
 import { TtlCache } from '../../util/ttl-cache.js';
@@ -107,8 +107,7 @@ export class WebhookAuthorizer implements Authorizer, RuleResolver {
   private async call(body: string, signal: AbortSignal): Promise<ReviewStatus> {
     const { transport } = this.dependencies;
     const response = await transport.post(body, this.options.timeout, signal);
-    if (response.status < 200 || response.status > 206) throw postError(response);
-    return readReview(response.body, this.options.version);
+    return readReview(response, this.options.version);
   }
 }
 

@@ -24,6 +24,7 @@ const attributes = (more: Partial<AuthorizerAttributes> = {}): AuthorizerAttribu
 
 const review = (status: JsonObject, version = 'v1'): WebhookResponse => ({
   status: 200,
+  contentType: '',
   retryAfter: false,
   body: JSON.stringify({
     apiVersion: `authorization.k8s.io/${version}`,
@@ -93,7 +94,17 @@ class Bed {
 
 describe('answers', () => {
   const error = (text: string): AuthorizationResult => ({ decision: 'no-opinion', reason: '', error: text });
-  const http = (status: number, body = ''): WebhookResponse => ({ status, body, retryAfter: false });
+  const http = (status: number, body = '', contentType = ''): WebhookResponse => ({
+    status,
+    body,
+    contentType,
+    retryAfter: false,
+  });
+  const field = (kind: string, name: string, type: string): string =>
+    `json: cannot unmarshal ${kind} into Go struct field SubjectAccessReview${name} of type ${type}`;
+  const noObject = (kind: string): string =>
+    `couldn't get version/kind; json parse error: json: cannot unmarshal ${kind} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`;
+  const said = '"status":"Failure","message":"no way","reason":"Forbidden","code":403';
   const cases: readonly (readonly [string, WebhookResponse | Error, AuthorizationResult])[] = [
     ['allowed', review({ allowed: true, reason: 'r' }), { decision: 'allow', reason: 'r' }],
     ['no opinion', review({ allowed: false, reason: 'r' }), { decision: 'no-opinion', reason: 'r' }],
@@ -107,20 +118,35 @@ describe('answers', () => {
     [
       'other version',
       review({ allowed: true }, 'v1beta1'),
+      error('converting (v1beta1.SubjectAccessReview) to (v1.SubjectAccessReview): unknown conversion'),
+    ],
+    [
+      'unknown version',
+      review({ allowed: true }, 'v7'),
       error(
-        'expected a SubjectAccessReview of authorization.k8s.io/v1, got kind "SubjectAccessReview" of "authorization.k8s.io/v1beta1"',
+        'no kind "SubjectAccessReview" is registered for version "authorization.k8s.io/v7" in scheme "pkg/runtime/scheme.go:111"',
       ),
     ],
-    ['no JSON', http(200, '<html>'), error("invalid character '<' looking for beginning of value")],
-    ['allowed is no boolean', review({ allowed: 'true' }), error('status.allowed is not a boolean')],
-    ['forbidden', http(403, 'go away'), error('forbidden: go away')],
+    ['nothing of its kind', http(200, '{"status":{"allowed":true}}'), { decision: 'allow', reason: '' }],
+    ['empty', http(200), error('0-length response with status code: 200 and content type: application/json')],
+    ['null', http(200, 'null'), { decision: 'no-opinion', reason: '' }],
+    ['no object', http(200, '[]'), error(noObject('array'))],
+    ['no JSON', http(200, 'html'), error(noObject('string'))],
+    ['cut off', http(200, '{'), error("couldn't get version/kind; json parse error: unexpected end of JSON input")],
+    ['allowed is no boolean', review({ allowed: 'true' }), error(field('string', 'Status.status.allowed', 'bool'))],
+    ['reason is no text', review({ reason: 7 }), error(field('number', 'Status.status.reason', 'string'))],
+    [
+      'status is no object',
+      http(200, '{"status":[]}'),
+      error(field('array', '.status', 'v1.SubjectAccessReviewStatus')),
+    ],
+    ['forbidden', http(403, 'go away'), error('go away')],
+    ['forbidden, in JSON', http(403, '{"a":1}', 'application/json'), error('unknown')],
+    ['not acceptable', http(406, ' some text \n', 'text/plain; charset=utf-8'), error('some text')],
+    ['unsupported', http(415, ' some text \n', 'text/plain; charset=utf-8'), error('some text')],
+    ['a Status', http(404, `{"kind":"Status","apiVersion":"v1",${said}}`, 'application/json'), error('no way')],
     ['not found', http(404), error('the server could not find the requested resource')],
     ['redirect', http(302), error('the server responded with the status code 302 but did not return more information')],
-    [
-      'bad gateway',
-      http(502, 'oops'),
-      error('an error on the server ("oops") has prevented the request from succeeding'),
-    ],
     ['no connection', new ResponseError('Post "https://x": refused', false), error('Post "https://x": refused')],
   ];
   test.each(cases)('%s', async (_name, answer, expected) => {
@@ -214,7 +240,7 @@ describe('cache', () => {
       attributes({ resourceRequest: false, path: `/${'x'.repeat(10_000)}` }),
       review({ allowed: true }),
     ],
-    ['errors', {}, attributes(), { status: 404, body: '', retryAfter: false }],
+    ['errors', {}, attributes(), { status: 404, body: '', contentType: '', retryAfter: false }],
   ];
   test.each(uncached)('not cached: %s', async (_name, options, question, answer) => {
     const bed = new Bed();
@@ -236,17 +262,22 @@ describe('cache', () => {
 });
 
 describe('retries', () => {
-  test('transient failures, five attempts in all', async () => {
+  test.each([
+    [500, '', 'an error on the server ("")'],
+    [500, 'text/plain', 'an error on the server ("oops")'],
+    [502, '', 'an error on the server ("oops")'],
+    [502, 'application/json', 'an error on the server ("unknown")'],
+  ])('transient failures, five attempts in all: %d %s', async (status, contentType, why) => {
     const bed = new Bed();
-    bed.answers = [{ status: 500, body: '', retryAfter: false }];
+    bed.answers = [{ status, body: why.includes('""') ? '' : ' oops\n', contentType, retryAfter: false }];
     const answer = await bed.ask(bed.authorizer());
-    expect(answer.error).toContain('an error on the server');
+    expect(answer.error).toContain(why);
     expect(bed.counted).toEqual([...Array<string>(5).fill('w error'), 'w open error']);
   });
   test('an answer after a failure', async () => {
     const bed = new Bed();
     bed.answers = [
-      { status: 503, body: '', retryAfter: true },
+      { status: 503, body: '', contentType: '', retryAfter: true },
       new ResponseError('reset', true),
       review({ allowed: true }),
     ];
@@ -261,7 +292,7 @@ describe('retries', () => {
   });
   test('a client that has gone ends it', async () => {
     const bed = new Bed();
-    bed.answers = [{ status: 500, body: '', retryAfter: false }];
+    bed.answers = [{ status: 500, body: '', contentType: '', retryAfter: false }];
     await bed.ask(bed.authorizer(), attributes(), AbortSignal.abort());
     expect(bed.counted).toEqual(['w canceled']);
   });

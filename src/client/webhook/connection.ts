@@ -1,8 +1,12 @@
+import { parsePlainJson } from '../../apimachinery/decode-json.js';
+import { isObject, stringAt } from '../../apimachinery/json.js';
 import { quote } from '../../apimachinery/meta.js';
 
 export interface WebhookResponse {
   readonly status: number;
   readonly body: string;
+  /** As the header has it; '' where there is none. */
+  readonly contentType: string;
   /** Whether the answer asks to come back later. */
   readonly retryAfter: boolean;
 }
@@ -28,7 +32,6 @@ export class ResponseError extends Error {
 const TEXTS: Readonly<Record<number, string>> = {
   400: 'the server rejected our request for an unknown reason',
   401: 'the server has asked for the client to provide credentials',
-  403: '',
   404: 'the server could not find the requested resource',
   405: 'the server does not allow this method on the requested resource',
   409: 'the server reported a conflict',
@@ -37,16 +40,41 @@ const TEXTS: Readonly<Record<number, string>> = {
   503: 'the server is currently unable to handle the request',
   504: 'the server was unable to return a response in the time allotted, but may still be processing the request',
 };
+const MOST_SHOWN = 2048;
+/** Reasons of which a later attempt may know nothing any more. */
+const TRANSIENT_REASONS: ReadonlySet<string> = new Set(['InternalError', 'Timeout', 'TooManyRequests']);
 
-/** The error for a status that is no success, in the words of Kubernetes' client. */
-export function postError({ status, body, retryAfter }: WebhookResponse): ResponseError {
-  const transient = status === 429 || status === 500 || status === 504 || retryAfter;
-  const text = status === 403 ? `forbidden: ${body.trim()}` : (TEXTS[status] ?? serverText(status, body));
-  return new ResponseError(text, transient, status === 504);
+/** The error for a status that is no success, in the words of Kubernetes' client, or in those of a Status that came with it. */
+export function postError(response: WebhookResponse): ResponseError {
+  const { status, retryAfter } = response;
+  const told = failure(response);
+  if (told !== undefined) {
+    const { message, reason } = told;
+    return new ResponseError(message, TRANSIENT_REASONS.has(reason) || retryAfter, reason === 'Timeout');
+  }
+  const transient = status === 429 || (status >= 500 && status !== 503) || retryAfter;
+  return new ResponseError(TEXTS[status] ?? ownText(response), transient, status === 504);
 }
 
-function serverText(status: number, body: string): string {
+/** The Status of a failure, if the body is one. */
+function failure({ body }: WebhookResponse): { readonly message: string; readonly reason: string } | undefined {
+  const value = parsePlainJson(body);
+  if (value === undefined || !isObject(value)) return undefined;
+  if (value['kind'] !== 'Status' || value['apiVersion'] !== 'v1' || value['status'] !== 'Failure') return undefined;
+  return { message: stringAt(value, 'message') ?? '', reason: stringAt(value, 'reason') ?? '' };
+}
+
+function ownText({ status, body, contentType }: WebhookResponse): string {
+  const shown = isText(contentType) ? body.slice(0, MOST_SHOWN).trim() : 'unknown';
+  if (status === 403 || status === 415) return shown;
+  if (status === 406) {
+    return shown === '' || shown === 'unknown'
+      ? 'the server was unable to respond with a content type that the client supports'
+      : shown;
+  }
   if (status < 500)
     return 'the server responded with the status code ' + `${status} but did not return more information`;
-  return `an error on the server (${quote(body.trim().slice(0, 2048))}) has prevented the request from succeeding`;
+  return `an error on the server (${quote(shown)}) has prevented the request from succeeding`;
 }
+
+const isText = (contentType: string): boolean => contentType === '' || /^\s*text\//i.test(contentType);

@@ -103,7 +103,12 @@ describe('credentials', () => {
       undefined,
     );
     seen.length = 0;
-    expect(await transport.post('{"é":1}', 2_000, signal)).toEqual({ status: 200, body: 'answer', retryAfter: false });
+    expect(await transport.post('{"é":1}', 2_000, signal)).toEqual({
+      status: 200,
+      body: 'answer',
+      contentType: '',
+      retryAfter: false,
+    });
     expect(seen).toEqual([{ authorization: undefined, client: undefined, ...expected, body: '{"é":1}' }]);
     transport.close();
   });

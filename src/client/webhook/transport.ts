@@ -111,6 +111,7 @@ async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<
   return {
     status: response.statusCode ?? 0,
     body: bytes.toString('utf8'),
+    contentType: response.headers['content-type'] ?? '',
     retryAfter: response.headers['retry-after'] !== undefined,
   };
 }

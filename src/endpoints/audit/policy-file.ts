@@ -1,5 +1,6 @@
-import { goKind, interpretTypeMeta, JsonError } from '../../apimachinery/decode-json.js';
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { interpretTypeMeta, JsonError } from '../../apimachinery/decode-json.js';
+import { FieldTypeError, flagField, objectsField, textField, textsField } from '../../apimachinery/go-fields.js';
+import { isObject, type JsonObject } from '../../apimachinery/json.js';
 import { quote } from '../../apimachinery/meta.js';
 import { parseYaml } from '../../apimachinery/yaml.js';
 
@@ -38,7 +39,8 @@ export function readPolicyFile(text: string): WrittenPolicy {
   try {
     return decode(text);
   } catch (error) {
-    if (!(error instanceof DecodeError) && !(error instanceof JsonError)) throw error;
+    if (!(error instanceof DecodeError) && !(error instanceof FieldTypeError) && !(error instanceof JsonError))
+      throw error;
     throw new AuditPolicyError(`failed decoding: ${error.message}`);
   }
 }
@@ -59,65 +61,32 @@ function decode(text: string): WrittenPolicy {
   }
   const policy = isObject(value) ? value : {};
   return {
-    omitStages: texts(policy['omitStages'], 'Policy.omitStages', 'v1.Stage'),
-    omitManagedFields: flag(policy['omitManagedFields'], 'Policy.omitManagedFields') ?? false,
-    rules: objects(policy['rules'], 'Policy.rules', 'v1.PolicyRule').map(readRule),
+    omitStages: textsField(policy['omitStages'], 'Policy.omitStages', 'v1.Stage'),
+    omitManagedFields: flagField(policy['omitManagedFields'], 'Policy.omitManagedFields') ?? false,
+    rules: objectsField(policy['rules'], 'Policy.rules', 'v1.PolicyRule').map(readRule),
   };
 }
 
 function readRule(rule: JsonObject): WrittenRule {
-  const list = (name: string): readonly string[] => texts(rule[name], `PolicyRule.rules.${name}`, 'string');
+  const list = (name: string): readonly string[] => textsField(rule[name], `PolicyRule.rules.${name}`);
   return {
-    level: text(rule['level'], 'PolicyRule.rules.level', 'v1.Level'),
+    level: textField(rule['level'], 'PolicyRule.rules.level', 'v1.Level'),
     users: list('users'),
     userGroups: list('userGroups'),
     verbs: list('verbs'),
     namespaces: list('namespaces'),
-    resources: objects(rule['resources'], 'PolicyRule.rules.resources', 'v1.GroupResources').map(readGroup),
+    resources: objectsField(rule['resources'], 'PolicyRule.rules.resources', 'v1.GroupResources').map(readGroup),
     nonResourceURLs: list('nonResourceURLs'),
-    omitStages: texts(rule['omitStages'], 'PolicyRule.rules.omitStages', 'v1.Stage'),
-    omitManagedFields: flag(rule['omitManagedFields'], 'PolicyRule.rules.omitManagedFields'),
+    omitStages: textsField(rule['omitStages'], 'PolicyRule.rules.omitStages', 'v1.Stage'),
+    omitManagedFields: flagField(rule['omitManagedFields'], 'PolicyRule.rules.omitManagedFields'),
   };
 }
 
 function readGroup(group: JsonObject): GroupResources {
   const at = 'GroupResources.rules.resources';
   return {
-    group: text(group['group'], `${at}.group`, 'string'),
-    resources: texts(group['resources'], `${at}.resources`, 'string'),
-    resourceNames: texts(group['resourceNames'], `${at}.resourceNames`, 'string'),
+    group: textField(group['group'], `${at}.group`),
+    resources: textsField(group['resources'], `${at}.resources`),
+    resourceNames: textsField(group['resourceNames'], `${at}.resourceNames`),
   };
 }
-
-const isNull = (value: JsonValue | undefined): value is null | undefined => value === undefined || value === null;
-
-function text(value: JsonValue | undefined, field: string, type: string): string {
-  if (isNull(value)) return '';
-  if (typeof value !== 'string') throw mismatch(value, field, type);
-  return value;
-}
-
-function flag(value: JsonValue | undefined, field: string): boolean | undefined {
-  if (isNull(value)) return undefined;
-  if (typeof value !== 'boolean') throw mismatch(value, field, 'bool');
-  return value;
-}
-
-function texts(value: JsonValue | undefined, field: string, type: string): readonly string[] {
-  if (isNull(value)) return [];
-  if (!Array.isArray(value)) throw mismatch(value, field, `[]${type}`);
-  return value.map((item) => text(item, field, type));
-}
-
-function objects(value: JsonValue | undefined, field: string, type: string): readonly JsonObject[] {
-  if (isNull(value)) return [];
-  if (!Array.isArray(value)) throw mismatch(value, field, `[]${type}`);
-  return value.map((item) => {
-    if (isNull(item)) return {};
-    if (!isObject(item)) throw mismatch(item, field, type);
-    return item;
-  });
-}
-
-const mismatch = (value: JsonValue, field: string, type: string): DecodeError =>
-  new DecodeError(`json: cannot unmarshal ${goKind(value)} into Go struct field ${field} of type ${type}`);

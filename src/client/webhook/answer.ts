@@ -1,0 +1,76 @@
+import { interpretTypeMeta, parseJson } from '../../apimachinery/decode-json.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { quote } from '../../apimachinery/meta.js';
+import { parseYaml } from '../../apimachinery/yaml.js';
+import { postError, type WebhookResponse } from './connection.js';
+
+/** An answer that is not what was asked for. Its text shows nothing of the answer's values. */
+export class MalformedAnswer extends Error {
+  override readonly name = 'MalformedAnswer';
+}
+
+/** The kind of object that was asked for. */
+export interface AnswerKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+/** Kinds that the decoder knows beside the one asked for, and then cannot make that one of. */
+const RELATED: ReadonlySet<string> = new Set([
+  'authentication.k8s.io/v1 TokenReview',
+  'authentication.k8s.io/v1 SelfSubjectReview',
+  'authentication.k8s.io/v1beta1 TokenReview',
+  'authentication.k8s.io/v1beta1 SelfSubjectReview',
+  ...['v1', 'v1beta1'].flatMap((version) =>
+    ['SubjectAccessReview', 'SelfSubjectAccessReview', 'LocalSubjectAccessReview', 'SelfSubjectRulesReview'].map(
+      (kind) => `authorization.k8s.io/${version} ${kind}`,
+    ),
+  ),
+]);
+
+/**
+ * The object in an answer, of the kind asked for; what it does not say of its kind is taken for granted. Throws a ResponseError for a
+ * status that is no success, a MalformedAnswer otherwise.
+ */
+export function answeredObject(response: WebhookResponse, asked: AnswerKind): JsonObject {
+  const { status, body, contentType } = response;
+  if (status < 200 || status > 206) throw postError(response);
+  if (body === '') {
+    const type = contentType === '' ? 'application/json' : contentType;
+    throw new MalformedAnswer(`0-length response with status code: ${status} and content type: ${type}`);
+  }
+  const { value, apiVersion, kind } = decoded(body);
+  const wanted = `${asked.group}/${asked.version}`;
+  const given = apiVersion === '' ? wanted : apiVersion;
+  const name = kind === '' ? asked.kind : kind;
+  if (given !== wanted || name !== asked.kind) {
+    throw new MalformedAnswer(
+      RELATED.has(`${given} ${name}`)
+        ? `converting (${given.slice(given.indexOf('/') + 1)}.${name}) to (${asked.version}.${asked.kind}): unknown conversion`
+        : `no kind ${quote(name)} is registered for version ${quote(given)} in scheme "pkg/runtime/scheme.go:111"`,
+    );
+  }
+  return isObject(value) ? value : {};
+}
+
+function decoded(body: string): { readonly value: JsonValue; readonly apiVersion: string; readonly kind: string } {
+  try {
+    const value = valueOf(body);
+    return { value, ...interpretTypeMeta(value) };
+  } catch (error) {
+    throw new MalformedAnswer(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** What does not look like JSON is read as YAML. */
+function valueOf(body: string): JsonValue {
+  if (!/^\s*\{/.test(body)) return parseYaml(body).value;
+  try {
+    return parseJson(body);
+  } catch (error) {
+    throw new MalformedAnswer(
+      `couldn't get version/kind; json parse error: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
