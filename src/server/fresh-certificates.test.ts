@@ -66,6 +66,20 @@ describe('keepFresh', () => {
     ]);
   });
 
+  test('looks again within seconds after an exchange, and once a minute else', async () => {
+    const { certificates, told, pass } = setUp(pairUntil(START + 3600 * SECOND));
+    const exchange = (): void => {
+      certificates.next = pairUntil(START + 7200 * SECOND);
+    };
+    exchange();
+    await pass(60);
+    exchange();
+    await pass(10);
+    exchange();
+    await pass(60);
+    expect(told.filter((line) => / s renewed$/.test(line))).toEqual(['60 s renewed', '65 s renewed', '130 s renewed']);
+  });
+
   test('what cannot be used leaves the old one in force, and is told until something can be used', async () => {
     const first = pairUntil(START + 3600 * SECOND);
     const { certificates, told, pass } = setUp(first);

@@ -6,8 +6,8 @@ import type { ClusterLinks } from './cluster-links.js';
 import type { Carried, ServingCertificates } from './serving-certificates.js';
 
 const LOOK_MILLIS = 60_000;
-/** While the certificate in use is of no use. */
-const EXPIRED_MILLIS = 5_000;
+/** While the certificate in use is of no use, and after an exchange, when the cluster has been told what the next one waits for. */
+const SOON_MILLIS = 5_000;
 
 export interface FreshContext {
   readonly clock: Clock;
@@ -26,17 +26,20 @@ export interface FreshContext {
 export async function keepFresh(certificates: ServingCertificates, context: FreshContext): Promise<void> {
   const { clock, logger, links, signal, renewed, carried } = context;
   let trouble: string | undefined;
+  let exchanged = false;
   for (;;) {
     const expires = Date.parse(new X509Certificate(certificates.pair.cert).validTo);
     const left = expires - clock.now();
     if (left <= 0) trouble ??= `it expired on ${new Date(expires).toISOString()}`;
     if (trouble === undefined) links.mended('serving-certificate');
     else links.broken('serving-certificate', trouble);
-    await sleep(clock, left <= 0 ? EXPIRED_MILLIS : Math.min(LOOK_MILLIS, left), signal);
+    await sleep(clock, left <= 0 ? SOON_MILLIS : Math.min(exchanged ? SOON_MILLIS : LOOK_MILLIS, left), signal);
     if (signal.aborted) return;
     trouble = undefined;
+    exchanged = false;
     try {
-      if (!(await certificates.refresh(carried))) continue;
+      exchanged = await certificates.refresh(carried);
+      if (!exchanged) continue;
       renewed();
       logger.info('the serving certificate or its CA has been renewed');
     } catch (error) {
