@@ -384,6 +384,8 @@ described('faults', () => {
     await until('a commit is lost', async () => {
       writeMillis *= 2;
       backend = await openedAtLast({ ...hasty, writeMillis });
+      // In a session that MongoDB does not know yet it would look for what it did before, which fails already.
+      await until('it writes', () => answers(backend.write(put(`a/first${writeMillis}`, 0))));
       await failCommand(set, 'alwaysOn', data);
       const code: unknown = await backend.write(put(`a/b${writeMillis}`, 0)).then(
         () => 'it went well',
