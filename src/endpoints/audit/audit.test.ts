@@ -187,6 +187,7 @@ describe('events', () => {
       subresource: '',
     };
     const made: object = {
+      impersonationConstraint: '',
       user,
       requestor: user,
       info,
@@ -284,10 +285,13 @@ describe('events', () => {
     const one = exchange();
     auditor.requestReceived(one, ask());
     one.user = other;
+    one.impersonationConstraint = 'impersonate:user-info';
     answer(one, newForbidden({ group: '', resource: 'configmaps' }, 'c', 'no').status);
     auditor.responseComplete(one, undefined);
+    expect(lines[0]).not.toHaveProperty('authenticationMetadata');
     expect(lines[1]).toMatchObject({
       impersonatedUser: { username: 'joe' },
+      authenticationMetadata: { impersonationConstraint: 'impersonate:user-info' },
       responseStatus: { status: 'Failure', reason: 'Forbidden', code: 403 },
     });
   });

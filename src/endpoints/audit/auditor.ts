@@ -211,7 +211,7 @@ export class Auditor implements AuditHook {
 
   private event(recorder: Recorder, stage: Stage): JsonObject {
     const { exchange, decision, status } = recorder;
-    const { requestor, user, userAgent, annotations } = exchange;
+    const { requestor, user, userAgent, annotations, impersonationConstraint } = exchange;
     const began = stage !== 'RequestReceived';
     return {
       kind: 'Event',
@@ -223,6 +223,7 @@ export class Auditor implements AuditHook {
       verb: exchange.info.verb,
       user: showUser(requestor),
       ...(user !== requestor && { impersonatedUser: showUser(user) }),
+      ...(impersonationConstraint !== '' && { authenticationMetadata: { impersonationConstraint } }),
       sourceIPs: [...recorder.sourceIps],
       ...(userAgent !== '' && {
         userAgent: userAgent.length > MAX_USER_AGENT ? `${userAgent.slice(0, MAX_USER_AGENT)}...TRUNCATED` : userAgent,

@@ -44,6 +44,8 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   user: UserInfo = NOBODY;
   /** Who authenticated; differs from `user` under impersonation. */
   requestor: UserInfo = NOBODY;
+  /** The verb that allowed the impersonation, where it is a constrained one. */
+  impersonationConstraint = '';
   dryRun = false;
   served = false;
   /** The client waits for `100 Continue` before it sends the body. */

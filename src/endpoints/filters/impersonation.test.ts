@@ -223,7 +223,7 @@ describe('constrained impersonation', () => {
       'bob: list /pods /',
     ]);
     expect(scene.as).toEqual(user('bob', ['a', AUTHENTICATED]));
-    expect(exchange.annotations?.get('authentication.k8s.io/impersonation-constraint')).toBe('impersonate:user-info');
+    expect(exchange.impersonationConstraint).toBe('impersonate:user-info');
     const text = await scene.stage.registry.metrics();
     expect(text).toContain('apiserver_impersonation_attempts_total{mode="user-info",decision="allowed"} 1');
   });

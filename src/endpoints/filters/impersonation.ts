@@ -86,9 +86,7 @@ export function withImpersonation(next: Step, config: ChainConfig): Step {
     }
     config.metrics.impersonated(outcome.mode, 'allowed');
     exchange.user = outcome.user;
-    if (outcome.mode !== 'legacy') {
-      exchange.annotate('authentication.k8s.io/impersonation-constraint', `impersonate:${outcome.mode}`);
-    }
+    if (outcome.mode !== 'legacy') exchange.impersonationConstraint = `impersonate:${outcome.mode}`;
     await next(exchange);
   };
   return (exchange) => {
