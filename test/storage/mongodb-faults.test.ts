@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Timestamp } from 'mongodb';
-import { MongoBackend } from '../../src/storage/mongodb/backend.js';
+import type { MongoBackend } from '../../src/storage/mongodb/backend.js';
 import { systemClock, type Clock } from '../../src/util/clock.js';
 import { collect, commit, describeEvent, everything, put, RESOURCE } from './fixtures.js';
 import { Mongod, pause, ReplicaSet, until, withClient } from './mongod.js';
