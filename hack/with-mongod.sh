@@ -15,9 +15,9 @@ trap 'exit 143' TERM INT
 node --input-type=module -e '
 import { MongoClient } from "mongodb";
 const host = process.argv[1];
-const end = Date.now() + 30_000;
+const end = Date.now() + 180_000;
 for (;;) {
-  const client = new MongoClient(`mongodb://${host}/?directConnection=true`, { serverSelectionTimeoutMS: 500 });
+  const client = new MongoClient(`mongodb://${host}/?directConnection=true`, { serverSelectionTimeoutMS: 2_000 });
   try {
     const admin = client.db("admin");
     const { isWritablePrimary, setName } = await admin.command({ hello: 1 });

@@ -120,9 +120,10 @@ func TestLeaderElection(t *testing.T) {
 				LockConfig: resourcelock.ResourceLockConfig{Identity: name},
 			},
 			ReleaseOnCancel: true,
-			LeaseDuration:   15 * time.Second,
-			RenewDeadline:   12 * time.Second,
-			RetryPeriod:     500 * time.Millisecond,
+			// A restart may take its time on a busy machine.
+			LeaseDuration: 60 * time.Second,
+			RenewDeadline: 50 * time.Second,
+			RetryPeriod:   500 * time.Millisecond,
 			Callbacks: leaderelection.LeaderCallbacks{
 				OnStartedLeading: func(context.Context) { leader.Store(name) },
 				OnStoppedLeading: func() { leader.CompareAndSwap(name, "") },
