@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../src/apimachinery/json.js';
 import { type FuzzAnswer, FuzzClient, type FuzzRequest, type Target } from './client.js';
 import { BUILT_IN, CUSTOM, DEFINITIONS, type Kind, NAMES, objectOf, PLAIN, RULES } from './fixtures.js';
+import { SHAPES } from './shapes.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const KINDS: readonly Kind[] = [...CUSTOM, ...PLAIN, ...BUILT_IN, ...RULES];
@@ -33,9 +34,9 @@ export class FuzzSession {
 
   /** Once per server. */
   async define(): Promise<void> {
-    for (const body of DEFINITIONS)
+    for (const body of [...DEFINITIONS, SHAPES])
       await this.json('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', body);
-    for (const path of ['widgets', 'gizmos']) {
+    for (const path of ['widgets', 'gizmos', 'shapes']) {
       for (let i = 0; i < 200; i++) {
         if ((await this.json('GET', `/apis/fuzz.example.com/v1/${path}`)).status === 200) break;
         await new Promise((resolve) => setTimeout(resolve, 50));
