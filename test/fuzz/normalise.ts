@@ -83,7 +83,9 @@ function jsonLine(line: string, unordered: boolean): string {
 /** A text in which what a Go map leaves to chance is sorted, or left out. */
 function fixedOrder(message: string): string {
   // The walk ends at the first unknown field, wherever that comes.
-  if (/^failed to (create typed (patch|live) object|create manager for existing fields|convert new object)/.test(message)) {
+  if (
+    /^failed to (create typed (patch|live) object|create manager for existing fields|convert new object)/.test(message)
+  ) {
     const [head = '', ...lines] = message.split('\n');
     return message.includes('field not declared in schema')
       ? head.replace(/: \..*|: errors:$/s, '')
