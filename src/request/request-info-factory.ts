@@ -1,4 +1,5 @@
 import type { RequestInfo } from './request-info.js';
+import { compareUtf8 } from '../apimachinery/meta.js';
 import { first, flag, parseQuery, type Query } from './query.js';
 
 const NO_PARTS: readonly string[] = [];
@@ -161,7 +162,8 @@ function decodable(query: Query): boolean {
 function exactName(selector: string): string | undefined {
   if (!selector.includes('metadata.name')) return undefined;
   let found: string | undefined;
-  for (const term of selector.split(/(?<!\\),/)) {
+  // Of several the first in order, as the list itself takes it.
+  for (const term of selector.split(/(?<!\\),/).sort(compareUtf8)) {
     if (term === '') continue;
     const match = /^((?:[^\\=!]|\\.|!(?!=))*)(!=|==|=)(.*)$/s.exec(term);
     if (match === null) return undefined;

@@ -109,11 +109,10 @@ async function select(
   budget: Budget,
   clock: Clock,
 ): Promise<Selection> {
-  const { prefix, from, limit, predicate } = options;
+  const { prefix, limit, predicate } = options;
   const single = singleKey(options);
   if (single !== undefined) {
-    const item =
-      single.startsWith(prefix) && (from === '' || compareUtf8(single, from) >= 0) ? state.tree.get(single) : undefined;
+    const item = single.startsWith(prefix) ? state.tree.get(single) : undefined;
     const chosen = item !== undefined && predicate.matches(item.attributes.labels, item.attributes.fields);
     return { items: chosen ? [item] : [], rest: false };
   }
@@ -144,8 +143,9 @@ async function select(
 }
 
 /** The one key that the predicate's name allows, where namespaces leave no choice. */
-function singleKey({ prefix, predicate, clusterScoped }: CacheListOptions): string | undefined {
-  if (predicate.name === undefined) return undefined;
+function singleKey({ prefix, predicate, clusterScoped, from }: CacheListOptions): string | undefined {
+  // A list that goes on is not looked up but walked on, as in kube-apiserver: what follows the object counts as more.
+  if (predicate.name === undefined || from !== '') return undefined;
   if (clusterScoped === true) return predicate.name;
   if (prefix.endsWith('/')) return `${prefix}${predicate.name}`;
   return predicate.namespace === undefined || predicate.namespace === ''

@@ -8,19 +8,19 @@ import {
   isDns1123Subdomain,
   nameIsDnsSubdomain,
 } from '../../../apimachinery/validation/names.js';
+import { addressErrors } from '../../../apimachinery/validation/addresses.js';
 import type { Strategy } from '../../rest/interfaces.js';
 import { numberOf, objectsOf, setDefault, textOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { nothing } from '../shared/resource-type.js';
 
 export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
-const IP_TEXT = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
 
 export function ipErrors(ip: string, path: FieldPath): FieldError[] {
-  return isIP(ip) === 0 ? [invalid(path, ip, IP_TEXT)] : [];
+  return addressErrors(ip).map((text) => invalid(path, ip, text));
 }
 
-function addressErrors(address: JsonObject, path: FieldPath): FieldError[] {
+function endpointErrors(address: JsonObject, path: FieldPath): FieldError[] {
   const ip = textOf(address['ip']);
   const errors = ipErrors(ip, path.child('ip'));
   const hostname = textOf(address['hostname']);
@@ -72,8 +72,8 @@ function subsetErrors(object: KubeObject): FieldError[] {
     if (ready.length + others.length === 0) {
       errors.push(required(path, 'must specify `addresses` or `notReadyAddresses`'));
     }
-    ready.forEach((address, j) => errors.push(...addressErrors(address, path.child('addresses').index(j))));
-    others.forEach((address, j) => errors.push(...addressErrors(address, path.child('notReadyAddresses').index(j))));
+    ready.forEach((address, j) => errors.push(...endpointErrors(address, path.child('addresses').index(j))));
+    others.forEach((address, j) => errors.push(...endpointErrors(address, path.child('notReadyAddresses').index(j))));
     const ports = objectsOf(subset['ports']);
     ports.forEach((port, j) => errors.push(...portErrors(port, ports.length > 1, path.child('ports').index(j))));
   });

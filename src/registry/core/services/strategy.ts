@@ -25,6 +25,8 @@ import { keepField, numberOf, objectsOf, textOf, textsOf } from '../shared/field
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
 import { addressErrors, changedAddressErrors, dropAddresses, fillFamilies, followClusterIP } from './families.js';
+import { cidrErrors, isAddress } from '../../../apimachinery/validation/addresses.js';
+import { serviceStatusWarnings, serviceWarnings } from './warnings.js';
 
 const SPEC = FieldPath.of('spec');
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
@@ -120,10 +122,57 @@ function validate(object: KubeObject, old?: KubeObject): FieldError[] {
   if (affinity === '') errors.push(required(affinityPath));
   else if (!AFFINITIES.includes(affinity)) errors.push(notSupported(affinityPath, affinity, AFFINITIES));
   errors.push(...addressErrors(spec, old === undefined ? undefined : objectAt(old, 'spec')));
-  textsOf(spec['externalIPs']).forEach((ip, i) => errors.push(...ipErrors(ip, SPEC.child('externalIPs').index(i))));
+  const before = old === undefined ? undefined : objectAt(old, 'spec');
+  const known = textsOf(before?.['externalIPs']);
+  textsOf(spec['externalIPs']).forEach((ip, i) => {
+    if (!known.includes(ip)) errors.push(...ipErrors(ip, SPEC.child('externalIPs').index(i)));
+  });
   if (type === '') errors.push(required(SPEC.child('type')));
   else if (!TYPES.includes(type)) errors.push(notSupported(SPEC.child('type'), type, TYPES));
+  return [...errors, ...sourceRangeErrors(spec, before)];
+}
+
+/** Under the Go field's name, as kube-apiserver has it. */
+function sourceRangeErrors(spec: JsonObject, before: JsonObject | undefined): FieldError[] {
+  const ranges = textsOf(spec['loadBalancerSourceRanges']).map((text) => text.trim());
+  if (ranges.length === 0) return [];
+  const path = SPEC.child('LoadBalancerSourceRanges');
+  const errors: FieldError[] = [];
+  if (spec['type'] !== 'LoadBalancer') errors.push(forbidden(path, "may only be used when `type` is 'LoadBalancer'"));
+  const known = textsOf(before?.['loadBalancerSourceRanges']).map((text) => text.trim());
+  ranges.forEach((text, i) => {
+    if (!known.includes(text)) errors.push(...cidrErrors(text).map((why) => invalid(path.index(i), text, why)));
+  });
   return errors;
+}
+
+const ingressOf = (object: KubeObject): JsonObject[] =>
+  objectsOf(objectAt(objectAt(object, 'status'), 'loadBalancer')?.['ingress']);
+
+function statusErrors(object: KubeObject, old: KubeObject): FieldError[] {
+  const ingress = ingressOf(object);
+  const path = FieldPath.of('status', 'loadBalancer', 'ingress');
+  if (ingress.length > 0 && objectAt(object, 'spec')?.['type'] !== 'LoadBalancer')
+    return [forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")];
+  const known = ingressOf(old).map((entry) => textOf(entry['ip']));
+  return ingress.flatMap((entry, i) => ingressErrors(entry, path.index(i), known));
+}
+
+const IP_MODES = ['Proxy', 'VIP'];
+
+function ingressErrors(entry: JsonObject, path: FieldPath, known: readonly string[]): FieldError[] {
+  const errors: FieldError[] = [];
+  const [ip, hostname] = [textOf(entry['ip']), textOf(entry['hostname'])];
+  const mode = entry['ipMode'];
+  if (ip !== '' && !known.includes(ip)) errors.push(...ipErrors(ip, path.child('ip')));
+  if (typeof mode === 'string') {
+    if (ip === '') errors.push(forbidden(path.child('ipMode'), 'may not be specified when `ip` is not set'));
+    else if (!IP_MODES.includes(mode)) errors.push(notSupported(path.child('ipMode'), mode, IP_MODES));
+  }
+  if (hostname === '') return errors;
+  const wrong = isDns1123Subdomain(hostname);
+  if (isAddress(hostname)) wrong.push('must be a DNS name, not an IP address');
+  return [...errors, ...wrong.map((why) => invalid(path.child('hostname'), hostname, why))];
 }
 
 function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
@@ -144,12 +193,6 @@ function allocate(object: KubeObject, old: KubeObject | undefined): void {
   if (before !== undefined) dropAddresses(spec, before);
 }
 
-function warnings(object: KubeObject): string[] {
-  const spec = objectAt(object, 'spec');
-  const ignored = spec?.['clusterIP'] === 'None' && spec['sessionAffinity'] !== 'None';
-  return ignored ? ['spec.SessionAffinity is ignored for headless services'] : [];
-}
-
 export const serviceStrategy: Strategy = {
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: true,
@@ -162,8 +205,8 @@ export const serviceStrategy: Strategy = {
     keepField('status', object, old);
     allocate(object, old);
   },
-  warningsOnCreate: (_context, object) => warnings(object),
-  warningsOnUpdate: (_context, object) => warnings(object),
+  warningsOnCreate: (_context, object) => serviceWarnings(object),
+  warningsOnUpdate: (_context, object) => serviceWarnings(object),
   validateCreate: (_context, object) => [
     ...validateCoreMeta(object.metadata, true, nameIsDnsLabel),
     ...validate(object),
@@ -174,8 +217,12 @@ export const serviceStrategy: Strategy = {
 export const serviceStatusStrategy: Strategy = {
   ...serviceStrategy,
   resetFields: resets(['spec']),
+  warningsOnUpdate: (_context, object) => serviceStatusWarnings(object),
   prepareForUpdate: (_context, object, old) => {
     keepField('spec', object, old);
   },
-  validateUpdate: (_context, object, old) => validateCoreMetaUpdate(object.metadata, old.metadata),
+  validateUpdate: (_context, object, old) => [
+    ...validateCoreMetaUpdate(object.metadata, old.metadata),
+    ...statusErrors(object, old),
+  ],
 };
