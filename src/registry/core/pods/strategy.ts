@@ -7,6 +7,7 @@ import { ensureObject, keepField, numberOf, objectsOf, textOf } from '../shared/
 import { validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
 import { qosClass } from './qos.js';
+import { podStatusErrors } from './status-validation.js';
 import { validatePod, validatePodUpdate } from './validation.js';
 
 const HOSTNAME_WARNING =
@@ -58,7 +59,10 @@ export const podStatusStrategy: Strategy = {
     const quality = textOf(objectAt(old, 'status')?.['qosClass']);
     if (textOf(status['qosClass']) === '' && quality !== '') status['qosClass'] = quality;
   },
-  validateUpdate: (_context, pod, old) => validateCoreMetaUpdate(pod.metadata, old.metadata),
+  validateUpdate: (_context, pod, old) => [
+    ...validateCoreMetaUpdate(pod.metadata, old.metadata),
+    ...podStatusErrors(pod, old),
+  ],
 };
 
 export const podDeletion: DeletionStrategy = {
