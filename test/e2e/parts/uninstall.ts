@@ -48,7 +48,7 @@ export function uninstall(cluster: TestCluster): void {
 
     test('rollback takes them away, and leaves the APIServices as they are', async () => {
       const before = await uid();
-      await cluster.helm('rollback', 'annex', '2', '--namespace', NAMESPACE);
+      await cluster.helm('rollback', 'annex', '--namespace', NAMESPACE);
       const { code, stderr } = await cluster.kubectl.run(['-n', NAMESPACE, 'get', ...MADE]);
       expect(code).not.toBe(0);
       expect(stderr.match(/\(NotFound\)/g)).toHaveLength(2);
