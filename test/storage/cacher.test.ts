@@ -77,11 +77,13 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
   });
 
   test('a read waits for the revision it asks for, and not for ever', async () => {
-    await restart({ waitMillis: 100 });
+    await restart({ waitMillis: 200_000 });
     await cache.ready();
     const waiting = cache.get('a/b', { mode: 'not-older-than', revision: 2 });
     await commit(backend, put('a/b', 0));
     expect((await waiting)?.revision).toBe(2);
+    await restart({ waitMillis: 100 });
+    await cache.ready();
     await expect(cache.get('a/b', { mode: 'not-older-than', revision: 9 })).rejects.toMatchObject({
       code: 'too-large',
       info: { revision: 9, current: 2 },

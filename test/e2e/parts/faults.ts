@@ -8,7 +8,7 @@ import { Load, type LoadReport } from '../load.js';
 import { GROUP, widgetsPath, widgetText } from '../widgets.js';
 
 const NAMESPACE = 'faults';
-const STOP_MILLIS = 30_000;
+const STOP_MILLIS = 60_000;
 
 /** What fails is replaced, and nobody loses anything by it. */
 export function faults(cluster: TestCluster, say: (line: string) => void): void {
@@ -88,7 +88,13 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
       const held = request({ port, host: '127.0.0.1', method: 'POST', path, headers, rejectUnauthorized: false });
       held.on('error', () => undefined);
       held.write('{');
-      await pause(1_000);
+      let seen = 0;
+      // A reading tells of the time since the one before.
+      await eventually('it is in flight', async () => {
+        const { text } = await cluster.direct(1).get('/metrics');
+        seen = /^apiserver_current_inflight_requests\{request_kind="mutating"\} [1-9]/m.test(text) ? seen + 1 : 0;
+        return seen === 3 ? true : undefined;
+      });
       const millis = await daemon.stop('SIGTERM');
       say(`${daemon.name} ended within ${Math.round(millis)} ms, with a body that did not end`);
       held.destroy();

@@ -35,7 +35,8 @@ export function reviews(cluster: TestCluster): void {
   const sent = (resource: string): JsonObject[] =>
     readFileSync(cluster.certificates.file(AUDIT_LOG), 'utf8')
       .split('\n')
-      .filter((line) => line !== '')
+      // A line that is being written is not looked at.
+      .slice(0, -1)
       .map((text) => treeOf({ text }))
       .filter((event) => digText(event, 'objectRef', 'resource') === resource);
   const about = (user: string): JsonObject[] =>
@@ -45,10 +46,12 @@ export function reviews(cluster: TestCluster): void {
   const ask = (headers: Readonly<Record<string, string>>, pair?: Pair, port = cluster.replica(0).port): Promise<Seen> =>
     directly({ port, path: PATH, headers, pair });
   const frank = { 'X-Remote-User': 'frank' };
+  let begun = 0;
   let asked = 0;
 
   describe('reviews', () => {
     test('equal questions at the same time are one', async () => {
+      begun = performance.now();
       const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => ask(frank, proxy)));
       asked = performance.now();
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([403]));
@@ -143,16 +146,22 @@ export function reviews(cluster: TestCluster): void {
     );
 
     test('answers are kept for ten seconds', async () => {
-      const kept = performance.now() - asked < KEPT_MILLIS - 1_000;
-      if (kept) {
+      const isKept = (): boolean => performance.now() - begun < KEPT_MILLIS;
+      // Asked too late, the question is another one already.
+      if (isKept()) {
         await ask(frank, proxy);
-        expect(about('frank')).toHaveLength(1);
+        if (isKept()) expect(about('frank')).toHaveLength(1);
       }
       await pause(Math.max(0, asked + KEPT_MILLIS + 100 - performance.now()));
+      const before = about('frank').length;
+      begun = performance.now();
       await ask(frank, proxy);
-      expect(about('frank')).toHaveLength(2);
+      // The one before may have been asked late.
+      expect(about('frank').length - before).toBeLessThanOrEqual(1);
+      expect(about('frank').length).toBeGreaterThan(1);
+      const after = about('frank').length;
       await ask(frank, proxy);
-      expect(about('frank')).toHaveLength(2);
+      if (isKept()) expect(about('frank')).toHaveLength(after);
     });
   });
 }
