@@ -21,6 +21,8 @@ export function hereOrElsewhere(scope: RequestScope, body: Buffer, write: () => 
 
 /** How long the rules of one write may keep the thread that answers everybody. */
 const PATIENCE_MILLIS = 15;
+/** Pauses by then that tell rules at work, which pause every millisecond, from a thread that did not get its turn on a busy machine. */
+const PATIENCE_PAUSES = 5;
 
 class TakesLong extends Error {}
 
@@ -35,8 +37,9 @@ async function here(scope: RequestScope, body: Buffer, write: () => Promise<void
   scope.context.patience = () => {
     const since = clock.monotonic();
     let offered = false;
+    let pauses = 0;
     return () => {
-      if (offered || clock.monotonic() - since < PATIENCE_MILLIS) return;
+      if (offered || ++pauses < PATIENCE_PAUSES || clock.monotonic() - since < PATIENCE_MILLIS) return;
       offered = true;
       if (largeWrites.takes(scope, Infinity)) throw new TakesLong();
     };
