@@ -22,9 +22,8 @@ fi
 node dist/main.js serve "${flags[@]}" > "$scratch/server.log" 2>&1 &
 server=$!
 trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$scratch"' EXIT
-for _ in $(seq 150); do
-  if curl -sfk "https://127.0.0.1:$port/readyz" > /dev/null; then break; fi
-  kill -0 "$server" 2>/dev/null || { cat "$scratch/server.log" >&2; exit 1; }
+until curl -sfk "https://127.0.0.1:$port/readyz" > /dev/null; do
+  kill -0 "$server" 2>/dev/null && [ $SECONDS -lt 240 ] || { cat "$scratch/server.log" >&2; exit 1; }
   sleep 0.2
 done
 python3 -c 'import yaml' 2> /dev/null || {
