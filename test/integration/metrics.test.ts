@@ -63,7 +63,7 @@ test('watches', async () => {
   const path = '/api/v1/namespaces/kube-public/configmaps';
   const type = { group: '', version: 'v1', resource: 'configmaps' };
   const fed = { group: '', resource: 'configmaps' };
-  // Controllers watch too.
+  // Controllers watch too, and some may begin only now.
   const before = valueOf(await read(), 'annex_watch_cache_watchers', fed) ?? NaN;
   const response = await http.open({ path: `${path}?watch=1` });
   const watch = new WatchReader(response);
@@ -74,7 +74,7 @@ test('watches', async () => {
   expect(valueOf(text, 'apiserver_longrunning_requests', running)).toBe(1);
   expect(valueOf(text, 'apiserver_watch_events_total', type)).toBeGreaterThanOrEqual(1);
   expect(valueOf(text, 'apiserver_watch_events_sizes_count', type)).toBeGreaterThanOrEqual(1);
-  expect(valueOf(text, 'annex_watch_cache_watchers', fed)).toBe(before + 1);
+  expect(valueOf(text, 'annex_watch_cache_watchers', fed)).toBeGreaterThan(before);
   response.destroy();
   await eventually('the watch is no longer counted', async () =>
     valueOf(await read(), 'apiserver_longrunning_requests', running) === 0 ? true : undefined,
