@@ -4,6 +4,7 @@ import type { KubeObject } from '../apimachinery/meta.js';
 import { CaBundle } from '../authentication/request/client-ca.js';
 import type { RequestHeaderConfig } from '../authentication/request/request-header.js';
 import type { ClusterClient } from '../client/cluster-client.js';
+import { messageOf } from '../util/error-message.js';
 
 const NAMESPACE = 'kube-system';
 const NAME = 'extension-apiserver-authentication';
@@ -98,7 +99,7 @@ export class FrontProxyTrust {
       this.trouble = '';
       this.changed();
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
+      const text = messageOf(error);
       this.trouble = `the ConfigMap ${NAMESPACE}/${NAME} cannot be used: ${text}`;
     }
   }

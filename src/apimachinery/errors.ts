@@ -1,6 +1,7 @@
 import { aggregate, type FieldError } from './field-error.js';
 import { formatGroupKind, formatGroupResource, type GroupKind, type GroupResource, quote } from './meta.js';
 import type { JsonObject } from './json.js';
+import { messageOf } from '../util/error-message.js';
 
 export interface StatusCause extends JsonObject {
   reason?: string;
@@ -167,5 +168,5 @@ export const newGenericNotFound = (): ApiError =>
 /** Whatever was thrown, as an ApiError; what is not one becomes a bare 500 with the error's text, as kube-apiserver does. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  return new ApiError(500, '', error instanceof Error ? error.message : String(error));
+  return new ApiError(500, '', messageOf(error));
 }

@@ -4,6 +4,7 @@ import type { Authorizer, AuthorizationResult, AuthorizerAttributes } from './au
 import { result } from './authorizer/results.js';
 import { readReview, reviewSpec } from './webhook/review.js';
 import { TtlCache } from '../util/ttl-cache.js';
+import { messageOf } from '../util/error-message.js';
 
 const CAPACITY = 10_000;
 const HEALTH = new Set(['/healthz', '/livez', '/readyz']);
@@ -61,11 +62,7 @@ export class DelegatedAuthorizer implements Authorizer {
       return answer;
     } catch (error) {
       this.options.observe(true);
-      return result(
-        'no-opinion',
-        '',
-        `the cluster could not be asked: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      return result('no-opinion', '', `the cluster could not be asked: ${messageOf(error)}`);
     }
   }
 }

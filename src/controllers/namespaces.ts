@@ -5,6 +5,7 @@ import type { ApiRegistry, StoredApi } from '../registry/rest/api-registry.js';
 import type { TypeClient } from '../registry/rest/type-client.js';
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
+import { messageOf } from '../util/error-message.js';
 
 const RETRY_MILLIS = 500;
 const FINALIZER = 'kubernetes';
@@ -83,7 +84,7 @@ export class NamespaceController {
         if (hasObjects(api, namespace)) await this.options.deleteAll(api, namespace);
         count(api, namespace, remainder);
       } catch (error) {
-        remainder.errors.push(error instanceof Error ? error.message : String(error));
+        remainder.errors.push(messageOf(error));
       }
     }
     return remainder;

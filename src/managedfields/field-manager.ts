@@ -16,6 +16,7 @@ import { ConversionPending, type FieldManager, type FieldManagerOptions } from '
 import { KUBECTL, lastApplied, updateLastApplied } from './last-applied.js';
 import { Managed } from './managed.js';
 import { kindText, StructuredMerge, withoutManagedFields } from './structured-merge.js';
+import { messageOf } from '../util/error-message.js';
 
 /** Shared by all field managers: objects of all types go through one bound. */
 export const fieldSets = new FieldSetCache();
@@ -59,7 +60,7 @@ class DefaultFieldManager implements FieldManager {
     } catch (error) {
       if (error instanceof ConflictsError) throw conflictError(error.conflicts);
       if (error instanceof ApiError || error instanceof ConversionPending) throw error;
-      throw new ApiError(500, '', error instanceof Error ? error.message : String(error));
+      throw new ApiError(500, '', messageOf(error));
     }
   }
 
@@ -137,7 +138,7 @@ class DefaultFieldManager implements FieldManager {
       this.track(this.empty, live, managed, 'before-first-apply');
     } catch (error) {
       if (error instanceof ConversionPending) throw error;
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       throw new ApiError(500, '', `failed to create manager for existing fields: ${why}`);
     }
   }
@@ -208,7 +209,7 @@ class DefaultFieldManager implements FieldManager {
     try {
       return Managed.decode(entries, fieldSets);
     } catch (error) {
-      throw new Error(failure + (error instanceof Error ? error.message : String(error)));
+      throw new Error(failure + messageOf(error));
     }
   }
 }
@@ -249,6 +250,6 @@ export function validateManagedFields(entries: readonly JsonValue[] | undefined)
     Managed.decode(entries ?? [], fieldSets);
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }

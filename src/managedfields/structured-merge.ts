@@ -107,7 +107,7 @@ export class StructuredMerge {
       validateValue(type, valid === undefined ? object : withoutShared(object, valid), duplicates);
       return { version: this.version, type, value: object };
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       throw new ApiError(500, '', `${failure} (${describe(object)})${to}: ${why}`);
     }
   }

@@ -1,5 +1,6 @@
 import type { RE2JS } from 're2js';
 import { compileRe2 } from '../util/re2.js';
+import { messageOf } from '../util/error-message.js';
 
 /** A pattern of a schema; compiled on first use, because that takes a millisecond and many are never needed. */
 export interface Pattern {
@@ -54,7 +55,7 @@ class LazyPattern implements Pattern {
     try {
       this.compiled = compileRe2(this.text);
     } catch (error) {
-      this.failure = error instanceof Error ? error.message : String(error);
+      this.failure = messageOf(error);
     }
     return this.compiled;
   }

@@ -51,11 +51,6 @@ export function errorCode(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }
 
-/** What an error says, whatever was thrown. */
-export function errorMessage(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
-}
-
 /** A revision that lies before what is still kept. */
 export function compacted(revision: Revision, oldest: Revision): StorageError {
   return new StorageError('compacted', `revision ${revision} is no longer kept`, { revision, current: oldest });

@@ -1,5 +1,6 @@
 import { decode, encode, Token, Type } from 'cborg';
 import { type JsonObject, type JsonValue } from '../json.js';
+import { messageOf } from '../../util/error-message.js';
 
 /**
  * CBOR as kube-apiserver speaks it: texts are written as byte strings (which need no check of their content), a whole object
@@ -123,7 +124,7 @@ export function decodeCbor(bytes: Uint8Array): JsonValue {
   try {
     value = decode(bytes, decodeOptions);
   } catch (error) {
-    throw error instanceof CborError ? error : new CborError(error instanceof Error ? error.message : String(error));
+    throw error instanceof CborError ? error : new CborError(messageOf(error));
   }
   return toJson(value, 0);
 }

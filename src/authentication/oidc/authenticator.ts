@@ -13,6 +13,7 @@ import type { ProviderClient } from './http.js';
 import { type Claims, issuerOf, verifyIdToken } from './id-token.js';
 import { Provider } from './provider.js';
 import type { CompiledAuthenticator, CompiledRule } from './validate.js';
+import { messageOf } from '../../util/error-message.js';
 
 const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 
@@ -31,8 +32,6 @@ export interface OidcDependencies {
   readonly metrics: OidcMetrics;
   readonly failed: (text: string) => void;
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** ID tokens of one provider, and who their claims make their bearer. */
 export class OidcAuthenticator implements TokenAuthenticator {

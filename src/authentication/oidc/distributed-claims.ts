@@ -3,6 +3,7 @@ import { readToken } from '../token/jws.js';
 import type { ProviderClient } from './http.js';
 import { type Claims, issuerOf, verifyIdToken } from './id-token.js';
 import { Provider } from './provider.js';
+import { messageOf } from '../../util/error-message.js';
 
 /** Issuers whose keys are kept; tokens of a trusted issuer name them. */
 const MAX_ISSUERS = 64;
@@ -56,9 +57,7 @@ export class DistributedClaims {
     try {
       token = await client.get(endpoint, accessToken === '' ? undefined : accessToken, signal);
     } catch (error) {
-      throw new Error(
-        `while getting distributed claim "${claim}": ${error instanceof Error ? error.message : String(error)}`,
-      );
+      throw new Error(`while getting distributed claim "${claim}": ${messageOf(error)}`);
     }
     const parsed = readToken(token);
     if (parsed === undefined)
@@ -67,7 +66,7 @@ export class DistributedClaims {
     const provider = await this.providerOf(issuer);
     const claims = await verifyIdToken(token, { provider, issuer, audiences, algorithms, clock }).catch(
       (error: unknown) => {
-        throw new Error(`verify distributed claim token: ${error instanceof Error ? error.message : String(error)}`);
+        throw new Error(`verify distributed claim token: ${messageOf(error)}`);
       },
     );
     if (!Object.hasOwn(claims, claim)) {

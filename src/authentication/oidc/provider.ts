@@ -2,6 +2,7 @@ import { compactVerify, type CryptoKey, importJWK, type JWK } from 'jose';
 import { quote } from '../../apimachinery/meta.js';
 import type { Clock, Timer } from '../../util/clock.js';
 import type { ProviderClient } from './http.js';
+import { messageOf } from '../../util/error-message.js';
 
 const RETRY_MILLIS = 10_000;
 /** Keys are not fetched more often, whatever tokens come: their senders may name any key. */
@@ -68,7 +69,7 @@ export class Provider {
       this.jwksUri = uri;
     } catch (error) {
       if (this.stop.signal.aborted) return;
-      this.problem = error instanceof Error ? error.message : String(error);
+      this.problem = messageOf(error);
       failed(`oidc authenticator: initializing provider ${issuer}: ${this.problem}`);
       this.timer = clock.setTimer(RETRY_MILLIS, () => void this.discover());
     }
@@ -107,9 +108,7 @@ export class Provider {
       return this.keySet;
     } catch (error) {
       fetched('failure');
-      throw new Error(
-        `failed to verify signature: fetching keys ${error instanceof Error ? error.message : String(error)}`,
-      );
+      throw new Error(`failed to verify signature: fetching keys ${messageOf(error)}`);
     }
   }
 }

@@ -9,6 +9,7 @@ import { loadAuthenticationConfiguration } from './load.js';
 import { OidcSet } from './oidc-set.js';
 import type { AnonymousConfig, AuthenticationConfiguration } from './types.js';
 import { type CompiledAuthenticator, validateAuthenticationConfiguration } from './validate.js';
+import { messageOf } from '../../util/error-message.js';
 
 /** So long a new configuration's providers may take to answer. */
 const HEALTHY_WITHIN_MILLIS = 60_000;
@@ -99,7 +100,7 @@ export class ReloadingOidc implements TokenAuthenticator {
       // A text that will never do is not tried again; what may still come up is.
       if (error instanceof Refused) this.lastText = text;
       metrics.reloaded('failure', clock.now());
-      failed(`reloading authentication config: ${error instanceof Error ? error.message : String(error)}`);
+      failed(`reloading authentication config: ${messageOf(error)}`);
     }
   }
 
@@ -131,7 +132,7 @@ export class ReloadingOidc implements TokenAuthenticator {
       const more = changed ? [forbidden(FieldPath.of('anonymous'), 'changed from initial configuration file')] : [];
       return checkConfiguration(configuration, this.options.disallowedIssuers, more);
     } catch (error) {
-      throw new Refused(error instanceof Error ? error.message : String(error));
+      throw new Refused(messageOf(error));
     }
   }
 

@@ -6,6 +6,7 @@ import {
   type TokenAuthenticator,
 } from '../authenticator/interfaces.js';
 import { readTokenReview, tokenReviewBody, type TokenReviewStatus, type TokenReviewVersion } from './token-review.js';
+import { messageOf } from '../../util/error-message.js';
 
 const TIMEOUT_MILLIS = 30_000;
 const RETRY = { attempts: 5, firstMillis: 500, factor: 1.5, jitter: 0.2 };
@@ -37,7 +38,7 @@ export class WebhookTokenAuthenticator implements TokenAuthenticator {
     try {
       status = await this.ask(tokenReviewBody(token, wanted, version), signal);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       failed(why);
       throw new AuthenticationError(why);
     }

@@ -9,6 +9,7 @@ import {
   type AuthorizerConfiguration,
   type WebhookConfiguration,
 } from './types.js';
+import { messageOf } from '../../util/error-message.js';
 
 const GROUP = 'apiserver.config.k8s.io';
 const VERSIONS = ['v1', 'v1beta1', 'v1alpha1'];
@@ -141,7 +142,7 @@ class Reader {
     try {
       return parseGoDuration(value);
     } catch (error) {
-      throw new DecodeError(error instanceof Error ? error.message : String(error));
+      throw new DecodeError(messageOf(error));
     }
   }
 

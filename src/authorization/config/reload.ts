@@ -9,6 +9,7 @@ import type {
   RuleResolver,
   RulesResult,
 } from '../authorizer/interfaces.js';
+import { messageOf } from '../../util/error-message.js';
 
 /** A chain of authorizers made from a configuration. */
 export interface Chain {
@@ -82,7 +83,7 @@ export class ReloadingChain implements Authorizer, RuleResolver {
       metrics.configInUse(text);
     } catch (error) {
       metrics.configReload('failure', clock.now());
-      failed(`reloading authorization config: ${error instanceof Error ? error.message : String(error)}`);
+      failed(`reloading authorization config: ${messageOf(error)}`);
     }
   }
 }

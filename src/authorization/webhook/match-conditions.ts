@@ -4,6 +4,7 @@ import type { AuthorizationMetrics } from '../authorizer/instrumentation.js';
 import type { AuthorizerAttributes } from '../authorizer/interfaces.js';
 import { aggregateTexts } from '../authorizer/results.js';
 import { matchRequest } from './review.js';
+import { messageOf } from '../../util/error-message.js';
 
 /** A compiled boolean expression over `request`, the v1 spec of the review. Throws where the evaluation fails. */
 export interface MatchExpression {
@@ -54,7 +55,7 @@ export class MatchConditions {
       try {
         if (!program.evaluate(request)) return NO_MATCH;
       } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
+        const why = messageOf(error);
         errors.push(`cel evaluation error: expression '${expression}' resulted in error: ${why}`);
       }
     }

@@ -13,6 +13,7 @@ import { ResponseError, type WebhookTransport } from '../../client/webhook/conne
 import type { MatchConditions } from './match-conditions.js';
 import { readReview, reviewBody, reviewSpec, type ReviewStatus, type ReviewVersion } from './review.js';
 import { TtlCache } from '../../util/ttl-cache.js';
+import { messageOf } from '../../util/error-message.js';
 
 const CACHE_CAPACITY = 8192;
 /** A question whose parts that the client controls are longer is not cached. */
@@ -75,7 +76,7 @@ export class WebhookAuthorizer implements Authorizer, RuleResolver {
         if (mayCache(attributes)) this.cache.set(key, status, status.allowed ? authorizedTtl : unauthorizedTtl);
         return decide(status);
       },
-      (error: unknown) => result(this.options.onError, '', error instanceof Error ? error.message : String(error)),
+      (error: unknown) => result(this.options.onError, '', messageOf(error)),
     );
   }
 

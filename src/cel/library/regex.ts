@@ -7,6 +7,7 @@ import { fn, method } from '../declarations.js';
 import type { Library } from './library.js';
 import { INT, STRING, listOf } from '../types.js';
 import { onStrings } from './helpers.js';
+import { messageOf } from '../../util/error-message.js';
 
 /** Compiling takes about a millisecond, so patterns are kept; the oldest go first. */
 const MAX_PATTERNS = 512;
@@ -16,7 +17,7 @@ function build(pattern: string): RE2JS | string {
   try {
     return compileRe2(pattern);
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

@@ -3,6 +3,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/js
 import { quote } from '../../apimachinery/meta.js';
 import { parseYaml } from '../../apimachinery/yaml.js';
 import { postError, type WebhookResponse } from './connection.js';
+import { messageOf } from '../../util/error-message.js';
 
 /** An answer that is not what was asked for. Its text shows nothing of the answer's values. */
 export class MalformedAnswer extends Error {
@@ -59,7 +60,7 @@ function decoded(body: string): { readonly value: JsonValue; readonly apiVersion
     const value = valueOf(body);
     return { value, ...interpretTypeMeta(value) };
   } catch (error) {
-    throw new MalformedAnswer(error instanceof Error ? error.message : String(error));
+    throw new MalformedAnswer(messageOf(error));
   }
 }
 
@@ -69,8 +70,6 @@ function valueOf(body: string): JsonValue {
   try {
     return parseJson(body);
   } catch (error) {
-    throw new MalformedAnswer(
-      `couldn't get version/kind; json parse error: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new MalformedAnswer(`couldn't get version/kind; json parse error: ${messageOf(error)}`);
   }
 }

@@ -1,11 +1,12 @@
 import type { Clock } from '../../util/clock.js';
 import { decodedForm } from '../encode.js';
-import { errorMessage, StorageError } from '../errors.js';
+import { StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../interfaces.js';
 import { encodedBytes, withRevision } from '../object-bytes.js';
 import { nextTurn } from '../slicing.js';
 import { headerLength, writeHeader } from './entry.js';
 import { numberValue, objectKey, type Environment, type Operation } from './environment.js';
+import { messageOf } from '../../util/error-message.js';
 
 export interface CommitterOptions {
   readonly environment: Environment;
@@ -169,7 +170,7 @@ export class Committer {
       this.addEvent(batch, write, { type, entry, object, previous: current });
     } catch (error) {
       write.reject(
-        error instanceof StorageError ? error : new StorageError('unavailable', errorMessage(error), { cause: error }),
+        error instanceof StorageError ? error : new StorageError('unavailable', messageOf(error), { cause: error }),
       );
     }
   }
@@ -230,7 +231,7 @@ export class Committer {
   }
 
   private fail(batch: Batch, error: unknown): void {
-    const failure = new StorageError('unavailable', `the store could not write: ${errorMessage(error)}`, {
+    const failure = new StorageError('unavailable', `the store could not write: ${messageOf(error)}`, {
       cause: error,
     });
     for (const { write } of batch.results) write.reject(failure);

@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { createServer, connect, type Server } from 'node:net';
 import { join } from 'node:path';
-import { errorCode, errorMessage, StorageError } from '../errors.js';
+import { errorCode, StorageError } from '../errors.js';
+import { messageOf } from '../../util/error-message.js';
 
 /** Holds a directory for this process until it is released or the process ends, however it ends. */
 export interface DirectoryLock {
@@ -57,7 +58,7 @@ async function lockBySocket(directory: string): Promise<DirectoryLock> {
     } catch (error) {
       if (errorCode(error) !== 'EEXIST') {
         server.close();
-        throw new StorageError('unusable', `cannot lock ${directory}: ${errorMessage(error)}`, { cause: error });
+        throw new StorageError('unusable', `cannot lock ${directory}: ${messageOf(error)}`, { cause: error });
       }
     }
     if (await answers(name)) break;

@@ -11,8 +11,9 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { errorCode, errorMessage, StorageError } from '../errors.js';
+import { errorCode, StorageError } from '../errors.js';
 import { LOCK_FILE, LOCK_SOCKET } from './directory-lock.js';
+import { messageOf } from '../../util/error-message.js';
 
 const FORMAT_FILE = 'FORMAT';
 const FORMAT = 'annex embedded store 1\n';
@@ -31,7 +32,7 @@ export function checkDirectory(directory: string): void {
     names = readdirSync(directory);
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return;
-    throw unusable(`cannot read the data directory ${directory}: ${errorMessage(error)}`, error);
+    throw unusable(`cannot read the data directory ${directory}: ${messageOf(error)}`, error);
   }
   if (!names.includes(FORMAT_FILE)) {
     const foreign = names.find((name) => !HARMLESS.has(name) && !name.startsWith('.'));
@@ -54,7 +55,7 @@ export function prepareDirectory(directory: string): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw unusable(`cannot make the data directory ${directory}: ${errorMessage(error)}`, error);
+    throw unusable(`cannot make the data directory ${directory}: ${messageOf(error)}`, error);
   }
 }
 

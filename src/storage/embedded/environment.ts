@@ -1,6 +1,7 @@
 import { open, type Database, type RootDatabase } from 'lmdb';
-import { errorMessage, StorageError } from '../errors.js';
+import { StorageError } from '../errors.js';
 import type { Revision } from '../interfaces.js';
+import { messageOf } from '../../util/error-message.js';
 
 /** A change of one record, part of a transaction. */
 export type Operation =
@@ -38,7 +39,7 @@ export class Environment {
         root.openDB<Buffer, Buffer>('meta', binary),
       );
     } catch (error) {
-      throw new StorageError('unusable', `the data directory ${directory} cannot be opened: ${errorMessage(error)}`, {
+      throw new StorageError('unusable', `the data directory ${directory} cannot be opened: ${messageOf(error)}`, {
         cause: error,
       });
     }
@@ -150,11 +151,11 @@ function keyRevision(key: Buffer): Revision {
 
 /** LMDB tells the cause of a failed commit on a promise of its own. */
 async function commitFailure(error: unknown): Promise<string> {
-  if (typeof error !== 'object' || error === null || !('commitError' in error)) return errorMessage(error);
+  if (typeof error !== 'object' || error === null || !('commitError' in error)) return messageOf(error);
   try {
     await error.commitError;
-    return errorMessage(error);
+    return messageOf(error);
   } catch (cause) {
-    return errorMessage(cause);
+    return messageOf(cause);
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Db, MongoClient } from 'mongodb';
 import { sleep, systemClock, type Clock } from '../../util/clock.js';
-import { compacted, errorMessage, StorageError, tooLarge } from '../errors.js';
+import { compacted, StorageError, tooLarge } from '../errors.js';
 import type {
   Backend,
   EventStream,
@@ -36,6 +36,7 @@ import { LAYOUT_FORMAT, layoutText, LogLayout, newestRevision } from './layout.j
 import { listAt } from './list.js';
 import { Reader } from './reader.js';
 import { WriterSession, type WriterDocument } from './writer-session.js';
+import { messageOf } from '../../util/error-message.js';
 
 export interface MongoOptions {
   /** Where the replica set is, with credentials and TLS options. */
@@ -120,7 +121,7 @@ export class MongoBackend implements Backend {
     } catch (error) {
       await client.close();
       if (error instanceof StorageError) throw error;
-      const message = `the MongoDB database ${database} cannot be used: ${errorMessage(error)}`;
+      const message = `the MongoDB database ${database} cannot be used: ${messageOf(error)}`;
       throw new StorageError('unusable', redact(message, uri));
     }
   }

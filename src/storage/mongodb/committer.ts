@@ -1,7 +1,7 @@
 import type { Collection } from 'mongodb';
 import type { Clock, Timer } from '../../util/clock.js';
 import { sleep } from '../../util/clock.js';
-import { errorMessage, StorageError } from '../errors.js';
+import { StorageError } from '../errors.js';
 import type { Revision, WriteRequest, WriteResult } from '../interfaces.js';
 import { nextTurn } from '../slicing.js';
 import type { Appender, AppendOutcome } from './appender.js';
@@ -12,6 +12,7 @@ import type { LogFollower } from './follower.js';
 import { headId, type Heads } from './heads.js';
 import { statesBefore } from './states-before.js';
 import type { WriterSession } from './writer-session.js';
+import { messageOf } from '../../util/error-message.js';
 
 export interface CommitterOptions {
   readonly place: LogPlace;
@@ -297,7 +298,7 @@ export class Committer {
       this.expireWaiting();
       await this.pause(attempt);
     }
-    const message = `${NOT_TOLD}: ${errorMessage(error)}`;
+    const message = `${NOT_TOLD}: ${messageOf(error)}`;
     for (const write of batch.writes) write.reject(new StorageError('unknown-outcome', message, { cause: error }));
     return true;
   }

@@ -9,7 +9,8 @@ import {
   type Document,
   type MongoClientOptions,
 } from 'mongodb';
-import { errorMessage, StorageError } from '../errors.js';
+import { StorageError } from '../errors.js';
+import { messageOf } from '../../util/error-message.js';
 
 export interface ConnectionOptions {
   readonly uri: string;
@@ -67,7 +68,7 @@ export async function connect(options: ConnectionOptions): Promise<{ readonly cl
   try {
     client = new MongoClient(uri, clientOptions(uri, selectMillis));
   } catch (error) {
-    throw new StorageError('unusable', redact(`the MongoDB URI is malformed: ${errorMessage(error)}`, uri));
+    throw new StorageError('unusable', redact(`the MongoDB URI is malformed: ${messageOf(error)}`, uri));
   }
   try {
     const db = client.db(options.database);
@@ -97,7 +98,7 @@ function checkDeployment(hello: Document, address: string): void {
 }
 
 function explain(error: unknown, address: string): string {
-  const message = errorMessage(error);
+  const message = messageOf(error);
   if (error instanceof MongoServerError && error.code === AUTHENTICATION_FAILED) {
     return `MongoDB at ${address} refuses the credentials of the MongoDB URI: ${message}`;
   }

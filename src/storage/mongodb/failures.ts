@@ -1,5 +1,6 @@
 import { MongoError, MongoServerError } from 'mongodb';
-import { errorMessage, StorageError } from '../errors.js';
+import { StorageError } from '../errors.js';
+import { messageOf } from '../../util/error-message.js';
 
 const DUPLICATE_KEY = 11000;
 const WRITE_CONFLICT = 112;
@@ -51,7 +52,7 @@ export function isRefusal(error: unknown): boolean {
 
 export function unavailable(error: unknown): StorageError {
   if (error instanceof StorageError) return error;
-  return new StorageError('unavailable', `MongoDB does not answer: ${errorMessage(error)}`, { cause: error });
+  return new StorageError('unavailable', `MongoDB does not answer: ${messageOf(error)}`, { cause: error });
 }
 
 export function closed(): StorageError {

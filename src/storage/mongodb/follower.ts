@@ -1,11 +1,12 @@
 import type { ClientSession, Collection, Document, MongoClient } from 'mongodb';
 import { sleep, type Clock } from '../../util/clock.js';
-import { compacted, errorMessage, StorageError } from '../errors.js';
+import { compacted, StorageError } from '../errors.js';
 import { EventFeed } from '../event-feed.js';
 import type { LogEvent, Revision } from '../interfaces.js';
 import { entriesOf, eventOf, type LogDocument, type LogPlace } from './documents.js';
 import { closed, isTokenLost, unavailable } from './failures.js';
 import type { Heads } from './heads.js';
+import { messageOf } from '../../util/error-message.js';
 
 export interface FollowerOptions {
   readonly client: MongoClient;
@@ -212,7 +213,7 @@ export class LogFollower {
       } catch (error) {
         if (this.stopping.signal.aborted) return;
         failures++;
-        this.trouble = `the change stream broke off: ${errorMessage(error)}`;
+        this.trouble = `the change stream broke off: ${messageOf(error)}`;
         this.options.failed(error);
         if (isTokenLost(error) || failures >= TOKEN_ATTEMPTS) token = undefined;
         await sleep(this.options.clock, Math.min(RETRY_MILLIS * 2 ** failures, MAX_RETRY_MILLIS), signal);

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { messageOf } from '../../../util/error-message.js';
 
 const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
@@ -12,7 +13,7 @@ export function caBundleFault(bundle: string): string | undefined {
     try {
       new X509Certificate(block);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       return `unable to load root certificates: failed to parse certificate: ${why}`;
     }
   }

@@ -18,6 +18,7 @@ import type { ObjectReference } from '../../../authentication/token/service-acco
 import type { RequestContext } from '../../../request/context.js';
 import type { Clock } from '../../../util/clock.js';
 import type { CreatedSubresource } from '../../rest/interfaces.js';
+import { messageOf } from '../../../util/error-message.js';
 
 const GVK = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' };
 const MIN_SECONDS = 600;
@@ -122,7 +123,7 @@ function sign(
   request: BoundTokenRequest,
 ): ReturnType<ServiceAccountTokenSigner['signBound']> {
   return signer.signBound(request).catch((error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw newInternalError(`failed to generate token: ${why}`);
   });
 }
