@@ -1,15 +1,16 @@
 import { ApiError, newBadRequest, newNotFound } from '../../apimachinery/errors.js';
 import { formatTime, type GroupResource, type KubeObject, quote } from '../../apimachinery/meta.js';
 import { nameIsPathSegment } from '../../apimachinery/validation/names.js';
-import { deepEqual, type JsonObject } from '../../apimachinery/json.js';
+import type { JsonObject } from '../../apimachinery/json.js';
 import { encodeObject } from '../../storage/encode.js';
-import type { Backend, StoredObject, WriteResult } from '../../storage/interfaces.js';
+import type { Backend, EncodedObject, StoredObject, WriteResult } from '../../storage/interfaces.js';
 import type { CachedObject, ReadAt, ResourceCache } from '../../storage/cacher/interfaces.js';
 import type { Clock } from '../../util/clock.js';
 import { nextTurn } from '../../storage/slicing.js';
 import { LARGE } from './event-turns.js';
 import { interpretStorageError } from './interpret-error.js';
 import { decodeStored } from './detached-object.js';
+import { isUnchanged } from './unchanged.js';
 
 /** Names that nothing can have, and that would lead elsewhere. */
 const NO_SEGMENT = /^\.{1,2}$|[/%]/;
@@ -127,7 +128,7 @@ export class ResourceStore {
 
   /** Writes a new object; the conflict where there is one already tells of it. */
   async insert(key: string, object: JsonObject): Promise<WriteResult> {
-    return this.write(key, undefined, object);
+    return this.write(key, undefined, encodeObject(object));
   }
 
   /**
@@ -153,15 +154,16 @@ export class ResourceStore {
         basis = newer;
         continue;
       }
-      if (current !== undefined && this.isUnchanged(next, current)) {
+      // Making a large object and encoding it both take their time.
+      if ((current?.bytes.length ?? 0) >= LARGE) await nextTurn();
+      const value = encodeObject(next);
+      if (current !== undefined && isUnchanged(value, current)) {
         const newer = await this.newer(key, basis);
         if (newer === undefined) return { stored: current, changed: false, created: false };
         basis = newer;
         continue;
       }
-      // Comparing and encoding a large object both take their time.
-      if ((current?.bytes.length ?? 0) >= LARGE) await nextTurn();
-      const result = await this.write(key, current, next);
+      const result = await this.write(key, current, value);
       if (result.outcome === 'committed') {
         return { stored: result.object, changed: true, created: current === undefined };
       }
@@ -176,7 +178,8 @@ export class ResourceStore {
     object: JsonObject,
   ): Promise<WriteResult> {
     const { current } = basis;
-    if (!this.isUnchanged(object, current)) return this.write(key, current, object);
+    const value = encodeObject(object);
+    if (!isUnchanged(value, current)) return this.write(key, current, value);
     const newer = await this.newer(key, basis);
     return newer === undefined
       ? { outcome: 'committed', object: current }
@@ -212,34 +215,15 @@ export class ResourceStore {
   private async write(
     key: string,
     previous: StoredObject | undefined,
-    object: JsonObject | undefined,
+    value: EncodedObject | undefined,
   ): Promise<WriteResult> {
+    const expected = previous?.revision ?? 0;
     try {
-      return await this.backend.write({
-        resource: this.resource,
-        key,
-        expected: previous?.revision ?? 0,
-        previous,
-        value: object === undefined ? undefined : encodeObject(object),
-      });
+      return await this.backend.write({ resource: this.resource, key, expected, previous, value });
     } catch (error) {
       throw interpretStorageError(error, 'write');
     }
   }
-
-  private isUnchanged(next: JsonObject, current: StoredObject): boolean {
-    const now = current.object ?? decodeStored(current);
-    return equalButResourceVersion(next, now);
-  }
-}
-
-/** Whether two objects are equal when metadata.resourceVersion is left aside. */
-export function equalButResourceVersion(a: JsonObject, b: JsonObject): boolean {
-  const { metadata: metaA, ...restA } = a as KubeObject;
-  const { metadata: metaB, ...restB } = b as KubeObject;
-  const { resourceVersion: _a, ...ownA } = metaA;
-  const { resourceVersion: _b, ...ownB } = metaB;
-  return deepEqual(ownA, ownB) && deepEqual(restA, restB);
 }
 
 /** Whether an error says that the object is too large for the store, so that a try without managedFields is worth it. */
