@@ -1,8 +1,18 @@
 import type { DetailedJson } from '../decode-json.js';
 import { JsonError } from '../json-syntax.js';
 import { CborError, decodeCbor } from './cbor.js';
-import type { ProtobufCodec, TypeMeta } from './protobuf.js';
+import { ContentError, type ProtobufCodec, type TypeMeta } from './protobuf.js';
 import { ProtobufError } from './wire.js';
+
+/** A body whose type could be told, and nothing more. */
+export class UnreadableObjectError extends JsonError {
+  constructor(
+    message: string,
+    readonly type: TypeMeta,
+  ) {
+    super(message);
+  }
+}
 
 /** A CBOR body as decoders of bodies want it. Throws JsonError, as they do for other formats. */
 export function decodeCborBody(body: Uint8Array): DetailedJson {
@@ -19,6 +29,7 @@ function decoded(decode: () => DetailedJson['value']): DetailedJson {
   try {
     return { value: decode(), duplicates: [] };
   } catch (error) {
+    if (error instanceof ContentError) throw new UnreadableObjectError(error.message, error.type);
     if (error instanceof CborError || error instanceof ProtobufError) throw new JsonError(error.message);
     throw error;
   }

@@ -95,10 +95,67 @@ describe('Protobuf of kube-apiserver', () => {
       Buffer.from('k8s\0\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff', 'latin1'),
       'proto: integer overflow',
     ],
-    ['an illegal wire type', Buffer.from('k8s\0\x17', 'latin1'), 'proto: illegal wireType 7'],
+    ['nothing but the prefix', Buffer.from('k8s\0', 'latin1'), 'empty body'],
+    ['an illegal wire type', Buffer.from('k8s\0\x4f', 'latin1'), 'proto: illegal wireType 7'],
+    ['the wrong wire type', Buffer.from('k8s\0\x10\x03', 'latin1'), 'proto: wrong wireType = 0 for field Raw'],
+    ['a field without a number', Buffer.from('k8s\0\0\x01', 'latin1'), 'proto: Unknown: illegal tag 0 (wire type 0)'],
+    ['the end of no group', Buffer.from('k8s\0\x4c', 'latin1'), 'proto: Unknown: wiretype end group for non-group'],
+    ['an open group', Buffer.from('k8s\0\x4b\x08\x02', 'latin1'), 'unexpected EOF'],
+    [
+      'a length below zero',
+      Buffer.from('k8s\0\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01', 'latin1'),
+      'proto: negative length found during unmarshaling',
+    ],
     ['an unknown type', Buffer.from('k8s\0\x0a\x04\x0a\x02x1', 'latin1'), 'no Protobuf message for x1, Kind='],
   ])('%s is refused', (_name, bytes, message) => {
     expect(() => decodeProtobufBody(bytes, codec)).toThrow(message);
+  });
+
+  // The answers of kube-apiserver to the content of a ConfigMap.
+  const configMap = (content: string): Buffer => {
+    const head = Buffer.from('k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12', 'latin1');
+    return Buffer.concat([head, Buffer.from([content.length]), Buffer.from(content, 'latin1')]);
+  };
+
+  test.each<[string, string, string]>([
+    ['metadata that is a number', '\x08\x03', 'proto: wrong wireType = 0 for field ObjectMeta'],
+    ['a map that is a number', '\x10\x03', 'proto: wrong wireType = 0 for field Data'],
+    ['a truth that is a text', '\x22\x01x', 'proto: wrong wireType = 2 for field Immutable'],
+    ['seconds that are a text', '\x0a\x05\x42\x03\x0a\x01x', 'proto: wrong wireType = 2 for field Seconds'],
+    ['the end of no group', '\x14', 'proto: ConfigMap: wiretype end group for non-group'],
+  ])('%s: the error names the field, and the type is known', (_name, content, message) => {
+    const type = { apiVersion: 'v1', kind: 'ConfigMap' };
+    expect(() => decodeProtobufBody(configMap(content), codec)).toThrow(
+      expect.objectContaining({ message, type }) as Error,
+    );
+  });
+
+  test.each<[string, string, JsonObject]>([
+    [
+      'a group that is not known is passed over',
+      '\x0a\x03\x0a\x01a\x9b\x06\x08\x02\x9c\x06',
+      { metadata: { name: 'a' } },
+    ],
+    [
+      'a message in parts is merged',
+      '\x0a\x0b\x0a\x01x\x5a\x06\x0a\x01a\x12\x01b\x0a\x08\x5a\x06\x0a\x01c\x12\x01d',
+      { metadata: { name: 'x', labels: { a: 'b', c: 'd' } } },
+    ],
+    ['a text given again as empty is empty', '\x0a\x03\x0a\x01x\x0a\x02\x0a\x00', { metadata: {} }],
+    ['keys of maps are texts of any wire type', '\x12\x05\x08\x03\x12\x01v', { data: { '\x12\x01v': '' } }],
+  ])('%s', (_name, content, expected) => {
+    expect(codec.decode(configMap(content))).toEqual({ apiVersion: 'v1', kind: 'ConfigMap', ...expected });
+  });
+
+  test('a version that cannot be one is that of the fallback, and another type than that has no content', () => {
+    const fallback = { apiVersion: 'v1', kind: 'ConfigMap' };
+    const decode = (type: string): JsonObject =>
+      codec.decode(
+        Buffer.from(`k8s\0\x0a${String.fromCharCode(type.length)}${type}\x12\x02\x08\x03`, 'latin1'),
+        fallback,
+      );
+    expect(decode('\x0a\x05a/b/c\x12\x04Nope')).toEqual({ apiVersion: 'v1', kind: 'Nope' });
+    expect(decode('\x0a\x03/v1\x12\x04Nope')).toEqual({ apiVersion: 'v1', kind: 'Nope' });
   });
 
   test('arbitrary bytes are read or refused, nothing else', () => {

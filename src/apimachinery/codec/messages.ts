@@ -1,6 +1,14 @@
 import { isObject, type JsonObject, type JsonValue } from '../json.js';
 import type { Content, FieldPlan, Plan, Scalar, UnionKind } from './plan.js';
-import { ProtobufError, type ReverseWriter, WireReader, wireBytes, wireFixed64, wireVarint } from './wire.js';
+import {
+  ProtobufError,
+  type ReverseWriter,
+  WireReader,
+  wireBytes,
+  wireFixed64,
+  wireVarint,
+  wrongWireType,
+} from './wire.js';
 
 /** Messages nested deeper than this are refused. */
 const maxDepth = 1000;
@@ -116,13 +124,12 @@ function readInto(object: JsonObject, plan: Plan, bytes: Uint8Array, depth: numb
   if (depth > maxDepth) throw new ProtobufError('proto: message is nested too deeply');
   const reader = new WireReader(bytes);
   while (!reader.done) {
-    const tag = reader.size();
-    const field = plan.byId.get(Math.floor(tag / 8));
-    if (field === undefined) reader.skip(tag % 8);
-    else if (field.name === '') readInto(object, planOf(field.content), expectBytes(reader, tag), depth + 1);
-    else if (field.map) readEntry(object, field, expectBytes(reader, tag), depth);
-    else if (field.repeated) readRepeated(object, field, reader, tag, depth);
-    else readSingle(object, field, readValue(field.content, reader, tag, depth));
+    const field = plan.byId.get(reader.field(plan.message));
+    if (field === undefined) reader.skip(reader.wireType);
+    else if (field.repeated) readRepeated(object, field, reader, depth);
+    else if (field.name === '') readInto(object, planOf(field.content), expectBytes(reader, field), depth + 1);
+    else if (field.map) readEntry(object, field, expectBytes(reader, field), depth);
+    else readSingle(object, field, reader, depth);
   }
 }
 
@@ -131,12 +138,18 @@ function planOf(content: Content): Plan {
   return content.plan();
 }
 
-function readSingle(object: JsonObject, field: FieldPlan, value: JsonValue): void {
-  if (value === null || (field.value && isZero(value))) return;
-  const known = object[field.name];
+function readSingle(object: JsonObject, field: FieldPlan, reader: WireReader, depth: number): void {
+  const { content, name } = field;
+  const known = object[name];
   // A message that comes in several parts is merged.
-  if (isObject(known) && isObject(value) && 'plan' in field.content) Object.assign(known, value);
-  else object[field.name] = value;
+  if (isObject(known) && 'plan' in content && !('union' in content)) {
+    readInto(known, content.plan(), expectBytes(reader, field), depth + 1);
+    return;
+  }
+  const value = readValue(field, reader, depth);
+  if (value === null) return;
+  if (!(field.value && isZero(value))) object[name] = value;
+  else if (known !== undefined) Reflect.deleteProperty(object, name);
 }
 
 function isZero(value: JsonValue): boolean {
@@ -147,35 +160,36 @@ function isZero(value: JsonValue): boolean {
   return true;
 }
 
-function expectBytes(reader: WireReader, tag: number): Uint8Array {
-  if (tag % 8 !== wireBytes)
-    throw new ProtobufError(`proto: wrong wireType = ${tag % 8} for field ${Math.floor(tag / 8)}`);
+function expectBytes(reader: WireReader, field: FieldPlan): Uint8Array {
+  if (reader.wireType !== wireBytes) throw wrongWireType(reader.wireType, field.goName);
   return reader.bytes();
 }
 
-function readRepeated(object: JsonObject, field: FieldPlan, reader: WireReader, tag: number, depth: number): void {
+function readRepeated(object: JsonObject, field: FieldPlan, reader: WireReader, depth: number): void {
   let list = object[field.name];
   if (!Array.isArray(list)) {
     list = [];
     object[field.name] = list;
   }
   const packed = 'scalar' in field.content && (field.content.scalar === 'int32' || field.content.scalar === 'int64');
-  if (packed && tag % 8 === wireBytes) {
+  if (packed && reader.wireType === wireBytes) {
     const inner = new WireReader(reader.bytes());
     while (!inner.done) list.push(integer(inner.varint()));
     return;
   }
-  list.push(readValue(field.content, reader, tag, depth) ?? {});
+  list.push(readValue(field, reader, depth) ?? {});
 }
 
+/** Go's generated code does not look at the wire types of a map's keys and values. */
 function readEntry(object: JsonObject, field: FieldPlan, bytes: Uint8Array, depth: number): void {
   const reader = new WireReader(bytes);
   let key = '';
   let value: JsonValue | undefined;
   while (!reader.done) {
     const tag = reader.size();
-    if (tag === 8 + wireBytes) key = reader.text();
-    else if (Math.floor(tag / 8) === 2) value = readValue(field.content, reader, tag, depth);
+    const id = Math.floor(tag / 8) | 0;
+    if (id === 1) key = reader.text();
+    else if (id === 2) value = readContent(field, reader, wireTypeOf(field.content), depth);
     else reader.skip(tag % 8);
   }
   let map = object[field.name];
@@ -186,21 +200,27 @@ function readEntry(object: JsonObject, field: FieldPlan, bytes: Uint8Array, dept
   map[key] = value ?? ('scalar' in field.content ? '' : {});
 }
 
-function readValue(content: Content, reader: WireReader, tag: number, depth: number): JsonValue {
-  if ('scalar' in content) return readScalar(content.scalar, reader, tag);
-  const bytes = expectBytes(reader, tag);
+function wireTypeOf(content: Content): number {
+  if (!('scalar' in content)) return wireBytes;
+  const { scalar } = content;
+  return scalar === 'string' || scalar === 'bytes' ? wireBytes : scalar === 'double' ? wireFixed64 : wireVarint;
+}
+
+function readValue(field: FieldPlan, reader: WireReader, depth: number): JsonValue {
+  return readContent(field, reader, reader.wireType, depth);
+}
+
+function readContent(field: FieldPlan, reader: WireReader, wireType: number, depth: number): JsonValue {
+  const { content } = field;
+  if (wireType !== wireTypeOf(content)) throw wrongWireType(wireType, field.goName);
+  if ('scalar' in content) return readScalar(content.scalar, reader);
+  const bytes = reader.bytes();
   if ('special' in content) return content.special.read(bytes);
   if ('union' in content) return readUnion(content.union, content.plan(), bytes, depth + 1);
   return decodeMessage(content.plan(), bytes, depth + 1);
 }
 
-function readScalar(scalar: Scalar, reader: WireReader, tag: number): JsonValue {
-  const wireType = tag % 8;
-  const expected =
-    scalar === 'string' || scalar === 'bytes' ? wireBytes : scalar === 'double' ? wireFixed64 : wireVarint;
-  if (wireType !== expected) {
-    throw new ProtobufError(`proto: wrong wireType = ${wireType} for field ${Math.floor(tag / 8)}`);
-  }
+function readScalar(scalar: Scalar, reader: WireReader): JsonValue {
   switch (scalar) {
     case 'string':
       return reader.text();
@@ -233,9 +253,9 @@ function readUnion(kind: UnionKind, props: Plan, bytes: Uint8Array, depth: numbe
     const id = Math.floor(tag / 8);
     const isSchema = kind === 'JSONSchemaPropsOrBool' ? id === 2 : id === 1;
     if (kind === 'JSONSchemaPropsOrBool' && id === 1) allows = reader.varint() !== 0n;
-    else if (isSchema) schema = decodeMessage(props, expectBytes(reader, tag), depth);
-    else if (kind === 'JSONSchemaPropsOrArray' && id === 2)
-      items.push(decodeMessage(props, expectBytes(reader, tag), depth));
+    else if (tag % 8 === wireBytes && isSchema) schema = decodeMessage(props, reader.bytes(), depth);
+    else if (tag % 8 === wireBytes && kind === 'JSONSchemaPropsOrArray' && id === 2)
+      items.push(decodeMessage(props, reader.bytes(), depth));
     else if (kind === 'JSONSchemaPropsOrStringArray' && id === 2) items.push(reader.text());
     else reader.skip(tag % 8);
   }

@@ -1,5 +1,6 @@
 import protobuf from 'protobufjs';
 import type { GoField, GoType, GoTypes } from './go-types.js';
+import { goFieldName } from './go-names.js';
 import { type SpecialValue, specialValues } from './special-values.js';
 
 export type Scalar = 'string' | 'int32' | 'int64' | 'bool' | 'double' | 'bytes';
@@ -18,6 +19,8 @@ export interface FieldPlan {
   readonly id: number;
   /** Name in JSON; '' for a message whose fields stand among those of the outer one in JSON. */
   readonly name: string;
+  /** Name in Go, as errors tell it. */
+  readonly goName: string;
   readonly content: Content;
   readonly repeated: boolean;
   /** A map from strings to the content. */
@@ -28,6 +31,8 @@ export interface FieldPlan {
 
 /** How a message is read and written. */
 export interface Plan {
+  /** The message's own name, as errors tell it. */
+  readonly message: string;
   /** In descending order of ids, the order of writing. */
   readonly fields: readonly FieldPlan[];
   readonly byId: ReadonlyMap<number, FieldPlan>;
@@ -86,7 +91,7 @@ export class Planner {
     const names = new Map<string, GoField>((go?.f ?? []).map((field) => [plain(field.n), field]));
     const fields = message.fieldsArray.map((field) => this.field(field.resolve(), go, names));
     fields.sort((a, b) => b.id - a.id);
-    return { fields, byId: new Map(fields.map((field) => [field.id, field])) };
+    return { message: message.name, fields, byId: new Map(fields.map((field) => [field.id, field])) };
   }
 
   private field(field: protobuf.Field, go: GoType | undefined, names: ReadonlyMap<string, GoField>): FieldPlan {
@@ -94,13 +99,15 @@ export class Planner {
     const map = field instanceof protobuf.MapField;
     const base = { id: field.id, repeated: field.repeated, map };
     const target = field.resolvedType instanceof protobuf.Type ? field.resolvedType : undefined;
+    const goName = goFieldName(field.parent?.name ?? '', field.name, target?.name);
     if (target !== undefined && inlineFields.has(field.name) && (goField === undefined || !this.isMessage(goField))) {
-      return { ...base, name: '', content: { plan: () => this.plan(target, go) }, value: true };
+      return { ...base, name: '', goName, content: { plan: () => this.plan(target, go) }, value: true };
     }
     const type = goField === undefined ? undefined : this.go.types[goField.t];
     return {
       ...base,
       name: goField?.n ?? field.name,
+      goName,
       content: this.content(field, target, this.element(type)),
       value:
         !map &&

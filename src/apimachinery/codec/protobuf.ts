@@ -1,15 +1,25 @@
 import protobuf from 'protobufjs';
 import { type JsonObject, stringAt } from '../json.js';
-import { parseGroupVersion } from '../meta.js';
+import { formatGroupVersion, parseGroupVersion } from '../meta.js';
 import type { GoTypes } from './go-types.js';
 import { decodeMessage, encodeInto } from './messages.js';
 import { type Plan, Planner } from './plan.js';
-import { ProtobufError, ReverseWriter, varintSize, WireReader, wireBytes } from './wire.js';
+import { ProtobufError, ReverseWriter, varintSize, WireReader, wireBytes, wrongWireType } from './wire.js';
 
 /** What names the type of an object. */
 export interface TypeMeta {
   readonly apiVersion: string;
   readonly kind: string;
+}
+
+/** What is wrong with the bytes of an object whose type is known already. */
+export class ContentError extends ProtobufError {
+  constructor(
+    message: string,
+    readonly type: TypeMeta,
+  ) {
+    super(message);
+  }
 }
 
 const magic = Buffer.from([0x6b, 0x38, 0x73, 0x00]);
@@ -128,15 +138,25 @@ export class ProtobufCodec {
   }
 
   /**
-   * Reads an envelope. An object without a type takes `fallback`. Throws ProtobufError where the bytes are malformed or the type
-   * is unknown.
+   * Reads an envelope. An object without a type, or of a version that cannot be one, takes `fallback`. One of another type that is
+   * not described here has nothing but its type. Throws ProtobufError where the bytes are malformed, ContentError where it is
+   * the object's own bytes that are.
    */
   decode(bytes: Uint8Array, fallback?: TypeMeta): JsonObject {
     const unknown = readEnvelope(bytes);
-    const apiVersion = unknown.apiVersion === '' ? (fallback?.apiVersion ?? '') : unknown.apiVersion;
+    const gv = parseGroupVersion(unknown.apiVersion) ?? { group: '', version: '' };
+    const apiVersion = gv.version === '' ? (fallback?.apiVersion ?? '') : formatGroupVersion(gv);
     const kind = unknown.kind === '' ? (fallback?.kind ?? '') : unknown.kind;
-    const object = decodeMessage(this.planOf({ apiVersion, kind }), unknown.raw, 0);
-    return { apiVersion, kind, ...object };
+    const type = { apiVersion, kind };
+    const other = fallback !== undefined && (fallback.kind !== kind || fallback.apiVersion !== apiVersion);
+    if (other && !this.knows(type)) return type;
+    const plan = this.planOf(type);
+    try {
+      return { apiVersion, kind, ...decodeMessage(plan, unknown.raw, 0) };
+    } catch (error) {
+      if (error instanceof ProtobufError) throw new ContentError(error.message, type);
+      throw error;
+    }
   }
 }
 
@@ -177,29 +197,40 @@ export function readEnvelope(bytes: Uint8Array): Envelope {
         : 'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]',
     );
   }
+  if (bytes.length === magic.length) throw new ProtobufError('empty body');
   const reader = new WireReader(bytes.subarray(magic.length));
   let raw: Uint8Array = new Uint8Array(0);
   let type: TypeMeta = { apiVersion: '', kind: '' };
   let contentType = '';
   while (!reader.done) {
-    const tag = reader.size();
-    if (tag === 10) type = readType(reader.bytes());
-    else if (tag === 18) raw = reader.bytes();
-    else if (tag === 34) contentType = reader.text();
-    else reader.skip(tag % 8);
+    const id = reader.field('Unknown');
+    expectBytes(reader, ENVELOPE_FIELDS[id - 1]);
+    if (id === 1) type = readType(reader.bytes(), type);
+    else if (id === 2) raw = reader.bytes();
+    else if (id === 4) contentType = reader.text();
+    else reader.skip(reader.wireType);
   }
   return { ...type, raw, contentType };
 }
 
-function readType(bytes: Uint8Array): TypeMeta {
+const ENVELOPE_FIELDS = ['TypeMeta', 'Raw', 'ContentEncoding', 'ContentType'] as const;
+const TYPE_FIELDS = ['APIVersion', 'Kind'] as const;
+
+/** Unknown fields have no name, and may be of any wire type. */
+function expectBytes(reader: WireReader, goName: string | undefined): void {
+  if (goName !== undefined && reader.wireType !== wireBytes) throw wrongWireType(reader.wireType, goName);
+}
+
+/** A part of the type adds to the one that came before. */
+function readType(bytes: Uint8Array, before: TypeMeta): TypeMeta {
   const reader = new WireReader(bytes);
-  let apiVersion = '';
-  let kind = '';
+  let { apiVersion, kind } = before;
   while (!reader.done) {
-    const tag = reader.size();
-    if (tag === 10) apiVersion = reader.text();
-    else if (tag === 18) kind = reader.text();
-    else reader.skip(tag % 8);
+    const id = reader.field('TypeMeta');
+    expectBytes(reader, TYPE_FIELDS[id - 1]);
+    if (id === 1) apiVersion = reader.text();
+    else if (id === 2) kind = reader.text();
+    else reader.skip(reader.wireType);
   }
   return { apiVersion, kind };
 }

@@ -1,6 +1,6 @@
 import { type JsonValue, stringifyJson } from '../json.js';
 import { parseJson } from '../decode-json.js';
-import { ProtobufError, type ReverseWriter, WireReader, wireBytes, wireVarint } from './wire.js';
+import { ProtobufError, type ReverseWriter, WireReader, wireBytes, wireVarint, wrongWireType } from './wire.js';
 
 /** How a value that is no ordinary message stands in JSON. */
 export interface SpecialValue {
@@ -35,7 +35,7 @@ function timeValue(digits: 0 | 6): SpecialValue {
       writer.tag(1, wireVarint);
     },
     read(bytes) {
-      const fields = readIntegers(bytes);
+      const fields = readTimestamp(bytes);
       const seconds = fields.get(1) ?? 0n;
       const nanos = Number(fields.get(2) ?? 0n);
       if (seconds === 0n && nanos === 0) return null;
@@ -45,6 +45,18 @@ function timeValue(digits: 0 | 6): SpecialValue {
       return digits === 0 ? `${text}Z` : `${text}.${String(Math.floor(nanos / 1000)).padStart(6, '0')}Z`;
     },
   };
+}
+
+function readTimestamp(bytes: Uint8Array): Map<number, bigint> {
+  const reader = new WireReader(bytes);
+  const fields = new Map<number, bigint>();
+  while (!reader.done) {
+    const id = reader.field('Timestamp');
+    if (id > 2) reader.skip(reader.wireType);
+    else if (reader.wireType === wireVarint) fields.set(id, reader.varint());
+    else throw wrongWireType(reader.wireType, id === 1 ? 'Seconds' : 'Nanos');
+  }
+  return fields;
 }
 
 function readIntegers(bytes: Uint8Array): Map<number, bigint> {

@@ -3,9 +3,15 @@ export class ProtobufError extends Error {
   override readonly name = 'ProtobufError';
 }
 
+/** A field that is written as another kind of value than its own. */
+export const wrongWireType = (wireType: number, goName: string): ProtobufError =>
+  new ProtobufError(`proto: wrong wireType = ${wireType} for field ${goName}`);
+
 export const wireVarint = 0;
 export const wireFixed64 = 1;
 export const wireBytes = 2;
+const wireStartGroup = 3;
+const wireEndGroup = 4;
 export const wireFixed32 = 5;
 
 /** Writes from the end of a message to its beginning, so that the length of an inner message is known when its head is written. */
@@ -109,7 +115,21 @@ export class WireReader {
     return this.at >= this.buffer.length;
   }
 
-  /** An unsigned integer of up to 53 bits, for tags and lengths. */
+  /** The wire type of the field that `field` came upon last. */
+  wireType = 0;
+
+  /** The number of the next field of a message; what cannot be one is refused as Go's generated code does. */
+  field(message: string): number {
+    const tag = this.size();
+    this.wireType = tag % 8;
+    if (this.wireType === wireEndGroup) throw new ProtobufError(`proto: ${message}: wiretype end group for non-group`);
+    // Go keeps 32 bits of it.
+    const id = Math.floor(tag / 8) | 0;
+    if (id <= 0) throw new ProtobufError(`proto: ${message}: illegal tag ${id} (wire type ${tag})`);
+    return id;
+  }
+
+  /** An unsigned integer of up to 53 bits, for tags. */
   size(): number {
     const value = this.varint();
     if (value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER)) throw new ProtobufError('proto: integer overflow');
@@ -143,7 +163,9 @@ export class WireReader {
   }
 
   bytes(): Buffer {
-    const size = this.size();
+    const length = this.varint();
+    if (length < 0n) throw new ProtobufError('proto: negative length found during unmarshaling');
+    const size = Number(length);
     if (size > this.buffer.length - this.at) throw new ProtobufError('unexpected EOF');
     this.at += size;
     return this.buffer.subarray(this.at - size, this.at);
@@ -159,7 +181,21 @@ export class WireReader {
     return this.buffer.readDoubleLE(this.at - 8);
   }
 
+  /** Passes over the rest of a field, or of a group with all that it holds. */
   skip(wireType: number): void {
+    let depth = 0;
+    let current = wireType;
+    for (;;) {
+      if (current === wireStartGroup) depth++;
+      else if (current !== wireEndGroup) this.skipValue(current);
+      else if (depth === 0) throw new ProtobufError('proto: unexpected end of group');
+      else depth--;
+      if (depth === 0) return;
+      current = this.size() % 8;
+    }
+  }
+
+  private skipValue(wireType: number): void {
     if (wireType === wireVarint) this.varint();
     else if (wireType === wireBytes) this.bytes();
     else if (wireType === wireFixed64) this.advance(8);

@@ -20,7 +20,7 @@ import type { HttpRequest } from '../http.js';
 import type { HandlerEnvironment, RequestScope } from './scope.js';
 import { warnOfStrictErrors } from './strict-errors.js';
 import type { FieldValidation } from './write-options.js';
-import { decodeCborBody, decodeProtobufBody } from '../../apimachinery/codec/body.js';
+import { decodeCborBody, decodeProtobufBody, UnreadableObjectError } from '../../apimachinery/codec/body.js';
 
 const SUMMARY_BYTES = 30;
 export const NO_API_VERSION = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
@@ -107,6 +107,7 @@ function decodeObject(
   } catch (error) {
     if (error instanceof ApiError) throw error;
     if (!(error instanceof JsonError || error instanceof DecodeError)) throw error;
+    if (error instanceof UnreadableObjectError) throw unreadable(served, error);
     if (kind !== '') {
       throw newBadRequest(
         `${kind} in version ${quote(version)} cannot be handled as a ${served.gvk.kind}: ${error.message}`,
@@ -117,6 +118,24 @@ function decodeObject(
     );
   }
 }
+
+/** That a type is not registered is found before its bytes are read. */
+function unreadable(served: Decodable, { message, type }: UnreadableObjectError): ApiError {
+  const gv = parseGroupVersion(type.apiVersion) ?? { group: '', version: type.apiVersion };
+  const why = isKnownKind(served.gvk.group, gv, type.kind) ? message : notRegistered(type.apiVersion, type.kind);
+  return newBadRequest(
+    `${type.kind} in version ${quote(gv.version)} cannot be handled as a ${served.gvk.kind}: ${why}`,
+  );
+}
+
+const isKnownKind = (
+  ofGroup: string,
+  gv: { readonly group: string; readonly version: string },
+  kind: string,
+): boolean => isRegistered(ofGroup, { ...gv, kind }) || isMetaKind(gv, kind);
+
+const notRegistered = (apiVersion: string, kind: string): string =>
+  `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
 
 function decodeKind(
   served: Decodable,
@@ -160,8 +179,7 @@ export function kindMismatch(
   const { group } = served.gvk;
   const hub = group === '' || group === 'events.k8s.io' ? 'core' : (group.split('.')[0] ?? '');
   const registered = isRegistered(group, { ...gv, kind });
-  if (!registered && !isMetaKind(gv, kind))
-    return `no kind ${quote(kind)} is registered for version ${quote(groupVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+  if (!registered && !isMetaKind(gv, kind)) return notRegistered(groupVersion, kind);
   return (
     (registered ? misfit({ ...gv, kind }, json) : undefined) ??
     `converting (${gv.version}.${kind}) to (${hub}.${served.gvk.kind}): unknown conversion`
