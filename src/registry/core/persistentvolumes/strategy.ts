@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import {
   type FieldError,
   FieldPath,
@@ -22,8 +23,8 @@ import {
   CLASS_DEPRECATED,
   positiveQuantityErrors,
   VOLUME_MODES,
-  volumeSourceErrors,
 } from '../shared/volumes.js';
+import { sourceErrors } from './sources.js';
 
 const SPEC = FieldPath.of('spec');
 const RECLAIM = ['Delete', 'Recycle', 'Retain'];
@@ -50,7 +51,8 @@ function sourceOf(object: KubeObject): JsonObject {
   return Object.fromEntries(sourcesOf(object).map((field) => [field, spec?.[field]]));
 }
 
-function validate(object: KubeObject): FieldError[] {
+/** What is wrong with a volume, whether it is created or updated. */
+export function persistentVolumeErrors(object: KubeObject): FieldError[] {
   const errors = validateCoreMeta(object.metadata, false, nameIsDnsSubdomain);
   const spec = objectAt(object, 'spec') ?? {};
   errors.push(...accessModeErrors(spec['accessModes'], SPEC.child('accessModes'), ''));
@@ -66,21 +68,16 @@ function validate(object: KubeObject): FieldError[] {
   if (reclaim !== '' && !RECLAIM.includes(reclaim)) {
     errors.push(notSupported(SPEC.child('persistentVolumeReclaimPolicy'), reclaim, RECLAIM));
   }
-  const sources = sourcesOf(object);
-  if (sources.length === 0) errors.push(required(SPEC, 'must specify a volume type'));
-  for (const extra of sources.slice(1)) {
-    errors.push(forbidden(SPEC.child(extra), 'may not specify more than 1 volume type'));
+  errors.push(...sourceErrors(spec, SPEC, object.metadata.name ?? ''));
+  const host = objectAt(spec, 'hostPath');
+  if (
+    host !== undefined &&
+    reclaim === 'Recycle' &&
+    posix.normalize(textOf(host['path'])).replace(/^\/+$/, '') === ''
+  ) {
+    const why = "may not be 'recycle' for a hostPath mount of '/'";
+    errors.push(forbidden(SPEC.child('persistentVolumeReclaimPolicy'), why));
   }
-  errors.push(...volumeSourceErrors(spec, SPEC));
-  const local = objectAt(spec, 'local');
-  if (local !== undefined) {
-    if (textOf(local['path']) === '') errors.push(required(SPEC.child('local').child('path')));
-    if (objectAt(spec, 'nodeAffinity') === undefined)
-      errors.push(required(SPEC.child('nodeAffinity'), 'Local volume requires node affinity'));
-  }
-  const csi = objectAt(spec, 'csi');
-  for (const name of csi === undefined ? [] : ['driver', 'volumeHandle'])
-    if (textOf(csi?.[name]) === '') errors.push(required(SPEC.child('csi').child(name)));
   const className = textOf(spec['storageClassName']);
   if (className !== '') {
     const path = SPEC.child('storageClassName');
@@ -112,6 +109,13 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   return errors;
 }
 
+const AZURE_DISK: readonly (readonly [string, string | boolean])[] = [
+  ['cachingMode', 'ReadWrite'],
+  ['fsType', 'ext4'],
+  ['readOnly', false],
+  ['kind', 'Shared'],
+];
+
 export function applyPersistentVolumeDefaults(object: KubeObject): void {
   const spec = ensureObject(object, 'spec');
   setDefault(ensureObject(object, 'status'), 'phase', 'Pending');
@@ -126,6 +130,13 @@ export function applyPersistentVolumeDefaults(object: KubeObject): void {
     setDefault(rbd, 'pool', 'rbd');
     setDefault(rbd, 'user', 'admin');
     setDefault(rbd, 'keyring', '/etc/ceph/keyring');
+  }
+  const disk = objectAt(spec, 'azureDisk');
+  if (disk !== undefined) for (const [field, value] of AZURE_DISK) disk[field] ??= value;
+  const scale = objectAt(spec, 'scaleIO');
+  if (scale !== undefined) {
+    setDefault(scale, 'storageMode', 'ThinProvisioned');
+    setDefault(scale, 'fsType', 'xfs');
   }
 }
 
@@ -186,9 +197,13 @@ export const persistentVolumeStrategy: Strategy = {
   prepareForUpdate: (_context, object, old) => {
     keepField('status', object, old);
   },
-  validateCreate: (_context, object) => validate(object),
+  validateCreate: (_context, object) => persistentVolumeErrors(object),
   // kube-apiserver looks at the whole twice, and says everything twice.
-  validateUpdate: (_context, object, old) => [...validate(object), ...validate(object), ...updateErrors(object, old)],
+  validateUpdate: (_context, object, old) => [
+    ...persistentVolumeErrors(object),
+    ...persistentVolumeErrors(object),
+    ...updateErrors(object, old),
+  ],
   warningsOnCreate: (_context, object) => warnings(object),
   warningsOnUpdate: (_context, object) => warnings(object),
 };
