@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
@@ -489,5 +489,34 @@ describe('the file', () => {
     }
     file.close();
     expect(readdirSync(folder)).toHaveLength(2);
+  });
+
+  test('lines go nowhere else where it cannot be put aside, and go on when it can', () => {
+    const failures: unknown[] = [];
+    const file = open({ maxBytes: 10, failed: (error) => failures.push(error) });
+    const line = (text: string): void => {
+      file.write(text);
+      file.flush();
+    };
+    line('1-456789');
+    rmSync(folder, { recursive: true });
+    line('2-456789');
+    expect(failures).toEqual([expect.objectContaining({ code: 'ENOENT' })]);
+    // Takes the lowest number that is free.
+    const others = join(tmpdir(), `audit-others-${process.pid}`);
+    const descriptor = openSync(others, 'w');
+    try {
+      line('3-456789');
+      expect(failures).toHaveLength(2);
+      expect(readFileSync(others, 'utf8')).toBe('');
+    } finally {
+      closeSync(descriptor);
+      rmSync(others);
+    }
+    mkdirSync(folder);
+    line('4-456789');
+    file.close();
+    expect(failures).toHaveLength(2);
+    expect(readFileSync(join(folder, 'audit.log'), 'utf8')).toBe('4-456789\n');
   });
 });

@@ -1,4 +1,14 @@
-import { closeSync, fstatSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 import type { Clock } from '../../util/clock.js';
 import type { AuditSink } from './auditor.js';
@@ -70,11 +80,16 @@ export class LogFile implements AuditSink {
 
   private rotate(): void {
     const { path, clock } = this.options;
+    // A file that is not there was put aside by somebody else, or by an attempt that failed half way.
+    if (existsSync(path)) {
+      let at = clock.now();
+      while (this.backups().some(({ time }) => time === at)) at++;
+      renameSync(path, join(dirname(path), `${this.prefix}${stampOf(at)}${extname(path)}`));
+    }
+    // The old one is closed last: where no other can be opened, its number must not become that of a connection meanwhile.
+    const fresh = openSync(path, 'a', 0o600);
     closeSync(this.descriptor);
-    let at = clock.now();
-    while (this.backups().some(({ time }) => time === at)) at++;
-    renameSync(path, join(dirname(path), `${this.prefix}${stampOf(at)}${extname(path)}`));
-    this.descriptor = openSync(path, 'a', 0o600);
+    this.descriptor = fresh;
     this.size = 0;
     this.clean();
   }
