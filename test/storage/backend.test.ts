@@ -63,6 +63,14 @@ describe.each(fixtures)('backend $name', (fixture) => {
     expect(await backend.currentRevision()).toBe(4);
   });
 
+  test.each([1979, 5000, 60_000])('there is no object of a name of %i characters', async (length) => {
+    const key = `a/${'x'.repeat(length)}`;
+    expect(await backend.get(RESOURCE, key)).toBeUndefined();
+    expect(await backend.write(remove(key, 7))).toEqual({ outcome: 'conflict', current: undefined });
+    expect(await backend.write(put(key, 7))).toEqual({ outcome: 'conflict', current: undefined });
+    expect((await backend.list(RESOURCE, { ...everything, prefix: `${key}/` })).items).toEqual([]);
+  });
+
   test('a write that expects another state is a conflict and changes nothing', async () => {
     await commit(backend, put('a/b', 0, { n: 1 }));
     for (const request of [put('a/b', 0), put('a/b', 1), remove('a/b', 7), put('a/b', 3)]) {

@@ -9,6 +9,9 @@ export type Operation =
   | { readonly table: 'log'; readonly revision: Revision; readonly value: Buffer | undefined }
   | { readonly table: 'meta'; readonly key: string; readonly value: number };
 
+/** The longest key that LMDB takes; it cannot even look for a much longer one. No object has such a key. */
+const maxKeyBytes = 1978;
+
 /**
  * The LMDB environment as three tables: `objects` (resource, NUL, key → revision of the current state), `log` (revision →
  * entry) and `meta`. Reads are synchronous; those made in one turn after `refresh` see one state.
@@ -56,6 +59,7 @@ export class Environment {
 
   /** 0 where there is no such object. */
   objectRevision(key: Buffer): Revision {
+    if (key.length > maxKeyBytes) return 0;
     const value = this.objects.getBinary(key);
     return value === undefined ? 0 : value.readDoubleBE(0);
   }
@@ -89,6 +93,7 @@ export class Environment {
     end: Buffer,
     limit: number,
   ): Generator<{ readonly key: Buffer; readonly revision: Revision }, void, undefined> {
+    if (start.length > maxKeyBytes) return;
     for (const { key, value } of this.objects.getRange({ start, end, limit })) {
       yield { key, revision: value.readDoubleBE(0) };
     }
