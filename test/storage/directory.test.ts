@@ -69,6 +69,20 @@ const damages: readonly { name: string; damage: () => void; message: RegExp }[] 
     damage: () => truncateSync(join(directory, 'data.mdb'), 4100),
     message: /cannot be used: its second header is damaged/,
   },
+  {
+    name: 'a file without content',
+    damage: () => {
+      truncateSync(join(directory, 'data.mdb'), 0);
+    },
+    message: /cannot be used: it is empty; restore it from a backup/,
+  },
+  {
+    name: 'a store whose file is gone',
+    damage: () => {
+      rmSync(join(directory, 'data.mdb'));
+    },
+    message: /cannot be used: it is gone; restore it from a backup/,
+  },
 ];
 
 test.each(damages)('$name is refused in one line and left untouched', async ({ name, damage, message }) => {
@@ -94,6 +108,23 @@ test('an empty directory and one that does not exist become stores', async () =>
     await expect(new EmbeddedBackend({ directory }).open()).rejects.toMatchObject({ code: 'unusable' });
     await backend.close();
   }
+});
+
+test.each([
+  ['before its file', []],
+  ['with a file that is not written yet', ['data.mdb', 'lock.mdb']],
+])('a store whose making was cut short %s is made', async (_name, files) => {
+  mkdirSync(directory);
+  for (const file of ['FORMAT.new', ...files]) writeFileSync(join(directory, file), '');
+  const backend = new EmbeddedBackend({ directory });
+  await backend.open();
+  await commit(backend, put('a/k', 0, {}));
+  await backend.close();
+  expect(readdirSync(directory)).toEqual(expect.arrayContaining(['FORMAT', 'data.mdb']));
+  expect(readdirSync(directory)).not.toContain('FORMAT.new');
+  await backend.open();
+  expect((await backend.list(RESOURCE, everything)).items).toHaveLength(1);
+  await backend.close();
 });
 
 test('where there is no flock, a socket keeps others out; one left behind does not', async () => {

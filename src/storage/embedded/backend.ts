@@ -14,7 +14,7 @@ import type {
 } from '../interfaces.js';
 import { withRevision } from '../object-bytes.js';
 import { Committer } from './committer.js';
-import { checkDirectory, prepareDirectory, writeFormat } from './directory.js';
+import { beginFormat, checkDirectory, finishFormat, prepareDirectory } from './directory.js';
 import { lockDirectory, type DirectoryLock } from './directory-lock.js';
 import { damaged, readHeader } from './entry.js';
 import { Environment, objectKey, type Operation } from './environment.js';
@@ -75,8 +75,9 @@ export class EmbeddedBackend implements Backend {
     const lock = await lockDirectory(directory);
     try {
       checkDirectory(directory);
-      writeFormat(directory);
+      beginFormat(directory);
       this.opened = this.openStore(lock);
+      finishFormat(directory);
       this.closing = false;
     } catch (error) {
       lock.release();

@@ -19,8 +19,12 @@ const FORMAT_FILE = 'FORMAT';
 const FORMAT = 'annex embedded store 1\n';
 const DATA_FILE = 'data.mdb';
 
+/** Stands in place of FORMAT_FILE until the store is made. */
+const UNFINISHED = `${FORMAT_FILE}.new`;
 /** What may stand in a directory whose store was never finished. */
-const HARMLESS = new Set([LOCK_FILE, LOCK_SOCKET, `${FORMAT_FILE}.new`, 'lost+found']);
+const HARMLESS = new Set([LOCK_FILE, LOCK_SOCKET, UNFINISHED, 'lost+found']);
+/** What may stand there too while it is being made. */
+const UNFINISHED_FILES = new Set([DATA_FILE, 'lock.mdb']);
 
 /**
  * Looks at a directory without changing anything in it: throws StorageError 'unusable', in one line, where it holds something
@@ -35,6 +39,7 @@ export function checkDirectory(directory: string): void {
     throw unusable(`cannot read the data directory ${directory}: ${messageOf(error)}`, error);
   }
   if (!names.includes(FORMAT_FILE)) {
+    if (names.includes(UNFINISHED) && names.every((name) => HARMLESS.has(name) || UNFINISHED_FILES.has(name))) return;
     const foreign = names.find((name) => !HARMLESS.has(name) && !name.startsWith('.'));
     if (foreign === undefined) return;
     throw unusable(
@@ -47,7 +52,9 @@ export function checkDirectory(directory: string): void {
       `the data directory ${directory} has the format ${JSON.stringify(format.trim().slice(0, 60))}, which this version of Annex cannot read (it reads ${JSON.stringify(FORMAT.trim())})`,
     );
   }
-  if (names.includes(DATA_FILE)) checkDataFile(join(directory, DATA_FILE));
+  const path = join(directory, DATA_FILE);
+  if (!names.includes(DATA_FILE)) throw corrupt(path, 'it is gone');
+  checkDataFile(path);
 }
 
 /** Makes the directory and writes the format record where there is none. */
@@ -59,22 +66,34 @@ export function prepareDirectory(directory: string): void {
   }
 }
 
-export function writeFormat(directory: string): void {
+/** Before the data file is made: from here on until `finishFormat` the directory holds nothing that could be lost. */
+export function beginFormat(directory: string): void {
   if (readdirSync(directory).includes(FORMAT_FILE)) return;
-  const path = join(directory, FORMAT_FILE);
-  const file = openSync(`${path}.new`, 'w', 0o600);
+  const path = join(directory, UNFINISHED);
+  const file = openSync(path, 'w', 0o600);
   try {
     writeSync(file, FORMAT);
     fsyncSync(file);
   } finally {
     closeSync(file);
   }
-  renameSync(`${path}.new`, path);
-  const parent = openSync(directory, 'r');
+  sync(directory);
+}
+
+/** When there is a data file: from here on it has to be there, and whole. */
+export function finishFormat(directory: string): void {
+  if (readdirSync(directory).includes(FORMAT_FILE)) return;
+  sync(join(directory, DATA_FILE));
+  renameSync(join(directory, UNFINISHED), join(directory, FORMAT_FILE));
+  sync(directory);
+}
+
+function sync(path: string): void {
+  const file = openSync(path, 'r');
   try {
-    fsyncSync(parent);
+    fsyncSync(file);
   } finally {
-    closeSync(parent);
+    closeSync(file);
   }
 }
 
@@ -90,7 +109,7 @@ function checkDataFile(path: string): void {
   const file = openSync(path, 'r');
   try {
     const size = fstatSync(file).size;
-    if (size === 0) return;
+    if (size === 0) throw corrupt(path, 'it is empty');
     const first = readMeta(file, 0);
     if (first === undefined || first.pageSize < 256 || first.pageSize > 65536)
       throw corrupt(path, 'its header is damaged');
