@@ -43,11 +43,22 @@ function get(options) {
   });
 }
 
+/** Files without which some metrics are not there. */
+const CONFIGURATION = {
+  'authentication-config': { apiVersion: 'apiserver.config.k8s.io/v1', kind: 'AuthenticationConfiguration' },
+  'audit-policy-file': { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] },
+};
+
 /** What a running server shows at /metrics. */
 async function exposition() {
   const folder = mkdtempSync(join(tmpdir(), 'annex-docs-'));
   writeFileSync(join(folder, 'tokens.csv'), 'docs,docs,docs,system:masters\n');
   const args = ['serve', '--data-dir', join(folder, 'data'), '--secure-port', '0', '--bind-address', '127.0.0.1'];
+  args.push('--audit-log-path', join(folder, 'audit.log'));
+  for (const [flag, content] of Object.entries(CONFIGURATION)) {
+    writeFileSync(join(folder, flag), JSON.stringify(content));
+    args.push(`--${flag}`, join(folder, flag));
+  }
   const child = spawn(process.execPath, [join(root, 'dist/main.js'), ...args, '--token-auth-file', join(folder, 'tokens.csv')]);
   try {
     const port = await new Promise((resolve, reject) => {

@@ -14,7 +14,7 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
     if (exchange.connection.http2 && gates.enabled('UnauthenticatedHTTP2DOSMitigation'))
       exchange.connection.retire(true);
   };
-  const now = config.audit === undefined ? (): number => 0 : (): number => config.clock.monotonic();
+  const now = (): number => config.clock.monotonic();
   const refused = (exchange: Exchange, error: unknown): void => {
     metrics.authenticated(exchange, error === undefined ? 'failure' : 'error');
     if (error !== undefined) {

@@ -28,13 +28,14 @@ export function attributesOf(exchange: Exchange, config: ChainConfig): Authorize
 
 /** Lets pass what an authorizer allows; 403 otherwise. */
 export function withAuthorization(next: Step, config: ChainConfig): Step {
-  const { authorizer, metrics } = config;
+  const { authorizer, clock, metrics } = config;
   const decided = (
     exchange: Exchange,
     attributes: AuthorizerAttributes,
     result: AuthorizationResult,
+    began: number,
   ): void | Promise<void> => {
-    metrics.authorized(result);
+    metrics.authorized(result, clock.monotonic() - began);
     if (result.decision === 'allow') {
       if (config.audit !== undefined) annotate(exchange, 'allow', result.reason);
       // HTTP/1.1 clients that asked may send the body now.
@@ -56,18 +57,22 @@ export function withAuthorization(next: Step, config: ChainConfig): Step {
     exchange: Exchange,
     attributes: AuthorizerAttributes,
     pending: Promise<AuthorizationResult>,
+    began: number,
   ): Promise<void> => {
     const result = await pending;
-    if (!exchange.timedOut) await decided(exchange, attributes, result);
+    if (!exchange.timedOut) await decided(exchange, attributes, result, began);
   };
   return (exchange) => {
     const attributes = attributesOf(exchange, config);
     const { audit } = exchange;
+    const began = clock.monotonic();
     const result =
       audit === undefined
         ? authorizer.authorize(attributes, NEVER_ABORTED)
         : timed(audit, 'authorization', () => authorizer.authorize(attributes, NEVER_ABORTED));
-    return isPromise(result) ? waitFor(exchange, attributes, result) : decided(exchange, attributes, result);
+    return isPromise(result)
+      ? waitFor(exchange, attributes, result, began)
+      : decided(exchange, attributes, result, began);
   };
 }
 

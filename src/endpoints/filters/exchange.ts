@@ -54,7 +54,7 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   finished = false;
   longRunning = false;
   timedOut = false;
-  /** How long it took to find out who asks. Taken where requests are audited; whether this one is, is not known yet. */
+  /** How long it took to find out who asks. */
   authenticationMillis = 0;
   warningsEnabled = false;
   annotations: Map<string, string> | undefined;

@@ -139,6 +139,7 @@ describe('who asked, and what was decided', () => {
       exchange.user = { name, uid: '', groups: [], extra: {} };
       metrics.authenticated(exchange, 'success');
     }
+    exchange.authenticationMillis = 3;
     metrics.authenticated(exchange, 'failure');
     metrics.authenticated(exchange, 'error');
     const text = await registry.metrics();
@@ -153,6 +154,12 @@ describe('who asked, and what was decided', () => {
       'authentication_attempts{result="failure"} 1',
       'authentication_attempts{result="error"} 1',
     ]);
+    expect(text.match(/^authentication_duration_seconds_bucket\{result="failure",.*$/gm)).toEqual(
+      ['0.001', '0.002', '0.004', '0.008', '0.016', '0.032', '0.064', '0.128', '0.256', '0.512']
+        .concat(['1.024', '2.048', '4.096', '8.192', '16.384', '+Inf'])
+        .map((le, i) => `authentication_duration_seconds_bucket{result="failure",le="${le}"} ${i < 2 ? 0 : 1}`),
+    );
+    expect(text).toContain('authentication_duration_seconds_count{result="success"} 5\n');
   });
 
   test.each<[AuthorizationResult, string]>([
@@ -162,7 +169,11 @@ describe('who asked, and what was decided', () => {
     [{ decision: 'no-opinion', reason: '', error: 'broken' }, 'error'],
   ])('%j is %s', async (result, shown) => {
     const registry = new Registry();
-    new ChainMetrics(registry).authorized(result);
+    new ChainMetrics(registry).authorized(result, 3);
     expect(await labels(registry, 'authorization_attempts_total')).toEqual([{ result: shown }]);
+    const text = await registry.metrics();
+    expect(text).toContain(`authorization_duration_seconds_sum{result="${shown}"} 0.003\n`);
+    expect(text).toContain(`authorization_duration_seconds_bucket{result="${shown}",le="0.002"} 0\n`);
+    expect(text).toContain(`authorization_duration_seconds_bucket{result="${shown}",le="0.004"} 1\n`);
   });
 });

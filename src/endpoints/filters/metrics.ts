@@ -17,6 +17,8 @@ const COMPONENT = 'apiserver';
 const SERIES = ['verb', 'group', 'version', 'resource', 'subresource', 'scope', 'component'];
 const DURATIONS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
 const SLI = DURATIONS.slice(2);
+/** Of who somebody is and what they may do. */
+const DECISION_DURATIONS = Array.from({ length: 15 }, (_, i) => 0.001 * 2 ** i);
 const SIZES = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 const CONNECT = new Set(['proxy', 'attach', 'exec', 'portforward']);
 const METHODS = new Set([
@@ -83,6 +85,8 @@ export class ChainMetrics {
   private readonly attempts: CellCounter;
   private readonly authenticatedUsers: CellCounter;
   private readonly authorizations: CellCounter;
+  private readonly authenticationDurations: CellHistogram;
+  private readonly authorizationDurations: CellHistogram;
   private readonly impersonations: CellCounter;
   private readonly responseSizes: CellHistogram;
   private readonly bodySizes: CellHistogram;
@@ -127,6 +131,18 @@ export class ChainMetrics {
       { name: 'authorization_attempts_total', help: 'Authorization decisions by result.', labels: ['result'] },
       registry,
     );
+    const decisionDurations = (what: string): CellHistogram =>
+      new CellHistogram(
+        {
+          name: `${what}_duration_seconds`,
+          help: `${what[0]?.toUpperCase() ?? ''}${what.slice(1)} duration in seconds broken out by result.`,
+          labels: ['result'],
+        },
+        DECISION_DURATIONS,
+        registry,
+      );
+    this.authenticationDurations = decisionDurations('authentication');
+    this.authorizationDurations = decisionDurations('authorization');
     this.impersonations = counter('impersonation_attempts_total', 'Impersonations by mode.', ['mode', 'decision']);
     this.handshakes = counter('tls_handshake_errors_total', 'TLS handshakes that failed.', []);
     this.handshakes.cell();
@@ -228,14 +244,16 @@ export class ChainMetrics {
 
   authenticated(exchange: Exchange, result: 'success' | 'failure' | 'error'): void {
     this.attempts.cell(result).inc();
+    this.authenticationDurations.cell(result).observe(exchange.authenticationMillis / 1000);
     if (result === 'success') this.authenticatedUsers.cell(compressUser(exchange.user.name)).inc();
   }
 
-  authorized(result: AuthorizationResult): void {
+  authorized(result: AuthorizationResult, millis: number): void {
     const { decision, error } = result;
     const shown =
       decision === 'allow' ? 'allowed' : error !== undefined ? 'error' : decision === 'deny' ? 'denied' : 'no-opinion';
     this.authorizations.cell(shown).inc();
+    this.authorizationDurations.cell(shown).observe(millis / 1000);
   }
 
   impersonated(mode: string, decision: 'allowed' | 'denied'): void {
