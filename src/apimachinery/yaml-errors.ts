@@ -15,27 +15,28 @@ function problem(error: YAMLError, text: string): string {
     case 'BAD_DIRECTIVE':
       return 'found unknown directive name';
     case 'BAD_DQ_ESCAPE':
+      if (/^\\U[0-9a-fA-F]{8}/.test(text.slice(error.pos[0], error.pos[0] + 10))) {
+        return 'found invalid Unicode character escape code';
+      }
       return /\\[xuU]/.test(text.slice(error.pos[0], error.pos[0] + 2))
         ? 'did not find expected hexdecimal number'
         : 'found unknown escape character';
     case 'BAD_INDENT':
       return error.message.includes('flow') ? 'did not find expected node content' : 'did not find expected key';
     case 'BLOCK_IN_FLOW':
-      return at === '-'
-        ? 'block sequence entries are not allowed in this context'
-        : 'did not find expected node content';
+      return at === '-' ? 'block sequence entries are not allowed in this context' : notSeparated(error, text);
     case 'BLOCK_AS_IMPLICIT_KEY':
     case 'MULTILINE_IMPLICIT_KEY':
       return 'mapping values are not allowed in this context';
     case 'KEY_OVER_1024_CHARS':
       return "could not find expected ':'";
     case 'MISSING_CHAR':
-      return missing(error.message);
+      return error.message.includes(', or : between') ? notSeparated(error, text) : missing(error.message);
     case 'MULTIPLE_ANCHORS':
     case 'MULTIPLE_TAGS':
       return 'did not find expected node content';
     case 'UNEXPECTED_TOKEN':
-      return 'did not find expected node content';
+      return unexpected(error, text);
     case 'TAG_RESOLVE_FAILED':
       return 'found undefined tag handle';
     default:
@@ -58,10 +59,37 @@ export function mistakeAtBeginning(text: string): string | undefined {
   return `yaml: ${line === 1 ? '' : `line ${String(line)}: `}found character that cannot start any token`;
 }
 
+/** Where a flow collection must go on or end, in the kind of brackets that are open there. */
+function notSeparated(error: YAMLError, text: string): string {
+  const open = openBracket(text, error.pos[0]);
+  return open === undefined
+    ? 'did not find expected key'
+    : `did not find expected ',' or '${open === '[' ? ']' : '}'}'`;
+}
+
+function openBracket(text: string, before: number): '[' | '{' | undefined {
+  let closed = 0;
+  for (let i = before - 1; i >= 0; i--) {
+    const char = text.charAt(i);
+    if (char === ']' || char === '}') closed++;
+    else if ((char === '[' || char === '{') && closed-- === 0) return char;
+  }
+  return undefined;
+}
+
+function unexpected(error: YAMLError, text: string): string {
+  const { message } = error;
+  if (message.includes('block-seq-ind')) return 'block sequence entries are not allowed in this context';
+  if (/: [|>][-+]?0/.test(message)) return 'found an indentation indicator equal to 0';
+  if (message.startsWith('Block scalar header')) return 'did not find expected comment or line break';
+  return message.endsWith('at node end') ? notSeparated(error, text) : 'did not find expected node content';
+}
+
 function missing(message: string): string {
+  if (message.includes('directives-end')) return 'did not find expected <document start>';
   if (message.includes('closing "quote') || message.includes("closing 'quote")) return 'found unexpected end of stream';
   if (message.includes('end with a ]')) return "did not find expected ',' or ']'";
-  if (message.includes('end with a }') || message.includes(', or : between')) return "did not find expected ',' or '}'";
+  if (message.includes('end with a }')) return "did not find expected ',' or '}'";
   return "could not find expected ':'";
 }
 
@@ -86,7 +114,8 @@ function mistakeAt(error: YAMLError, text: string): number {
 }
 
 /** Objections of the scanner name the line itself, those of the parser the one before; none names the first line. */
-const FROM_SCANNER = /^(found |mapping values|block sequence|could not find|did not find expected hexdecimal)/;
+const FROM_SCANNER =
+  /^(found |mapping values|block sequence|could not find|did not find expected (?:hexdecimal|comment))/;
 
 /** Go's text for a mistake in a YAML text, as far as it can be told from where the parser here stumbled. */
 export function yamlErrorText(error: YAMLError, text: string, lines: LineCounter): string {

@@ -27,6 +27,9 @@ function integer(plain: string): bigint | undefined {
   return value > MAX_UINT64 || value < MIN_INT64 ? undefined : value;
 }
 
+/** Whether a number stands there as a whole one: `1e3` does not. */
+export const isIntegerText = (text: string): boolean => integer(text.replaceAll('_', '')) !== undefined;
+
 const FLOAT = /^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$/;
 
 function float(text: string): number | undefined {

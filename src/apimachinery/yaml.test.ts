@@ -73,7 +73,7 @@ describe('parseYaml', () => {
       'yaml: unmarshal errors:\n  line 4: key "c" already set in map\n  line 5: key "a" already set in map',
     ]);
     expect(decodeYaml('true: 1\ntrue: 2\n5: 1\n5: 2\n"5": 3\n', true).sourceErrors).toEqual([
-      'yaml: unmarshal errors:\n  line 2: key true already set in map\n  line 4: key 5 already set in map\n  line 5: key "5" already set in map',
+      'yaml: unmarshal errors:\n  line 2: key true already set in map\n  line 4: key 5 already set in map',
     ]);
   });
 });
@@ -293,5 +293,72 @@ describe('what the reader and the scanner refuse', () => {
     expect(parseYaml(Buffer.from('\ufeffa: \u00fc', 'utf16le')).value).toEqual({ a: '\u00fc' });
     expect(parseYaml(Buffer.from('\ufeffa: b', 'utf16le').swap16()).value).toEqual({ a: 'b' });
     expect(parseYaml('a: \u{1f600}\ufffd').value).toEqual({ a: '\u{1f600}\ufffd' });
+  });
+});
+
+/** As kube-apiserver reads the same texts. */
+describe('YAML 1.1', () => {
+  test.each<[string, string, JsonValue]>([
+    ['a carriage return alone ends a line', 'a: b\rc: d\r', { a: 'b', c: 'd' }],
+    ['"next line" ends a line', 'a: b\x85c: |\x85  d\x85  e', { a: 'b', c: 'd\ne\n' }],
+    ['and is folded within quotes', 'a: "b\x85  c"', { a: 'b c' }],
+    ['what follows a merge wins', 'a: {<<: {b: 1}, b: 2}', { a: { b: 2 } }],
+    ['a merge wins over what precedes it', 'a: {b: 2, <<: {b: 1}}', { a: { b: 1 } }],
+    ['of several maps that are merged the first wins', 'a: {<<: [{b: 1}, {b: 2, c: 3}]}', { a: { b: 1, c: 3 } }],
+    ['keys that are infinite', '{.inf: a, -.inf: b, .nan: c}', { '.inf': 'a', '-.inf': 'b', '.nan': 'c' }],
+    ['keys that are fractions', '{1e10: a, -0.0: b, 16777217.0: c}', { '1e+10': 'a', '-0': 'b', '1.6777216e+07': 'c' }],
+    ['escaped escapes', 'x: "\\\\/\\\\ud800"', { x: '\\/\\ud800' }],
+  ])('%s', (_, text, value) => {
+    expect(decodeYaml(text, false).value).toEqual(value);
+  });
+
+  test.each([
+    ['keys of several kinds are no duplicates', 'a: {1: a, 1.0: b, "1": c, true: d, "true": e}', []],
+    ['merged keys are', 'a: {b: 1}\nc:\n  b: 2\n  <<: {b: 3}', ['line 4: key "b" already set in map']],
+    [
+      'where they stand',
+      'a: &x {b: 1}\nc: &y {b: 2, e: 3}\nd:\n  <<: [*x, *y]\n  b: 9',
+      ['line 1: key "b" already set in map', 'line 5: key "b" already set in map'],
+    ],
+  ])('%s', (_, text, duplicates) => {
+    expect(parseYaml(text).duplicates).toEqual(
+      duplicates.length === 0 ? [] : [`yaml: unmarshal errors:\n  ${duplicates.join('\n  ')}`],
+    );
+  });
+
+  test.each([
+    ['half a character', 'a: b\nx: "\\ud800"', 'yaml: line 2: found invalid Unicode character escape code'],
+    ['a pair of halves', 'a: b\nx: "\\ud83d\\ude00"', 'yaml: line 2: found invalid Unicode character escape code'],
+    ['half a character as a key', '{"\\uDfff": 1}', 'yaml: found invalid Unicode character escape code'],
+    ['beyond Unicode', 'a: b\nx: "\\U00110000"', 'yaml: line 2: found invalid Unicode character escape code'],
+    ['an escape of JSON', 'a: b\nx: ["c",\n "a\\/b"]', 'yaml: line 3: found unknown escape character'],
+    ['a whole number that is none', 'x: !!int 1e3', 'yaml: cannot decode !!float `1e3` as a !!int'],
+    [
+      'a key beyond 63 bits',
+      '{18446744073709551615: a}',
+      'unsupported map key of type: uint64, key: 0xffffffffffffffff, value: "a"',
+    ],
+    [
+      'a list on the line of its key',
+      'a: b\nx: - a',
+      'yaml: line 2: block sequence entries are not allowed in this context',
+    ],
+    ['no indentation', 'a: b\nx: |0\n a', 'yaml: line 2: found an indentation indicator equal to 0'],
+    ['a header of two indentations', 'a: b\nx: |10\n a', 'yaml: line 2: did not find expected comment or line break'],
+    ['text after text', 'a: b\nx: "a" b\n', 'yaml: line 1: did not find expected key'],
+    ['text after a list', 'a: b\nx: [[a] b]\n', "yaml: line 1: did not find expected ',' or ']'"],
+    ['two values in a map', 'a: b\nx: {a: b c: d}\n', "yaml: line 1: did not find expected ',' or '}'"],
+    ['two values in a list', 'a: b\nx: ["a" "b"]\n', "yaml: line 1: did not find expected ',' or ']'"],
+    ['an unknown directive', '%FOO\n---\na: b\n', 'yaml: found unknown directive name'],
+    ['a directive without a document', '%YAML 1.1\na: b\n', 'yaml: line 1: did not find expected <document start>'],
+  ])('refuses %s', (_, text, message) => {
+    expect(() => parseYaml(text)).toThrow(new JsonError(message));
+  });
+
+  test('merges without keys are counted', () => {
+    const lines = ['a0: &a0 {}'];
+    for (let i = 1; i < 40; i++)
+      lines.push(`a${String(i)}: &a${String(i)} {<<: [*a${String(i - 1)}, *a${String(i - 1)}]}`);
+    expect(() => parseYaml(lines.join('\n'))).toThrow('yaml: document contains excessive aliasing');
   });
 });

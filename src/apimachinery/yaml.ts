@@ -1,4 +1,4 @@
-import { Composer, type Document, isAlias, isMap, isScalar, isSeq, LineCounter } from 'yaml';
+import { Composer, type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Scalar } from 'yaml';
 import { type DetailedJson, parsePlainJson } from './decode-json.js';
 import { convertNumber } from './json-parser.js';
 import { JsonError, MAX_DEPTH } from './json-syntax.js';
@@ -9,7 +9,7 @@ import { mistakeAtBeginning, yamlErrorText } from './yaml-errors.js';
 import { formatG } from './yaml-emitter.js';
 import { readYamlText } from './yaml-reader.js';
 import { yamlTokens } from './yaml-tokens.js';
-import { type Resolved, resolvePlain } from './yaml-resolve.js';
+import { isIntegerText, type Resolved, resolvePlain } from './yaml-resolve.js';
 
 export { toYaml } from './yaml-emitter.js';
 
@@ -37,48 +37,70 @@ class Converter {
   constructor(
     private readonly document: Document.Parsed,
     private readonly lines: LineCounter,
+    private readonly text: string,
   ) {}
 
   node(node: unknown): JsonValue {
+    this.count();
+    if (isScalar(node)) {
+      const text = this.textOf(node);
+      return toJson(this.resolve(text, isPlainStyle(node.type), node.tag), text);
+    }
+    if (isAlias(node)) return this.alias(node, (target) => this.node(target));
+    return this.deeper(() => {
+      if (isSeq(node)) return node.items.map((item) => this.node(item));
+      if (isMap(node)) return this.map(node.items);
+      return null;
+    });
+  }
+
+  private count(): void {
     this.nodes++;
     if (this.aliasDepth > 0) this.aliased++;
     if (this.aliased > 100 && this.nodes > 1000 && this.aliased / this.nodes > allowedAliasRatio(this.nodes)) {
       throw new JsonError('yaml: document contains excessive aliasing');
     }
-    if (isScalar(node)) return this.scalar(node.value, node.type, node.tag, node.source);
-    if (isAlias(node)) return this.alias(node);
+  }
+
+  private deeper<T>(run: () => T): T {
     if (++this.depth > MAX_DEPTH) throw new JsonError(`yaml: exceeded max depth of ${String(MAX_DEPTH)}`);
     try {
-      if (isSeq(node)) return node.items.map((item) => this.node(item));
-      if (isMap(node)) return this.map(node.items);
-      return null;
+      return run();
     } finally {
       this.depth--;
     }
   }
 
-  private alias(node: { source: string; resolve(doc: Document): unknown }): JsonValue {
+  private alias<T>(node: { source: string; resolve(doc: Document): unknown }, run: (target: unknown) => T): T {
     const target = node.resolve(this.document);
     if (target === undefined) throw new JsonError(`yaml: unknown anchor '${node.source}' referenced`);
     if (this.open.has(target)) throw new JsonError(`yaml: anchor '${node.source}' value contains itself`);
     this.open.add(target);
     this.aliasDepth++;
     try {
-      return this.node(target);
+      return run(target);
     } finally {
       this.aliasDepth--;
       this.open.delete(target);
     }
   }
 
-  private scalar(
-    value: unknown,
-    style: string | undefined,
-    tag: string | undefined,
-    source: string | undefined,
-  ): JsonValue {
-    const text = typeof value === 'string' ? value : (source ?? '');
-    return toJson(this.resolve(text, style === 'PLAIN' || style === undefined, tag), text);
+  private textOf(node: Scalar): string {
+    if (node.type === 'QUOTE_DOUBLE') this.checkEscapes(node.range);
+    return typeof node.value === 'string' ? node.value : (node.source ?? '');
+  }
+
+  /** Refuses escapes that only newer versions of YAML have, and those of halves of characters. */
+  private checkEscapes(range: readonly number[] | null | undefined): void {
+    const [start = 0, end = 0] = range ?? [];
+    const written = this.text.slice(start, end);
+    if (!written.includes('\\')) return;
+    for (const { 0: escape, index } of written.matchAll(/\\(?:[uU][dD][89a-fA-F]|U0000[dD][89a-fA-F]|[^])/g)) {
+      if (escape !== '\\/' && escape.length === 2) continue;
+      const what = escape === '\\/' ? 'unknown escape character' : 'invalid Unicode character escape code';
+      const { line } = this.lines.linePos(start + index);
+      throw new JsonError(`yaml: ${line === 1 ? '' : `line ${String(line)}: `}found ${what}`);
+    }
   }
 
   private resolve(text: string, plain: boolean, tag: string | undefined): Resolved {
@@ -101,37 +123,48 @@ class Converter {
 
   private tagged(tag: 'bool' | 'int' | 'float' | 'null', text: string): Resolved {
     const value = resolvePlain(text);
-    const kind = kindOf(value);
+    const kind = kindOf(value, text);
     if (kind === tag || (tag === 'float' && kind === 'int')) return value;
     throw new JsonError(`yaml: cannot decode !!${kind} \`${text}\` as a !!${tag}`);
   }
 
   private map(items: readonly { key: unknown; value: unknown }[]): JsonObject {
     const out: JsonObject = {};
-    const seen = new Set<string>();
-    for (const { key, value } of items) {
-      if (isMergeKey(key)) {
-        this.merge(out, value, seen);
-        continue;
-      }
-      const name = this.key(key, value);
-      const member = this.node(value);
-      // What is wrong inside of the value comes first.
-      if (seen.has(name)) this.duplicate(key, value, name);
-      seen.add(name);
-      out[name] = member;
-    }
+    this.fill(out, new Set(), items);
     return out;
   }
 
-  /** Keys that stand in the map itself win over merged ones. */
-  private merge(out: JsonObject, value: unknown, seen: ReadonlySet<string>): void {
-    const merged = this.node(value);
-    for (const source of Array.isArray(merged) ? [...merged].reverse() : [merged]) {
-      if (typeof source !== 'object' || source === null || Array.isArray(source)) {
-        throw new JsonError('yaml: map merge requires map or sequence of maps as the value');
+  private fill(out: JsonObject, seen: Set<string>, items: readonly { key: unknown; value: unknown }[]): void {
+    for (const { key, value } of items) {
+      if (isMergeKey(key)) {
+        this.merge(out, seen, value);
+        continue;
       }
-      for (const key in source) if (!seen.has(key)) out[key] = source[key];
+      const [name, kind] = this.key(key, value);
+      const member = this.node(value);
+      // Keys of several kinds are several keys, and become one only in JSON.
+      const known = `${kind} ${name}`;
+      // What is wrong inside of the value comes first.
+      if (seen.has(known)) this.duplicate(key, value, name);
+      seen.add(known);
+      out[name] = member;
+    }
+  }
+
+  /** As if the keys stood in the map itself, where the merge stands: what comes later wins, and of several maps the first. */
+  private merge(out: JsonObject, seen: Set<string>, value: unknown): void {
+    this.count();
+    const each = isSeq(value) ? [...value.items].reverse() : [value];
+    for (const source of each) {
+      this.count();
+      const add = (map: unknown): void => {
+        if (!isMap(map)) throw new JsonError('yaml: map merge requires map or sequence of maps as the value');
+        this.deeper(() => {
+          this.fill(out, seen, map.items);
+        });
+      };
+      if (isAlias(source)) this.alias(source, add);
+      else add(source);
     }
   }
 
@@ -145,22 +178,38 @@ class Converter {
   private keyValue(key: unknown): JsonValue {
     if (isAlias(key)) return this.node(key);
     if (!isScalar(key)) throw invalidKey(this.node(key));
-    const text = typeof key.value === 'string' ? key.value : (key.source ?? '');
-    return this.resolve(text, key.type === 'PLAIN' || key.type === undefined, key.tag);
+    return this.resolve(this.textOf(key), isPlainStyle(key.type), key.tag);
   }
 
-  private key(key: unknown, member: unknown): string {
+  /** The name in JSON, and the kind of the key in YAML. */
+  private key(key: unknown, member: unknown): readonly [name: string, kind: string] {
     const value = this.keyValue(key);
-    if (typeof value === 'string') return value;
-    if (typeof value === 'number' && !Number.isInteger(value)) return formatG(Math.fround(value));
+    if (typeof value === 'string') return [value, 'str'];
     if (value === null) {
       const shown = goSyntax(this.node(member));
       throw new JsonError(`unsupported map key of type: %!s(<nil>), key: <nil>, value: ${shown}`);
     }
     if (typeof value === 'object') throw invalidKey(value);
-    return String(value);
+    const kind = kindOf(value, isScalar(key) ? this.textOf(key) : '');
+    if (kind === 'float') return [floatKey(Number(value)), kind];
+    if (typeof value === 'bigint' && value > MAX_INT64) {
+      const shown = goSyntax(this.node(member));
+      throw new JsonError(`unsupported map key of type: uint64, key: 0x${value.toString(16)}, value: ${shown}`);
+    }
+    return [String(value), kind];
   }
 }
+
+const MAX_INT64 = 0x7fffffffffffffffn;
+
+function floatKey(value: number): string {
+  if (Number.isNaN(value)) return '.nan';
+  const single = Math.fround(value);
+  if (Object.is(single, -0)) return '-0';
+  return Number.isFinite(single) ? formatG(single) : single > 0 ? '.inf' : '-.inf';
+}
+
+const isPlainStyle = (style: string | undefined): boolean => style === 'PLAIN' || style === undefined;
 
 /** Where a node begins: a map with its first key, a list with its first dash. */
 function startOf(node: unknown): number | undefined {
@@ -192,11 +241,13 @@ function binaryText(text: string): string {
 const isMergeKey = (key: unknown): boolean =>
   isScalar(key) && key.value === '<<' && (key.type === 'PLAIN' || key.type === undefined) && key.tag === undefined;
 
-function kindOf(value: Resolved): string {
+/** A whole number may be written as one that is not: `text` is what stands there. */
+function kindOf(value: Resolved, text: string): string {
   if (value === null) return 'null';
   if (typeof value === 'boolean') return 'bool';
-  if (typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))) return 'int';
-  return typeof value === 'number' ? 'float' : 'str';
+  if (typeof value === 'bigint') return 'int';
+  if (typeof value === 'number') return isIntegerText(text) ? 'int' : 'float';
+  return 'str';
 }
 
 /** On its way to JSON a number is printed and read again. */
@@ -238,9 +289,9 @@ export function parseYaml(input: Uint8Array | string): {
   const composer = new Composer({ ...OPTIONS, lineCounter: lines });
   const { value: first } = composer.compose(yamlTokens(text, lines.addNewLine)).next();
   if (first === undefined) return { value: null, duplicates: [] };
-  const error = first.errors[0];
+  const error = first.errors[0] ?? first.warnings.find(({ code }) => code === 'BAD_DIRECTIVE');
   if (error !== undefined) throw new JsonError(yamlErrorText(error, text, lines));
-  const converter = new Converter(first, lines);
+  const converter = new Converter(first, lines, text);
   const value = converter.node(first.contents);
   const { duplicates } = converter;
   return {
