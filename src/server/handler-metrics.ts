@@ -3,7 +3,7 @@ import { Exchange } from '../endpoints/filters/exchange.js';
 import type { ChainMetrics } from '../endpoints/filters/metrics.js';
 import type { HandlerMetrics } from '../endpoints/handlers/scope.js';
 import type { Registry } from 'prom-client';
-import { type Cell, CellCounter, CellHistogram, type HistogramCell } from '../util/metrics.js';
+import { type Cell, CellCounter, CellGauge, CellHistogram, type HistogramCell } from '../util/metrics.js';
 
 /** The metrics that only the handlers of resources can count, under kube-apiserver's names. */
 export function handlerMetrics(chain: ChainMetrics, registry: Registry): HandlerMetrics {
@@ -24,11 +24,23 @@ export function handlerMetrics(chain: ChainMetrics, registry: Registry): Handler
     Array.from({ length: 8 }, (_, i) => 1024 * 2 ** i),
     registry,
   );
+  const deprecated = new CellGauge(
+    {
+      name: 'apiserver_requested_deprecated_apis',
+      help: 'Deprecated APIs that have been requested.',
+      labels: ['group', 'version', 'resource', 'subresource', 'removed_release'],
+    },
+    registry,
+  );
   const cells = new Map<string, { count: Cell; size: HistogramCell }>();
   return {
     watchStarted: (context) => (context instanceof Exchange ? chain.longRunningStarted(context) : () => undefined),
     requestBodySize(group, resource, verb, bytes) {
       chain.requestBodySize(formatGroupResource({ group, resource }), verb, bytes);
+    },
+    deprecatedRequested(group, version, resource, subresource) {
+      // No version that is served is to go away in a release that is known.
+      deprecated.cell(group, version, resource, subresource, '').value = 1;
     },
     watchEvents(group, version, resource, count, bytes) {
       const key = `${group}/${version}/${resource}`;

@@ -51,6 +51,31 @@ test('requests are counted by kube-apiserver’s labels', async () => {
   expect(valueOf(text, 'apiserver_request_body_size_bytes_count', { resource: 'configmaps', verb: 'create' })).toBe(1);
 });
 
+test('deprecated APIs that are asked for, and how long decisions take', async () => {
+  const http = new Http1(server.current);
+  const asked = async (): Promise<number | undefined> =>
+    valueOf(await read(), 'apiserver_requested_deprecated_apis', {
+      group: '',
+      version: 'v1',
+      resource: 'endpoints',
+      subresource: '',
+      removed_release: '',
+    });
+  await http.get('/api/v1/services');
+  expect(await asked()).toBeUndefined();
+  for (let i = 0; i < 2; i++) await http.get('/api/v1/endpoints');
+  expect(await asked()).toBe(1);
+  const text = await read();
+  for (const [name, result] of [
+    ['authentication', 'success'],
+    ['authorization', 'allowed'],
+  ] as const) {
+    const bucket = { result, le: '16.384' };
+    expect(valueOf(text, `${name}_duration_seconds_bucket`, bucket)).toBeGreaterThan(2);
+    expect(valueOf(text, `${name}_duration_seconds_sum`, { result })).toBeGreaterThan(0);
+  }
+});
+
 test('requests for what is not served make no series of their own', async () => {
   const http = new Http1(server.current);
   await http.get('/apis/invented.example.com/v1/things');

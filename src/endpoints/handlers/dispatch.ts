@@ -83,7 +83,7 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
       respondNotFoundText(response);
       return;
     }
-    if (type.custom) warnOfDeprecation(api.served, context);
+    if (type.custom) warnOfDeprecation(api.served, context, environment);
     return serve(api, environment, context, request, response).catch((error: unknown) => {
       // What cannot be decoded, say, comes to light in the middle of any verb.
       const unsafe = environment.features.enabled('AllowUnsafeMalformedObjectDeletion');
@@ -133,9 +133,19 @@ function unknown(registry: ApiRegistry, context: RequestContext, response: HttpR
   respondNotFoundText(response);
 }
 
-function warnOfDeprecation(served: ServedVersion, context: RequestContext): void {
+function warnOfDeprecation(
+  served: ServedVersion,
+  context: RequestContext,
+  { metrics }: Pick<HandlerEnvironment, 'metrics'>,
+): void {
   const { version } = served;
   if (!version.deprecated) return;
+  metrics.deprecatedRequested(
+    served.groupResource.group,
+    version.name,
+    served.groupResource.resource,
+    context.info.subresource,
+  );
   const { group, kind } = served.gvk;
   context.warn(version.deprecationWarning ?? `${group}/${version.name} ${kind} is deprecated`);
   context.annotate('k8s.io/deprecated', 'true');
@@ -227,7 +237,7 @@ function warnOfBuiltin(scope: RequestScope): void {
   if (asked === 'patch') negotiatePatch(request.headers['content-type'], served.patchTypes, false);
   const route = asked === 'list' || asked === 'watch' || asked === 'watchlist' ? 'list' : 'object';
   checkRoute(request.headers.accept, route, environment.features.enabled('CBORServingAndStorage'));
-  warnOfDeprecation(served, context);
+  warnOfDeprecation(served, context, environment);
 }
 
 function verb(scope: RequestScope): Promise<void> {

@@ -39,6 +39,8 @@ export interface HandlerEnvironment {
 export interface HandlerMetrics {
   requestBodySize(group: string, resource: string, verb: string, bytes: number): void;
   watchEvents(group: string, version: string, resource: string, count: number, bytes: number): void;
+  /** A version that is to go away is served to somebody. */
+  deprecatedRequested(group: string, version: string, resource: string, subresource: string): void;
   /** A watch begins to be served; the result ends it. */
   watchStarted(context: RequestContext): () => void;
 }

@@ -219,7 +219,12 @@ export class TaskRunner {
       maxRequestBodyBytes,
       minRequestTimeoutSeconds: 0,
       // The main thread has counted the body.
-      metrics: { requestBodySize: nothing, watchEvents: nothing, watchStarted: () => nothing },
+      metrics: {
+        requestBodySize: nothing,
+        watchEvents: nothing,
+        deprecatedRequested: nothing,
+        watchStarted: () => nothing,
+      },
       watches: new WatchTracker(),
       get protobuf() {
         return loadProtobufCodec();

@@ -185,7 +185,12 @@ export function setup({ plugins = [], maxQueuedBytes, moderateBytes = 0, size = 
     clock,
     maxRequestBodyBytes: 3 << 20,
     minRequestTimeoutSeconds: 0,
-    metrics: { requestBodySize: () => undefined, watchEvents: () => undefined, watchStarted: () => () => undefined },
+    metrics: {
+      requestBodySize: () => undefined,
+      watchEvents: () => undefined,
+      deprecatedRequested: () => undefined,
+      watchStarted: () => () => undefined,
+    },
     watches: new WatchTracker(),
     protobuf: loadProtobufCodec(),
     largeWrites: pool,
