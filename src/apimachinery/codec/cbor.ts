@@ -1,6 +1,6 @@
-import { decode, encode, Token, Type } from 'cborg';
+import { encode, Token, Type } from 'cborg';
 import { type JsonObject, type JsonValue } from '../json.js';
-import { messageOf } from '../../util/error-message.js';
+import { CborError, CborReader } from './cbor-reader.js';
 
 /**
  * CBOR as kube-apiserver speaks it: texts are written as byte strings (which need no check of their content), a whole object
@@ -16,10 +16,6 @@ const encodeOptions = {
     undefined: () => [] as never,
   },
 };
-
-export class CborError extends Error {
-  override readonly name = 'CborError';
-}
 
 /** The value without the tag of self-described CBOR. */
 export function encodeCbor(value: JsonValue): Uint8Array {
@@ -77,84 +73,10 @@ function head(major: number, count: number): Uint8Array {
   return bytes;
 }
 
-type TagContent = () => unknown;
-
-const tagDecoders: Record<number, (content: TagContent) => unknown> = {
-  21: (content) => encodedLater(content(), 'base64url'),
-  22: (content) => encodedLater(content(), 'base64'),
-  23: (content) => encodedLater(content(), 'hex'),
-};
-
-function encodedLater(content: unknown, encoding: 'base64url' | 'base64' | 'hex'): unknown {
-  return content instanceof Uint8Array ? new LaterText(Buffer.from(content).toString(encoding)) : content;
-}
-
-/** A text that came out of a byte string already. */
-class LaterText {
-  constructor(readonly text: string) {}
-}
-
-/** Tags without a meaning here give their content; those of arbitrary-precision integers are refused, as kube-apiserver does. */
-const tags = new Proxy(tagDecoders, {
-  get: (known, tag) => {
-    const number = Number(tag);
-    if (number === 2 || number === 3) {
-      return () => {
-        throw new CborError('cbor: bignum tags are not accepted');
-      };
-    }
-    return known[number] ?? ((content: TagContent) => content());
-  },
-});
-
-const decodeOptions = {
-  allowIndefinite: true,
-  allowUndefined: false,
-  allowNaN: false,
-  allowInfinity: false,
-  allowBigInt: true,
-  rejectDuplicateMapKeys: true,
-  useMaps: true,
-  tags: tags as never,
-};
-
 /** One data item. Throws CborError where it is malformed or holds something that JSON cannot. */
 export function decodeCbor(bytes: Uint8Array): JsonValue {
-  let value: unknown;
-  try {
-    value = decode(bytes, decodeOptions);
-  } catch (error) {
-    throw error instanceof CborError ? error : new CborError(messageOf(error));
-  }
-  return toJson(value, 0);
-}
-
-const maxDepth = 10_000;
-const minInt64 = -(2n ** 63n);
-const maxInt64 = 2n ** 63n - 1n;
-
-function toJson(value: unknown, depth: number): JsonValue {
-  if (depth > maxDepth) throw new CborError(`cbor: exceeded max nested level ${maxDepth}`);
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' || value === null)
-    return value;
-  if (typeof value === 'bigint') {
-    if (value < minInt64 || value > maxInt64) throw new CborError(`cbor: ${value} overflows Go's int64`);
-    return value;
-  }
-  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString();
-  if (value instanceof LaterText) return value.text;
-  if (Array.isArray(value)) return value.map((item) => toJson(item, depth + 1));
-  if (value instanceof Map) return toObject(value, depth);
-  throw new CborError(`cbor: cannot read a ${typeof value} as JSON`);
-}
-
-function toObject(map: ReadonlyMap<unknown, unknown>, depth: number): JsonObject {
-  const out: JsonObject = {};
-  for (const [key, value] of map) {
-    const name = toJson(key, depth + 1);
-    if (typeof name !== 'string') throw new CborError('cbor: keys of maps must be strings');
-    if (Object.hasOwn(out, name)) throw new CborError(`cbor: found duplicate map key ${JSON.stringify(name)}`);
-    out[name] = toJson(value, depth + 1);
-  }
-  return out;
+  const reader = new CborReader(bytes);
+  const value = reader.read();
+  if (reader.problem !== undefined) throw new CborError(reader.problem);
+  return value;
 }

@@ -6,7 +6,7 @@ import { deepEqual, isObject, type JsonObject, type JsonValue } from '../json.js
 import { cborListHead, decodeCbor, encodeCbor, encodeCborEvent, selfDescribed } from './cbor.js';
 import type { GoTypes } from './go-types.js';
 import { encodeWatchEvent, ProtobufCodec, readEnvelope } from './protobuf.js';
-import { decodeCborBody, decodeProtobufBody } from './body.js';
+import { decodeCborBody, decodeCborPatch, decodeProtobufBody } from './body.js';
 
 const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 const goTypes = read('data/types/types.json') as GoTypes;
@@ -215,6 +215,13 @@ describe('CBOR', () => {
     ['an indefinite list', '9f0102ff', [1, 2]],
     ['half a float', 'f93e00', 1.5],
     ['a large integer', '1b0020000000000001', 9007199254740993n],
+    ['text in parts', '7f61616162ff', 'ab'],
+    ['bytes in parts', '5f41614162ff', 'ab'],
+    ['a key in parts', 'a17f6161ff02', { a: 2 }],
+    ['a key that is null', 'a1f602', { '': 2 }],
+    ['an indefinite map', 'bf616101ff', { a: 1 }],
+    ['half a float below the smallest exponent', 'f90001', 2 ** -24],
+    ['half a negative float', 'f9c000', -2],
   ])('%s is read', (_name, hex, expected) => {
     expect(decodeCbor(Buffer.from(hex, 'hex'))).toEqual(expected);
   });
@@ -234,6 +241,91 @@ describe('CBOR', () => {
     expect(() => decodeCborBody(Buffer.from(hex, 'hex'))).toThrow();
     expect(() => decodeCborBody(Buffer.from(hex, 'hex'))).toThrow(
       expect.objectContaining({ name: 'JsonError' }) as Error,
+    );
+  });
+
+  // The words of kube-apiserver, for a body, and for one with the item as a member of an object whose type is known.
+  test.each<[string, string, string]>([
+    ['nothing', '', 'EOF'],
+    ['a text cut off', '78ff', 'unexpected EOF'],
+    ['the tag of self-described CBOR alone', 'd9d9f7', 'unexpected EOF'],
+    ['bytes after the end', 'a000', 'cbor: 1 bytes of extraneous data starting at index 1'],
+    ['NaN', 'f97e00', 'cbor: data item of cbor type primitives is not accepted by protocol: floating-point NaN'],
+    [
+      'infinity',
+      'f97c00',
+      'cbor: data item of cbor type primitives is not accepted by protocol: floating-point infinity',
+    ],
+    ['a bignum', 'c24101', 'cbor: data item of cbor type tag is not accepted by protocol: bignum'],
+    ['a reserved length', '1c', 'cbor: invalid additional information 28 for type positive integer'],
+    ['an indefinite tag', 'df', 'cbor: invalid additional information 31 for type tag'],
+    ['a simple value too long', 'f818', 'cbor: invalid simple value 24 for type primitives'],
+    ['an end of nothing', 'ff', 'cbor: unexpected "break" code'],
+    [
+      'parts of two kinds',
+      '5f41616162ff',
+      'cbor: wrong element type UTF-8 text string for indefinite-length byte string',
+    ],
+    ['more than can be', '9b0000001000000000', 'cbor: exceeded max number of elements 2147483647 for CBOR array'],
+    ['a number', '01', 'cbor: cannot unmarshal positive integer into Go value of type v1.TypeMeta'],
+    [
+      'a list',
+      '80',
+      'cbor: cannot unmarshal array into Go value of type v1.TypeMeta (cannot decode CBOR array to struct without toarray option)',
+    ],
+    [
+      'a kind given twice',
+      'a2446b696e644161446b696e644161',
+      'cbor: found duplicate map key "kind" at map element index 1',
+    ],
+  ])('%s: the type cannot be told', (_name, hex, message) => {
+    expect(() => decodeCborBody(Buffer.from(hex, 'hex'))).toThrow(
+      expect.objectContaining({ message: `unable to determine group/version/kind: ${message}` }) as Error,
+    );
+  });
+
+  test.each<[string, string, string]>([
+    [
+      'undefined',
+      'f7',
+      'cbor: data item of cbor type primitives is not accepted by protocol: simple value 23 is not recognized',
+    ],
+    ['a text that is no UTF-8', '61ff', 'cbor: invalid UTF-8 string'],
+    [
+      'an integer beyond int64',
+      '1b8000000000000000',
+      "cbor: cannot unmarshal positive integer into Go value of type int64 (9223372036854775808 overflows Go's int64)",
+    ],
+    ['a number as a key', 'a10102', 'cbor: cannot unmarshal positive integer into Go value of type string'],
+    ['a key given twice', 'a2616101416102', 'cbor: found duplicate map key "a" at map element index 1'],
+    ['a time that is a number', 'c001', 'cbor: tag number 0 must be followed by text string, got positive integer'],
+  ])('%s: the type is known', (_name, hex, message) => {
+    const head = encodeCbor({ kind: 'K' });
+    const body = Buffer.concat([Buffer.from([0xa2]), head.subarray(1), encodeCbor('spec'), Buffer.from(hex, 'hex')]);
+    expect(() => decodeCborBody(body)).toThrow(
+      expect.objectContaining({ message, type: { apiVersion: '', kind: 'K' } }) as Error,
+    );
+    expect(() => decodeCborPatch(body)).toThrow(expect.objectContaining({ message, name: 'JsonError' }) as Error);
+  });
+
+  test.each<[string, string]>([
+    ['lists', '81'],
+    ['tags', 'd9d9f7'],
+    ['objects', 'a14161'],
+  ])('%s nested as deeply as a body is long are read or refused', (_name, hex) => {
+    const body = Buffer.concat([Buffer.from(hex.repeat(300_000), 'hex'), Buffer.from([1])]);
+    expect(() => decodeCborBody(body)).toThrow('cbor: exceeded max nested level 10000');
+  });
+
+  test('arbitrary bytes are read or refused, nothing else', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
+        try {
+          expect(JSON.stringify(decodeCborPatch(bytes))).toBeDefined();
+        } catch (error) {
+          if ((error as Error).name !== 'JsonError') expect((error as Error).message).toContain('BigInt');
+        }
+      }),
     );
   });
 

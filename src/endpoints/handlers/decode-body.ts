@@ -45,7 +45,9 @@ export function decodeAs(
   validation: FieldValidation,
 ): KubeObject {
   const format = inputFormat(target, environment, request);
-  const decoded = decodeObject(target, environment, body, format, validation !== 'Ignore');
+  // kube-apiserver does not look for unknown fields in a custom resource's CBOR.
+  const strict = validation !== 'Ignore' && !(target.type.custom && format === 'cbor');
+  const decoded = decodeObject(target, environment, body, format, strict);
   const { strictErrors } = decoded;
   if (strictErrors.length > 0) {
     if (validation === 'Strict') {
@@ -95,7 +97,12 @@ function decodeObject(
     const gv = parseGroupVersion(meta.apiVersion);
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${meta.apiVersion}`);
     if (served.type.custom && meta.kind === '')
-      throw missingKind(served, sourceText(json.value, body, format, strict), strict, meta.apiVersion);
+      throw missingKind(
+        served,
+        sourceText(json.value, body, format, strict),
+        strict || format === 'cbor',
+        meta.apiVersion,
+      );
     kind = meta.kind === '' ? served.gvk.kind : meta.kind;
     version = meta.apiVersion === '' && !served.type.custom ? served.gvk.version : gv.version;
     if (!isObject(json.value)) throw new JsonError('not an object');
@@ -121,11 +128,12 @@ function decodeObject(
 
 /** That a type is not registered is found before its bytes are read. */
 function unreadable(served: Decodable, { message, type }: UnreadableObjectError): ApiError {
-  const gv = parseGroupVersion(type.apiVersion) ?? { group: '', version: type.apiVersion };
-  const why = isKnownKind(served.gvk.group, gv, type.kind) ? message : notRegistered(type.apiVersion, type.kind);
-  return newBadRequest(
-    `${type.kind} in version ${quote(gv.version)} cannot be handled as a ${served.gvk.kind}: ${why}`,
-  );
+  const apiVersion = type.apiVersion === '' ? served.groupVersion : type.apiVersion;
+  const gv = parseGroupVersion(apiVersion) ?? { group: '', version: apiVersion };
+  const kind = type.kind === '' ? served.gvk.kind : type.kind;
+  const known = served.type.custom || isKnownKind(served.gvk.group, gv, kind);
+  const why = known ? message : notRegistered(apiVersion, kind);
+  return newBadRequest(`${kind} in version ${quote(gv.version)} cannot be handled as a ${served.gvk.kind}: ${why}`);
 }
 
 const isKnownKind = (

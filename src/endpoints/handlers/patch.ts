@@ -5,7 +5,7 @@ import {
   newMethodNotSupported,
   newNotFound,
 } from '../../apimachinery/errors.js';
-import { decodeCborBody } from '../../apimachinery/codec/body.js';
+import { decodeCborPatch } from '../../apimachinery/codec/body.js';
 import { goKind, JsonError } from '../../apimachinery/decode-json.js';
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
 import { goFormat } from '../../apimachinery/go-format.js';
@@ -113,7 +113,7 @@ function applyMechanism(scope: RequestScope, patchType: string, body: Buffer, op
   let value: JsonValue;
   let duplicates: readonly string[] = [];
   try {
-    if (patchType === APPLY_CBOR) value = decodeCborBody(body).value;
+    if (patchType === APPLY_CBOR) value = decodeCborPatch(body);
     else ({ value, duplicates } = parseYaml(body));
     if (value === null) value = {};
     if (!isObject(value)) {
