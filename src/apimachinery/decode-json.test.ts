@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { decodeStrict, interpretTypeMeta, parseJson } from './decode-json.js';
+import { decodeDetailed, decodeStrict, interpretTypeMeta, parseJson } from './decode-json.js';
 import { type JsonValue, stringifyJson } from './json.js';
 
 describe('parseJson', () => {
@@ -129,4 +129,22 @@ test('a kind that is no text is refused in whatever letters', () => {
   expect(() => interpretTypeMeta(parseJson('{"kind":"A","KIND":[]}'))).toThrow(
     "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go struct field .kind of type string",
   );
+});
+
+/** As kube-apiserver reads the schemas of definitions. */
+test.each([
+  ['items', '{"items":{"type":"string","maxLength":3},"items":{"type":"integer"}}', { items: { type: 'integer' } }],
+  [
+    'additionalProperties',
+    '{"additionalProperties":{"type":"string"},"additionalProperties":{}}',
+    { additionalProperties: {} },
+  ],
+  [
+    'one of the properties',
+    '{"properties":{"a":{"type":"string"},"c":{}},"properties":{"a":{"minLength":1},"b":{}}}',
+    { properties: { a: { minLength: 1 }, b: {}, c: {} } },
+  ],
+  ['not, which adds up', '{"not":{"maxLength":3},"not":{"minLength":1}}', { not: { maxLength: 3, minLength: 1 } }],
+])('a second value in a schema: %s', (_name, text, expected) => {
+  expect(decodeDetailed(text, false, true).value).toEqual(expected);
 });

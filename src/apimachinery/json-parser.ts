@@ -143,7 +143,7 @@ export class ExactParser {
       members.set(key, before);
       this.options.nulled?.set(object, members);
     }
-    object[key] = merged(before, value);
+    object[key] = mergedField(key, before, value);
   }
 
   private array(path: string): JsonValue[] {
@@ -201,6 +201,17 @@ function merged(before: JsonValue | undefined, value: JsonValue): JsonValue {
   if (Array.isArray(before) && Array.isArray(value))
     return value.map((item, i) => (isObject(item) ? merged(before[i], item) : item));
   if (!isObject(before) || !isObject(value)) return value;
-  for (const key in value) before[key] = merged(before[key], value[key] ?? null);
+  for (const key in value) before[key] = mergedField(key, before[key], value[key] ?? null);
   return before;
+}
+
+/** Fields of schemas that are read anew: their types read themselves. */
+const REPLACED = new Set(['items', 'additionalItems', 'additionalProperties']);
+/** Fields of schemas that hold schemas by name: a map keeps its keys, but what it holds under one is read anew. */
+const OF_SCHEMAS = new Set(['properties', 'patternProperties', 'definitions', 'dependencies']);
+
+function mergedField(key: string, before: JsonValue | undefined, value: JsonValue): JsonValue {
+  if (!isObject(before) || !isObject(value)) return merged(before, value);
+  if (REPLACED.has(key)) return value;
+  return OF_SCHEMAS.has(key) ? Object.assign(before, value) : merged(before, value);
 }
