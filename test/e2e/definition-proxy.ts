@@ -47,6 +47,8 @@ export class DefinitionProxy {
           const { statusCode = 502, rawHeaders } = answer.response;
           const headers = answer.text === undefined ? rawHeaders : withoutLength(rawHeaders);
           outgoing.writeHead(statusCode, headers);
+          // Whoever watches is told that it began, also where nothing happens.
+          outgoing.flushHeaders();
           if (answer.text === undefined) answer.response.pipe(outgoing);
           else outgoing.end(answer.text);
         },
