@@ -11,7 +11,11 @@ export default {
   // What the servers of the tests log is looked through for secrets, after all tests.
   globalSetup: '<rootDir>/test/secrecy/setup.ts',
   globalTeardown: '<rootDir>/test/secrecy/leaks.ts',
-  moduleNameMapper: { '^cborg$': '<rootDir>/node_modules/cborg/cborg.js', '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: {
+    '^cborg$': '<rootDir>/node_modules/cborg/cborg.js',
+    '^fast-check$': '<rootDir>/test/fast-check.cjs',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
   transform: {
     '^.+\\.(t|j|mj)s$': [
       '@swc/jest',

