@@ -7,9 +7,9 @@ import { reads, watches } from './requests.js';
 import { FuzzSession } from './session.js';
 import { writes } from './writes.js';
 
-/** ANNEX_FUZZ_SECONDS: how long; ANNEX_FUZZ_SEED: the same requests again. */
+/** ANNEX_FUZZ_SECONDS: how long; ANNEX_FUZZ_SEED: other requests. */
 const SECONDS = Number(process.env['ANNEX_FUZZ_SECONDS'] ?? 20);
-const SEED = Number(process.env['ANNEX_FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const SEED = Number(process.env['ANNEX_FUZZ_SEED'] ?? 1);
 const WORKERS = 16;
 const BATCH = 400;
 const KINDS = [...CUSTOM, ...PLAIN, ...BUILT_IN, ...RULES];
