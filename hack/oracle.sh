@@ -2,6 +2,7 @@
 # Replays the recorded scenarios of kube-apiserver against a fresh server.
 #   hack/oracle.sh [embedded|mongodb] [arguments of oracle.py check, e.g. -v 3 --only '^cel']
 # For mongodb it starts a mongod of its own, unless ORACLE_MONGODB_URI names a replica set.
+# ANNEX_MAIN names another build than dist/main.js, ORACLE_PORT another port.
 # Needs Python 3.11 with PyYAML; prints one line a scenario and `N passed, M failed`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,7 +20,7 @@ flags=(--data-dir "$scratch/data" --secure-port "$port" --bind-address 127.0.0.1
 if [ "$backend" = mongodb ]; then
   flags+=(--mongodb-uri "$ORACLE_MONGODB_URI" --mongodb-database "oracle$$")
 fi
-node dist/main.js serve "${flags[@]}" > "$scratch/server.log" 2>&1 &
+node "${ANNEX_MAIN:-dist/main.js}" serve "${flags[@]}" > "$scratch/server.log" 2>&1 &
 server=$!
 trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$scratch"' EXIT
 until curl -sfk "https://127.0.0.1:$port/readyz" > /dev/null; do

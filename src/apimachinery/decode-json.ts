@@ -208,9 +208,13 @@ export function decodeDetailed(input: Uint8Array | string, strict: boolean, merg
 
 /**
  * apiVersion and kind of an object's text, as the decoder that looks at nothing else finds them. Its errors are the ones
- * that clients see for anything that is no JSON object. The empty text stands for a missing one. `parts`: of a value in which
- * keys occur twice.
+ * that clients see for anything that is no JSON object. The empty text stands for a missing one.
  */
+export function typeMetaOf({ value, source }: DetailedJson): { readonly apiVersion: string; readonly kind: string } {
+  return interpretTypeMeta(source?.value ?? value, source?.parts);
+}
+
+/** The same of a value. `parts`: of one in which keys occur twice. */
 export function interpretTypeMeta(
   value: JsonValue,
   parts?: Parts,

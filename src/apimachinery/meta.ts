@@ -160,3 +160,7 @@ export function compareUtf8(a: string, b: string): number {
   }
   return a.length - b.length;
 }
+
+/** That a decoder knows no such kind, in Kubernetes' words. */
+export const kindNotRegistered = (apiVersion: string, kind: string): string =>
+  `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;

@@ -2,7 +2,7 @@ import { type JsonObject, stringAt, stringifyJson } from '../apimachinery/json.j
 import type { Clock } from '../util/clock.js';
 import type { Authorizer, AuthorizationResult, AuthorizerAttributes } from './authorizer/interfaces.js';
 import { result } from './authorizer/results.js';
-import { readReview, reviewSpec } from './webhook/review.js';
+import { reviewSpec, reviewStatus } from './webhook/review.js';
 import { TtlCache } from '../util/ttl-cache.js';
 import { messageOf } from '../util/error-message.js';
 
@@ -54,7 +54,7 @@ export class DelegatedAuthorizer implements Authorizer {
         spec,
       });
       if (status !== 200 && status !== 201) throw new Error(stringAt(body, 'message') ?? `status ${status}`);
-      const review = readReview({ status, body: stringifyJson(body), contentType: '', retryAfter: false }, 'v1');
+      const review = reviewStatus(body, 'v1');
       const decision = review.allowed ? 'allow' : review.denied ? 'deny' : 'no-opinion';
       const answer = result(decision, review.reason);
       this.cache.set(key, answer, review.allowed ? this.options.allowedTtl : this.options.deniedTtl);

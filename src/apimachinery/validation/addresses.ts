@@ -1,3 +1,4 @@
+import { ipText } from '../../util/ip-text.js';
 import { quote } from '../meta.js';
 
 /** An IP address: 4 or 16 bytes as one number, and how far its text was from what Go prints. */
@@ -48,28 +49,6 @@ function parse4(text: string): Parsed | undefined {
   return { value, bits: 32, zeros, mapped: false };
 }
 
-/** As Go prints it, and RFC 5952 wants it. */
-function print(value: bigint, bits: 32 | 128): string {
-  const size = bits === 32 ? 8n : 16n;
-  const parts = Array.from({ length: bits === 32 ? 4 : 8 }, (_, i, count = BigInt(bits) / size - 1n) =>
-    Number((value >> ((count - BigInt(i)) * size)) & ((1n << size) - 1n)),
-  );
-  if (bits === 32) return parts.join('.');
-  let longest = { start: 0, length: 0 };
-  for (let i = 0; i < 8; i++) {
-    let length = 0;
-    while (parts[i + length] === 0) length++;
-    if (length > longest.length) longest = { start: i, length };
-  }
-  const hex = (from: number, to: number): string =>
-    parts
-      .slice(from, to)
-      .map((part) => part.toString(16))
-      .join(':');
-  const { start, length } = longest;
-  return length < 2 ? hex(0, 8) : `${hex(0, start)}::${hex(start + length, 8)}`;
-}
-
 /** `zeros` also where the length has leading ones. */
 function parseRange(text: string): (Parsed & { readonly prefix: number }) | undefined {
   const slash = text.indexOf('/');
@@ -107,7 +86,7 @@ export function cidrErrors(text: string): string[] {
 export function addressWarnings(path: string, text: string): string[] {
   const parsed = parse(text);
   if (parsed === undefined) return [];
-  const canonical = print(parsed.value, parsed.bits);
+  const canonical = ipText(parsed.value, parsed.bits);
   if (parsed.zeros || parsed.mapped)
     return [`${path}: non-standard IP address ${quote(text)} is invalid: use ${quote(canonical)}`];
   if (canonical === text) return [];
@@ -121,10 +100,10 @@ export function cidrWarnings(path: string, text: string): string[] {
   const { value, bits, prefix } = parsed;
   const host = BigInt(bits - prefix);
   const network = (value >> host) << host;
-  const canonical = `${print(network, bits)}/${String(prefix)}`;
+  const canonical = `${ipText(network, bits)}/${String(prefix)}`;
   const found: string[] = [];
   if (network !== value) {
-    const single = `${print(value, bits)}/${String(bits)}`;
+    const single = `${ipText(value, bits)}/${String(bits)}`;
     const choice = `should be ${quote(canonical)} or ${quote(single)}?`;
     found.push(`${path}: CIDR value ${quote(text)} is ambiguous in this context (${choice})`);
   }

@@ -1,6 +1,6 @@
 import { goKind, JsonError } from '../../apimachinery/decode-json.js';
 import { isObject, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { compareUtf8, quote } from '../../apimachinery/meta.js';
+import { compareUtf8, kindNotRegistered, quote } from '../../apimachinery/meta.js';
 import { parseYaml } from '../../apimachinery/yaml.js';
 import {
   type AnonymousConfig,
@@ -38,9 +38,7 @@ function decode(text: string): AuthenticationConfiguration {
   if (apiVersion === '') throw new DecodeError("Object 'apiVersion' is missing");
   const version = VERSIONS.find((candidate) => apiVersion === `${GROUP}/${candidate}`);
   if (version === undefined || kind !== KIND) {
-    throw new DecodeError(
-      `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
-    );
+    throw new DecodeError(kindNotRegistered(apiVersion, kind));
   }
   const reader = new Reader();
   const configuration = reader.configuration(root);

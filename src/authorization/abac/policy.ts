@@ -1,7 +1,7 @@
 import { JsonError, interpretTypeMeta, parseJson } from '../../apimachinery/decode-json.js';
 import { FieldTypeError, flagField, objectField, textField } from '../../apimachinery/go-fields.js';
 import { isObject, type JsonObject } from '../../apimachinery/json.js';
-import { parseGroupVersion, quote } from '../../apimachinery/meta.js';
+import { kindNotRegistered, parseGroupVersion } from '../../apimachinery/meta.js';
 import { ALL_AUTHENTICATED } from '../../authentication/user/user.js';
 
 const GROUP = 'abac.authorization.kubernetes.io';
@@ -52,9 +52,7 @@ function readPolicy(line: string): AbacPolicy {
   const known = version?.group === GROUP && kind === 'Policy';
   if (known && version.version === 'v1beta1') return convertV1beta1(object);
   if (known && version.version === 'v0') return convertUnversioned(object);
-  throw new LineError(
-    `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
-  );
+  throw new LineError(kindNotRegistered(apiVersion, kind));
 }
 
 function convertV1beta1(object: JsonObject): AbacPolicy {

@@ -1,6 +1,6 @@
 import { goKind, JsonError } from '../../apimachinery/decode-json.js';
 import { isObject, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { compareUtf8, quote } from '../../apimachinery/meta.js';
+import { compareUtf8, kindNotRegistered, quote } from '../../apimachinery/meta.js';
 import { parseYaml } from '../../apimachinery/yaml.js';
 import { parseGoDuration } from '../../util/go-duration.js';
 import {
@@ -48,9 +48,7 @@ function decode(text: string): AuthorizationConfiguration {
     throw new DecodeError(`expected AuthorizationConfiguration, got *apiserver.${kind}`);
   }
   if (version === undefined || kind !== 'AuthorizationConfiguration') {
-    throw new DecodeError(
-      `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
-    );
+    throw new DecodeError(kindNotRegistered(apiVersion, kind));
   }
   const reader = new Reader(version);
   const configuration = reader.configuration(root);

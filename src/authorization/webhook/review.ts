@@ -1,6 +1,6 @@
 import { flagField, objectField, textField } from '../../apimachinery/go-fields.js';
 import { stringifyJson, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { answeredObject } from '../../client/webhook/answer.js';
+import { type AnswerKind, answeredObject, objectOfKind } from '../../client/webhook/answer.js';
 import type { WebhookResponse } from '../../client/webhook/connection.js';
 import type { AuthorizerAttributes, SelectorRequirement } from '../authorizer/interfaces.js';
 
@@ -94,9 +94,21 @@ export function reviewBody(spec: JsonObject, version: ReviewVersion): string {
   });
 }
 
+const askedFor = (version: ReviewVersion): AnswerKind => ({
+  group: 'authorization.k8s.io',
+  version,
+  kind: 'SubjectAccessReview',
+});
+
 /** Reads an answer; only its status counts. Throws ResponseError, MalformedAnswer and FieldTypeError. */
-export function readReview(response: WebhookResponse, version: ReviewVersion): ReviewStatus {
-  const review = answeredObject(response, { group: 'authorization.k8s.io', version, kind: 'SubjectAccessReview' });
+export const readReview = (response: WebhookResponse, version: ReviewVersion): ReviewStatus =>
+  statusOf(answeredObject(response, askedFor(version)), version);
+
+/** The same of an answer that has been decoded. */
+export const reviewStatus = (answer: JsonObject, version: ReviewVersion): ReviewStatus =>
+  statusOf(objectOfKind(answer, askedFor(version)), version);
+
+function statusOf(review: JsonObject, version: ReviewVersion): ReviewStatus {
   const type = 'SubjectAccessReviewStatus';
   const status = objectField(review['status'], 'SubjectAccessReview.status', `${version}.${type}`);
   textField(status['evaluationError'], `${type}.status.evaluationError`);

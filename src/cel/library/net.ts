@@ -1,3 +1,4 @@
+import { ipText } from '../../util/ip-text.js';
 import { quoted } from '../values/text.js';
 import { fn, method, overload } from '../declarations.js';
 import type { Library } from './library.js';
@@ -100,24 +101,7 @@ function parseAddress(text: string): Address & { readonly zone: string } {
   return bad(text, 'unable to parse IP');
 }
 
-function format6(value: bigint): string {
-  const all = Array.from({ length: 8 }, (_, i) => (value >> BigInt(112 - 16 * i)) & 0xffffn);
-  // The longest run of two or more zero groups is left out.
-  let best = { at: -1, length: 1 };
-  for (let i = 0; i < 8; i++) {
-    let end = i;
-    while (end < 8 && all[end] === 0n) end++;
-    if (end - i > best.length) best = { at: i, length: end - i };
-  }
-  const hex = all.map((group) => group.toString(16));
-  if (best.at < 0) return hex.join(':');
-  return `${hex.slice(0, best.at).join(':')}::${hex.slice(best.at + best.length).join(':')}`;
-}
-
-function formatAddress(address: Address): string {
-  if (address.bits === 128) return format6(address.value);
-  return [24n, 16n, 8n, 0n].map((shift) => ((address.value >> shift) & 0xffn).toString()).join('.');
-}
+const formatAddress = ({ value, bits }: Address): string => ipText(value, bits);
 
 /** The address with all but its first `bits` cleared. */
 export function mask(address: Address, bits: number): Address {

@@ -1,6 +1,6 @@
 import { interpretTypeMeta, parseJson } from '../../apimachinery/decode-json.js';
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { quote } from '../../apimachinery/meta.js';
+import { kindNotRegistered } from '../../apimachinery/meta.js';
 import { parseYaml } from '../../apimachinery/yaml.js';
 import { postError, type WebhookResponse } from './connection.js';
 import { messageOf } from '../../util/error-message.js';
@@ -41,7 +41,15 @@ export function answeredObject(response: WebhookResponse, asked: AnswerKind): Js
     const type = contentType === '' ? 'application/json' : contentType;
     throw new MalformedAnswer(`0-length response with status code: ${status} and content type: ${type}`);
   }
-  const { value, apiVersion, kind } = decoded(body);
+  return objectOfKind(
+    told(() => valueOf(body)),
+    asked,
+  );
+}
+
+/** An object that was answered, of the kind asked for; what it does not say of its kind is taken for granted. Throws a MalformedAnswer. */
+export function objectOfKind(value: JsonValue, asked: AnswerKind): JsonObject {
+  const { apiVersion, kind } = told(() => interpretTypeMeta(value));
   const wanted = `${asked.group}/${asked.version}`;
   const given = apiVersion === '' ? wanted : apiVersion;
   const name = kind === '' ? asked.kind : kind;
@@ -49,16 +57,16 @@ export function answeredObject(response: WebhookResponse, asked: AnswerKind): Js
     throw new MalformedAnswer(
       RELATED.has(`${given} ${name}`)
         ? `converting (${given.slice(given.indexOf('/') + 1)}.${name}) to (${asked.version}.${asked.kind}): unknown conversion`
-        : `no kind ${quote(name)} is registered for version ${quote(given)} in scheme "pkg/runtime/scheme.go:111"`,
+        : kindNotRegistered(given, name),
     );
   }
   return isObject(value) ? value : {};
 }
 
-function decoded(body: string): { readonly value: JsonValue; readonly apiVersion: string; readonly kind: string } {
+/** Whatever goes wrong is the answer's fault. */
+function told<T>(read: () => T): T {
   try {
-    const value = valueOf(body);
-    return { value, ...interpretTypeMeta(value) };
+    return read();
   } catch (error) {
     throw new MalformedAnswer(messageOf(error));
   }

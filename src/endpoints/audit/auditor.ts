@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { type ApiError, type Status, toApiError } from '../../apimachinery/errors.js';
 import { isObject, type JsonObject, type JsonValue, stringAt, stringifyJson } from '../../apimachinery/json.js';
 import { formatMicroTime } from '../../apimachinery/meta.js';
-import type { UserInfo } from '../../authentication/user/user.js';
+import { userInfoJson } from '../../authentication/user/user-info.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { AuditRecorder } from '../../request/audit.js';
 import type { Clock } from '../../util/clock.js';
@@ -103,16 +103,6 @@ class Recorder implements AuditRecorder {
       if (text !== '') this.reference[field] = text;
     }
   }
-}
-
-function showUser({ name, uid, groups, extra }: UserInfo): JsonObject {
-  const keys = Object.keys(extra).sort();
-  return {
-    ...(name !== '' && { username: name }),
-    ...(uid !== '' && { uid }),
-    ...(groups.length > 0 && { groups: [...groups] }),
-    ...(keys.length > 0 && { extra: Object.fromEntries(keys.map((key) => [key, [...(extra[key] ?? [])]])) }),
-  };
 }
 
 /** Addresses that the request came over, as proxies told, and the peer's at the end. */
@@ -221,8 +211,8 @@ export class Auditor implements AuditHook {
       stage,
       requestURI: exchange.request.url ?? '',
       verb: exchange.info.verb,
-      user: showUser(requestor),
-      ...(user !== requestor && { impersonatedUser: showUser(user) }),
+      user: userInfoJson(requestor),
+      ...(user !== requestor && { impersonatedUser: userInfoJson(user) }),
       ...(impersonationConstraint !== '' && { authenticationMetadata: { impersonationConstraint } }),
       sourceIPs: [...recorder.sourceIps],
       ...(userAgent !== '' && {

@@ -1,7 +1,7 @@
 import { interpretTypeMeta, JsonError } from '../../apimachinery/decode-json.js';
 import { FieldTypeError, flagField, objectsField, textField, textsField } from '../../apimachinery/go-fields.js';
 import { isObject, type JsonObject } from '../../apimachinery/json.js';
-import { quote } from '../../apimachinery/meta.js';
+import { kindNotRegistered } from '../../apimachinery/meta.js';
 import { parseYaml } from '../../apimachinery/yaml.js';
 
 /** A policy file that cannot be used. */
@@ -55,9 +55,7 @@ function decode(text: string): WrittenPolicy {
     throw new AuditPolicyError('unknown group version field audit.k8s.io/__internal, Kind=Policy in policy');
   }
   if (apiVersion !== 'audit.k8s.io/v1' || (kind !== 'Policy' && kind !== '')) {
-    throw new DecodeError(
-      `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
-    );
+    throw new DecodeError(kindNotRegistered(apiVersion, kind));
   }
   const policy = isObject(value) ? value : {};
   return {

@@ -8,7 +8,7 @@ import {
 } from '../../apimachinery/field-error.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
-import { AuditPolicyError, type GroupResources, readPolicyFile, type WrittenRule } from './policy-file.js';
+import { AuditPolicyError, readPolicyFile, type WrittenRule } from './policy-file.js';
 
 export const LEVELS = ['None', 'Metadata', 'Request', 'RequestResponse'] as const;
 export type Level = (typeof LEVELS)[number];
@@ -22,14 +22,7 @@ export interface AuditDecision {
   readonly omitManagedFields: boolean;
 }
 
-interface Rule extends AuditDecision {
-  readonly users: readonly string[];
-  readonly userGroups: readonly string[];
-  readonly verbs: readonly string[];
-  readonly namespaces: readonly string[];
-  readonly resources: readonly GroupResources[];
-  readonly nonResourceURLs: readonly string[];
-}
+type Rule = AuditDecision & Omit<WrittenRule, keyof AuditDecision>;
 
 const isLevel = (text: string): text is Level => LEVELS.some((level) => level === text);
 

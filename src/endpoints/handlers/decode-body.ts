@@ -1,9 +1,10 @@
 import { ApiError, newBadRequest } from '../../apimachinery/errors.js';
-import { type DetailedJson, decodeDetailed, interpretTypeMeta, JsonError } from '../../apimachinery/decode-json.js';
+import { type DetailedJson, decodeDetailed, JsonError, typeMetaOf } from '../../apimachinery/decode-json.js';
 import {
   formatGroupVersion,
   goJson,
   type GroupVersionKind,
+  kindNotRegistered,
   parseGroupVersion,
   quote,
 } from '../../apimachinery/meta.js';
@@ -93,7 +94,7 @@ function decodeObject(
     json = parse(body, format, strict, environment.protobuf, fallback, !served.type.custom);
     // To a built-in type null is an object without fields.
     if (json.value === null && !served.type.custom) json = { ...json, value: {} };
-    const meta = interpretTypeMeta(json.source?.value ?? json.value, json.source?.parts);
+    const meta = typeMetaOf(json);
     const gv = parseGroupVersion(meta.apiVersion);
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${meta.apiVersion}`);
     if (served.type.custom && meta.kind === '')
@@ -132,7 +133,7 @@ function unreadable(served: Decodable, { message, type }: UnreadableObjectError)
   const gv = parseGroupVersion(apiVersion) ?? { group: '', version: apiVersion };
   const kind = type.kind === '' ? served.gvk.kind : type.kind;
   const known = served.type.custom || isKnownKind(served.gvk.group, gv, kind);
-  const why = known ? message : notRegistered(apiVersion, kind);
+  const why = known ? message : kindNotRegistered(apiVersion, kind);
   return newBadRequest(`${kind} in version ${quote(gv.version)} cannot be handled as a ${served.gvk.kind}: ${why}`);
 }
 
@@ -141,9 +142,6 @@ const isKnownKind = (
   gv: { readonly group: string; readonly version: string },
   kind: string,
 ): boolean => isRegistered(ofGroup, { ...gv, kind }) || isMetaKind(gv, kind);
-
-const notRegistered = (apiVersion: string, kind: string): string =>
-  `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
 
 function decodeKind(
   served: Decodable,
@@ -187,7 +185,7 @@ export function kindMismatch(
   const { group } = served.gvk;
   const hub = group === '' || group === 'events.k8s.io' ? 'core' : (group.split('.')[0] ?? '');
   const registered = isRegistered(group, { ...gv, kind });
-  if (!registered && !isMetaKind(gv, kind)) return notRegistered(groupVersion, kind);
+  if (!registered && !isMetaKind(gv, kind)) return kindNotRegistered(groupVersion, kind);
   return (
     (registered ? misfit({ ...gv, kind }, json) : undefined) ??
     `converting (${gv.version}.${kind}) to (${hub}.${served.gvk.kind}): unknown conversion`

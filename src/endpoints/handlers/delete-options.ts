@@ -1,8 +1,8 @@
 import { newBadRequest, newInvalid } from '../../apimachinery/errors.js';
 import { type FieldError, FieldPath, invalid, notSupported } from '../../apimachinery/field-error.js';
 import { isObject, type JsonValue } from '../../apimachinery/json.js';
-import { interpretTypeMeta, JsonError } from '../../apimachinery/decode-json.js';
-import { parseGroupVersion, quote } from '../../apimachinery/meta.js';
+import { JsonError, typeMetaOf } from '../../apimachinery/decode-json.js';
+import { kindNotRegistered, parseGroupVersion } from '../../apimachinery/meta.js';
 import { requireSchema, type TypedObject } from '../../apimachinery/scheme/builtin-schema.js';
 import type { DeleteOptions } from '../../registry/generic/delete.js';
 import { negotiateInput } from '../negotiation/media.js';
@@ -68,9 +68,9 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
   try {
     const fallback = { apiVersion: 'meta.k8s.io/v1', kind: 'DeleteOptions' };
     const json = parse(body, format, false, scope.environment.protobuf, fallback, true);
-    const { value, source } = json;
+    const { value } = json;
     scope.context.audit?.requestObject(() => asInternal(value));
-    const meta = interpretTypeMeta(source?.value ?? value, source?.parts);
+    const meta = typeMetaOf(json);
     const { kind } = meta;
     const apiVersion = meta.apiVersion === '' ? 'meta.k8s.io/v1' : meta.apiVersion;
     const gv = parseGroupVersion(apiVersion);
@@ -79,7 +79,7 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
       throw newBadRequest(
         apiVersion === 'v1' && UNVERSIONED.has(kind)
           ? `converting (v1.${kind}) to (v1.DeleteOptions): unknown conversion`
-          : `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
+          : kindNotRegistered(apiVersion, kind),
       );
     }
     return fromObject(requireSchema('meta.k8s.io', 'v1', 'DeleteOptions').decode(json, false));

@@ -1,6 +1,5 @@
 import { newBadRequest, newInternalError } from '../../apimachinery/errors.js';
 import { objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { wellFormed } from '../../util/utf8.js';
 import { formatTime, type KubeObject } from '../../apimachinery/meta.js';
 import {
   AuthenticationError,
@@ -9,6 +8,7 @@ import {
 } from '../../authentication/authenticator/interfaces.js';
 import { bearerTokenOf } from '../../authentication/request/bearer-token.js';
 import { ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, type UserInfo } from '../../authentication/user/user.js';
+import { userInfoJson } from '../../authentication/user/user-info.js';
 import type { Clock } from '../../util/clock.js';
 import type { VirtualType } from '../rest/virtual.js';
 
@@ -50,19 +50,7 @@ function selfSubjectReview(user: UserInfo, now: number): KubeObject {
     kind: 'SelfSubjectReview',
     apiVersion: `${GROUP}/${VERSION}`,
     metadata: { creationTimestamp: formatTime(now) },
-    status: { userInfo: showUser(user) },
-  };
-}
-
-function showUser({ name, uid, groups, extra }: UserInfo): JsonObject {
-  const keys = Object.keys(extra);
-  return {
-    ...(name !== '' && { username: wellFormed(name) }),
-    ...(uid !== '' && { uid: wellFormed(uid) }),
-    ...(groups.length > 0 && { groups: groups.map(wellFormed) }),
-    ...(keys.length > 0 && {
-      extra: Object.fromEntries(keys.sort().map((key) => [wellFormed(key), (extra[key] ?? []).map(wellFormed)])),
-    }),
+    status: { userInfo: userInfoJson(user) },
   };
 }
 
@@ -125,7 +113,7 @@ function status(
   }
   return {
     authenticated: true,
-    user: showUser(withAuthenticatedGroup(user)),
+    user: userInfoJson(withAuthenticatedGroup(user)),
     ...(valid.length > 0 && { audiences: [...valid] }),
   };
 }

@@ -1,4 +1,4 @@
-import { wellFormed } from '../../../util/utf8.js';
+import { userInfoJson } from '../../../authentication/user/user-info.js';
 import type { JsonObject } from '../../../apimachinery/json.js';
 import { isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta.js';
@@ -11,15 +11,9 @@ import { validateSigningRequest, validateSigningRequestUpdate, type WriteRights 
 /** Who asks is what the server knows, whatever the object claims. */
 function nameRequester({ user }: RequestContext, object: KubeObject): void {
   const { username: _n, uid: _u, groups: _g, extra: _e, ...spec } = objectAt(object, 'spec') ?? {};
-  const keys = Object.keys(user.extra).sort();
   object['spec'] = {
     ...spec,
-    ...(user.name !== '' && { username: wellFormed(user.name) }),
-    ...(user.uid !== '' && { uid: wellFormed(user.uid) }),
-    ...(user.groups.length > 0 && { groups: user.groups.map(wellFormed) }),
-    ...(keys.length > 0 && {
-      extra: Object.fromEntries(keys.map((key) => [wellFormed(key), (user.extra[key] ?? []).map(wellFormed)])),
-    }),
+    ...userInfoJson(user),
   };
 }
 

@@ -1,0 +1,16 @@
+import type { JsonObject } from '../../apimachinery/json.js';
+import { wellFormed } from '../../util/utf8.js';
+import type { UserInfo } from './user.js';
+
+/** A user as objects show one; what is empty is left out. Names come from headers, too, whose bytes need not be UTF-8. */
+export function userInfoJson({ name, uid, groups, extra }: UserInfo): JsonObject {
+  const keys = Object.keys(extra).sort();
+  return {
+    ...(name !== '' && { username: wellFormed(name) }),
+    ...(uid !== '' && { uid: wellFormed(uid) }),
+    ...(groups.length > 0 && { groups: groups.map(wellFormed) }),
+    ...(keys.length > 0 && {
+      extra: Object.fromEntries(keys.map((key) => [wellFormed(key), (extra[key] ?? []).map(wellFormed)])),
+    }),
+  };
+}
