@@ -1,0 +1,62 @@
+/** An IP address, and how far its text was from what Go prints. */
+export interface IpAddress {
+  readonly value: bigint;
+  /** 32 also for IPv4 within IPv6, as Go takes it. */
+  readonly bits: 32 | 128;
+  /** A number of IPv4 has leading zeros. */
+  readonly zeros: boolean;
+  /** IPv4 within IPv6. */
+  readonly mapped: boolean;
+}
+
+const MAPPED = 0xffffn;
+/** No reading of an address takes longer texts than this, whatever they hold. */
+const MAX_CHARACTERS = 1024;
+
+/** Go's parse of an address without a zone, with leading zeros in IPv4 taken as decimal (its net package before 1.17). */
+export function parseIp(text: string): IpAddress | undefined {
+  if (text.length > MAX_CHARACTERS) return undefined;
+  return text.includes(':') ? parse6(text) : parse4(text);
+}
+
+function parse6(text: string): IpAddress | undefined {
+  const halves = text.split('::');
+  if (halves.length > 2) return undefined;
+  const [head = [], tail = []] = halves.map((half) => (half === '' ? [] : half.split(':')));
+  const last = halves.length === 2 ? tail : head;
+  // IPv4 stands for the last two groups, and nothing may follow it.
+  const dotted = last.at(-1)?.includes('.') === true ? parse4(last.pop() ?? '') : undefined;
+  if (![...head, ...tail].every((part) => /^[0-9a-fA-F]{1,4}$/.test(part))) return undefined;
+  const numbers = (parts: readonly string[]): bigint[] => parts.map((part) => BigInt(`0x${part}`));
+  const embedded = dotted === undefined ? [] : [dotted.value >> 16n, dotted.value & 0xffffn];
+  const missing = 8 - head.length - tail.length - embedded.length;
+  if (halves.length === 2 ? missing < 1 : missing !== 0) return undefined;
+  const groups = [...numbers(head), ...new Array<bigint>(missing).fill(0n), ...numbers(tail), ...embedded];
+  const value = groups.reduce((sum, group) => (sum << 16n) | group, 0n);
+  const zeros = dotted?.zeros === true;
+  if (value >> 32n === MAPPED) return { value: value & 0xffffffffn, bits: 32, zeros, mapped: true };
+  return { value, bits: 128, zeros, mapped: false };
+}
+
+function parse4(text: string): IpAddress | undefined {
+  const parts = text.split('.');
+  if (parts.length !== 4 || !parts.every((part) => /^\d+$/.test(part) && Number(part) < 256)) return undefined;
+  const value = parts.reduce((sum, part) => (sum << 8n) | BigInt(part), 0n);
+  return { value, bits: 32, zeros: parts.some((part) => part.length > 1 && part.startsWith('0')), mapped: false };
+}
+
+/** An address of 32 or 128 bits as Go prints it, and RFC 5952 wants it. */
+export function ipText(value: bigint, bits: number): string {
+  if (bits === 32) return [24n, 16n, 8n, 0n].map((shift) => ((value >> shift) & 0xffn).toString()).join('.');
+  const all = Array.from({ length: 8 }, (_, i) => (value >> BigInt(112 - 16 * i)) & 0xffffn);
+  // The longest run of two or more zero groups is left out.
+  let best = { at: -1, length: 1 };
+  for (let i = 0; i < 8; i++) {
+    let end = i;
+    while (end < 8 && all[end] === 0n) end++;
+    if (end - i > best.length) best = { at: i, length: end - i };
+  }
+  const hex = all.map((group) => group.toString(16));
+  if (best.at < 0) return hex.join(':');
+  return `${hex.slice(0, best.at).join(':')}::${hex.slice(best.at + best.length).join(':')}`;
+}
