@@ -21,6 +21,7 @@ import type {
   ValidationOptions,
 } from './interfaces.js';
 import { validateListTypes } from './list-types.js';
+import { defaultsInMetadata, settleMetadataDefaults } from './metadata-defaults.js';
 import { EMPTY_NODE, SchemaNode } from './node.js';
 import { pruneObject, pruneUnknown } from './prune.js';
 import { NONE, oldProperty } from './ratchet.js';
@@ -53,14 +54,13 @@ class StructuralSchema implements CompiledSchema {
     options: CompileOptions,
     nodes: KnownNodes | undefined,
   ) {
-    this.root = nodes?.get(schema) ?? new SchemaNode(schema);
+    const root = nodes?.get(schema) ?? new SchemaNode(schema);
+    const settled = settleMetadataDefaults(schema, root);
+    this.root = settled === schema ? root : new SchemaNode(settled, 0, false, nodes);
+    this.defaults = new DefaultValues(defaultsInMetadata(this.root));
     this.status = this.root.properties?.get('status') ?? EMPTY_NODE;
     this.scale = options.scale;
     this.rules = this.root.hasRules ? options.compileRules?.(schema) : undefined;
-    this.defaults = new DefaultValues((value, node) => {
-      pruneUnknown(value, node, node.embedded);
-      coerceEmbedded(value, node, false, { dropInvalid: true });
-    });
   }
 
   get hash(): string {

@@ -1,7 +1,9 @@
 import { type FieldError, type FieldPath, aggregate, invalid } from '../apimachinery/field-error.js';
 import { type JsonObject, type JsonValue, deepCopy, deepEqual, isObject } from '../apimachinery/json.js';
+import { pruneDefault } from './defaults.js';
 import { coerceEmbedded, validateEmbedded } from './embedded.js';
 import type { JsonSchemaProps } from './interfaces.js';
+import { settleMetadataDefaults } from './metadata-defaults.js';
 import { SchemaNode } from './node.js';
 import { isMetaField, pruneUnknown } from './prune.js';
 import { validateValue } from './validate.js';
@@ -110,16 +112,19 @@ class Defaults {
   }
 }
 
-/** Whether a schema has defaults with fields that it does not know itself. */
+/** Whether a schema has defaults with fields that it does not know itself, or that metadata cannot have. */
 export function hasUnprunedDefaults(schema: JsonSchemaProps): boolean {
-  const check = (node: SchemaNode): boolean => {
+  const check = (node: SchemaNode, isResource: boolean): boolean => {
     if (node.fallback !== undefined) {
       const pruned = deepCopy(node.fallback);
-      pruneUnknown(pruned, node, node.embedded);
+      pruneDefault(pruned, node);
       if (!deepEqual(pruned, node.fallback)) return true;
     }
-    const below = [...(node.properties?.values() ?? []), node.items, node.additional];
-    return below.some((child) => typeof child === 'object' && check(child));
+    for (const [key, child] of node.properties ?? []) {
+      if (!(isResource && isMetaField(key)) && check(child, child.embedded)) return true;
+    }
+    return [node.items, node.additional].some((child) => typeof child === 'object' && check(child, child.embedded));
   };
-  return check(new SchemaNode(schema));
+  const root = new SchemaNode(schema);
+  return check(root, true) || settleMetadataDefaults(schema, root) !== schema;
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../apimachinery/json.js';
 import { compileSchema } from './compile.js';
+import { hasUnprunedDefaults } from './default-validation.js';
 
 const string = { type: 'string' };
 
@@ -38,6 +39,90 @@ test.each([
   ],
 ])('bound of the defaults: %s', (_name, properties, once, perItem) => {
   expect(compileSchema({ type: 'object', properties }).defaultsBound).toEqual({ once, perItem });
+});
+
+/** The given object as an embedded resource `it` of the given schema, after its defaults. */
+function defaulted(it: JsonObject, given: JsonObject = {}): JsonValue | undefined {
+  const object: JsonObject = { it: given };
+  compileSchema({ type: 'object', properties: { it } }).applyDefaults(object);
+  return object['it'];
+}
+
+describe('defaults in metadata are those that ObjectMeta knows', () => {
+  const embedded = { type: 'object', 'x-kubernetes-embedded-resource': true };
+  const of = (metadata: JsonObject): JsonObject => ({ ...embedded, properties: { metadata } });
+
+  test.each<[string, JsonObject, JsonObject, JsonValue]>([
+    [
+      'of its fields',
+      of({ type: 'object', properties: { name: { ...string, default: 'n' }, unknown: { ...string, default: 'u' } } }),
+      { metadata: {} },
+      { metadata: { name: 'n' } },
+    ],
+    [
+      'of itself, whether the schema names the fields or not',
+      of({ type: 'object', default: { name: 'n', labels: { a: 'b' }, unknown: 'u' } }),
+      {},
+      { metadata: { name: 'n', labels: { a: 'b' } } },
+    ],
+    [
+      'below fields that it lacks',
+      of({
+        type: 'object',
+        properties: { unknown: { type: 'object', properties: { a: { ...string, default: 'x' } } } },
+      }),
+      { metadata: { unknown: {} } },
+      { metadata: { unknown: {} } },
+    ],
+    [
+      'of items',
+      of({
+        type: 'object',
+        properties: {
+          ownerReferences: {
+            type: 'array',
+            items: {
+              type: 'object',
+              properties: { name: { ...string, default: 'n' }, unknown: { ...string, default: 'u' } },
+            },
+          },
+        },
+      }),
+      { metadata: { ownerReferences: [{}] } },
+      { metadata: { ownerReferences: [{ name: 'n' }] } },
+    ],
+    [
+      'of wrong types',
+      of({ type: 'object', properties: { labels: { type: 'object', default: { a: 1 } } } }),
+      { metadata: {} },
+      { metadata: {} },
+    ],
+    [
+      'where unknown fields are preserved',
+      { ...of({ type: 'object', default: { unknown: 'u' } }), 'x-kubernetes-preserve-unknown-fields': true },
+      {},
+      { metadata: {} },
+    ],
+  ])('%s', (_name, schema, given, expected) => {
+    expect(defaulted(schema, given)).toEqual(expected);
+  });
+
+  test('also of the object itself', () => {
+    const object: JsonObject = { metadata: {} };
+    const name = { ...string, default: 'n' };
+    const metadata = { type: 'object', properties: { name, unknown: { ...string, default: 'u' } } };
+    compileSchema({ type: 'object', properties: { metadata } }).applyDefaults(object);
+    expect(object).toEqual({ metadata: { name: 'n' } });
+  });
+});
+
+test.each<[string, JsonObject, boolean]>([
+  ['known fields of metadata', { type: 'object', default: { name: 'n' } }, false],
+  ['unknown fields of metadata', { type: 'object', default: { name: 'n', unknown: 'u' } }, true],
+  ['an unknown field', { type: 'object', properties: { unknown: { ...string, default: 'u' } } }, true],
+])('definitions with unpruned defaults in metadata: %s', (_name, metadata, expected) => {
+  const it = { type: 'object', 'x-kubernetes-embedded-resource': true, properties: { metadata } };
+  expect(hasUnprunedDefaults({ type: 'object', properties: { it } })).toBe(expected);
 });
 
 const leaf = fc.constantFrom<JsonObject>(string, { ...string, default: 'x' }, { type: 'integer', default: 3 });

@@ -1,6 +1,8 @@
 import { type JsonObject, type JsonValue, deepCopy } from '../apimachinery/json.js';
+import { coerceEmbedded } from './embedded.js';
 import type { DefaultsBound } from './interfaces.js';
 import type { SchemaNode } from './node.js';
+import { pruneUnknown } from './prune.js';
 
 /**
  * Sets defaults in place: where a field is missing, or null without being nullable. Parts of the schema without defaults are
@@ -73,11 +75,20 @@ function grownDefault({ fallback }: SchemaNode, { perItem }: DefaultsBound): num
   return parts + objects * perItem;
 }
 
-/** The defaults of a schema as they are set: without the fields that the schema itself would prune. Made on first use. */
+/** Takes from a default, in place, what its own schema and the metadata of embedded objects do not know. */
+export function pruneDefault(value: JsonValue, node: SchemaNode): void {
+  pruneUnknown(value, node, node.embedded);
+  coerceEmbedded(value, node, false, { dropInvalid: true });
+}
+
+/** The defaults of a schema as they are set: without what is pruned. Made on first use. */
 export class DefaultValues {
   private readonly values = new Map<SchemaNode, JsonValue>();
 
-  constructor(private readonly prune: (value: JsonValue, node: SchemaNode) => void) {}
+  /** `settled`: nodes whose defaults are to be taken as they stand. */
+  constructor(settled: Iterable<SchemaNode>) {
+    for (const node of settled) this.values.set(node, node.fallback as JsonValue);
+  }
 
   copy(node: SchemaNode): JsonValue {
     const known = node.fallback as JsonValue;
@@ -85,7 +96,7 @@ export class DefaultValues {
     let value = this.values.get(node);
     if (value === undefined) {
       value = deepCopy(known);
-      this.prune(value, node);
+      pruneDefault(value, node);
       this.values.set(node, value);
     }
     return deepCopy(value);
