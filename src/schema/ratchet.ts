@@ -12,16 +12,16 @@ export function oldProperty(old: Old, key: string): Old {
   return value === undefined || typeof value === 'function' ? NONE : value;
 }
 
-/** Finds the old item for a new one. Only items of map lists can be correlated: by their keys, the first one counts. */
+/** Finds the old item for a new one. Only items of map lists that have all their keys can be correlated: the first one counts. */
 export function itemCorrelator(node: SchemaNode, old: Old): ((item: JsonValue) => Old) | undefined {
   if (node.listType !== 'map' || !Array.isArray(old)) return undefined;
   let index: Map<string, JsonObject> | undefined;
   return (item) => {
-    if (!isObject(item)) return NONE;
+    if (!isObject(item) || !hasKeys(node.listMapKeys, item)) return NONE;
     if (index === undefined) {
       index = new Map();
       for (const oldItem of old) {
-        if (!isObject(oldItem)) continue;
+        if (!isObject(oldItem) || !hasKeys(node.listMapKeys, oldItem)) continue;
         const key = keyOf(node.listMapKeys, oldItem);
         if (!index.has(key)) index.set(key, oldItem);
       }
@@ -29,6 +29,13 @@ export function itemCorrelator(node: SchemaNode, old: Old): ((item: JsonValue) =
     return index.get(keyOf(node.listMapKeys, item)) ?? NONE;
   };
 }
+
+/** Whether every key of an item is there, and is a scalar. */
+const hasKeys = (keys: readonly string[], item: JsonObject): boolean =>
+  keys.every((key) => {
+    const value = item[key];
+    return value !== undefined && typeof value !== 'object' && typeof value !== 'function';
+  });
 
 /** The values of an item's keys as one text; different values have different texts. */
 export function keyOf(keys: readonly string[], item: JsonObject): string {

@@ -36,7 +36,8 @@ export function decodeJsonPatch(
   const { value, duplicates } = decode(body, strict, refuse);
   if (value === null) return { patch: [], strictErrors: [] };
   if (!Array.isArray(value)) return mismatch(value, listType);
-  const strictErrors = duplicates.map((path) => `json patch duplicate field ${quote(path)}`);
+  const known = duplicates.filter((path) => FIELDS.has(/^\[\d+\]\.(\w*)/.exec(path)?.[1] ?? ''));
+  const strictErrors = known.map((path) => `json patch duplicate field ${quote(path)}`);
   const operations = value.map((item, i) => {
     if (item === null) return {};
     if (!isObject(item)) return mismatch(item, itemType);

@@ -25,8 +25,8 @@ export function decodeScale(body: DetailedJson, strict: boolean): DecodedObject 
     kind: 'Scale',
     apiVersion: 'autoscaling/v1',
     metadata: metadataOf(given['metadata'], note),
-    spec: fields(given['spec'], 'ScaleSpec', 'spec', SPEC, note),
-    status: fields(given['status'], 'ScaleStatus', 'status', STATUS, note),
+    spec: fields(given['spec'], 'ScaleSpec', 'spec', SPEC, note, body.floats),
+    status: fields(given['status'], 'ScaleStatus', 'status', STATUS, note, body.floats),
   };
   const strictErrors = [
     ...body.duplicates.map((path) => `duplicate field ${quote(path)}`),
@@ -60,6 +60,7 @@ function fields(
   at: string,
   types: Readonly<Record<string, FieldType>>,
   note: (path: string) => void,
+  floats: DetailedJson['floats'],
 ): JsonObject {
   const out: JsonObject = {};
   if (value === undefined || value === null) return out;
@@ -72,8 +73,12 @@ function fields(
     const type = Object.hasOwn(types, key) ? types[key] : undefined;
     if (type === undefined) note(`${at}.${key}`);
     else if (member !== undefined && member !== null) {
-      if (!fits(member, type)) throw new DecodeError(mismatch(member, struct, `${at}.${key}`, type));
-      out[key] = member;
+      const literal = floats?.get(value)?.get(key);
+      if (literal !== undefined || !fits(member, type)) {
+        throw new DecodeError(mismatch(member, struct, `${at}.${key}`, type, literal));
+      }
+      // Go leaves out what is zero: replicas that are set to nothing are nobody's.
+      if (at !== 'spec' || member !== 0) out[key] = member;
     }
   }
   return out;
@@ -84,7 +89,8 @@ const fits = (value: JsonValue, type: FieldType): boolean =>
     ? typeof value === 'string'
     : typeof value === 'number' && Number.isInteger(value) && value <= INT32_MAX && value >= -INT32_MAX - 1;
 
-function mismatch(value: JsonValue, struct: string, path: string, type: FieldType): string {
-  const what = typeof value === 'number' || typeof value === 'bigint' ? `number ${String(value)}` : goKind(value);
+function mismatch(value: JsonValue, struct: string, path: string, type: FieldType, literal?: string): string {
+  const what =
+    typeof value === 'number' || typeof value === 'bigint' ? `number ${literal ?? String(value)}` : goKind(value);
   return `json: cannot unmarshal ${what} into Go struct field ${struct}.${path} of type ${type}`;
 }

@@ -221,7 +221,13 @@ function servedVersion(
     mostDefaults: (objects) => schema.defaultsBound.once + objects * schema.defaultsBound.perItem,
     toStorage: (object) => {
       if (options.signal.aborted) throw definitionChanged();
+      // Nulls that an apply left are gone when the object is read.
+      if (unpruned.has(object)) schema.prune(object, false);
       return toStored(object, formOf(storageGroupVersion), storageGroupVersion, options);
+    },
+    rehearse: async (object) => {
+      if (object.metadata.resourceVersion === '') delete object.metadata.resourceVersion;
+      return view.shown(await toStored(object, formOf(storageGroupVersion), storageGroupVersion, options));
     },
     prepare: options.conversion.remote ? (objects) => view.prepare(objects) : undefined,
     strategy,
@@ -272,7 +278,7 @@ function dropNulls(value: JsonValue | undefined): void {
   for (const key in value) if (value[key] === null) Reflect.deleteProperty(value, key);
 }
 
-/** In the storage version, without what that does not know. */
+/** In the storage version, without what that does not know, and with its defaults. */
 function toStored(
   object: KubeObject,
   form: CompiledVersion | undefined,
@@ -282,6 +288,8 @@ function toStored(
   if (object.apiVersion === groupVersion) return object;
   const pruned = (converted: KubeObject): KubeObject => {
     if (form?.preserveUnknownFields === false) form.schema.prune(converted, false);
+    // As it will be read: what is stored is shown without another look.
+    form?.schema.applyDefaults(converted);
     return converted;
   };
   if (!conversion.remote) return pruned(deepCopy(conversion.convert(object, groupVersion)));

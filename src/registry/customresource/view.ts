@@ -123,6 +123,15 @@ export class CustomView {
     this.json.identity = true;
   }
 
+  /** What a tree in its stored form is shown as; takes it over. */
+  async shown(tree: JsonObject): Promise<KubeObject> {
+    if (!this.options.conversion.remote || tree['apiVersion'] === this.options.groupVersion) return this.present(tree);
+    const stored = this.asStored(tree);
+    const [shown = stored] = await this.options.conversion.convertAll([stored], this.options.groupVersion);
+    this.pruneShown(shown);
+    return shown;
+  }
+
   /** Takes over the tree given. */
   private present(tree: JsonObject): KubeObject {
     const { conversion, groupVersion } = this.options;

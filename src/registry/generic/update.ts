@@ -70,7 +70,9 @@ export async function updateObject(store: ResourceStore, request: UpdateRequest)
     const next = current === undefined ? await createInstead(store, request) : await nextState(store, request, current);
     last = next;
     // What would not be stored is still shown where nothing is.
-    if (request.dryRun) throw new Leave(next, current === undefined);
+    if (request.dryRun) {
+      throw new Leave((await request.served.rehearse?.(next)) ?? next, current === undefined);
+    }
     delete next.metadata.selfLink;
     return request.served.toStorage(next);
   };
