@@ -93,6 +93,10 @@ class StructuralSchema implements CompiledSchema {
     return error === undefined ? [] : [error];
   }
 
+  coerceStored(object: JsonObject): void {
+    coerceEmbedded(object, this.root, false, { dropInvalid: true });
+  }
+
   validate(object: JsonObject, options: ValidationOptions): readonly FieldError[] {
     const { old, mistyped = false } = options;
     const errors = mistyped ? [] : validateValue(this.root, object, '', old ?? NONE);

@@ -67,6 +67,8 @@ export interface CompiledSchema {
    * one). Paths of dropped fields are added to `unknown`.
    */
   coerce(object: JsonObject, unknown?: string[]): readonly FieldError[];
+  /** The same for an object that is stored, perhaps since before its schema: fields of wrong types are dropped, too. */
+  coerceStored(object: JsonObject): void;
   /** Types, formats, value validations, scale, embedded metadata, list types and CEL rules, in kube-apiserver's order. */
   validate(object: JsonObject, options: ValidationOptions): readonly FieldError[];
   /** The same for a write of the status subresource: only the status is checked, rules run on the whole object. */

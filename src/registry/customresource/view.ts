@@ -34,9 +34,9 @@ interface Waiting {
 const SLICE = 50;
 
 /**
- * How stored custom resources look in one version: pruned and with defaults in the version in which they were stored, as if they
- * had been written today, then converted, and pruned again. As soon as `verify` has found that no stored object looks different,
- * the stored bytes themselves are what is shown. Where conversions must be waited for, `prepare` comes before everything else.
+ * How stored custom resources look in one version: pruned (embedded metadata, too) and with defaults in the version in which they were
+ * stored, as if they had been written today, then converted, and pruned again. As soon as `verify` has found that no stored object
+ * looks different, the stored bytes themselves are what is shown. Where conversions must be waited for, `prepare` comes before everything else.
  */
 export class CustomView {
   readonly json: Representation & { identity: boolean };
@@ -78,19 +78,17 @@ export class CustomView {
         wanted.map(({ stored }) => stored),
         groupVersion,
       )
-      .then(
-        (converted) => {
-          wanted.forEach(({ object }, i) => {
-            const shown = converted[i] as KubeObject;
-            this.pruneShown(shown);
-            this.converted.set(object, encoded(shown, object));
-          });
-        },
-        (error: unknown) => {
-          for (const { object } of wanted) this.converted.delete(object);
-          throw error;
-        },
-      );
+      .then((converted) => {
+        wanted.forEach(({ object }, i) => {
+          const shown = converted[i] as KubeObject;
+          this.pruneShown(shown);
+          this.converted.set(object, encoded(shown, object));
+        });
+      })
+      .catch((error: unknown) => {
+        for (const { object } of wanted) this.converted.delete(object);
+        throw error;
+      });
     for (const { object } of wanted) this.converted.set(object, work);
     return work;
   }
@@ -136,7 +134,10 @@ export class CustomView {
   private present(tree: JsonObject): KubeObject {
     const { conversion, groupVersion } = this.options;
     const stored = this.asStored(tree);
-    if (stored.apiVersion === groupVersion) return stored;
+    if (stored.apiVersion === groupVersion) {
+      this.checkShown(stored);
+      return stored;
+    }
     const shown = conversion.convert(stored, groupVersion);
     this.pruneShown(shown);
     return shown;
@@ -150,6 +151,7 @@ export class CustomView {
       throw new ApiError(500, '', `request to convert CR from an invalid group/version: ${storedAs}`);
     }
     if (!form.preserveUnknownFields) form.schema.prune(stored, false);
+    form.schema.coerceStored(stored);
     form.schema.applyDefaults(stored);
     return stored as KubeObject;
   }
@@ -157,12 +159,24 @@ export class CustomView {
   private pruneShown(object: KubeObject): void {
     const form = this.options.formOf(this.options.groupVersion);
     if (form !== undefined && !form.preserveUnknownFields) form.schema.prune(object, false);
+    this.checkShown(object);
+  }
+
+  /** Embedded metadata that is none cannot be shown; unknown fields of it are dropped. */
+  private checkShown(object: KubeObject): void {
+    const [failure] = this.options.formOf(this.options.groupVersion)?.schema.coerce(object) ?? [];
+    if (failure !== undefined) throw new ApiError(500, '', failure.toString());
   }
 
   private isAsStored(object: CachedObject): boolean {
     const stored = object.decode();
     if (stored['apiVersion'] !== this.options.groupVersion) return false;
-    return deepEqual(stored, this.present(object.decode()));
+    try {
+      return deepEqual(stored, this.present(object.decode()));
+    } catch (error) {
+      if (error instanceof ApiError) return false;
+      throw error;
+    }
   }
 
   private bytes(object: CachedObject): Uint8Array {
