@@ -166,6 +166,15 @@ export class Quantity {
     return this.unscaled < 0n ? quotient - 1n : quotient + 1n;
   }
 
+  /** Without what is smaller than that power of ten, rounded away from zero. */
+  roundedUpTo(exponent: number): Quantity {
+    if (this.exponent >= exponent) return this;
+    const scale = power10(exponent - this.exponent);
+    const quotient = this.unscaled / scale;
+    if (quotient * scale === this.unscaled) return this;
+    return Quantity.of(quotient + (this.unscaled < 0n ? -1n : 1n), exponent, this.format);
+  }
+
   toNumber(): number {
     return Number(`${this.unscaled.toString()}e${String(this.exponent)}`);
   }

@@ -13,13 +13,16 @@ const RETAIN_KEYS = '$retainKeys';
 const DELETE_PREFIX = '$deleteFromPrimitiveList';
 const ORDER_PREFIX = '$setElementOrder';
 
+/** Go's `%s` of nothing. */
+const NO_TYPE = '%!s(<nil>)';
+
 const badPrimitiveList = (): ApiError => newBadRequest('invalid patch format of primitive list');
 const badRetainKeys = (): ApiError => newBadRequest('invalid patch format of retainKeys');
 const badElementOrder = (): ApiError => newBadRequest('invalid patch format of setElementOrder list');
 const noMergeKey = (map: JsonObject, key: string): ApiError =>
   internal(`map: ${goFormat(map)} does not contain declared merge key: ${key}`);
 const badArgument = (expected: string, actual: JsonValue | undefined): ApiError =>
-  internal(`expected a ${expected}, but received a ${goTypeName(actual)}`);
+  internal(`expected a ${expected}, but received a ${actual === null ? NO_TYPE : goTypeName(actual)}`);
 
 /** Reads a strategic merge patch. Throws ApiError. */
 export function decodeStrategicMergePatch(body: Uint8Array | string, strict: boolean): DecodedPatch<JsonObject> {
@@ -142,7 +145,7 @@ function replaceMap(patch: JsonObject): JsonObject {
 /** Go's `%s` of a value that should have been text. */
 function formatVerbS(value: JsonValue | undefined): string {
   if (typeof value === 'string') return value;
-  if (value === null || value === undefined) return '%!s(<nil>)';
+  if (value === null || value === undefined) return NO_TYPE;
   return `%!s(${goTypeName(value)}=${goFormat(value)})`;
 }
 

@@ -1,6 +1,6 @@
 import { unifiedDiff } from '../../util/unified-diff.js';
 import { readDataFile } from '../data-files.js';
-import { isObject, type JsonObject, type JsonValue } from '../json.js';
+import { isObject, type JsonObject, type JsonValue, stringifyJson } from '../json.js';
 import { compareUtf8, goJson } from '../meta.js';
 import { emptyMembersOf } from './decoder.js';
 
@@ -45,6 +45,23 @@ export function internalLines(type: InternalType, value: JsonValue | undefined):
   const lines = new Lines();
   if (root !== undefined) lines.write(root, value, '', '', '');
   return lines.lines;
+}
+
+/** The JSON of a member of an unversioned type, which is found by its Go names: what kube-apiserver prints of a struct that is wrong. */
+export function internalJson(type: InternalType, names: readonly string[], value: JsonValue | undefined): string {
+  const { shapes: all, roots } = shapes();
+  let index = roots[type] ?? 0;
+  for (const name of names) {
+    while (all[index]?.k !== 'struct') index = all[index]?.e ?? 0;
+    const field = all[index]?.f?.find(({ n }) => n === name);
+    if (field === undefined) throw new Error(`data/types/internal.json: no ${name} in ${type}`);
+    index = field.t;
+  }
+  // A list or a pointer holds the value.
+  const holds = ['slice', 'ptr'].includes(all[index]?.k ?? '') && !Array.isArray(value) && isObject(value);
+  const lines = new Lines();
+  lines.write(holds ? (all[index]?.e ?? 0) : index, value, '', '', '');
+  return stringifyJson(JSON.parse(lines.lines.join('\n')) as JsonValue);
 }
 
 class Lines {

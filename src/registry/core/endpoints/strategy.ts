@@ -6,6 +6,7 @@ import {
   inclusiveRangeError,
   isDns1123Label,
   isDns1123Subdomain,
+  isQualifiedName,
   nameIsDnsSubdomain,
 } from '../../../apimachinery/validation/names.js';
 import { addressErrors } from '../../../apimachinery/validation/addresses.js';
@@ -60,7 +61,14 @@ function portErrors(port: JsonObject, needsName: boolean, path: FieldPath): Fiel
   const protocol = textOf(port['protocol']);
   if (protocol === '') errors.push(required(path.child('protocol')));
   else if (!PROTOCOLS.includes(protocol)) errors.push(notSupported(path.child('protocol'), protocol, PROTOCOLS));
-  return errors;
+  return [...errors, ...appProtocolErrors(port, path)];
+}
+
+/** The protocol above that of the port, as a name with or without a domain. */
+export function appProtocolErrors(port: JsonObject, path: FieldPath): FieldError[] {
+  const name = port['appProtocol'];
+  if (typeof name !== 'string') return [];
+  return isQualifiedName(name).map((text) => invalid(path.child('appProtocol'), name, text));
 }
 
 function subsetErrors(object: KubeObject): FieldError[] {

@@ -1,8 +1,8 @@
-import { isIP } from 'node:net';
 import {
   FieldError,
   FieldPath,
   forbidden,
+  internalError,
   invalid,
   notSupported,
   Printed,
@@ -10,11 +10,14 @@ import {
 } from '../../../apimachinery/field-error.js';
 import { deepCopy, deepEqual, isObject, type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { goJson, type KubeObject } from '../../../apimachinery/meta.js';
+import { Quantity } from '../../../apimachinery/quantity.js';
+import { cidrErrors, cidrWarnings } from '../../../apimachinery/validation/addresses.js';
 import { isQualifiedName, isLabelValue, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../rest/interfaces.js';
 import { keepField, objectsOf, textOf, textsOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
-import { nothing, resets } from '../shared/resource-type.js';
+import { resets } from '../shared/resource-type.js';
+import { quantityErrors, roundQuantities } from '../shared/resources.js';
 
 const SPEC = FieldPath.of('spec');
 
@@ -52,6 +55,7 @@ function duplicateTaint(path: FieldPath, taint: JsonObject): FieldError {
 const validate = (object: KubeObject): FieldError[] => [
   ...validateCoreMeta(object.metadata, false, nameIsDnsSubdomain),
   ...taintErrors(object),
+  ...statusErrors(object),
   ...podCidrErrors(object),
 ];
 
@@ -63,24 +67,61 @@ function syncPodCidrs(spec: JsonObject): void {
   else if (single === '' && first !== '') spec['podCIDR'] = first;
 }
 
+/** A range of each family at most. */
 function podCidrErrors(object: KubeObject): FieldError[] {
-  return podCidrs(object).flatMap((cidr, i) =>
-    isCidr(cidr)
-      ? []
-      : [
-          invalid(
-            SPEC.child('podCIDRs').index(i),
-            cidr,
-            'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)',
-          ),
-        ],
-  );
+  const cidrs = podCidrs(object);
+  const path = SPEC.child('podCIDRs');
+  const problems = cidrs.map(cidrErrors);
+  const errors = problems.flatMap((texts, i) => texts.map((text) => invalid(path.index(i), cidrs[i], text)));
+  if (cidrs.length < 2) return errors;
+  const bad = problems.findIndex((texts) => texts.length > 0);
+  if (bad >= 0) {
+    const why = `invalid CIDR[${String(bad)}]: <nil> (invalid CIDR address: ${cidrs[bad] ?? ''})`;
+    errors.push(internalError(path, `invalid PodCIDRs. failed to check with dual stack with error:${why}`));
+  }
+  const families = new Set(cidrs.map((cidr) => cidr.includes(':')));
+  if (bad >= 0 || families.size < 2 || cidrs.length > 2) {
+    errors.push(invalid(path, cidrs, 'may specify no more than one CIDR for each IP family'));
+  }
+  return errors;
 }
 
-function isCidr(text: string): boolean {
-  const [address = '', bits = '', ...rest] = text.split('/');
-  const family = isIP(address);
-  return rest.length === 0 && family !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
+/** Amounts of a node, and the addresses at which it is found. */
+function statusErrors(object: KubeObject): FieldError[] {
+  const status = objectAt(object, 'status');
+  return ['capacity', 'allocatable'].flatMap((field) => {
+    const list = objectAt(status, field) ?? {};
+    return Object.keys(list).flatMap((name) =>
+      quantityErrors(name, Quantity.parse(textOf(list[name]) || '0'), FieldPath.of('status', field, name)),
+    );
+  });
+}
+
+function addressErrors(object: KubeObject): FieldError[] {
+  const seen = new Set<string>();
+  return objectsOf(objectAt(object, 'status')?.['addresses']).flatMap((address, i) => {
+    const text = `{"Type":${goJson(address['type'] ?? '')},"Address":${goJson(address['address'] ?? '')}}`;
+    if (!seen.has(text)) {
+      seen.add(text);
+      return [];
+    }
+    const path = FieldPath.of('status', 'addresses').index(i);
+    return [new FieldError('FieldValueDuplicate', path.toString(), new Printed(text), '')];
+  });
+}
+
+/** Configurations of kubelets that are kept in the cluster are no more. */
+function dropConfig(object: KubeObject): void {
+  delete objectAt(object, 'spec')?.['configSource'];
+  delete objectAt(object, 'status')?.['config'];
+}
+
+function warnings(object: KubeObject): string[] {
+  const id = textOf(objectAt(object, 'spec')?.['externalID']);
+  return [
+    ...(id === '' ? [] : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
+    ...podCidrs(object).flatMap((cidr, i) => cidrWarnings(SPEC.child('podCIDRs').index(i).toString(), cidr)),
+  ];
 }
 
 /** Capacity that is allocatable unless said otherwise, and the list of ranges for pods. */
@@ -88,6 +129,8 @@ export function applyNodeDefaults(object: KubeObject): void {
   const spec = objectAt(object, 'spec');
   if (spec !== undefined) syncPodCidrs(spec);
   const status = objectAt(object, 'status');
+  roundQuantities(objectAt(status, 'capacity'));
+  roundQuantities(objectAt(status, 'allocatable'));
   const capacity = status?.['capacity'];
   if (isObject(capacity) && status?.['allocatable'] === undefined) {
     object['status'] = { ...status, allocatable: deepCopy(capacity) };
@@ -98,7 +141,11 @@ const podCidrs = (object: KubeObject): string[] => textsOf(objectAt(object, 'spe
 
 /** Of the specification only some fields may change, and those given once must stay. */
 function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
-  const errors = validateCoreMetaUpdate(object.metadata, old.metadata);
+  const errors = [
+    ...validateCoreMetaUpdate(object.metadata, old.metadata),
+    ...statusErrors(object),
+    ...addressErrors(object),
+  ];
   const spec = objectAt(object, 'spec') ?? {};
   const before = objectAt(old, 'spec') ?? {};
   const oldCidrs = podCidrs(old);
@@ -110,6 +157,9 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
     errors.push(forbidden(SPEC.child('providerID'), 'node updates may not change providerID except from "" to valid'));
   }
   errors.push(...taintErrors(object));
+  if (textOf(spec['externalID']) !== textOf(before['externalID'])) {
+    errors.push(forbidden(SPEC.child('externalID'), 'may not be updated'));
+  }
   return errors;
 }
 
@@ -117,10 +167,15 @@ export const nodeStrategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
-  prepareForCreate: nothing,
+  prepareForCreate: (_context, object) => {
+    dropConfig(object);
+  },
   prepareForUpdate: (_context, object, old) => {
     keepField('status', object, old);
+    dropConfig(object);
   },
+  warningsOnCreate: (_context, object) => warnings(object),
+  warningsOnUpdate: (_context, object) => warnings(object),
   validateCreate: (_context, object) => validate(object),
   validateUpdate: (_context, object, old) => [...validate(object), ...updateErrors(object, old)],
 };
@@ -130,6 +185,8 @@ export const nodeStatusStrategy: Strategy = {
   resetFields: resets(['spec']),
   prepareForUpdate: (_context, object, old) => {
     keepField('spec', object, old);
+    dropConfig(object);
   },
+  warningsOnUpdate: () => [],
   validateUpdate: (_context, object, old) => updateErrors(object, old),
 };

@@ -1,30 +1,18 @@
-import {
-  type FieldError,
-  FieldPath,
-  forbidden,
-  invalid,
-  notSupported,
-  required,
-} from '../../../apimachinery/field-error.js';
+import { type FieldError, FieldPath, forbidden } from '../../../apimachinery/field-error.js';
 import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta.js';
-import { validateLabelSelector } from '../../../apimachinery/labels.js';
 import { copyOfStruct } from '../../../apimachinery/scheme/decoder.js';
 import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
 import { Quantity } from '../../../apimachinery/quantity.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../rest/interfaces.js';
+import { claimSpecErrors } from '../shared/claim-spec.js';
 import { ensureObject, keepField, setDefault, textOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { validateImmutableField } from '../../../apimachinery/validation/object-meta.js';
 import { resets } from '../shared/resource-type.js';
-import {
-  accessModeErrors,
-  CLASS_ANNOTATION,
-  CLASS_DEPRECATED,
-  positiveQuantityErrors,
-  VOLUME_MODES,
-} from '../shared/volumes.js';
+import { roundQuantities, roundResources } from '../shared/resources.js';
+import { CLASS_ANNOTATION, CLASS_DEPRECATED } from '../shared/volumes.js';
 
 const SPEC = FieldPath.of('spec');
 const IMMUTABLE =
@@ -33,27 +21,10 @@ const IMMUTABLE =
 const requestsOf = (spec: JsonObject | undefined): JsonObject | undefined =>
   objectAt(objectAt(spec, 'resources'), 'requests');
 
-function validate(object: KubeObject): FieldError[] {
-  const errors = validateCoreMeta(object.metadata, true, nameIsDnsSubdomain);
-  const spec = objectAt(object, 'spec') ?? {};
-  errors.push(
-    ...accessModeErrors(spec['accessModes'], SPEC.child('accessModes'), 'at least 1 access mode is required'),
-  );
-  errors.push(...validateLabelSelector(objectAt(spec, 'selector'), SPEC.child('selector')));
-  const storage = requestsOf(spec)?.['storage'];
-  const path = SPEC.child('resources');
-  if (storage === undefined) errors.push(required(path.key('storage')));
-  else errors.push(...positiveQuantityErrors(storage, path.key('storage')));
-  const className = textOf(spec['storageClassName']);
-  if (className !== '') {
-    const classPath = SPEC.child('storageClassName');
-    errors.push(...nameIsDnsSubdomain(className, false).map((text) => invalid(classPath, className, text)));
-  }
-  const mode = textOf(spec['volumeMode']);
-  if (mode !== '' && !VOLUME_MODES.includes(mode))
-    errors.push(notSupported(SPEC.child('volumeMode'), mode, VOLUME_MODES));
-  return errors;
-}
+const validate = (object: KubeObject): FieldError[] => [
+  ...validateCoreMeta(object.metadata, true, nameIsDnsSubdomain),
+  ...claimSpecErrors(objectAt(object, 'spec') ?? {}, SPEC),
+];
 
 /** Whether the class is only said in another place than before, or for the first time. */
 function sameClass(object: KubeObject, old: KubeObject): 'moved' | 'new' | undefined {
@@ -127,8 +98,13 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
 }
 
 export function applyClaimDefaults(object: KubeObject): void {
-  setDefault(ensureObject(object, 'status'), 'phase', 'Pending');
-  setDefault(ensureObject(object, 'spec'), 'volumeMode', 'Filesystem');
+  const spec = ensureObject(object, 'spec');
+  const status = ensureObject(object, 'status');
+  setDefault(status, 'phase', 'Pending');
+  spec['volumeMode'] ??= 'Filesystem';
+  roundResources(spec);
+  roundQuantities(objectAt(status, 'capacity'));
+  roundQuantities(objectAt(status, 'allocatedResources'));
 }
 
 const isVolumeOrSnapshot = (source: JsonObject): boolean => {

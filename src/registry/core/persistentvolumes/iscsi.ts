@@ -1,21 +1,8 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { inclusiveRangeError } from '../../../apimachinery/validation/names.js';
-import { compileRe2 } from '../../../util/re2.js';
 import { numberOf, textOf } from '../shared/fields.js';
-
-/** By how a name begins. Only the first may follow something else; its search must not take quadratic time. */
-const NAME_FORMS: Readonly<Record<string, string>> = {
-  iqn: 'iqn\\.\\d{4}-\\d{2}\\.([[:alnum:]\\-.]+)(:[^,;*&$|\\s]+)$',
-  eui: '^eui.[[:alnum:]]{16}$',
-  naa: '^naa.[[:alnum:]]{32}$',
-};
-
-function nameErrors(name: string, path: FieldPath): FieldError[] {
-  const form = NAME_FORMS[name.slice(0, 3)];
-  const valid = form !== undefined && compileRe2(form).matcher(name).find();
-  return valid ? [] : [invalid(path, name, 'must be valid format')];
-}
+import { iscsiNameErrors } from '../shared/iscsi-names.js';
 
 /** What is wrong with a volume of this kind; `volume` is the name of the whole. */
 export function iscsiErrors(source: JsonObject, path: FieldPath, volume: string): FieldError[] {
@@ -30,13 +17,13 @@ export function iscsiErrors(source: JsonObject, path: FieldPath, volume: string)
   }
   const name = textOf(source['iqn']);
   if (name === '') errors.push(required(path.child('iqn')));
-  else errors.push(...nameErrors(name, path.child('iqn')));
+  else errors.push(...iscsiNameErrors(name, path.child('iqn')));
   const lun = numberOf(source['lun']);
   if (lun < 0 || lun > 255) errors.push(invalid(path.child('lun'), lun, inclusiveRangeError(0, 255)));
   const secret = objectAt(source, 'secretRef');
   const chap = source['chapAuthDiscovery'] === true || source['chapAuthSession'] === true;
   if (chap && secret === undefined) errors.push(required(path.child('secretRef')));
   if (secret !== undefined && textOf(secret['name']) === '') errors.push(required(path.child('secretRef', 'name')));
-  if (typeof initiator === 'string') errors.push(...nameErrors(initiator, path.child('initiatorname')));
+  if (typeof initiator === 'string') errors.push(...iscsiNameErrors(initiator, path.child('initiatorname')));
   return errors;
 }

@@ -5,18 +5,28 @@ import {
   forbidden,
   invalid,
   notSupported,
+  Printed,
   required,
 } from '../../../apimachinery/field-error.js';
-import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta.js';
-import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
+import { emptyMembersOf } from '../../../apimachinery/scheme/decoder.js';
+import { internalDiff, internalJson } from '../../../apimachinery/scheme/internal-diff.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
-import { validateImmutableField } from '../../../apimachinery/validation/object-meta.js';
+import {
+  FIELD_IMMUTABLE,
+  semanticEqual,
+  validateImmutableField,
+} from '../../../apimachinery/validation/object-meta.js';
 import type { RequestContext } from '../../../request/context.js';
 import type { Strategy } from '../../rest/interfaces.js';
+import { choiceIfSet } from '../shared/checks.js';
 import { ensureObject, keepField, setDefault, textOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
+import { nodeSelectorErrors } from '../shared/node-selector.js';
 import { resets } from '../shared/resource-type.js';
+import { roundQuantities } from '../shared/resources.js';
+import { defaultSources } from '../shared/volume-defaults.js';
 import {
   accessModeErrors,
   CLASS_ANNOTATION,
@@ -24,7 +34,7 @@ import {
   positiveQuantityErrors,
   VOLUME_MODES,
 } from '../shared/volumes.js';
-import { sourceErrors } from './sources.js';
+import { persistentSourceErrors } from './sources.js';
 
 const SPEC = FieldPath.of('spec');
 const RECLAIM = ['Delete', 'Recycle', 'Retain'];
@@ -61,14 +71,16 @@ export function persistentVolumeErrors(object: KubeObject): FieldError[] {
   const names = Object.keys(capacity);
   if (names.length === 0) errors.push(required(capacityPath));
   if (capacity['storage'] === undefined || names.length > 1) {
-    errors.push(notSupported(capacityPath, names.length === 0 ? null : capacity, ['storage']));
+    errors.push(
+      notSupported(capacityPath, spec['capacity'] ?? emptyMembersOf(spec)?.['capacity'] ?? null, ['storage']),
+    );
   }
   for (const name of names) errors.push(...positiveQuantityErrors(capacity[name], capacityPath.key(name)));
   const reclaim = textOf(spec['persistentVolumeReclaimPolicy']);
   if (reclaim !== '' && !RECLAIM.includes(reclaim)) {
     errors.push(notSupported(SPEC.child('persistentVolumeReclaimPolicy'), reclaim, RECLAIM));
   }
-  errors.push(...sourceErrors(spec, SPEC, object.metadata.name ?? ''));
+  errors.push(...nodeAffinityErrors(spec), ...persistentSourceErrors(spec, SPEC, object.metadata.name ?? ''));
   const host = objectAt(spec, 'hostPath');
   if (
     host !== undefined &&
@@ -83,10 +95,69 @@ export function persistentVolumeErrors(object: KubeObject): FieldError[] {
     const path = SPEC.child('storageClassName');
     errors.push(...nameIsDnsSubdomain(className, false).map((text) => invalid(path, className, text)));
   }
-  const mode = textOf(spec['volumeMode']);
-  if (mode !== '' && !VOLUME_MODES.includes(mode))
-    errors.push(notSupported(SPEC.child('volumeMode'), mode, VOLUME_MODES));
-  return errors;
+  return [
+    ...errors,
+    ...choiceIfSet(spec['volumeMode'], SPEC.child('volumeMode'), VOLUME_MODES),
+    ...attributesClassErrors(spec),
+  ];
+}
+
+/** Nodes from which the volume can be reached. */
+function nodeAffinityErrors(spec: JsonObject): FieldError[] {
+  const affinity = objectAt(spec, 'nodeAffinity');
+  if (affinity === undefined) return [];
+  const path = SPEC.child('nodeAffinity', 'required');
+  const needed = objectAt(affinity, 'required');
+  return needed === undefined
+    ? [required(path, 'must specify required node constraints')]
+    : nodeSelectorErrors(needed, path);
+}
+
+function attributesClassErrors(spec: JsonObject): FieldError[] {
+  const name = spec['volumeAttributesClassName'];
+  if (typeof name !== 'string') return [];
+  const path = SPEC.child('volumeAttributesClassName');
+  const errors =
+    name === ''
+      ? [required(path, 'an empty string is disallowed')]
+      : nameIsDnsSubdomain(name, false).map((text) => invalid(path, name, text));
+  if (objectAt(spec, 'csi') !== undefined) return errors;
+  return [...errors, required(SPEC.child('csi'), 'has to be specified when using volumeAttributesClassName')];
+}
+
+/** Labels of nodes that have been given other names, under which an affinity may go on. */
+const RENAMED: Readonly<Record<string, string>> = {
+  'failure-domain.beta.kubernetes.io/zone': 'topology.kubernetes.io/zone',
+  'failure-domain.beta.kubernetes.io/region': 'topology.kubernetes.io/region',
+  'beta.kubernetes.io/os': 'kubernetes.io/os',
+  'beta.kubernetes.io/arch': 'kubernetes.io/arch',
+  'beta.kubernetes.io/instance-type': 'node.kubernetes.io/instance-type',
+};
+
+/** An affinity that was given may only take over the new names of labels. */
+function affinityChangeErrors(spec: JsonObject, before: JsonObject): FieldError[] {
+  const was = objectAt(before, 'nodeAffinity');
+  if (was === undefined) return [];
+  const is = objectAt(spec, 'nodeAffinity');
+  if (is !== undefined && sameButNames(is, was)) return [];
+  const why = `${FIELD_IMMUTABLE}, except for updating from beta label to GA`;
+  return [invalid(FieldPath.of('nodeAffinity'), is === undefined ? null : printAffinity(is), why)];
+}
+
+const NODE_SELECTOR = ['Affinity', 'NodeAffinity', 'RequiredDuringSchedulingIgnoredDuringExecution'];
+
+const printAffinity = (affinity: JsonObject): Printed =>
+  new Printed(`{"Required":${internalJson('PodSpec', NODE_SELECTOR, affinity['required'])}}`);
+
+function sameButNames(is: JsonValue | undefined, was: JsonValue | undefined, name = ''): boolean {
+  if (name === 'key' && typeof was === 'string' && RENAMED[was] === is) return true;
+  if (Array.isArray(is) && Array.isArray(was)) {
+    return is.length === was.length && is.every((one, i) => sameButNames(one, was[i]));
+  }
+  if (isObject(is) && isObject(was)) {
+    return [...new Set([...Object.keys(is), ...Object.keys(was)])].every((key) => sameButNames(is[key], was[key], key));
+  }
+  return semanticEqual(is, was);
 }
 
 function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
@@ -106,38 +177,23 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
     errors.push(forbidden(SPEC.child('persistentvolumesource'), why));
   }
   errors.push(...validateImmutableField(spec['volumeMode'], before['volumeMode'], FieldPath.of('volumeMode')));
+  errors.push(...affinityChangeErrors(spec, before));
+  const [name, nameBefore] = [spec, before].map((one) => one['volumeAttributesClassName'] ?? undefined);
+  if (name === undefined && nameBefore !== undefined) {
+    errors.push(forbidden(SPEC.child('volumeAttributesClassName'), 'update from non-nil value to nil is forbidden'));
+  }
   return errors;
 }
-
-const AZURE_DISK: readonly (readonly [string, string | boolean])[] = [
-  ['cachingMode', 'ReadWrite'],
-  ['fsType', 'ext4'],
-  ['readOnly', false],
-  ['kind', 'Shared'],
-];
 
 export function applyPersistentVolumeDefaults(object: KubeObject): void {
   const spec = ensureObject(object, 'spec');
   setDefault(ensureObject(object, 'status'), 'phase', 'Pending');
   setDefault(spec, 'persistentVolumeReclaimPolicy', 'Retain');
-  setDefault(spec, 'volumeMode', 'Filesystem');
+  spec['volumeMode'] ??= 'Filesystem';
   const host = objectAt(spec, 'hostPath');
   if (host !== undefined) host['type'] ??= '';
-  const iscsi = objectAt(spec, 'iscsi');
-  if (iscsi !== undefined) setDefault(iscsi, 'iscsiInterface', 'default');
-  const rbd = objectAt(spec, 'rbd');
-  if (rbd !== undefined) {
-    setDefault(rbd, 'pool', 'rbd');
-    setDefault(rbd, 'user', 'admin');
-    setDefault(rbd, 'keyring', '/etc/ceph/keyring');
-  }
-  const disk = objectAt(spec, 'azureDisk');
-  if (disk !== undefined) for (const [field, value] of AZURE_DISK) disk[field] ??= value;
-  const scale = objectAt(spec, 'scaleIO');
-  if (scale !== undefined) {
-    setDefault(scale, 'storageMode', 'ThinProvisioned');
-    setDefault(scale, 'fsType', 'xfs');
-  }
+  defaultSources(spec);
+  roundQuantities(objectAt(spec, 'capacity'));
 }
 
 /** Notes when the phase changed, unless the client did. */

@@ -1,6 +1,9 @@
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
+import { integerOf } from '../shared/checks.js';
 import { ensureObject, numberOf, objectsOf, setDefault, textOf } from '../shared/fields.js';
+import { roundQuantities, roundResources } from '../shared/resources.js';
+import { defaultSources } from '../shared/volume-defaults.js';
 
 const DEFAULT_MODE = 0o644;
 
@@ -9,13 +12,26 @@ const IMAGE =
   /^(?:([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]+)?)\/)?([^:]*)(?::([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?$/;
 const PART = /^[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*$/;
 const LONGEST = 512;
+const LONGEST_REPOSITORY = 255;
+
+/** What comes first of a path is a registry where it looks like one; images of the usual registry without a path are in its library. */
+function repository(image: string): string {
+  const at = image.indexOf('/');
+  const first = image.slice(0, Math.max(at, 0));
+  const registry = first === 'localhost' || /[.:A-Z]/.test(first);
+  const path = at >= 0 && registry ? image.slice(at + 1) : image;
+  const usual = !registry || /^(?:index\.)?docker\.io$/.test(first);
+  return usual && !path.includes('/') ? `library/${path}` : path;
+}
 
 /** The tag of an image reference; `latest` where it has neither tag nor digest. What names no image has no tag. */
 export function imageTag(image: string): string {
   if (image.includes('@') || image.length > LONGEST) return '';
   const parts = IMAGE.exec(image);
   if (parts?.[2]?.split('/').every((part) => PART.test(part)) !== true) return '';
-  return parts[3] ?? 'latest';
+  const tag = parts[3];
+  const name = tag === undefined ? image : image.slice(0, -1 - tag.length);
+  return repository(name).length > LONGEST_REPOSITORY ? '' : (tag ?? 'latest');
 }
 
 const pullPolicy = (image: string): string => (imageTag(image) === 'latest' ? 'Always' : 'IfNotPresent');
@@ -52,9 +68,13 @@ function container(value: JsonObject, hostNetwork: boolean): void {
     if (hostNetwork && numberOf(port['hostPort']) === 0) port['hostPort'] = port['containerPort'] ?? 0;
   }
   for (const variable of objectsOf(value['env'])) {
-    const field = objectAt(objectAt(variable, 'valueFrom'), 'fieldRef');
+    const from = objectAt(variable, 'valueFrom');
+    const field = objectAt(from, 'fieldRef');
     if (field !== undefined) setDefault(field, 'apiVersion', 'v1');
+    const file = objectAt(from, 'fileKeyRef');
+    if (file !== undefined) file['optional'] ??= false;
   }
+  roundResources(value);
 }
 
 /** What a container may use at most is what it asks for, unless it says something else. */
@@ -94,16 +114,11 @@ function volume(value: JsonObject): void {
   if (host !== undefined) host['type'] ??= '';
   const image = objectAt(value, 'image');
   if (image !== undefined) setDefault(image, 'pullPolicy', pullPolicy(textOf(image['reference'])));
-  const iscsi = objectAt(value, 'iscsi');
-  if (iscsi !== undefined) setDefault(iscsi, 'iscsiInterface', 'default');
-  const rbd = objectAt(value, 'rbd');
-  if (rbd !== undefined) {
-    setDefault(rbd, 'pool', 'rbd');
-    setDefault(rbd, 'user', 'admin');
-    setDefault(rbd, 'keyring', '/etc/ceph/keyring');
-  }
+  defaultSources(value);
   const claim = objectAt(objectAt(objectAt(value, 'ephemeral'), 'volumeClaimTemplate'), 'spec');
-  if (claim !== undefined) setDefault(claim, 'volumeMode', 'Filesystem');
+  if (claim === undefined) return;
+  claim['volumeMode'] ??= 'Filesystem';
+  roundResources(claim);
 }
 
 /** The single address and the list of them say the same; where they don't, the single one is right. */
@@ -119,14 +134,27 @@ function syncAddresses(status: JsonObject): void {
   }
 }
 
+const STATUSES = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'];
+
+function applyStatusDefaults(status: JsonObject): void {
+  syncAddresses(status);
+  for (const one of [status, ...STATUSES.flatMap((list) => objectsOf(status[list]))]) {
+    roundQuantities(objectAt(one, 'allocatedResources'));
+    roundResources(one);
+  }
+}
+
 export function applyPodDefaults(object: KubeObject): void {
   const spec = ensureObject(object, 'spec');
   const status = objectAt(object, 'status');
-  if (status !== undefined) syncAddresses(status);
+  if (status !== undefined) applyStatusDefaults(status);
   setDefault(spec, 'dnsPolicy', 'ClusterFirst');
   setDefault(spec, 'restartPolicy', 'Always');
   setDefault(spec, 'schedulerName', 'default-scheduler');
   spec['terminationGracePeriodSeconds'] ??= 30;
+  if ((integerOf(spec['terminationGracePeriodSeconds']) ?? 0) < 0) spec['terminationGracePeriodSeconds'] = 1;
+  roundQuantities(objectAt(spec, 'overhead'));
+  roundResources(spec);
   spec['enableServiceLinks'] ??= true;
   ensureObject(spec, 'securityContext');
   // The deprecated name of the field, which is always shown beside the new one.
@@ -144,7 +172,4 @@ export function applyPodDefaults(object: KubeObject): void {
   }
   for (const value of objectsOf(spec['ephemeralContainers'])) container(value, false);
   for (const value of objectsOf(spec['volumes'])) volume(value);
-  for (const constraint of objectsOf(spec['topologySpreadConstraints'])) {
-    setDefault(constraint, 'whenUnsatisfiable', 'DoNotSchedule');
-  }
 }

@@ -6,9 +6,12 @@ import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
 import { ensureObject, keepField, numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
+import { dropDisabled } from './disabled.js';
 import { qosClass } from './qos.js';
+import { fillSelectors } from './scheduling.js';
 import { podStatusErrors } from './status-validation.js';
 import { validatePod, validatePodUpdate } from './validation.js';
+import { podWarnings } from './warnings.js';
 
 const HOSTNAME_WARNING =
   "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: ";
@@ -37,14 +40,17 @@ export const podStrategy: Strategy = {
     pod.metadata.generation = 1;
     const status: JsonObject = { phase: 'Pending', qosClass: qosClass(pod) };
     pod['status'] = status;
-    if (objectsOf(objectAt(pod, 'spec')?.['schedulingGates']).length > 0) status['conditions'] = [gated(context)];
+    const spec = ensureObject(pod, 'spec');
+    if (objectsOf(spec['schedulingGates']).length > 0) status['conditions'] = [gated(context)];
+    dropDisabled(spec);
+    fillSelectors(spec, pod.metadata.labels ?? {});
   },
   prepareForUpdate: (_context, pod, old) => {
     keepField('status', pod, old);
   },
   validateCreate: (_context, pod) => validatePod(pod),
   validateUpdate: (_context, pod, old) => validatePodUpdate(pod, old),
-  warningsOnCreate: (_context, pod) => nameWarnings(pod),
+  warningsOnCreate: (_context, pod) => [...nameWarnings(pod), ...podWarnings(pod)],
 };
 
 export const podStatusStrategy: Strategy = {

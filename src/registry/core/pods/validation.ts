@@ -1,173 +1,56 @@
-import {
-  duplicate,
-  type FieldError,
-  FieldPath,
-  forbidden,
-  invalid,
-  notFound,
-  notSupported,
-  required,
-} from '../../../apimachinery/field-error.js';
+import { type FieldError, FieldPath, forbidden, invalid, required } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
-import {
-  inclusiveRangeError,
-  isDns1123Label,
-  isDns1123Subdomain,
-  isPortName,
-  isRelaxedEnvVarName,
-  nameIsDnsSubdomain,
-} from '../../../apimachinery/validation/names.js';
-import { validateLabels } from '../../../apimachinery/validation/object-meta.js';
+import { inclusiveRangeError, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { copyOfStruct } from '../../../apimachinery/scheme/decoder.js';
 import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
-import { PROTOCOLS } from '../endpoints/strategy.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
-import { volumeSourceErrors } from '../shared/volumes.js';
+import { annotationChangeErrors, annotationErrors, profileMatchErrors } from './annotations.js';
+import { paddedImageErrors } from './containers.js';
+import { tolerationErrors } from './scheduling.js';
+import { podSpecErrors } from './spec-validation.js';
 
 const SPEC = FieldPath.of('spec');
 
-/** A value out of a list of values; required where it is empty. */
-function choice(value: string, path: FieldPath, values: readonly string[], detail = ''): FieldError[] {
-  if (value === '') return [required(path, detail)];
-  return values.includes(value) ? [] : [notSupported(path, value, values)];
-}
-
-function nameErrors(name: string, path: FieldPath, seen: Set<string>): FieldError[] {
-  if (name === '') return [required(path)];
-  const errors = isDns1123Label(name).map((text) => invalid(path, name, text));
-  if (seen.has(name)) errors.push(duplicate(path, name));
-  seen.add(name);
-  return errors;
-}
-
-function portErrors(port: JsonObject, path: FieldPath, names: Set<string>): FieldError[] {
-  const errors: FieldError[] = [];
-  const name = textOf(port['name']);
-  if (name !== '') {
-    const texts = isPortName(name);
-    errors.push(...texts.map((text) => invalid(path.child('name'), name, text)));
-    if (texts.length === 0 && names.has(name)) errors.push(duplicate(path.child('name'), name));
-    names.add(name);
-  }
-  const number = numberOf(port['containerPort']);
-  if (number === 0) errors.push(required(path.child('containerPort')));
-  else if (number < 0 || number > 65535) {
-    errors.push(invalid(path.child('containerPort'), number, inclusiveRangeError(1, 65535)));
-  }
-  const host = numberOf(port['hostPort']);
-  if (host < 0 || host > 65535) errors.push(invalid(path.child('hostPort'), host, inclusiveRangeError(1, 65535)));
-  errors.push(...choice(textOf(port['protocol']), path.child('protocol'), PROTOCOLS));
-  return errors;
-}
-
-function mountErrors(mounts: readonly JsonObject[], volumes: ReadonlySet<string>, path: FieldPath): FieldError[] {
-  const errors: FieldError[] = [];
-  const points = new Set<string>();
-  mounts.forEach((mount, i) => {
-    const at = path.index(i);
-    const name = textOf(mount['name']);
-    if (name === '') errors.push(required(at.child('name')));
-    if (!volumes.has(name)) errors.push(notFound(at.child('name'), name));
-    const point = textOf(mount['mountPath']);
-    if (point === '') errors.push(required(at.child('mountPath')));
-    if (points.has(point)) errors.push(invalid(at.child('mountPath'), point, 'must be unique'));
-    points.add(point);
-  });
-  return errors;
-}
-
-function containerErrors(
-  container: JsonObject,
-  path: FieldPath,
-  names: Set<string>,
-  volumes: ReadonlySet<string>,
-): FieldError[] {
-  const name = textOf(container['name']);
-  const errors = nameErrors(name, path.child('name'), new Set());
-  const image = textOf(container['image']);
-  if (image === '') errors.push(required(path.child('image')));
-  else if (image !== image.trim()) {
-    errors.push(invalid(path.child('image'), image, 'must not have leading or trailing whitespace'));
-  }
-  errors.push(
-    ...choice(textOf(container['terminationMessagePolicy']), path.child('terminationMessagePolicy'), [
-      'File',
-      'FallbackToLogsOnError',
-    ]),
-  );
-  const portNames = new Set<string>();
-  objectsOf(container['ports']).forEach((port, i) =>
-    errors.push(...portErrors(port, path.child('ports').index(i), portNames)),
-  );
-  objectsOf(container['env']).forEach((variable, i) => {
-    const at = path.child('env').index(i).child('name');
-    const name = textOf(variable['name']);
-    if (name === '') errors.push(required(at));
-    else errors.push(...isRelaxedEnvVarName(name).map((text) => invalid(at, name, text)));
-  });
-  errors.push(...mountErrors(objectsOf(container['volumeMounts']), volumes, path.child('volumeMounts')));
-  errors.push(
-    ...choice(textOf(container['imagePullPolicy']), path.child('imagePullPolicy'), ['Always', 'IfNotPresent', 'Never']),
-  );
-  if (names.has(name)) errors.push(duplicate(path.child('name'), name));
-  names.add(name);
-  return errors;
-}
-
-function specErrors(pod: KubeObject): FieldError[] {
+/** What is wrong with a pod in itself; `old` is the one that it replaces. */
+function podErrors(pod: KubeObject, old: KubeObject | undefined): FieldError[] {
   const spec = objectAt(pod, 'spec') ?? {};
-  const errors: FieldError[] = [];
-  const volumes = new Set<string>();
-  objectsOf(spec['volumes']).forEach((volume, i) => {
-    const path = SPEC.child('volumes').index(i);
-    errors.push(...volumeSourceErrors(volume, path));
-    errors.push(...nameErrors(textOf(volume['name']), path.child('name'), volumes));
-  });
-  const containers = objectsOf(spec['containers']);
-  if (containers.length === 0) errors.push(required(SPEC.child('containers')));
-  const names = new Set<string>();
-  for (const list of ['containers', 'initContainers']) {
-    objectsOf(spec[list]).forEach((container, i) => {
-      errors.push(...containerErrors(container, SPEC.child(list).index(i), names, volumes));
-    });
-  }
-  if (objectsOf(spec['ephemeralContainers']).length > 0 && (pod.metadata.uid ?? '') === '') {
+  return [
+    ...validateCoreMeta(pod.metadata, true, nameIsDnsSubdomain),
+    ...annotationErrors(pod, old),
+    ...podSpecErrors(pod, objectAt(old, 'spec')),
+    ...accountErrors(spec),
+    ...['containers', 'initContainers'].flatMap((list) =>
+      objectsOf(spec[list]).flatMap((container, i) => paddedImageErrors(container, SPEC.child(list).index(i))),
+    ),
+  ];
+}
+
+/** A pod without an account has no tokens of one. */
+function accountErrors(spec: JsonObject): FieldError[] {
+  if (textOf(spec['serviceAccountName']) !== '') return [];
+  return objectsOf(spec['volumes']).flatMap((volume, i) =>
+    objectsOf(objectAt(volume, 'projected')?.['sources']).flatMap((source, j) => {
+      if (objectAt(source, 'serviceAccountToken') === undefined) return [];
+      const at = SPEC.child('volumes').index(i).child('projected', 'sources').index(j).child('serviceAccountToken');
+      return [forbidden(at, 'must not be specified when serviceAccountName is not set')];
+    }),
+  );
+}
+
+/** What is wrong with a pod that is created. */
+export function validatePod(pod: KubeObject): FieldError[] {
+  const spec = objectAt(pod, 'spec') ?? {};
+  const errors = podErrors(pod, undefined);
+  if (objectsOf(spec['ephemeralContainers']).length > 0) {
     errors.push(forbidden(SPEC.child('ephemeralContainers'), 'cannot be set on create'));
   }
-  errors.push(...choice(textOf(spec['restartPolicy']), SPEC.child('restartPolicy'), ['Always', 'OnFailure', 'Never']));
-  errors.push(
-    ...choice(textOf(spec['dnsPolicy']), SPEC.child('dnsPolicy'), [
-      'ClusterFirstWithHostNet',
-      'ClusterFirst',
-      'Default',
-      'None',
-    ]),
-  );
-  const selector = objectAt(spec, 'nodeSelector');
-  if (selector !== undefined)
-    errors.push(...validateLabels(selector as Record<string, string>, SPEC.child('nodeSelector')));
-  for (const [field, check] of [
-    ['serviceAccountName', isDns1123Subdomain],
-    ['nodeName', isDns1123Subdomain],
-    ['hostname', isDns1123Label],
-    ['subdomain', isDns1123Label],
-  ] as const) {
-    const value = textOf(spec[field]);
-    if (value !== '') errors.push(...check(value).map((text) => invalid(SPEC.child(field), value, text)));
+  if (textOf(spec['nodeName']) !== '' && objectsOf(spec['schedulingGates']).length > 0) {
+    errors.push(forbidden(SPEC.child('nodeName'), 'cannot be set until all schedulingGates have been cleared'));
   }
-  const deadline = spec['activeDeadlineSeconds'];
-  if (typeof deadline === 'number' && (deadline < 1 || deadline > 2147483647)) {
-    errors.push(invalid(SPEC.child('activeDeadlineSeconds'), deadline, inclusiveRangeError(1, 2147483647)));
-  }
-  return errors;
+  return [...errors, ...profileMatchErrors(pod)];
 }
-
-export const validatePod = (pod: KubeObject): FieldError[] => [
-  ...validateCoreMeta(pod.metadata, true, nameIsDnsSubdomain),
-  ...specErrors(pod),
-];
 
 const CHANGEABLE =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
@@ -214,12 +97,15 @@ function deadlineErrors(spec: JsonObject, old: JsonObject): readonly [errors: Fi
   return [[], false];
 }
 
-function tolerationErrors(spec: JsonObject, old: JsonObject): FieldError[] {
+/** Tolerations may become more, and their seconds others. */
+function addedTolerationErrors(spec: JsonObject, old: JsonObject): FieldError[] {
   const rest = ({ tolerationSeconds: _, ...other }: JsonObject): JsonObject => other;
-  const now = objectsOf(spec['tolerations']).map(rest);
+  const given = objectsOf(spec['tolerations']);
+  const now = given.map(rest);
+  const path = SPEC.child('tolerations');
   const lost = objectsOf(old['tolerations']).some((one) => !now.some((other) => deepEqual(rest(one), other)));
   const why = 'existing toleration can not be modified except its tolerationSeconds';
-  return lost ? [forbidden(SPEC.child('tolerations'), why)] : [];
+  return lost ? [forbidden(path, why)] : tolerationErrors(given, path);
 }
 
 /** Gates may be opened, not added. */
@@ -251,7 +137,11 @@ function imageErrors(containers: readonly JsonObject[], path: FieldPath): FieldE
 }
 
 export function validatePodUpdate(pod: KubeObject, old: KubeObject): FieldError[] {
-  const errors = [...validateCoreMetaUpdate(pod.metadata, old.metadata), ...validatePod(pod)];
+  const errors = [
+    ...validateCoreMetaUpdate(pod.metadata, old.metadata),
+    ...podErrors(pod, old),
+    ...annotationChangeErrors(pod, old),
+  ];
   const spec = objectAt(pod, 'spec') ?? {};
   const before = objectAt(old, 'spec') ?? {};
   for (const list of ['containers', 'initContainers']) {
@@ -265,7 +155,7 @@ export function validatePodUpdate(pod: KubeObject, old: KubeObject): FieldError[
   const [found, ends] = deadlineErrors(spec, before);
   errors.push(...found);
   if (ends) return errors;
-  errors.push(...tolerationErrors(spec, before), ...gateErrors(spec, before));
+  errors.push(...addedTolerationErrors(spec, before), ...gateErrors(spec, before));
   const changed = munged(spec, before);
   if (objectsOf(before['schedulingGates']).length > 0) {
     errors.push(...selectorErrors(changed, before));

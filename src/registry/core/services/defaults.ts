@@ -1,6 +1,7 @@
 import { isObject, type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
-import { ensureObject, objectsOf, setDefault, textOf, textsOf } from '../shared/fields.js';
+import { ensureObject, objectsOf, setDefault, textOf } from '../shared/fields.js';
+import { externallyAccessible } from './traffic.js';
 
 const AFFINITY_SECONDS = 10800;
 
@@ -22,14 +23,6 @@ function ports(spec: JsonObject): void {
   }
 }
 
-/** Whether traffic reaches the service from outside. */
-function externallyAccessible(spec: JsonObject): boolean {
-  const type = textOf(spec['type']);
-  return (
-    type === 'LoadBalancer' || type === 'NodePort' || (type === 'ClusterIP' && textsOf(spec['externalIPs']).length > 0)
-  );
-}
-
 export function applyServiceDefaults(object: KubeObject): void {
   const spec = ensureObject(object, 'spec');
   affinity(spec);
@@ -37,7 +30,7 @@ export function applyServiceDefaults(object: KubeObject): void {
   ports(spec);
   const type = textOf(spec['type']);
   if (externallyAccessible(spec)) setDefault(spec, 'externalTrafficPolicy', 'Cluster');
-  if (['NodePort', 'LoadBalancer', 'ClusterIP'].includes(type)) setDefault(spec, 'internalTrafficPolicy', 'Cluster');
+  if (['NodePort', 'LoadBalancer', 'ClusterIP'].includes(type)) spec['internalTrafficPolicy'] ??= 'Cluster';
   if (type === 'LoadBalancer') {
     spec['allocateLoadBalancerNodePorts'] ??= true;
     for (const ingress of objectsOf(objectAt(objectAt(object, 'status'), 'loadBalancer')?.['ingress'])) {

@@ -8,24 +8,25 @@ import {
   Printed,
   required,
 } from '../../../apimachinery/field-error.js';
-import { type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
+import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { newInvalid } from '../../../apimachinery/errors.js';
 import { goJson, type KubeObject } from '../../../apimachinery/meta.js';
 import {
   inclusiveRangeError,
   isDns1123Label,
   isDns1123Subdomain,
-  isPortName,
   nameIsDnsLabel,
 } from '../../../apimachinery/validation/names.js';
 import { validateLabels } from '../../../apimachinery/validation/object-meta.js';
 import type { Strategy } from '../../rest/interfaces.js';
-import { ipErrors, PROTOCOLS } from '../endpoints/strategy.js';
+import { appProtocolErrors, ipErrors, PROTOCOLS } from '../endpoints/strategy.js';
+import { portErrors as portNumberOrNameErrors } from '../shared/checks.js';
 import { keepField, numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
 import { addressErrors, changedAddressErrors, dropAddresses, fillFamilies, followClusterIP } from './families.js';
 import { cidrErrors, isAddress } from '../../../apimachinery/validation/addresses.js';
+import { affinityErrors, changedTrafficErrors, dropTraffic, nodePortErrors, trafficErrors } from './traffic.js';
 import { serviceStatusWarnings, serviceWarnings } from './warnings.js';
 
 const SPEC = FieldPath.of('spec');
@@ -33,12 +34,6 @@ const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const AFFINITIES = ['ClientIP', 'None'];
 
 const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65535;
-
-function targetErrors(target: JsonValue | undefined, path: FieldPath): FieldError[] {
-  if (typeof target === 'string') return isPortName(target).map((text) => invalid(path, target, text));
-  const port = numberOf(target);
-  return isPort(port) ? [] : [invalid(path, port, inclusiveRangeError(1, 65535))];
-}
 
 function portErrors(port: JsonObject, needsName: boolean, path: FieldPath, names: Set<string>): FieldError[] {
   const errors: FieldError[] = [];
@@ -54,8 +49,8 @@ function portErrors(port: JsonObject, needsName: boolean, path: FieldPath, names
   const protocol = textOf(port['protocol']);
   if (protocol === '') errors.push(required(path.child('protocol')));
   else if (!PROTOCOLS.includes(protocol)) errors.push(notSupported(path.child('protocol'), protocol, PROTOCOLS));
-  errors.push(...targetErrors(port['targetPort'], path.child('targetPort')));
-  return errors;
+  errors.push(...portNumberOrNameErrors(port['targetPort'], path.child('targetPort')));
+  return [...errors, ...appProtocolErrors(port, path)];
 }
 
 /** Printed with the names of the Go fields, of which only the two that clash are set. */
@@ -88,16 +83,18 @@ function portsErrors(spec: JsonObject, headless: boolean): FieldError[] {
   if (ports.length === 0 && !headless && spec['type'] !== 'ExternalName') errors.push(required(path));
   errors.push(...typeErrors(spec, headless));
   const names = new Set<string>();
-  const seen = new Set<string>();
-  ports.forEach((port, i) => {
-    errors.push(...portErrors(port, ports.length > 1, path.index(i), names));
-    const key = `${textOf(port['protocol'])}/${String(numberOf(port['port']))}`;
-    if (seen.has(key)) {
-      errors.push(duplicatePort(path.index(i), port));
-    }
-    seen.add(key);
-  });
+  ports.forEach((port, i) => errors.push(...portErrors(port, ports.length > 1, path.index(i), names)));
   return errors;
+}
+
+function samePorts(spec: JsonObject): FieldError[] {
+  const seen = new Set<string>();
+  return objectsOf(spec['ports']).flatMap((port, i) => {
+    const key = `${textOf(port['protocol'])}/${String(numberOf(port['port']))}`;
+    if (seen.has(key)) return [duplicatePort(SPEC.child('ports').index(i), port)];
+    seen.add(key);
+    return [];
+  });
 }
 
 function externalNameErrors(spec: JsonObject): FieldError[] {
@@ -121,6 +118,7 @@ function validate(object: KubeObject, old?: KubeObject): FieldError[] {
   const affinityPath = SPEC.child('sessionAffinity');
   if (affinity === '') errors.push(required(affinityPath));
   else if (!AFFINITIES.includes(affinity)) errors.push(notSupported(affinityPath, affinity, AFFINITIES));
+  errors.push(...affinityErrors(spec));
   errors.push(...addressErrors(spec, old === undefined ? undefined : objectAt(old, 'spec')));
   const before = old === undefined ? undefined : objectAt(old, 'spec');
   const known = textsOf(before?.['externalIPs']);
@@ -129,7 +127,13 @@ function validate(object: KubeObject, old?: KubeObject): FieldError[] {
   });
   if (type === '') errors.push(required(SPEC.child('type')));
   else if (!TYPES.includes(type)) errors.push(notSupported(SPEC.child('type'), type, TYPES));
-  return [...errors, ...sourceRangeErrors(spec, before)];
+  return [
+    ...errors,
+    ...nodePortErrors(spec),
+    ...samePorts(spec),
+    ...sourceRangeErrors(spec, before),
+    ...trafficErrors(spec),
+  ];
 }
 
 /** Under the Go field's name, as kube-apiserver has it. */
@@ -177,7 +181,8 @@ function ingressErrors(entry: JsonObject, path: FieldPath, known: readonly strin
 
 function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   const errors = validateCoreMetaUpdate(object.metadata, old.metadata);
-  return [...errors, ...changedAddressErrors(objectAt(object, 'spec') ?? {}, objectAt(old, 'spec') ?? {})];
+  const [spec, before] = [objectAt(object, 'spec') ?? {}, objectAt(old, 'spec') ?? {}];
+  return [...errors, ...changedAddressErrors(spec, before), ...changedTrafficErrors(spec, before)];
 }
 
 /** Addresses and their families, before anything else: what is wrong with them is told alone. */
@@ -190,7 +195,10 @@ function allocate(object: KubeObject, old: KubeObject | undefined): void {
   followClusterIP(spec, before);
   const errors = fillFamilies(object, before);
   if (errors.length > 0) throw newInvalid({ group: '', kind: 'Service' }, object.metadata.name ?? '', errors);
-  if (before !== undefined) dropAddresses(spec, before);
+  if (before === undefined) return;
+  dropAddresses(spec, before);
+  dropTraffic(spec, before);
+  if (spec['type'] !== 'LoadBalancer') object['status'] = { ...objectAt(object, 'status'), loadBalancer: {} };
 }
 
 export const serviceStrategy: Strategy = {

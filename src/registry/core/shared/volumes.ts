@@ -6,9 +6,9 @@ import {
   notSupported,
   required,
 } from '../../../apimachinery/field-error.js';
-import { type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
+import type { JsonValue } from '../../../apimachinery/json.js';
 import { Quantity, QuantityError } from '../../../apimachinery/quantity.js';
-import { textOf, textsOf } from './fields.js';
+import { textsOf } from './fields.js';
 
 export const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
 export const VOLUME_MODES = ['Block', 'Filesystem'];
@@ -16,20 +16,24 @@ export const VOLUME_MODES = ['Block', 'Filesystem'];
 export const CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class';
 export const CLASS_DEPRECATED = 'deprecated since v1.8; use "storageClassName" attribute instead';
 
-export function accessModeErrors(value: JsonValue | undefined, path: FieldPath, needed: string): FieldError[] {
+/** `between`: what is looked at after whether there are any. */
+export function accessModeErrors(
+  value: JsonValue | undefined,
+  path: FieldPath,
+  needed: string,
+  between: () => readonly FieldError[] = () => [],
+): FieldError[] {
   const modes = textsOf(value);
-  if (modes.length === 0) return [required(path, needed)];
-  const errors = modes
-    .filter((mode) => !ACCESS_MODES.includes(mode))
-    .map((mode) => notSupported(path, mode, ACCESS_MODES));
-  if (modes.includes('ReadWriteOncePod') && modes.length > 1) {
-    errors.push(forbiddenMix(path));
+  const errors = modes.length === 0 ? [required(path, needed)] : [];
+  errors.push(...between());
+  const unknown = modes.filter((mode) => !ACCESS_MODES.includes(mode));
+  errors.push(...unknown.map((mode) => notSupported(path, mode, ACCESS_MODES)));
+  const others = modes.filter((mode) => mode !== 'ReadWriteOncePod').length - unknown.length;
+  if (modes.includes('ReadWriteOncePod') && others > 0) {
+    errors.push(forbidden(path, 'may not use ReadWriteOncePod with other access modes'));
   }
   return errors;
 }
-
-const forbiddenMix = (path: FieldPath): FieldError =>
-  forbidden(path, 'may not use ReadWriteOncePod with other access modes');
 
 /** A quantity of storage must be more than nothing. */
 export function positiveQuantityErrors(value: JsonValue | undefined, path: FieldPath): FieldError[] {
@@ -40,47 +44,6 @@ export function positiveQuantityErrors(value: JsonValue | undefined, path: Field
     if (error instanceof QuantityError) return [invalid(path, text, error.message)];
     throw error;
   }
-}
-
-const HOST_PATH_TYPES = [
-  '',
-  'BlockDevice',
-  'CharDevice',
-  'Directory',
-  'DirectoryOrCreate',
-  'File',
-  'FileOrCreate',
-  'Socket',
-];
-
-/** What the commonest kinds of volumes, which name a place, must say of it. */
-export function volumeSourceErrors(volume: JsonObject, path: FieldPath): FieldError[] {
-  const errors: FieldError[] = [];
-  const host = objectAt(volume, 'hostPath');
-  if (host !== undefined) errors.push(...hostPathErrors(host, path.child('hostPath')));
-  const nfs = objectAt(volume, 'nfs');
-  if (nfs !== undefined) {
-    const where = textOf(nfs['path']);
-    if (textOf(nfs['server']) === '') errors.push(required(path.child('nfs').child('server')));
-    if (where === '') errors.push(required(path.child('nfs').child('path')));
-    if (!where.startsWith('/'))
-      errors.push(invalid(path.child('nfs').child('path'), where, 'must be an absolute path'));
-  }
-  const map = objectAt(volume, 'configMap');
-  if (map !== undefined && textOf(map['name']) === '') errors.push(required(path.child('configMap').child('name')));
-  const secret = objectAt(volume, 'secret');
-  if (secret !== undefined && textOf(secret['secretName']) === '')
-    errors.push(required(path.child('secret').child('secretName')));
-  return errors;
-}
-
-function hostPathErrors(host: JsonObject, path: FieldPath): FieldError[] {
-  const where = textOf(host['path']);
-  if (where === '') return [required(path.child('path'))];
-  const errors = where.split('/').includes('..') ? [invalid(path.child('path'), where, "must not contain '..'")] : [];
-  const type = textOf(host['type']);
-  if (!HOST_PATH_TYPES.includes(type)) errors.push(notSupported(path.child('type'), type, HOST_PATH_TYPES));
-  return errors;
 }
 
 const SHORT: Readonly<Record<string, string>> = {

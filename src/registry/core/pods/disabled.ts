@@ -1,0 +1,21 @@
+import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf } from '../shared/fields.js';
+
+const PROJECTIONS = ['clusterTrustBundle', 'podCertificate'];
+const LISTS = ['containers', 'initContainers', 'ephemeralContainers'];
+
+/** Takes away what belongs to features that are off in Kubernetes itself. */
+export function dropDisabled(spec: JsonObject): void {
+  delete spec['schedulingGroup'];
+  for (const volume of objectsOf(spec['volumes'])) {
+    for (const source of objectsOf(objectAt(volume, 'projected')?.['sources'])) {
+      for (const name of PROJECTIONS) delete source[name];
+    }
+  }
+  for (const container of LISTS.flatMap((list) => objectsOf(spec[list]))) {
+    const lifecycle = objectAt(container, 'lifecycle');
+    if (lifecycle?.['stopSignal'] === undefined) continue;
+    delete lifecycle['stopSignal'];
+    if (Object.keys(lifecycle).length === 0) delete container['lifecycle'];
+  }
+}

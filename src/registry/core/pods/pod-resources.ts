@@ -1,0 +1,77 @@
+import { type FieldError, type FieldPath, invalid } from '../../../apimachinery/field-error.js';
+import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { compareUtf8 } from '../../../apimachinery/meta.js';
+import { Quantity } from '../../../apimachinery/quantity.js';
+import { objectsOf, textOf } from '../shared/fields.js';
+import { isHugePages } from '../shared/resources.js';
+
+type Part = 'requests' | 'limits';
+type Amounts = ReadonlyMap<string, Quantity>;
+
+function amountsOf(holder: JsonObject, part: Part): Amounts {
+  const list = objectAt(objectAt(holder, 'resources'), part) ?? {};
+  return new Map(Object.keys(list).map((name) => [name, Quantity.parse(textOf(list[name]) || '0')]));
+}
+
+function sum(...all: readonly Amounts[]): Amounts {
+  const total = new Map<string, Quantity>();
+  for (const [name, amount] of all.flatMap((amounts) => [...amounts])) {
+    total.set(name, total.get(name)?.add(amount) ?? amount);
+  }
+  return total;
+}
+
+function largest(...all: readonly Amounts[]): Amounts {
+  const most = new Map<string, Quantity>();
+  for (const [name, amount] of all.flatMap((amounts) => [...amounts])) {
+    const before = most.get(name);
+    if (before === undefined || amount.compare(before) > 0) most.set(name, amount);
+  }
+  return most;
+}
+
+/**
+ * What the containers of a pod need together: the regular ones run at once, beside the init containers that stay; each of the other
+ * init containers runs by itself, beside those that were started before it and stay.
+ */
+function together(spec: JsonObject, part: Part): Amounts {
+  let running = sum(...objectsOf(spec['containers']).map((container) => amountsOf(container, part)));
+  let staying: Amounts = new Map();
+  let starting: Amounts = new Map();
+  for (const container of objectsOf(spec['initContainers'])) {
+    const own = amountsOf(container, part);
+    if (container['restartPolicy'] === 'Always') {
+      running = sum(running, own);
+      staying = sum(staying, own);
+      starting = largest(starting, staying);
+    } else starting = largest(starting, sum(own, staying));
+  }
+  return largest(running, starting);
+}
+
+/** A pod as a whole has what its containers have together, and no container more than the pod. */
+export function aggregateErrors(spec: JsonObject, resources: JsonObject, path: FieldPath): FieldError[] {
+  const whole = { resources };
+  const requests = amountsOf(whole, 'requests');
+  const limits = amountsOf(whole, 'limits');
+  const errors: FieldError[] = [];
+  const compare = (part: Part, given: Amounts, needed: Amounts, looksAt: (name: string) => boolean): void => {
+    for (const [name, amount] of [...needed].sort(([a], [b]) => compareUtf8(a, b))) {
+      const has = given.get(name);
+      if (has === undefined || !looksAt(name) || amount.compare(has) <= 0) continue;
+      const why = `must be greater than or equal to aggregate container ${part} of ${amount.toString()}`;
+      errors.push(invalid(path.child(part).key(name), has.toString(), why));
+    }
+  };
+  compare('requests', requests, together(spec, 'requests'), () => true);
+  compare('limits', limits, together(spec, 'limits'), isHugePages);
+  objectsOf(spec['containers']).forEach((container, i) => {
+    for (const [name, limit] of [...amountsOf(container, 'limits')].sort(([a], [b]) => compareUtf8(a, b))) {
+      const most = limits.get(name);
+      if (most === undefined || limit.compare(most) <= 0) continue;
+      const at = path.child('containers').index(i).key(name).child('limits');
+      errors.push(invalid(at, limit.toString(), `must be less than or equal to pod limits of ${most.toString()}`));
+    }
+  });
+  return errors;
+}

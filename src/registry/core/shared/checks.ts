@@ -1,0 +1,67 @@
+import { type FieldError, type FieldPath, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
+import type { JsonValue } from '../../../apimachinery/json.js';
+import { inclusiveRangeError, isDns1123Label, isPortName } from '../../../apimachinery/validation/names.js';
+import { numberOf } from './fields.js';
+
+const NOT_NEGATIVE = 'must be greater than or equal to 0';
+const MAX_ID = 2147483647;
+const MAX_PORT = 65535;
+
+/** A number, as large as int64 has them. */
+export const integerOf = (value: JsonValue | undefined): number | bigint | undefined =>
+  typeof value === 'number' || typeof value === 'bigint' ? value : undefined;
+
+/** A value out of a list of values; required where it is empty. */
+export function choice(value: string, path: FieldPath, values: readonly string[], detail = ''): FieldError[] {
+  if (value === '') return [required(path, detail)];
+  return values.includes(value) ? [] : [notSupported(path, value, values)];
+}
+
+/** A value out of a list of values, if there is one; the empty text is one, too. */
+export const choiceIfSet = (value: JsonValue | undefined, path: FieldPath, values: readonly string[]): FieldError[] =>
+  typeof value !== 'string' || values.includes(value) ? [] : [notSupported(path, value, values)];
+
+export const labelErrors = (value: string, path: FieldPath): FieldError[] =>
+  isDns1123Label(value).map((text) => invalid(path, value, text));
+
+export function notNegative(value: JsonValue | undefined, path: FieldPath): FieldError[] {
+  const number = integerOf(value) ?? 0;
+  return number < 0 ? [invalid(path, number, NOT_NEGATIVE)] : [];
+}
+
+/** Ids of users and groups. */
+export function idErrors(value: JsonValue | undefined, path: FieldPath): FieldError[] {
+  const id = integerOf(value);
+  return id === undefined || (id >= 0 && id <= MAX_ID) ? [] : [invalid(path, id, inclusiveRangeError(0, MAX_ID))];
+}
+
+export const portNumberErrors = (port: number, path: FieldPath): FieldError[] =>
+  port >= 1 && port <= MAX_PORT ? [] : [invalid(path, port, inclusiveRangeError(1, MAX_PORT))];
+
+/** The number or the name of a port. */
+export function portErrors(port: JsonValue | undefined, path: FieldPath): FieldError[] {
+  if (typeof port === 'string') return isPortName(port).map((text) => invalid(path, port, text));
+  return portNumberErrors(numberOf(port), path);
+}
+
+/** The bits of a file's mode, if they are given. */
+export function modeErrors(value: JsonValue | undefined, path: FieldPath): FieldError[] {
+  if (typeof value !== 'number' || (value >= 0 && value <= 0o777)) return [];
+  return [invalid(path, value, 'must be a number between 0 and 0777 (octal), both inclusive')];
+}
+
+export const backstepErrors = (where: string, path: FieldPath): FieldError[] =>
+  where.split('/').includes('..') ? [invalid(path, where, "must not contain '..'")] : [];
+
+/** A path that goes down from where it begins. */
+export const descendingPathErrors = (where: string, path: FieldPath): FieldError[] => [
+  ...(where.startsWith('/') ? [invalid(path, where, 'must be a relative path')] : []),
+  ...backstepErrors(where, path),
+];
+
+/** A path of a file in a volume, where names with two dots first are the kubelet's own. */
+export function filePathErrors(where: string, path: FieldPath): FieldError[] {
+  const errors = descendingPathErrors(where, path);
+  const reserved = where.startsWith('..') && !where.startsWith('../');
+  return reserved ? [...errors, invalid(path, where, "must not start with '..'")] : errors;
+}
