@@ -33,8 +33,8 @@ export interface HttpResponse {
   writeContinue(): void;
   /** False: wait for `drain`. */
   write(body: Uint8Array | string): boolean;
-  /** The same for bytes in parts, where that is cheaper than to join them. */
-  writeParts?(parts: readonly Uint8Array[]): boolean;
+  /** The same for bytes in parts, where that is cheaper than to join them; `last`: nothing follows. */
+  writeParts?(parts: readonly Uint8Array[], last?: boolean): boolean;
   end(body?: Uint8Array | string): unknown;
   /** Cuts it off: resets the stream or closes the connection. */
   destroy(): unknown;

@@ -18,27 +18,24 @@ class Pool {
   }
 }
 
-const CHUNKS = new Pool(64 * 1024, 64);
-/** What one write takes at most. One buffer a write: Node copies several into fresh memory before it encrypts them. */
-const WRITES = new Pool(128 * 1024, 32);
-/** Payloads from here on are not copied until they are written. */
-export const LARGE = 8 * 1024;
+/** Of a connection that has little to say, of which there may be many; and what one write takes at most. */
+const SMALL = new Pool(16 * 1024, 512);
+const LARGE = new Pool(128 * 1024, 48);
 
-/** What goes to a socket: frames are written one after another into shared memory, and handed over as rarely as can be. */
+/**
+ * What goes to a socket: frames are written one after another into shared memory, and handed over as rarely as can be, one buffer a
+ * write: Node copies several into fresh memory before it encrypts them.
+ */
 export class Output {
+  /** What is being filled, up to `end`; a connection that has nothing to say has none. */
   private chunk: Buffer | undefined;
-  /** What of the chunk has been cut off, and what is filled. */
-  private start = 0;
   private end = 0;
-  /** What comes before the rest of the chunk. */
-  private pieces: Uint8Array[] = [];
-  private pieceBytes = 0;
-  /** Full chunks; they are free when their pieces are written. */
-  private spent: Buffer[] = [];
+  /** Filled ones that wait for their turn, each with its length. */
+  private readonly filled: [chunk: Buffer, length: number][] = [];
+  private filledBytes = 0;
+  /** What is being written; the next write waits for it. */
+  private writing: Buffer | undefined;
   private scheduled = false;
-  /** A write is under way; the next one waits for it. */
-  private writing = false;
-  private gathered: Buffer | undefined;
   private ending = false;
 
   constructor(
@@ -51,20 +48,13 @@ export class Output {
 
   /** Bytes that wait here and in the socket. */
   get backlog(): number {
-    return this.socket.writableLength + this.pieceBytes + this.end - this.start;
+    return this.socket.writableLength + this.filledBytes + this.end;
   }
 
   /** Memory with room for so many bytes, few, from `position` on. */
   reserve(bytes: number): Buffer {
-    let { chunk } = this;
-    if (chunk === undefined || chunk.length - this.end < bytes) {
-      this.cut();
-      if (chunk !== undefined) this.spent.push(chunk);
-      chunk = CHUNKS.take();
-      this.chunk = chunk;
-      this.start = this.end = 0;
-    }
-    return chunk;
+    const { chunk } = this;
+    return chunk !== undefined && chunk.length - this.end >= bytes ? chunk : this.more();
   }
 
   get position(): number {
@@ -77,16 +67,15 @@ export class Output {
     this.schedule();
   }
 
-  /** Adds bytes that do not change any more. */
-  append(bytes: Uint8Array): void {
-    if (bytes.length < LARGE) {
-      this.reserve(bytes.length).set(bytes, this.end);
-      this.advance(this.end + bytes.length);
-      return;
+  /** Adds a copy of bytes, from a place on to before another. */
+  append(bytes: Uint8Array, from = 0, to = bytes.length): void {
+    for (let at = from; at < to;) {
+      const chunk = this.reserve(1);
+      const until = Math.min(to, at + chunk.length - this.end);
+      chunk.set(at === 0 && until === bytes.length ? bytes : bytes.subarray(at, until), this.end);
+      this.end += until - at;
+      at = until;
     }
-    this.cut();
-    this.pieces.push(bytes);
-    this.pieceBytes += bytes.length;
     this.schedule();
   }
 
@@ -101,72 +90,52 @@ export class Output {
     this.flush();
   }
 
+  /** The next chunk to fill: a small one first, then what it holds goes on in a large one. */
+  private more(): Buffer {
+    const { chunk, end } = this;
+    if (chunk === undefined) return (this.chunk = SMALL.take());
+    const next = LARGE.take();
+    this.chunk = next;
+    if (chunk.length === SMALL.bytes) {
+      next.set(chunk.subarray(0, end));
+      SMALL.give(chunk);
+    } else {
+      this.filled.push([chunk, end]);
+      this.filledBytes += end;
+      this.end = 0;
+    }
+    return next;
+  }
+
   private write(): void {
-    if (this.writing) return;
-    this.cut();
-    const { socket } = this;
-    if (this.pieces.length === 0) {
+    const { socket, chunk, end } = this;
+    if (this.writing !== undefined || socket.destroyed || socket.writableEnded) return;
+    const first = this.filled.shift();
+    let bytes: Buffer;
+    if (first !== undefined) {
+      this.filledBytes -= first[1];
+      this.writing = first[0];
+      bytes = first[0].subarray(0, first[1]);
+    } else if (chunk !== undefined && end > 0) {
+      this.writing = chunk;
+      bytes = chunk.subarray(0, end);
+      this.chunk = undefined;
+      this.end = 0;
+    } else {
       if (this.ending) socket.end();
       return;
     }
-    const bytes = this.gather();
-    if (socket.destroyed || socket.writableEnded) return;
-    this.writing = true;
     socket.write(bytes, this.onWritten);
   }
 
-  /** As much of the pieces as one write takes, in one buffer. */
-  private gather(): Uint8Array {
-    const first = this.pieces[0] as Uint8Array;
-    if (this.pieces.length === 1 && first.length <= WRITES.bytes) {
-      this.pieces = [];
-      this.pieceBytes = 0;
-      return first;
-    }
-    const out = WRITES.take();
-    this.gathered = out;
-    let at = 0;
-    let i = 0;
-    for (; i < this.pieces.length && at < out.length; i++) {
-      const piece = this.pieces[i] as Uint8Array;
-      const room = out.length - at;
-      if (piece.length > room) {
-        out.set(piece.subarray(0, room), at);
-        this.pieces[i] = piece.subarray(room);
-        at = out.length;
-        break;
-      }
-      out.set(piece, at);
-      at += piece.length;
-    }
-    this.pieces = this.pieces.slice(i);
-    this.pieceBytes -= at;
-    return out.subarray(0, at);
-  }
-
   private readonly onWritten = (error?: Error | null): void => {
-    this.writing = false;
-    const { gathered, spent } = this;
-    this.gathered = undefined;
-    // Of a socket that failed it is not known what still reads them.
-    if (error === undefined || error === null) {
-      if (gathered !== undefined) WRITES.give(gathered);
-      if (this.pieces.length === 0 && spent.length > 0) {
-        this.spent = [];
-        for (const chunk of spent) CHUNKS.give(chunk);
-      }
-    }
+    const written = this.writing as Buffer;
+    this.writing = undefined;
+    // Of a socket that failed it is not known what still reads it.
+    if (error === undefined || error === null) (written.length === SMALL.bytes ? SMALL : LARGE).give(written);
     this.written();
     this.write();
   };
-
-  /** Makes a piece of what is filled. */
-  private cut(): void {
-    if (this.chunk === undefined || this.end === this.start) return;
-    this.pieces.push(this.chunk.subarray(this.start, this.end));
-    this.pieceBytes += this.end - this.start;
-    this.start = this.end;
-  }
 
   /** Sees to a flush at the end of this turn. */
   schedule(): void {

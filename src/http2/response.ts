@@ -100,18 +100,17 @@ export class Http2Response extends EventEmitter {
     return this.writeParts([bytesOf(body)]);
   }
 
-  /** `write` for bytes in parts: few frames, and nothing is joined before. */
-  writeParts(parts: readonly Uint8Array[]): boolean {
+  /** `write` for bytes in parts, or `end` where they are the last: few frames, and nothing is joined before. */
+  writeParts(parts: readonly Uint8Array[], last = false): boolean {
+    if (this.writableEnded) return true;
     this.flushHeaders();
-    if (this.destroyed || this.writableEnded || this.silent) return true;
-    return this.stream.send(parts, false);
+    this.writableEnded = last;
+    if (this.destroyed || (this.silent && !last)) return true;
+    return this.stream.send(this.silent ? [] : parts, last);
   }
 
   end(body?: Uint8Array | string): this {
-    if (this.writableEnded) return this;
-    this.flushHeaders();
-    this.writableEnded = true;
-    if (!this.destroyed) this.stream.send(body === undefined || this.silent ? [] : [bytesOf(body)], true);
+    this.writeParts(body === undefined ? [] : [bytesOf(body)], true);
     return this;
   }
 

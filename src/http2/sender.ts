@@ -12,7 +12,7 @@ import {
 } from './frame.js';
 import { type FieldValues, headBlock } from './head.js';
 import { EMPTY_TABLE } from './hpack/encoder.js';
-import { LARGE, Output } from './output.js';
+import { Output } from './output.js';
 
 /** Bytes that may wait for a client before its streams have to wait, and where they go on. */
 export const HIGH_WATER = 256 * 1024;
@@ -93,8 +93,6 @@ export class Sender {
       this.tableSaid = true;
       whole = Buffer.concat([Buffer.of(EMPTY_TABLE), whole]);
     }
-    // The block's memory is used again for the next one, and long pieces are not copied on the way.
-    if (whole.length >= LARGE) whole = Buffer.from(whole);
     if (whole.length <= this.frameBytes) {
       this.frame(FrameType.headers, Flag.endHeaders, id, whole);
       return;
@@ -106,7 +104,7 @@ export class Sender {
     }
   }
 
-  /** So many bytes in parts that do not change any more; frames are filled, whatever the parts. */
+  /** So many bytes in parts, of which it takes copies; frames are filled, whatever the parts. */
   data(id: number, parts: readonly Uint8Array[], bytes: number, end: boolean): void {
     if (bytes === 0 && end) this.frameHeader(0, FrameType.data, Flag.endStream, id);
     let room = 0;
@@ -117,11 +115,11 @@ export class Sender {
           room = Math.min(left, this.frameBytes);
           this.frameHeader(room, FrameType.data, end && room === left ? Flag.endStream : 0, id);
         }
-        const piece = from === 0 && part.length <= room ? part : part.subarray(from, from + room);
-        this.output.append(piece);
-        from += piece.length;
-        room -= piece.length;
-        left -= piece.length;
+        const to = Math.min(part.length, from + room);
+        this.output.append(part, from, to);
+        room -= to - from;
+        left -= to - from;
+        from = to;
       }
     }
     this.window -= bytes;

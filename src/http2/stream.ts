@@ -2,6 +2,7 @@ import { Http2Request } from './request.js';
 import { Http2Response, type ResponseStream } from './response.js';
 import type { RequestHead } from './fields.js';
 import { ErrorCode } from './frame.js';
+import { QUANTUM } from './sender.js';
 
 /** What a stream needs of its connection. */
 export interface StreamSession {
@@ -80,7 +81,8 @@ export class Stream implements ResponseStream {
 
   private fits(bytes: number): boolean {
     if (bytes === 0) return true;
-    return this.session.writable && bytes <= this.sendWindow && bytes <= this.session.window;
+    // Much at once is sent bit by bit: what waits in the connection is bounded, and others have their turn.
+    return bytes <= QUANTUM && this.session.writable && bytes <= this.sendWindow && bytes <= this.session.window;
   }
 
   /** Sends so many bytes of the queue at most, as far as the windows allow. */
@@ -90,8 +92,8 @@ export class Stream implements ResponseStream {
     let bytes = 0;
     while (bytes < limit && this.queue.length > 0) {
       const first = this.queue[0] as Uint8Array;
-      const part = first.subarray(0, limit - bytes);
-      if (part.length === first.length) this.queue.shift();
+      const part = first.length <= limit - bytes ? first : first.subarray(0, limit - bytes);
+      if (part === first) this.queue.shift();
       else this.queue[0] = first.subarray(part.length);
       parts.push(part);
       bytes += part.length;

@@ -95,12 +95,35 @@ export function sendWhole(
   mediaType: string,
   body: Uint8Array,
 ): void {
+  sendWholeParts(request, response, status, mediaType, [body], body.length);
+}
+
+/** The same for a body in parts, of so many bytes together. */
+function sendWholeParts(
+  request: HttpRequest,
+  response: HttpResponse,
+  status: number,
+  mediaType: string,
+  parts: readonly Uint8Array[],
+  length: number,
+): void {
   if (isClosed(response)) return;
   response.setHeader('Content-Type', mediaType);
-  response.setHeader('Content-Length', body.length);
+  response.setHeader('Content-Length', length);
   response.writeHead(status);
   if (request.method === 'HEAD') response.end();
-  else response.end(body);
+  else endWith(response, parts, length);
+}
+
+/** Writes the last parts. */
+function endWith(response: HttpResponse, parts: readonly Uint8Array[], length: number): void {
+  if (response.writeParts === undefined) response.end(joined(parts, length));
+  else response.writeParts(parts, true);
+}
+
+function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
+  const [first] = parts;
+  return first !== undefined && parts.length === 1 ? first : Buffer.concat(parts, length);
 }
 
 function setGzip(response: HttpResponse): void {
@@ -134,15 +157,18 @@ export async function sendPieces(
   const iterator = iterate(pieces.middle);
   const first: Uint8Array[] = [pieces.head];
   let length = pieces.head.length + pieces.tail.length;
-  let next = await iterator.next();
+  let next = await nextOf(iterator);
   while (next.done !== true && length <= gzipThreshold) {
     first.push(next.value);
     length += next.value.length;
-    next = await iterator.next();
+    const step = nextOf(iterator);
+    next = step instanceof Promise ? await step : step;
   }
   if (next.done === true && length <= gzipThreshold) {
     first.push(pieces.tail);
-    await sendBytes(request, response, status, mediaType, Buffer.concat(first, length), options, watch);
+    timed(watch, 'response-write', () => {
+      sendWholeParts(request, response, status, mediaType, first, length);
+    });
     return;
   }
   const compressed = acceptsGzip(request, options);
@@ -154,15 +180,23 @@ export async function sendPieces(
     response.end();
     return;
   }
-  const rest = chain(first, next, iterator);
-  if (!compressed) await pump(response, rest, pieces.tail, watch);
-  else if (pieces.gzipMiddle === undefined) await pump(response, compress(rest), gzipMember(pieces.tail), watch);
-  else await pump(response, membersAfter(pieces.head, pieces.gzipMiddle()), gzipMember(pieces.tail), watch);
+  if (!compressed) {
+    if (next.done !== true) first.push(next.value);
+    await pump(response, first, iterator, pieces.tail, watch);
+  } else if (pieces.gzipMiddle === undefined) {
+    const rest = compress(chain(first, next, iterator));
+    await pump(response, [], rest, gzipMember(pieces.tail), watch);
+  } else {
+    await pump(response, [gzipMember(pieces.head)], iterate(pieces.gzipMiddle()), gzipMember(pieces.tail), watch);
+  }
 }
 
 const gzipMember = (bytes: Uint8Array): Uint8Array => gzipSync(bytes, { level: gzipLevel });
 
 type ByteIterator = Iterator<Uint8Array> | AsyncIterator<Uint8Array>;
+
+const nextOf = (iterator: ByteIterator): IteratorResult<Uint8Array> | Promise<IteratorResult<Uint8Array>> =>
+  iterator.next();
 
 function iterate(source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): ByteIterator {
   return Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
@@ -178,16 +212,8 @@ async function* chain(
   for (let current = next; current.done !== true; current = await iterator.next()) yield current.value;
 }
 
-async function* membersAfter(
-  head: Uint8Array,
-  members: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  yield gzipMember(head);
-  yield* members;
-}
-
 /** Compresses in members of at least the threshold, off the event loop's thread. */
-async function* compress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* compress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   let held: Uint8Array[] = [];
   let length = 0;
   for await (const piece of source) {
@@ -201,51 +227,68 @@ async function* compress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
   if (length > 0) yield await gzip(Buffer.concat(held, length), { level: gzipLevel });
 }
 
-/** Writes pieces, short ones joined, and waits whenever the transport is full. */
+/** Writes what was taken already and then the rest, short pieces together, and waits whenever the transport is full. */
 async function pump(
   response: HttpResponse,
-  source: AsyncIterable<Uint8Array>,
+  taken: readonly Uint8Array[],
+  source: ByteIterator,
   tail: Uint8Array,
   watch: Stopwatch | undefined,
 ): Promise<void> {
   let until = systemClock.monotonic() + sliceMillis;
   const sent = { bytes: tail.length };
   streamed.set(response, sent);
-  let held: Uint8Array[] = [];
+  let held = [...taken];
   let length = 0;
-  for await (const piece of source) {
-    sent.bytes += piece.length;
-    // Long pieces go as they are: to copy them is dearer than a write.
-    const long = piece.length >= smallPiece;
-    if (!long) {
-      held.push(piece);
-      length += piece.length;
+  for (const piece of taken) length += piece.length;
+  for (;;) {
+    if (length >= smallPiece) {
+      sent.bytes += length;
+      const pending = writeTimed(response, held, length, watch);
+      if (pending !== undefined) await pending;
+      if (isClosed(response)) return;
+      held = [];
+      length = 0;
     }
     // Pieces that must be made first take their time, also where the client takes all of them at once.
     if (systemClock.monotonic() > until) {
       await nextTurn();
       until = systemClock.monotonic() + sliceMillis;
     }
-    if (!long && length < smallPiece) continue;
-    if (length > 0 && !(await writeParts(response, Buffer.concat(held, length), watch))) return;
-    held = [];
-    length = 0;
-    if (long && !(await writeParts(response, piece, watch))) return;
+    const step = nextOf(source);
+    // A source that has its pieces at hand is not waited for.
+    const next = step instanceof Promise ? await step : step;
+    if (next.done === true) break;
+    held.push(next.value);
+    length += next.value.length;
   }
   if (isClosed(response)) return;
+  sent.bytes += length;
   held.push(tail);
-  response.end(Buffer.concat(held, length + tail.length));
+  endWith(response, held, length + tail.length);
 }
 
-/** Writes bytes as the client takes them; false where it is gone. */
-async function writeParts(response: HttpResponse, bytes: Uint8Array, watch: Stopwatch | undefined): Promise<boolean> {
-  for (let at = 0; at < bytes.length; at += largestPiece) {
-    if (isClosed(response)) return false;
-    const part = bytes.length <= largestPiece ? bytes : bytes.subarray(at, at + largestPiece);
-    const pending = timed(watch, 'response-write', () => (response.write(part) ? undefined : drained(response)));
-    if (pending !== undefined) await pending;
+/** Writes pieces; a promise where the transport is full then. */
+function writeTimed(
+  response: HttpResponse,
+  parts: readonly Uint8Array[],
+  length: number,
+  watch: Stopwatch | undefined,
+): Promise<void> | undefined {
+  return timed(watch, 'response-write', () => {
+    if (response.writeParts === undefined) return writeInPieces(response, parts, length);
+    return response.writeParts(parts) ? undefined : drained(response);
+  });
+}
+
+/** Of long pieces each goes by itself, in parts that a connection may hold for a slow reader: to copy them is dearer than a write. */
+async function writeInPieces(response: HttpResponse, parts: readonly Uint8Array[], length: number): Promise<void> {
+  const isShort = parts.every((part) => part.length < smallPiece);
+  for (const piece of isShort ? [joined(parts, length)] : parts) {
+    for (let at = 0; at < piece.length && !isClosed(response); at += largestPiece) {
+      if (!response.write(piece.subarray(at, at + largestPiece))) await drained(response);
+    }
   }
-  return true;
 }
 
 /** Resolves when the response takes more or will never do so. */
