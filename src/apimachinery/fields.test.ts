@@ -72,6 +72,17 @@ describe('compileSelection', () => {
     expect(selection.matches({ a: 'b' }, { 'metadata.name': 'x', 'metadata.namespace': 'y' })).toBe(false);
     expect(selection.matches(undefined, { 'metadata.name': 'x' })).toBe(false);
   });
+  test('equal selections have equal ids, and others do not', () => {
+    const id = (labels: string, fields: string): string | undefined =>
+      compileSelection(parseLabelSelector(labels), parseFieldSelector(fields)).id;
+    expect(id('b in (y,x),a=1', 'c=2')).toBe(id('a=1,b in (x,y)', 'c==2'));
+    const labels = ['', 'a', '!a', 'a=', 'a=b', 'a!=b', 'a in (b,c)', 'a notin (b,c)', 'a>1', 'a<1', 'a=b,c=d'];
+    const fields = ['', 'a=b', 'a!=b', 'a=', 'a=b,c=d', 'a=b\\,c\\=d'];
+    const ids = labels.flatMap((one) => fields.map((other) => id(one, other)));
+    expect(new Set(ids).size).toBe(labels.length * fields.length);
+    expect(compileSelection(LabelSelector.nothing, FieldSelector.everything).id).toBe('[true,[]]');
+    expect(id(`a in (${Array.from({ length: 300 }, (_, i) => `v${i}`).join(',')})`, '')).toBeUndefined();
+  });
   test('labels alone, fields alone', () => {
     expect(compileSelection(parseLabelSelector('!a'), FieldSelector.everything).matches({ a: '' }, {})).toBe(false);
     expect(compileSelection(LabelSelector.everything, parseFieldSelector('a=1')).matches(undefined, { a: '1' })).toBe(

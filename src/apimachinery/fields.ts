@@ -116,20 +116,32 @@ export interface CompiledSelection {
   readonly name?: string | undefined;
   readonly namespace?: string | undefined;
   readonly label?: { readonly key: string; readonly value: string } | undefined;
+  readonly id?: string | undefined;
 }
+
+/** Longer ones are kept nowhere. */
+const LONGEST_ID = 1024;
 
 export function compileSelection(labels: LabelSelector, fields: FieldSelector): CompiledSelection {
   const name = fields.requiresExactMatch('metadata.name');
   const namespace = fields.requiresExactMatch('metadata.namespace');
   if (labels.empty && fields.empty) return { everything: true, matches: () => true };
   const label = labels.exactMatch();
-  if (fields.empty) return { everything: false, matches: (set) => labels.matches(set), label };
-  if (labels.empty) return { everything: false, matches: (_, set) => fields.matches(set), name, namespace };
+  const id = selectionId(labels, fields);
+  if (fields.empty) return { everything: false, matches: (set) => labels.matches(set), label, id };
+  if (labels.empty) return { everything: false, matches: (_, set) => fields.matches(set), name, namespace, id };
   return {
     everything: false,
     matches: (labelSet, fieldSet) => fields.matches(fieldSet) && labels.matches(labelSet),
     name,
     namespace,
     label,
+    id,
   };
+}
+
+/** Equal for selections that are equal. */
+function selectionId(labels: LabelSelector, fields: FieldSelector): string | undefined {
+  const id = JSON.stringify([labels.selectsNothing || labels.requirements, fields.requirements]);
+  return id.length > LONGEST_ID ? undefined : id;
 }

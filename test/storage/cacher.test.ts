@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { StorageCacher, type CacherOptions } from '../../src/storage/cacher/cacher.js';
-import type { CachedList, ResourceCache } from '../../src/storage/cacher/interfaces.js';
+import type { CachedList, CacheListOptions, ReadAt, ResourceCache } from '../../src/storage/cacher/interfaces.js';
 import type { Backend } from '../../src/storage/interfaces.js';
 import { FakeClock } from '../../src/util/clock.js';
 import {
@@ -424,6 +424,31 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect(recorder.lines()).toEqual(['DELETED a/k00001 6']);
   });
 
+  test('what was selected before is selected again, whatever has changed since', async () => {
+    await fill(300);
+    const chosen = (options: Partial<CacheListOptions>, at: ReadAt = newest): Promise<string[]> =>
+      cache.list(at, page(options)).then(keysOf);
+    const red = colored('red', 'red');
+    for (let round = 0; round < 6; round++) {
+      const before = await chosen({ predicate: red });
+      const revision = cache.revision();
+      const key = `a/k${String(40 * round + (round % 2)).padStart(5, '0')}`;
+      const known = cache.peek(key)?.revision ?? 0;
+      await commit(
+        backend,
+        round === 2 ? remove(key, known) : put(key, known, { color: round % 2 === 0 ? 'blue' : 'red' }),
+      );
+      await commit(backend, put(`a/n${round}`, 0, { color: 'red' }));
+      const wanted = [{}, { prefix: 'a/n' }, { from: 'a/k00100' }, { limit: 2 }, { from: 'a/k00040', limit: 3 }];
+      for (const options of wanted) {
+        const anew = await chosen({ ...options, predicate: colored('red') });
+        expect(await chosen({ ...options, predicate: red })).toEqual(anew);
+      }
+      expect(await chosen({ predicate: red })).not.toEqual(before);
+      expect(await chosen({ predicate: red }, { mode: 'exact', revision })).toEqual(before);
+    }
+  });
+
   test('a type described anew is selected anew; a removed one ends its watchers', async () => {
     await fill(20);
     const other = {
@@ -433,9 +458,11 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
         fields: { 'spec.color': 'green' },
       }),
     };
-    expect((await cache.list(newest, page({ predicate: colored('green') }))).length).toBe(0);
+    for (const id of [undefined, 'green'])
+      expect((await cache.list(newest, page({ predicate: colored('green', id) }))).length).toBe(0);
     cacher.add(other);
-    expect((await cache.list(newest, page({ predicate: colored('green') }))).length).toBe(20);
+    for (const id of [undefined, 'green'])
+      expect((await cache.list(newest, page({ predicate: colored('green', id) }))).length).toBe(20);
     const recorder = await watch(cache);
     cacher.remove(RESOURCE);
     expect(recorder.ends).toEqual(['closed']);

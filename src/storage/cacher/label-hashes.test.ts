@@ -45,11 +45,11 @@ describe('lists by label', () => {
     const expected = items.filter((item) => labels.matches(item.attributes.labels)).map((item) => item.key);
     const state = { tree, revision: 1000, undecodable: 0 };
     const options = { prefix: '', from: '', limit: 0, predicate };
-    const page = await makePage(state, options, budget, systemClock);
+    const page = await makePage(state, options, budget, systemClock, 0);
     expect([...page.items()].map((item) => item.key)).toEqual(expected);
     const keys: string[] = [];
     for (let from: string | undefined = ''; from !== undefined;) {
-      const part = await makePage(state, { ...options, from, limit: 33 }, budget, systemClock);
+      const part = await makePage(state, { ...options, from, limit: 33 }, budget, systemClock, 0);
       keys.push(...[...part.items()].map((item) => item.key));
       from = part.lastKey === undefined ? undefined : `${part.lastKey}\0`;
     }

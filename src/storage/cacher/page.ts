@@ -8,8 +8,8 @@ import { compressNow, joinItems, knownGzip, makeGzip, partOfLeaf, type LeafData 
 import type { Segment, Tree } from './btree.js';
 import type { Budget } from './budget.js';
 import type { CachedItem } from './cached-item.js';
-import { hashOf, labelHashes } from './label-hashes.js';
 import type { CachedList, CacheListOptions, Representation } from './interfaces.js';
+import { Selector } from './selections.js';
 
 export type ItemTree = Tree<CachedItem, LeafData>;
 
@@ -21,17 +21,18 @@ export interface State {
   readonly undecodable: number;
 }
 
-/** Selected items are joined in pieces of about this many. */
+/** Selected items are compressed in pieces of about this many. */
 const PIECE = 100;
 /** Items looked at between two looks at the clock. */
 const STEP = 500;
 
-/** A page of a state. Throws StorageError 'corrupt' where an object on it cannot be decoded. */
+/** A page of a state. `attributes` tells apart what selectors see before and after a change of the type. Throws StorageError 'corrupt' where an object on it cannot be decoded. */
 export async function makePage(
   state: State,
   options: CacheListOptions,
   budget: Budget,
   clock: Clock,
+  attributes: number,
 ): Promise<CachedList> {
   const { tree } = state;
   const { prefix, from, limit, predicate } = options;
@@ -49,7 +50,7 @@ export async function makePage(
     const length = limit > 0 ? Math.min(limit, end - start) : end - start;
     return new RangePage(state, start, start + length, end, budget);
   }
-  const selection = await select(state, options, { start, end }, budget, clock);
+  const selection = await select(state, options, { start, end }, budget, clock, attributes);
   return new SelectedPage(state.revision, selection.items, selection.rest);
 }
 
@@ -108,6 +109,7 @@ async function select(
   range: { start: number; end: number },
   budget: Budget,
   clock: Clock,
+  attributes: number,
 ): Promise<Selection> {
   const { prefix, limit, predicate } = options;
   const single = singleKey(options);
@@ -117,20 +119,18 @@ async function select(
     return { items: chosen ? [item] : [], rest: false };
   }
   const items: CachedItem[] = [];
-  const { label } = predicate;
-  const wanted = label === undefined ? 0 : hashOf(label.value);
+  const selector = new Selector(predicate, attributes, budget);
   let rank = range.start;
   let until = clock.monotonic() + SLICE_MILLIS;
   while (rank < range.end) {
     const stop = Math.min(range.end, rank + STEP);
     for (const { leaf, start, end } of state.tree.segments(rank, stop)) {
-      const hashes = label === undefined ? undefined : labelHashes(leaf, label.key, budget);
-      for (let i = start; i < end; i++) {
-        if (hashes !== undefined && hashes[i] !== wanted) continue;
-        const item = leaf.items[i];
-        if (item === undefined || !predicate.matches(item.attributes.labels, item.attributes.fields)) continue;
+      for (const place of selector.placesIn(leaf)) {
+        const item = leaf.items[place];
+        if (place < start || item === undefined) continue;
+        if (place >= end) break;
         items.push(item);
-        if (items.length === limit) return { items, rest: rank + i + 1 - start < range.end };
+        if (items.length === limit) return { items, rest: rank + place + 1 - start < range.end };
       }
       rank += end - start;
     }
@@ -241,15 +241,22 @@ export class SelectedPage implements CachedList {
     return this.selected;
   }
 
+  /** Item by item: joined, they would take memory for this one answer. */
   *chunks(representation: Representation): Generator<Uint8Array, void, undefined> {
-    for (let at = 0; at < this.selected.length; at += PIECE) {
-      const bytes = joinItems(this.selected, at, Math.min(at + PIECE, this.selected.length), representation);
-      yield at > 0 ? bytes : bytes.subarray(Buffer.byteLength(representation.separator));
+    const separator = Buffer.from(representation.separator);
+    let first = true;
+    for (const item of this.selected) {
+      if (!first && separator.length > 0) yield separator;
+      first = false;
+      yield item.render(representation);
     }
   }
 
   async *gzipChunks(representation: Representation): AsyncGenerator<Uint8Array, void, undefined> {
-    for (const chunk of this.chunks(representation)) yield await compressNow(chunk);
+    for (let at = 0; at < this.selected.length; at += PIECE) {
+      const bytes = joinItems(this.selected, at, Math.min(at + PIECE, this.selected.length), representation);
+      yield await compressNow(at > 0 ? bytes : bytes.subarray(Buffer.byteLength(representation.separator)));
+    }
   }
 }
 

@@ -56,6 +56,8 @@ export class TypeCache implements ResourceCache {
   /** Events that came while the type was being loaded. */
   private pending: LogEvent[] | undefined = [];
   private overflowed = false;
+  /** How often the type was described anew. */
+  private retyped = 0;
   /** Counts loads, so that one that has been overtaken can tell. */
   private generation = 0;
   /** Resolves when the cache is ready; undefined once it is. */
@@ -116,9 +118,10 @@ export class TypeCache implements ResourceCache {
     const wait = this.whenFresh(at);
     if (wait !== undefined) await wait;
     const { budget, clock } = this.shared;
-    if (at.mode !== 'exact') return makePage(this.state(), options, budget, clock);
+    const pageOf = (state: State): Promise<CachedList> => makePage(state, options, budget, clock, this.retyped);
+    if (at.mode !== 'exact') return pageOf(this.state());
     const state = this.history.stateAt(at.revision, this.state());
-    return state === undefined ? this.listFromBackend(at.revision, options) : makePage(state, options, budget, clock);
+    return state === undefined ? this.listFromBackend(at.revision, options) : pageOf(state);
   }
 
   async watch(options: CacheWatchOptions, receiver: WatchReceiver): Promise<Watcher> {
@@ -167,6 +170,7 @@ export class TypeCache implements ResourceCache {
   retype(type: CachedType): void {
     if (type.attributes === this.type.attributes) return;
     this.type = type;
+    this.retyped++;
     if (this.pending === undefined) this.block(this.reattribute(type));
   }
 

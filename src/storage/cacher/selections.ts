@@ -1,0 +1,48 @@
+import type { SelectionPredicate } from '../selection-predicate.js';
+import { type ItemLeaf, leafData } from './blocks.js';
+import type { Budget } from './budget.js';
+import type { CachedItem } from './cached-item.js';
+import { hashOf, labelHashes } from './label-hashes.js';
+
+/** Finds what a predicate selects, leaf by leaf. */
+export class Selector {
+  private readonly id: string | undefined;
+  private readonly wanted: number;
+
+  /** `attributes`: which attributes of the items are meant, as a type may get other selectable fields. */
+  constructor(
+    private readonly predicate: SelectionPredicate,
+    attributes: number,
+    private readonly budget: Budget,
+  ) {
+    const { id, label } = predicate;
+    this.id = id === undefined ? undefined : `select ${attributes} ${id}`;
+    this.wanted = label === undefined ? 0 : hashOf(label.value);
+  }
+
+  /**
+   * The places in a leaf of the items that are selected, in order. Leaves do not change, so this is found out once for all states of
+   * the type that a leaf is part of, as long as the budget lasts.
+   */
+  placesIn(leaf: ItemLeaf): Uint8Array {
+    const known = this.id === undefined ? undefined : leaf.data?.bytes.get(this.id);
+    if (known !== undefined) return known;
+    const places = this.find(leaf);
+    if (this.id !== undefined && leaf.current) leafData(leaf, this.budget).bytes.put(this.id, places);
+    return places;
+  }
+
+  private find(leaf: ItemLeaf): Uint8Array {
+    const { label } = this.predicate;
+    const hashes = label === undefined ? undefined : labelHashes(leaf, label.key, this.budget);
+    const places: number[] = [];
+    leaf.items.forEach((item, i) => {
+      if ((hashes === undefined || hashes[i] === this.wanted) && this.matches(item)) places.push(i);
+    });
+    return Uint8Array.from(places);
+  }
+
+  matches({ attributes }: CachedItem): boolean {
+    return this.predicate.matches(attributes.labels, attributes.fields);
+  }
+}
