@@ -143,15 +143,18 @@ class WatchStream {
     const { clock } = this.scope.environment;
     const until = events.length > 1 ? clock.monotonic() + SLICE_MILLIS : Infinity;
     const parts: Uint8Array[] = [];
+    let count = 0;
     for (const event of events) {
       const frame = this.frame();
-      if (frame.isLong(event) || (parts.length > 0 && until !== Infinity && clock.monotonic() > until)) break;
-      parts.push(event.encoded(frame));
+      if (frame.isLong(event) || (count > 0 && until !== Infinity && clock.monotonic() > until)) break;
+      if (event.single === true && frame.parts !== undefined) parts.push(...frame.parts(event));
+      else parts.push(event.encoded(frame));
       this.started = true;
+      count++;
     }
-    const writable = parts.length === 0 || this.write(parts);
-    if (parts.length === events.length) return writable;
-    void this.sendBitByBit(events.slice(parts.length), writable);
+    const writable = count === 0 || this.write(parts, count);
+    if (count === events.length) return writable;
+    void this.sendBitByBit(events.slice(count), writable);
     return false;
   }
 
@@ -168,7 +171,7 @@ class WatchStream {
         if (elsewhere === undefined) await nextTurn();
         const bytes = elsewhere === undefined ? event.encoded(frame) : await elsewhere;
         if (this.isOver()) return;
-        if (!this.write([bytes])) await this.drained();
+        if (!this.write([bytes], 1)) await this.drained();
       }
     } catch (error) {
       this.fail(toApiError(interpretStorageError(error, 'watch')));
@@ -202,13 +205,13 @@ class WatchStream {
     });
   }
 
-  private write(parts: readonly Uint8Array[]): boolean {
+  private write(parts: readonly Uint8Array[], events: number): boolean {
     const { response, scope } = this;
     let bytes = 0;
     for (const { length } of parts) bytes += length;
     const { served, environment } = scope;
     const { group, version } = served.gvk;
-    environment.metrics.watchEvents(group, version, served.groupResource.resource, parts.length, bytes);
+    environment.metrics.watchEvents(group, version, served.groupResource.resource, events, bytes);
     if (response.writeParts !== undefined) return response.writeParts(parts);
     return response.write(parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts));
   }

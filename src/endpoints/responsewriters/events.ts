@@ -46,14 +46,16 @@ type Framing = (type: string, object: Uint8Array) => Uint8Array;
 const jsonHeads = new Map<string, Buffer>();
 const jsonTail = Buffer.from('}\n');
 
-function frameJson(type: string, object: Uint8Array): Uint8Array {
+function jsonParts(type: string, object: Uint8Array): Uint8Array[] {
   let head = jsonHeads.get(type);
   if (head === undefined) {
     head = Buffer.from(`{"type":${JSON.stringify(type)},"object":`);
     jsonHeads.set(type, head);
   }
-  return Buffer.concat([head, object, jsonTail]);
+  return [head, object, jsonTail];
 }
+
+const frameJson: Framing = (type, object) => Buffer.concat(jsonParts(type, object));
 
 /** Makes the frames of a watch. Throws ApiError where `includeObject` is unusable. */
 export function eventFrames(view: VersionView, media: NegotiatedMedia, options: ResponseOptions): EventFrames {
@@ -89,14 +91,14 @@ function objectFrame(view: VersionView, media: NegotiatedMedia, options: Respons
   const { encoding, as, asVersion } = media;
   const form = { encoding, pretty: false, as, asVersion, whole: true };
   const representation = representationOfItem(view, form, protobuf);
-  const written: EventFrame = {
-    id: `${representation.id}/event`,
-    encode: (event) => {
-      if (event.object !== undefined) return frame(event.type, event.object.render(representation));
-      const bookmark = bookmarkObject(view, event.revision, event.initialEventsEnd);
-      return frame(event.type, single(media, shape.ofObject(bookmark), protobuf));
-    },
+  const object = (event: WatchEvent): Uint8Array => {
+    if (event.object !== undefined) return event.object.render(representation);
+    return single(media, shape.ofObject(bookmarkObject(view, event.revision, event.initialEventsEnd)), protobuf);
   };
+  const encode = (event: WatchEvent): Uint8Array => frame(event.type, object(event));
+  const id = `${representation.id}/event`;
+  const written: EventFrame =
+    frame === frameJson ? { id, encode, parts: (event) => jsonParts(event.type, object(event)) } : { id, encode };
   return away(written, view, form, options, (event, object) => frame(event.type, object));
 }
 

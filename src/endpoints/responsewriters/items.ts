@@ -56,7 +56,9 @@ export function isLargeObject(
   view: VersionView,
   form: Pick<NegotiatedMedia, 'encoding' | 'pretty' | 'as'>,
 ): boolean {
-  return object.bytes.length >= (form.encoding === 'yaml' ? LARGE_YAML : LARGE) && isMade(view, form);
+  const isPlain = form.encoding === 'json' && !form.pretty && form.as === undefined;
+  if (isPlain && view.json.isMade?.(object) === true) return false;
+  return isMade(view, form) && object.bytes.length >= (form.encoding === 'yaml' ? LARGE_YAML : LARGE);
 }
 
 /**

@@ -15,6 +15,7 @@ export class CachedEvent implements WatchEvent {
     readonly object: CachedItem | undefined,
     readonly initialEventsEnd = false,
     private readonly previous?: CachedItem,
+    readonly single = false,
   ) {}
 
   previousDeleted(): CachedItem | undefined {

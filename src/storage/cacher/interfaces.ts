@@ -24,6 +24,8 @@ export interface Representation {
   readonly id: string;
   /** The stored bytes as they are: nothing is rendered or kept twice. */
   readonly identity?: boolean;
+  /** Whether `render` only hands out what is there. */
+  isMade?(object: CachedObject): boolean;
   render(object: CachedObject): Uint8Array;
   /** Between items of a list: `,` for JSON, empty for protobuf. */
   readonly separator: string;
@@ -33,6 +35,8 @@ export interface Representation {
 export interface EventFrame {
   readonly id: string;
   encode(event: WatchEvent): Uint8Array;
+  /** The same in parts, where that saves joining them. */
+  parts?(event: WatchEvent): readonly Uint8Array[];
 }
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
@@ -50,6 +54,8 @@ export interface WatchEvent {
   previousDeleted?(): CachedObject | undefined;
   /** A BOOKMARK that ends the initial events. */
   readonly initialEventsEnd: boolean;
+  /** Only one watcher gets it, so that its framed bytes need not be kept: one of the initial events. */
+  readonly single?: boolean;
   /** The framed bytes, made once per frame id whatever the number of watchers. */
   encoded(frame: EventFrame): Uint8Array;
   /** What `encoded` gives for a frame of that id, if that is kept. */

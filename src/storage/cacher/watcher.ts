@@ -174,7 +174,7 @@ export class CacheWatcher implements Watcher, Member {
         const item = leaf.items[i];
         if (item === undefined || (key !== undefined && item.key !== key)) continue;
         if (!predicate.everything && !predicate.matches(item.attributes.labels, item.attributes.fields)) continue;
-        events.push(new CachedEvent('ADDED', item.revision, item));
+        events.push(new CachedEvent('ADDED', item.revision, item, false, undefined, true));
       }
       if (events.length > 0) this.send(events);
       events = [];
