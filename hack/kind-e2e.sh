@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # The image, the chart and the doctor on a cluster of kind's own, which is removed at the end (KEEP=1 keeps it).
 # Needs a container engine that runs (Docker or Podman), kind, kubectl, helm, and Node.js with the packages that `npm ci` installs.
+#   hack/kind-e2e.sh      NODE_IMAGE: the nodes' instead of kind's own; MONGODB_IMAGE=mongo:8, with mongod and mongosh; where the engine
+#                         has it already, the node gets it from there
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cluster=${CLUSTER:-annex-e2e}
 # With a host, so that every engine, and the nodes of kind, take it for the same: without one Podman says localhost/, containerd docker.io/library/.
 image=localhost/annex:e2e
+mongodb_image=${MONGODB_IMAGE:-mongo:8}
 missing=()
 if [ "${BASH_VERSINFO[0]}" -lt 4 ]; then missing+=('bash 4 or newer'); fi
 
@@ -49,13 +52,18 @@ step() { echo "== $*"; }
 step image
 "$engine" build -t "$image" .
 step cluster
-kind create cluster --name "$cluster" --kubeconfig "$KUBECONFIG" --wait 120s
-"$engine" save "$image" -o "$scratch/image.tar"
-kind load image-archive "$scratch/image.tar" --name "$cluster"
+kind create cluster --name "$cluster" --kubeconfig "$KUBECONFIG" --wait 120s ${NODE_IMAGE:+--image "$NODE_IMAGE"}
+load() {
+  "$engine" save "$1" -o "$scratch/image.tar"
+  kind load image-archive "$scratch/image.tar" --name "$cluster"
+  rm "$scratch/image.tar"
+}
+load "$image"
+if "$engine" image inspect "$mongodb_image" > /dev/null 2>&1; then load "$mongodb_image"; fi
 
 step MongoDB
 "$kubectl" create namespace annex-system
-"$kubectl" -n annex-system apply -f - << 'YAML'
+"$kubectl" -n annex-system apply -f - << YAML
 apiVersion: v1
 kind: Service
 metadata: {name: mongodb}
@@ -76,7 +84,7 @@ spec:
     spec:
       containers:
         - name: mongod
-          image: mongo:8
+          image: $mongodb_image
           args: [--replSet, rs0, --bind_ip_all, --wiredTigerCacheSizeGB, '0.25']
           ports: [{containerPort: 27017}]
 YAML
