@@ -3,7 +3,7 @@ import type { GroupResource, KubeObject } from '../apimachinery/meta.js';
 import { deepEqual, type JsonValue } from '../apimachinery/json.js';
 import { isConditionTrue, readDefinition } from '../registry/customresource/definition.js';
 import { CompiledDefinition, compileInSteps } from '../registry/customresource/compiled.js';
-import { customAttributes, serveDefinition } from '../registry/customresource/serve.js';
+import { customAttributes, serveDefinition, type ShowElsewhere } from '../registry/customresource/serve.js';
 import type { Conversion } from '../registry/customresource/conversion.js';
 import type { Definition } from '../registry/customresource/definition.js';
 import { ResourceStore } from '../registry/generic/resource-store.js';
@@ -28,6 +28,8 @@ export interface ServingOptions {
   readonly cbor: boolean;
   /** How objects of a definition are converted between its versions. */
   readonly conversionOf: (definition: Definition) => Conversion;
+  /** Has another thread show large objects in other versions. */
+  readonly elsewhere: ShowElsewhere;
   onError(name: string, error: unknown): void;
 }
 
@@ -185,6 +187,7 @@ export class DefinitionServing {
       watchesEnd: watches.end.signal,
       clock: this.options.clock,
       cbor: this.options.cbor,
+      elsewhere: this.options.elsewhere,
     });
     const { groupResource } = store;
     before?.retired.abort();

@@ -1,6 +1,7 @@
 import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
 import { goKind } from '../apimachinery/decode-json.js';
-import { compareUtf8, quote } from '../apimachinery/meta.js';
+import { compareUtf8 } from '../apimachinery/meta.js';
+import { canonicalTime, TimeError } from '../apimachinery/time.js';
 
 /** The Go type of a metadata field, as far as decoding looks at it. */
 type FieldType = 'string' | 'uid' | 'int64' | 'int32' | 'bool' | 'time' | 'strings' | 'map' | 'any' | StructList;
@@ -194,35 +195,11 @@ function readMap(value: JsonObject, fail: (found: JsonValue) => never): JsonObje
   return out;
 }
 
-const LAYOUT = '2006-01-02T15:04:05Z07:00';
-const STEPS: readonly (readonly [RegExp, string])[] = [
-  [/^\d{4}/, '2006'],
-  [/^-/, '-'],
-  [/^(0[1-9]|1[0-2])/, '01'],
-  [/^-/, '-'],
-  [/^(0[1-9]|[12]\d|3[01])/, '02'],
-  [/^T/, 'T'],
-  [/^([01]\d|2[0-3])/, '15'],
-  [/^:/, ':'],
-  [/^[0-5]\d/, '04'],
-  [/^:/, ':'],
-  [/^[0-5]\d([.,]\d+)?/, '05'],
-  [/^(Z|[+-]([01]\d|2[0-3]):[0-5]\d)/, 'Z07:00'],
-];
-
 /** metav1.Time: RFC 3339, written again in UTC with whole seconds. */
 function readTime(value: string): JsonValue {
-  let rest = value;
-  for (const [pattern, element] of STEPS) {
-    const match = pattern.exec(rest);
-    if (match === null) {
-      const text = `parsing time ${quote(value)} as ${quote(LAYOUT)}: cannot parse ${quote(rest)} as ${quote(element)}`;
-      throw new MetadataError(text);
-    }
-    rest = rest.slice(match[0].length);
+  try {
+    return canonicalTime(value) ?? value;
+  } catch (error) {
+    throw error instanceof TimeError ? new MetadataError(error.message) : error;
   }
-  if (rest !== '') throw new MetadataError(`parsing time ${quote(value)}: extra text: ${quote(rest)}`);
-  const time = new Date(value.replace(',', '.'));
-  if (Number.isNaN(time.getTime())) throw new MetadataError(`parsing time ${quote(value)}: day out of range`);
-  return `${time.toISOString().slice(0, 19)}Z`;
 }

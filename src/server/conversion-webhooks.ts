@@ -1,9 +1,9 @@
 import { objectAt, stringAt, type JsonObject } from '../apimachinery/json.js';
 import { postError } from '../client/webhook/connection.js';
 import { HttpsTransport } from '../client/webhook/transport.js';
-import { noConversion, type Conversion } from '../registry/customresource/conversion.js';
+import type { Conversion, ReviewSender } from '../registry/customresource/conversion.js';
 import type { Definition } from '../registry/customresource/definition.js';
-import { WebhookConversion, type ReviewSender } from '../registry/customresource/webhook-conversion.js';
+import { conversionOf } from '../registry/customresource/webhook-conversion.js';
 import type { TypeClient } from '../registry/rest/type-client.js';
 import { systemClock } from '../util/clock.js';
 import { NEVER_ABORTED } from '../util/never-aborted.js';
@@ -22,17 +22,7 @@ export interface Address {
 
 /** Makes the conversion that a definition asks for. */
 export function conversions(resolve: ServiceResolver): (definition: Definition) => Conversion {
-  return ({ conversion, name }) => {
-    if (stringAt(conversion, 'strategy') !== 'Webhook') return noConversion;
-    const webhook = objectAt(conversion, 'webhook') ?? {};
-    const versions = webhook['conversionReviewVersions'];
-    return new WebhookConversion({
-      reviewVersions: Array.isArray(versions) ? versions.filter((version) => typeof version === 'string') : [],
-      sender: reviewSender(objectAt(webhook, 'clientConfig') ?? {}, resolve),
-      name,
-      clock: systemClock,
-    });
-  };
+  return (definition) => conversionOf(definition, (config) => reviewSender(config, resolve), { clock: systemClock });
 }
 
 /** Inside of a cluster services are known to its DNS. */

@@ -2,6 +2,7 @@ import type { AdmissionChain } from '../admission/interfaces.js';
 import type { ServiceAccountTokenSigner } from '../authentication/token/service-account-signer.js';
 import type { UserInfo } from '../authentication/user/user.js';
 import type { LocalClients } from '../registry/generic/local-client.js';
+import type { ShowElsewhere } from '../registry/customresource/serve.js';
 import type { ApiRegistry } from '../registry/rest/api-registry.js';
 import type { Cacher } from '../storage/cacher/interfaces.js';
 import type { Backend } from '../storage/interfaces.js';
@@ -32,6 +33,7 @@ export interface LoopOptions {
   readonly authorization: Authorization;
   readonly admission: AdmissionChain;
   readonly cbor: boolean;
+  readonly elsewhere: ShowElsewhere;
   readonly signal: AbortSignal;
   /** Clients that note this manager in what they write. With a user they may do what that user may. */
   readonly clients: (fieldManager: string, user?: UserInfo) => LocalClients;

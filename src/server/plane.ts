@@ -11,6 +11,7 @@ import { WatchTracker } from '../endpoints/handlers/watch-tracker.js';
 import type { Handler } from '../endpoints/http.js';
 import type { ResourceStore } from '../registry/generic/resource-store.js';
 import { ApiRegistry } from '../registry/rest/api-registry.js';
+import type { ShowElsewhere } from '../registry/customresource/serve.js';
 import type { ResourceType } from '../registry/rest/interfaces.js';
 import type { Cacher } from '../storage/cacher/interfaces.js';
 import { RoutedCacher } from '../storage/cacher/routed-cacher.js';
@@ -28,6 +29,7 @@ import { registerCacherMetrics } from './cacher-metrics.js';
 import { installDocuments } from './documents.js';
 import { handlerMetrics } from './handler-metrics.js';
 import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
+import type { LargeWritePool } from './large-writes/pool.js';
 import { startLargeWrites } from './large-writes/start.js';
 import type { Options } from './options.js';
 import { statusWriter } from './status-writer.js';
@@ -71,16 +73,15 @@ export interface Foundation {
   readonly registry: ApiRegistry;
   readonly cbor: boolean;
   readonly mergeTypes: BuiltinTypes;
+  readonly largeWrites: LargeWritePool;
+  /** Has another thread show large objects in other versions than the stored one. */
+  readonly elsewhere: ShowElsewhere;
   /** Puts built-in types into service; their stores by storage name. */
   install(types: readonly ResourceType[]): Map<string, ResourceStore>;
 }
 
-export async function openFoundation({
-  options,
-  clock,
-  logger,
-  registry: metrics,
-}: ServerContext): Promise<Foundation> {
+export async function openFoundation(context: ServerContext): Promise<Foundation> {
+  const { options, clock, logger, registry: metrics } = context;
   const logs = measured(
     await makeLogs(options, clock, storeTroubles(metrics, logger)),
     new StoreMetrics(metrics),
@@ -96,7 +97,9 @@ export async function openFoundation({
   const mergeTypes = loadMergeTypes();
   const install = (types: readonly ResourceType[]): Map<string, ResourceStore> =>
     installBuiltins(types, { registry, backend, cacher, clock, cbor, mergeTypes });
-  return { backend, cacher, registry, cbor, mergeTypes, install };
+  const largeWrites = startLargeWrites(context);
+  const elsewhere: ShowElsewhere = (served, resource, object) => largeWrites.show(served, resource, cbor, object);
+  return { backend, cacher, registry, cbor, mergeTypes, largeWrites, elsewhere, install };
 }
 
 function measured({ main, others, overrides }: LogSet, metrics: StoreMetrics, clock: Clock): LogSet {
@@ -122,9 +125,9 @@ export interface PlaneParts {
 /** Handlers, checks and documents over a foundation. */
 export function assemblePlane(context: ServerContext, foundation: Foundation, parts: PlaneParts): ControlPlane {
   const { options, clock, logger } = context;
-  const { backend, cacher, registry } = foundation;
+  const { backend, cacher, registry, largeWrites } = foundation;
   const { admission, authorizer, serverAddress, hooks } = parts;
-  const largeWrites = startLargeWrites(context, parts.rules);
+  largeWrites.rules = parts.rules;
   const environment: HandlerEnvironment = {
     admission,
     authorizer,

@@ -3,6 +3,9 @@
 // Starts a server of its own on an empty store, fills it, and sends requests that are as dear as their bounds allow. `gap` is the
 // time between two turns of the loop, `cpu` what its thread used meanwhile, of the turns with most of both: where it is much less, the
 // machine was busy with something else. 50 ms is the bound; the exit code tells whether `cpu` kept to it (a gap without CPU is the machine's).
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { BenchServer, DIST, pause } from './server.mjs';
 
@@ -308,6 +311,67 @@ const writes = [
   ['delete of the 3 MiB object', () => request('DELETE', `${NS}/free`)],
 ];
 
+/** A webhook in this process that takes every object as it is; the server's own certificate is as good as any. */
+function startWebhook() {
+  const pki = join(server.scratch, 'data/pki');
+  const certificate = { cert: readFileSync(join(pki, 'apiserver.crt')), key: readFileSync(join(pki, 'apiserver.key')) };
+  const webhook = createServer(certificate, (asked, answer) => {
+    const chunks = [];
+    asked.on('data', (chunk) => chunks.push(chunk));
+    asked.on('end', () => {
+      const { apiVersion, kind, request: review } = JSON.parse(Buffer.concat(chunks).toString());
+      const convertedObjects = review.objects.map((object) => ({ ...object, apiVersion: review.desiredAPIVersion }));
+      const response = { uid: review.uid, result: { status: 'Success' }, convertedObjects };
+      answer.end(JSON.stringify({ apiVersion, kind, response }));
+    });
+  });
+  return new Promise((resolve) => webhook.listen(0, '127.0.0.1', () => resolve(webhook)));
+}
+const VERSIONED = '/apis/loop.example.com/v2/namespaces/default/versioneds';
+const versioned = (name, spec) =>
+  JSON.stringify({
+    apiVersion: 'loop.example.com/v2',
+    kind: 'Versioned',
+    metadata: { name, namespace: 'default' },
+    spec,
+  });
+async function defineVersioned(port) {
+  const definition = JSON.parse(crd('versioneds', 'Versioned', schema));
+  const [v1] = definition.spec.versions;
+  definition.spec.versions.push({ ...v1, name: 'v2', storage: false });
+  const clientConfig = {
+    url: `https://127.0.0.1:${port}/`,
+    caBundle: readFileSync(join(server.scratch, 'data/ca.crt')).toString('base64'),
+  };
+  definition.spec.conversion = { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig } };
+  const answer = await request('POST', CRDS, JSON.stringify(definition), JSON_TYPE);
+  while (answer.status === 201 && (await request('GET', VERSIONED)).status !== 200) await pause(100);
+  return answer;
+}
+const conversions = [
+  [
+    'create in a version that a webhook converts, 3 MiB',
+    () => request('POST', VERSIONED, versioned('large', { items: items(50_000) }), JSON_TYPE),
+  ],
+  ['get of that', () => request('GET', `${VERSIONED}/large`)],
+  ['get of that, YAML', () => request('GET', `${VERSIONED}/large`, undefined, YAML)],
+  ['merge patch of that', () => request('PATCH', `${VERSIONED}/large`, '{"spec":{"seq":2}}', MERGE)],
+  [
+    'apply of that',
+    () =>
+      request(
+        'PATCH',
+        `${VERSIONED}/large?fieldManager=a&force=true`,
+        versioned('large', { items: items(40_000) }),
+        APPLY,
+      ),
+  ],
+  ['list with that', () => request('GET', VERSIONED)],
+  ['list with that, by label', () => request('GET', `${VERSIONED}?labelSelector=a!%3Db`)],
+  ['events of that', () => request('GET', `${VERSIONED}?watch=1&timeoutSeconds=4`)],
+  ['delete of that', () => request('DELETE', `${VERSIONED}/large`)],
+];
+
 const table = { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' };
 const partial = { accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1' };
 const watch = `${ALL}?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan`;
@@ -359,6 +423,11 @@ try {
   while ((await request('GET', ALL)).status !== 200) await pause(100);
   process.stdout.write('| request | status | ms | MB | gap | cpu | RSS MiB | |\n|---|---|---|---|---|---|---|---|\n');
   for (const [name, work] of writes) await measure(name, work);
+  const webhook = await startWebhook();
+  await defineVersioned(webhook.address().port);
+  for (const [name, work] of conversions) await measure(name, work);
+  webhook.close();
+  webhook.closeAllConnections();
   for (const name of [
     'string',
     'unknown',

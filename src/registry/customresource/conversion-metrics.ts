@@ -29,20 +29,19 @@ const conversions = new CellHistogram(
   Array.from({ length: 15 }, (_, i) => 0.001 * 2 ** i),
 );
 
+/** What came of objects of a definition that a webhook was asked to bring from one version to another. */
+export interface AskedConversion {
+  readonly definition: string;
+  readonly from: string;
+  readonly to: string;
+  readonly seconds: number;
+  readonly failure: ConversionFailure | undefined;
+}
+
 /** One request to a webhook has ended. */
-export function observeRequest(seconds: number, failure?: ConversionFailure): void {
+export function observeConversion({ definition, from, to, seconds, failure }: AskedConversion): void {
   const result = failure === undefined ? 'success' : 'failure';
   requests.cell(result, failure ?? '').inc();
   latencies.cell(result, failure ?? '').observe(seconds);
-}
-
-/** Objects of a definition were brought from one version to another, or were not. */
-export function observeConversion(
-  definition: string,
-  from: string,
-  to: string,
-  succeeded: boolean,
-  seconds: number,
-): void {
-  conversions.cell(definition, from, to, String(succeeded)).observe(seconds);
+  conversions.cell(definition, from, to, String(failure === undefined)).observe(seconds);
 }

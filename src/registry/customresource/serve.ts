@@ -11,7 +11,7 @@ import type { FieldManager } from '../../managedfields/interfaces.js';
 import { inOrderOfKeys, MetadataError, readMetadata } from '../../schema/metadata.js';
 import { tableConvertorFor } from '../../schema/table.js';
 import { simplePath } from '../../schema/scale.js';
-import type { Attributes } from '../../storage/cacher/interfaces.js';
+import type { Attributes, CachedObject } from '../../storage/cacher/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { ResourceStore } from '../generic/resource-store.js';
 import { compareVersions, type StoredApi } from '../rest/api-registry.js';
@@ -28,7 +28,7 @@ import type { Definition, DefinitionVersion } from './definition.js';
 import { type CustomStrategyOptions, customResourceStrategy, customStatusStrategy, STATUS_RESETS } from './strategy.js';
 import type { Conversion } from './conversion.js';
 import { ConvertedCache } from './converted-cache.js';
-import { CustomView } from './view.js';
+import { CustomView, type Shown } from './view.js';
 
 const VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
 const SUBRESOURCE_VERBS = ['get', 'patch', 'update'];
@@ -47,7 +47,15 @@ export interface ServeOptions {
   readonly watchesEnd: AbortSignal;
   readonly clock: Clock;
   readonly cbor: boolean;
+  /** Has another thread show a large object of the type in another version; undefined: it is to be done here. */
+  readonly elsewhere?: ShowElsewhere | undefined;
 }
+
+export type ShowElsewhere = (
+  served: Pick<ServedVersion, 'groupVersion' | 'portable'>,
+  resource: string,
+  object: CachedObject,
+) => Promise<Shown> | undefined;
 
 /** Labels and selectable fields of a custom resource, by the paths of all versions of its definition. */
 export function customAttributes(definition: Definition): (object: JsonObject) => Attributes {
@@ -81,21 +89,21 @@ export function serveDefinition(options: ServeOptions): StoredApi[] {
   return [...compiled.values()]
     .filter(({ version }) => version.served)
     .map((version) => {
-      const served = { ...servedVersion(options, type, version, formOf), portable };
+      const { view, ...rest } = servedVersion(options, type, version, formOf, portable);
+      const served = { ...rest, portable };
       const { store, terminating } = options;
       const { prepare } = served;
       const own =
         prepare === undefined
           ? store
-          : store.through(new ConvertedCache(store.cache, prepare, (object) => attributes(served.toObject(object))));
+          : store.through(new ConvertedCache(store.cache, prepare, (object) => view.attributes(object, attributes)));
       return { kind: 'stored' as const, served, store: own, terminating };
     });
 }
 
-/** Conversions by webhooks are this thread's business. */
-function portableForm({ compiled, conversion, signal }: ServeOptions): PortableDefinition | undefined {
-  if (conversion.remote) return undefined;
-  return { id: compiled.id, serialized: () => compiled.serialized, retired: signal };
+function portableForm({ compiled, conversion: { sender }, signal }: ServeOptions): PortableDefinition {
+  const review = sender === undefined ? undefined : (body: string) => sender.send(body);
+  return { id: compiled.id, serialized: () => compiled.serialized, retired: signal, review };
 }
 
 function resourceType(definition: Definition, compiled: ReadonlyMap<string, CompiledVersion>): ResourceType {
@@ -166,8 +174,9 @@ function servedVersion(
   type: ResourceType,
   compiled: CompiledVersion,
   formOf: (groupVersion: string) => CompiledVersion | undefined,
-): ServedVersion {
-  const { store } = options;
+  portable: PortableDefinition,
+): ServedVersion & { readonly view: CustomView } {
+  const { store, elsewhere } = options;
   const { definition } = options.compiled;
   const { version, schema } = compiled;
   const gvk = gvkOf(definition, version);
@@ -205,9 +214,12 @@ function servedVersion(
     formOf,
     conversion: options.conversion,
     isStorage: version.name === definition.storageVersion,
+    elsewhere:
+      elsewhere === undefined ? undefined : (object) => elsewhere({ groupVersion, portable }, store.resource, object),
   });
   void verifyLater(view, options);
   return {
+    view,
     type,
     version: described,
     groupVersion,

@@ -2,7 +2,7 @@ import { ApiError } from '../../apimachinery/errors.js';
 import { deepEqual, type JsonObject, stringAt } from '../../apimachinery/json.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import type { CompiledSchema } from '../../schema/interfaces.js';
-import type { CachedObject, Representation } from '../../storage/cacher/interfaces.js';
+import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import { parseJson } from '../../apimachinery/decode-json.js';
 import { ConversionPending } from '../../managedfields/interfaces.js';
 import type { Conversion } from './conversion.js';
@@ -22,6 +22,14 @@ export interface CustomViewOptions {
   readonly conversion: Conversion;
   /** The version is the storage version. */
   readonly isStorage: boolean;
+  /** Has another thread show a large object that is stored in another version; undefined: it is to be done here. */
+  readonly elsewhere?: ((object: CachedObject) => Promise<Shown> | undefined) | undefined;
+}
+
+/** An object in another version than the stored one: its JSON, and what selectors look at. */
+export interface Shown {
+  readonly bytes: Uint8Array;
+  readonly attributes: Attributes;
 }
 
 /** Objects that wait for a conversion, and what comes of those under way. */
@@ -30,6 +38,8 @@ interface Waiting {
   readonly stored: KubeObject;
 }
 
+/** Objects from this size on are converted by another thread, if there is one for them. */
+const LARGE = 64 << 10;
 /** Objects looked at before other work gets its turn. */
 const SLICE = 50;
 
@@ -42,10 +52,18 @@ export class CustomView {
   readonly json: Representation & { identity: boolean };
   /** Bytes of remotely converted objects, as long as the objects are kept, and conversions under way. */
   private readonly converted = new WeakMap<CachedObject, Uint8Array | Promise<void>>();
+  /** Of these, as long as the objects are kept. */
+  private readonly selectable = new WeakMap<CachedObject, Attributes>();
   private readonly sameVersion: Buffer;
 
   constructor(private readonly options: CustomViewOptions) {
-    this.json = { id: options.id, identity: false, separator: ',', render: (object) => this.bytes(object) };
+    this.json = {
+      id: options.id,
+      identity: false,
+      separator: ',',
+      render: (object) => this.bytes(object),
+      isMade: (object) => this.converted.get(object) instanceof Uint8Array,
+    };
     this.sameVersion = Buffer.from(`{"apiVersion":${JSON.stringify(options.groupVersion)},`);
   }
 
@@ -60,15 +78,54 @@ export class CustomView {
     if (!this.options.conversion.remote) return;
     const wanted: Waiting[] = [];
     const underWay = new Set<Promise<void>>();
+    const large: CachedObject[] = [];
     for (const object of objects) {
       const known = this.converted.get(object);
       if (known instanceof Promise) underWay.add(known);
       else if (known === undefined && object.undecodable !== true && this.isRemote(object)) {
-        wanted.push({ object, stored: this.asStored(object.decode()) });
+        if (object.bytes.length >= LARGE && this.options.elsewhere !== undefined) large.push(object);
+        else wanted.push({ object, stored: this.asStored(object.decode()) });
       }
     }
     if (wanted.length > 0) underWay.add(this.convertAll(wanted));
     await Promise.all(underWay);
+    // One after the other: together they may be more than may wait for a thread.
+    for (const object of large) await this.showElsewhere(object);
+  }
+
+  private async showElsewhere(object: CachedObject): Promise<void> {
+    const known = this.converted.get(object);
+    if (known !== undefined) {
+      await known;
+      return;
+    }
+    const shown = this.options.elsewhere?.(object);
+    if (shown === undefined) {
+      await this.convertAll([{ object, stored: this.asStored(object.decode()) }]);
+      return;
+    }
+    const work = shown.then(
+      ({ bytes, attributes }) => {
+        this.converted.set(object, bytes);
+        this.selectable.set(object, attributes);
+      },
+      (error: unknown) => {
+        this.converted.delete(object);
+        throw error;
+      },
+    );
+    this.converted.set(object, work);
+    await work;
+  }
+
+  /** Labels and selectable fields of an object that is prepared. */
+  attributes(object: CachedObject, read: (shown: KubeObject) => Attributes): Attributes {
+    let attributes = this.selectable.get(object);
+    if (attributes === undefined) {
+      attributes = read(this.toObject(object));
+      this.selectable.set(object, attributes);
+    }
+    return attributes;
   }
 
   private convertAll(wanted: readonly Waiting[]): Promise<void> {

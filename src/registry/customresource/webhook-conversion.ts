@@ -13,15 +13,10 @@ import {
 import { ConversionPending } from '../../managedfields/interfaces.js';
 import { messageOf } from '../../util/error-message.js';
 import type { Clock } from '../../util/clock.js';
-import type { Conversion } from './conversion.js';
-import { type ConversionFailure, observeConversion, observeRequest } from './conversion-metrics.js';
+import { type Conversion, noConversion, type ReviewSender } from './conversion.js';
+import { type AskedConversion, type ConversionFailure, observeConversion } from './conversion-metrics.js';
+import type { Definition } from './definition.js';
 import { checkIdentity, restoredMetadata } from './converted-metadata.js';
-
-/** Posts ConversionReviews to one webhook. */
-export interface ReviewSender {
-  /** Resolves with the body of the answer; rejects, in the words of Kubernetes' client, where there was none or it was an error. */
-  send(review: string): Promise<string>;
-}
 
 export interface WebhookConversionOptions {
   /** Versions of ConversionReview that the webhook takes, in its order of preference. */
@@ -30,6 +25,8 @@ export interface WebhookConversionOptions {
   /** Name of the definition. */
   readonly name: string;
   readonly clock: Pick<Clock, 'monotonic'>;
+  /** Is told of each review that was answered, or was not. */
+  readonly observe?: (asked: AskedConversion) => void;
 }
 
 const GROUP = 'apiextensions.k8s.io';
@@ -41,14 +38,35 @@ const MAX_CHARACTERS = 1 << 20;
 const MAX_KEPT = 128;
 const MAX_KEPT_CHARACTERS = 1 << 23;
 
+/** The conversion that a definition asks for. `sender` makes what posts to a webhook with these settings. */
+export function conversionOf(
+  { conversion, name }: Definition,
+  sender: (clientConfig: JsonObject) => ReviewSender,
+  { clock, observe }: Pick<WebhookConversionOptions, 'clock' | 'observe'>,
+): Conversion {
+  if (stringAt(conversion, 'strategy') !== 'Webhook') return noConversion;
+  const webhook = objectAt(conversion, 'webhook') ?? {};
+  const versions = webhook['conversionReviewVersions'];
+  return new WebhookConversion({
+    reviewVersions: Array.isArray(versions) ? versions.filter((version) => typeof version === 'string') : [],
+    sender: sender(objectAt(webhook, 'clientConfig') ?? {}),
+    name,
+    clock,
+    ...(observe === undefined ? {} : { observe }),
+  });
+}
+
 /** Strategy Webhook: a service converts objects, many in one review. It can change nothing of metadata but labels and annotations. */
 export class WebhookConversion implements Conversion {
   readonly remote = true;
+  readonly sender: ReviewSender;
   /** Answers by version wanted and object, the one used longest ago first. */
   private readonly kept = new Map<string, KubeObject>();
   private keptCharacters = 0;
 
-  constructor(private readonly options: WebhookConversionOptions) {}
+  constructor(private readonly options: WebhookConversionOptions) {
+    this.sender = options.sender;
+  }
 
   convert(object: KubeObject, groupVersion: string): KubeObject {
     if (object.apiVersion === groupVersion) return object;
@@ -80,14 +98,12 @@ export class WebhookConversion implements Conversion {
   }
 
   private async ask(batch: Batch, groupVersion: string): Promise<KubeObject[]> {
-    const { name, clock } = this.options;
+    const { name, clock, observe = observeConversion } = this.options;
     const begun = clock.monotonic();
     const from = parseGroupVersion(batch.objects[0]?.apiVersion ?? '')?.version ?? '';
     const to = parseGroupVersion(groupVersion)?.version ?? '';
-    const ended = (failed?: ConversionFailure): void => {
-      const seconds = (clock.monotonic() - begun) / 1000;
-      observeRequest(seconds, failed);
-      observeConversion(name, from, to, failed === undefined, seconds);
+    const ended = (failure?: ConversionFailure): void => {
+      observe({ definition: name, from, to, seconds: (clock.monotonic() - begun) / 1000, failure });
     };
     let step: ConversionFailure = 'conversion_webhook_call_failure';
     try {
@@ -113,7 +129,7 @@ export class WebhookConversion implements Conversion {
     let answers: readonly unknown[];
     try {
       const body = `{"kind":"ConversionReview","apiVersion":"${GROUP}/${version}","request":{"uid":"${uid}","desiredAPIVersion":${JSON.stringify(groupVersion)},"objects":[${batch.texts.join(',')}]},"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}}`;
-      const answer = await this.options.sender.send(body);
+      const answer = await this.sender.send(body);
       at('conversion_webhook_malformed_response_failure');
       answers = readReview(answer, version, uid);
     } catch (error) {

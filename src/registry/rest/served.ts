@@ -49,6 +49,8 @@ export interface PortableDefinition {
   serialized(): Uint8Array;
   /** Aborts when the definition has changed or is gone: what was prepared under it must not be written. */
   readonly retired: AbortSignal;
+  /** Asks the webhook that converts between versions, where there is one: the body of a ConversionReview, and that of the answer. */
+  readonly review: ((body: string) => Promise<string>) | undefined;
 }
 
 /**

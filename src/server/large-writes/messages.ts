@@ -6,6 +6,7 @@ import type { HeldRules, PolicyRule, RoleRef } from '../../authorization/rbac/ty
 import type { Description } from '../../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../../endpoints/openapi/source.js';
 import type { ItemForm } from '../../endpoints/responsewriters/options.js';
+import type { AskedConversion } from '../../registry/customresource/conversion-metrics.js';
 import type { RequestInfo } from '../../request/request-info.js';
 import { StorageError, type StorageErrorCode, type Undecodable } from '../../storage/errors.js';
 import type { Attributes, Revision } from '../../storage/interfaces.js';
@@ -95,7 +96,9 @@ export type Call =
   | { readonly method: 'admit' | 'validate'; readonly attributes: SentAdmission }
   | { readonly method: 'authorize'; readonly attributes: AuthorizerAttributes }
   | { readonly method: 'policyRules'; readonly user: UserInfo; readonly namespace: string }
-  | { readonly method: 'roleRules'; readonly ref: RoleRef; readonly namespace: string };
+  | { readonly method: 'roleRules'; readonly ref: RoleRef; readonly namespace: string }
+  /** Asks the webhook of the request's type to convert objects. */
+  | { readonly method: 'review'; readonly body: string };
 
 export interface Answers {
   get: SentObject | undefined;
@@ -106,12 +109,15 @@ export interface Answers {
   authorize: AuthorizationResult;
   policyRules: HeldRules;
   roleRules: readonly PolicyRule[] | undefined;
+  review: string;
 }
 
 export interface SentResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | number | string[]>>;
   readonly body: Uint8Array;
+  /** Of an object that was shown. */
+  readonly attributes?: Attributes;
 }
 
 export type FromWorker =
@@ -126,6 +132,7 @@ export type FromWorker =
       readonly what: 'request' | 'response' | 'status';
       readonly text: string;
     }
+  | { readonly type: 'converted'; readonly task: number; readonly asked: AskedConversion }
   | { readonly type: 'spent'; readonly task: number; readonly layer: Layer; readonly millis: number }
   | { readonly type: 'done'; readonly task: number; readonly response: SentResponse }
   | { readonly type: 'failed'; readonly task: number; readonly error: SentError };
@@ -139,8 +146,20 @@ export interface DescribeTask {
   readonly kinds: readonly Uint8Array[];
 }
 
+/** An object that is to be shown in another version than the stored one. */
+export interface ShowTask {
+  readonly type: 'show';
+  readonly id: number;
+  readonly definition: DefinitionFacts;
+  readonly groupVersion: string;
+  readonly key: string;
+  readonly revision: Revision;
+  readonly body: Uint8Array;
+}
+
 export type ToWorker =
   | Task
+  | ShowTask
   | DescribeTask
   | { readonly type: 'abort'; readonly task: number }
   | { readonly type: 'answer'; readonly call: number; readonly value: Answers[keyof Answers] }

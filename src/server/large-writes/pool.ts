@@ -13,6 +13,10 @@ import type { Description } from '../../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../../endpoints/openapi/source.js';
 import type { ItemForm } from '../../endpoints/responsewriters/options.js';
 import { sendWhole } from '../../endpoints/responsewriters/body.js';
+import { observeConversion } from '../../registry/customresource/conversion-metrics.js';
+import type { Shown } from '../../registry/customresource/view.js';
+import type { PortableDefinition, ServedVersion } from '../../registry/rest/served.js';
+import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import { nextTurn } from '../../storage/slicing.js';
 import type { Clock, Timer } from '../../util/clock.js';
@@ -20,6 +24,9 @@ import type { Logger } from '../../util/logger.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import { messageOf } from '../../util/error-message.js';
 import {
+  type Answers,
+  type Call,
+  type DefinitionFacts,
   type DescribeTask,
   detached,
   type FromWorker,
@@ -27,6 +34,7 @@ import {
   receiveError,
   sendError,
   type SentResponse,
+  type ShowTask,
   type Task,
   type ToWorker,
 } from './messages.js';
@@ -52,8 +60,6 @@ export interface PoolOptions {
   readonly metrics: PoolMetrics;
   /** `group/resource` of the built-in types that workers know. */
   readonly builtins: ReadonlySet<string>;
-  /** What guards of roles ask; absent where there are no roles. */
-  readonly rules?: RbacRuleSource | undefined;
   /** Bytes of the bodies that wait; more are refused. */
   readonly maxQueuedBytes?: number;
   /** Writes of less weight do not wait until the first worker is loaded. */
@@ -71,6 +77,8 @@ const HOLD_OFF_MILLIS = 10_000;
 const DEFINITIONS = 32;
 const ENDED = 'the request could not be processed within the limits of memory and time';
 const TOO_LARGE = 'working on it takes more memory than a request may have';
+/** Workers that are started beside those that wait for webhooks. */
+const MOST_WAITING = 4;
 const OPERATIONS: readonly AdmissionOperation[] = ['CREATE', 'UPDATE', 'DELETE'];
 
 /** Whether the request was too much for a worker. */
@@ -81,9 +89,11 @@ const hadTooLittleMemory = (error: NodeJS.ErrnoException | undefined): boolean =
 interface Work {
   /** Undefined where it is not about a request. */
   readonly scope: RequestScope | undefined;
+  /** Asks a webhook for work that is not about a request. */
+  readonly review?: PortableDefinition['review'];
   readonly bytes: number;
   readonly signal: AbortSignal;
-  message(id: number, worker: Worker): Task | DescribeTask;
+  message(id: number, worker: Worker): Task | DescribeTask | ShowTask;
 }
 
 interface Job extends Work {
@@ -98,6 +108,8 @@ interface Worker {
   /** Ids of the definitions that it has, least recently used first. */
   readonly definitions: Set<string>;
   job: Job | undefined;
+  /** Its request waits for a webhook, so that another worker may work meanwhile. */
+  waits: boolean;
   /** It has loaded its program, which takes longer than a request of moderate size. */
   ready: boolean;
   /** Ends it when it is idle, or overdue. */
@@ -106,6 +118,8 @@ interface Worker {
 
 /** The main thread's side: hands large writes to workers, and does for them what only this thread can do. */
 export class LargeWritePool implements LargeWrites {
+  /** What guards of roles ask; absent where there are no roles. */
+  rules: RbacRuleSource | undefined;
   private readonly queue: Job[] = [];
   private queuedBytes = 0;
   private readonly workers = new Set<Worker>();
@@ -117,7 +131,11 @@ export class LargeWritePool implements LargeWrites {
   constructor(private readonly options: PoolOptions) {}
 
   takes(scope: RequestScope, weight: number): boolean {
-    if (!this.can(scope)) return false;
+    return this.can(scope) && this.takesNow(weight);
+  }
+
+  private takesNow(weight: number): boolean {
+    if (this.closed) return false;
     if (weight >= (this.options.moderateBytes ?? MODERATE_BYTES) || this.someReady()) return true;
     // Done at once elsewhere, sooner than a worker would be loaded; the next one finds it loaded.
     if (this.workers.size === 0) this.rest(this.start());
@@ -159,6 +177,26 @@ export class LargeWritePool implements LargeWrites {
     const bytes = copies.reduce((sum, { length }) => sum + length, 0);
     const message = (id: number): DescribeTask => ({ type: 'describe', id, what, gv, kinds: copies });
     return (await this.enqueue({ scope: undefined, bytes, message, signal: NEVER_ABORTED })).body;
+  }
+
+  /** A large object as it is shown in a version that a webhook converts to; undefined: it is to be done here. */
+  show(
+    { groupVersion, portable }: Pick<ServedVersion, 'groupVersion' | 'portable'>,
+    resource: string,
+    cbor: boolean,
+    { key, revision, bytes }: CachedObject,
+  ): Promise<Shown> | undefined {
+    if (portable === undefined || !this.takesNow(bytes.length)) return undefined;
+    const message = (id: number, worker: Worker): ShowTask => {
+      const definition = this.definitionOf(worker, portable, resource, cbor);
+      return { type: 'show', id, definition, groupVersion, key, revision, body: detached(bytes) };
+    };
+    const { review } = portable;
+    const work = { scope: undefined, review, bytes: bytes.length, message, signal: NEVER_ABORTED };
+    return this.enqueue(work).then(({ body, attributes }) => {
+      if (attributes === undefined) throw new Error('what selectors look at is missing');
+      return { bytes: body, attributes };
+    });
   }
 
   /** Ends all workers; requests that wait or are under way fail. */
@@ -230,9 +268,8 @@ export class LargeWritePool implements LargeWrites {
   }
 
   private next(): void {
-    const { size } = this.options;
     while (this.queue.length > 0) {
-      const worker = this.available(size);
+      const worker = this.available(this.most());
       if (worker === undefined) break;
       const job = this.queue.shift();
       if (job === undefined) break;
@@ -240,6 +277,13 @@ export class LargeWritePool implements LargeWrites {
       this.assign(worker, job);
     }
     this.count();
+  }
+
+  /** How many workers there may be: those that only wait for a webhook are replaced, up to a bound. */
+  private most(): number {
+    let waiting = 0;
+    for (const { waits } of this.workers) if (waits) waiting++;
+    return this.options.size + Math.min(waiting, MOST_WAITING);
   }
 
   /** One without work, best one that is loaded. While another one is loaded, nothing waits for one that is not. */
@@ -262,6 +306,7 @@ export class LargeWritePool implements LargeWrites {
       link: this.options.spawn(),
       definitions: new Set(),
       job: undefined,
+      waits: false,
       ready: false,
       timer: undefined,
     };
@@ -292,7 +337,8 @@ export class LargeWritePool implements LargeWrites {
     worker.timer = undefined;
     worker.job = job;
     const message = job.message(job.id, worker);
-    worker.link.post(message, message.type === 'task' ? buffersOf(message.body) : message.kinds.flatMap(buffersOf));
+    const given = message.type === 'describe' ? message.kinds : [message.body];
+    worker.link.post(message, given.flatMap(buffersOf));
   }
 
   private taskOf(worker: Worker, id: number, scope: RequestScope, read: ReadFacts | undefined, body: Uint8Array): Task {
@@ -316,21 +362,31 @@ export class LargeWritePool implements LargeWrites {
         mutates: OPERATIONS.filter((operation) => admission.mutates(operation)),
         reads: OPERATIONS.filter((operation) => admission.readsObjects(operation, served.groupResource)),
       },
-      definition: this.definitionOf(worker, scope),
+      definition:
+        served.portable === undefined
+          ? undefined
+          : this.definitionOf(
+              worker,
+              served.portable,
+              scope.store.resource,
+              environment.features.enabled('CBORServingAndStorage'),
+            ),
       read,
     };
   }
 
-  private definitionOf({ definitions }: Worker, { environment, served, store }: RequestScope): Task['definition'] {
-    const { portable } = served;
-    if (portable === undefined) return undefined;
+  private definitionOf(
+    { definitions }: Worker,
+    portable: PortableDefinition,
+    resource: string,
+    cbor: boolean,
+  ): DefinitionFacts {
     const { id } = portable;
     const known = definitions.delete(id);
     definitions.add(id);
     const forget = [...definitions].slice(0, Math.max(0, definitions.size - DEFINITIONS));
     for (const old of forget) definitions.delete(old);
-    const cbor = environment.features.enabled('CBORServingAndStorage');
-    return { id, resource: store.resource, cbor, serialized: known ? undefined : portable.serialized(), forget };
+    return { id, resource, cbor, serialized: known ? undefined : portable.serialized(), forget };
   }
 
   private received(worker: Worker, message: FromWorker): void {
@@ -359,6 +415,9 @@ export class LargeWritePool implements LargeWrites {
         else context?.audit?.responseStatus(parseJson(text) as Status);
         return;
       }
+      case 'converted':
+        observeConversion(message.asked);
+        return;
       case 'spent':
         context?.audit?.spent(message.layer, message.millis);
         return;
@@ -386,18 +445,24 @@ export class LargeWritePool implements LargeWrites {
     });
   }
 
-  private async answer(
-    worker: Worker,
-    job: Job,
-    call: number,
-    request: (FromWorker & { readonly type: 'call' })['request'],
-  ): Promise<void> {
+  private valueOf({ scope, review }: Job, request: Call): Promise<Answers[keyof Answers]> {
+    if (scope !== undefined) return answerCall(scope, request, this.rules);
+    if (request.method !== 'review' || review === undefined) throw new Error('only requests ask');
+    return review(request.body);
+  }
+
+  private async answer(worker: Worker, job: Job, call: number, request: Call): Promise<void> {
     try {
-      if (job.scope === undefined) throw new Error('only requests ask');
-      const value = await answerCall(job.scope, request, this.options.rules);
+      if (request.method === 'review') {
+        worker.waits = true;
+        this.next();
+      }
+      const value = await this.valueOf(job, request);
       worker.link.post({ type: 'answer', call, value }, transferable(value));
     } catch (error) {
       worker.link.post({ type: 'refusal', call, error: sendError(error) }, []);
+    } finally {
+      worker.waits = false;
     }
   }
 }

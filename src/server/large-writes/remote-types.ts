@@ -1,7 +1,7 @@
 import { deserialize } from 'node:v8';
 import { compileDefinition } from '../../registry/customresource/compiled.js';
 import type { Definition } from '../../registry/customresource/definition.js';
-import { noConversion } from '../../registry/customresource/conversion.js';
+import type { Conversion } from '../../registry/customresource/conversion.js';
 import { serveDefinition } from '../../registry/customresource/serve.js';
 import { serveBuiltin } from '../../registry/generic/builtin-served.js';
 import type { EscalationDependencies } from '../../registry/rbac/escalation.js';
@@ -33,6 +33,7 @@ export class RemoteTypes {
     private readonly backend: TypeBackend,
     private readonly clock: Clock,
     private readonly dependencies: EscalationDependencies,
+    private readonly conversionOf: (definition: Definition) => Conversion,
   ) {}
 
   find({ info, definition }: Task): StoredApi {
@@ -42,6 +43,12 @@ export class RemoteTypes {
         gvk.group === info.apiGroup && gvk.version === info.apiVersion && groupResource.resource === info.resource,
     );
     if (found === undefined) throw new Error(`${info.resource}.${info.apiGroup}/${info.apiVersion} is not served here`);
+    return found;
+  }
+
+  version(definition: DefinitionFacts, groupVersion: string): StoredApi {
+    const found = this.ofDefinition(definition).find(({ served }) => served.groupVersion === groupVersion);
+    if (found === undefined) throw new Error(`${groupVersion} of ${definition.resource} is not served here`);
     return found;
   }
 
@@ -67,7 +74,7 @@ export class RemoteTypes {
     const apis: readonly StoredApi[] = serveDefinition({
       compiled: compileDefinition(definition),
       store,
-      conversion: noConversion,
+      conversion: this.conversionOf(definition),
       terminating: false,
       epoch: 1,
       signal: NEVER_ABORTED,

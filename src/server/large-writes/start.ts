@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { RbacRuleSource } from '../../authorization/rbac/types.js';
 import { effectiveVersion } from '../../util/effective-version.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Registry } from 'prom-client';
@@ -25,10 +24,7 @@ export interface LargeWritesContext {
 }
 
 /** The pool of worker threads of a process. */
-export function startLargeWrites(
-  { clock, logger, registry, root }: LargeWritesContext,
-  rules?: RbacRuleSource,
-): LargeWritePool {
+export function startLargeWrites({ clock, logger, registry, root }: LargeWritesContext): LargeWritePool {
   const gates = [...featureGates.entries()].map(({ name, enabled }) => `${name}=${String(enabled)}`).join(',');
   const { emulation, minCompatibility } = effectiveVersion;
   const settings: WorkerSettings = { gates, emulation, minCompatibility };
@@ -39,7 +35,6 @@ export function startLargeWrites(
     logger,
     metrics: poolMetrics(registry),
     builtins: portableNames(),
-    rules,
   });
 }
 

@@ -72,7 +72,25 @@ export async function answerCall(
       return existing(rules).policyRulesFor(call.user, call.namespace);
     case 'roleRules':
       return existing(rules).roleRules(call.ref, call.namespace);
+    case 'review': {
+      const review = served.portable?.review;
+      if (review === undefined) throw new Error('nothing converts objects of this type');
+      return unlessAborted(review(call.body), context.signal);
+    }
   }
+}
+
+/** Who waits for a request that is over would keep a worker from others. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abandon = (): void => {
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', abandon, { once: true });
+    work.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', abandon);
+    });
+  });
 }
 
 function existing(rules: RbacRuleSource | undefined): RbacRuleSource {

@@ -22,6 +22,7 @@ import { renderItem } from '../../endpoints/responsewriters/items.js';
 import type { ItemForm } from '../../endpoints/responsewriters/options.js';
 import { DetachedObject } from '../../registry/generic/detached-object.js';
 import type { StoredApi } from '../../registry/rest/api-registry.js';
+import { conversionOf } from '../../registry/customresource/webhook-conversion.js';
 import type { AuditRecorder } from '../../request/audit.js';
 import type { RequestContext } from '../../request/context.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
@@ -37,6 +38,7 @@ import {
   type ReadFacts,
   receiveError,
   type SentAdmission,
+  type ShowTask,
   type SentObject,
   sendError,
   type Task,
@@ -83,13 +85,24 @@ export class TaskRunner {
     private readonly port: Pick<MessagePort, 'postMessage'>,
     private readonly clock: Clock,
   ) {
-    this.types = new RemoteTypes(this.backend(), clock, {
-      authorizer: this.authorizer(),
-      rules: {
-        policyRulesFor: (user, namespace) => this.call({ method: 'policyRules', user, namespace }),
-        roleRules: (ref, namespace) => this.call({ method: 'roleRules', ref, namespace }),
+    this.types = new RemoteTypes(
+      this.backend(),
+      clock,
+      {
+        authorizer: this.authorizer(),
+        rules: {
+          policyRulesFor: (user, namespace) => this.call({ method: 'policyRules', user, namespace }),
+          roleRules: (ref, namespace) => this.call({ method: 'roleRules', ref, namespace }),
+        },
       },
-    });
+      (definition) =>
+        conversionOf(definition, () => ({ send: (body) => this.call({ method: 'review', body }) }), {
+          clock,
+          observe: (asked) => {
+            this.send({ type: 'converted', task: this.running?.id ?? 0, asked });
+          },
+        }),
+    );
   }
 
   /** Tells that this thread has loaded its program. */
@@ -101,6 +114,9 @@ export class TaskRunner {
     switch (message.type) {
       case 'task':
         void this.run(message);
+        return;
+      case 'show':
+        void this.show(message);
         return;
       case 'describe':
         this.describe(message);
@@ -131,13 +147,30 @@ export class TaskRunner {
       const scope = this.scope(task, request, response, abort.signal);
       const { read } = task;
       if (read === undefined) await handle(scope);
-      else if (read.form === undefined) await answerRead(scope, objectOf(task, read));
-      const body = read?.form === undefined ? response.body : itemOf(scope, objectOf(task, read), read.form);
+      else if (read.form === undefined) await answerRead(scope, await objectOf(scope, task, read));
+      const body =
+        read?.form === undefined ? response.body : itemOf(scope, await objectOf(scope, task, read), read.form);
       const headers: Record<string, string | number | string[]> = {};
       for (const [name, value] of Object.entries(response.getHeaders())) if (value !== undefined) headers[name] = value;
       this.send({ type: 'done', task: task.id, response: { status: response.statusCode, headers, body } }, body);
     } catch (error) {
       this.send({ type: 'failed', task: task.id, error: sendError(error) });
+    } finally {
+      this.running = undefined;
+    }
+  }
+
+  private async show({ id, definition, groupVersion, key, revision, body }: ShowTask): Promise<void> {
+    this.running = { id, abort: new AbortController() };
+    try {
+      const { served } = this.types.version(definition, groupVersion);
+      const object = new DetachedObject({ key, revision, bytes: body });
+      await served.prepare?.([object]);
+      const attributes = served.type.attributes(served.toObject(object));
+      const shown = served.json.render(object);
+      this.send({ type: 'done', task: id, response: { status: 200, headers: {}, body: shown, attributes } }, shown);
+    } catch (error) {
+      this.send({ type: 'failed', task: id, error: sendError(error) });
     } finally {
       this.running = undefined;
     }
@@ -303,8 +336,11 @@ export class TaskRunner {
   }
 }
 
-const objectOf = ({ body }: Task, { key, revision }: ReadFacts): CachedObject =>
-  new DetachedObject({ key, revision, bytes: body });
+async function objectOf({ served }: RequestScope, { body }: Task, { key, revision }: ReadFacts): Promise<CachedObject> {
+  const object = new DetachedObject({ key, revision, bytes: body });
+  await served.prepare?.([object]);
+  return object;
+}
 
 async function answerRead(scope: RequestScope, object: CachedObject): Promise<void> {
   const query = new Query(scope.request.url ?? '');

@@ -8,10 +8,11 @@ import type { JsonObject } from '../../apimachinery/json.js';
 import { createHandler } from '../../endpoints/handlers/create.js';
 import type { HandlerEnvironment, RequestScope } from '../../endpoints/handlers/scope.js';
 import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
-import { noConversion } from '../../registry/customresource/conversion.js';
+import { noConversion, type ReviewSender } from '../../registry/customresource/conversion.js';
 import { compileDefinition } from '../../registry/customresource/compiled.js';
 import { readDefinition } from '../../registry/customresource/definition.js';
 import { serveDefinition } from '../../registry/customresource/serve.js';
+import { conversionOf } from '../../registry/customresource/webhook-conversion.js';
 import { ResourceStore } from '../../registry/generic/resource-store.js';
 import type { StoredApi } from '../../registry/rest/api-registry.js';
 import { encodedBytes } from '../../storage/object-bytes.js';
@@ -38,24 +39,31 @@ const schema = {
     },
   },
 };
-const definition = readDefinition({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'things.example.com', uid: 'u' },
-  spec: {
-    group: 'example.com',
-    scope: 'Namespaced',
-    names: { plural: 'things', singular: 'thing', kind: 'Thing', listKind: 'ThingList' },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: schema },
-        selectableFields: [{ jsonPath: '.spec.size' }],
-      },
-    ],
-  },
+const versionOf = (name: string, storage: boolean): JsonObject => ({
+  name,
+  served: true,
+  storage,
+  schema: { openAPIV3Schema: schema },
+  selectableFields: [{ jsonPath: '.spec.size' }],
+});
+const definitionOf = (versions: JsonObject[], conversion: JsonObject) =>
+  readDefinition({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'things.example.com', uid: 'u' },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural: 'things', singular: 'thing', kind: 'Thing', listKind: 'ThingList' },
+      versions,
+      conversion,
+    },
+  });
+
+const ONE_VERSION = definitionOf([versionOf('v1', true)], { strategy: 'None' });
+const CONVERTED = definitionOf([versionOf('v0', true), versionOf('v1', false)], {
+  strategy: 'Webhook',
+  webhook: { conversionReviewVersions: ['v1'], clientConfig: {} },
 });
 
 /** A store of objects by key, with one counter of revisions. */
@@ -91,6 +99,8 @@ interface Setup {
   readonly size?: number;
   /** The worker gets no messages. */
   readonly stuck?: boolean;
+  /** Converts between v1 and the version in which objects are stored then. */
+  readonly sender?: ReviewSender;
 }
 
 const closers: (() => void)[] = [];
@@ -100,7 +110,14 @@ export function closeAll(): void {
   for (const close of closers.splice(0)) close();
 }
 
-export function setup({ plugins = [], maxQueuedBytes, moderateBytes = 0, size = 1, stuck = false }: Setup = {}) {
+export function setup({
+  plugins = [],
+  maxQueuedBytes,
+  moderateBytes = 0,
+  size = 1,
+  stuck = false,
+  sender,
+}: Setup = {}) {
   const clock = new FakeClock();
   const backend = new MapBackend();
   const retired = new AbortController();
@@ -167,17 +184,19 @@ export function setup({ plugins = [], maxQueuedBytes, moderateBytes = 0, size = 
     emptyCache('things.example.com'),
     clock,
   );
-  const [api] = serveDefinition({
+  const definition = sender === undefined ? ONE_VERSION : CONVERTED;
+  const api = serveDefinition({
     compiled: compileDefinition(definition),
     store,
-    conversion: noConversion,
+    conversion: sender === undefined ? noConversion : conversionOf(definition, () => sender, { clock }),
+    elsewhere: (served, resource, object) => pool.show(served, resource, false, object),
     terminating: false,
     epoch: 1,
     signal: retired.signal,
     watchesEnd: retired.signal,
     clock,
     cbor: false,
-  });
+  }).find(({ served }) => served.gvk.version === 'v1');
   const environment: HandlerEnvironment = {
     admission: admissionChain(plugins),
     authorizer: { authorize: () => ({ decision: 'allow', reason: '' }) },
