@@ -28,7 +28,9 @@ describe('parseLabelSelector', () => {
     ['in', 'in'],
     ['in in (in,notin)', 'in in (in,notin)'],
     ['example.com/a=b', 'example.com/a=b'],
-    ['a\0,,,', 'a'],
+    ['a\0\0,,,', 'a'],
+    ['a \0,,,', 'a'],
+    ['a\0=\0b,c', 'a=b,c'],
   ];
   test.each(good)('%j', (text, canonical) => {
     expect(parseLabelSelector(text).toString()).toBe(canonical);
@@ -40,6 +42,7 @@ describe('parseLabelSelector', () => {
     ['a,', "found '', expected: identifier after ','"],
     [',a', "found ',', expected: !, identifier, or 'end of string'"],
     ['a b', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
+    ['a\0b', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
     ['a=b c', "found 'c', expected: ',' or 'end of string'"],
     ['a=b=c', "found '=', expected: ',' or 'end of string'"],
     ['!a=b', "found '=', expected: ',' or 'end of string'"],

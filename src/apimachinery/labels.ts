@@ -157,6 +157,8 @@ interface Item {
 
 const SPECIAL = '=!(),><';
 const SPACES = ' \t\r\n';
+const ENDS_IDENTIFIER = `${SPECIAL}${SPACES}\0`;
+
 /** The longest symbol at the place; every special character alone is one. */
 function scanSymbol(text: string, start: number): Item {
   const two = text.slice(start, start + 2);
@@ -164,26 +166,28 @@ function scanSymbol(text: string, start: number): Item {
   return { token: literal as Token, literal };
 }
 
-function scanAll(selector: string): Item[] {
-  // A zero byte ends the text, as it does for Go's lexer.
-  const zero = selector.indexOf('\0');
-  const text = zero < 0 ? selector : selector.slice(0, zero);
+/** A zero byte ends the text where a token would begin, and elsewhere only the token before it, as in Go's lexer. */
+function scanAll(text: string): Item[] {
   const items: Item[] = [];
   let at = 0;
   while (at < text.length) {
     const c = text.charAt(at);
     if (SPACES.includes(c)) {
       at++;
-    } else if (SPECIAL.includes(c)) {
+      continue;
+    }
+    if (c === '\0') return items;
+    if (SPECIAL.includes(c)) {
       const item = scanSymbol(text, at);
       items.push(item);
       at += item.literal.length;
     } else {
       const start = at;
-      while (at < text.length && !SPECIAL.includes(text.charAt(at)) && !SPACES.includes(text.charAt(at))) at++;
+      while (at < text.length && !ENDS_IDENTIFIER.includes(text.charAt(at))) at++;
       const literal = text.slice(start, at);
       items.push({ token: literal === 'in' || literal === 'notin' ? literal : 'identifier', literal });
     }
+    if (text.charAt(at) === '\0') at++;
   }
   return items;
 }
