@@ -1,3 +1,4 @@
+import { goFormat } from './go-format.js';
 import type { JsonValue } from './json.js';
 import { goJson, quote } from './meta.js';
 
@@ -71,7 +72,8 @@ export const OMIT = Symbol('omit the value');
 
 function formatValue(value: JsonValue | undefined | Printed): string {
   if (value instanceof Printed) return value.text;
-  return typeof value === 'string' ? quote(value) : goJson(value);
+  if (typeof value === 'string') return quote(value);
+  return typeof value === 'number' ? goFormat(value) : goJson(value);
 }
 
 /** The path to a field: `spec.list[0].map[key]`. Immutable. */
@@ -138,13 +140,20 @@ export const tooMany = (field: Where, actual: number, max: number): FieldError =
     max < 0 ? 'has too many items' : `must have at most ${String(max)} ${max === 1 ? 'item' : 'items'}`,
   );
 /** `supported` is printed in the order given. */
-export const notSupported = (field: Where, value: JsonValue | undefined, supported: readonly string[]): FieldError =>
+export const notSupported = (
+  field: Where,
+  value: JsonValue | undefined | Printed,
+  supported: readonly string[],
+): FieldError =>
   new FieldError(
     'FieldValueNotSupported',
     field.toString(),
     value,
     supported.length === 0 ? '' : `supported values: ${supported.map(quote).join(', ')}`,
   );
+/** The same for a type of constants, which Go prints as JSON. */
+export const notSupportedConstant = (field: Where, value: string, supported: readonly string[]): FieldError =>
+  notSupported(field, new Printed(goJson(value)), supported);
 export const internalError = (field: Where, detail: string): FieldError =>
   new FieldError('InternalError', field.toString(), undefined, detail);
 

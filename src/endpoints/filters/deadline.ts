@@ -15,6 +15,9 @@ const TIMEOUT_BODY = `${JSON.stringify({
   code: 504,
 })}\n`;
 
+/** Nothing is done in less. */
+const SHORTEST_MILLIS = 0.1;
+
 /** The wish in the query, within what the server allows. Throws a 400 for a text that is no duration. */
 function timeoutOf(exchange: Exchange, maximum: number): number {
   if (!exchange.rawQuery.includes('timeout')) return maximum;
@@ -52,6 +55,10 @@ export function withDeadline(next: Step, config: ChainConfig): Step {
       exchange.onExpire = () => {
         expired(exchange);
       };
+      if (timeout < SHORTEST_MILLIS) {
+        exchange.expire();
+        return undefined;
+      }
       config.wheel.schedule(exchange, exchange.startedAt + timeout);
     }
     exchange.response.on('close', () => {

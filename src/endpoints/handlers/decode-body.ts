@@ -79,6 +79,16 @@ export function inputFormat(
   });
 }
 
+/** Kind and version of a text that is well-formed, but holds a number that no float64 can hold. */
+function readable(body: Buffer): { kind: string; version: string } {
+  try {
+    const { kind, apiVersion } = interpretTypeMeta(JSON.parse(body.toString('utf8')) as JsonValue);
+    return { kind, version: parseGroupVersion(apiVersion)?.version ?? '' };
+  } catch {
+    return { kind: '', version: '' };
+  }
+}
+
 function decodeObject(
   served: Decodable,
   environment: HandlerEnvironment,
@@ -116,6 +126,7 @@ function decodeObject(
     if (error instanceof ApiError) throw error;
     if (!(error instanceof JsonError || error instanceof DecodeError)) throw error;
     if (error instanceof UnreadableObjectError) throw unreadable(served, error);
+    if (error instanceof JsonError && kind === '' && format === 'json') ({ kind, version } = readable(body));
     if (kind !== '') {
       throw newBadRequest(
         `${kind} in version ${quote(version)} cannot be handled as a ${served.gvk.kind}: ${error.message}`,
@@ -204,7 +215,7 @@ function misfit(gvk: GroupVersionKind, json: DetailedJson): string | undefined {
 }
 
 /** Registered in every version of every group that there is. */
-const OPTIONS = new Set([
+export const OPTIONS: ReadonlySet<string> = new Set([
   'ListOptions',
   'GetOptions',
   'DeleteOptions',

@@ -1,12 +1,12 @@
 import { newBadRequest, newInvalid } from '../../apimachinery/errors.js';
-import { type FieldError, FieldPath, invalid, notSupported } from '../../apimachinery/field-error.js';
+import { type FieldError, FieldPath, invalid, notSupportedConstant } from '../../apimachinery/field-error.js';
 import { isObject, type JsonValue } from '../../apimachinery/json.js';
 import { JsonError, typeMetaOf } from '../../apimachinery/decode-json.js';
 import { kindNotRegistered, parseGroupVersion } from '../../apimachinery/meta.js';
-import { requireSchema, type TypedObject } from '../../apimachinery/scheme/builtin-schema.js';
+import { builtinSchema, requireSchema, type TypedObject } from '../../apimachinery/scheme/builtin-schema.js';
 import type { DeleteOptions } from '../../registry/generic/delete.js';
 import { negotiateInput } from '../negotiation/media.js';
-import { parse, UNVERSIONED } from './decode-body.js';
+import { OPTIONS, parse, UNVERSIONED } from './decode-body.js';
 import { dryRunValues, validateDryRun } from './write-options.js';
 import type { Query } from './query.js';
 import type { RequestScope } from './scope.js';
@@ -76,8 +76,11 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
     const gv = parseGroupVersion(apiVersion);
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${apiVersion}`);
     if (kind !== '' && kind !== 'DeleteOptions') {
+      // These are known whatever the version, and what does not fit them is found before they are converted.
+      const unversioned = UNVERSIONED.has(kind);
+      if (unversioned) builtinSchema({ group: 'meta.k8s.io', version: 'v1', kind })?.decode(json, false);
       throw newBadRequest(
-        apiVersion === 'v1' && UNVERSIONED.has(kind)
+        unversioned || (apiVersion === 'meta.k8s.io/v1' && OPTIONS.has(kind))
           ? `converting (v1.${kind}) to (v1.DeleteOptions): unknown conversion`
           : kindNotRegistered(apiVersion, kind),
       );
@@ -117,7 +120,8 @@ function validate(options: RawOptions): FieldError[] {
   if (options.orphanDependents !== undefined && policy !== undefined) {
     errors.push(invalid(path, policy, 'orphanDependents and deletionPropagation cannot be both set'));
   }
-  if (policy !== undefined && !POLICIES.slice(0, 3).includes(policy)) errors.push(notSupported(path, policy, POLICIES));
+  if (policy !== undefined && !POLICIES.slice(0, 3).includes(policy))
+    errors.push(notSupportedConstant(path, policy, POLICIES));
   errors.push(...validateDryRun(options.dryRun), ...validateUnsafe(options));
   return errors;
 }

@@ -1,5 +1,5 @@
 import { newBadRequest, newInvalid } from '../../apimachinery/errors.js';
-import { type FieldError, FieldPath, forbidden, notSupported } from '../../apimachinery/field-error.js';
+import { type FieldError, FieldPath, forbidden, notSupportedConstant } from '../../apimachinery/field-error.js';
 import {
   compileSelection,
   escapeValue,
@@ -69,7 +69,7 @@ function validateList(options: UnselectedOptions): FieldError[] {
       errors.push(forbidden(MATCH, 'resourceVersionMatch is forbidden when continue is provided'));
     }
     if (match !== 'Exact' && match !== 'NotOlderThan') {
-      errors.push(notSupported(MATCH, match, ['Exact', 'NotOlderThan', '']));
+      errors.push(notSupportedConstant(MATCH, match, ['Exact', 'NotOlderThan', '']));
     }
     if (match === 'Exact' && options.resourceVersion === '0') {
       errors.push(forbidden(MATCH, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
@@ -97,7 +97,7 @@ function validateWatch(options: UnselectedOptions, enabled: boolean): FieldError
     if (options.sendInitialEvents === undefined) {
       errors.push(forbidden(MATCH, 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided'));
     }
-    if (match !== 'NotOlderThan') errors.push(notSupported(MATCH, match, ['NotOlderThan']));
+    if (match !== 'NotOlderThan') errors.push(notSupportedConstant(MATCH, match, ['NotOlderThan']));
     if (options.continue !== '') {
       errors.push(forbidden(MATCH, 'resourceVersionMatch is forbidden when continue is provided'));
     }

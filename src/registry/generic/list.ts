@@ -54,8 +54,11 @@ async function read(
         current: store.bornAt,
       });
     }
+    // kube-apiserver asks its store, which does not wait, for types that it does not cache and for single objects at a revision.
+    const single = request.predicate.name !== undefined && (prefix !== '' || !store.namespaced);
+    const atOnce = isUncached(store.groupResource) || (single && start.at.mode === 'exact');
     const revised = start.at.mode === 'exact' || start.at.mode === 'not-older-than';
-    const at = revised && isUncached(store.groupResource) ? { ...start.at, atOnce: true } : start.at;
+    const at = revised && atOnce ? { ...start.at, atOnce } : start.at;
     return await store.cache.list(at, {
       prefix,
       from: start.from === '' ? '' : scope + start.from,
