@@ -28,4 +28,6 @@ export interface RequestContext {
   patience?: (() => () => void) | undefined;
   /** The resource handler sets it once it knows that the resource exists: only then do metrics name the resource. */
   served?: boolean;
+  /** Set once a handler of the resource has the request: what it refuses is told in any form that it speaks. */
+  handled?: boolean;
 }

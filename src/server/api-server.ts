@@ -15,6 +15,7 @@ import { sleep } from '../util/clock.js';
 import { unescapePath } from '../request/query.js';
 import { NonResourceRoutes } from './non-resource-routes.js';
 import { isPlainRequest, refuse, refuseUnreadable, urlOf } from './plain-requests.js';
+import { keepFirstHeaders } from './repeated-headers.js';
 import { packetOf, rereadRequest, type RereadRequest } from './reread.js';
 
 /** AES-128-GCM first: fast everywhere, and what the benchmarks of peers use. */
@@ -159,6 +160,8 @@ export class ApiServer {
       // The deadline of each request is the chain's.
       requestTimeout: 0,
       maxHeaderSize: HEADER_BYTES,
+      // Looked at with the rest of the head.
+      requireHostHeader: false,
     };
     const server = createHttpsServer(options);
     // Bounded by their bytes; with a number, those beyond it would be ignored.
@@ -172,7 +175,12 @@ export class ApiServer {
       if (isPlainRequest(request, response)) void this.accept(this.connectionOf(request), request, response, false);
     });
     server.on('checkContinue', (request, response) => {
-      void this.accept(this.connectionOf(request), request, response, true);
+      if (isPlainRequest(request, response)) void this.accept(this.connectionOf(request), request, response, true);
+    });
+    server.on('checkExpectation', (request, response) => {
+      if (!isPlainRequest(request, response)) return;
+      if (request.headers.expect === '') void this.accept(this.connectionOf(request), request, response, false);
+      else response.writeHead(417, { Connection: 'close' }).end();
     });
     server.on('connect', (request: IncomingMessage, socket: Duplex) => {
       void this.acceptConnect(request, socket);
@@ -310,6 +318,7 @@ export class ApiServer {
       refuse(response, 400, '400 Bad Request');
       return;
     }
+    keepFirstHeaders(request);
     const given = request.headers['audit-id'];
     const auditId = typeof given === 'string' && given !== '' ? given : randomUUID();
     response.setHeader('Audit-Id', auditId);

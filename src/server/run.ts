@@ -1,7 +1,5 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { newGenericNotFound, newMethodNotAllowed } from '../apimachinery/errors.js';
 import type { RequestAuthenticator } from '../authentication/authenticator/interfaces.js';
-import type { Handler } from '../endpoints/http.js';
 import { ChainMetrics } from '../endpoints/filters/metrics.js';
 import { send } from '../endpoints/filters/status.js';
 import { type Clock, sleep } from '../util/clock.js';
@@ -18,6 +16,7 @@ import { StartError } from './data-directory.js';
 import { Health, LogCheck, pingCheck, PostStartHook, ShutdownCheck } from './health.js';
 import type { Options } from './options.js';
 import type { ControlPlane, ServerContext } from './plane.js';
+import { registerDocument } from './routed-document.js';
 import { annexVersion, versionInfo } from './version.js';
 
 const DRAIN_MILLIS = 60_000;
@@ -37,27 +36,15 @@ export function serverContext(options: Options, root: string, clock: Clock, logg
   return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry) };
 }
 
-const json = (value: unknown): Handler => {
-  const body = JSON.stringify(value, undefined, 2);
-  return (_context, _request, response) => {
-    send(response, 200, 'application/json', body);
-  };
-};
-
 function installCommon(server: ApiServer, version: string, registry: Registry): void {
-  const info = json(versionInfo(version));
-  const versionHandler: Handler = (context, request, response) => {
-    const { path } = context.info;
-    if (!/^\/version\/*$/.test(path)) throw newGenericNotFound();
-    if (request.method !== 'GET') throw newMethodNotAllowed();
-    return info(context, request, response);
-  };
-  server.register('/version', versionHandler);
-  server.registerPrefix('/version/', versionHandler);
+  const info = JSON.stringify(versionInfo(version), undefined, 2);
+  registerDocument(server, '/version', 'application/json', (_context, _request, response) => {
+    send(response, 200, 'application/json', info);
+  });
   server.register('/metrics', async (_context, _request, response) => {
     // Merged anew: what was registered after this has to be in it.
     const all = Registry.merge([metricsRegistry, registry]);
-    send(response, 200, all.contentType, await all.metrics());
+    send(response, 200, `${all.contentType}; escaping=underscores`, await all.metrics());
   });
 }
 

@@ -1,7 +1,6 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { ApiError } from '../apimachinery/errors.js';
 import type { KubeObject } from '../apimachinery/meta.js';
 import {
   type IssuerMetadata,
@@ -26,13 +25,13 @@ import { tokenRequestSubresource } from '../registry/core/serviceaccounts/token-
 import type { ResourceType } from '../registry/rest/interfaces.js';
 import type { TypeClient } from '../registry/rest/type-client.js';
 import { send } from '../endpoints/filters/status.js';
-import type { Handler } from '../endpoints/http.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { keyPem } from '../util/certificates.js';
 import type { Logger } from '../util/logger.js';
 import type { ApiServer } from './api-server.js';
 import { readFile, StartError, writePrivateFile } from './data-directory.js';
+import { registerDocument } from './routed-document.js';
 import type { Options } from './options.js';
 
 const RSA_BITS = 2048;
@@ -120,11 +119,8 @@ export function makeServiceAccountTokens(
       if (made === undefined) return;
       // Where the system chooses the port, the address is known once the server listens.
       const configuration = (): string => documents(() => undefined)?.configuration ?? made.configuration;
-      server.register(OPENID_CONFIGURATION_PATH, publicDocument('application/json', configuration));
-      server.register(
-        JWKS_PATH,
-        publicDocument('application/jwk-set+json', () => made.keySet),
-      );
+      registerPublic(server, OPENID_CONFIGURATION_PATH, 'application/json', configuration);
+      registerPublic(server, JWKS_PATH, 'application/jwk-set+json', () => made.keySet);
     },
   };
 }
@@ -149,16 +145,12 @@ export function withTokenRequests(
   );
 }
 
-const methodNotAllowed = (): ApiError =>
-  new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
-
-const publicDocument =
-  (contentType: string, body: () => string): Handler =>
-  (_context, request, response) => {
-    if (request.method !== 'GET') throw methodNotAllowed();
+function registerPublic(server: ApiServer, path: string, contentType: string, body: () => string): void {
+  registerDocument(server, path, contentType, (_context, _request, response) => {
     response.setHeader('Cache-Control', `public, max-age=${METADATA_MAX_AGE}`);
     send(response, 200, contentType, body());
-  };
+  });
+}
 
 function loadSigningKey(file: string, dataDirectory: string): KeyObject {
   if (file !== '') return parsed(file, 'service-account-signing-key-file', readSigningKey);

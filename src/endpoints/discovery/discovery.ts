@@ -105,7 +105,7 @@ export class Discovery {
     request: HttpRequest,
     response: HttpResponse,
   ): Promise<void> {
-    const asked = negotiateConversion(request.headers.accept, this.options.cbor, aggregatedType);
+    const asked = negotiateConversion(request.headers.accept, false, aggregatedType);
     if (asked === undefined) {
       await this.write(path, document, routed, context, request, response);
       return;
@@ -147,6 +147,9 @@ export class Discovery {
       return;
     }
     if (version === undefined) {
+      // With slashes behind it the path is the router's.
+      const routed = context.info.path.endsWith('//') && !group.versions.some((one) => one.custom === true);
+      if (routed && !(await this.allowsMethod(context, request, response))) return;
       await this.write(`/apis/${name}`, () => apiGroup(group), false, context, request, response);
       return;
     }
@@ -166,7 +169,9 @@ export class Discovery {
     const custom = version.custom === true;
     if (!custom && !(await this.allowsMethod(context, request, response))) return;
     const path = `/apis/${group.name}/${version.version}`;
-    await this.write(path, () => apiResourceList(group, version), !custom, context, request, response);
+    // The lists of built-in types alone are served in CBOR.
+    const cbor = this.options.cbor && !custom;
+    await this.write(path, () => apiResourceList(group, version), !custom, context, request, response, cbor);
   }
 
   private async allowsMethod(context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<boolean> {
@@ -177,7 +182,7 @@ export class Discovery {
   }
 
   private fail(error: ApiError, context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<void> {
-    return writeStatus(context, request, response, error, this.options);
+    return writeStatus(context, request, response, error, { ...this.options, cbor: false });
   }
 
   /** Throws the 406 of the negotiation, for the caller to write like other errors. */
@@ -188,10 +193,11 @@ export class Discovery {
     context: RequestContext,
     request: HttpRequest,
     response: HttpResponse,
+    cbor = false,
   ): Promise<void> {
     const media = negotiate(
       request.headers.accept,
-      { custom: false, cbor: this.options.cbor, transforms: false, route: routed ? 'object' : undefined },
+      { custom: false, cbor, transforms: false, route: routed ? 'object' : undefined },
       hints(context, request),
     );
     context.audit?.responseObject(document);

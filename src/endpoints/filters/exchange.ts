@@ -48,6 +48,7 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   impersonationConstraint = '';
   dryRun = false;
   served = false;
+  handled = false;
   /** The client waits for `100 Continue` before it sends the body. */
   expectsContinue = false;
   /** The handler has done its work. */

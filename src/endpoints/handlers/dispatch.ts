@@ -50,6 +50,7 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     }
     if (api.kind === 'virtual') {
       context.served = true;
+      context.handled = true;
       return virtualHandler(api, environment, context, request, response);
     }
     context.served = true;
@@ -179,11 +180,13 @@ function serve(
   });
   if (subresource === '') return verb(scope(served.strategy, served.fieldManager));
   if (subresource === 'scale' && served.scale !== undefined) {
+    context.handled = true;
     return scaleHandler(scope(served.strategy, served.scale.fieldManager), served.scale);
   }
   const created = own(served.created, subresource);
   if (created !== undefined) {
     if (context.info.verb !== 'create') throw methodNotAllowed({ served, context });
+    context.handled = true;
     return createSubresourceHandler(scope(served.strategy, created.fieldManager), created);
   }
   const sub = own(served.subresources, subresource);
@@ -243,6 +246,7 @@ function warnOfBuiltin(scope: RequestScope): void {
 function verb(scope: RequestScope): Promise<void> {
   checkTarget(scope);
   warnOfBuiltin(scope);
+  scope.context.handled = true;
   switch (scope.context.info.verb) {
     case 'get':
       return getHandler(scope);
@@ -271,6 +275,7 @@ function subresourceVerb(scope: RequestScope): Promise<void> {
   const { served, subresource } = scope;
   const entry = served.discovery.find(({ name }) => name === `${served.groupResource.resource}/${subresource}`);
   if (!served.type.custom && entry?.verbs.includes(scope.context.info.verb) === false) throw methodNotAllowed(scope);
+  scope.context.handled = true;
   switch (scope.context.info.verb) {
     case 'get':
       return getHandler(scope);

@@ -147,8 +147,15 @@ export function negotiateStatus(
 
 /** The check that the router of the built-in types makes; throws its 406. */
 export function checkRoute(accept: string | undefined, route: 'object' | 'list', cbor: boolean): void {
+  checkProduced(
+    accept,
+    route === 'object' ? acceptedMediaTypes(cbor) : [...acceptedMediaTypes(cbor), ...streamTypes(cbor)],
+  );
+}
+
+/** The router's 406 where the client takes nothing of what a path produces. */
+export function checkProduced(accept: string | undefined, produced: readonly string[]): void {
   const header = accept === undefined || accept === '' ? '*/*' : accept;
-  const produced = route === 'object' ? acceptedMediaTypes(cbor) : [...acceptedMediaTypes(cbor), ...streamTypes(cbor)];
   if (namesOneOf(header, produced)) return;
   const message = `406: Not Acceptable\n\nAvailable representations: ${produced.join(', ')}`;
   throw newRouterError(406, 'NotAcceptable', message);
@@ -261,18 +268,22 @@ function namesOneConsumed(header: string, accepted: readonly string[]): boolean 
 }
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-const parameter = /^\s*[!#$%&'*+\-.^_`|~0-9A-Za-z]+\s*=\s*(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*")\s*(?:;|$)/;
+const parameter = /^\s*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)\s*=\s*([!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*")\s*(?:;|$)/;
 
-/** The type in lower case without its parameters; undefined where the header is malformed. One trailing semicolon is let pass. */
+/** The type in lower case without its parameters; undefined where the header is malformed, or gives one of them two values. One trailing semicolon is let pass. */
 function parseMediaType(header: string): string | undefined {
   const semicolon = header.indexOf(';');
   const base = (semicolon === -1 ? header : header.slice(0, semicolon)).trim().toLowerCase();
   const parts = base.split('/');
   if (parts.length > 2 || !parts.every((part) => token.test(part))) return undefined;
   let rest = semicolon === -1 ? '' : header.slice(semicolon + 1);
+  const given = new Map<string, string>();
   while (rest.trim() !== '') {
     const match = parameter.exec(rest);
     if (match === null) return undefined;
+    const [, name = '', value = ''] = match;
+    if ((given.get(name.toLowerCase()) ?? value) !== value) return undefined;
+    given.set(name.toLowerCase(), value);
     rest = rest.slice(match[0].length);
   }
   return base;

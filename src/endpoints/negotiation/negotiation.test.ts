@@ -131,6 +131,8 @@ describe('bodies', () => {
     ['application/json;', false, 'json'],
     ['application/json;;', false, refused],
     ['application/json;charset', false, refused],
+    ['application/json;a=b;A=c', false, refused],
+    ['application/json;a=b;a=b', false, 'json'],
     ['application/json,text/plain', false, refused],
     ['application/yaml; a="b;c"', true, 'yaml'],
     ['text/plain', true, refused],

@@ -137,7 +137,7 @@ export class OpenApi {
       return;
     }
     response.setHeader('Vary', 'Accept');
-    const format = chosen(request.headers.accept ?? '*/*', offeredV3);
+    const format = chosen(request.headers.accept || '*/*', offeredV3);
     if (format === undefined) {
       empty(response, 406);
       return;
@@ -168,7 +168,7 @@ export class OpenApi {
 
   private async v2(request: HttpRequest, response: HttpResponse): Promise<void> {
     response.setHeader('Vary', ['Accept-Encoding', 'Accept']);
-    const format = chosen(request.headers.accept ?? '*/*', offeredV2);
+    const format = chosen(request.headers.accept || '*/*', offeredV2);
     if (format === undefined) {
       empty(response, 406);
       return;
@@ -260,7 +260,7 @@ function chosen(header: string, offered: typeof offeredV2): 'json' | 'protobuf' 
 function acceptsEncoding(request: HttpRequest): boolean {
   const header = request.headers['accept-encoding'];
   const text = Array.isArray(header) ? header.join(',') : (header ?? '');
-  return text.split(',').some((token) => /^\s*(gzip|\*)\s*(;|$)/.test(token) && !/;\s*q=0(\.0*)?\s*$/.test(token));
+  return text.split(',').some((token) => /^\s*gzip\s*(;|$)/i.test(token) && !/;\s*q=0(\.0*)?\s*$/.test(token));
 }
 
 function empty(response: HttpResponse, status: number): void {
