@@ -8,11 +8,17 @@ export interface FakeRequest {
   /** Signs with another key than the one in the request. */
   readonly forged?: boolean;
   readonly key?: 'ec' | 'rsa' | 'ed25519';
+  /** Of the signature, for keys that take one. */
+  readonly hash?: 'sha256' | 'sha1' | 'md5';
   /** Of the kind of `key`; made where it is not given. */
   readonly pair?: { readonly privateKey: KeyObject; readonly publicKey: KeyObject };
 }
 
-const ALGORITHMS = { ec: '1.2.840.10045.4.3.2', rsa: '1.2.840.113549.1.1.11', ed25519: '1.3.101.112' } as const;
+const ALGORITHMS = {
+  sha256: { ec: '1.2.840.10045.4.3.2', rsa: '1.2.840.113549.1.1.11', ed25519: '1.3.101.112' },
+  sha1: { ec: '1.2.840.10045.4.1', rsa: '1.2.840.113549.1.1.5', ed25519: '1.3.101.112' },
+  md5: { ec: '', rsa: '1.2.840.113549.1.1.4', ed25519: '1.3.101.112' },
+} as const;
 
 function keyPair(kind: 'ec' | 'rsa' | 'ed25519'): { privateKey: KeyObject; publicKey: KeyObject } {
   if (kind === 'rsa') return generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -21,7 +27,7 @@ function keyPair(kind: 'ec' | 'rsa' | 'ed25519'): { privateKey: KeyObject; publi
 
 /** Makes PKCS #10 requests for tests, as PEM. */
 export function makeCertificateRequest(request: FakeRequest): string {
-  const { commonName, organizations = [], dnsNames = [], forged = false, key = 'ec' } = request;
+  const { commonName, organizations = [], dnsNames = [], forged = false, key = 'ec', hash = 'sha256' } = request;
   const { pair = keyPair(key) } = request;
   const attribute = (type: string, value: string): Buffer => der(Tag.SET, sequence(oid(type), utf8(value)));
   const subject = sequence(
@@ -34,6 +40,6 @@ export function makeCertificateRequest(request: FakeRequest): string {
   const publicKey = pair.publicKey.export({ type: 'spki', format: 'der' });
   const info = sequence(integer(Buffer.from([0])), subject, publicKey, der(contextTag(0, true), ...attributes));
   const signer = forged ? keyPair(key).privateKey : pair.privateKey;
-  const signature = sign(key === 'ed25519' ? null : 'sha256', info, signer);
-  return pem('CERTIFICATE REQUEST', sequence(info, sequence(oid(ALGORITHMS[key])), bits(signature)));
+  const signature = sign(key === 'ed25519' ? null : hash, info, signer);
+  return pem('CERTIFICATE REQUEST', sequence(info, sequence(oid(ALGORITHMS[hash][key])), bits(signature)));
 }

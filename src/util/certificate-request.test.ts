@@ -36,6 +36,15 @@ test.each(['ec', 'rsa', 'ed25519'] as const)('signatures of %s keys', (key) => {
   );
 });
 
+test('signatures with SHA-1 are taken, with MD5 they are not', () => {
+  const check = (key: 'ec' | 'rsa', hash: 'sha1' | 'md5') => () => {
+    checkRequestSignature(parseCertificateRequest(makeCertificateRequest({ commonName: 'x', key, hash })));
+  };
+  expect(check('ec', 'sha1')).not.toThrow();
+  expect(check('rsa', 'sha1')).not.toThrow();
+  expect(check('rsa', 'md5')).toThrow('x509: cannot verify signature: insecure algorithm MD5-RSA');
+});
+
 describe('refused', () => {
   const good = makeCertificateRequest({ commonName: 'x' });
   const cases: readonly (readonly [string, string, string])[] = [

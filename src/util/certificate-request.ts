@@ -118,21 +118,21 @@ interface Algorithm {
   readonly hash: string | undefined;
 }
 
+/** SHA-1 is good enough for somebody who only says that a key is theirs. */
 const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
+  '1.2.840.10045.4.1': { key: 'ec', hash: 'sha1' },
   '1.2.840.10045.4.3.2': { key: 'ec', hash: 'sha256' },
   '1.2.840.10045.4.3.3': { key: 'ec', hash: 'sha384' },
   '1.2.840.10045.4.3.4': { key: 'ec', hash: 'sha512' },
+  '1.2.840.113549.1.1.5': { key: 'rsa', hash: 'sha1' },
+  '1.3.14.3.2.29': { key: 'rsa', hash: 'sha1' },
   '1.2.840.113549.1.1.11': { key: 'rsa', hash: 'sha256' },
   '1.2.840.113549.1.1.12': { key: 'rsa', hash: 'sha384' },
   '1.2.840.113549.1.1.13': { key: 'rsa', hash: 'sha512' },
   '1.3.101.112': { key: 'ed25519', hash: undefined },
 };
 
-const INSECURE: Readonly<Record<string, string>> = {
-  '1.2.840.113549.1.1.4': 'MD5-RSA',
-  '1.2.840.113549.1.1.5': 'SHA1-RSA',
-  '1.2.840.10045.4.1': 'ECDSA-SHA1',
-};
+const MD5_WITH_RSA = '1.2.840.113549.1.1.4';
 
 const FAILURES: Readonly<Record<Algorithm['key'], string>> = {
   ec: 'x509: ECDSA verification failure',
@@ -148,9 +148,8 @@ export function checkRequestSignature(request: ParsedRequest): void {
     throw new CertificateRequestError('asn1: syntax error: sequence truncated');
   }
   const name = oidText(id.content);
-  const insecure = INSECURE[name];
-  if (insecure !== undefined) {
-    throw new CertificateRequestError(`x509: cannot verify signature: insecure algorithm ${insecure}`);
+  if (name === MD5_WITH_RSA) {
+    throw new CertificateRequestError('x509: cannot verify signature: insecure algorithm MD5-RSA');
   }
   const known = ALGORITHMS[name];
   const key = publicKeyOf(request);

@@ -53,17 +53,37 @@ export const podStrategy: Strategy = {
   warningsOnCreate: (_context, pod) => [...nameWarnings(pod), ...podWarnings(pod)],
 };
 
+/** Who does not know of observed generations leaves them as they were, also those of conditions, one type after the other. */
+function keepGenerations(status: JsonObject, old: JsonObject): void {
+  keepGeneration(status, old);
+  const known = new Map<string, JsonObject[]>();
+  for (const condition of objectsOf(old['conditions'])) {
+    const type = textOf(condition['type']);
+    known.set(type, [...(known.get(type) ?? []), condition]);
+  }
+  for (const condition of objectsOf(status['conditions'])) {
+    const before = known.get(textOf(condition['type']))?.shift();
+    if (before !== undefined) keepGeneration(condition, before);
+  }
+}
+
+function keepGeneration(part: JsonObject, old: JsonObject): void {
+  const before = numberOf(old['observedGeneration']);
+  if (numberOf(part['observedGeneration']) === 0 && before !== 0) part['observedGeneration'] = before;
+}
+
 export const podStatusStrategy: Strategy = {
   ...podStrategy,
   resetFields: resets(['spec'], ['metadata', 'deletionTimestamp'], ['metadata', 'ownerReferences']),
   prepareForUpdate: (_context, pod, old) => {
     keepField('spec', pod, old);
-    const owners = old.metadata.ownerReferences;
-    if (owners === undefined) delete pod.metadata.ownerReferences;
-    else pod.metadata.ownerReferences = owners;
+    keepField('deletionTimestamp', pod.metadata, old.metadata);
+    keepField('ownerReferences', pod.metadata, old.metadata);
     const status = ensureObject(pod, 'status');
-    const quality = textOf(objectAt(old, 'status')?.['qosClass']);
+    const before = objectAt(old, 'status') ?? {};
+    const quality = textOf(before['qosClass']);
     if (textOf(status['qosClass']) === '' && quality !== '') status['qosClass'] = quality;
+    keepGenerations(status, before);
   },
   validateUpdate: (_context, pod, old) => [
     ...validateCoreMetaUpdate(pod.metadata, old.metadata),

@@ -1,5 +1,4 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
 
 /** The objects of a list; what is none is left out. */
 export function objectsOf(value: JsonValue | undefined): JsonObject[] {
@@ -30,7 +29,7 @@ export function setDefault(object: JsonObject, key: string, value: JsonValue): v
 }
 
 /** Takes a field over from the object before, and its absence too. */
-export function keepField(field: string, object: KubeObject, old: KubeObject): void {
+export function keepField(field: string, object: JsonObject, old: JsonObject): void {
   const value = old[field];
   if (value === undefined) delete object[field];
   else object[field] = value;
