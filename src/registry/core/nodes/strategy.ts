@@ -1,4 +1,5 @@
 import {
+  duplicate,
   FieldError,
   FieldPath,
   forbidden,
@@ -9,7 +10,7 @@ import {
   required,
 } from '../../../apimachinery/field-error.js';
 import { deepCopy, deepEqual, isObject, type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import { goJson, type KubeObject } from '../../../apimachinery/meta.js';
+import { goJson, type KubeObject, quote } from '../../../apimachinery/meta.js';
 import { Quantity } from '../../../apimachinery/quantity.js';
 import { cidrErrors, cidrWarnings } from '../../../apimachinery/validation/addresses.js';
 import { isQualifiedName, isLabelValue, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
@@ -56,6 +57,7 @@ const validate = (object: KubeObject): FieldError[] => [
   ...validateCoreMeta(object.metadata, false, nameIsDnsSubdomain),
   ...taintErrors(object),
   ...statusErrors(object),
+  ...featureErrors(object),
   ...podCidrErrors(object),
 ];
 
@@ -94,6 +96,31 @@ function statusErrors(object: KubeObject): FieldError[] {
     return Object.keys(list).flatMap((name) =>
       quantityErrors(name, Quantity.parse(textOf(list[name]) || '0'), FieldPath.of('status', field, name)),
     );
+  });
+}
+
+const FEATURE = /^[A-Z][a-zA-Z0-9]*(?:\/[a-zA-Z][a-zA-Z0-9]*)*$/;
+const FEATURE_MAX = 253;
+
+/** Features that a kubelet says it has, in the order of their names. */
+function featureErrors(object: KubeObject): FieldError[] {
+  const names = textsOf(objectAt(object, 'status')?.['declaredFeatures']);
+  return names.flatMap((name, i) => {
+    const path = FieldPath.of('status', 'declaredFeatures').index(i);
+    const errors: FieldError[] = [];
+    const before = names[i - 1];
+    if (before === name) errors.push(duplicate(path, name));
+    else if (before !== undefined && before > name)
+      errors.push(invalid(path, name, 'list must be sorted alphabetically'));
+    const shown = `invalid feature name ${quote(name)}: must`;
+    if (Buffer.byteLength(name) > FEATURE_MAX) {
+      errors.push(invalid(path, name, `${shown} be no more than ${String(FEATURE_MAX)} characters`));
+    } else if (!FEATURE.test(name)) {
+      const form =
+        "start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes";
+      errors.push(invalid(path, name, `${shown} ${form}`));
+    }
+    return errors;
   });
 }
 
@@ -144,6 +171,7 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   const errors = [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),
     ...statusErrors(object),
+    ...featureErrors(object),
     ...addressErrors(object),
   ];
   const spec = objectAt(object, 'spec') ?? {};

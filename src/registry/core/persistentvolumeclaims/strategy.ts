@@ -11,6 +11,7 @@ import { ensureObject, keepField, setDefault, textOf } from '../shared/fields.js
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { validateImmutableField } from '../../../apimachinery/validation/object-meta.js';
 import { resets } from '../shared/resource-type.js';
+import { claimStatusErrors } from './status-validation.js';
 import { roundQuantities, roundResources } from '../shared/resources.js';
 import { CLASS_ANNOTATION, CLASS_DEPRECATED } from '../shared/volumes.js';
 
@@ -119,8 +120,11 @@ const isVolumeOrSnapshot = (source: JsonObject): boolean => {
 function normalizeSources(object: KubeObject, old: KubeObject | undefined): void {
   const spec = objectAt(object, 'spec');
   if (spec === undefined) return;
-  const { dataSource, dataSourceRef } = spec;
   const before = objectAt(old, 'spec') ?? {};
+  // Sources in other namespaces are a feature that is off in Kubernetes itself.
+  const foreign = textOf(objectAt(spec, 'dataSourceRef')?.['namespace']) !== '';
+  if (foreign && before['dataSourceRef'] === undefined) delete spec['dataSourceRef'];
+  const { dataSource, dataSourceRef } = spec;
   const kept = before['dataSource'] !== undefined || before['dataSourceRef'] !== undefined;
   if (isObject(dataSource) && dataSourceRef === undefined && !kept && !isVolumeOrSnapshot(dataSource)) {
     delete spec['dataSource'];
@@ -169,6 +173,9 @@ export const claimStatusStrategy: Strategy = {
   prepareForUpdate: (_context, object, old) => {
     keepField('spec', object, old);
   },
-  validateUpdate: (_context, object, old) => validateCoreMetaUpdate(object.metadata, old.metadata),
+  validateUpdate: (_context, object, old) => [
+    ...validateCoreMetaUpdate(object.metadata, old.metadata),
+    ...claimStatusErrors(object),
+  ],
   warningsOnUpdate: () => [],
 };

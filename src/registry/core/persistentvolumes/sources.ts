@@ -95,8 +95,8 @@ const SOURCES: readonly Source[] = [
 
 /** What is wrong with the kind of volume that a specification names: there must be one, and no other. */
 export const persistentSourceErrors = (spec: JsonObject, path: FieldPath, volume: string): FieldError[] =>
-  sourceErrors(SOURCES, spec, path, volume, (field) =>
-    field === 'local' && objectAt(spec, 'nodeAffinity') === undefined
+  sourceErrors(SOURCES, spec, path, volume, (field, _source, surplus) =>
+    field === 'local' && !surplus && objectAt(spec, 'nodeAffinity') === undefined
       ? [required(path.child('nodeAffinity'), 'Local volume requires node affinity')]
       : [],
   );

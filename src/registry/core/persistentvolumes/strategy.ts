@@ -25,7 +25,7 @@ import { ensureObject, keepField, setDefault, textOf } from '../shared/fields.js
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { nodeSelectorErrors } from '../shared/node-selector.js';
 import { resets } from '../shared/resource-type.js';
-import { roundQuantities } from '../shared/resources.js';
+import { basicQuantityErrors, roundQuantities } from '../shared/resources.js';
 import { defaultSources } from '../shared/volume-defaults.js';
 import {
   accessModeErrors,
@@ -75,7 +75,10 @@ export function persistentVolumeErrors(object: KubeObject): FieldError[] {
       notSupported(capacityPath, spec['capacity'] ?? emptyMembersOf(spec)?.['capacity'] ?? null, ['storage']),
     );
   }
-  for (const name of names) errors.push(...positiveQuantityErrors(capacity[name], capacityPath.key(name)));
+  for (const name of names) {
+    const at = capacityPath.key(name);
+    errors.push(...basicQuantityErrors(capacity[name], at), ...positiveQuantityErrors(capacity[name], at));
+  }
   const reclaim = textOf(spec['persistentVolumeReclaimPolicy']);
   if (reclaim !== '' && !RECLAIM.includes(reclaim)) {
     errors.push(notSupported(SPEC.child('persistentVolumeReclaimPolicy'), reclaim, RECLAIM));

@@ -2,6 +2,7 @@ import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { objectsOf } from '../shared/fields.js';
 
 const PROJECTIONS = ['clusterTrustBundle', 'podCertificate'];
+const STATUSES = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'];
 const LISTS = ['containers', 'initContainers', 'ephemeralContainers'];
 
 /** Takes away what belongs to features that are off in Kubernetes itself. */
@@ -17,5 +18,13 @@ export function dropDisabled(spec: JsonObject): void {
     if (lifecycle?.['stopSignal'] === undefined) continue;
     delete lifecycle['stopSignal'];
     if (Object.keys(lifecycle).length === 0) delete container['lifecycle'];
+  }
+}
+
+/** The same for a pod's status. */
+export function dropDisabledStatus(status: JsonObject): void {
+  delete status['nodeAllocatableResourceClaimStatuses'];
+  for (const one of STATUSES.flatMap((list) => objectsOf(status[list]))) {
+    for (const mount of objectsOf(one['volumeMounts'])) delete mount['volumeStatus'];
   }
 }

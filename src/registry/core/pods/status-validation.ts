@@ -4,6 +4,7 @@ import { goJson, type KubeObject } from '../../../apimachinery/meta.js';
 import { addressErrors } from '../../../apimachinery/validation/addresses.js';
 import { isDns1123Subdomain, isQualifiedName } from '../../../apimachinery/validation/names.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
+import { claimStatusErrors, deviceErrors, extendedClaimErrors, userErrors } from './container-statuses.js';
 
 const STATUS = FieldPath.of('status');
 const SYSTEM_CONDITIONS = ['PodScheduled', 'Ready', 'Initialized'];
@@ -28,8 +29,15 @@ export function podStatusErrors(pod: KubeObject, old: KubeObject): FieldError[] 
     errors.push(...revivedErrors(status, before, statuses, (name, code) => restarts(known, spec, name, code)));
   }
   errors.push(...revivedErrors(status, before, 'ephemeralContainerStatuses', () => false));
-  errors.push(...listErrors(status, before, 'podIPs'), ...hostErrors(status, before));
-  return errors;
+  return [
+    ...errors,
+    ...claimStatusErrors(status, spec),
+    ...extendedClaimErrors(status, spec),
+    ...listErrors(status, before, 'podIPs'),
+    ...hostErrors(status, before),
+    ...userErrors(status, spec),
+    ...deviceErrors(status, spec),
+  ];
 }
 
 function conditionErrors(status: JsonObject): FieldError[] {

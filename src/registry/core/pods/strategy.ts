@@ -6,7 +6,7 @@ import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
 import { ensureObject, keepField, numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
-import { dropDisabled } from './disabled.js';
+import { dropDisabled, dropDisabledStatus } from './disabled.js';
 import { qosClass } from './qos.js';
 import { fillSelectors } from './scheduling.js';
 import { podStatusErrors } from './status-validation.js';
@@ -80,6 +80,7 @@ export const podStatusStrategy: Strategy = {
     keepField('deletionTimestamp', pod.metadata, old.metadata);
     keepField('ownerReferences', pod.metadata, old.metadata);
     const status = ensureObject(pod, 'status');
+    dropDisabledStatus(status);
     const before = objectAt(old, 'status') ?? {};
     const quality = textOf(before['qosClass']);
     if (textOf(status['qosClass']) === '' && quality !== '') status['qosClass'] = quality;

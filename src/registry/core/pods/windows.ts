@@ -13,7 +13,7 @@ const DNS_LABEL = /^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$/;
 /** What is wrong with the name of a user, which may stand behind a domain and a backslash. */
 function userProblems(name: string): string[] {
   if (name === '') return ['runAsUserName cannot be an empty string'];
-   
+
   if (/[\u0000-\u001f\u007f]/.test(name)) return ['runAsUserName cannot contain control characters'];
   const parts = name.split('\\');
   if (parts.length > 2) return ['runAsUserName cannot contain more than one backslash'];

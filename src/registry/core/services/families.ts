@@ -9,6 +9,7 @@ import {
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { ipErrors } from '../endpoints/strategy.js';
+import { choiceIfSet } from '../shared/checks.js';
 import { textOf, textsOf } from '../shared/fields.js';
 
 const SPEC = FieldPath.of('spec');
@@ -37,8 +38,7 @@ export function addressErrors(spec: JsonObject, before: JsonObject | undefined):
     if (seen.has(family)) errors.push(duplicate(FAMILIES.index(i), family));
     seen.add(family);
   });
-  const policy = textOf(spec['ipFamilyPolicy']);
-  if (policy !== '' && !POLICIES.includes(policy)) errors.push(notSupported(POLICY, policy, POLICIES));
+  errors.push(...choiceIfSet(spec['ipFamilyPolicy'], POLICY, POLICIES));
   const wrong = singleErrors(ips, textsOf(before?.['clusterIPs']));
   errors.push(...wrong);
   if (ips.length > 2) errors.push(invalid(CLUSTER_IPS, ips, 'may only hold up to 2 values'));
@@ -132,7 +132,7 @@ export function fillFamilies(object: KubeObject, before: JsonObject | undefined)
   if (spec === undefined || spec['type'] === 'ExternalName' || keepsPreferred(spec, before)) return [];
   const selector = objectAt(spec, 'selector');
   const open = spec['clusterIP'] === 'None' && (selector === undefined || Object.keys(selector).length === 0);
-  if (textOf(spec['ipFamilyPolicy']) === '') {
+  if (typeof spec['ipFamilyPolicy'] !== 'string') {
     spec['ipFamilyPolicy'] = textOf(before?.['ipFamilyPolicy']) || (open ? 'RequireDualStack' : 'SingleStack');
   }
   const found = addressErrors(spec, before);

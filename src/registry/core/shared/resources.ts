@@ -7,7 +7,7 @@ import {
   notSupported,
   required,
 } from '../../../apimachinery/field-error.js';
-import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
 import { compareUtf8 } from '../../../apimachinery/meta.js';
 import { Quantity } from '../../../apimachinery/quantity.js';
 import { isQualifiedName } from '../../../apimachinery/validation/names.js';
@@ -35,7 +35,7 @@ const POD_LEVEL = ['cpu', 'memory'];
 export const isHugePages = (name: string): boolean => name.startsWith(HUGE_PAGES);
 
 /** Kubernetes' own names have no domain, or one of its. */
-const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
+export const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
 
 const isExtended = (name: string): boolean =>
   !isNative(name) && !name.startsWith('requests.') && isQualifiedName(`requests.${name}`).length === 0;
@@ -79,6 +79,12 @@ export function quantityErrors(name: string, quantity: Quantity, path: FieldPath
     errors.push(invalid(path, text, 'must be an integer'));
   }
   return errors;
+}
+
+/** The whole number that Go has of a quantity, whose upper bits are lost, must not be negative. */
+export function basicQuantityErrors(value: JsonValue | undefined, path: FieldPath): FieldError[] {
+  const number = BigInt.asIntN(64, Quantity.parse(textOf(value) || '0').roundedUp());
+  return number < 0n ? [invalid(path, number, 'must be a valid resource quantity')] : [];
 }
 
 function hugePageErrors(name: string, quantity: Quantity, path: FieldPath): FieldError[] {

@@ -206,26 +206,26 @@ export const COMMON = {
   scaleIO: { field: 'scaleIO', check: needs('gateway', 'system', 'volumeName') },
 } satisfies Record<string, Source>;
 
-/** What is wrong with the kind of volume that is named: there must be one, and no other. */
+/** What is wrong with the kind of volume that is named: there must be one, and no other; `after` looks at each that is there. */
 export function sourceErrors(
   sources: readonly Source[],
   holder: JsonObject,
   path: FieldPath,
   volume: string,
-  after?: (field: string, source: JsonObject) => readonly FieldError[],
+  after?: (field: string, source: JsonObject, surplus: boolean) => readonly FieldError[],
 ): FieldError[] {
   const errors: FieldError[] = [];
   let count = 0;
   for (const { field, check, shown = field, extra = field, always } of sources) {
     const source = objectAt(holder, field);
     if (source === undefined) continue;
-    if (count > 0 && always !== true)
-      errors.push(forbidden(path.child(extra), 'may not specify more than 1 volume type'));
+    const surplus = count > 0 && always !== true;
+    if (surplus) errors.push(forbidden(path.child(extra), 'may not specify more than 1 volume type'));
     else {
       count++;
       errors.push(...check(source, path.child(shown), volume));
     }
-    if (after !== undefined) errors.push(...after(field, source));
+    if (after !== undefined) errors.push(...after(field, source, surplus));
   }
   return count === 0 ? [...errors, required(path, 'must specify a volume type')] : errors;
 }

@@ -1,0 +1,47 @@
+import { type FieldError, FieldPath, invalid, notSupported } from '../../../apimachinery/field-error.js';
+import { objectAt } from '../../../apimachinery/json.js';
+import type { KubeObject } from '../../../apimachinery/meta.js';
+import { Quantity } from '../../../apimachinery/quantity.js';
+import { isQualifiedName } from '../../../apimachinery/validation/names.js';
+import { textOf } from '../shared/fields.js';
+import { basicQuantityErrors, isNative, quantityErrors } from '../shared/resources.js';
+
+const STATUS = FieldPath.of('status');
+const RESIZES = [
+  'ControllerResizeInProgress',
+  'ControllerResizeInfeasible',
+  'NodeResizeInProgress',
+  'NodeResizeInfeasible',
+  'NodeResizePending',
+].sort();
+
+function keyErrors(name: string, path: FieldPath): FieldError[] {
+  const errors = isQualifiedName(name).map((text) => invalid(path, name, text));
+  if (errors.length > 0 || !isNative(name) || name === 'storage') return errors;
+  return [notSupported(path, name, ['storage'])];
+}
+
+/** What a claim has been given, and what becomes of it. */
+export function claimStatusErrors(claim: KubeObject): FieldError[] {
+  const status = objectAt(claim, 'status');
+  const capacity = objectAt(status, 'capacity') ?? {};
+  const resizes = objectAt(status, 'allocatedResourceStatuses') ?? {};
+  const allocated = objectAt(status, 'allocatedResources') ?? {};
+  const resizesAt = STATUS.child('allocatedResourceStatuses');
+  const allocatedAt = STATUS.child('allocatedResources');
+  return [
+    ...Object.keys(capacity).flatMap((name) => basicQuantityErrors(capacity[name], STATUS.child('capacity').key(name))),
+    ...Object.keys(resizes).flatMap((name) => [
+      ...keyErrors(name, resizesAt),
+      // kube-apiserver names the resource where it means what becomes of it.
+      ...(RESIZES.includes(textOf(resizes[name])) ? [] : [notSupported(resizesAt, name, RESIZES)]),
+    ]),
+    ...Object.keys(allocated).flatMap((name) => {
+      const errors = keyErrors(name, allocatedAt);
+      if (errors.length > 0) return errors;
+      const at = allocatedAt.key(name);
+      const basic = basicQuantityErrors(allocated[name], at);
+      return basic.length > 0 ? basic : quantityErrors('storage', Quantity.parse(textOf(allocated[name]) || '0'), at);
+    }),
+  ];
+}
