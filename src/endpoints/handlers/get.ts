@@ -1,3 +1,4 @@
+import { newBadRequest } from '../../apimachinery/errors.js';
 import { isUncached, requestedRevision } from '../../registry/generic/resource-version.js';
 import type { GroupResource } from '../../apimachinery/meta.js';
 import type { ReadAt } from '../../storage/cacher/interfaces.js';
@@ -11,9 +12,17 @@ export async function getHandler(scope: RequestScope): Promise<void> {
   const query = new Query(request.url ?? '');
   const media = negotiateObject(scope, query);
   const { namespace, name } = context.info;
-  const asked = query.string('resourceVersion');
+  const asked = askedVersion(query);
   const object = await store.get(store.key(namespace, name), name, readAt(asked, served.groupResource), asked);
   await writeStored(scope, 200, object, media, query);
+}
+
+/** The resource version that a get asks for. The parameter `export` that there once was is refused, where a reader of flags would say yes to it. */
+export function askedVersion(query: Query): string {
+  if (query.boolean('export') === true) {
+    throw newBadRequest('the export parameter, deprecated since v1.14, is no longer supported');
+  }
+  return query.string('resourceVersion');
 }
 
 /** Which state a get wants (spec: List and get semantics). */

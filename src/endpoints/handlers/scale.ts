@@ -14,7 +14,7 @@ import { negotiatePatch } from '../negotiation/media.js';
 import { writeObject } from '../responsewriters/object.js';
 import { readBody } from './body.js';
 import { decodeBody } from './decode-body.js';
-import { readAt } from './get.js';
+import { askedVersion, readAt } from './get.js';
 import { isApply, type Mechanism, patchMechanism } from './patch.js';
 import { Query } from './query.js';
 import { negotiateObject, responseOptions } from './respond.js';
@@ -32,7 +32,7 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
   const query = new Query(request.url ?? '');
   if (verb === 'get') {
     const media = negotiateObject(scope, query);
-    const asked = query.string('resourceVersion');
+    const asked = askedVersion(query);
     const object = await store.get(store.key(namespace, name), name, readAt(asked, store.groupResource), asked);
     const { scale, found } = scaleOf(scope.served.toObject(object), paths);
     if (!found) throw newInternalError(`the spec replicas field ${quote(paths.specReplicasPath)} does not exist`);
