@@ -63,13 +63,28 @@ export function sendBytes(
   options: WriterOptions,
   watch?: Stopwatch,
 ): Promise<void> | void {
-  if (bytes.length > gzipThreshold && acceptsGzip(request, options)) {
+  return sendParts(request, response, status, mediaType, [bytes], options, watch);
+}
+
+/** The same for a body in parts, which need not be joined. */
+export function sendParts(
+  request: HttpRequest,
+  response: HttpResponse,
+  status: number,
+  mediaType: string,
+  parts: readonly Uint8Array[],
+  options: WriterOptions,
+  watch?: Stopwatch,
+): Promise<void> | void {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  if (length > gzipThreshold && acceptsGzip(request, options)) {
     setGzip(response);
-    return gzip(bytes, { level: gzipLevel }).then((body) => {
-      send(request, response, status, mediaType, body, watch);
+    return gzip(joined(parts, length), { level: gzipLevel }).then((body) => {
+      send(request, response, status, mediaType, [body], body.length, watch);
     });
   }
-  send(request, response, status, mediaType, bytes, watch);
+  send(request, response, status, mediaType, parts, length, watch);
 }
 
 function send(
@@ -77,13 +92,14 @@ function send(
   response: HttpResponse,
   status: number,
   mediaType: string,
-  body: Uint8Array,
+  parts: readonly Uint8Array[],
+  length: number,
   watch: Stopwatch | undefined,
 ): void {
-  if (watch === undefined) sendWhole(request, response, status, mediaType, body);
+  if (watch === undefined) sendWholeParts(request, response, status, mediaType, parts, length);
   else
     timed(watch, 'response-write', () => {
-      sendWhole(request, response, status, mediaType, body);
+      sendWholeParts(request, response, status, mediaType, parts, length);
     });
 }
 
@@ -166,9 +182,7 @@ export async function sendPieces(
   }
   if (next.done === true && length <= gzipThreshold) {
     first.push(pieces.tail);
-    timed(watch, 'response-write', () => {
-      sendWholeParts(request, response, status, mediaType, first, length);
-    });
+    send(request, response, status, mediaType, first, length, watch);
     return;
   }
   const compressed = acceptsGzip(request, options);

@@ -7,12 +7,14 @@ import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { timed } from '../../util/stopwatch.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
-import { sendBytes } from './body.js';
+import { sendBytes, sendParts } from './body.js';
 import { encoderOf, encodeTree } from './encoders.js';
 import type { ResponseOptions } from './options.js';
 import { representationOf, shapeOf } from './shapes.js';
 import { parseIncludeObject, resourceVersionOf, tableRows, tableTree } from './table.js';
 import { newIsNoList } from './transform-errors.js';
+
+const newline = Buffer.from('\n');
 
 /**
  * Answers with one object, in the form that was negotiated: one from the cache, whose bytes are used, or a decoded one in the
@@ -36,12 +38,12 @@ export function writeObject(
     return writeShown(context, request, response, status, shown, media, options);
   }
   if (audit === undefined) {
-    return sendBytes(request, response, status, media.mediaType, cachedBytes(object, view, media, options), options);
+    return sendParts(request, response, status, media.mediaType, cachedParts(object, view, media, options), options);
   }
   return timed(audit, 'serialize-response-object', () => {
-    const bytes = cachedBytes(object, view, media, options);
+    const parts = cachedParts(object, view, media, options);
     audit.responseObject(() => transformed(view.toObject(object), view, media, options));
-    return sendBytes(request, response, status, media.mediaType, bytes, options, audit);
+    return sendParts(request, response, status, media.mediaType, parts, options, audit);
   });
 }
 
@@ -85,18 +87,19 @@ function isCached(object: CachedObject | KubeObject): object is CachedObject {
   return typeof (object as Partial<CachedObject>).render === 'function';
 }
 
-function cachedBytes(
+function cachedParts(
   object: CachedObject,
   view: VersionView,
   media: NegotiatedMedia,
   options: ResponseOptions,
-): Uint8Array {
+): readonly Uint8Array[] {
   if (media.as === 'PartialObjectMetadataList') throw newIsNoList(view.type);
   const shape = shapeOf(view, media);
-  // The bytes are there already; with the final newline they need not be kept a second time.
-  if (media.encoding === 'json')
-    return encoderOf(media, options.protobuf).whole(object.render(shape.whole), () => shape.tree(object));
-  return object.render(representationOf(shape, media, 'whole', options.protobuf));
+  if (media.encoding !== 'json') return [object.render(representationOf(shape, media, 'whole', options.protobuf))];
+  const json = object.render(shape.whole);
+  // The bytes are there already; with the final newline they need be neither kept nor copied a second time.
+  const encoder = encoderOf(media, options.protobuf);
+  return encoder.id === 'json' ? [json, newline] : [encoder.whole(json, () => shape.tree(object))];
 }
 
 function transformed(
