@@ -15,7 +15,7 @@ export function goFormat(value: JsonValue | undefined): string {
 }
 
 /** `%v` of a float64: an exponent of two digits from 1e6 and below 1e-4. */
-function formatFloat(value: number): string {
+export function formatFloat(value: number): string {
   const [mantissa = '', exponent = '0'] = value.toExponential().split('e');
   const power = Number(exponent);
   if (power >= -4 && power < 6) return String(value);

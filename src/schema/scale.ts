@@ -1,4 +1,5 @@
 import { type FieldError, FieldPath, invalid } from '../apimachinery/field-error.js';
+import { goFormat, goTypeName } from '../apimachinery/go-format.js';
 import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
 import type { ScalePaths } from './interfaces.js';
 
@@ -10,24 +11,6 @@ export type PathResult = { readonly value: JsonValue | undefined } | { readonly 
 /** The members of a simple path like `.spec.replicas`. */
 export const simplePath = (path: string): readonly string[] => path.replace(/^\./, '').split('.');
 
-/** Go's `%v` of a JSON value. */
-function goValue(value: JsonValue): string {
-  if (value === null) return '<nil>';
-  if (Array.isArray(value)) return `[${value.map(goValue).join(' ')}]`;
-  if (!isObject(value)) return String(value);
-  const members = Object.keys(value).sort();
-  return `map[${members.map((key) => `${key}:${goValue(value[key] ?? null)}`).join(' ')}]`;
-}
-
-function goType(value: JsonValue): string {
-  if (value === null) return '<nil>';
-  if (Array.isArray(value)) return '[]interface {}';
-  if (typeof value === 'object') return 'map[string]interface {}';
-  if (typeof value === 'boolean') return 'bool';
-  if (typeof value === 'string') return 'string';
-  return typeof value === 'bigint' || Number.isSafeInteger(value) ? 'int64' : 'float64';
-}
-
 /** Follows a simple path, as the getters of unstructured objects do. */
 export function followPath(object: JsonObject, path: readonly string[]): PathResult {
   let value: JsonValue | undefined = object;
@@ -35,7 +18,7 @@ export function followPath(object: JsonObject, path: readonly string[]): PathRes
     if (value === null || value === undefined) return { value: undefined };
     if (!isObject(value)) {
       const at = `.${path.slice(0, i + 1).join('.')}`;
-      const found = `${goValue(value)} is of the type ${goType(value)}, expected map[string]interface{}`;
+      const found = `${goFormat(value)} is of the type ${goTypeName(value)}, expected map[string]interface{}`;
       return { error: `${at} accessor error: ${found}` };
     }
     value = Object.hasOwn(value, key) ? value[key] : undefined;
@@ -46,8 +29,8 @@ export function followPath(object: JsonObject, path: readonly string[]): PathRes
 function typed(object: JsonObject, path: string, type: 'int64' | 'string'): PathResult {
   const keys = simplePath(path);
   const result = followPath(object, keys);
-  if ('error' in result || result.value === undefined || goType(result.value) === type) return result;
-  const found = `${goValue(result.value)} is of the type ${goType(result.value)}, expected ${type}`;
+  if ('error' in result || result.value === undefined || goTypeName(result.value) === type) return result;
+  const found = `${goFormat(result.value)} is of the type ${goTypeName(result.value)}, expected ${type}`;
   return { error: `.${keys.join('.')} accessor error: ${found}` };
 }
 

@@ -1,3 +1,4 @@
+import { formatFloat } from '../apimachinery/go-format.js';
 import type { JsonValue } from '../apimachinery/json.js';
 import { compareUtf8, quote } from '../apimachinery/meta.js';
 
@@ -5,14 +6,6 @@ import { compareUtf8, quote } from '../apimachinery/meta.js';
 function formatNumber(value: number | bigint): string {
   const whole = typeof value === 'bigint' ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value);
   return whole ? value.toString() : formatFloat(Number(value));
-}
-
-/** Go's %v of a float64: the shortest digits, with an exponent below 1e-04 and from 1e+06 on. */
-export function formatFloat(value: number): string {
-  const [mantissa = '', exponent] = value.toExponential().split('e');
-  const power = Number(exponent);
-  if (power >= -4 && power < 6) return String(value);
-  return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
 }
 
 /** A value in a path, as messages show it: strings quoted, everything else plain. `floats`: all numbers are float64. */

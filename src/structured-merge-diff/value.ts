@@ -65,6 +65,8 @@ export function elementString(text: string): string {
 /** A value as it stands in serialized path elements; keys of maps are sorted. */
 export function elementText(value: JsonValue): string {
   if (typeof value === 'string') return elementString(value);
+  // Exponents have two digits at least.
+  if (typeof value === 'number' && !Number.isInteger(value)) return String(value).replace(/e-(\d)$/, 'e-0$1');
   if (typeof value !== 'object' || value === null) return String(value);
   if (Array.isArray(value)) return `[${value.map(elementText).join(',')}]`;
   const members = sortedKeys(value).map((key) => `${elementString(key)}:${elementText(value[key] ?? null)}`);

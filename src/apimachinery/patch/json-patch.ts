@@ -62,7 +62,11 @@ function decode(
   try {
     return decodeDetailed(body, strict);
   } catch (error) {
-    if (error instanceof JsonError) return refuse(error.message);
+    if (error instanceof JsonError) {
+      // Numbers are read where they are known to be a value.
+      const place = strict ? 'Go struct field jsonPatchOp.value of type float64' : 'Go value of type float64';
+      return refuse(error.message.replace('Go value of type float64', place));
+    }
     throw error;
   }
 }

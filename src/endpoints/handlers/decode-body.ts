@@ -1,5 +1,11 @@
 import { ApiError, newBadRequest } from '../../apimachinery/errors.js';
-import { type DetailedJson, decodeDetailed, JsonError, typeMetaOf } from '../../apimachinery/decode-json.js';
+import {
+  type DetailedJson,
+  decodeDetailed,
+  interpretTypeMeta,
+  JsonError,
+  typeMetaOf,
+} from '../../apimachinery/decode-json.js';
 import {
   formatGroupVersion,
   goJson,
@@ -79,14 +85,12 @@ export function inputFormat(
   });
 }
 
-/** Kind and version of a text that is well-formed, but holds a number that no float64 can hold. */
-function readable(body: Buffer): { kind: string; version: string } {
-  try {
-    const { kind, apiVersion } = interpretTypeMeta(JSON.parse(body.toString('utf8')) as JsonValue);
-    return { kind, version: parseGroupVersion(apiVersion)?.version ?? '' };
-  } catch {
-    return { kind: '', version: '' };
-  }
+const TOO_LARGE = /json: cannot unmarshal number \S+ into Go value of type float64$/;
+
+/** Kind and version of a text with a number that no float64 holds, which nobody who looks for these reads. */
+function kindAlone(body: Buffer): { readonly kind: string; readonly version: string } {
+  const { kind, apiVersion } = interpretTypeMeta(JSON.parse(body.toString('utf8')) as JsonValue);
+  return { kind, version: parseGroupVersion(apiVersion)?.version ?? '' };
 }
 
 function decodeObject(
@@ -126,10 +130,11 @@ function decodeObject(
     if (error instanceof ApiError) throw error;
     if (!(error instanceof JsonError || error instanceof DecodeError)) throw error;
     if (error instanceof UnreadableObjectError) throw unreadable(served, error);
-    if (error instanceof JsonError && kind === '' && format === 'json') ({ kind, version } = readable(body));
+    const [number] = served.type.custom && format === 'json' ? (TOO_LARGE.exec(error.message) ?? []) : [];
+    if (number !== undefined) ({ kind, version } = kindAlone(body));
     if (kind !== '') {
       throw newBadRequest(
-        `${kind} in version ${quote(version)} cannot be handled as a ${served.gvk.kind}: ${error.message}`,
+        `${kind} in version ${quote(version)} cannot be handled as a ${served.gvk.kind}: ${number ?? error.message}`,
       );
     }
     throw newBadRequest(
