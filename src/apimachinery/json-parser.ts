@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, type JsonValue } from './json.js';
 import { JsonError } from './json-syntax.js';
 
-/** Literals of the numbers that have a fraction or an exponent: by the array or object that holds them, and key or index. */
+/** Literals of the numbers that have a fraction or an exponent, or are integers that no int64 holds: by the array or object that holds them, and key or index. */
 export type FloatLiterals = Map<JsonObject | JsonValue[], Map<string, string>>;
 
 /** The members of objects that have a key twice, by object: one object with one member for each, in the order of the text. */
@@ -182,8 +182,10 @@ export class ExactParser {
     const start = this.at;
     while (/[-+.eE0-9]/.test(this.text.charAt(this.at))) this.at++;
     const literal = this.text.slice(start, this.at);
-    if (this.options.floats !== undefined && /[.eE]/.test(literal)) this.literal = literal;
-    return convertNumber(literal);
+    const value = convertNumber(literal);
+    const rounded = typeof value === 'number' && !Number.isSafeInteger(value);
+    if (this.options.floats !== undefined && (rounded || /[.eE]/.test(literal))) this.literal = literal;
+    return value;
   }
 
   private keepLiteral(holder: JsonObject | JsonValue[], key: string): void {

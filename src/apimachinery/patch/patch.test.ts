@@ -272,6 +272,12 @@ describe('strategic merge patch', () => {
       { metadata: { finalizers: [1] } },
       [500, 'list element types are not identical: [[a] [1]]'],
     ],
+    [
+      'an order for nothing',
+      containers(a),
+      { spec: { '$setElementOrder/containers': [{ name: 'a' }], containers: null } },
+      [500, 'expected a []interface {}, but received a %!s(<nil>)'],
+    ],
   ];
   test.each(bad)('%s', (_, object, patch, expected) => {
     expect(failure(() => apply(object, patch))).toEqual(expected);

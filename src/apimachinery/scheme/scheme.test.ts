@@ -33,6 +33,11 @@ describe('fields that occur twice', () => {
       '{"spec":{"terminationGracePeriodSeconds":1.0,"terminationGracePeriodSeconds":1.5}}',
       'json: cannot unmarshal number 1.0 into Go struct field PodSpec.spec.terminationGracePeriodSeconds of type int64',
     ],
+    [
+      'Pod',
+      '{"metadata":{"generation":9223372036854775808}}',
+      'json: cannot unmarshal number 9223372036854775808 into Go struct field ObjectMeta.metadata.generation of type int64',
+    ],
   ])('%s %s: the first one that does not fit is told', (kind, text, message) => {
     expect(() => requireSchema('', 'v1', kind).decode(decodeDetailed(text, false, true), false)).toThrow(message);
   });
