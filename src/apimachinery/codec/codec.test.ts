@@ -65,6 +65,14 @@ describe('Protobuf of kube-apiserver', () => {
     expect(Buffer.concat([head, ...items, tail]).toString('base64')).toBe(expected);
   });
 
+  test('metadata of the older version has the fields of the newer one', () => {
+    const encode = (version: string): Buffer => {
+      const type = { apiVersion: `meta.k8s.io/${version}`, kind: 'PartialObjectMetadata' };
+      return Buffer.from(codec.encodeItem(type, { ...type, metadata: { name: 'a', uid: 'u' } }));
+    };
+    expect(encode('v1beta1').equals(encode('v1'))).toBe(true);
+  });
+
   test('every kind of the served groups has a message', () => {
     const withoutMessage = Object.keys(goTypes.kinds).filter((key) => {
       if (/^(apiregistration\.k8s\.io|autoscaling|policy)\//.test(key)) return false;

@@ -90,7 +90,9 @@ export class ProtobufCodec {
       this.planner.message(`${home}.${gv.version}.${type.kind}`) ??
       (metaKinds.has(type.kind) ? this.planner.message(`${meta}.${type.kind}`) : undefined);
     if (message === undefined) return undefined;
-    const index = this.go.kinds[key] ?? this.go.kinds[`v1/${type.kind}`];
+    const { kinds } = this.go;
+    // Also v1beta1 of meta.k8s.io has the types of its v1.
+    const index = kinds[key] ?? kinds[`v1/${type.kind}`] ?? kinds[`${gv.group}/v1/${type.kind}`];
     return this.planner.plan(message, index === undefined ? undefined : this.go.types[index]);
   }
 
