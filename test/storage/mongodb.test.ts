@@ -176,6 +176,16 @@ described('replicas on one MongoDB', () => {
     expect(failures).toEqual([]);
   });
 
+  test('the smallest pool of connections that a URL can ask for is enough', async () => {
+    const options = await mongoOptions();
+    const backend = await opened({ ...options, uri: `${options.uri}&maxPoolSize=1` });
+    for (let i = 0; i < 3; i++) {
+      const { revision } = await commit(backend, put(`a/k${i}`, 0));
+      expect(await backend.currentRevision()).toBe(revision);
+    }
+    await until('the change stream is followed', () => backend.following().ok);
+  });
+
   test('a transaction whose client is gone holds nobody up for long', async () => {
     const options = await mongoOptions();
     const backend = await opened(options);
@@ -353,23 +363,46 @@ described('faults', () => {
 
   test('a write that was told that it failed is not written after all', async () => {
     on(lone);
-    await commit(await opened(options), put('a/a', 0));
+    const { revision } = await commit(await opened(options), put('a/a', 0));
     const backend = await openedAtLast({ ...options, uri: `${set.uri}&appName=hasty`, writeMillis: 1_000 });
     const data = { failCommands: ['insert'], blockConnection: true, blockTimeMS: 1_600, appName: 'hasty' };
     const before = await failCommand(set, 'off');
     await failCommand(set, { times: 1 }, data);
-    const failed: string[] = [];
     // On a busy machine its time may be over before it is held up.
     await until('a write is held up', async () => {
-      failed.push(`a/b${failed.length}`);
-      await expect(backend.write(put(failed.at(-1) ?? '', 0))).rejects.toMatchObject({ code: 'unavailable' });
+      await expect(backend.write(put('a/a', revision))).rejects.toMatchObject({ code: 'unavailable' });
       return (await failCommand(set, { times: 1 }, data)) > before;
     });
     await failCommand(set, 'off');
     await until('it writes again', () => answers(backend.write(put('a/c', 0))));
-    for (const key of failed) expect(await backend.get(RESOURCE, key)).toBeUndefined();
+    expect(await backend.get(RESOURCE, 'a/a')).toMatchObject({ revision });
     expect((await collect(backend, 1, 2)).map(describeEvent)).toEqual(['2 ADDED a/a', '3 ADDED a/c']);
     expect(await backend.currentRevision()).toBe(3);
+  });
+
+  test('what is made when MongoDB is held up is written once or not at all, as it is told', async () => {
+    on(lone);
+    const patient = await opened(options);
+    await commit(patient, put('a/a', 0));
+    const backend = await openedAtLast({ ...options, uri: `${set.uri}&appName=hasty`, writeMillis: 1_000 });
+    const data = { failCommands: ['insert'], blockConnection: true, blockTimeMS: 1_600, appName: 'hasty' };
+    const before = await failCommand(set, 'off');
+    await failCommand(set, { times: 1 }, data);
+    const told = new Map<string, unknown>();
+    await until('a write is held up', async () => {
+      const key = `a/b${told.size}`;
+      told.set(key, await backend.write(put(key, 0)).catch((error: unknown) => (error as { code?: string }).code));
+      return (await failCommand(set, { times: 1 }, data)) > before;
+    });
+    await failCommand(set, 'off');
+    await until('it writes again', () => answers(backend.write(put('a/c', 0))));
+    const current = await patient.currentRevision();
+    const keys = (await collect(patient, 1, current - 1)).map(({ key }) => key);
+    expect(new Set(keys).size).toBe(keys.length);
+    for (const [key, code] of told) {
+      expect(['unavailable', 'unknown-outcome']).toContain(code);
+      if (code === 'unavailable') expect(keys).not.toContain(key);
+    }
   });
 
   test('an outcome that cannot be found out is told as such', async () => {

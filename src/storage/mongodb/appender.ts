@@ -1,8 +1,8 @@
-import type { ClientSession } from 'mongodb';
 import type { Revision } from '../interfaces.js';
 import { stateCollection, type LogDocument, type LogPlace, type State } from './documents.js';
 import { isDuplicateKey, isRefusal, isWriteConflict } from './failures.js';
-import { documentAt, insertionOf, run, statementsOf, type Operations } from './statements.js';
+import { documentAt, insertionOf, statementsOf, type Operations, type Statement } from './statements.js';
+import type { Transactions } from './transactions.js';
 import type { WriterSession } from './writer-session.js';
 
 /** What a write does to the current state. */
@@ -35,73 +35,126 @@ export type AppendOutcome =
   | { readonly outcome: 'committed' | 'stale' | 'mismatch' | 'withheld' }
   | { readonly outcome: 'busy' | 'refused' | 'unreachable' | 'unknown'; readonly error: unknown };
 
-const TRANSACTION = {
-  readConcern: { level: 'local' },
-  writeConcern: { w: 'majority', journal: true, wtimeoutMS: 10_000 },
-  readPreference: 'primary',
-} as const;
-
+const COMMITTED: AppendOutcome = { outcome: 'committed' };
 const WITHHELD: AppendOutcome = { outcome: 'withheld' };
+/** After this many appends step by step it is tried again to send one as a whole. */
+const MAX_STEPS = 64;
 
 /** Appends entries to the log and brings the current state up to them, both or neither. */
 export class Appender {
+  /** So many appends are still made step by step, */
+  private steps = 0;
+  /** and so many the next time that a transaction sent as a whole was given up. */
+  private stepsThen = 1;
+
   constructor(
     private readonly place: LogPlace,
     private readonly session: WriterSession,
   ) {}
 
-  /** `mayCommit` is asked when all but the commit is done: from then on nobody knows what becomes of it until MongoDB tells. */
+  /** `mayCommit` is asked before the commit is asked for: from then on nobody knows what becomes of it until MongoDB tells. */
   async append(append: Append, mayCommit: () => boolean): Promise<AppendOutcome> {
-    let session: ClientSession;
+    const entries: Statement[] = [];
+    const changes: Statement[] = [];
     try {
-      session = await this.session.current();
-      session.startTransaction(TRANSACTION);
+      entries.push(...insertionOf(this.place.collection, append.log));
+      for (const [resource, some] of byResource(append.changes))
+        changes.push(...statementsOf(stateCollection(resource), operationsOf(some)));
     } catch (error) {
-      await this.session.abandon();
+      return { outcome: 'refused', error };
+    }
+    let transactions: Transactions;
+    try {
+      transactions = await this.session.current();
+    } catch (error) {
+      this.session.abandon();
       return { outcome: 'unreachable', error };
     }
-    const failure = (await this.write(append, session)) ?? (mayCommit() ? undefined : WITHHELD);
+    const whole = await this.asWhole(transactions, [...entries, ...changes], mayCommit);
+    return whole ?? this.stepByStep(transactions, entries, changes, mayCommit);
+  }
+
+  /**
+   * All at once, which takes one answer instead of three: where statements can fail only with an error, the commit after
+   * one that failed commits nothing. Undefined: it is to be done step by step, which also tells what MongoDB does not like.
+   */
+  private async asWhole(
+    transactions: Transactions,
+    statements: readonly Statement[],
+    mayCommit: () => boolean,
+  ): Promise<AppendOutcome | undefined> {
+    if (!transactions.takesWhole || statements.some(({ verb }) => verb !== 'insert')) return undefined;
+    if (this.steps > 0) {
+      this.steps--;
+      return undefined;
+    }
+    if (!mayCommit()) return WITHHELD;
+    const result = await transactions.whole(statements);
+    switch (result.outcome) {
+      case 'committed':
+        this.stepsThen = 1;
+        return COMMITTED;
+      case 'given-up':
+        // Most likely somebody else appends too, and will do so again.
+        this.steps = this.stepsThen;
+        this.stepsThen = Math.min(2 * this.stepsThen, MAX_STEPS);
+        return undefined;
+      case 'unknown':
+        this.session.abandon();
+        return result;
+    }
+  }
+
+  private async stepByStep(
+    transactions: Transactions,
+    entries: readonly Statement[],
+    changes: readonly Statement[],
+    mayCommit: () => boolean,
+  ): Promise<AppendOutcome> {
+    const failure = (await this.write(transactions, entries, changes)) ?? (mayCommit() ? undefined : WITHHELD);
     if (failure !== undefined) {
-      await this.abort(session, failure);
+      await this.abort(transactions, failure);
       return failure;
     }
     try {
-      await session.commitTransaction();
-      return { outcome: 'committed' };
+      await transactions.commit();
+      return COMMITTED;
     } catch (error) {
-      await this.session.abandon();
+      this.session.abandon();
       return { outcome: 'unknown', error };
     }
   }
 
-  /** All statements of the transaction; what went wrong, or undefined. */
-  private async write(append: Append, session: ClientSession): Promise<AppendOutcome | undefined> {
-    const { db, collection } = this.place;
+  /** All but the commit; what went wrong, or undefined. */
+  private async write(
+    transactions: Transactions,
+    entries: readonly Statement[],
+    changes: readonly Statement[],
+  ): Promise<AppendOutcome | undefined> {
+    const statements = [...entries, ...changes];
     try {
-      for (const statement of insertionOf(collection, append.log)) await run(db, statement, session);
-    } catch (error) {
-      return isDuplicateKey(error) ? { outcome: 'stale' } : failed(error);
-    }
-    try {
-      for (const [resource, changes] of byResource(append.changes)) {
-        for (const statement of statementsOf(stateCollection(resource), operationsOf(changes)))
-          if ((await run(db, statement, session)) !== statement.documents) return { outcome: 'mismatch' };
+      const results = await transactions.begin(statements);
+      for (const [i, result] of results.entries()) {
+        const isEntry = i < entries.length;
+        if (typeof result !== 'number')
+          return isDuplicateKey(result) ? { outcome: isEntry ? 'stale' : 'mismatch' } : failed(result);
+        if (!isEntry && result !== statements[i]?.documents.length) return { outcome: 'mismatch' };
       }
       return undefined;
     } catch (error) {
-      return isDuplicateKey(error) ? { outcome: 'mismatch' } : failed(error);
+      return failed(error);
     }
   }
 
-  private async abort(session: ClientSession, { outcome }: AppendOutcome): Promise<void> {
+  private async abort(transactions: Transactions, { outcome }: AppendOutcome): Promise<void> {
     if (outcome === 'unreachable') {
-      await this.session.abandon();
+      this.session.abandon();
       return;
     }
     try {
-      await session.abortTransaction();
+      await transactions.abort();
     } catch {
-      await this.session.abandon();
+      this.session.abandon();
     }
   }
 }

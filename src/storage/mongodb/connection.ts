@@ -52,13 +52,17 @@ const TUNABLE = new Set([
   'maxPoolSize',
 ]);
 
+/** The change stream and the transactions have a connection each to themselves, and others ask too. */
+const LEAST_CONNECTIONS = 3;
+
 function clientOptions(uri: string, selectMillis: number): MongoClientOptions {
   const [, query = ''] = uri.split('?', 2);
-  const named = new Set([...new URLSearchParams(query).keys()].map((name) => name.toLowerCase()));
+  const named = new Map([...new URLSearchParams(query)].map(([name, value]) => [name.toLowerCase(), value]));
   const options = { ...CLIENT_OPTIONS, serverSelectionTimeoutMS: selectMillis };
-  return Object.fromEntries(
-    Object.entries(options).filter(([name]) => !TUNABLE.has(name) || !named.has(name.toLowerCase())),
-  );
+  const wanted = Object.entries(options).filter(([name]) => !TUNABLE.has(name) || !named.has(name.toLowerCase()));
+  const connections = Number(named.get('maxpoolsize'));
+  if (connections > 0 && connections < LEAST_CONNECTIONS) wanted.push(['maxPoolSize', LEAST_CONNECTIONS]);
+  return Object.fromEntries(wanted);
 }
 
 /** Connects and makes sure that the deployment is one that can be used. Fails with one line that says what to do. */

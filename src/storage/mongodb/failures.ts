@@ -1,30 +1,44 @@
-import { MongoError, MongoServerError } from 'mongodb';
+import { MongoServerError, type Document } from 'mongodb';
 import { StorageError } from '../errors.js';
 import { messageOf } from '../../util/error-message.js';
 
 const DUPLICATE_KEY = 11000;
 const WRITE_CONFLICT = 112;
+const NO_SUCH_TRANSACTION = 251;
+const TRANSIENT = new Set(['TransientTransactionError', 'RetryableWriteError', 'UnknownTransactionCommitResult']);
 /** Of the server: the resume token cannot be used. */
 const TOKEN_LOST = new Set([136, 222, 234, 260, 280, 286]);
 /** Of the server: the moment asked for is not to be had (any more); a later one is. */
 const SNAPSHOT_LOST = new Set([239, 246]);
 
-/** A document of a command cannot be written; MongoDB has given up the transaction. */
-export class WriteRefused extends Error {
-  constructor(
-    message: string,
-    readonly code: number,
-  ) {
-    super(message);
+/** What MongoDB answered to a command of a transaction is an error; it has given up the transaction. */
+export class CommandFailed extends Error {
+  readonly code: number;
+  private readonly labels: readonly string[];
+
+  constructor(answer: Document) {
+    super(String(answer['errmsg'] ?? 'it failed'));
+    this.code = Number(answer['code'] ?? 0);
+    this.labels = (answer['errorLabels'] ?? []) as readonly string[];
+  }
+
+  /** Whether the same transaction may succeed when it is tried again. */
+  get isTransient(): boolean {
+    return this.labels.some((label) => TRANSIENT.has(label));
+  }
+
+  /** As the answer to a commit: there is no such transaction (any more), and it was not committed. */
+  get isGivenUp(): boolean {
+    return this.code === NO_SUCH_TRANSACTION && this.labels.includes('TransientTransactionError');
   }
 }
 
 export function isDuplicateKey(error: unknown): boolean {
-  return (error instanceof MongoServerError || error instanceof WriteRefused) && error.code === DUPLICATE_KEY;
+  return (error instanceof MongoServerError || error instanceof CommandFailed) && error.code === DUPLICATE_KEY;
 }
 
 export function isWriteConflict(error: unknown): boolean {
-  return error instanceof MongoServerError && error.code === WRITE_CONFLICT;
+  return error instanceof CommandFailed && error.code === WRITE_CONFLICT;
 }
 
 export function isTokenLost(error: unknown): boolean {
@@ -35,19 +49,9 @@ export function isSnapshotLost(error: unknown): boolean {
   return error instanceof MongoServerError && typeof error.code === 'number' && SNAPSHOT_LOST.has(error.code);
 }
 
-/** Whether the same transaction may succeed when it is tried again. */
-export function isTransient(error: unknown): boolean {
-  return (
-    error instanceof MongoError &&
-    (error.hasErrorLabel('TransientTransactionError') ||
-      error.hasErrorLabel('RetryableWriteError') ||
-      error.hasErrorLabel('UnknownTransactionCommitResult'))
-  );
-}
-
 /** Whether the server itself answered with the error, so that what it refused did not happen. */
 export function isRefusal(error: unknown): boolean {
-  return error instanceof WriteRefused || (error instanceof MongoServerError && !isTransient(error));
+  return error instanceof CommandFailed && !error.isTransient;
 }
 
 export function unavailable(error: unknown): StorageError {

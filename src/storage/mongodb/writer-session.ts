@@ -1,5 +1,7 @@
-import { UUID, type ClientSession, type Collection, type Db, type MongoClient } from 'mongodb';
+import { UUID, type Collection, type Db, type MongoClient } from 'mongodb';
+import { Channel } from './channel.js';
 import { MAIN_LOG } from './documents.js';
+import { Transactions } from './transactions.js';
 
 /** A replica that is there, for each log that it writes to. */
 export interface WriterDocument {
@@ -20,7 +22,7 @@ export interface WriterDocument {
  * others' transactions. That does no harm to one that is alive: it tries again.
  */
 export class WriterSession {
-  private session: ClientSession | undefined;
+  private transactions: Transactions | undefined;
   private registered = '';
   private former: string | undefined;
 
@@ -38,21 +40,23 @@ export class WriterSession {
     await this.register(undefined);
   }
 
-  async current(): Promise<ClientSession> {
-    if (this.session === undefined || this.session.hasEnded) {
+  async current(): Promise<Transactions> {
+    if (this.transactions === undefined) {
       if (this.former !== undefined) {
         await this.kill([this.former]);
         this.former = undefined;
       }
-      this.session = this.client.startSession({ causalConsistency: false });
+      this.transactions = new Transactions(this.db.databaseName, await Channel.open(this.client));
       this.registered = '';
+    } else if (!this.transactions.connected) {
+      this.transactions.use(await Channel.open(this.client));
     }
-    const name = sessionName(this.session);
+    const name = nameOf(this.transactions);
     if (this.registered !== name) {
       await this.register(name);
       this.registered = name;
     }
-    return this.session;
+    return this.transactions;
   }
 
   /** Lets the document live on. */
@@ -60,13 +64,13 @@ export class WriterSession {
     await this.register(this.registered === '' ? undefined : this.registered);
   }
 
-  /** Whatever the session's transaction was doing, it ends; the next one runs in another session. */
-  async abandon(): Promise<void> {
-    const { session } = this;
-    if (session === undefined) return;
-    this.former = sessionName(session);
-    this.session = undefined;
-    await session.endSession().catch(() => undefined);
+  /** Whatever the session's transaction was doing, it ends before the next one begins, in another session. */
+  abandon(): void {
+    const { transactions } = this;
+    if (transactions === undefined) return;
+    this.former = nameOf(transactions);
+    this.transactions = undefined;
+    transactions.close();
   }
 
   /** Ends the transactions of all other replicas in the same log. */
@@ -80,8 +84,9 @@ export class WriterSession {
   }
 
   async close(): Promise<void> {
-    await this.abandon();
-    await this.writers.deleteOne({ _id: this.id });
+    this.abandon();
+    const { former } = this;
+    await Promise.all([former && this.kill([former]), this.writers.deleteOne({ _id: this.id })]);
   }
 
   private async register(session: string | undefined): Promise<void> {
@@ -96,10 +101,6 @@ export class WriterSession {
   }
 }
 
-function sessionName(session: ClientSession): string {
-  const id: unknown = session.id?.id;
-  if (typeof id === 'object' && id !== null && 'toString' in id && 'buffer' in id && id.buffer instanceof Uint8Array) {
-    return new UUID(id.buffer).toHexString(true);
-  }
-  throw new Error('the session has no id');
+function nameOf({ id }: Transactions): string {
+  return id.toHexString(true);
 }
