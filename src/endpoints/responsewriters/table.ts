@@ -1,7 +1,7 @@
 import { newBadRequest } from '../../apimachinery/errors.js';
 import { type JsonObject, type JsonValue, objectAt, stringAt, stringifyJson } from '../../apimachinery/json.js';
 import { type KubeObject, quote } from '../../apimachinery/meta.js';
-import type { TableColumn, VersionView } from '../../registry/rest/interfaces.js';
+import type { AgeText, TableColumn, VersionView } from '../../registry/rest/interfaces.js';
 import type { CachedList, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import { humanDuration } from '../../util/human-duration.js';
 import { metadataBytes } from './metadata.js';
@@ -58,14 +58,14 @@ function makeRows(view: VersionView, version: 'v1' | 'v1beta1', include: Include
   };
   const ofObject = (from: KubeObject, now: number, included: IncludeObject = include): JsonObject => ({
     cells: table.cells(from, now),
+    ...withConditions(table.conditions?.(from)),
     object: includedTree(from, version, included),
   });
-  const closed = (cached: CachedObject, now: number): Uint8Array =>
-    Buffer.concat([
-      Buffer.from(`{"cells":${stringifyJson(table.cells(view.toObject(cached), now))},"object":`),
-      object(cached),
-      closing,
-    ]);
+  const closed = (cached: CachedObject, now: number): Uint8Array => {
+    const tree = view.toObject(cached);
+    const members = { cells: table.cells(tree, now), ...withConditions(table.conditions?.(tree)) };
+    return Buffer.concat([Buffer.from(`${stringifyJson(members).slice(0, -1)},"object":`), object(cached), closing]);
+  };
   const common = {
     id,
     columns: table.columns,
@@ -83,11 +83,16 @@ function makeRows(view: VersionView, version: 'v1' | 'v1beta1', include: Include
     separator: '',
     render: (one) => {
       const tree = view.toObject(one);
-      return openRow(table.cells(tree, 0), table.since?.(tree) ?? [], object(one));
+      const more = table.conditions?.(tree);
+      const after = more === undefined ? '' : `,"conditions":${stringifyJson(more)}`;
+      return openRow(table.cells(tree, 0), table.since?.(tree) ?? [], after, object(one));
     },
   };
   return { cached: undefined, open, json: (one, now) => closeRow(one.render(open), now), ...common };
 }
+
+const withConditions = (conditions: JsonValue | undefined): JsonObject =>
+  conditions === undefined ? {} : { conditions };
 
 const nullBytes = Buffer.from('null');
 const closing = Buffer.from('}');
@@ -103,7 +108,12 @@ function includedTree(object: KubeObject, version: 'v1' | 'v1beta1', include: In
 const holeSize = 12;
 
 /** A row with its ages left out: `count`, then for each age its offset in the text and its start, then the text. */
-function openRow(cells: readonly JsonValue[], since: readonly (number | undefined)[], object: Uint8Array): Uint8Array {
+function openRow(
+  cells: readonly JsonValue[],
+  since: readonly (number | AgeText | undefined)[],
+  afterCells: string,
+  object: Uint8Array,
+): Uint8Array {
   const parts: string[] = [];
   const holes: { offset: number; since: number }[] = [];
   let text = '{"cells":[';
@@ -114,12 +124,12 @@ function openRow(cells: readonly JsonValue[], since: readonly (number | undefine
       text += stringifyJson(cell);
       return;
     }
-    text += '"';
-    parts.push(text);
-    holes.push({ offset: 0, since: from });
-    text = '"';
+    const age = typeof from === 'number' ? { since: from, before: '', after: '' } : from;
+    parts.push(`${text}"${age.before}`);
+    holes.push({ offset: 0, since: age.since });
+    text = `${age.after}"`;
   });
-  parts.push(`${text}],"object":`);
+  parts.push(`${text}]${afterCells},"object":`);
   const buffers = parts.map((part) => Buffer.from(part));
   const header = Buffer.alloc(1 + holes.length * holeSize);
   header.writeUInt8(holes.length, 0);

@@ -16,6 +16,13 @@ export interface TableColumn extends JsonObject {
 }
 
 /** How a type is shown as a Table. */
+/** An age within a text, which has nothing that JSON would escape. */
+export interface AgeText {
+  readonly since: number;
+  readonly before: string;
+  readonly after: string;
+}
+
 export interface TableConvertor {
   readonly columns: readonly TableColumn[];
   /** The cells of one object, in the order of the columns; `now` in milliseconds for ages. */
@@ -26,9 +33,12 @@ export interface TableConvertor {
   readonly emptyIsNull?: boolean | undefined;
   /**
    * For each cell that shows an age, the time (milliseconds since the epoch) from which it counts; undefined for the cells that
-   * do not depend on `now`. Such a cell is `humanDuration(now - since)`. With it rows are cached and only ages are printed anew.
+   * do not depend on `now`. Such a cell is `humanDuration(now - since)`, with texts around it where it is an AgeText. With it rows are
+   * cached and only ages are printed anew.
    */
-  since?(object: KubeObject): readonly (number | undefined)[];
+  since?(object: KubeObject): readonly (number | AgeText | undefined)[];
+  /** The conditions of an object's row, which tell clients more of it than the cells; undefined: there are none. */
+  conditions?(object: KubeObject): JsonValue | undefined;
 }
 
 /** What a kind of object does on its way into the store (apiserver, registry/rest). Functions change `object` in place. */

@@ -1,5 +1,7 @@
-import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta.js';
+import { timeMillis } from '../../../apimachinery/time.js';
+import { own } from '../../../util/own.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { Age, type Cell, tableOf } from '../shared/table.js';
 
@@ -9,6 +11,16 @@ interface Summary {
   reason: string;
   ready: number;
   restarts: number;
+  /** When a container was last restarted: milliseconds since the epoch. */
+  restartedAt: number | undefined;
+}
+
+/** Counts the restarts of a container. */
+function addRestarts(counts: Pick<Summary, 'restarts' | 'restartedAt'>, status: JsonObject): void {
+  counts.restarts += numberOf(status['restartCount']);
+  const ended = objectAt(objectAt(status, 'lastState'), 'terminated');
+  const at = timeMillis(textOf(ended?.['finishedAt']));
+  if (at !== undefined && (counts.restartedAt === undefined || at > counts.restartedAt)) counts.restartedAt = at;
 }
 
 const terminated = (status: JsonObject): JsonObject | undefined => objectAt(objectAt(status, 'state'), 'terminated');
@@ -35,7 +47,7 @@ function summarizeInit(pod: KubeObject, summary: Summary, restartable: ReadonlyS
   const statuses = objectsOf(objectAt(pod, 'status')?.['initContainerStatuses']);
   const total = objectsOf(objectAt(pod, 'spec')?.['initContainers']).length;
   for (const [i, status] of statuses.entries()) {
-    summary.restarts += numberOf(status['restartCount']);
+    addRestarts(summary, status);
     const ended = terminated(status);
     if (ended !== undefined && numberOf(ended['exitCode']) === 0) continue;
     if (restartable.has(textOf(status['name'])) && status['started'] === true) {
@@ -55,7 +67,7 @@ function summarizeContainers(pod: KubeObject, summary: Summary): void {
   let running = false;
   let error = '';
   for (const status of objectsOf(objectAt(pod, 'status')?.['containerStatuses']).reverse()) {
-    summary.restarts += numberOf(status['restartCount']);
+    addRestarts(summary, status);
     const wait = textOf(waiting(status)?.['reason']);
     const ended = terminated(status);
     if (wait !== '') summary.reason = wait;
@@ -76,7 +88,12 @@ function summarizeContainers(pod: KubeObject, summary: Summary): void {
 function summarize(pod: KubeObject, restartable: ReadonlySet<string>): Summary {
   const status = objectAt(pod, 'status');
   const phase = textOf(status?.['phase']);
-  const summary: Summary = { reason: textOf(status?.['reason']) || phase, ready: 0, restarts: 0 };
+  const summary: Summary = {
+    reason: textOf(status?.['reason']) || phase,
+    ready: 0,
+    restarts: 0,
+    restartedAt: undefined,
+  };
   const gated = objectsOf(status?.['conditions']).some(
     (c) => c['type'] === 'PodScheduled' && c['reason'] === 'SchedulingGated',
   );
@@ -84,7 +101,9 @@ function summarize(pod: KubeObject, restartable: ReadonlySet<string>): Summary {
   const initializing = summarizeInit(pod, summary, restartable);
   if (!initializing || isTrue(pod, 'Initialized')) {
     const init = objectsOf(status?.['initContainerStatuses']).filter((s) => restartable.has(textOf(s['name'])));
-    summary.restarts = init.reduce((sum, s) => sum + numberOf(s['restartCount']), 0);
+    summary.restarts = 0;
+    summary.restartedAt = undefined;
+    for (const one of init) addRestarts(summary, one);
     summarizeContainers(pod, summary);
   }
   if (hasDeletionTimestamp(pod)) {
@@ -101,6 +120,11 @@ function gates(pod: KubeObject): string {
   return `${String(met)}/${String(wanted.length)}`;
 }
 
+function restartsCell({ restarts, restartedAt }: Summary): Cell {
+  if (restarts === 0 || restartedAt === undefined) return String(restarts);
+  return new Age(restartedAt, `${String(restarts)} (`, ' ago)');
+}
+
 function row(pod: KubeObject): Cell[] {
   const spec = objectAt(pod, 'spec');
   const status = objectAt(pod, 'status');
@@ -111,7 +135,7 @@ function row(pod: KubeObject): Cell[] {
     pod.metadata.name ?? '',
     `${String(summary.ready)}/${String(total)}`,
     summary.reason,
-    String(summary.restarts),
+    restartsCell(summary),
     Age.of(pod),
     textOf(objectsOf(status?.['podIPs'])[0]?.['ip']) || textOf(status?.['podIP']) || NONE,
     textOf(spec?.['nodeName']) || NONE,
@@ -120,4 +144,16 @@ function row(pod: KubeObject): Cell[] {
   ];
 }
 
-export const podTable = tableOf('api/v1/pods', row);
+const ENDINGS: Readonly<Record<string, string>> = {
+  Succeeded: 'The pod has completed successfully.',
+  Failed: 'The pod failed.',
+};
+
+/** By this condition clients tell pods that are over. */
+function conditions(pod: KubeObject): JsonValue | undefined {
+  const phase = textOf(objectAt(pod, 'status')?.['phase']);
+  const message = own(ENDINGS, phase);
+  return message === undefined ? undefined : [{ type: 'Completed', status: 'True', reason: phase, message }];
+}
+
+export const podTable = tableOf('api/v1/pods', row, conditions);

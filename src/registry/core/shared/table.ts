@@ -3,11 +3,28 @@ import { isObject, type JsonValue } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { timeMillis } from '../../../apimachinery/time.js';
 import { humanDuration } from '../../../util/human-duration.js';
-import type { TableColumn, TableConvertor } from '../../rest/interfaces.js';
+import type { AgeText, TableColumn, TableConvertor } from '../../rest/interfaces.js';
+
+const UNKNOWN = '<unknown>';
 
 /** A cell that shows how long ago something was; undefined: nobody knows. */
 export class Age {
-  constructor(readonly since: number | undefined) {}
+  /** `before` and `after`: what stands around the age in its cell. */
+  constructor(
+    readonly since: number | undefined,
+    readonly before = '',
+    readonly after = '',
+  ) {}
+
+  shown(now: number): string {
+    return this.since === undefined ? UNKNOWN : `${this.before}${humanDuration(now - this.since)}${this.after}`;
+  }
+
+  /** As tables keep it open. */
+  get open(): number | AgeText | undefined {
+    const { since, before, after } = this;
+    return since === undefined || (before === '' && after === '') ? since : { since, before, after };
+  }
 
   /** The age of an object. */
   static of(object: KubeObject): Age {
@@ -20,8 +37,6 @@ export class Age {
 }
 
 export type Cell = JsonValue | Age;
-
-const UNKNOWN = '<unknown>';
 
 const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
 
@@ -45,19 +60,20 @@ export function columnsOf(path: string): TableColumn[] {
 }
 
 /** A convertor from a function that gives a row; ages are printed for the moment of the request. */
-export function tableOf(path: string, row: (object: KubeObject) => readonly Cell[]): TableConvertor {
+export function tableOf(
+  path: string,
+  row: (object: KubeObject) => readonly Cell[],
+  conditions?: (object: KubeObject) => JsonValue | undefined,
+): TableConvertor {
   let columns: readonly TableColumn[] | undefined;
   return {
     get columns() {
       columns ??= columnsOf(path);
       return columns;
     },
-    cells: (object, now) =>
-      row(object).map((cell) => {
-        if (!(cell instanceof Age)) return cell;
-        return cell.since === undefined ? UNKNOWN : humanDuration(now - cell.since);
-      }),
+    cells: (object, now) => row(object).map((cell) => (cell instanceof Age ? cell.shown(now) : cell)),
     timeDependent: true,
-    since: (object) => row(object).map((cell) => (cell instanceof Age ? cell.since : undefined)),
+    since: (object) => row(object).map((cell) => (cell instanceof Age ? cell.open : undefined)),
+    ...(conditions === undefined ? {} : { conditions }),
   };
 }
