@@ -87,6 +87,8 @@ class DefaultFieldManager implements FieldManager {
     if (kind !== this.kind) throw newBadRequest(`invalid object type: ${kind}`);
     const before = live === undefined ? this.empty : withoutManagedFields(live);
     const object = this.applyLastApplied(before, configuration, managed, manager, force);
+    // However the configuration writes it, as in `/v1`.
+    object.apiVersion = this.version;
     // A configuration need not have metadata; what comes of it does.
     if (!isObject(object.metadata)) object.metadata = {};
     if (manager === KUBECTL) updateLastApplied(object, configuration);

@@ -65,8 +65,10 @@ export function decodeAs(
   }
   const given = decoded.object.apiVersion ?? '';
   if (given !== target.groupVersion) {
+    const gv = parseGroupVersion(given);
+    const shown = gv === undefined ? given : formatGroupVersion(gv);
     throw newBadRequest(
-      `the API version in the data (${given}) does not match the expected API version (${target.groupVersion})`,
+      `the API version in the data (${shown}) does not match the expected API version (${target.groupVersion})`,
     );
   }
   context.audit?.requestObject(() => decoded.object);
@@ -108,9 +110,11 @@ function decodeObject(
     json = parse(body, format, strict, environment.protobuf, fallback, !served.type.custom);
     // To a built-in type null is an object without fields.
     if (json.value === null && !served.type.custom) json = { ...json, value: {} };
-    const meta = typeMetaOf(json);
-    const gv = parseGroupVersion(meta.apiVersion);
-    if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${meta.apiVersion}`);
+    const given = typeMetaOf(json);
+    const gv = parseGroupVersion(given.apiVersion);
+    if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${given.apiVersion}`);
+    // `/v1` is v1, and `/` is nothing.
+    const meta = served.type.custom || gv.group !== '' ? given : { ...given, apiVersion: gv.version };
     if (served.type.custom && meta.kind === '')
       throw missingKind(
         served,
@@ -120,6 +124,8 @@ function decodeObject(
       );
     kind = meta.kind === '' ? served.gvk.kind : meta.kind;
     version = meta.apiVersion === '' && !served.type.custom ? served.gvk.version : gv.version;
+    if (!served.type.custom && gv.group !== '' && gv.version === '')
+      throw new JsonError(`Object 'apiVersion' is missing in '${sourceText(json.value, body, format, strict)}'`);
     if (!isObject(json.value)) throw new JsonError('not an object');
     if (served.type.custom && json.value['apiVersion'] === null) {
       version = '';
