@@ -1,46 +1,30 @@
-import { serialize } from 'node:v8';
-import {
-  newInternalError,
-  newRequestEntityTooLarge,
-  newTooManyRequests,
-  type Status,
-} from '../../apimachinery/errors.js';
-import { parseJson } from '../../apimachinery/decode-json.js';
-import type { AdmissionOperation } from '../../admission/interfaces.js';
+import { newInternalError, newRequestEntityTooLarge, newTooManyRequests } from '../../apimachinery/errors.js';
 import type { LargeWrites, RequestScope } from '../../endpoints/handlers/scope.js';
 import type { RbacRuleSource } from '../../authorization/rbac/types.js';
 import type { Description } from '../../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../../endpoints/openapi/source.js';
 import type { ItemForm } from '../../endpoints/responsewriters/options.js';
 import { sendWhole } from '../../endpoints/responsewriters/body.js';
-import { observeConversion } from '../../registry/customresource/conversion-metrics.js';
 import type { Shown } from '../../registry/customresource/view.js';
-import type { PortableDefinition, ServedVersion } from '../../registry/rest/served.js';
+import type { ServedVersion } from '../../registry/rest/served.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { StoredObject } from '../../storage/interfaces.js';
-import { nextTurn } from '../../storage/slicing.js';
 import type { Clock, Timer } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
-import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import { messageOf } from '../../util/error-message.js';
 import {
   type Answers,
   type Call,
-  type DefinitionFacts,
-  type DescribeTask,
-  detached,
   type FromWorker,
-  type ReadFacts,
   receiveError,
   sendError,
   type SentResponse,
-  type ShowTask,
-  type Task,
   type ToWorker,
 } from './messages.js';
 import type { PoolMetrics } from './pool-metrics.js';
-import { answerCall } from './task-host.js';
+import { answerCall, passOn } from './task-host.js';
 import { buffersOf, transferable } from './transfer.js';
+import { describeWork, KnownDefinitions, requestWork, showWork, type Work } from './work.js';
 
 /** A worker as the pool sees it. */
 export interface WorkerLink {
@@ -73,28 +57,14 @@ const IDLE_MILLIS = 60_000;
 const OVERDUE_MILLIS = 10_000;
 /** How long no second worker is tried after one that could not be loaded. */
 const HOLD_OFF_MILLIS = 10_000;
-/** Definitions that a worker keeps compiled. */
-const DEFINITIONS = 32;
 const ENDED = 'the request could not be processed within the limits of memory and time';
 const TOO_LARGE = 'working on it takes more memory than a request may have';
 /** Workers that are started beside those that wait for webhooks. */
 const MOST_WAITING = 4;
-const OPERATIONS: readonly AdmissionOperation[] = ['CREATE', 'UPDATE', 'DELETE'];
 
 /** Whether the request was too much for a worker. */
 const hadTooLittleMemory = (error: NodeJS.ErrnoException | undefined): boolean =>
   error?.code === 'ERR_WORKER_OUT_OF_MEMORY';
-
-/** What a worker can be asked for. */
-interface Work {
-  /** Undefined where it is not about a request. */
-  readonly scope: RequestScope | undefined;
-  /** Asks a webhook for work that is not about a request. */
-  readonly review?: PortableDefinition['review'];
-  readonly bytes: number;
-  readonly signal: AbortSignal;
-  message(id: number, worker: Worker): Task | DescribeTask | ShowTask;
-}
 
 interface Job extends Work {
   readonly id: number;
@@ -105,8 +75,7 @@ interface Job extends Work {
 
 interface Worker {
   readonly link: WorkerLink;
-  /** Ids of the definitions that it has, least recently used first. */
-  readonly definitions: Set<string>;
+  readonly definitions: KnownDefinitions;
   job: Job | undefined;
   /** Its request waits for a webhook, so that another worker may work meanwhile. */
   waits: boolean;
@@ -156,27 +125,20 @@ export class LargeWritePool implements LargeWrites {
   }
 
   async run(scope: RequestScope, body: Buffer): Promise<void> {
-    answer(scope, await this.request(scope, body, undefined));
+    answer(scope, await this.enqueue(requestWork(scope, body, undefined)));
   }
 
   async read(scope: RequestScope, { key, revision, bytes }: StoredObject): Promise<void> {
-    answer(scope, await this.request(scope, bytes, { key, revision, form: undefined }));
+    answer(scope, await this.enqueue(requestWork(scope, bytes, { key, revision, form: undefined })));
   }
 
   async item(scope: RequestScope, { key, revision, bytes }: StoredObject, form: ItemForm): Promise<Uint8Array> {
-    return (await this.request(scope, bytes, { key, revision, form })).body;
+    return (await this.enqueue(requestWork(scope, bytes, { key, revision, form }))).body;
   }
 
-  /** A description of a group version. Its kinds are copied one in a turn, for there may be many of them. */
-  async describe(what: Description, { kinds, ...gv }: OpenApiGroupVersion): Promise<Uint8Array> {
-    const copies: Uint8Array[] = [];
-    for (const kind of kinds) {
-      copies.push(serialize(kind));
-      await nextTurn();
-    }
-    const bytes = copies.reduce((sum, { length }) => sum + length, 0);
-    const message = (id: number): DescribeTask => ({ type: 'describe', id, what, gv, kinds: copies });
-    return (await this.enqueue({ scope: undefined, bytes, message, signal: NEVER_ABORTED })).body;
+  /** A description of a group version. */
+  async describe(what: Description, gv: OpenApiGroupVersion): Promise<Uint8Array> {
+    return (await this.enqueue(await describeWork(what, gv))).body;
   }
 
   /** A large object as it is shown in a version that a webhook converts to; undefined: it is to be done here. */
@@ -184,16 +146,10 @@ export class LargeWritePool implements LargeWrites {
     { groupVersion, portable }: Pick<ServedVersion, 'groupVersion' | 'portable'>,
     resource: string,
     cbor: boolean,
-    { key, revision, bytes }: CachedObject,
+    object: CachedObject,
   ): Promise<Shown> | undefined {
-    if (portable === undefined || !this.takesNow(bytes.length)) return undefined;
-    const message = (id: number, worker: Worker): ShowTask => {
-      const definition = this.definitionOf(worker, portable, resource, cbor);
-      return { type: 'show', id, definition, groupVersion, key, revision, body: detached(bytes) };
-    };
-    const { review } = portable;
-    const work = { scope: undefined, review, bytes: bytes.length, message, signal: NEVER_ABORTED };
-    return this.enqueue(work).then(({ body, attributes }) => {
+    if (portable === undefined || !this.takesNow(object.bytes.length)) return undefined;
+    return this.enqueue(showWork(portable, groupVersion, resource, cbor, object)).then(({ body, attributes }) => {
       if (attributes === undefined) throw new Error('what selectors look at is missing');
       return { bytes: body, attributes };
     });
@@ -204,11 +160,6 @@ export class LargeWritePool implements LargeWrites {
     this.closed = true;
     for (const job of this.queue.splice(0)) job.reject(newInternalError(ENDED));
     for (const worker of this.workers) worker.link.terminate();
-  }
-
-  private request(scope: RequestScope, body: Uint8Array, read: ReadFacts | undefined): Promise<SentResponse> {
-    const message = (id: number, worker: Worker): Task => this.taskOf(worker, id, scope, read, detached(body));
-    return this.enqueue({ scope, bytes: body.length, message, signal: scope.context.signal });
   }
 
   private enqueue(work: Work): Promise<SentResponse> {
@@ -304,7 +255,7 @@ export class LargeWritePool implements LargeWrites {
   private start(): Worker {
     const worker: Worker = {
       link: this.options.spawn(),
-      definitions: new Set(),
+      definitions: new KnownDefinitions(),
       job: undefined,
       waits: false,
       ready: false,
@@ -336,57 +287,9 @@ export class LargeWritePool implements LargeWrites {
     worker.timer?.cancel();
     worker.timer = undefined;
     worker.job = job;
-    const message = job.message(job.id, worker);
+    const message = job.message(job.id, worker.definitions);
     const given = message.type === 'describe' ? message.kinds : [message.body];
     worker.link.post(message, given.flatMap(buffersOf));
-  }
-
-  private taskOf(worker: Worker, id: number, scope: RequestScope, read: ReadFacts | undefined, body: Uint8Array): Task {
-    const { context, request, environment, served } = scope;
-    const { admission } = environment;
-    return {
-      type: 'task',
-      id,
-      method: request.method ?? '',
-      url: request.url ?? '',
-      headers: { ...request.headers },
-      body,
-      info: context.info,
-      user: context.user,
-      userAgent: context.userAgent,
-      auditId: context.auditId,
-      receivedAt: context.receivedAt,
-      audited: context.audit !== undefined,
-      maxRequestBodyBytes: environment.maxRequestBodyBytes,
-      admission: {
-        mutates: OPERATIONS.filter((operation) => admission.mutates(operation)),
-        reads: OPERATIONS.filter((operation) => admission.readsObjects(operation, served.groupResource)),
-      },
-      definition:
-        served.portable === undefined
-          ? undefined
-          : this.definitionOf(
-              worker,
-              served.portable,
-              scope.store.resource,
-              environment.features.enabled('CBORServingAndStorage'),
-            ),
-      read,
-    };
-  }
-
-  private definitionOf(
-    { definitions }: Worker,
-    portable: PortableDefinition,
-    resource: string,
-    cbor: boolean,
-  ): DefinitionFacts {
-    const { id } = portable;
-    const known = definitions.delete(id);
-    definitions.add(id);
-    const forget = [...definitions].slice(0, Math.max(0, definitions.size - DEFINITIONS));
-    for (const old of forget) definitions.delete(old);
-    return { id, resource, cbor, serialized: known ? undefined : portable.serialized(), forget };
   }
 
   private received(worker: Worker, message: FromWorker): void {
@@ -397,29 +300,9 @@ export class LargeWritePool implements LargeWrites {
     }
     const { job } = worker;
     if (job?.id !== message.task) return;
-    const context = job.scope?.context;
     switch (message.type) {
       case 'call':
         void this.answer(worker, job, message.call, message.request);
-        return;
-      case 'warning':
-        context?.warn(message.text);
-        return;
-      case 'annotation':
-        context?.annotate(message.key, message.value);
-        return;
-      case 'audit': {
-        const { text } = message;
-        if (message.what === 'request') context?.audit?.requestObject(() => parseJson(text));
-        else if (message.what === 'response') context?.audit?.responseObject(() => parseJson(text));
-        else context?.audit?.responseStatus(parseJson(text) as Status);
-        return;
-      }
-      case 'converted':
-        observeConversion(message.asked);
-        return;
-      case 'spent':
-        context?.audit?.spent(message.layer, message.millis);
         return;
       case 'done':
         this.finished(worker);
@@ -428,6 +311,9 @@ export class LargeWritePool implements LargeWrites {
       case 'failed':
         this.finished(worker);
         job.reject(receiveError(message.error));
+        return;
+      default:
+        passOn(job.scope?.context, message);
     }
   }
 

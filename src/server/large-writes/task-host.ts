@@ -1,12 +1,22 @@
 import type { AdmissionAttributes } from '../../admission/interfaces.js';
 import { parseJson } from '../../apimachinery/decode-json.js';
+import type { Status } from '../../apimachinery/errors.js';
 import { isObject, type JsonObject, stringifyJson } from '../../apimachinery/json.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { admissionAttributes, type RequestScope } from '../../endpoints/handlers/scope.js';
 import { definitionChanged } from '../../registry/customresource/serve.js';
+import { observeConversion } from '../../registry/customresource/conversion-metrics.js';
 import type { RbacRuleSource } from '../../authorization/rbac/types.js';
 import type { EncodedObject, StoredObject, WriteResult } from '../../storage/interfaces.js';
-import { type Answers, type Call, detached, type SentAdmission, type SentObject, type SentValue } from './messages.js';
+import {
+  type Answers,
+  type Call,
+  detached,
+  type FromWorker,
+  type SentAdmission,
+  type SentObject,
+  type SentValue,
+} from './messages.js';
 
 /** An object that was encoded elsewhere. It is parsed only where its fields are wanted, as MongoDB's documents want them. */
 class ReceivedValue implements EncodedObject {
@@ -118,4 +128,31 @@ async function admit(
   };
   await admission[method](attributes);
   return method === 'admit' && object !== undefined ? stringifyJson(object) : undefined;
+}
+
+/** What a worker tells while it works. */
+type Notice = Extract<FromWorker, { readonly type: 'warning' | 'annotation' | 'audit' | 'converted' | 'spent' }>;
+
+/** Notes what a worker tells with the request, if it works on one: warnings, entries of the audit log, where time went. */
+export function passOn(context: RequestScope['context'] | undefined, notice: Notice): void {
+  switch (notice.type) {
+    case 'warning':
+      context?.warn(notice.text);
+      return;
+    case 'annotation':
+      context?.annotate(notice.key, notice.value);
+      return;
+    case 'audit': {
+      const { text } = notice;
+      if (notice.what === 'request') context?.audit?.requestObject(() => parseJson(text));
+      else if (notice.what === 'response') context?.audit?.responseObject(() => parseJson(text));
+      else context?.audit?.responseStatus(parseJson(text) as Status);
+      return;
+    }
+    case 'converted':
+      observeConversion(notice.asked);
+      return;
+    case 'spent':
+      context?.audit?.spent(notice.layer, notice.millis);
+  }
 }
