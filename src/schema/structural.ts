@@ -1,7 +1,7 @@
 import { type FieldError, FieldPath, forbidden, invalid, required } from '../apimachinery/field-error.js';
 import { type JsonObject, type JsonValue, isObject, objectAt } from '../apimachinery/json.js';
 import { compareUtf8 } from '../apimachinery/meta.js';
-import { emptyMembersOf } from '../apimachinery/scheme/decoder.js';
+import { emptyMembersOf } from '../apimachinery/scheme/empty-members.js';
 import type { JsonSchemaProps } from './interfaces.js';
 import { textOf } from './node.js';
 import { patternFor } from './patterns.js';

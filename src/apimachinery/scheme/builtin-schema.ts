@@ -1,8 +1,9 @@
 import type { DetailedJson } from '../decode-json.js';
 import { isObject, type JsonObject, type JsonValue } from '../json.js';
 import { formatGroupVersion, type GroupVersionKind, type KubeObject, quote } from '../meta.js';
-import { TypedDecoder, zeroValue } from './decoder.js';
+import { TypedDecoder } from './decoder.js';
 import { goType, type GoType } from './types.js';
+import { zeroValue } from './written-form.js';
 
 export interface TypedObject {
   readonly object: KubeObject;

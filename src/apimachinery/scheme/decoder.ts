@@ -4,7 +4,10 @@ import { JsonError } from '../json-syntax.js';
 import { isObject, type JsonObject, type JsonValue } from '../json.js';
 import { canonicalQuantity, QuantityError } from '../quantity.js';
 import { canonicalMicroTime, canonicalTime, TimeError } from '../time.js';
-import { type GoField, type GoType } from './types.js';
+import { illegalBase64At } from '../../util/go-base64.js';
+import { noteEmpty } from './empty-members.js';
+import type { GoType } from './types.js';
+import { inTypeOrder, withSortedKeys, zeroValue } from './written-form.js';
 
 /** Most unknown fields that are reported. */
 const MAX_UNKNOWN = 100;
@@ -199,7 +202,7 @@ export class TypedDecoder {
     if (typeof value !== 'string') return this.mismatch(goKind(value), type);
     const decoded = Buffer.from(value, 'base64').toString('base64');
     if (decoded === value) return value;
-    const bad = badBase64(value);
+    const bad = illegalBase64At(Buffer.from(value, 'utf8'), 'standard');
     if (bad === undefined) return decoded;
     this.firstError ??= `illegal base64 data at input byte ${String(bad)}`;
     return null;
@@ -296,43 +299,6 @@ export class TypedDecoder {
 }
 
 const SCHEMA = 'JSONSchemaProps';
-const emptyMembers = new WeakMap<JsonObject, JsonObject>();
-
-/**
- * Members of a struct, just decoded, that were given but are not written because they are empty. Validation still sees them,
- * and prints them; what is stored and owned does not have them.
- */
-export const emptyMembersOf = (struct: JsonObject): JsonObject | undefined => emptyMembers.get(struct);
-
-/** A copy of a struct, with what is known of its empty members, but for one. */
-export function copyOfStruct(struct: JsonObject, except?: string): JsonObject {
-  const copy = { ...struct };
-  const noted = emptyMembers.get(struct);
-  if (noted === undefined) return copy;
-  const { [except ?? '']: _, ...rest } = noted;
-  emptyMembers.set(copy, rest);
-  return copy;
-}
-
-/** Makes known of a copy of a tree what is known of the tree. */
-export function knowAs(copy: JsonValue | undefined, tree: JsonValue | undefined): void {
-  if (typeof tree !== 'object' || tree === null || typeof copy !== 'object' || copy === null) return;
-  if (Array.isArray(tree)) {
-    if (Array.isArray(copy)) for (let i = 0; i < tree.length; i++) knowAs(copy[i], tree[i]);
-    return;
-  }
-  if (Array.isArray(copy)) return;
-  const noted = emptyMembers.get(tree);
-  if (noted !== undefined) emptyMembers.set(copy, noted);
-  for (const key in tree) knowAs(copy[key], tree[key]);
-}
-
-function noteEmpty(struct: JsonObject, key: string, value: JsonValue): void {
-  const noted = emptyMembers.get(struct);
-  if (noted === undefined) emptyMembers.set(struct, { [key]: value });
-  else noted[key] = value;
-}
-
 const KEPT_OVER_NULL: ReadonlySet<GoType['kind']> = new Set<GoType['kind']>([
   'struct',
   'string',
@@ -343,116 +309,3 @@ const KEPT_OVER_NULL: ReadonlySet<GoType['kind']> = new Set<GoType['kind']>([
 ]);
 const UINT8: GoType = { kind: 'int32', text: 'uint8', name: 'uint8', elem: undefined, fields: new Map() };
 const STRING: GoType = { kind: 'string', text: 'string', name: 'string', elem: undefined, fields: new Map() };
-
-/** Where Go's decoder finds the text not to be base64; undefined where it is. Line breaks are skipped. */
-function badBase64(text: string): number | undefined {
-  const bytes = Buffer.from(text, 'utf8');
-  let count = 0;
-  for (let i = 0; i < bytes.length; i++) {
-    const c = bytes[i] ?? 0;
-    if (c === 0x0a || c === 0x0d) continue;
-    if (/[A-Za-z0-9+/]/.test(String.fromCharCode(c))) {
-      count++;
-      continue;
-    }
-    if (c !== 0x3d || count % 4 < 2) return i;
-    return badPadding(bytes, i, count % 4 === 2);
-  }
-  return count % 4 === 0 ? undefined : bytes.length - (count % 4);
-}
-
-/** After a first `=` at `at` another one must follow, if `more`, and then nothing. */
-function badPadding(bytes: Buffer, at: number, more: boolean): number | undefined {
-  let missing = more;
-  for (let i = at + 1; i < bytes.length; i++) {
-    const c = bytes[i];
-    if (c === 0x0a || c === 0x0d) continue;
-    if (!missing) return i;
-    if (c !== 0x3d) return i - 1;
-    missing = false;
-  }
-  return missing ? bytes.length : undefined;
-}
-
-/** The fields of a struct as its encoder writes them. */
-function inTypeOrder(type: GoType, given: JsonObject): JsonObject {
-  const out: JsonObject = {};
-  for (const field of type.fields.values()) {
-    const value = Object.hasOwn(given, field.name) ? given[field.name] : undefined;
-    if (value === undefined) {
-      if (isWrittenWhenAbsent(field)) out[field.name] = zeroValue(field.type);
-    } else if (!isOmitted(field, value)) out[field.name] = value;
-    else if (typeof value === 'object' && value !== null) noteEmpty(out, field.name, value);
-  }
-  return out;
-}
-
-/** In the order of UTF-16, which is that of UTF-8 for all but the rarest characters; nothing depends on it. */
-function withSortedKeys(map: JsonObject): JsonObject {
-  const keys = Object.keys(map);
-  if (isSorted(keys)) return map;
-  const out: JsonObject = {};
-  for (const key of keys.sort()) out[key] = map[key];
-  return out;
-}
-
-function isSorted(keys: readonly string[]): boolean {
-  for (let i = 1; i < keys.length; i++) if ((keys[i - 1] ?? '') > (keys[i] ?? '')) return false;
-  return true;
-}
-
-/** Whether the encoder leaves the field out with this value. */
-function isOmitted(field: GoField, value: JsonValue): boolean {
-  if (field.omitZero && value === null) return true;
-  if (!field.omitEmpty) return false;
-  switch (field.type.kind) {
-    case 'struct':
-    case 'custom':
-      return false;
-    case 'ptr':
-    case 'interface':
-      return value === null;
-    default:
-      if (value === null || value === '' || value === 0 || value === false) return true;
-      if (Array.isArray(value)) return value.length === 0;
-      if (typeof value !== 'object') return false;
-      for (const _ in value) return false;
-      return true;
-  }
-}
-
-const writtenWhenAbsent = new WeakMap<GoField, boolean>();
-
-function isWrittenWhenAbsent(field: GoField): boolean {
-  let written = writtenWhenAbsent.get(field);
-  if (written === undefined) {
-    written = !isOmitted(field, zeroValue(field.type));
-    writtenWhenAbsent.set(field, written);
-  }
-  return written;
-}
-
-/** What the encoder writes for a type's zero value. A new tree at every call. */
-export function zeroValue(type: GoType): JsonValue {
-  switch (type.kind) {
-    case 'string':
-      return '';
-    case 'bool':
-      return false;
-    case 'int32':
-    case 'int64':
-    case 'float64':
-      return 0;
-    case 'custom':
-      if (type.text === 'resource.Quantity') return '0';
-      if (type.text === 'intstr.IntOrString') return 0;
-      return type.text === 'v1.JSONSchemaPropsOrBool' ? false : null;
-    case 'struct': {
-      const out: JsonObject = {};
-      for (const field of type.fields.values()) if (isWrittenWhenAbsent(field)) out[field.name] = zeroValue(field.type);
-      return out;
-    }
-    default:
-      return null;
-  }
-}

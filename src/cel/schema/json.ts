@@ -4,6 +4,7 @@ import type { FieldSite, Value } from '../values/value.js';
 import { CelError, CelList, CelMap, Double, Opaque, mapKey, Duration, Timestamp } from '../values/value.js';
 import { MAX_INT, integer } from '../values/integer.js';
 import { parseDate, parseDuration, parseTimestamp } from '../values/time.js';
+import { illegalBase64At } from '../../util/go-base64.js';
 
 /** JSON of any shape. Whole numbers are ints, others doubles. */
 export type Json = unknown;
@@ -198,40 +199,9 @@ const BASE64 = /^(?:[\w-]{4})*(?:[\w-]{2}==|[\w-]{3}=)?$/;
 function base64(text: string): Value {
   const clean = text.replaceAll('\n', '').replaceAll('\r', '');
   if (BASE64.test(clean)) return new Uint8Array(Buffer.from(clean, 'base64url'));
-  const why = `illegal base64 data at input byte ${String(base64Problem(Buffer.from(text)))}`;
+  const why = `illegal base64 data at input byte ${String(illegalBase64At(Buffer.from(text), 'url'))}`;
   return new CelError(`Invalid byte formatted string ${text}: ${why}`);
 }
-
-/** Where Go's decoder gives up. */
-function base64Problem(bytes: Uint8Array): number {
-  const isBreak = (at: number): boolean => bytes[at] === 10 || bytes[at] === 13;
-  const afterBreaks = (from: number): number => {
-    let at = from;
-    while (isBreak(at)) at++;
-    return at;
-  };
-  let read = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] as number;
-    if (isBreak(at)) continue;
-    if (/[\w-]/.test(String.fromCharCode(byte))) {
-      read = (read + 1) % 4;
-      continue;
-    }
-    if (byte !== PADDING || read < 2) return at;
-    let end = at + 1;
-    if (read === 2) {
-      end = afterBreaks(end);
-      if (end === bytes.length) return end;
-      if (bytes[end] !== PADDING) return end - 1;
-      end++;
-    }
-    return afterBreaks(end);
-  }
-  return bytes.length - read;
-}
-
-const PADDING = 61;
 
 function text(read: (text: string) => Value): Adapter {
   return (json) => (typeof json === 'string' ? read(json) : wrong('string', json));

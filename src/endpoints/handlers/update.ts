@@ -1,6 +1,6 @@
 import { newBadRequest, newInternalError, newMethodNotSupported } from '../../apimachinery/errors.js';
 import { deepCopy } from '../../apimachinery/json.js';
-import { knowAs } from '../../apimachinery/scheme/decoder.js';
+import { knowAs } from '../../apimachinery/scheme/empty-members.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';

@@ -1,7 +1,7 @@
 import { Printed } from '../../../apimachinery/field-error.js';
 import { type JsonObject, type JsonValue, isObject } from '../../../apimachinery/json.js';
 import { compareUtf8, goJson } from '../../../apimachinery/meta.js';
-import { emptyMembersOf } from '../../../apimachinery/scheme/decoder.js';
+import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import type { InternalSpec, InternalValidation, InternalVersion } from './internal.js';
 

@@ -7,7 +7,7 @@ import {
   required,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, type JsonValue, isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
-import { emptyMembersOf } from '../../../apimachinery/scheme/decoder.js';
+import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { validateDefaults } from '../../../schema/default-validation.js';
 import { resolveFieldPath } from '../../../schema/cel/index.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';

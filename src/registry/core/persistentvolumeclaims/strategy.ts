@@ -1,7 +1,7 @@
 import { type FieldError, FieldPath, forbidden } from '../../../apimachinery/field-error.js';
 import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta.js';
-import { copyOfStruct } from '../../../apimachinery/scheme/decoder.js';
+import { copyOfStruct } from '../../../apimachinery/scheme/empty-members.js';
 import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
 import { Quantity } from '../../../apimachinery/quantity.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';

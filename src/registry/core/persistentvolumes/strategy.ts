@@ -10,7 +10,7 @@ import {
 } from '../../../apimachinery/field-error.js';
 import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta.js';
-import { emptyMembersOf } from '../../../apimachinery/scheme/decoder.js';
+import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { internalDiff, internalJson } from '../../../apimachinery/scheme/internal-diff.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import {

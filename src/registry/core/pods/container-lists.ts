@@ -8,7 +8,7 @@ import {
   required,
 } from '../../../apimachinery/field-error.js';
 import { isObject, type JsonObject } from '../../../apimachinery/json.js';
-import { emptyMembersOf } from '../../../apimachinery/scheme/decoder.js';
+import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { objectsOf, textOf } from '../shared/fields.js';
 import { containerErrors, hostPortErrors, paddedImageErrors, type PodParts, restartErrors } from './containers.js';
 import { lifecycleErrors, probesErrors } from './handlers.js';

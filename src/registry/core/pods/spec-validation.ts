@@ -11,7 +11,7 @@ import {
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
-import { emptyMembersOf } from '../../../apimachinery/scheme/decoder.js';
+import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { internalJson } from '../../../apimachinery/scheme/internal-diff.js';
 import { addressErrors } from '../../../apimachinery/validation/addresses.js';
 import {

@@ -2,7 +2,7 @@ import { type FieldError, FieldPath, forbidden, invalid, required } from '../../
 import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { inclusiveRangeError, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
-import { copyOfStruct } from '../../../apimachinery/scheme/decoder.js';
+import { copyOfStruct } from '../../../apimachinery/scheme/empty-members.js';
 import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';

@@ -8,7 +8,7 @@ import {
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta.js';
-import { emptyMembersOf } from '../../../apimachinery/scheme/decoder.js';
+import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { Quantity } from '../../../apimachinery/quantity.js';
 import { inclusiveRangeError, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { validateAnnotations, validateLabels } from '../../../apimachinery/validation/object-meta.js';

@@ -1,6 +1,6 @@
 import { type FieldError, type FieldPath, forbidden, invalid } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import { emptyMembersOf } from '../../../apimachinery/scheme/decoder.js';
+import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { isDns1123Subdomain } from '../../../apimachinery/validation/names.js';
 
 const MAX_SPEC = 64 * 1024;
