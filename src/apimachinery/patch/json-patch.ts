@@ -1,6 +1,7 @@
 import { decodeDetailed, goKind, JsonError } from '../decode-json.js';
 import { newBadRequest, newRequestEntityTooLarge } from '../errors.js';
 import { isObject, type JsonObject, type JsonValue, stringifyJson } from '../json.js';
+import type { Parts } from '../json-parser.js';
 import { quote } from '../meta.js';
 import { unprocessable } from './errors.js';
 
@@ -13,6 +14,8 @@ export interface DecodedPatch<T> {
   readonly patch: T;
   /** `json patch unknown field "[0].foo"`. Empty unless asked for. */
   readonly strictErrors: readonly string[];
+  /** Of a JSON patch that was asked for them: the objects of the patch in which a key stands twice. */
+  readonly parts?: Parts | undefined;
 }
 
 /** An operation, its fields unchecked: what is wrong with it shows when it is carried out. */
@@ -33,7 +36,9 @@ export function decodeJsonPatch(
   };
   const mismatch = (value: JsonValue, type: string): never =>
     refuse(`json: cannot unmarshal ${goKind(value)} into Go value of type ${type}`);
-  const { value, duplicates } = decode(body, strict, refuse);
+  const { duplicates, source, ...decoded } = decode(body, strict, refuse);
+  // The same value, but its objects are the ones of which the parts are known.
+  const value = source?.value ?? decoded.value;
   if (value === null) return { patch: [], strictErrors: [] };
   if (!Array.isArray(value)) return mismatch(value, listType);
   const known = duplicates.filter((path) => FIELDS.has(/^\[\d+\]\.(\w*)/.exec(path)?.[1] ?? ''));
@@ -51,7 +56,7 @@ export function decodeJsonPatch(
   }
   // In the order of the operations, as one pass over the text finds them.
   if (strictErrors.length > 1) strictErrors.sort((a, b) => operationOf(a) - operationOf(b));
-  return { patch: operations, strictErrors };
+  return { patch: operations, strictErrors, parts: source?.parts };
 }
 
 function decode(

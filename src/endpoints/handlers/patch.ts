@@ -10,7 +10,7 @@ import { goKind, JsonError } from '../../apimachinery/decode-json.js';
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
 import { goFormat } from '../../apimachinery/go-format.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
-import { applyJsonPatch, decodeJsonPatch } from '../../apimachinery/patch/json-patch.js';
+import { applyJsonPatch, type DecodedPatch, decodeJsonPatch } from '../../apimachinery/patch/json-patch.js';
 import { applyMergePatch, decodeMergePatch } from '../../apimachinery/patch/merge-patch.js';
 import { decodeStrategicMergePatch } from '../../apimachinery/patch/strategic-merge.js';
 import { parseYaml } from '../../apimachinery/yaml.js';
@@ -149,10 +149,10 @@ export function patchMechanism(scope: RequestScope, patchType: string, body: Buf
     // A missing object is told before a malformed patch.
     if (current === undefined) throw newNotFound(scope.served.groupResource, scope.context.info.name);
     patch ??= decodePatch(scope, patchType, body, options.fieldValidation !== 'Ignore');
-    const { apply, strictErrors, value } = patch;
+    const { apply, strictErrors, parts, value } = patch;
     const { result, shown } = apply(current);
     // What comes out may share parts with what went in, and is changed further on.
-    const outcome = { patched: deepCopy(result), unchanged: result, current, patch: value, shown, strictErrors };
+    const outcome = { patched: deepCopy(result), unchanged: result, current, patch: value, parts, shown, strictErrors };
     const object = decodePatched(scope, outcome, options.fieldValidation);
     return scope.fieldManager.update(current, object, manager);
   };
@@ -162,6 +162,7 @@ interface Patch {
   readonly value: JsonValue;
   readonly apply: (current: KubeObject) => Applied;
   readonly strictErrors: readonly string[];
+  readonly parts?: DecodedPatch<unknown>['parts'];
 }
 
 interface Applied {
@@ -174,9 +175,9 @@ interface Applied {
 function decodePatch(scope: RequestScope, patchType: string, body: Buffer, strict: boolean): Patch {
   switch (patchType) {
     case 'application/json-patch+json': {
-      const { patch, strictErrors } = decodeJsonPatch(body, strict);
+      const { patch, strictErrors, parts } = decodeJsonPatch(body, strict);
       const apply = (current: KubeObject): Applied => ({ result: applyJsonPatch(current, patch), shown: undefined });
-      return { apply, strictErrors, value: [...patch] };
+      return { apply, strictErrors, parts, value: [...patch] };
     }
     case 'application/merge-patch+json': {
       const { patch, strictErrors } = decodeMergePatch(body, strict);

@@ -1,10 +1,17 @@
-import { interpretTypeMeta, goKind, JsonError, parseJson } from '../../apimachinery/decode-json.js';
+import {
+  decodeDetailed,
+  type DetailedJson,
+  interpretTypeMeta,
+  goKind,
+  JsonError,
+} from '../../apimachinery/decode-json.js';
 import { type ApiError, newInternalError, newInvalid } from '../../apimachinery/errors.js';
 import { FieldPath, invalid } from '../../apimachinery/field-error.js';
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import type { Parts } from '../../apimachinery/json-parser.js';
 import { compareUtf8, goJson, type KubeObject, parseGroupVersion, quote } from '../../apimachinery/meta.js';
 import { schemaOfSibling } from '../../apimachinery/scheme/registered-kinds.js';
-import { DecodeError } from '../../registry/rest/served.js';
+import { DecodeError, type DecodedObject } from '../../registry/rest/served.js';
 import { kindMismatch, NO_API_VERSION } from './decode-body.js';
 import type { RequestScope } from './scope.js';
 import { warnOfStrictErrors } from './strict-errors.js';
@@ -22,6 +29,8 @@ export interface PatchOutcome {
   readonly shown: (() => string) | undefined;
   /** Of the patch itself. */
   readonly strictErrors: readonly string[];
+  /** Objects of a JSON patch in which a key stands twice: where they are taken over, both are. */
+  readonly parts?: Parts | undefined;
 }
 
 /** The refusal of a patch, in kube-apiserver's form. */
@@ -53,9 +62,8 @@ export function decodePatched(scope: RequestScope, outcome: PatchOutcome, valida
   }
   if (!served.type.custom) Object.assign(tree, { kind: served.gvk.kind, apiVersion: served.groupVersion });
   try {
-    const decoded = served.decode({ value: tree, duplicates: [] }, validation !== 'Ignore');
-    // The fields of a built-in type stand in the order of their names by now.
-    errors.push(...(served.type.custom ? decoded.strictErrors : [...decoded.strictErrors].sort(compareUtf8)));
+    const decoded = decodeTree(scope, outcome, tree, validation !== 'Ignore');
+    errors.push(...decoded.strictErrors);
     if (errors.length > 0 && validation === 'Strict') throw refuse(`strict decoding error: ${errors.join(', ')}`);
     if (validation !== 'Ignore') warnOfStrictErrors(scope.context, errors);
     if (served.type.custom && (decoded.object.apiVersion ?? '') === '') throw newInternalError(NO_API_VERSION);
@@ -70,12 +78,38 @@ export function decodePatched(scope: RequestScope, outcome: PatchOutcome, valida
   }
 }
 
-/** What is wrong first in the order in which the object is shown. */
-function firstFault({ served }: RequestScope, shown: string, known: DecodeError): string {
-  const value = parseJson(shown) as JsonObject;
-  Object.assign(value, { kind: served.gvk.kind, apiVersion: served.groupVersion });
+function decodeTree(scope: RequestScope, outcome: PatchOutcome, tree: JsonObject, strict: boolean): DecodedObject {
+  const { served } = scope;
+  const isWhole = tree === outcome.patched;
+  if (isWhole && (outcome.parts?.size ?? 0) > 0) return decodeText(scope, showPatched(scope, outcome), strict);
+  const decoded = served.decode({ value: tree, duplicates: [] }, strict);
+  if (decoded.strictErrors.length === 0 || served.type.custom) return decoded;
+  // A strategic merge is read with its keys sorted, everything else in the order in which it is shown.
+  const strictErrors =
+    isWhole && outcome.shown === undefined
+      ? decodeText(scope, showPatched(scope, outcome), strict).strictErrors
+      : [...decoded.strictErrors].sort(compareUtf8);
+  return { ...decoded, strictErrors };
+}
+
+/** Reads the patched object as it is shown, in which fields have an order and keys may stand twice. */
+function decodeText({ served }: RequestScope, shown: string, strict: boolean): DecodedObject {
+  let json: DetailedJson;
   try {
-    served.decode({ value, duplicates: [] }, false);
+    json = decodeDetailed(shown, strict, !served.type.custom);
+  } catch (error) {
+    if (error instanceof JsonError) throw refusePatch(shown, error.message);
+    throw error;
+  }
+  if (!served.type.custom)
+    Object.assign(json.value as JsonObject, { kind: served.gvk.kind, apiVersion: served.groupVersion });
+  return served.decode(json, strict);
+}
+
+/** What is wrong first in the order in which the object is shown. */
+function firstFault(scope: RequestScope, shown: string, known: DecodeError): string {
+  try {
+    decodeText(scope, shown, false);
   } catch (error) {
     if (error instanceof DecodeError) return error.message;
     throw error;
@@ -124,7 +158,7 @@ function checkBuiltinKind(scope: RequestScope, patched: JsonObject, refuse: (why
  * The patched object as errors show it: what a patch led through has its keys sorted, what it left alone has the order in
  * which the type is written, what it brought along has the order of the patch.
  */
-function showPatched(scope: RequestScope, { unchanged, current, patch, shown }: PatchOutcome): string {
+function showPatched(scope: RequestScope, { unchanged, current, patch, parts, shown }: PatchOutcome): string {
   if (shown !== undefined) return shown();
   const originals = new Map<JsonValue, JsonValue>();
   // A merge leaves nothing of a custom resource as it was written; its keys are sorted anyway.
@@ -132,7 +166,13 @@ function showPatched(scope: RequestScope, { unchanged, current, patch, shown }: 
   if (!isSorted || Array.isArray(patch)) pair(patch, patch, originals);
   if (!isSorted)
     pair(current, scope.served.decode({ value: deepCopy(current), duplicates: [] }, false).object, originals);
-  return show(unchanged, originals);
+  return show(unchanged, { originals, parts });
+}
+
+interface Sources {
+  /** What containers that the patch left alone, or brought along, look like in their source. */
+  readonly originals: ReadonlyMap<JsonValue, JsonValue>;
+  readonly parts: Parts | undefined;
 }
 
 /** Notes for each container of a value its like in another value of the same form. */
@@ -146,23 +186,24 @@ function pair(value: JsonValue | undefined, like: JsonValue | undefined, into: M
   }
 }
 
-function show(value: JsonValue | undefined, originals: ReadonlyMap<JsonValue, JsonValue>): string {
-  const original = value === undefined ? undefined : originals.get(value);
-  if (original !== undefined) return showInOrder(original);
-  if (Array.isArray(value)) return `[${value.map((item) => show(item, originals)).join(',')}]`;
+function show(value: JsonValue | undefined, sources: Sources): string {
+  const original = value === undefined ? undefined : sources.originals.get(value);
+  if (original !== undefined) return showInOrder(original, sources.parts);
+  if (Array.isArray(value)) return `[${value.map((item) => show(item, sources)).join(',')}]`;
   if (!isObject(value)) return goJson(value);
   const members = Object.keys(value).filter((key) => value[key] !== undefined);
   return `{${members
     .sort(compareUtf8)
-    .map((key) => `${goJson(key)}:${show(value[key], originals)}`)
+    .map((key) => `${goJson(key)}:${show(value[key], sources)}`)
     .join(',')}}`;
 }
 
-function showInOrder(value: JsonValue | undefined): string {
-  if (Array.isArray(value)) return `[${value.map(showInOrder).join(',')}]`;
+function showInOrder(value: JsonValue | undefined, parts: Parts | undefined): string {
+  if (Array.isArray(value)) return `[${value.map((item) => showInOrder(item, parts)).join(',')}]`;
   if (!isObject(value)) return goJson(value);
-  return `{${Object.keys(value)
-    .filter((key) => value[key] !== undefined)
-    .map((key) => `${goJson(key)}:${showInOrder(value[key])}`)
+  return `{${(parts?.get(value) ?? [value])
+    .flatMap(Object.entries<JsonValue | undefined>)
+    .filter(([, member]) => member !== undefined)
+    .map(([key, member]) => `${goJson(key)}:${showInOrder(member, parts)}`)
     .join(',')}}`;
 }
