@@ -319,7 +319,7 @@ async function verifyLater(view: CustomView, options: ServeOptions): Promise<voi
   if (store.cache.size() > 0 || options.epoch > 1) await sleep(clock, SETTLE_MILLIS, signal);
   if (signal.aborted) return;
   await store.cache.ready();
-  await view.verify(store.cache.peekAll(''), signal);
+  await view.verify(store.cache.peekAll(''), signal, clock);
 }
 
 /** A write that was prepared under a definition that has changed meanwhile would escape the new one's rules. */

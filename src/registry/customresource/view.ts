@@ -7,6 +7,8 @@ import { parseJson } from '../../apimachinery/decode-json.js';
 import { ConversionPending } from '../../managedfields/interfaces.js';
 import type { Conversion } from './conversion.js';
 import { encodeObject } from '../../storage/encode.js';
+import { startSlices } from '../../storage/slicing.js';
+import type { Clock } from '../../util/clock.js';
 
 /** What decoding an object of one version takes. */
 export interface VersionForm {
@@ -40,8 +42,6 @@ interface Waiting {
 
 /** Objects from this size on are converted by another thread, if there is one for them. */
 const LARGE = 64 << 10;
-/** Objects looked at before other work gets its turn. */
-const SLICE = 50;
 
 /**
  * How stored custom resources look in one version: pruned (embedded metadata, too) and with defaults in the version in which they were
@@ -167,15 +167,17 @@ export class CustomView {
    * Looks at all objects of the type, in slices. Writes under an earlier definition must have ended before; later ones are made by
    * this one and need no look. Ends early when the signal aborts.
    */
-  async verify(objects: Iterable<CachedObject>, signal: AbortSignal): Promise<void> {
+  async verify(objects: Iterable<CachedObject>, signal: AbortSignal, clock: Pick<Clock, 'monotonic'>): Promise<void> {
     if (!this.options.isStorage) return;
-    let n = 0;
+    if (await startSlices(this.allAsStored(objects, signal), clock)) this.json.identity = true;
+  }
+
+  private *allAsStored(objects: Iterable<CachedObject>, signal: AbortSignal): Generator<undefined, boolean> {
     for (const object of objects) {
-      if (object.undecodable || !this.isAsStored(object)) return;
-      if (++n % SLICE === 0) await new Promise((resolve) => setImmediate(resolve));
-      if (signal.aborted) return;
+      if (signal.aborted || object.undecodable === true || !this.isAsStored(object)) return false;
+      yield;
     }
-    this.json.identity = true;
+    return !signal.aborted;
   }
 
   /** What a tree in its stored form is shown as; takes it over. */
