@@ -7,7 +7,8 @@ import {
   parseFieldSelector,
   supportedFieldNames,
 } from './fields.js';
-import { LabelSelector, parseLabelSelector } from './labels.js';
+import { parseLabelSelector } from './label-parser.js';
+import { LabelSelector } from './labels.js';
 
 describe('parseFieldSelector', () => {
   const good: [string, string][] = [

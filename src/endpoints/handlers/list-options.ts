@@ -7,7 +7,8 @@ import {
   type FieldSelector,
   parseFieldSelector,
 } from '../../apimachinery/fields.js';
-import { type LabelSelector, parseLabelSelector, SelectorError } from '../../apimachinery/labels.js';
+import { parseLabelSelector } from '../../apimachinery/label-parser.js';
+import { type LabelSelector, SelectorError } from '../../apimachinery/labels.js';
 import type { ServedVersion } from '../../registry/rest/served.js';
 import type { ListRequest } from '../../registry/generic/list-options.js';
 import type { SelectionPredicate } from '../../storage/selection-predicate.js';

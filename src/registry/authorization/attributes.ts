@@ -1,6 +1,8 @@
 import { parseFieldSelector } from '../../apimachinery/fields.js';
 import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { labelSelectorFromObject, parseLabelSelector, SelectorError } from '../../apimachinery/labels.js';
+import { parseLabelSelector } from '../../apimachinery/label-parser.js';
+import { labelSelectorFromObject } from '../../apimachinery/label-selector-object.js';
+import { SelectorError } from '../../apimachinery/labels.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 import type { AuthorizerAttributes, SelectorRequirement } from '../../authorization/authorizer/interfaces.js';
 import { fieldRequirements, labelRequirements } from '../../authorization/authorizer/selectors.js';

@@ -1,6 +1,6 @@
 import type { CachedList, CachedObject, WatchEvent, WatchEventType } from '../../storage/cacher/interfaces.js';
 import { compileSelection, parseFieldSelector } from '../../apimachinery/fields.js';
-import { parseLabelSelector } from '../../apimachinery/labels.js';
+import { parseLabelSelector } from '../../apimachinery/label-parser.js';
 import { ConvertedSelection, selectableAsStored } from './converted-selection.js';
 
 const SEPARATOR = { id: 'test', separator: ',', render: (object: CachedObject): Uint8Array => Buffer.from(object.key) };

@@ -1,5 +1,6 @@
 import { isObject, objectAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { labelSelectorFromObject, SelectorError, type LabelSelector } from '../../apimachinery/labels.js';
+import { labelSelectorFromObject } from '../../apimachinery/label-selector-object.js';
+import { SelectorError, type LabelSelector } from '../../apimachinery/labels.js';
 import { compareUtf8, type KubeObject } from '../../apimachinery/meta.js';
 import { readRule, writeRule } from '../../authorization/rbac/types.js';
 

@@ -1,6 +1,6 @@
 import { FieldPath, invalid, notSupported, required, type FieldError } from '../../apimachinery/field-error.js';
 import { deepEqual, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { validateLabelSelector } from '../../apimachinery/labels.js';
+import { validateLabelSelector } from '../../apimachinery/label-selector-object.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { nameIsDnsSubdomain, nameIsPathSegment } from '../../apimachinery/validation/names.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../core/shared/meta.js';

@@ -6,7 +6,7 @@ import { hashOf, labelHashes } from './label-hashes.js';
 import { makePage } from './page.js';
 import { systemClock } from '../../util/clock.js';
 import { compileSelection, FieldSelector } from '../../apimachinery/fields.js';
-import { parseLabelSelector } from '../../apimachinery/labels.js';
+import { parseLabelSelector } from '../../apimachinery/label-parser.js';
 
 const budget = new Budget(1 << 20);
 const type = {

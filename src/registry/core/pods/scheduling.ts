@@ -8,7 +8,7 @@ import {
   required,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import { validateLabelSelector } from '../../../apimachinery/labels.js';
+import { validateLabelSelector } from '../../../apimachinery/label-selector-object.js';
 import { isLabelValue, nameIsDnsLabel } from '../../../apimachinery/validation/names.js';
 import { validateLabelName } from '../../../apimachinery/validation/object-meta.js';
 import { choiceIfSet, integerOf } from '../shared/checks.js';

@@ -1,6 +1,6 @@
 import { type FieldError, type FieldPath, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import { validateLabelSelector } from '../../../apimachinery/labels.js';
+import { validateLabelSelector } from '../../../apimachinery/label-selector-object.js';
 import { isDns1123Subdomain, nameIsDnsLabel, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { textOf } from './fields.js';
 import { accessModeErrors, positiveQuantityErrors, VOLUME_MODES } from './volumes.js';

@@ -1,0 +1,80 @@
+import { type FieldError, type FieldPath, forbidden, invalid, required } from './field-error.js';
+import type { JsonObject, JsonValue } from './json.js';
+import { type LabelOperator, type LabelRequirement, LabelSelector, makeRequirement, SelectorError } from './labels.js';
+import { compareUtf8, quote } from './meta.js';
+import { isLabelValue, isQualifiedName } from './validation/names.js';
+import { own } from '../util/own.js';
+
+const EXPRESSION_OPERATORS: Readonly<Record<string, LabelOperator>> = {
+  In: 'in',
+  NotIn: 'notin',
+  Exists: 'exists',
+  DoesNotExist: '!',
+};
+
+/** A LabelSelector object (meta/v1), decoded. None selects nothing, the empty one everything. Throws SelectorError. */
+export function labelSelectorFromObject(selector: JsonObject | undefined): LabelSelector {
+  if (selector === undefined) return LabelSelector.nothing;
+  const requirements: LabelRequirement[] = [];
+  const { matchLabels, matchExpressions } = selector;
+  if (typeof matchLabels === 'object' && matchLabels !== null && !Array.isArray(matchLabels)) {
+    for (const key in matchLabels) requirements.push(makeRequirement(key, '=', [text(matchLabels[key])]));
+  }
+  for (const expression of Array.isArray(matchExpressions) ? matchExpressions : []) {
+    if (typeof expression !== 'object' || expression === null || Array.isArray(expression)) continue;
+    const name = text(expression['operator']);
+    const operator = own(EXPRESSION_OPERATORS, name);
+    if (operator === undefined) throw new SelectorError(`${quote(name)} is not a valid label selector operator`);
+    const { values } = expression;
+    requirements.push(
+      makeRequirement(text(expression['key']), operator, Array.isArray(values) ? values.map(text) : []),
+    );
+  }
+  return LabelSelector.of(requirements);
+}
+
+const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
+
+/** Objections to a LabelSelector object within another object. */
+export function validateLabelSelector(selector: JsonObject | undefined, path: FieldPath): FieldError[] {
+  if (selector === undefined) return [];
+  const errors: FieldError[] = [];
+  const { matchLabels, matchExpressions } = selector;
+  if (typeof matchLabels === 'object' && matchLabels !== null && !Array.isArray(matchLabels)) {
+    const at = path.child('matchLabels');
+    for (const key of Object.keys(matchLabels).sort(compareUtf8)) {
+      errors.push(...isQualifiedName(key).map((message) => invalid(at, key, message)));
+      const value = text(matchLabels[key]);
+      errors.push(...isLabelValue(value).map((message) => invalid(at, value, message)));
+    }
+  }
+  if (!Array.isArray(matchExpressions)) return errors;
+  matchExpressions.forEach((expression, i) => {
+    if (typeof expression === 'object' && expression !== null && !Array.isArray(expression)) {
+      errors.push(...validateExpression(expression, path.child('matchExpressions').index(i)));
+    }
+  });
+  return errors;
+}
+
+function validateExpression(expression: JsonObject, path: FieldPath): FieldError[] {
+  const errors: FieldError[] = [];
+  const operator = text(expression['operator']);
+  const values = Array.isArray(expression['values']) ? expression['values'].map(text) : [];
+  const valuesPath = path.child('values');
+  if (operator === 'In' || operator === 'NotIn') {
+    if (values.length === 0) {
+      errors.push(required(valuesPath, "must be specified when `operator` is 'In' or 'NotIn'"));
+    }
+  } else if (operator === 'Exists' || operator === 'DoesNotExist') {
+    if (values.length > 0) {
+      errors.push(forbidden(valuesPath, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+    }
+  } else errors.push(invalid(path.child('operator'), operator, 'not a valid selector operator'));
+  const key = text(expression['key']);
+  errors.push(...isQualifiedName(key).map((message) => invalid(path.child('key'), key, message)));
+  values.forEach((value, i) => {
+    errors.push(...isLabelValue(value).map((message) => invalid(valuesPath.index(i), value, message)));
+  });
+  return errors;
+}
