@@ -1,37 +1,30 @@
-import { createHash } from 'node:crypto';
 import { ApiError } from '../../apimachinery/errors.js';
 import { supportedFieldNames } from '../../apimachinery/fields.js';
-import type { DetailedJson } from '../../apimachinery/decode-json.js';
-import { deepCopy, isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json.js';
-import { compareUtf8, type GroupVersionKind, type KubeObject, quote } from '../../apimachinery/meta.js';
+import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import { createFieldManager } from '../../managedfields/field-manager.js';
 import { createScaleFieldManager } from '../../managedfields/scale.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
-import { inOrderOfKeys, MetadataError, readMetadata } from '../../schema/metadata.js';
+import { readMetadata } from '../../schema/metadata.js';
 import { tableConvertorFor } from '../../schema/table.js';
 import { simplePath } from '../../schema/scale.js';
-import type { Attributes, CachedObject } from '../../storage/cacher/interfaces.js';
+import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { ResourceStore } from '../generic/resource-store.js';
 import { compareVersions, type StoredApi } from '../rest/api-registry.js';
-import type { ApiResourceEntry, ResourceType, ResourceVersion } from '../rest/interfaces.js';
-import {
-  DecodeError,
-  type DecodedObject,
-  type PortableDefinition,
-  type ScalePaths,
-  type ServedVersion,
-} from '../rest/served.js';
+import type { ResourceType, ResourceVersion } from '../rest/interfaces.js';
+import type { PortableDefinition, ScalePaths, ServedVersion } from '../rest/served.js';
+import { customAttributes } from './attributes.js';
 import { type CompiledDefinition, type CompiledVersion, readScale } from './compiled.js';
+import { decodeCustom } from './decode.js';
 import type { Definition, DefinitionVersion } from './definition.js';
+import { discoveryEntries, VERBS } from './discovery.js';
 import { type CustomStrategyOptions, customResourceStrategy, customStatusStrategy, STATUS_RESETS } from './strategy.js';
 import type { Conversion } from './conversion.js';
 import { ConvertedCache } from './converted-cache.js';
 import { CustomView, type Shown } from './view.js';
 
-const VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
-const SUBRESOURCE_VERBS = ['get', 'patch', 'update'];
 const PATCH_TYPES = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml'];
 
 export interface ServeOptions {
@@ -56,25 +49,6 @@ export type ShowElsewhere = (
   resource: string,
   object: CachedObject,
 ) => Promise<Shown> | undefined;
-
-/** Labels and selectable fields of a custom resource, by the paths of all versions of its definition. */
-export function customAttributes(definition: Definition): (object: JsonObject) => Attributes {
-  const selectable = new Set(definition.versions.flatMap((version) => version.selectableFields));
-  const paths = [...selectable].map((path) => ({ name: path.replace(/^\./, ''), keys: simplePath(path) }));
-  return (object) => {
-    const meta = objectAt(object, 'metadata');
-    const fields: Record<string, string> = { 'metadata.name': stringAt(meta, 'name') ?? '' };
-    if (definition.namespaced) fields['metadata.namespace'] = stringAt(meta, 'namespace') ?? '';
-    for (const { name, keys } of paths) fields[name] = selectableValue(object, keys);
-    return { labels: objectAt(meta, 'labels') as Record<string, string> | undefined, fields };
-  };
-}
-
-function selectableValue(object: JsonObject, keys: readonly string[]): string {
-  let value: JsonObject[string] = object;
-  for (const key of keys) value = isObject(value) ? value[key] : undefined;
-  return value === undefined || value === null || typeof value === 'object' ? '' : String(value);
-}
 
 /** Makes everything that serving a definition takes: one api for each served version, over one store. */
 export function serveDefinition(options: ServeOptions): StoredApi[] {
@@ -344,74 +318,4 @@ function servedScale(definition: Definition, version: DefinitionVersion, clock: 
     specReplicasPath: scale.specReplicasPath,
     fieldManager: createScaleFieldManager(clock),
   };
-}
-
-/** A body as an object of the version: metadata read strictly, unknown fields pruned, embedded objects coerced, defaults set. */
-function decodeCustom(
-  formOf: (groupVersion: string) => CompiledVersion | undefined,
-  gvk: GroupVersionKind,
-  body: DetailedJson,
-  strict: boolean,
-): DecodedObject {
-  const object = body.value as KubeObject;
-  const strictErrors = [
-    ...(body.sourceErrors ?? []),
-    ...body.duplicates.map((path) => `duplicate field ${quote(path)}`),
-  ];
-  const unknown: string[] = [];
-  try {
-    const given = (object as JsonObject)['metadata'];
-    object.metadata =
-      given === undefined
-        ? {}
-        : readMetadata(given, false, strict ? (path) => unknown.push(`metadata.${path}`) : undefined);
-    if (unknown.length > 1) unknown.splice(0, unknown.length, ...inOrderOfKeys(unknown));
-  } catch (error) {
-    if (error instanceof MetadataError) throw new DecodeError(error.message);
-    throw error;
-  }
-  // Objects of another group or kind pass, and are refused by their kind.
-  const isOwn = object.kind === gvk.kind && object.apiVersion?.startsWith(`${gvk.group}/`) === true;
-  const form = isOwn ? formOf(object.apiVersion ?? '') : undefined;
-  if (form !== undefined) {
-    if (!form.preserveUnknownFields) unknown.push(...form.schema.prune(object, strict));
-    const [failure] = form.schema.coerce(object, unknown);
-    if (failure !== undefined) throw new DecodeError(failure.toString());
-    form.schema.applyDefaults(object);
-  } else if (isOwn) unknown.push(...pruneAll(object));
-  if (strict) strictErrors.push(...unknown.map((path) => `unknown field ${quote(path)}`));
-  return { object, strictErrors };
-}
-
-/** A version that there is not knows no fields. */
-function pruneAll(object: JsonObject): string[] {
-  const unknown = Object.keys(object).filter((key) => key !== 'apiVersion' && key !== 'kind' && key !== 'metadata');
-  for (const key of unknown) Reflect.deleteProperty(object, key);
-  return unknown.sort(compareUtf8);
-}
-
-function discoveryEntries(definition: Definition, version: DefinitionVersion): ApiResourceEntry[] {
-  const { names, namespaced, group } = definition;
-  const entry: ApiResourceEntry = {
-    name: names.plural,
-    singularName: names.singular,
-    namespaced,
-    kind: names.kind,
-    verbs: VERBS,
-    shortNames: names.shortNames,
-    categories: names.categories,
-    storageVersionHash: storageVersionHash(group, definition.storageVersion, names.kind),
-  };
-  const entries = [entry];
-  const base = { singularName: '', namespaced, verbs: SUBRESOURCE_VERBS };
-  if (version.hasStatus) entries.push({ ...base, name: `${names.plural}/status`, kind: names.kind });
-  if (version.scale !== undefined) {
-    entries.push({ ...base, name: `${names.plural}/scale`, kind: 'Scale', group: 'autoscaling', version: 'v1' });
-  }
-  return entries;
-}
-
-/** As kube-apiserver computes it: base64 of the first 8 bytes of SHA-256 over `group/version/kind`. */
-export function storageVersionHash(group: string, version: string, kind: string): string {
-  return createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');
 }

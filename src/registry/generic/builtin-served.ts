@@ -31,7 +31,7 @@ import {
   type ServedSubresource,
   type ServedVersion,
 } from '../rest/served.js';
-import { storageVersionHash } from '../customresource/serve.js';
+import { storageVersionHash } from '../customresource/discovery.js';
 import type { ResourceStore } from './resource-store.js';
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
