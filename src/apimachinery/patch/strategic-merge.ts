@@ -366,6 +366,18 @@ function sortByPlace(list: JsonValue[], place: (item: JsonValue) => number): Jso
 
 const goesBefore = (a: number, b: number): boolean => a < 0 || b < 0 || a < b;
 
+/** Tells elements that an order has from others. It is read from the start, up to the element's like; all that is read of it must be objects. */
+function membership(order: readonly JsonValue[], mergeKey: string): (value: JsonValue | undefined) => boolean {
+  const odd = mergeKey === '' ? -1 : order.findIndex((item) => !isObject(item));
+  const read = odd < 0 ? order : order.slice(0, odd);
+  const values = new Set(read.map((item) => (mergeKey === '' ? item : (item as JsonObject)[mergeKey])));
+  return (value) => {
+    if (values.has(value)) return true;
+    if (odd >= 0) throw internal(`value for key ${String(odd)} is not a map`);
+    return false;
+  };
+}
+
 /**
  * Puts a merged list in order: the elements of the patch as the patch has them; those that only the server has where they
  * stood, relative to the others.
@@ -386,6 +398,8 @@ function inOrder(
     });
     return places;
   };
+  const isMember = membership(patchOrder, mergeKey);
+  const isWanted = merged.map((item) => isMember(key(item)));
   const inPatch = positions(patchOrder);
   const onServer = positions(serverOrder);
   const place = (places: ReadonlyMap<JsonValue | undefined, number>, item: JsonValue): number =>
@@ -393,11 +407,11 @@ function inOrder(
   const sorted = (list: JsonValue[], places: ReadonlyMap<JsonValue | undefined, number>): JsonValue[] =>
     sortByPlace(list, (item) => place(places, item));
   const wanted = sorted(
-    merged.filter((item) => inPatch.has(key(item))),
+    merged.filter((_, i) => isWanted[i]),
     inPatch,
   );
   const others = sorted(
-    merged.filter((item) => !inPatch.has(key(item))),
+    merged.filter((_, i) => !isWanted[i]),
     onServer,
   );
   const out: JsonValue[] = [];
