@@ -84,6 +84,13 @@ export function isRegistered(group: string, gvk: GroupVersionKind): boolean {
   return !APART.has(gvk.group) && (known.has(key) || builtinSchema(gvk) !== undefined);
 }
 
+/** Whether the decoder of a type's objects knows a kind of the same group in any version, and so without one. */
+export function isRegisteredInternally(of: GroupVersionKind, kind: string): boolean {
+  const table = of.group === DEFINITIONS ? ofDefinitions : known;
+  for (const key of table) if (key.startsWith(`${of.group}/`) && key.endsWith(`/${kind}`)) return true;
+  return [of.version, 'v1'].some((version) => isRegistered(of.group, { ...of, version, kind }));
+}
+
 /** Both groups have the same events. */
 const internalGroup = ({ group, kind }: { readonly group: string; readonly kind: string }): string =>
   group === 'events.k8s.io' && kind === 'Event' ? '' : group;

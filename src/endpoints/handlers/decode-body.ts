@@ -17,7 +17,7 @@ import {
 import { isObject, type JsonValue } from '../../apimachinery/json.js';
 import { decodeYaml } from '../../apimachinery/yaml.js';
 import { builtinSchema } from '../../apimachinery/scheme/builtin-schema.js';
-import { isRegistered, schemaOfSibling } from '../../apimachinery/scheme/registered-kinds.js';
+import { isRegistered, isRegisteredInternally, schemaOfSibling } from '../../apimachinery/scheme/registered-kinds.js';
 import { DecodeError, type DecodedObject, type ServedVersion } from '../../registry/rest/served.js';
 import { type Encoding, negotiateInput } from '../negotiation/media.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
@@ -205,13 +205,28 @@ export function kindMismatch(
 ): string {
   const gv = parseGroupVersion(groupVersion) ?? { group: '', version: groupVersion };
   const { group } = served.gvk;
-  const hub = group === '' || group === 'events.k8s.io' ? 'core' : (group.split('.')[0] ?? '');
   const registered = isRegistered(group, { ...gv, kind });
   if (!registered && !isMetaKind(gv, kind)) return kindNotRegistered(groupVersion, kind);
-  return (
-    (registered ? misfit({ ...gv, kind }, json) : undefined) ??
-    `converting (${gv.version}.${kind}) to (${hub}.${served.gvk.kind}): unknown conversion`
-  );
+  return (registered ? misfit({ ...gv, kind }, json) : undefined) ?? unknownConversion(`${gv.version}.${kind}`, served);
+}
+
+/** The group of the internal type; both groups of events have the one of core. */
+const internalGroup = ({ group }: GroupVersionKind): string => (group === 'events.k8s.io' ? '' : group);
+
+const internalPackage = (gvk: GroupVersionKind): string => (internalGroup(gvk) || 'core').split('.')[0] ?? '';
+
+const unknownConversion = (from: string, { gvk }: Pick<Decodable, 'gvk'>): string =>
+  `converting (${from}) to (${internalPackage(gvk)}.${gvk.kind}): unknown conversion`;
+
+/** The same of an object that has no version: it is read as the group's internal one. */
+export function internalMismatch(served: Pick<Decodable, 'gvk'>, kind: string, json: DetailedJson): string {
+  const group = internalGroup(served.gvk);
+  if (kind === 'WatchEvent') return unknownConversion('v1.InternalEvent', served);
+  if (UNVERSIONED.has(kind))
+    return misfit({ group: '', version: 'v1', kind }, json) ?? unknownConversion(`v1.${kind}`, served);
+  if (!isRegisteredInternally({ ...served.gvk, group }, kind))
+    return `no kind ${quote(kind)} is registered for the internal version of group ${quote(group)} in scheme "pkg/runtime/scheme.go:111"`;
+  return unknownConversion(`${internalPackage(served.gvk)}.${kind}`, served);
 }
 
 /** What does not fit the object's own type is found before it is converted. */

@@ -12,7 +12,7 @@ import type { Parts } from '../../apimachinery/json-parser.js';
 import { compareUtf8, goJson, type KubeObject, parseGroupVersion, quote } from '../../apimachinery/meta.js';
 import { schemaOfSibling } from '../../apimachinery/scheme/registered-kinds.js';
 import { DecodeError, type DecodedObject } from '../../registry/rest/served.js';
-import { kindMismatch, NO_API_VERSION } from './decode-body.js';
+import { internalMismatch, kindMismatch, NO_API_VERSION } from './decode-body.js';
 import type { RequestScope } from './scope.js';
 import { warnOfStrictErrors } from './strict-errors.js';
 import type { FieldValidation } from './write-options.js';
@@ -48,12 +48,13 @@ export function decodePatched(scope: RequestScope, outcome: PatchOutcome, valida
     typeMeta(patched, refuse);
   if (!isObject(patched))
     throw refuse(`json: cannot unmarshal ${goKind(patched)} into Go value of type map[string]interface {}`);
+  const isVersionless = !served.type.custom && outcome.shown === undefined && (patched['apiVersion'] ?? '') === '';
   let tree = patched;
   const errors = [...outcome.strictErrors];
   if (served.type.custom) checkCustomKind(patched, refuse);
   else if (outcome.shown === undefined) {
     checkBuiltinKind(scope, patched, refuse);
-    if ((patched['apiVersion'] ?? '') === '') {
+    if (isVersionless && served.assumesVersion !== true) {
       // Without a version the object is read as one that has no fields but these.
       tree = {};
       const fields = Object.keys(patched).filter((key) => key !== 'apiVersion' && key !== 'kind');
@@ -67,6 +68,8 @@ export function decodePatched(scope: RequestScope, outcome: PatchOutcome, valida
     if (errors.length > 0 && validation === 'Strict') throw refuse(`strict decoding error: ${errors.join(', ')}`);
     if (validation !== 'Ignore') warnOfStrictErrors(scope.context, errors);
     if (served.type.custom && (decoded.object.apiVersion ?? '') === '') throw newInternalError(NO_API_VERSION);
+    // Of an object without a version nobody can tell who owns its fields.
+    if (isVersionless) decoded.object.apiVersion = '';
     return decoded.object;
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
@@ -146,6 +149,10 @@ function checkBuiltinKind(scope: RequestScope, patched: JsonObject, refuse: (why
   const { served } = scope;
   const meta = typeMeta(patched, refuse);
   const kind = meta.kind === '' ? served.gvk.kind : meta.kind;
+  if (meta.apiVersion === '' && served.assumesVersion !== true) {
+    if (kind === served.gvk.kind) return;
+    throw refuse(internalMismatch(served, kind, { value: patched, duplicates: [] }));
+  }
   const groupVersion = meta.apiVersion === '' ? served.groupVersion : meta.apiVersion;
   if (kind === served.gvk.kind && groupVersion === served.groupVersion) return;
   // Another version of the group's kind is converted.

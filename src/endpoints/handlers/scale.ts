@@ -191,6 +191,7 @@ function asScale(served: ServedVersion): ServedVersion {
     version: { ...served.version, table: scaleTable },
     gvk: SCALE_GVK,
     groupVersion: 'autoscaling/v1',
+    assumesVersion: served.type.custom,
     decode: (body, strict) => decodeScale(body, strict),
   };
 }
