@@ -8,6 +8,7 @@ import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { annotationChangeErrors, annotationErrors, profileMatchErrors } from './annotations.js';
 import { paddedImageErrors } from './containers.js';
+import { nodeAffinityErrors, selectorErrors, withNodeAffinityOf } from './gated-changes.js';
 import { tolerationErrors } from './scheduling.js';
 import { podSpecErrors } from './spec-validation.js';
 
@@ -118,15 +119,6 @@ function gateErrors(spec: JsonObject, old: JsonObject): FieldError[] {
   });
 }
 
-/** The labels of nodes that a pod asks for may become more as long as gates hold it back. */
-function selectorErrors(spec: JsonObject, old: JsonObject): FieldError[] {
-  const now = objectAt(spec, 'nodeSelector') ?? {};
-  const before = objectAt(old, 'nodeSelector') ?? {};
-  if (Object.entries(before).every(([key, value]) => now[key] === value)) return [];
-  const why = 'only additions to spec.nodeSelector are allowed (no mutations or deletions)';
-  return [invalid(SPEC.child('nodeSelector'), spec['nodeSelector'] ?? null, why)];
-}
-
 function imageErrors(containers: readonly JsonObject[], path: FieldPath): FieldError[] {
   return containers.flatMap((container, i) => {
     const at = path.index(i).child('image');
@@ -158,8 +150,9 @@ export function validatePodUpdate(pod: KubeObject, old: KubeObject): FieldError[
   errors.push(...addedTolerationErrors(spec, before), ...gateErrors(spec, before));
   const changed = munged(spec, before);
   if (objectsOf(before['schedulingGates']).length > 0) {
-    errors.push(...selectorErrors(changed, before));
+    errors.push(...selectorErrors(changed, before), ...nodeAffinityErrors(changed, before));
     changed['nodeSelector'] = before['nodeSelector'];
+    changed['affinity'] = withNodeAffinityOf(changed, before);
   }
   const [was, is] = [unversioned(before), unversioned(changed)];
   if (!deepEqual(is, was)) errors.push(forbidden(SPEC, `${CHANGEABLE}\n${internalDiff('PodSpec', was, is)}`));
