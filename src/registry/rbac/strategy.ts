@@ -1,6 +1,7 @@
 import type { FieldError } from '../../apimachinery/field-error.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import type { RequestContext } from '../../request/context.js';
+import { emptyListIsNull } from '../core/shared/fields.js';
 import type { Strategy } from '../rest/interfaces.js';
 import {
   defaultBinding,
@@ -26,22 +27,20 @@ function strategy(validate: Validate, validateUpdate: ValidateUpdate, prepare: (
   };
 }
 
-/** Stored, no rules are the same as none given. */
-function emptyRulesAreNone(role: KubeObject): void {
-  const rules = role['rules'];
-  if (Array.isArray(rules) && rules.length === 0) role['rules'] = null;
-}
+const emptyRulesAreNull = (role: KubeObject): void => {
+  emptyListIsNull(role, 'rules');
+};
 
 export const roleStrategy = strategy(
   validateRole,
   (role, old) => [...validateRole(role), ...validateMetaUpdate(role, old)],
-  emptyRulesAreNone,
+  emptyRulesAreNull,
 );
 
 export const clusterRoleStrategy = strategy(
   validateClusterRole,
   (role, old) => [...validateClusterRole(role), ...validateMetaUpdate(role, old)],
-  emptyRulesAreNone,
+  emptyRulesAreNull,
 );
 
 export const roleBindingStrategy = strategy(

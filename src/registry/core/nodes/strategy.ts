@@ -15,7 +15,7 @@ import { Quantity } from '../../../apimachinery/quantity.js';
 import { cidrErrors, cidrWarnings } from '../../../apimachinery/validation/addresses.js';
 import { isQualifiedName, isLabelValue, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../rest/interfaces.js';
-import { keepField, objectsOf, textOf, textsOf } from '../shared/fields.js';
+import { emptyListIsNull, keepField, objectsOf, textOf, textsOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
 import { quantityErrors, roundQuantities } from '../shared/resources.js';
@@ -191,12 +191,17 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   return errors;
 }
 
+function emptyNamesAreNull(node: KubeObject): void {
+  for (const image of objectsOf(objectAt(node, 'status')?.['images'])) emptyListIsNull(image, 'names');
+}
+
 export const nodeStrategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
   resetFields: resets(['status']),
   prepareForCreate: (_context, object) => {
     dropConfig(object);
+    emptyNamesAreNull(object);
   },
   prepareForUpdate: (_context, object, old) => {
     keepField('status', object, old);
@@ -214,6 +219,7 @@ export const nodeStatusStrategy: Strategy = {
   prepareForUpdate: (_context, object, old) => {
     keepField('spec', object, old);
     dropConfig(object);
+    emptyNamesAreNull(object);
   },
   warningsOnUpdate: () => [],
   validateUpdate: (_context, object, old) => updateErrors(object, old),

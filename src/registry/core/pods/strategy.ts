@@ -3,7 +3,7 @@ import { formatTime, type KubeObject } from '../../../apimachinery/meta.js';
 import { isDns1123Label } from '../../../apimachinery/validation/names.js';
 import type { RequestContext } from '../../../request/context.js';
 import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
-import { ensureObject, keepField, numberOf, objectsOf, textOf } from '../shared/fields.js';
+import { emptyListIsNull, ensureObject, keepField, numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
 import { dropDisabled, dropDisabledStatus } from './disabled.js';
@@ -31,6 +31,13 @@ const gated = ({ receivedAt }: RequestContext): JsonObject => ({
   message: 'Scheduling is blocked due to non-empty scheduling gates',
 });
 
+function emptySourcesAreNull(pod: KubeObject): void {
+  for (const volume of objectsOf(objectAt(pod, 'spec')?.['volumes'])) {
+    const projected = objectAt(volume, 'projected');
+    if (projected !== undefined) emptyListIsNull(projected, 'sources');
+  }
+}
+
 export const podStrategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
@@ -44,9 +51,11 @@ export const podStrategy: Strategy = {
     if (objectsOf(spec['schedulingGates']).length > 0) status['conditions'] = [gated(context)];
     dropDisabled(spec);
     fillSelectors(spec, pod.metadata.labels ?? {});
+    emptySourcesAreNull(pod);
   },
   prepareForUpdate: (_context, pod, old) => {
     keepField('status', pod, old);
+    emptySourcesAreNull(pod);
   },
   validateCreate: (_context, pod) => validatePod(pod),
   validateUpdate: (_context, pod, old) => validatePodUpdate(pod, old),

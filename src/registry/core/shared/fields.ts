@@ -28,6 +28,12 @@ export function setDefault(object: JsonObject, key: string, value: JsonValue): v
   if (current === undefined || current === null || current === '') object[key] = value;
 }
 
+/** A list that is always written is null when it is stored without elements. */
+export function emptyListIsNull(object: JsonObject, field: string): void {
+  const list = object[field];
+  if (Array.isArray(list) && list.length === 0) object[field] = null;
+}
+
 /** Takes a field over from the object before, and its absence too. */
 export function keepField(field: string, object: JsonObject, old: JsonObject): void {
   const value = old[field];
