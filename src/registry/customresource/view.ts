@@ -174,7 +174,7 @@ export class CustomView {
 
   private *allAsStored(objects: Iterable<CachedObject>, signal: AbortSignal): Generator<undefined, boolean> {
     for (const object of objects) {
-      if (signal.aborted || object.undecodable === true || !this.isAsStored(object)) return false;
+      if (signal.aborted || object.undecodable === true || !(yield* this.isAsStored(object))) return false;
       yield;
     }
     return !signal.aborted;
@@ -227,11 +227,17 @@ export class CustomView {
     if (failure !== undefined) throw new ApiError(500, '', failure.toString());
   }
 
-  private isAsStored(object: CachedObject): boolean {
+  /** In steps, as one large object may take longer than a slice. */
+  private *isAsStored(object: CachedObject): Generator<undefined, boolean> {
     const stored = object.decode();
     if (stored['apiVersion'] !== this.options.groupVersion) return false;
+    yield;
+    const copy = object.decode();
+    yield;
     try {
-      return deepEqual(stored, this.present(object.decode()));
+      const shown = this.present(copy);
+      yield;
+      return deepEqual(stored, shown);
     } catch (error) {
       if (error instanceof ApiError) return false;
       throw error;
