@@ -1,6 +1,5 @@
-import { AuthorizerValue, SchemaTypes, adapterOf, kubernetesEnvironment, types } from '../../src/cel/index.js';
 import { PER_CALL_LIMIT } from '../../src/schema/cel/index.js';
-import { HOSTILE, HOSTILE_SCHEMA, hostileObject } from '../cel/hostile.js';
+import { HOSTILE, hostileEnvironment } from '../cel/hostile.js';
 
 /**
  * How long single expressions that are meant to keep an engine busy keep it so, within the limits of one call, over an object of
@@ -11,21 +10,7 @@ import { HOSTILE, HOSTILE_SCHEMA, hostileObject } from '../cel/hostile.js';
 
 const only = new RegExp(process.argv[3] ?? '');
 const shown = Number(process.argv[4] ?? 30);
-const registry = new SchemaTypes('selfType');
-const self = registry.declare(HOSTILE_SCHEMA, false);
-if (self === undefined) throw new Error('the schema has no type');
-const environment = kubernetesEnvironment('new').extend(
-  [
-    { name: 'self', type: self.type },
-    { name: 'authorizer', type: types.objectType('kubernetes.authorization.Authorizer') },
-  ],
-  (name) => registry.struct(name),
-);
-const object = hostileObject();
-const bindings = {
-  self: adapterOf(HOSTILE_SCHEMA)(object),
-  authorizer: new AuthorizerValue(() => ({ allowed: true, reason: 'ok' })),
-};
+const { environment, bindings } = hostileEnvironment();
 
 /** As a rule is: it is compiled when its definition is written, and evaluated with each object. */
 function attempt(source: string): readonly [compile: number, evaluate: number, outcome: string] {

@@ -1,4 +1,13 @@
 import type { JsonObject } from '../../src/apimachinery/json.js';
+import {
+  AuthorizerValue,
+  SchemaTypes,
+  adapterOf,
+  kubernetesEnvironment,
+  types,
+  type Bindings,
+  type Environment,
+} from '../../src/cel/index.js';
 
 /** An expression that is meant to keep an engine busy, over the object of `hostileObject`. */
 export interface Hostile {
@@ -148,7 +157,7 @@ export const HOSTILE: readonly Hostile[] = [
 const text = { type: 'string' };
 const numbers = { type: 'array', items: { type: 'integer' } };
 
-export const HOSTILE_SCHEMA: JsonObject = {
+const HOSTILE_SCHEMA: JsonObject = {
   type: 'object',
   properties: {
     ...Object.fromEntries(fields.map((field) => [field, text])),
@@ -161,7 +170,7 @@ export const HOSTILE_SCHEMA: JsonObject = {
 };
 
 /** An object about as large as a request can be, several times over. */
-export function hostileObject(): JsonObject {
+function hostileObject(): JsonObject {
   const length = 3_000_000;
   const many = Array.from({ length: 100_000 }, (_, i) => i);
   return {
@@ -177,4 +186,23 @@ export function hostileObject(): JsonObject {
     set: many,
     members: Object.fromEntries(many.map((i) => [`k${i}`, i])),
   };
+}
+
+/** What rules on that object are compiled in, and what they see. */
+export function hostileEnvironment(): { readonly environment: Environment; readonly bindings: Bindings } {
+  const registry = new SchemaTypes('selfType');
+  const self = registry.declare(HOSTILE_SCHEMA, false);
+  if (self === undefined) throw new Error('the schema has no type');
+  const environment = kubernetesEnvironment('new').extend(
+    [
+      { name: 'self', type: self.type },
+      { name: 'authorizer', type: types.objectType('kubernetes.authorization.Authorizer') },
+    ],
+    (name) => registry.struct(name),
+  );
+  const bindings = {
+    self: adapterOf(HOSTILE_SCHEMA)(hostileObject()),
+    authorizer: new AuthorizerValue(() => ({ allowed: true, reason: 'ok' })),
+  };
+  return { environment, bindings };
 }
