@@ -5,9 +5,7 @@ import {
   forbidden,
   internalError,
   invalid,
-  notSupported,
   Printed,
-  required,
 } from '../../../apimachinery/field-error.js';
 import { deepCopy, deepEqual, isObject, type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { goJson, type KubeObject, quote } from '../../../apimachinery/meta.js';
@@ -15,8 +13,10 @@ import { Quantity } from '../../../apimachinery/quantity.js';
 import { cidrErrors, cidrWarnings } from '../../../apimachinery/validation/addresses.js';
 import { isQualifiedName, isLabelValue, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../rest/interfaces.js';
+import { choice } from '../shared/checks.js';
 import { emptyListIsNull, keepField, objectsOf, textOf, textsOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
+import { TAINT_EFFECTS } from '../shared/node-selector.js';
 import { resets } from '../shared/resource-type.js';
 import { quantityErrors, roundQuantities } from '../shared/resources.js';
 
@@ -31,13 +31,7 @@ function taintErrors(object: KubeObject): FieldError[] {
     const [key, value, effect] = [textOf(taint['key']), textOf(taint['value']), textOf(taint['effect'])];
     errors.push(...isQualifiedName(key).map((text) => invalid(path.child('key'), key, text)));
     errors.push(...isLabelValue(value).map((text) => invalid(path.child('value'), value, text)));
-    if (!['NoSchedule', 'PreferNoSchedule', 'NoExecute'].includes(effect)) {
-      errors.push(
-        effect === ''
-          ? required(path.child('effect'))
-          : notSupported(path.child('effect'), effect, ['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
-      );
-    }
+    errors.push(...choice(effect, path.child('effect'), TAINT_EFFECTS));
     const id = `${key}\n${effect}`;
     if (seen.has(id)) errors.push(duplicateTaint(path, taint));
     seen.add(id);

@@ -4,12 +4,12 @@ import { type KubeObject, quote } from '../../../apimachinery/meta.js';
 import { descendingPathErrors } from '../shared/checks.js';
 import { textOf } from '../shared/fields.js';
 import { allContainers } from './container-lists.js';
+import { MIRROR_ANNOTATION } from './fields.js';
 
 const ANNOTATIONS = FieldPath.of('metadata', 'annotations');
-const MIRROR = 'kubernetes.io/config.mirror';
 const COST = 'controller.kubernetes.io/pod-deletion-cost';
-const SECCOMP_POD = 'seccomp.security.alpha.kubernetes.io/pod';
-const SECCOMP_CONTAINER = 'container.seccomp.security.alpha.kubernetes.io/';
+export const SECCOMP_POD = 'seccomp.security.alpha.kubernetes.io/pod';
+export const SECCOMP_CONTAINER = 'container.seccomp.security.alpha.kubernetes.io/';
 const APP_ARMOR = 'container.apparmor.security.beta.kubernetes.io/';
 const INT32 = 2 ** 31;
 
@@ -28,9 +28,11 @@ export function annotationErrors(pod: KubeObject, old: KubeObject | undefined): 
   const annotations = pod.metadata.annotations ?? {};
   const spec = objectAt(pod, 'spec') ?? {};
   const errors: FieldError[] = [];
-  const mirror = annotations[MIRROR];
+  const mirror = annotations[MIRROR_ANNOTATION];
   if (mirror !== undefined && textOf(spec['nodeName']) === '') {
-    errors.push(invalid(ANNOTATIONS.key(MIRROR), mirror, 'must set spec.nodeName if mirror pod annotation is set'));
+    errors.push(
+      invalid(ANNOTATIONS.key(MIRROR_ANNOTATION), mirror, 'must set spec.nodeName if mirror pod annotation is set'),
+    );
   }
   const cost = annotations[COST];
   const before = old?.metadata.annotations?.[COST];
@@ -60,7 +62,11 @@ export function annotationChangeErrors(pod: KubeObject, old: KubeObject): FieldE
   const now = pod.metadata.annotations ?? {};
   const before = old.metadata.annotations ?? {};
   const fixed = (key: string): string | undefined =>
-    key.startsWith(APP_ARMOR) ? 'AppArmor annotations' : key === MIRROR ? 'mirror pod annotation' : undefined;
+    key.startsWith(APP_ARMOR)
+      ? 'AppArmor annotations'
+      : key === MIRROR_ANNOTATION
+        ? 'mirror pod annotation'
+        : undefined;
   const errors = (keys: readonly string[], verb: string): FieldError[] =>
     keys.flatMap((key) => {
       const what = fixed(key);

@@ -11,13 +11,12 @@ import { isObject, type JsonObject } from '../../../apimachinery/json.js';
 import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { objectsOf, textOf } from '../shared/fields.js';
 import { containerErrors, hostPortErrors, paddedImageErrors, type PodParts, restartErrors } from './containers.js';
+import { CONTAINER_LISTS } from './fields.js';
 import { lifecycleErrors, probesErrors } from './handlers.js';
-
-const LISTS = ['initContainers', 'containers', 'ephemeralContainers'];
 
 /** Every container of a pod with its path, in the order of kube-apiserver. */
 export function allContainers(spec: JsonObject, path: FieldPath): (readonly [JsonObject, FieldPath])[] {
-  return LISTS.flatMap((list) =>
+  return CONTAINER_LISTS.flatMap((list) =>
     objectsOf(spec[list]).map((container, i) => [container, path.child(list).index(i)] as const),
   );
 }

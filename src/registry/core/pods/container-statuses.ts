@@ -12,9 +12,9 @@ import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { idErrors, labelErrors } from '../shared/checks.js';
 import { objectsOf, textOf } from '../shared/fields.js';
+import { STATUS_LISTS } from './fields.js';
 
 const STATUS = FieldPath.of('status');
-const LISTS = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'];
 const HEALTH = ['Healthy', 'Unhealthy', 'Unknown'];
 const MAX_MESSAGE = 256;
 
@@ -78,7 +78,7 @@ export function extendedClaimErrors(status: JsonObject, spec: JsonObject): Field
 /** The users that containers run as. */
 export function userErrors(status: JsonObject, spec: JsonObject): FieldError[] {
   const os = textOf(objectAt(spec, 'os')?.['name']) || 'linux';
-  return LISTS.flatMap((list) =>
+  return STATUS_LISTS.flatMap((list) =>
     objectsOf(status[list]).flatMap((one, i) => {
       const user = objectAt(objectAt(one, 'user'), 'linux');
       if (user === undefined) return [];
@@ -125,7 +125,7 @@ function healthErrors(resources: readonly JsonObject[], path: FieldPath): FieldE
 
 /** How the devices do that containers were given. */
 export function deviceErrors(status: JsonObject, spec: JsonObject): FieldError[] {
-  return LISTS.flatMap((list) => {
+  return STATUS_LISTS.flatMap((list) => {
     const containers = objectsOf(spec[list === 'containerStatuses' ? 'containers' : 'initContainers']);
     return objectsOf(status[list]).flatMap((one, i) => {
       const given = objectsOf(one['allocatedResourcesStatus']);

@@ -23,6 +23,7 @@ import {
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { resourceErrors } from '../shared/resources.js';
 import { envErrors, envFromErrors } from './env.js';
+import { PULL_POLICIES } from './fields.js';
 import { containerSecurityErrors } from './security.js';
 
 /** What containers are looked at with. */
@@ -38,7 +39,6 @@ export interface PodParts {
 }
 
 const TERMINATION_POLICIES = ['File', 'FallbackToLogsOnError'];
-const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
 
 function portErrors(port: JsonObject, path: FieldPath, names: Set<string>): FieldError[] {
   const errors: FieldError[] = [];

@@ -4,6 +4,7 @@ import { integerOf } from '../shared/checks.js';
 import { ensureObject, numberOf, objectsOf, setDefault, textOf } from '../shared/fields.js';
 import { roundQuantities, roundResources } from '../shared/resources.js';
 import { defaultSources } from '../shared/volume-defaults.js';
+import { STATUS_LISTS } from './fields.js';
 
 const DEFAULT_MODE = 0o644;
 
@@ -134,11 +135,9 @@ function syncAddresses(status: JsonObject): void {
   }
 }
 
-const STATUSES = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'];
-
 function applyStatusDefaults(status: JsonObject): void {
   syncAddresses(status);
-  for (const one of [status, ...STATUSES.flatMap((list) => objectsOf(status[list]))]) {
+  for (const one of [status, ...STATUS_LISTS.flatMap((list) => objectsOf(status[list]))]) {
     roundQuantities(objectAt(one, 'allocatedResources'));
     roundResources(one);
   }

@@ -1,9 +1,8 @@
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { objectsOf } from '../shared/fields.js';
+import { CONTAINER_LISTS, STATUS_LISTS } from './fields.js';
 
 const PROJECTIONS = ['clusterTrustBundle', 'podCertificate'];
-const STATUSES = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'];
-const LISTS = ['containers', 'initContainers', 'ephemeralContainers'];
 
 /** Takes away what belongs to features that are off in Kubernetes itself. */
 export function dropDisabled(spec: JsonObject): void {
@@ -13,7 +12,7 @@ export function dropDisabled(spec: JsonObject): void {
       for (const name of PROJECTIONS) delete source[name];
     }
   }
-  for (const container of LISTS.flatMap((list) => objectsOf(spec[list]))) {
+  for (const container of CONTAINER_LISTS.flatMap((list) => objectsOf(spec[list]))) {
     const lifecycle = objectAt(container, 'lifecycle');
     if (lifecycle?.['stopSignal'] === undefined) continue;
     delete lifecycle['stopSignal'];
@@ -24,7 +23,7 @@ export function dropDisabled(spec: JsonObject): void {
 /** The same for a pod's status. */
 export function dropDisabledStatus(status: JsonObject): void {
   delete status['nodeAllocatableResourceClaimStatuses'];
-  for (const one of STATUSES.flatMap((list) => objectsOf(status[list]))) {
+  for (const one of STATUS_LISTS.flatMap((list) => objectsOf(status[list]))) {
     for (const mount of objectsOf(one['volumeMounts'])) delete mount['volumeStatus'];
   }
 }

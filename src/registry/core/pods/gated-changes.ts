@@ -3,9 +3,9 @@ import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json
 import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { internalJson } from '../../../apimachinery/scheme/internal-diff.js';
 import { objectsOf } from '../shared/fields.js';
+import { REQUIRED } from './fields.js';
 
 const SPEC = FieldPath.of('spec');
-const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 const TERMS = SPEC.child('affinity', 'nodeAffinity', REQUIRED, 'nodeSelectorTerms');
 
 /** The labels of nodes that a pod asks for may become more as long as gates hold it back. */

@@ -11,13 +11,11 @@ import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { validateLabelSelector } from '../../../apimachinery/label-selector-object.js';
 import { isLabelValue, nameIsDnsLabel } from '../../../apimachinery/validation/names.js';
 import { validateLabelName } from '../../../apimachinery/validation/object-meta.js';
-import { choiceIfSet, integerOf } from '../shared/checks.js';
+import { choice, choiceIfSet, integerOf } from '../shared/checks.js';
 import { numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
-import { nodeSelectorErrors, nodeSelectorTermErrors } from '../shared/node-selector.js';
+import { nodeSelectorErrors, nodeSelectorTermErrors, TAINT_EFFECTS } from '../shared/node-selector.js';
+import { PREFERRED, REQUIRED } from './fields.js';
 
-const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
-const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
-const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 const POSITIVE = 'must be greater than zero';
 
 function weightErrors(term: JsonObject, path: FieldPath): FieldError[] {
@@ -138,9 +136,7 @@ export function tolerationErrors(tolerations: readonly JsonObject[], path: Field
       errors.push(invalid(at.child('effect'), effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"));
     }
     errors.push(...operatorErrors(toleration, at));
-    return effect === '' || EFFECTS.includes(effect)
-      ? errors
-      : [...errors, notSupported(at.child('effect'), effect, EFFECTS)];
+    return effect === '' ? errors : [...errors, ...choice(effect, at.child('effect'), TAINT_EFFECTS)];
   });
 }
 

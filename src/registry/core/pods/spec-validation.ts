@@ -28,6 +28,7 @@ import { allContainers, ephemeralErrors, initErrors, regularErrors } from './con
 import type { PodParts } from './containers.js';
 import { dnsErrors } from './dns.js';
 import { envFileErrors } from './env.js';
+import { MIRROR_ANNOTATION } from './fields.js';
 import { aggregateErrors } from './pod-resources.js';
 import { affinityErrors, spreadErrors, tolerationErrors } from './scheduling.js';
 import { podSecurityErrors } from './security.js';
@@ -35,7 +36,6 @@ import { volumeErrors } from './volumes.js';
 import { hostProcessErrors, osErrors } from './windows.js';
 
 const SPEC = FieldPath.of('spec');
-const MIRROR = 'kubernetes.io/config.mirror';
 const MAX_HOSTNAME = 64;
 const MAX_INT32 = 2147483647;
 
@@ -47,7 +47,7 @@ function claimErrors(pod: KubeObject, claims: readonly JsonObject[]): FieldError
   const path = SPEC.child('resourceClaims');
   const names = new Set<string>();
   return claims.flatMap((claim, i) => {
-    if (pod.metadata.annotations?.[MIRROR] !== undefined) {
+    if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) {
       return [forbidden('', 'static pods do not support resource claims')];
     }
     const at = path.index(i);

@@ -28,9 +28,8 @@ import {
   storageosNames,
 } from '../shared/volume-sources.js';
 import { downwardFileErrors } from './field-refs.js';
+import { PULL_POLICIES } from './fields.js';
 import { keyErrors, projectedErrors } from './projected.js';
-
-const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
 
 const emptyDir: Check = (source, path) => {
   const limit = textOf(source['sizeLimit']);

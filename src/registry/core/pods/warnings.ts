@@ -6,7 +6,9 @@ import { addressWarnings } from '../../../apimachinery/validation/addresses.js';
 import { isLabelValue } from '../../../apimachinery/validation/names.js';
 import { integerOf } from '../shared/checks.js';
 import { numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
+import { SECCOMP_CONTAINER, SECCOMP_POD } from './annotations.js';
 import { allContainers } from './container-lists.js';
+import { PREFERRED, REQUIRED } from './fields.js';
 import { overlapWarnings } from './overlaps.js';
 
 const SPEC = FieldPath.of('spec');
@@ -42,9 +44,6 @@ const VOLUMES: readonly (readonly [field: string, text: string, shown?: string])
   ['cephfs', 'deprecated in v1.28, non-functional in v1.31+'],
   ['rbd', 'deprecated in v1.28, non-functional in v1.31+'],
 ];
-
-const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
-const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
 
 function termWarnings(term: JsonObject, path: FieldPath, values: boolean): string[] {
   return objectsOf(term['matchExpressions']).flatMap((expression, i) => {
@@ -129,7 +128,7 @@ function envWarnings(container: JsonObject, path: FieldPath): string[] {
 }
 
 function containerWarnings(pod: KubeObject, container: JsonObject, path: FieldPath): string[] {
-  const key = `container.seccomp.security.alpha.kubernetes.io/${textOf(container['name'])}`;
+  const key = `${SECCOMP_CONTAINER}${textOf(container['name'])}`;
   const profile = objectAt(objectAt(container, 'securityContext'), 'seccompProfile');
   const texts = profile === undefined ? seccompWarnings(pod, key) : [];
   const resources = objectAt(container, 'resources');
@@ -227,7 +226,7 @@ export function podWarnings(pod: KubeObject): string[] {
         : [],
     ),
     ...BYTES.flatMap((name) => fractionWarnings(objectAt(spec, 'overhead'), SPEC.child('overhead'), name)),
-    ...(profile === undefined ? seccompWarnings(pod, 'seccomp.security.alpha.kubernetes.io/pod') : []),
+    ...(profile === undefined ? seccompWarnings(pod, SECCOMP_POD) : []),
     ...containers.flatMap(([container, path]) => containerWarnings(pod, container, path)),
     ...portWarnings(containers),
     ...(grace !== undefined && grace < 0

@@ -4,6 +4,9 @@ import { isLabelValue, nameIsDnsSubdomain } from '../../../apimachinery/validati
 import { validateLabelName } from '../../../apimachinery/validation/object-meta.js';
 import { objectsOf, textOf, textsOf } from './fields.js';
 
+/** What a taint of a node does to pods that do not put up with it. */
+export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
+
 const NO_OPERATOR = 'not a valid selector operator';
 
 function valuesErrors(operator: string, count: number, path: FieldPath): FieldError[] | undefined {
