@@ -121,10 +121,8 @@ function gateErrors(spec: JsonObject, old: JsonObject): FieldError[] {
 
 function imageErrors(containers: readonly JsonObject[], path: FieldPath): FieldError[] {
   return containers.flatMap((container, i) => {
-    const at = path.index(i).child('image');
-    const image = textOf(container['image']);
-    if (image === '') return [required(at)];
-    return image === image.trim() ? [] : [invalid(at, image, 'must not have leading or trailing whitespace')];
+    const at = path.index(i);
+    return textOf(container['image']) === '' ? [required(at.child('image'))] : paddedImageErrors(container, at);
   });
 }
 
