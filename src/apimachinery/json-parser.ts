@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, type JsonValue } from './json.js';
-import { JsonError } from './json-syntax.js';
+import { NumberRangeError } from './json-syntax.js';
 
 /** Literals of the numbers that have a fraction or an exponent, or are integers that no int64 holds: by the array or object that holds them, and key or index. */
 export type FloatLiterals = Map<JsonObject | JsonValue[], Map<string, string>>;
@@ -15,7 +15,7 @@ const MIN_INT64 = -9223372036854775808n;
 
 /**
  * The value of a JSON number as Kubernetes reads it: what parses as an int64 is an integer (a bigint beyond 2^53),
- * everything else a float. Throws where not even a float can hold it.
+ * everything else a float. Throws a NumberRangeError where not even a float can hold it.
  */
 export function convertNumber(text: string): number | bigint {
   if (!/[.eE]/.test(text)) {
@@ -26,9 +26,7 @@ export function convertNumber(text: string): number | bigint {
     }
   }
   const float = Number(text);
-  if (!Number.isFinite(float)) {
-    throw new JsonError(`json: cannot unmarshal number ${text} into Go value of type float64`);
-  }
+  if (!Number.isFinite(float)) throw new NumberRangeError(text);
   return float;
 }
 

@@ -8,6 +8,17 @@ export class JsonError extends Error {
   override readonly name = 'JsonError';
 }
 
+/** A number that no float64 holds. */
+export class NumberRangeError extends JsonError {
+  /** @param place what of Go's it was to be read into */
+  constructor(
+    readonly literal: string,
+    place = 'value',
+  ) {
+    super(`json: cannot unmarshal number ${literal} into Go ${place} of type float64`);
+  }
+}
+
 const TAB = 0x09;
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;

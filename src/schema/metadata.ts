@@ -65,16 +65,22 @@ export class MetadataError extends Error {}
 
 /**
  * Metadata of an embedded object, read as kube-apiserver reads ObjectMeta: unknown fields and empty values are dropped, the
- * former's paths (relative to the metadata) reported to `unknown`. Throws a MetadataError at the first wrong type;
- * with `dropInvalid` wrong fields are dropped instead.
+ * former's paths reported to `unknown`. Throws a MetadataError at the first wrong type; with `dropInvalid` wrong fields are dropped
+ * instead.
+ * @param root where the paths start: at the metadata, unless told
  */
-export function readMetadata(value: JsonValue, dropInvalid: boolean, unknown?: (path: string) => void): JsonObject {
+export function readMetadata(
+  value: JsonValue,
+  dropInvalid: boolean,
+  unknown?: (path: string) => void,
+  root = '',
+): JsonObject {
   if (!isObject(value)) {
     if (value === null) return {};
     if (dropInvalid) throw new MetadataError(`invalid metadata: expected object, got ${goTypeOf(value)}`);
     throw new MetadataError(`json: cannot unmarshal ${goKind(value)} into Go value of type v1.ObjectMeta`);
   }
-  return readStruct(value, OBJECT_META, '', dropInvalid, unknown);
+  return readStruct(value, OBJECT_META, root, dropInvalid, unknown);
 }
 
 /** Paths of unknown fields as kube-apiserver finds them: it has written the metadata anew, in the order of keys. */

@@ -1,4 +1,5 @@
 import { decodeDetailed, goKind, JsonError } from '../decode-json.js';
+import { NumberRangeError } from '../json-syntax.js';
 import { newBadRequest, newRequestEntityTooLarge } from '../errors.js';
 import { isObject, type JsonObject, type JsonValue, stringifyJson } from '../json.js';
 import type { Parts } from '../json-parser.js';
@@ -67,11 +68,10 @@ function decode(
   try {
     return decodeDetailed(body, strict);
   } catch (error) {
-    if (error instanceof JsonError) {
-      // Numbers are read where they are known to be a value.
-      const place = strict ? 'Go struct field jsonPatchOp.value of type float64' : 'Go value of type float64';
-      return refuse(error.message.replace('Go value of type float64', place));
-    }
+    // Strictly read, numbers are known to be a value.
+    if (strict && error instanceof NumberRangeError)
+      return refuse(new NumberRangeError(error.literal, 'struct field jsonPatchOp.value').message);
+    if (error instanceof JsonError) return refuse(error.message);
     throw error;
   }
 }

@@ -15,6 +15,7 @@ import {
   quote,
 } from '../../apimachinery/meta.js';
 import { isObject, type JsonValue } from '../../apimachinery/json.js';
+import { NumberRangeError } from '../../apimachinery/json-syntax.js';
 import { decodeYaml } from '../../apimachinery/yaml.js';
 import { builtinSchema } from '../../apimachinery/scheme/builtin-schema.js';
 import { isRegistered, isRegisteredInternally, schemaOfSibling } from '../../apimachinery/scheme/registered-kinds.js';
@@ -87,8 +88,6 @@ export function inputFormat(
   });
 }
 
-const TOO_LARGE = /json: cannot unmarshal number \S+ into Go value of type float64$/;
-
 /** Kind and version of a text with a number that no float64 holds, which nobody who looks for these reads. */
 function kindAlone(body: Buffer): { readonly kind: string; readonly version: string } {
   const { kind, apiVersion } = interpretTypeMeta(JSON.parse(body.toString('utf8')) as JsonValue);
@@ -136,11 +135,11 @@ function decodeObject(
     if (error instanceof ApiError) throw error;
     if (!(error instanceof JsonError || error instanceof DecodeError)) throw error;
     if (error instanceof UnreadableObjectError) throw unreadable(served, error);
-    const [number] = served.type.custom && format === 'json' ? (TOO_LARGE.exec(error.message) ?? []) : [];
+    const number = served.type.custom && error.cause instanceof NumberRangeError ? error.cause : undefined;
     if (number !== undefined) ({ kind, version } = kindAlone(body));
     if (kind !== '') {
       throw newBadRequest(
-        `${kind} in version ${quote(version)} cannot be handled as a ${served.gvk.kind}: ${number ?? error.message}`,
+        `${kind} in version ${quote(version)} cannot be handled as a ${served.gvk.kind}: ${(number ?? error).message}`,
       );
     }
     throw newBadRequest(
@@ -304,7 +303,7 @@ function decodeJson(body: Buffer, strict: boolean, merges: boolean): DetailedJso
     return decodeDetailed(body, strict, merges);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    throw new JsonError(`couldn't get version/kind; json parse error: ${error.message}`);
+    throw new JsonError(`couldn't get version/kind; json parse error: ${error.message}`, { cause: error });
   }
 }
 

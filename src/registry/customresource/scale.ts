@@ -43,14 +43,9 @@ function metadataOf(value: JsonValue | undefined, note: (path: string) => void):
     );
   }
   try {
-    return readMetadata(value, false, (path) => {
-      note(`metadata.${path}`);
-    });
+    return readMetadata(value, false, note, 'metadata');
   } catch (error) {
-    // The path of a field starts at the object's root.
-    if (error instanceof MetadataError)
-      throw new DecodeError(error.message.replace(/( Go struct field \w+\.)/, '$1metadata.'));
-    throw error;
+    throw error instanceof MetadataError ? new DecodeError(error.message) : error;
   }
 }
 
