@@ -2,7 +2,7 @@ import { type FieldError, type FieldPath, forbidden, invalid, required } from '.
 import type { JsonObject, JsonValue } from './json.js';
 import { type LabelOperator, type LabelRequirement, LabelSelector, makeRequirement, SelectorError } from './labels.js';
 import { compareUtf8, quote } from './meta.js';
-import { isLabelValue, isQualifiedName } from './validation/names.js';
+import { labelValueErrors, qualifiedNameErrors } from './validation/name-errors.js';
 import { own } from '../util/own.js';
 
 const EXPRESSION_OPERATORS: Readonly<Record<string, LabelOperator>> = {
@@ -43,9 +43,9 @@ export function validateLabelSelector(selector: JsonObject | undefined, path: Fi
   if (typeof matchLabels === 'object' && matchLabels !== null && !Array.isArray(matchLabels)) {
     const at = path.child('matchLabels');
     for (const key of Object.keys(matchLabels).sort(compareUtf8)) {
-      errors.push(...isQualifiedName(key).map((message) => invalid(at, key, message)));
+      errors.push(...qualifiedNameErrors(key, at));
       const value = text(matchLabels[key]);
-      errors.push(...isLabelValue(value).map((message) => invalid(at, value, message)));
+      errors.push(...labelValueErrors(value, at));
     }
   }
   if (!Array.isArray(matchExpressions)) return errors;
@@ -72,9 +72,9 @@ function validateExpression(expression: JsonObject, path: FieldPath): FieldError
     }
   } else errors.push(invalid(path.child('operator'), operator, 'not a valid selector operator'));
   const key = text(expression['key']);
-  errors.push(...isQualifiedName(key).map((message) => invalid(path.child('key'), key, message)));
+  errors.push(...qualifiedNameErrors(key, path.child('key')));
   values.forEach((value, i) => {
-    errors.push(...isLabelValue(value).map((message) => invalid(valuesPath.index(i), value, message)));
+    errors.push(...labelValueErrors(value, valuesPath.index(i)));
   });
   return errors;
 }

@@ -10,7 +10,8 @@ import {
   parseGroupVersion,
   quote,
 } from '../meta.js';
-import { isLabelValue, isQualifiedName, nameIsDnsLabel } from './names.js';
+import { labelErrors, labelValueErrors, qualifiedNameErrors } from './name-errors.js';
+import { isQualifiedName } from './names.js';
 
 /** Validates metadata.name; `prefix`: the name is a generateName and may end with a dash. */
 export type ValidateName = (name: string, prefix: boolean) => readonly string[];
@@ -27,17 +28,13 @@ const METADATA = FieldPath.of('metadata');
 
 const sortedKeys = (map: object): string[] => Object.keys(map).sort(compareUtf8);
 
-export function validateLabelName(name: string, path: FieldPath): FieldError[] {
-  return isQualifiedName(name).map((text) => invalid(path, name, text));
-}
-
 export function validateLabels(labels: Readonly<Record<string, string>> | undefined, path: FieldPath): FieldError[] {
   if (labels === undefined) return [];
   const errors: FieldError[] = [];
   for (const key of sortedKeys(labels)) {
-    errors.push(...validateLabelName(key, path));
+    errors.push(...qualifiedNameErrors(key, path));
     const value = labels[key] ?? '';
-    for (const text of isLabelValue(value)) errors.push(invalid(path, value, text));
+    errors.push(...labelValueErrors(value, path));
   }
   return errors;
 }
@@ -102,13 +99,9 @@ export function validateOwnerReferences(refs: readonly OwnerReference[] | undefi
   return errors;
 }
 
-export function validateFinalizerName(name: string, path: FieldPath): FieldError[] {
-  return isQualifiedName(name).map((text) => invalid(path, name, text));
-}
-
 export function validateFinalizers(finalizers: readonly string[] | undefined, path: FieldPath): FieldError[] {
   if (finalizers === undefined) return [];
-  const errors = finalizers.flatMap((name) => validateFinalizerName(name, path));
+  const errors = finalizers.flatMap((name) => qualifiedNameErrors(name, path));
   if (finalizers.includes(FINALIZER_DELETE_DEPENDENTS) && finalizers.includes(FINALIZER_ORPHAN_DEPENDENTS)) {
     const text = `finalizer ${FINALIZER_ORPHAN_DEPENDENTS} and ${FINALIZER_DELETE_DEPENDENTS} cannot be both set`;
     errors.push(invalid(path, [...finalizers], text));
@@ -193,7 +186,7 @@ export function validateObjectMeta(
   if (!namespaced) {
     if (namespace !== '') errors.push(forbidden(namespacePath, 'not allowed on this type'));
   } else if (namespace === '') errors.push(required(namespacePath));
-  else for (const text of nameIsDnsLabel(namespace, false)) errors.push(invalid(namespacePath, namespace, text));
+  else errors.push(...labelErrors(namespace, namespacePath));
   if ((meta.generation ?? 0) < 0) {
     errors.push(invalid(path.child('generation'), meta.generation, 'must be greater than or equal to 0'));
   }

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { duplicate, type FieldError, FieldPath, invalid, required, tooMany } from '../../apimachinery/field-error.js';
 import { quote } from '../../apimachinery/meta.js';
-import { isDns1123Subdomain } from '../../apimachinery/validation/names.js';
+import { subdomainErrors } from '../../apimachinery/validation/name-errors.js';
 import { compileExpression, Expression, type Purpose } from './expressions.js';
 import type {
   AuthenticationConfiguration,
@@ -285,7 +285,7 @@ class Validation {
     else if (host === '' || rest === '') {
       this.errors.push(invalid(path, key, 'must be a domain-prefixed path (such as "acme.io/foo")'));
     } else {
-      for (const why of isDns1123Subdomain(host)) this.errors.push(invalid(path, host, why));
+      this.errors.push(...subdomainErrors(host, path));
       if (!HTTP_PATH.test(rest)) {
         const why = `Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')`;
         this.errors.push(invalid(path, rest, why));

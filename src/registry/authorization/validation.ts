@@ -1,7 +1,7 @@
 import { FieldPath, forbidden, invalid, Printed, required, type FieldError } from '../../apimachinery/field-error.js';
 import { objectAt, stringAt, stringifyJson, type JsonObject } from '../../apimachinery/json.js';
 import type { KubeObject, ObjectMeta } from '../../apimachinery/meta.js';
-import { isLabelValue, isQualifiedName } from '../../apimachinery/validation/names.js';
+import { labelValueErrors, qualifiedNameErrors } from '../../apimachinery/validation/name-errors.js';
 import { objects, strings } from './attributes.js';
 
 const SPEC = FieldPath.of('spec');
@@ -79,9 +79,9 @@ const validateLabelKeyAndValues: KeyValidation = {
   before: () => [],
   after: (requirement, path) => {
     const key = stringAt(requirement, 'key') ?? '';
-    const errors = isQualifiedName(key).map((text) => invalid(path.child('key'), key, text));
+    const errors = qualifiedNameErrors(key, path.child('key'));
     strings(requirement['values']).forEach((value, index) => {
-      for (const text of isLabelValue(value)) errors.push(invalid(path.child('values').index(index), value, text));
+      errors.push(...labelValueErrors(value, path.child('values').index(index)));
     });
     return errors;
   },

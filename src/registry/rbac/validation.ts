@@ -2,7 +2,8 @@ import { FieldPath, invalid, notSupported, required, type FieldError } from '../
 import { deepEqual, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
 import { validateLabelSelector } from '../../apimachinery/label-selector-object.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
-import { nameIsDnsSubdomain, nameIsPathSegment } from '../../apimachinery/validation/names.js';
+import { subdomainErrors } from '../../apimachinery/validation/name-errors.js';
+import { nameIsPathSegment } from '../../apimachinery/validation/names.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../core/shared/meta.js';
 import {
   RBAC_GROUP,
@@ -89,7 +90,7 @@ function validateSubject(subject: Subject, namespaced: boolean, path: FieldPath)
   switch (kind) {
     case 'ServiceAccount':
       if (name !== '') {
-        for (const text of nameIsDnsSubdomain(name, false)) errors.push(invalid(path.child('name'), name, text));
+        errors.push(...subdomainErrors(name, path.child('name')));
       }
       if (apiGroup !== '') errors.push(notSupported(path.child('apiGroup'), apiGroup, ['']));
       if (!namespaced && namespace === '') errors.push(required(path.child('namespace')));

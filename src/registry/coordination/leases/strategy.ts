@@ -1,7 +1,8 @@
 import { type FieldError, FieldPath, forbidden, invalid, notSupported } from '../../../apimachinery/field-error.js';
 import { objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
-import { isQualifiedName, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
+import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
+import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../apimachinery/validation/object-meta.js';
 import type { Strategy } from '../../rest/interfaces.js';
 
@@ -22,7 +23,7 @@ function dropCoordinated(object: KubeObject, old: KubeObject | undefined): void 
 
 function strategyErrors(strategy: string): FieldError[] {
   const path = SPEC.child('strategy').child('strategy');
-  if (strategy.includes('/')) return isQualifiedName(strategy).map((text) => invalid(path, strategy, text));
+  if (strategy.includes('/')) return qualifiedNameErrors(strategy, path);
   return STRATEGIES.includes(strategy) ? [] : [notSupported(path, strategy, STRATEGIES)];
 }
 

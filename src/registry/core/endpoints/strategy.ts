@@ -2,13 +2,8 @@ import { isIP } from 'node:net';
 import { type FieldError, FieldPath, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
-import {
-  inclusiveRangeError,
-  isDns1123Label,
-  isDns1123Subdomain,
-  isQualifiedName,
-  nameIsDnsSubdomain,
-} from '../../../apimachinery/validation/names.js';
+import { labelErrors, qualifiedNameErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
+import { inclusiveRangeError, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { addressErrors } from '../../../apimachinery/validation/addresses.js';
 import type { Strategy } from '../../rest/interfaces.js';
 import { numberOf, objectsOf, setDefault, textOf } from '../shared/fields.js';
@@ -26,11 +21,11 @@ function endpointErrors(address: JsonObject, path: FieldPath): FieldError[] {
   const errors = ipErrors(ip, path.child('ip'));
   const hostname = textOf(address['hostname']);
   if (hostname !== '') {
-    errors.push(...isDns1123Label(hostname).map((text) => invalid(path.child('hostname'), hostname, text)));
+    errors.push(...labelErrors(hostname, path.child('hostname')));
   }
   const node = address['nodeName'];
   if (typeof node === 'string') {
-    errors.push(...isDns1123Subdomain(node).map((text) => invalid(path.child('nodeName'), node, text)));
+    errors.push(...subdomainErrors(node, path.child('nodeName')));
   }
   errors.push(...nonSpecialErrors(ip, path.child('ip')));
   return errors;
@@ -55,7 +50,7 @@ function portErrors(port: JsonObject, needsName: boolean, path: FieldPath): Fiel
   const errors: FieldError[] = [];
   const name = textOf(port['name']);
   if (name === '' && needsName) errors.push(required(path.child('name')));
-  if (name !== '') errors.push(...isDns1123Label(name).map((text) => invalid(path.child('name'), name, text)));
+  if (name !== '') errors.push(...labelErrors(name, path.child('name')));
   const number = numberOf(port['port']);
   if (number < 1 || number > 65535) errors.push(invalid(path.child('port'), number, inclusiveRangeError(1, 65535)));
   const protocol = textOf(port['protocol']);
@@ -68,7 +63,7 @@ function portErrors(port: JsonObject, needsName: boolean, path: FieldPath): Fiel
 export function appProtocolErrors(port: JsonObject, path: FieldPath): FieldError[] {
   const name = port['appProtocol'];
   if (typeof name !== 'string') return [];
-  return isQualifiedName(name).map((text) => invalid(path.child('appProtocol'), name, text));
+  return qualifiedNameErrors(name, path.child('appProtocol'));
 }
 
 function subsetErrors(object: KubeObject): FieldError[] {

@@ -8,7 +8,8 @@ import {
   stringAt,
 } from '../../../apimachinery/json.js';
 import { goJson, type GroupVersion, type KubeObject } from '../../../apimachinery/meta.js';
-import { isDns1123Subdomain, isQualifiedName, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
+import { qualifiedNameErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
+import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { FIELD_IMMUTABLE, validateImmutableField } from '../../../apimachinery/validation/object-meta.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 
@@ -50,7 +51,7 @@ function legacyErrors(event: KubeObject, version: GroupVersion): FieldError[] {
     const controller = text(event, 'reportingComponent');
     const field = isCore(version) ? 'reportingComponent' : 'reportingController';
     if (controller === '') errors.push(required(field));
-    errors.push(...isQualifiedName(controller).map((message) => invalid(field, controller, message)));
+    errors.push(...qualifiedNameErrors(controller, field));
     errors.push(
       ...boundedText(event, 'reportingInstance', REPORTING_INSTANCE_LIMIT, true),
       ...boundedText(event, 'action', ACTION_LIMIT, true),
@@ -58,7 +59,7 @@ function legacyErrors(event: KubeObject, version: GroupVersion): FieldError[] {
       ...boundedText(event, 'message', NOTE_LIMIT, false),
     );
   }
-  errors.push(...isDns1123Subdomain(namespace).map((message) => invalid('namespace', namespace, message)));
+  errors.push(...subdomainErrors(namespace, 'namespace'));
   return errors;
 }
 

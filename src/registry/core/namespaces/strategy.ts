@@ -2,11 +2,11 @@ import { newConflict } from '../../../apimachinery/errors.js';
 import { type FieldError, FieldPath, invalid } from '../../../apimachinery/field-error.js';
 import { isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta.js';
+import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsLabel } from '../../../apimachinery/validation/names.js';
 import {
   FINALIZER_DELETE_DEPENDENTS,
   FINALIZER_ORPHAN_DEPENDENTS,
-  validateFinalizerName,
 } from '../../../apimachinery/validation/object-meta.js';
 import type { DeletionStrategy, Propagation, Strategy } from '../../rest/interfaces.js';
 import { legacyFinalizerErrors, validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
@@ -23,7 +23,7 @@ export function namespaceFinalizers(object: KubeObject): string[] {
 
 function finalizerErrors(object: KubeObject, path: (i: number) => FieldPath): FieldError[] {
   return namespaceFinalizers(object).flatMap((name, i) => [
-    ...validateFinalizerName(name, path(i)),
+    ...qualifiedNameErrors(name, path(i)),
     ...legacyFinalizerErrors(name, path(i)),
   ]);
 }

@@ -11,7 +11,8 @@ import { deepCopy, deepEqual, isObject, type JsonObject, objectAt } from '../../
 import { goJson, type KubeObject, quote } from '../../../apimachinery/meta.js';
 import { Quantity } from '../../../apimachinery/quantity.js';
 import { cidrErrors, cidrWarnings } from '../../../apimachinery/validation/addresses.js';
-import { isQualifiedName, isLabelValue, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
+import { labelValueErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
+import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../rest/interfaces.js';
 import { choice } from '../shared/checks.js';
 import { emptyListIsNull, keepField, objectsOf, textOf, textsOf } from '../shared/fields.js';
@@ -29,8 +30,8 @@ function taintErrors(object: KubeObject): FieldError[] {
     // Kubernetes looks for them in the specification but names them so.
     const path = FieldPath.of('metadata', 'taints').index(i);
     const [key, value, effect] = [textOf(taint['key']), textOf(taint['value']), textOf(taint['effect'])];
-    errors.push(...isQualifiedName(key).map((text) => invalid(path.child('key'), key, text)));
-    errors.push(...isLabelValue(value).map((text) => invalid(path.child('value'), value, text)));
+    errors.push(...qualifiedNameErrors(key, path.child('key')));
+    errors.push(...labelValueErrors(value, path.child('value')));
     errors.push(...choice(effect, path.child('effect'), TAINT_EFFECTS));
     const id = `${key}\n${effect}`;
     if (seen.has(id)) errors.push(duplicateTaint(path, taint));

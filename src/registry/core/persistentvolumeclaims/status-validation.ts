@@ -1,8 +1,8 @@
-import { type FieldError, FieldPath, invalid, notSupported } from '../../../apimachinery/field-error.js';
+import { type FieldError, FieldPath, notSupported } from '../../../apimachinery/field-error.js';
 import { objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { Quantity } from '../../../apimachinery/quantity.js';
-import { isQualifiedName } from '../../../apimachinery/validation/names.js';
+import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { textOf } from '../shared/fields.js';
 import { basicQuantityErrors, isNative, quantityErrors } from '../shared/resources.js';
 
@@ -16,7 +16,7 @@ const RESIZES = [
 ].sort();
 
 function keyErrors(name: string, path: FieldPath): FieldError[] {
-  const errors = isQualifiedName(name).map((text) => invalid(path, name, text));
+  const errors = qualifiedNameErrors(name, path);
   if (errors.length > 0 || !isNative(name) || name === 'storage') return errors;
   return [notSupported(path, name, ['storage'])];
 }

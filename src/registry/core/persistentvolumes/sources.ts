@@ -1,7 +1,7 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import { isDns1123Subdomain, nameIsDnsLabel } from '../../../apimachinery/validation/names.js';
-import { backstepErrors, labelErrors } from '../shared/checks.js';
+import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
+import { backstepErrors } from '../shared/checks.js';
 import { textOf } from '../shared/fields.js';
 import {
   both,
@@ -26,11 +26,8 @@ const glusterfs: Check = (source, path) => {
   const namespace = source['endpointsNamespace'];
   if (typeof namespace !== 'string') return errors;
   const at = path.child('endpointsNamespace');
-  const texts =
-    namespace === ''
-      ? ['if the endpointnamespace is set, it must be a valid namespace name']
-      : nameIsDnsLabel(namespace, false);
-  return [...errors, ...texts.map((text) => invalid(at, namespace, text))];
+  const why = 'if the endpointnamespace is set, it must be a valid namespace name';
+  return [...errors, ...(namespace === '' ? [invalid(at, namespace, why)] : labelErrors(namespace, at))];
 };
 
 const azureFile: Check = (source, path) => {
@@ -61,7 +58,7 @@ const csi: Check = (source, path) => {
     const nameAt = path.child(field, 'name');
     const namespaceAt = path.child(field, 'namespace');
     if (name === '') errors.push(required(nameAt));
-    else errors.push(...isDns1123Subdomain(name).map((text) => invalid(nameAt, name, text)));
+    else errors.push(...subdomainErrors(name, nameAt));
     if (namespace === '') errors.push(required(namespaceAt));
     else errors.push(...labelErrors(namespace, namespaceAt));
   }

@@ -12,6 +12,7 @@ import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt } from '
 import { formatTime, type KubeObject } from '../../../apimachinery/meta.js';
 import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { internalDiff, internalJson } from '../../../apimachinery/scheme/internal-diff.js';
+import { subdomainErrors, subdomainErrorsIfSet } from '../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import {
   FIELD_IMMUTABLE,
@@ -93,13 +94,9 @@ export function persistentVolumeErrors(object: KubeObject): FieldError[] {
     const why = "may not be 'recycle' for a hostPath mount of '/'";
     errors.push(forbidden(SPEC.child('persistentVolumeReclaimPolicy'), why));
   }
-  const className = textOf(spec['storageClassName']);
-  if (className !== '') {
-    const path = SPEC.child('storageClassName');
-    errors.push(...nameIsDnsSubdomain(className, false).map((text) => invalid(path, className, text)));
-  }
   return [
     ...errors,
+    ...subdomainErrorsIfSet(textOf(spec['storageClassName']), SPEC.child('storageClassName')),
     ...choiceIfSet(spec['volumeMode'], SPEC.child('volumeMode'), VOLUME_MODES),
     ...attributesClassErrors(spec),
   ];
@@ -120,10 +117,7 @@ function attributesClassErrors(spec: JsonObject): FieldError[] {
   const name = spec['volumeAttributesClassName'];
   if (typeof name !== 'string') return [];
   const path = SPEC.child('volumeAttributesClassName');
-  const errors =
-    name === ''
-      ? [required(path, 'an empty string is disallowed')]
-      : nameIsDnsSubdomain(name, false).map((text) => invalid(path, name, text));
+  const errors = name === '' ? [required(path, 'an empty string is disallowed')] : subdomainErrors(name, path);
   if (objectAt(spec, 'csi') !== undefined) return errors;
   return [...errors, required(SPEC.child('csi'), 'has to be specified when using volumeAttributesClassName')];
 }

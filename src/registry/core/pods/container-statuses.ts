@@ -9,8 +9,8 @@ import {
   tooLong,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
-import { idErrors, labelErrors } from '../shared/checks.js';
+import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
+import { idErrors } from '../shared/checks.js';
 import { objectsOf, textOf } from '../shared/fields.js';
 import { STATUS_LISTS } from './fields.js';
 
@@ -31,8 +31,7 @@ export function claimStatusErrors(status: JsonObject, spec: JsonObject): FieldEr
     seen.add(name);
     const claim = one['resourceClaimName'];
     if (typeof claim !== 'string') return errors;
-    const texts = nameIsDnsSubdomain(claim, false);
-    return [...errors, ...texts.map((text) => invalid(at.child('resourceClaimName'), claim, text))];
+    return [...errors, ...subdomainErrors(claim, at.child('resourceClaimName'))];
   });
 }
 
@@ -72,7 +71,7 @@ export function extendedClaimErrors(status: JsonObject, spec: JsonObject): Field
   const claim = textOf(given['resourceClaimName']);
   const at = path.child('resourceClaimName');
   if (claim === '') return [...errors, required(at)];
-  return [...errors, ...nameIsDnsSubdomain(claim, false).map((text) => invalid(at, claim, text))];
+  return [...errors, ...subdomainErrors(claim, at)];
 }
 
 /** The users that containers run as. */

@@ -1,7 +1,8 @@
 import { type FieldError, type FieldPath, invalid, notFound, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
 import { isConfigMapKey, isRelaxedEnvVarName, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
-import { backstepErrors, labelErrors } from '../shared/checks.js';
+import { backstepErrors } from '../shared/checks.js';
 import { objectsOf, textOf } from '../shared/fields.js';
 import { fieldRefErrors, resourceRefErrors, VARIABLE_FIELDS } from './field-refs.js';
 
@@ -18,7 +19,7 @@ const requiredOr = (
 function keyRefErrors(ref: JsonObject, path: FieldPath): FieldError[] {
   const name = textOf(ref['name']);
   return [
-    ...nameIsDnsSubdomain(name, false).map((text) => invalid(path.child('name'), name, text)),
+    ...subdomainErrors(name, path.child('name')),
     ...requiredOr(textOf(ref['key']), path.child('key'), (key, at) =>
       isConfigMapKey(key).map((text) => invalid(at, key, text)),
     ),

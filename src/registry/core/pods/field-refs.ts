@@ -1,7 +1,7 @@
 import { type FieldError, type FieldPath, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { Quantity } from '../../../apimachinery/quantity.js';
-import { isQualifiedName } from '../../../apimachinery/validation/names.js';
+import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { filePathErrors, modeErrors } from '../shared/checks.js';
 import { textOf } from '../shared/fields.js';
 
@@ -63,7 +63,7 @@ export function fieldRefErrors(ref: JsonObject, path: FieldPath, allowed: readon
   const parts = subscripted(field);
   if (parts !== undefined) {
     const key = parts[0] === 'metadata.annotations' ? parts[1].toLowerCase() : parts[1];
-    return isQualifiedName(key).map((text) => invalid(path, key, text));
+    return qualifiedNameErrors(key, path);
   }
   const known = field === 'spec.host' ? 'spec.nodeName' : field;
   return allowed.includes(known) ? [] : [notSupported(path.child('fieldPath'), known, allowed)];

@@ -9,8 +9,8 @@ import {
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { validateLabelSelector } from '../../../apimachinery/label-selector-object.js';
-import { isLabelValue, nameIsDnsLabel } from '../../../apimachinery/validation/names.js';
-import { validateLabelName } from '../../../apimachinery/validation/object-meta.js';
+import { labelErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
+import { isLabelValue } from '../../../apimachinery/validation/names.js';
 import { choice, choiceIfSet, integerOf } from '../shared/checks.js';
 import { numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
 import { nodeSelectorErrors, nodeSelectorTermErrors, TAINT_EFFECTS } from '../shared/node-selector.js';
@@ -26,7 +26,7 @@ function weightErrors(term: JsonObject, path: FieldPath): FieldError[] {
 function labelKeyErrors(keys: readonly string[], selector: JsonObject | undefined, path: FieldPath): FieldError[] {
   if (keys.length === 0) return [];
   if (selector === undefined) return [forbidden(path, 'must not be specified when labelSelector is not set')];
-  return keys.flatMap((key, i) => validateLabelName(key, path.index(i)));
+  return keys.flatMap((key, i) => qualifiedNameErrors(key, path.index(i)));
 }
 
 /** Keys of the pod's own labels, whose values become a part of the selector; none may be in there already. */
@@ -65,12 +65,10 @@ function podTermErrors(term: JsonObject, path: FieldPath): FieldError[] {
   return [
     ...validateLabelSelector(selector, path.child('labelSelector')),
     ...validateLabelSelector(objectAt(term, 'namespaceSelector'), path.child('namespaceSelector')),
-    ...textsOf(term['namespaces']).flatMap((name) =>
-      nameIsDnsLabel(name, false).map((text) => invalid(path.child('namespace'), name, text)),
-    ),
+    ...textsOf(term['namespaces']).flatMap((name) => labelErrors(name, path.child('namespace'))),
     ...matchKeyErrors(textsOf(term['matchLabelKeys']), textsOf(term['mismatchLabelKeys']), selector, path),
     ...(topology === '' ? [required(at, 'can not be empty')] : []),
-    ...validateLabelName(topology, at),
+    ...qualifiedNameErrors(topology, at),
   ];
 }
 
@@ -127,7 +125,7 @@ export function tolerationErrors(tolerations: readonly JsonObject[], path: Field
     const key = textOf(toleration['key']);
     const operator = textOf(toleration['operator']);
     const effect = textOf(toleration['effect']);
-    const errors = key === '' ? [] : validateLabelName(key, at.child('key'));
+    const errors = key === '' ? [] : qualifiedNameErrors(key, at.child('key'));
     if (key === '' && operator !== 'Exists') {
       const why = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
       errors.push(invalid(at.child('operator'), operator, why));

@@ -15,13 +15,14 @@ import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { internalJson } from '../../../apimachinery/scheme/internal-diff.js';
 import { addressErrors } from '../../../apimachinery/validation/addresses.js';
 import {
-  inclusiveRangeError,
-  isDns1123Subdomain,
-  isQualifiedName,
-  nameIsDnsSubdomain,
-} from '../../../apimachinery/validation/names.js';
+  labelErrors,
+  qualifiedNameErrors,
+  subdomainErrors,
+  subdomainErrorsIfSet,
+} from '../../../apimachinery/validation/name-errors.js';
+import { inclusiveRangeError } from '../../../apimachinery/validation/names.js';
 import { validateLabels } from '../../../apimachinery/validation/object-meta.js';
-import { choice, integerOf, labelErrors } from '../shared/checks.js';
+import { choice, integerOf } from '../shared/checks.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { resourceErrors } from '../shared/resources.js';
 import { allContainers, ephemeralErrors, initErrors, regularErrors } from './container-lists.js';
@@ -38,9 +39,6 @@ import { hostProcessErrors, osErrors } from './windows.js';
 const SPEC = FieldPath.of('spec');
 const MAX_HOSTNAME = 64;
 const MAX_INT32 = 2147483647;
-
-const subdomainErrors = (value: string, path: FieldPath): FieldError[] =>
-  value === '' ? [] : nameIsDnsSubdomain(value, false).map((text) => invalid(path, value, text));
 
 /** Devices and the like that the pod asks for by claims. */
 function claimErrors(pod: KubeObject, claims: readonly JsonObject[]): FieldError[] {
@@ -70,7 +68,7 @@ function claimErrors(pod: KubeObject, claims: readonly JsonObject[]): FieldError
     }
     for (const field of given) {
       const value = textOf(claim[field]);
-      errors.push(...nameIsDnsSubdomain(value, false).map((text) => invalid(at.child(field), value, text)));
+      errors.push(...subdomainErrors(value, at.child(field)));
     }
     return errors;
   });
@@ -106,7 +104,7 @@ function gateErrors(gates: readonly JsonObject[]): FieldError[] {
   return gates.flatMap((gate, i) => {
     const name = textOf(gate['name']);
     const at = SPEC.child('schedulingGates').index(i);
-    const errors = isQualifiedName(name).map((text) => invalid(at, name, text));
+    const errors = qualifiedNameErrors(name, at);
     if (seen.has(name)) errors.push(duplicate(at, name));
     seen.add(name);
     return errors;
@@ -141,7 +139,7 @@ function hostnameErrors(spec: JsonObject): FieldError[] {
   }
   if (spec['hostNetwork'] === true) errors.push(forbidden(path, 'may not be specified when hostNetwork is true'));
   if (Buffer.byteLength(name) > MAX_HOSTNAME) errors.push(tooLong(path, MAX_HOSTNAME));
-  return [...errors, ...isDns1123Subdomain(name).map((text) => invalid(path, name, text))];
+  return [...errors, ...subdomainErrors(name, path)];
 }
 
 const aliasErrors = (aliases: readonly JsonObject[]): FieldError[] =>
@@ -151,16 +149,14 @@ const aliasErrors = (aliases: readonly JsonObject[]): FieldError[] =>
     const names = Array.isArray(alias['hostnames']) ? alias['hostnames'].map(textOf) : [];
     return [
       ...addressErrors(ip).map((text) => invalid(path.child('ip'), ip, text)),
-      ...names.flatMap((name, j) =>
-        isDns1123Subdomain(name).map((text) => invalid(path.child('hostnames').index(j), name, text)),
-      ),
+      ...names.flatMap((name, j) => subdomainErrors(name, path.child('hostnames').index(j))),
     ];
   });
 
 /** Who and where the pod is, and when it ends. */
 function placeErrors(spec: JsonObject): FieldError[] {
   const errors = ['serviceAccountName', 'nodeName'].flatMap((field) =>
-    subdomainErrors(textOf(spec[field]), SPEC.child(field)),
+    subdomainErrorsIfSet(textOf(spec[field]), SPEC.child(field)),
   );
   const deadline = integerOf(spec['activeDeadlineSeconds']);
   if (deadline !== undefined && (deadline < 1 || deadline > MAX_INT32)) {
@@ -177,10 +173,8 @@ function classErrors(spec: JsonObject): FieldError[] {
   const runtime = spec['runtimeClassName'];
   const preemption = spec['preemptionPolicy'];
   return [
-    ...subdomainErrors(textOf(spec['priorityClassName']), SPEC.child('priorityClassName')),
-    ...(typeof runtime === 'string'
-      ? nameIsDnsSubdomain(runtime, false).map((text) => invalid(SPEC.child('runtimeClassName'), runtime, text))
-      : []),
+    ...subdomainErrorsIfSet(textOf(spec['priorityClassName']), SPEC.child('priorityClassName')),
+    ...(typeof runtime === 'string' ? subdomainErrors(runtime, SPEC.child('runtimeClassName')) : []),
     ...(typeof preemption === 'string'
       ? choice(preemption, SPEC.child('preemptionPolicy'), ['PreemptLowerPriority', 'Never'])
       : []),
@@ -235,7 +229,7 @@ export function podSpecErrors(pod: KubeObject, before: JsonObject | undefined): 
     ...dnsErrors(spec, SPEC.child('dnsConfig')),
     ...objectsOf(spec['readinessGates']).flatMap(({ conditionType }, i) => {
       const at = SPEC.child('readinessGates').index(i).child('conditionType');
-      return isQualifiedName(textOf(conditionType)).map((text) => invalid(at, conditionType, text));
+      return qualifiedNameErrors(textOf(conditionType), at);
     }),
     ...gateErrors(objectsOf(spec['schedulingGates'])),
     ...spreadErrors(objectsOf(spec['topologySpreadConstraints']), SPEC.child('topologySpreadConstraints')),

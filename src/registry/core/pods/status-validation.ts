@@ -2,7 +2,7 @@ import { type FieldError, FieldPath, forbidden, invalid, Printed } from '../../.
 import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { goJson, type KubeObject } from '../../../apimachinery/meta.js';
 import { addressErrors } from '../../../apimachinery/validation/addresses.js';
-import { isDns1123Subdomain, isQualifiedName } from '../../../apimachinery/validation/names.js';
+import { qualifiedNameErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { claimStatusErrors, deviceErrors, extendedClaimErrors, userErrors } from './container-statuses.js';
 
@@ -47,8 +47,7 @@ function conditionErrors(status: JsonObject): FieldError[] {
     const generation = condition['observedGeneration'];
     if (numberOf(generation) < 0) errors.push(invalid(path.child('observedGeneration'), generation ?? 0, NOT_NEGATIVE));
     const type = textOf(condition['type']);
-    if (!SYSTEM_CONDITIONS.includes(type))
-      errors.push(...isQualifiedName(type).map((why) => invalid(path.child('Type'), type, why)));
+    if (!SYSTEM_CONDITIONS.includes(type)) errors.push(...qualifiedNameErrors(type, path.child('Type')));
     return errors;
   });
 }
@@ -57,7 +56,7 @@ function nominationErrors(status: JsonObject, before: JsonObject, spec: JsonObje
   const name = textOf(status['nominatedNodeName']);
   if (name === '' || name === textOf(before['nominatedNodeName'])) return [];
   const path = STATUS.child('nominatedNodeName');
-  const errors = isDns1123Subdomain(name).map((why) => invalid(path, name, why));
+  const errors = subdomainErrors(name, path);
   if (textOf(spec['nodeName']) !== '')
     errors.push(forbidden(path, 'may not be set on pods that are already bound to a node'));
   return errors;

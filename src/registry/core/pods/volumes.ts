@@ -10,9 +10,10 @@ import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta.js';
 import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { Quantity } from '../../../apimachinery/quantity.js';
+import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { validateAnnotations, validateLabels } from '../../../apimachinery/validation/object-meta.js';
-import { choice, descendingPathErrors, labelErrors, modeErrors } from '../shared/checks.js';
+import { choice, descendingPathErrors, modeErrors } from '../shared/checks.js';
 import { claimSpecErrors } from '../shared/claim-spec.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { iscsiNameErrors } from '../shared/iscsi-names.js';
@@ -84,7 +85,7 @@ const csi: Check = (source, path) => {
   if (secret === undefined) return errors;
   const name = textOf(secret['name']);
   if (name === '') return [...errors, required(path.child('nodePublishSecretRef', 'name'))];
-  return [...errors, ...nameIsDnsSubdomain(name, false).map((text) => invalid(path.child('name'), name, text))];
+  return [...errors, ...subdomainErrors(name, path.child('name'))];
 };
 
 /** Of a template's metadata only labels and annotations are of use. */

@@ -1,7 +1,7 @@
 import { type FieldError, type FieldPath, forbidden, invalid } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
-import { isDns1123Subdomain } from '../../../apimachinery/validation/names.js';
+import { subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
 
 const MAX_SPEC = 64 * 1024;
 const MAX_DOMAIN = 256;
@@ -46,7 +46,7 @@ export function windowsOptionErrors(options: JsonObject | undefined, path: Field
   const name = options['gmsaCredentialSpecName'];
   if (typeof name === 'string') {
     const at = path.child('gmsaCredentialSpecName');
-    errors.push(...isDns1123Subdomain(name).map((text) => invalid(at, name, text)));
+    errors.push(...subdomainErrors(name, at));
   }
   const spec = options['gmsaCredentialSpec'];
   if (typeof spec === 'string') {

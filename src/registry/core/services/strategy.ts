@@ -11,12 +11,8 @@ import {
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { newInvalid } from '../../../apimachinery/errors.js';
 import { goJson, type KubeObject } from '../../../apimachinery/meta.js';
-import {
-  inclusiveRangeError,
-  isDns1123Label,
-  isDns1123Subdomain,
-  nameIsDnsLabel,
-} from '../../../apimachinery/validation/names.js';
+import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
+import { inclusiveRangeError, isDns1123Subdomain, nameIsDnsLabel } from '../../../apimachinery/validation/names.js';
 import { validateLabels } from '../../../apimachinery/validation/object-meta.js';
 import type { Strategy } from '../../rest/interfaces.js';
 import { appProtocolErrors, ipErrors, PROTOCOLS } from '../endpoints/strategy.js';
@@ -40,7 +36,7 @@ function portErrors(port: JsonObject, needsName: boolean, path: FieldPath, names
   const name = textOf(port['name']);
   if (needsName && name === '') errors.push(required(path.child('name')));
   else if (name !== '') {
-    errors.push(...isDns1123Label(name).map((text) => invalid(path.child('name'), name, text)));
+    errors.push(...labelErrors(name, path.child('name')));
     if (names.has(name)) errors.push(duplicate(path.child('name'), name));
     names.add(name);
   }
@@ -102,7 +98,7 @@ function externalNameErrors(spec: JsonObject): FieldError[] {
   const given = textOf(spec['externalName']);
   const name = given.endsWith('.') ? given.slice(0, -1) : given;
   if (name === '') return [required(path)];
-  return isDns1123Subdomain(name).map((text) => invalid(path, name, text));
+  return subdomainErrors(name, path);
 }
 
 function validate(object: KubeObject, old?: KubeObject): FieldError[] {

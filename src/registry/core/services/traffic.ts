@@ -8,7 +8,7 @@ import {
   required,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import { isQualifiedName } from '../../../apimachinery/validation/names.js';
+import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { choice, choiceIfSet, portNumberErrors } from '../shared/checks.js';
 import { numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
 
@@ -77,7 +77,7 @@ function balancerErrors(spec: JsonObject): FieldError[] {
   const name = spec['loadBalancerClass'];
   const path = SPEC.child('loadBalancerClass');
   if (isBalancer(spec)) {
-    return typeof name === 'string' ? isQualifiedName(name).map((text) => invalid(path, name, text)) : [];
+    return typeof name === 'string' ? qualifiedNameErrors(name, path) : [];
   }
   const why = "may only be used when `type` is 'LoadBalancer'";
   return [

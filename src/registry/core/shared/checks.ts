@@ -1,6 +1,6 @@
 import { type FieldError, type FieldPath, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
 import type { JsonValue } from '../../../apimachinery/json.js';
-import { inclusiveRangeError, isDns1123Label, isPortName } from '../../../apimachinery/validation/names.js';
+import { inclusiveRangeError, isPortName } from '../../../apimachinery/validation/names.js';
 import { numberOf } from './fields.js';
 
 const NOT_NEGATIVE = 'must be greater than or equal to 0';
@@ -20,9 +20,6 @@ export function choice(value: string, path: FieldPath, values: readonly string[]
 /** A value out of a list of values, if there is one; the empty text is one, too. */
 export const choiceIfSet = (value: JsonValue | undefined, path: FieldPath, values: readonly string[]): FieldError[] =>
   typeof value !== 'string' || values.includes(value) ? [] : [notSupported(path, value, values)];
-
-export const labelErrors = (value: string, path: FieldPath): FieldError[] =>
-  isDns1123Label(value).map((text) => invalid(path, value, text));
 
 export function notNegative(value: JsonValue | undefined, path: FieldPath): FieldError[] {
   const number = integerOf(value) ?? 0;

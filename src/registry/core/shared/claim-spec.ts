@@ -1,7 +1,7 @@
 import { type FieldError, type FieldPath, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { validateLabelSelector } from '../../../apimachinery/label-selector-object.js';
-import { isDns1123Subdomain, nameIsDnsLabel, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
+import { labelErrors, subdomainErrors, subdomainErrorsIfSet } from '../../../apimachinery/validation/name-errors.js';
 import { textOf } from './fields.js';
 import { accessModeErrors, positiveQuantityErrors, VOLUME_MODES } from './volumes.js';
 
@@ -16,7 +16,7 @@ function sourceErrors(source: JsonObject, path: FieldPath): FieldError[] {
     errors.push(invalid(path, kind, why));
   }
   if (group === '') return errors;
-  return [...errors, ...isDns1123Subdomain(group).map((text) => invalid(path.child('apiGroup'), group, text))];
+  return [...errors, ...subdomainErrors(group, path.child('apiGroup'))];
 }
 
 function sourcesErrors(spec: JsonObject, path: FieldPath): FieldError[] {
@@ -29,7 +29,7 @@ function sourcesErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   const namespace = textOf(ref['namespace']);
   if (namespace !== '') {
     const at = path.child('dataSourceRef', 'namespace');
-    errors.push(...nameIsDnsLabel(namespace, false).map((text) => invalid(at, namespace, text)));
+    errors.push(...labelErrors(namespace, at));
   }
   if (source === undefined) return errors;
   // Go prints a path, whose members are its own, as an empty object.
@@ -41,10 +41,6 @@ function sourcesErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   return errors;
 }
 
-function classErrors(value: string, path: FieldPath): FieldError[] {
-  return value === '' ? [] : nameIsDnsSubdomain(value, false).map((text) => invalid(path, value, text));
-}
-
 /** What is wrong with what a claim asks for. */
 export function claimSpecErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   const modes = path.child('accessModes');
@@ -54,13 +50,13 @@ export function claimSpecErrors(spec: JsonObject, path: FieldPath): FieldError[]
   const storage = objectAt(objectAt(spec, 'resources'), 'requests')?.['storage'];
   const at = path.child('resources').key('storage');
   errors.push(...(storage === undefined ? [required(at)] : positiveQuantityErrors(storage, at)));
-  errors.push(...classErrors(textOf(spec['storageClassName']), path.child('storageClassName')));
+  errors.push(...subdomainErrorsIfSet(textOf(spec['storageClassName']), path.child('storageClassName')));
   const mode = spec['volumeMode'];
   if (typeof mode === 'string' && !VOLUME_MODES.includes(mode))
     errors.push(notSupported(path.child('volumeMode'), mode, VOLUME_MODES));
   errors.push(...sourcesErrors(spec, path));
   return [
     ...errors,
-    ...classErrors(textOf(spec['volumeAttributesClassName']), path.child('volumeAttributesClassName')),
+    ...subdomainErrorsIfSet(textOf(spec['volumeAttributesClassName']), path.child('volumeAttributesClassName')),
   ];
 }

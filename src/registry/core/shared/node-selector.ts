@@ -1,7 +1,10 @@
 import { type FieldError, type FieldPath, forbidden, invalid, required } from '../../../apimachinery/field-error.js';
 import type { JsonObject } from '../../../apimachinery/json.js';
-import { isLabelValue, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
-import { validateLabelName } from '../../../apimachinery/validation/object-meta.js';
+import {
+  labelValueErrors,
+  qualifiedNameErrors,
+  subdomainErrors,
+} from '../../../apimachinery/validation/name-errors.js';
 import { objectsOf, textOf, textsOf } from './fields.js';
 
 /** What a taint of a node does to pods that do not put up with it. */
@@ -35,10 +38,10 @@ function expressionErrors(requirement: JsonObject, path: FieldPath, strict: bool
   const errors = valuesErrors(operator, values.length, path) ?? [
     invalid(path.child('operator'), operator, NO_OPERATOR),
   ];
-  errors.push(...validateLabelName(textOf(requirement['key']), path.child('key')));
+  errors.push(...qualifiedNameErrors(textOf(requirement['key']), path.child('key')));
   if (!strict) return errors;
   values.forEach((value, i) => {
-    errors.push(...isLabelValue(value).map((text) => invalid(path.child('values').index(i), value, text)));
+    errors.push(...labelValueErrors(value, path.child('values').index(i)));
   });
   return errors;
 }
@@ -56,7 +59,7 @@ function fieldErrors(requirement: JsonObject, path: FieldPath): FieldError[] {
   const key = textOf(requirement['key']);
   if (key !== 'metadata.name') return [...errors, invalid(path.child('key'), key, 'not a valid field selector key')];
   values.forEach((value, i) => {
-    errors.push(...nameIsDnsSubdomain(value, false).map((text) => invalid(path.child('values').index(i), value, text)));
+    errors.push(...subdomainErrors(value, path.child('values').index(i)));
   });
   return errors;
 }

@@ -10,8 +10,8 @@ import {
 import { type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
 import { compareUtf8 } from '../../../apimachinery/meta.js';
 import { Quantity } from '../../../apimachinery/quantity.js';
+import { labelErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { isQualifiedName } from '../../../apimachinery/validation/names.js';
-import { labelErrors } from './checks.js';
 import { objectsOf, textOf } from './fields.js';
 
 const HUGE_PAGES = 'hugepages-';
@@ -43,7 +43,7 @@ const isExtended = (name: string): boolean =>
 const overcommits = (name: string): boolean => isNative(name) && !isHugePages(name);
 
 function nameErrors(name: string, path: FieldPath): FieldError[] {
-  const errors = isQualifiedName(name).map((text) => invalid(path, name, text));
+  const errors = qualifiedNameErrors(name, path);
   if (errors.length > 0 || name.includes('/') || STANDARD.has(name) || isHugePages(name)) return errors;
   return [invalid(path, name, 'must be a standard resource type or fully qualified')];
 }

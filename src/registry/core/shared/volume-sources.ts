@@ -8,8 +8,9 @@ import {
   tooLong,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { labelErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, isDns1123Subdomain } from '../../../apimachinery/validation/names.js';
-import { backstepErrors, choiceIfSet, labelErrors } from './checks.js';
+import { backstepErrors, choiceIfSet } from './checks.js';
 import { numberOf, textOf, textsOf } from './fields.js';
 
 /** What is wrong with one kind of volume; `volume` is the name of the whole. */
