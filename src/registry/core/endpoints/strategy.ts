@@ -1,11 +1,12 @@
 import { isIP } from 'node:net';
-import { type FieldError, FieldPath, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
+import { type FieldError, FieldPath, invalid, required } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { labelErrors, qualifiedNameErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
-import { inclusiveRangeError, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
+import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { addressErrors } from '../../../apimachinery/validation/addresses.js';
 import type { Strategy } from '../../rest/interfaces.js';
+import { choice, portNumberErrors } from '../shared/checks.js';
 import { numberOf, objectsOf, setDefault, textOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { nothing } from '../shared/resource-type.js';
@@ -51,12 +52,12 @@ function portErrors(port: JsonObject, needsName: boolean, path: FieldPath): Fiel
   const name = textOf(port['name']);
   if (name === '' && needsName) errors.push(required(path.child('name')));
   if (name !== '') errors.push(...labelErrors(name, path.child('name')));
-  const number = numberOf(port['port']);
-  if (number < 1 || number > 65535) errors.push(invalid(path.child('port'), number, inclusiveRangeError(1, 65535)));
-  const protocol = textOf(port['protocol']);
-  if (protocol === '') errors.push(required(path.child('protocol')));
-  else if (!PROTOCOLS.includes(protocol)) errors.push(notSupported(path.child('protocol'), protocol, PROTOCOLS));
-  return [...errors, ...appProtocolErrors(port, path)];
+  return [
+    ...errors,
+    ...portNumberErrors(numberOf(port['port']), path.child('port')),
+    ...choice(textOf(port['protocol']), path.child('protocol'), PROTOCOLS),
+    ...appProtocolErrors(port, path),
+  ];
 }
 
 /** The protocol above that of the port, as a name with or without a domain. */

@@ -21,7 +21,7 @@ import {
 } from '../../../apimachinery/validation/object-meta.js';
 import type { RequestContext } from '../../../request/context.js';
 import type { Strategy } from '../../rest/interfaces.js';
-import { choiceIfSet } from '../shared/checks.js';
+import { choice, choiceIfSet } from '../shared/checks.js';
 import { ensureObject, keepField, setDefault, textOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { nodeSelectorErrors } from '../shared/node-selector.js';
@@ -81,9 +81,7 @@ export function persistentVolumeErrors(object: KubeObject): FieldError[] {
     errors.push(...basicQuantityErrors(capacity[name], at), ...positiveQuantityErrors(capacity[name], at));
   }
   const reclaim = textOf(spec['persistentVolumeReclaimPolicy']);
-  if (reclaim !== '' && !RECLAIM.includes(reclaim)) {
-    errors.push(notSupported(SPEC.child('persistentVolumeReclaimPolicy'), reclaim, RECLAIM));
-  }
+  if (reclaim !== '') errors.push(...choice(reclaim, SPEC.child('persistentVolumeReclaimPolicy'), RECLAIM));
   errors.push(...nodeAffinityErrors(spec), ...persistentSourceErrors(spec, SPEC, object.metadata.name ?? ''));
   const host = objectAt(spec, 'hostPath');
   if (

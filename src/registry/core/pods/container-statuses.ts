@@ -4,13 +4,12 @@ import {
   FieldPath,
   forbidden,
   invalid,
-  notSupported,
   required,
   tooLong,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
-import { idErrors } from '../shared/checks.js';
+import { choiceIfSet, idErrors } from '../shared/checks.js';
 import { objectsOf, textOf } from '../shared/fields.js';
 import { STATUS_LISTS } from './fields.js';
 
@@ -108,8 +107,7 @@ function healthErrors(resources: readonly JsonObject[], path: FieldPath): FieldE
   const ids = new Set<string>();
   return resources.flatMap((resource, i) => {
     const at = path.index(i);
-    const health = textOf(resource['health']);
-    const errors = HEALTH.includes(health) ? [] : [notSupported(at.child('health'), health, HEALTH)];
+    const errors = choiceIfSet(textOf(resource['health']), at.child('health'), HEALTH);
     const message = resource['message'];
     if (message === '') errors.push(required(at.child('message'), 'must be non-empty if specified'));
     else if (typeof message === 'string' && Buffer.byteLength(message) > MAX_MESSAGE) {

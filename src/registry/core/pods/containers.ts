@@ -5,7 +5,6 @@ import {
   forbidden,
   invalid,
   notFound,
-  notSupported,
   required,
   tooMany,
 } from '../../../apimachinery/field-error.js';
@@ -224,13 +223,11 @@ export function restartErrors(container: JsonObject, path: FieldPath): FieldErro
 }
 
 function ruleErrors(rule: JsonObject, path: FieldPath): FieldError[] {
-  const action = textOf(rule['action']);
-  const errors = RESTART_ACTIONS.includes(action) ? [] : [notSupported(path.child('action'), action, RESTART_ACTIONS)];
+  const errors = choiceIfSet(textOf(rule['action']), path.child('action'), RESTART_ACTIONS);
   const codes = objectAt(rule, 'exitCodes');
   const at = path.child('exitCodes');
   if (codes === undefined) return [...errors, required(at, 'must be specified')];
-  const operator = textOf(codes['operator']);
-  if (!['In', 'NotIn'].includes(operator)) errors.push(notSupported(at.child('operator'), operator, ['In', 'NotIn']));
+  errors.push(...choiceIfSet(textOf(codes['operator']), at.child('operator'), ['In', 'NotIn']));
   const count = Array.isArray(codes['values']) ? codes['values'].length : 0;
   return count > MAX_EXIT_CODES ? [...errors, tooMany(at.child('values'), count, MAX_EXIT_CODES)] : errors;
 }

@@ -2,7 +2,7 @@ import { type FieldError, type FieldPath, invalid, notSupported, required } from
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { Quantity } from '../../../apimachinery/quantity.js';
 import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
-import { filePathErrors, modeErrors } from '../shared/checks.js';
+import { choiceIfSet, filePathErrors, modeErrors } from '../shared/checks.js';
 import { textOf } from '../shared/fields.js';
 
 const METADATA = ['metadata.annotations', 'metadata.labels', 'metadata.name', 'metadata.namespace', 'metadata.uid'];
@@ -66,7 +66,7 @@ export function fieldRefErrors(ref: JsonObject, path: FieldPath, allowed: readon
     return qualifiedNameErrors(key, path);
   }
   const known = field === 'spec.host' ? 'spec.nodeName' : field;
-  return allowed.includes(known) ? [] : [notSupported(path.child('fieldPath'), known, allowed)];
+  return choiceIfSet(known, path.child('fieldPath'), allowed);
 }
 
 const RESOURCES = [

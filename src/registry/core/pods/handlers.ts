@@ -1,14 +1,7 @@
-import {
-  type FieldError,
-  type FieldPath,
-  forbidden,
-  invalid,
-  notSupported,
-  required,
-} from '../../../apimachinery/field-error.js';
+import { type FieldError, type FieldPath, forbidden, invalid, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { regexError } from '../../../apimachinery/validation/names.js';
-import { integerOf, notNegative, portErrors } from '../shared/checks.js';
+import { choiceIfSet, integerOf, notNegative, portErrors } from '../shared/checks.js';
 import { numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
 
 /** How long a pod may take to end, in seconds. */
@@ -26,8 +19,7 @@ function headerErrors(name: string, path: FieldPath): FieldError[] {
 const httpGet: Check = (action, path) => {
   const errors = textOf(action['path']) === '' ? [required(path.child('path'))] : [];
   errors.push(...portErrors(action['port'], path.child('port')));
-  const scheme = textOf(action['scheme']);
-  if (!['HTTP', 'HTTPS'].includes(scheme)) errors.push(notSupported(path.child('scheme'), scheme, ['HTTP', 'HTTPS']));
+  errors.push(...choiceIfSet(textOf(action['scheme']), path.child('scheme'), ['HTTP', 'HTTPS']));
   const headers = objectsOf(action['httpHeaders']).map(({ name }) => textOf(name));
   return [...errors, ...headers.flatMap((name) => headerErrors(name, path.child('httpHeaders')))];
 };

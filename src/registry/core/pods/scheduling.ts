@@ -151,7 +151,7 @@ export function spreadErrors(constraints: readonly JsonObject[], path: FieldPath
     const selector = objectAt(constraint, 'labelSelector');
     const errors = skew > 0 ? [] : [invalid(at.child('maxSkew'), skew, POSITIVE)];
     if (topology === '') errors.push(required(at.child('topologyKey'), 'can not be empty'));
-    if (!ACTIONS.includes(action)) errors.push(notSupported(at.child('whenUnsatisfiable'), action, ACTIONS));
+    errors.push(...choiceIfSet(action, at.child('whenUnsatisfiable'), ACTIONS));
     const again = constraints
       .slice(i + 1)
       .some((one) => textOf(one['topologyKey']) === topology && textOf(one['whenUnsatisfiable']) === action);

@@ -4,7 +4,6 @@ import {
   type FieldPath,
   forbidden,
   invalid,
-  notSupported,
   Printed,
   required,
   tooLong,
@@ -60,7 +59,7 @@ function procMountErrors(context: JsonObject, path: FieldPath, hostUsers: boolea
   const mount = context['procMount'];
   if (typeof mount !== 'string') return [];
   const at = path.child('procMount');
-  const errors = ['Default', 'Unmasked'].includes(mount) ? [] : [notSupported(at, mount, ['Default', 'Unmasked'])];
+  const errors = choiceIfSet(mount, at, ['Default', 'Unmasked']);
   const why = '`hostUsers` must be false to use `Unmasked`';
   return hostUsers && mount === 'Unmasked' ? [...errors, invalid(at, mount, why)] : errors;
 }

@@ -1,11 +1,4 @@
-import {
-  type FieldError,
-  FieldPath,
-  invalid,
-  notSupported,
-  duplicate,
-  required,
-} from '../../../apimachinery/field-error.js';
+import { type FieldError, FieldPath, invalid, duplicate, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { ipErrors } from '../endpoints/strategy.js';
@@ -34,7 +27,7 @@ export function addressErrors(spec: JsonObject, before: JsonObject | undefined):
   const errors = pairErrors(textOf(spec['clusterIP']), ips);
   const seen = new Set<string>();
   families.forEach((family, i) => {
-    if (!KNOWN_FAMILIES.includes(family)) errors.push(notSupported(FAMILIES.index(i), family, KNOWN_FAMILIES));
+    errors.push(...choiceIfSet(family, FAMILIES.index(i), KNOWN_FAMILIES));
     if (seen.has(family)) errors.push(duplicate(FAMILIES.index(i), family));
     seen.add(family);
   });

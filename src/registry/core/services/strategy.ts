@@ -4,7 +4,6 @@ import {
   FieldPath,
   forbidden,
   invalid,
-  notSupported,
   Printed,
   required,
 } from '../../../apimachinery/field-error.js';
@@ -12,11 +11,11 @@ import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { newInvalid } from '../../../apimachinery/errors.js';
 import { goJson, type KubeObject } from '../../../apimachinery/meta.js';
 import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
-import { inclusiveRangeError, isDns1123Subdomain, nameIsDnsLabel } from '../../../apimachinery/validation/names.js';
+import { isDns1123Subdomain, nameIsDnsLabel } from '../../../apimachinery/validation/names.js';
 import { validateLabels } from '../../../apimachinery/validation/object-meta.js';
 import type { Strategy } from '../../rest/interfaces.js';
 import { appProtocolErrors, ipErrors, PROTOCOLS } from '../endpoints/strategy.js';
-import { portErrors as portNumberOrNameErrors } from '../shared/checks.js';
+import { choice, choiceIfSet, portErrors as portNumberOrNameErrors, portNumberErrors } from '../shared/checks.js';
 import { keepField, numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
@@ -29,8 +28,6 @@ const SPEC = FieldPath.of('spec');
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const AFFINITIES = ['ClientIP', 'None'];
 
-const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65535;
-
 function portErrors(port: JsonObject, needsName: boolean, path: FieldPath, names: Set<string>): FieldError[] {
   const errors: FieldError[] = [];
   const name = textOf(port['name']);
@@ -40,13 +37,13 @@ function portErrors(port: JsonObject, needsName: boolean, path: FieldPath, names
     if (names.has(name)) errors.push(duplicate(path.child('name'), name));
     names.add(name);
   }
-  const number = numberOf(port['port']);
-  if (!isPort(number)) errors.push(invalid(path.child('port'), number, inclusiveRangeError(1, 65535)));
-  const protocol = textOf(port['protocol']);
-  if (protocol === '') errors.push(required(path.child('protocol')));
-  else if (!PROTOCOLS.includes(protocol)) errors.push(notSupported(path.child('protocol'), protocol, PROTOCOLS));
-  errors.push(...portNumberOrNameErrors(port['targetPort'], path.child('targetPort')));
-  return [...errors, ...appProtocolErrors(port, path)];
+  return [
+    ...errors,
+    ...portNumberErrors(numberOf(port['port']), path.child('port')),
+    ...choice(textOf(port['protocol']), path.child('protocol'), PROTOCOLS),
+    ...portNumberOrNameErrors(port['targetPort'], path.child('targetPort')),
+    ...appProtocolErrors(port, path),
+  ];
 }
 
 /** Printed with the names of the Go fields, of which only the two that clash are set. */
@@ -104,16 +101,12 @@ function externalNameErrors(spec: JsonObject): FieldError[] {
 function validate(object: KubeObject, old?: KubeObject): FieldError[] {
   const errors: FieldError[] = [];
   const spec = objectAt(object, 'spec') ?? {};
-  const type = textOf(spec['type']);
   const headless = textsOf(spec['clusterIPs'])[0] === 'None';
   errors.push(...portsErrors(spec, headless));
   const selector = objectAt(spec, 'selector');
   if (selector !== undefined)
     errors.push(...validateLabels(selector as Record<string, string>, SPEC.child('selector')));
-  const affinity = textOf(spec['sessionAffinity']);
-  const affinityPath = SPEC.child('sessionAffinity');
-  if (affinity === '') errors.push(required(affinityPath));
-  else if (!AFFINITIES.includes(affinity)) errors.push(notSupported(affinityPath, affinity, AFFINITIES));
+  errors.push(...choice(textOf(spec['sessionAffinity']), SPEC.child('sessionAffinity'), AFFINITIES));
   errors.push(...affinityErrors(spec));
   errors.push(...addressErrors(spec, old === undefined ? undefined : objectAt(old, 'spec')));
   const before = old === undefined ? undefined : objectAt(old, 'spec');
@@ -121,10 +114,9 @@ function validate(object: KubeObject, old?: KubeObject): FieldError[] {
   textsOf(spec['externalIPs']).forEach((ip, i) => {
     if (!known.includes(ip)) errors.push(...ipErrors(ip, SPEC.child('externalIPs').index(i)));
   });
-  if (type === '') errors.push(required(SPEC.child('type')));
-  else if (!TYPES.includes(type)) errors.push(notSupported(SPEC.child('type'), type, TYPES));
   return [
     ...errors,
+    ...choice(textOf(spec['type']), SPEC.child('type'), TYPES),
     ...nodePortErrors(spec),
     ...samePorts(spec),
     ...sourceRangeErrors(spec, before),
@@ -167,7 +159,7 @@ function ingressErrors(entry: JsonObject, path: FieldPath, known: readonly strin
   if (ip !== '' && !known.includes(ip)) errors.push(...ipErrors(ip, path.child('ip')));
   if (typeof mode === 'string') {
     if (ip === '') errors.push(forbidden(path.child('ipMode'), 'may not be specified when `ip` is not set'));
-    else if (!IP_MODES.includes(mode)) errors.push(notSupported(path.child('ipMode'), mode, IP_MODES));
+    else errors.push(...choiceIfSet(mode, path.child('ipMode'), IP_MODES));
   }
   if (hostname === '') return errors;
   const wrong = isDns1123Subdomain(hostname);

@@ -4,7 +4,6 @@ import {
   FieldPath,
   forbidden,
   invalid,
-  notSupported,
   required,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
@@ -90,15 +89,12 @@ function balancerErrors(spec: JsonObject): FieldError[] {
 
 /** Where traffic to the service comes from and goes to. */
 export function trafficErrors(spec: JsonObject): FieldError[] {
-  const distribution = spec['trafficDistribution'];
   return [
     ...balancerErrors(spec),
     ...externalErrors(spec),
     ...healthCheckErrors(spec),
     ...choiceIfSet(spec['internalTrafficPolicy'], SPEC.child('internalTrafficPolicy'), POLICIES),
-    ...(typeof distribution === 'string' && !DISTRIBUTIONS.includes(distribution)
-      ? [notSupported(SPEC.child('trafficDistribution'), distribution, DISTRIBUTIONS)]
-      : []),
+    ...choiceIfSet(spec['trafficDistribution'], SPEC.child('trafficDistribution'), DISTRIBUTIONS),
   ];
 }
 

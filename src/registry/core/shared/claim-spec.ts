@@ -1,7 +1,8 @@
-import { type FieldError, type FieldPath, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
+import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { validateLabelSelector } from '../../../apimachinery/label-selector-object.js';
 import { labelErrors, subdomainErrors, subdomainErrorsIfSet } from '../../../apimachinery/validation/name-errors.js';
+import { choiceIfSet } from './checks.js';
 import { textOf } from './fields.js';
 import { accessModeErrors, positiveQuantityErrors, VOLUME_MODES } from './volumes.js';
 
@@ -51,12 +52,10 @@ export function claimSpecErrors(spec: JsonObject, path: FieldPath): FieldError[]
   const at = path.child('resources').key('storage');
   errors.push(...(storage === undefined ? [required(at)] : positiveQuantityErrors(storage, at)));
   errors.push(...subdomainErrorsIfSet(textOf(spec['storageClassName']), path.child('storageClassName')));
-  const mode = spec['volumeMode'];
-  if (typeof mode === 'string' && !VOLUME_MODES.includes(mode))
-    errors.push(notSupported(path.child('volumeMode'), mode, VOLUME_MODES));
-  errors.push(...sourcesErrors(spec, path));
   return [
     ...errors,
+    ...choiceIfSet(spec['volumeMode'], path.child('volumeMode'), VOLUME_MODES),
+    ...sourcesErrors(spec, path),
     ...subdomainErrorsIfSet(textOf(spec['volumeAttributesClassName']), path.child('volumeAttributesClassName')),
   ];
 }

@@ -120,13 +120,10 @@ const BLOB_URI = 'https://{account-name}.blob.core.windows.net/{container-name}/
 
 const azureDisk: Check = (source, path) => {
   const errors = needs('diskName', 'diskURI')(source, path, '');
-  const caching = source['cachingMode'];
-  if (typeof caching === 'string' && !CACHING_MODES.includes(caching)) {
-    errors.push(notSupported(path.child('cachingMode'), caching, CACHING_MODES));
-  }
   const kind = source['kind'];
+  errors.push(...choiceIfSet(source['cachingMode'], path.child('cachingMode'), CACHING_MODES));
+  errors.push(...choiceIfSet(kind, path.child('kind'), DISK_KINDS));
   if (typeof kind !== 'string') return errors;
-  if (!DISK_KINDS.includes(kind)) errors.push(notSupported(path.child('kind'), kind, DISK_KINDS));
   const uri = textOf(source['diskURI']);
   const [start, form] = kind === 'Managed' ? ['/subscriptions/', MANAGED_URI] : ['https://', BLOB_URI];
   if (!uri.startsWith(start)) errors.push(notSupported(path.child('diskURI'), uri, [form]));
