@@ -2,20 +2,13 @@ import { isIP } from 'node:net';
 import { type FieldError, FieldPath, invalid, required } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
-import { labelErrors, qualifiedNameErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
+import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
-import { addressErrors } from '../../../apimachinery/validation/addresses.js';
 import type { Strategy } from '../../rest/interfaces.js';
-import { choice, portNumberErrors } from '../shared/checks.js';
+import { appProtocolErrors, choice, ipErrors, portNumberErrors, PROTOCOLS } from '../shared/checks.js';
 import { numberOf, objectsOf, setDefault, textOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { nothing } from '../shared/resource-type.js';
-
-export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
-
-export function ipErrors(ip: string, path: FieldPath): FieldError[] {
-  return addressErrors(ip).map((text) => invalid(path, ip, text));
-}
 
 function endpointErrors(address: JsonObject, path: FieldPath): FieldError[] {
   const ip = textOf(address['ip']);
@@ -58,13 +51,6 @@ function portErrors(port: JsonObject, needsName: boolean, path: FieldPath): Fiel
     ...choice(textOf(port['protocol']), path.child('protocol'), PROTOCOLS),
     ...appProtocolErrors(port, path),
   ];
-}
-
-/** The protocol above that of the port, as a name with or without a domain. */
-export function appProtocolErrors(port: JsonObject, path: FieldPath): FieldError[] {
-  const name = port['appProtocol'];
-  if (typeof name !== 'string') return [];
-  return qualifiedNameErrors(name, path.child('appProtocol'));
 }
 
 function subsetErrors(object: KubeObject): FieldError[] {

@@ -11,8 +11,14 @@ import {
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { labelErrors } from '../../../apimachinery/validation/name-errors.js';
 import { isPortName } from '../../../apimachinery/validation/names.js';
-import { PROTOCOLS } from '../endpoints/strategy.js';
-import { backstepErrors, choice, choiceIfSet, descendingPathErrors, portNumberErrors } from '../shared/checks.js';
+import {
+  backstepErrors,
+  choice,
+  choiceIfSet,
+  descendingPathErrors,
+  portNumberErrors,
+  PROTOCOLS,
+} from '../shared/checks.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { resourceErrors } from '../shared/resources.js';
 import { envErrors, envFromErrors } from './env.js';

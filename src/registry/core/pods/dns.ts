@@ -1,7 +1,7 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import { addressErrors } from '../../../apimachinery/validation/addresses.js';
 import { maxLenCharacters, regexError } from '../../../apimachinery/validation/names.js';
+import { ipErrors } from '../shared/checks.js';
 import { objectsOf, textOf, textsOf } from '../shared/fields.js';
 
 const MAX_SERVERS = 3;
@@ -34,7 +34,7 @@ export function dnsErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   if (servers.length > MAX_SERVERS) {
     errors.push(invalid(serversAt, servers, `must not have more than ${String(MAX_SERVERS)} nameservers`));
   }
-  servers.forEach((ip, i) => errors.push(...addressErrors(ip).map((text) => invalid(serversAt.index(i), ip, text))));
+  servers.forEach((ip, i) => errors.push(...ipErrors(ip, serversAt.index(i))));
   const searches = textsOf(config?.['searches']);
   const at = path.child('searches');
   if (searches.length > MAX_SEARCHES) {

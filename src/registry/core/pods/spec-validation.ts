@@ -13,7 +13,6 @@ import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { internalJson } from '../../../apimachinery/scheme/internal-diff.js';
-import { addressErrors } from '../../../apimachinery/validation/addresses.js';
 import {
   labelErrors,
   qualifiedNameErrors,
@@ -22,7 +21,7 @@ import {
 } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError } from '../../../apimachinery/validation/names.js';
 import { validateLabels } from '../../../apimachinery/validation/object-meta.js';
-import { choice, integerOf } from '../shared/checks.js';
+import { choice, integerOf, ipErrors, MAX_INT32 } from '../shared/checks.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { resourceErrors } from '../shared/resources.js';
 import { allContainers, ephemeralErrors, initErrors, regularErrors } from './container-lists.js';
@@ -38,7 +37,6 @@ import { hostProcessErrors, osErrors } from './windows.js';
 
 const SPEC = FieldPath.of('spec');
 const MAX_HOSTNAME = 64;
-const MAX_INT32 = 2147483647;
 
 /** Devices and the like that the pod asks for by claims. */
 function claimErrors(pod: KubeObject, claims: readonly JsonObject[]): FieldError[] {
@@ -148,7 +146,7 @@ const aliasErrors = (aliases: readonly JsonObject[]): FieldError[] =>
     const ip = textOf(alias['ip']);
     const names = Array.isArray(alias['hostnames']) ? alias['hostnames'].map(textOf) : [];
     return [
-      ...addressErrors(ip).map((text) => invalid(path.child('ip'), ip, text)),
+      ...ipErrors(ip, path.child('ip')),
       ...names.flatMap((name, j) => subdomainErrors(name, path.child('hostnames').index(j))),
     ];
   });

@@ -1,8 +1,8 @@
 import { type FieldError, FieldPath, forbidden, invalid, Printed } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { goJson, type KubeObject } from '../../../apimachinery/meta.js';
-import { addressErrors } from '../../../apimachinery/validation/addresses.js';
 import { qualifiedNameErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
+import { ipErrors } from '../shared/checks.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { claimStatusErrors, deviceErrors, extendedClaimErrors, userErrors } from './container-statuses.js';
 
@@ -92,9 +92,7 @@ function listErrors(status: JsonObject, before: JsonObject, field: string): Fiel
   const path = STATUS.child(field);
   const known = objectsOf(before[field]).map((one) => textOf(one['ip']));
   const ips = objectsOf(status[field]).map((one) => textOf(one['ip']));
-  const errors = ips.flatMap((ip, i) =>
-    known.includes(ip) ? [] : addressErrors(ip).map((why) => invalid(path.index(i), ip, why)),
-  );
+  const errors = ips.flatMap((ip, i) => (known.includes(ip) ? [] : ipErrors(ip, path.index(i))));
   const both = new Set(ips.map((ip) => ip.includes(':'))).size === 2;
   if (ips.length > 1 && (!both || ips.length > 2)) {
     const shown = new Printed(goJson(ips.map((ip) => ({ IP: ip }))));

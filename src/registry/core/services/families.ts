@@ -1,8 +1,7 @@
 import { type FieldError, FieldPath, invalid, duplicate, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
-import { ipErrors } from '../endpoints/strategy.js';
-import { choiceIfSet } from '../shared/checks.js';
+import { choiceIfSet, ipErrors } from '../shared/checks.js';
 import { textOf, textsOf } from '../shared/fields.js';
 
 const SPEC = FieldPath.of('spec');

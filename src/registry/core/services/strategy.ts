@@ -14,8 +14,15 @@ import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/n
 import { isDns1123Subdomain, nameIsDnsLabel } from '../../../apimachinery/validation/names.js';
 import { validateLabels } from '../../../apimachinery/validation/object-meta.js';
 import type { Strategy } from '../../rest/interfaces.js';
-import { appProtocolErrors, ipErrors, PROTOCOLS } from '../endpoints/strategy.js';
-import { choice, choiceIfSet, portErrors as portNumberOrNameErrors, portNumberErrors } from '../shared/checks.js';
+import {
+  appProtocolErrors,
+  choice,
+  choiceIfSet,
+  ipErrors,
+  portErrors as portNumberOrNameErrors,
+  portNumberErrors,
+  PROTOCOLS,
+} from '../shared/checks.js';
 import { keepField, numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';

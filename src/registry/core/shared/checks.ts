@@ -1,10 +1,12 @@
 import { type FieldError, type FieldPath, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
-import type { JsonValue } from '../../../apimachinery/json.js';
+import type { JsonObject, JsonValue } from '../../../apimachinery/json.js';
+import { addressErrors } from '../../../apimachinery/validation/addresses.js';
+import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, isPortName } from '../../../apimachinery/validation/names.js';
 import { numberOf } from './fields.js';
 
 const NOT_NEGATIVE = 'must be greater than or equal to 0';
-const MAX_ID = 2147483647;
+export const MAX_INT32 = 2147483647;
 const MAX_PORT = 65535;
 
 /** A number, as large as int64 has them. */
@@ -29,7 +31,7 @@ export function notNegative(value: JsonValue | undefined, path: FieldPath): Fiel
 /** Ids of users and groups. */
 export function idErrors(value: JsonValue | undefined, path: FieldPath): FieldError[] {
   const id = integerOf(value);
-  return id === undefined || (id >= 0 && id <= MAX_ID) ? [] : [invalid(path, id, inclusiveRangeError(0, MAX_ID))];
+  return id === undefined || (id >= 0 && id <= MAX_INT32) ? [] : [invalid(path, id, inclusiveRangeError(0, MAX_INT32))];
 }
 
 export const portNumberErrors = (port: number, path: FieldPath): FieldError[] =>
@@ -40,6 +42,20 @@ export function portErrors(port: JsonValue | undefined, path: FieldPath): FieldE
   if (typeof port === 'string') return isPortName(port).map((text) => invalid(path, port, text));
   return portNumberErrors(numberOf(port), path);
 }
+
+/** Protocols of ports. */
+export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
+
+/** The protocol above that of the port, as a name with or without a domain. */
+export function appProtocolErrors(port: JsonObject, path: FieldPath): FieldError[] {
+  const name = port['appProtocol'];
+  if (typeof name !== 'string') return [];
+  return qualifiedNameErrors(name, path.child('appProtocol'));
+}
+
+/** An address of either family. */
+export const ipErrors = (ip: string, path: FieldPath): FieldError[] =>
+  addressErrors(ip).map((text) => invalid(path, ip, text));
 
 /** The bits of a file's mode, if they are given. */
 export function modeErrors(value: JsonValue | undefined, path: FieldPath): FieldError[] {
