@@ -5,7 +5,7 @@ import { RoutedBackend, type LogSet } from '../../src/storage/routed-backend.js'
 import { EVERYTHING } from '../../src/storage/selection-predicate.js';
 import type { WatchEvent } from '../../src/storage/cacher/interfaces.js';
 import { collect, commit, decode, describeEvent, everything, put, remove, RESOURCE } from './fixtures.js';
-import { pause, withClient } from './mongod.js';
+import { until, withClient } from './mongod.js';
 import { hasMongod, mongoOptions } from './mongodb-fixtures.js';
 
 const described = hasMongod() ? describe : describe.skip;
@@ -102,7 +102,7 @@ described('types with logs of their own', () => {
         expect(await plain?.list({ mode: 'most-recent' }, page)).toMatchObject({ revision: 7, length: 6 });
         expect(await own?.list({ mode: 'most-recent' }, page)).toMatchObject({ revision: 6, length: 5 });
       }
-      for (let i = 0; i < 100 && seen.length < 5; i++) await pause(20);
+      await until('the watch has five events', () => seen.length >= 5);
       expect(seen).toEqual([2, 3, 4, 5, 6].map((revision) => `ADDED ${revision}`));
       expect(cachers[0]?.stats().types.map(({ resource, revision, objects }) => [resource, revision, objects])).toEqual(
         [
