@@ -57,6 +57,9 @@ const OBJECT_META: StructList = {
   },
 };
 
+/** Fields of metadata in the order in which Go has them. */
+export const OBJECT_META_FIELDS: readonly string[] = Object.keys(OBJECT_META.fields);
+
 /** Members that keep their zero value: they are pointers in Go, or always written. */
 const KEPT = new Set(['deletionGracePeriodSeconds', 'controller', 'blockOwnerDeletion', 'fieldsV1']);
 const REQUIRED_OF_OWNER = ['apiVersion', 'kind', 'name', 'uid'];

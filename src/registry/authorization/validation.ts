@@ -2,6 +2,7 @@ import { FieldPath, forbidden, invalid, Printed, required, type FieldError } fro
 import { objectAt, stringAt, stringifyJson, type JsonObject } from '../../apimachinery/json.js';
 import type { KubeObject, ObjectMeta } from '../../apimachinery/meta.js';
 import { labelValueErrors, qualifiedNameErrors } from '../../apimachinery/validation/name-errors.js';
+import { OBJECT_META_FIELDS } from '../../schema/metadata.js';
 import { objects, strings } from './attributes.js';
 
 const SPEC = FieldPath.of('spec');
@@ -122,29 +123,10 @@ function validateOperator(requirement: JsonObject, path: FieldPath): FieldError[
   }
 }
 
-/** Fields of metadata in the order in which Go prints them. */
-const META_FIELDS: readonly string[] = [
-  'name',
-  'generateName',
-  'namespace',
-  'selfLink',
-  'uid',
-  'resourceVersion',
-  'generation',
-  'creationTimestamp',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'labels',
-  'annotations',
-  'ownerReferences',
-  'finalizers',
-  'managedFields',
-];
-
 function validateMetadata(meta: ObjectMeta, namespaceAllowed: boolean): FieldError[] {
   const shown: JsonObject = {};
   let empty = true;
-  for (const field of META_FIELDS) {
+  for (const field of OBJECT_META_FIELDS) {
     const value = meta[field];
     if (isUnset(value)) continue;
     shown[field] = value;

@@ -13,6 +13,7 @@ import { Quantity } from '../../../apimachinery/quantity.js';
 import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { validateAnnotations, validateLabels } from '../../../apimachinery/validation/object-meta.js';
+import { OBJECT_META_FIELDS } from '../../../schema/metadata.js';
 import { choice, descendingPathErrors, modeErrors } from '../shared/checks.js';
 import { claimSpecErrors } from '../shared/claim-spec.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
@@ -89,21 +90,7 @@ const csi: Check = (source, path) => {
 };
 
 /** Of a template's metadata only labels and annotations are of use. */
-const UNUSED_METADATA = [
-  'name',
-  'generateName',
-  'namespace',
-  'selfLink',
-  'uid',
-  'resourceVersion',
-  'generation',
-  'creationTimestamp',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'ownerReferences',
-  'finalizers',
-  'managedFields',
-];
+const UNUSED_METADATA = OBJECT_META_FIELDS.filter((name) => name !== 'labels' && name !== 'annotations');
 
 function templateMetaErrors(meta: JsonObject, path: FieldPath): FieldError[] {
   const texts = (name: string): Record<string, string> | undefined =>
