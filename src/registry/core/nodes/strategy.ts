@@ -9,7 +9,6 @@ import {
 } from '../../../apimachinery/field-error.js';
 import { deepCopy, deepEqual, isObject, type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { goJson, type KubeObject, quote } from '../../../apimachinery/meta.js';
-import { Quantity } from '../../../apimachinery/quantity.js';
 import { cidrErrors, cidrWarnings } from '../../../apimachinery/validation/addresses.js';
 import { labelValueErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
@@ -19,7 +18,7 @@ import { emptyListIsNull, keepField, objectsOf, textOf, textsOf } from '../share
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { TAINT_EFFECTS } from '../shared/node-selector.js';
 import { resets } from '../shared/resource-type.js';
-import { quantityErrors, roundQuantities } from '../shared/resources.js';
+import { quantityErrors, quantityOf, roundQuantities } from '../shared/resources.js';
 
 const SPEC = FieldPath.of('spec');
 
@@ -89,7 +88,7 @@ function statusErrors(object: KubeObject): FieldError[] {
   return ['capacity', 'allocatable'].flatMap((field) => {
     const list = objectAt(status, field) ?? {};
     return Object.keys(list).flatMap((name) =>
-      quantityErrors(name, Quantity.parse(textOf(list[name]) || '0'), FieldPath.of('status', field, name)),
+      quantityErrors(name, quantityOf(list[name]), FieldPath.of('status', field, name)),
     );
   });
 }

@@ -1,10 +1,9 @@
 import { type FieldError, FieldPath, notSupported } from '../../../apimachinery/field-error.js';
 import { objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
-import { Quantity } from '../../../apimachinery/quantity.js';
 import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { textOf } from '../shared/fields.js';
-import { basicQuantityErrors, isNative, quantityErrors } from '../shared/resources.js';
+import { basicQuantityErrors, isNative, quantityErrors, quantityOf } from '../shared/resources.js';
 
 const STATUS = FieldPath.of('status');
 const RESIZES = [
@@ -41,7 +40,7 @@ export function claimStatusErrors(claim: KubeObject): FieldError[] {
       if (errors.length > 0) return errors;
       const at = allocatedAt.key(name);
       const basic = basicQuantityErrors(allocated[name], at);
-      return basic.length > 0 ? basic : quantityErrors('storage', Quantity.parse(textOf(allocated[name]) || '0'), at);
+      return basic.length > 0 ? basic : quantityErrors('storage', quantityOf(allocated[name]), at);
     }),
   ];
 }

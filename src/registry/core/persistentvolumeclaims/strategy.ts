@@ -1,9 +1,8 @@
 import { type FieldError, FieldPath, forbidden } from '../../../apimachinery/field-error.js';
-import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
+import { deepEqual, isObject, type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta.js';
 import { copyOfStruct } from '../../../apimachinery/scheme/empty-members.js';
 import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
-import { Quantity } from '../../../apimachinery/quantity.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../rest/interfaces.js';
 import { claimSpecErrors } from '../shared/claim-spec.js';
@@ -12,7 +11,7 @@ import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { validateImmutableField } from '../../../apimachinery/validation/object-meta.js';
 import { resets } from '../shared/resource-type.js';
 import { claimStatusErrors } from './status-validation.js';
-import { roundQuantities, roundResources } from '../shared/resources.js';
+import { quantityOf, roundQuantities, roundResources } from '../shared/resources.js';
 import { CLASS_ANNOTATION, CLASS_DEPRECATED } from '../shared/volumes.js';
 
 const SPEC = FieldPath.of('spec');
@@ -54,14 +53,12 @@ function fixedParts(object: KubeObject, old: KubeObject): readonly [before: Json
   return [before, after];
 }
 
-const quantityOf = (value: JsonValue): Quantity => Quantity.parse(textOf(value));
-
 function sizeErrors(object: KubeObject, old: KubeObject): FieldError[] {
-  const size = requestsOf(objectAt(object, 'spec'))?.['storage'] ?? '0';
-  const before = requestsOf(objectAt(old, 'spec'))?.['storage'] ?? '0';
-  if (quantityOf(size).compare(quantityOf(before)) >= 0) return [];
-  const has = objectAt(objectAt(old, 'status'), 'capacity')?.['storage'] ?? '0';
-  if (quantityOf(size).compare(quantityOf(has)) > 0) return [];
+  const size = quantityOf(requestsOf(objectAt(object, 'spec'))?.['storage']);
+  const before = quantityOf(requestsOf(objectAt(old, 'spec'))?.['storage']);
+  if (size.compare(before) >= 0) return [];
+  const has = objectAt(objectAt(old, 'status'), 'capacity')?.['storage'];
+  if (size.compare(quantityOf(has)) > 0) return [];
   const path = SPEC.child('resources').child('requests').child('storage');
   return [forbidden(path, 'field can not be less than status.capacity')];
 }

@@ -1,9 +1,10 @@
 import { type FieldError, type FieldPath, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import { Quantity } from '../../../apimachinery/quantity.js';
+import type { Quantity } from '../../../apimachinery/quantity.js';
 import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { choiceIfSet, filePathErrors, modeErrors } from '../shared/checks.js';
 import { textOf } from '../shared/fields.js';
+import { quantityOf } from '../shared/resources.js';
 
 const METADATA = ['metadata.annotations', 'metadata.labels', 'metadata.name', 'metadata.namespace', 'metadata.uid'];
 /** What a reference may name at all; what it may name where it stands is less. */
@@ -81,9 +82,7 @@ const HUGE_PAGES = /^(?:limits|requests)\.hugepages-/;
 const UNITS = ['1', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1Gi', '1Ti', '1Pi', '1Ei'];
 const UNIT_TEXT = UNITS.join(', ');
 
-function divisorErrors(resource: string, divisor: string, path: FieldPath): FieldError[] {
-  if (divisor === '') return [];
-  const quantity = Quantity.parse(divisor);
+function divisorErrors(resource: string, quantity: Quantity, path: FieldPath): FieldError[] {
   if (quantity.sign === 0) return [];
   const text = quantity.toString();
   const refuse = (why: string): FieldError[] => [invalid(path.child('divisor'), resource, why)];
@@ -112,7 +111,7 @@ export function resourceRefErrors(ref: JsonObject, path: FieldPath, named: boole
   else if (!RESOURCES.includes(resource) && !HUGE_PAGES.test(resource)) {
     errors.push(notSupported(path.child('resource'), resource, RESOURCES));
   }
-  return [...errors, ...divisorErrors(resource, textOf(ref['divisor']), path)];
+  return [...errors, ...divisorErrors(resource, quantityOf(ref['divisor']), path)];
 }
 
 /** A file that shows a field of the pod, or a resource of one of its containers. */

@@ -1,16 +1,16 @@
 import { type FieldError, type FieldPath, invalid } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { compareUtf8 } from '../../../apimachinery/meta.js';
-import { Quantity } from '../../../apimachinery/quantity.js';
-import { objectsOf, textOf } from '../shared/fields.js';
-import { isHugePages } from '../shared/resources.js';
+import type { Quantity } from '../../../apimachinery/quantity.js';
+import { objectsOf } from '../shared/fields.js';
+import { isHugePages, quantityOf } from '../shared/resources.js';
 
 type Part = 'requests' | 'limits';
 type Amounts = ReadonlyMap<string, Quantity>;
 
 function amountsOf(holder: JsonObject, part: Part): Amounts {
   const list = objectAt(objectAt(holder, 'resources'), part) ?? {};
-  return new Map(Object.keys(list).map((name) => [name, Quantity.parse(textOf(list[name]) || '0')]));
+  return new Map(Object.keys(list).map((name) => [name, quantityOf(list[name])]));
 }
 
 function sum(...all: readonly Amounts[]): Amounts {

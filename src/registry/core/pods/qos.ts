@@ -1,7 +1,8 @@
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
-import { Quantity } from '../../../apimachinery/quantity.js';
-import { objectsOf, textOf } from '../shared/fields.js';
+import type { Quantity } from '../../../apimachinery/quantity.js';
+import { objectsOf } from '../shared/fields.js';
+import { quantityOf } from '../shared/resources.js';
 
 const COMPUTE = ['cpu', 'memory'];
 
@@ -11,9 +12,7 @@ type Amounts = Map<string, Quantity>;
 function amounts(list: JsonObject | undefined): Amounts {
   const found: Amounts = new Map();
   for (const name of COMPUTE) {
-    const text = textOf(list?.[name]);
-    if (text === '') continue;
-    const quantity = Quantity.parse(text);
+    const quantity = quantityOf(list?.[name]);
     if (quantity.sign > 0) found.set(name, quantity);
   }
   return found;

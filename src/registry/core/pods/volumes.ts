@@ -9,7 +9,6 @@ import {
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta.js';
 import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
-import { Quantity } from '../../../apimachinery/quantity.js';
 import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { validateAnnotations, validateLabels } from '../../../apimachinery/validation/object-meta.js';
@@ -18,6 +17,7 @@ import { choice, descendingPathErrors, modeErrors } from '../shared/checks.js';
 import { claimSpecErrors } from '../shared/claim-spec.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { iscsiNameErrors } from '../shared/iscsi-names.js';
+import { quantityOf } from '../shared/resources.js';
 import {
   both,
   type Check,
@@ -34,8 +34,7 @@ import { PULL_POLICIES } from './fields.js';
 import { keyErrors, projectedErrors } from './projected.js';
 
 const emptyDir: Check = (source, path) => {
-  const limit = textOf(source['sizeLimit']);
-  if (limit === '' || Quantity.parse(limit).sign >= 0) return [];
+  if (quantityOf(source['sizeLimit']).sign >= 0) return [];
   return [forbidden(path.child('sizeLimit'), 'SizeLimit field must be a valid resource quantity')];
 };
 

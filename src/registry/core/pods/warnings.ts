@@ -1,11 +1,11 @@
 import { FieldPath } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta.js';
-import { Quantity } from '../../../apimachinery/quantity.js';
 import { addressWarnings } from '../../../apimachinery/validation/addresses.js';
 import { isLabelValue } from '../../../apimachinery/validation/names.js';
 import { integerOf } from '../shared/checks.js';
 import { numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
+import { quantityOf } from '../shared/resources.js';
 import { SECCOMP_CONTAINER, SECCOMP_POD } from './annotations.js';
 import { allContainers } from './container-lists.js';
 import { PREFERRED, REQUIRED } from './fields.js';
@@ -104,9 +104,10 @@ function again(items: readonly JsonObject[], path: FieldPath, field: string): st
 }
 
 function fractionWarnings(list: JsonObject | undefined, path: FieldPath, name: string): string[] {
-  const text = textOf(list?.[name]);
-  if (text === '' || Quantity.parse(text).asInteger() !== undefined) return [];
-  return [`${path.key(name).toString()}: fractional byte value ${quote(text)} is invalid, must be an integer`];
+  if (quantityOf(list?.[name]).asInteger() !== undefined) return [];
+  return [
+    `${path.key(name).toString()}: fractional byte value ${quote(textOf(list?.[name]))} is invalid, must be an integer`,
+  ];
 }
 
 const BYTES = ['memory', 'ephemeral-storage'];

@@ -32,6 +32,9 @@ const INTEGER = new Set([...COUNTED, ...CLAIMED]);
 const MILLI = -3;
 const POD_LEVEL = ['cpu', 'memory'];
 
+/** A quantity, after its form was checked by the decoder; none is nothing. */
+export const quantityOf = (value: JsonValue | undefined): Quantity => Quantity.parse(textOf(value) || '0');
+
 export const isHugePages = (name: string): boolean => name.startsWith(HUGE_PAGES);
 
 /** Kubernetes' own names have no domain, or one of its. */
@@ -69,7 +72,7 @@ function podNameErrors(name: string, path: FieldPath): FieldError[] {
 const parts = (list: JsonObject | undefined): [name: string, quantity: Quantity][] =>
   Object.keys(list ?? {})
     .sort(compareUtf8)
-    .map((name) => [name, Quantity.parse(textOf(list?.[name]) || '0')]);
+    .map((name) => [name, quantityOf(list?.[name])]);
 
 /** A quantity must not be less than nothing, and whole where things are counted. */
 export function quantityErrors(name: string, quantity: Quantity, path: FieldPath): FieldError[] {
@@ -83,7 +86,7 @@ export function quantityErrors(name: string, quantity: Quantity, path: FieldPath
 
 /** The whole number that Go has of a quantity, whose upper bits are lost, must not be negative. */
 export function basicQuantityErrors(value: JsonValue | undefined, path: FieldPath): FieldError[] {
-  const number = BigInt.asIntN(64, Quantity.parse(textOf(value) || '0').roundedUp());
+  const number = BigInt.asIntN(64, quantityOf(value).roundedUp());
   return number < 0n ? [invalid(path, number, 'must be a valid resource quantity')] : [];
 }
 
