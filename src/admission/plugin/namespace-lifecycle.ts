@@ -45,13 +45,19 @@ function isAccessReview(attributes: AdmissionAttributes): boolean {
   );
 }
 
+/** By what an object is known before it has a name. */
+function nameOf({ name, object }: AdmissionAttributes): string {
+  if (name !== '') return name;
+  return object?.metadata.name || object?.metadata.generateName || 'Unknown';
+}
+
 function check(attributes: AdmissionAttributes, namespace: KubeObject): void {
   if (attributes.operation !== 'CREATE') return;
   const phase = (namespace['status'] as { phase?: string } | undefined)?.phase;
   if (phase !== 'Terminating' && !hasDeletionTimestamp(namespace)) return;
   const refused = newForbidden(
     attributes.resource,
-    attributes.name,
+    nameOf(attributes),
     `unable to create new content in namespace ${attributes.namespace} because it is being terminated`,
   );
   throw new ApiError(refused.code, refused.reason, refused.message, {

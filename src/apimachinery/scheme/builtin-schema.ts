@@ -61,7 +61,7 @@ function withMetadata(value: JsonValue): KubeObject {
 }
 
 /** Puts unknown and duplicate fields in the order in which the text has them. */
-function strictErrors(json: DetailedJson, unknown: readonly string[]): string[] {
+export function strictErrors(json: DetailedJson, unknown: readonly string[]): string[] {
   const { positions, duplicates } = json;
   const source = json.sourceErrors ?? [];
   if (positions === undefined) return [...source, ...unknown.map((path) => `unknown field ${quote(path)}`)];

@@ -2,7 +2,7 @@ import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/system-fields.js';
 import type { ServedCreation } from '../../registry/rest/served.js';
 import { negotiate } from '../negotiation/media.js';
-import { writeTree } from '../responsewriters/object.js';
+import { writeCreated } from '../responsewriters/object.js';
 import { readBody } from './body.js';
 import { decodeAs } from './decode-body.js';
 import { Query } from './query.js';
@@ -54,5 +54,5 @@ export async function createSubresourceHandler(scope: RequestScope, creation: Se
   const answer = await creation.subresource.create(context, object, { namespace, name }, async () => {
     await environment.admission.validate(attributes);
   });
-  await writeTree(context, request, response, 201, answer, media, responseOptions(scope));
+  await writeCreated(context, request, response, answer, creation.gvk, media, responseOptions(scope));
 }

@@ -6,7 +6,7 @@ import type { RequestContext } from '../../request/context.js';
 import { ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { negotiate } from '../negotiation/media.js';
-import { writeTree } from '../responsewriters/object.js';
+import { writeCreated } from '../responsewriters/object.js';
 import { readBody } from './body.js';
 import { decodeAs } from './decode-body.js';
 import { builtinDecoder } from '../../registry/generic/builtin-served.js';
@@ -73,5 +73,5 @@ export async function virtualHandler(
   await environment.admission.admit(attributes);
   await environment.admission.validate(attributes);
   const answer = await type.create(context, object, info.namespace);
-  await writeTree(context, request, response, 201, answer, media, responseOptions({ environment }));
+  await writeCreated(context, request, response, answer, type, media, responseOptions({ environment }));
 }

@@ -1,6 +1,6 @@
 import type { Status } from '../../apimachinery/errors.js';
 import type { JsonObject } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
 import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
@@ -10,7 +10,7 @@ import type { NegotiatedMedia } from '../negotiation/media.js';
 import { sendBytes, sendParts } from './body.js';
 import { encoderOf, encodeTree } from './encoders.js';
 import type { ResponseOptions } from './options.js';
-import { representationOf, shapeOf } from './shapes.js';
+import { partialTree, representationOf, shapeOf } from './shapes.js';
 import { parseIncludeObject, resourceVersionOf, tableRows, tableTree } from './table.js';
 import { newIsNoList } from './transform-errors.js';
 
@@ -47,7 +47,22 @@ export function writeObject(
   });
 }
 
-/** Answers with a decoded object of any kind as it is (reviews, Scale, Status of success). */
+/** Answers with an object of a kind that is only created: reviews, tokens. No Table is offered for them. */
+export function writeCreated(
+  context: RequestContext,
+  request: HttpRequest,
+  response: HttpResponse,
+  object: KubeObject,
+  gvk: GroupVersionKind,
+  media: NegotiatedMedia,
+  options: ResponseOptions,
+): Promise<void> | void {
+  if (media.as === 'PartialObjectMetadataList') throw newIsNoList({ ...gvk, custom: false });
+  const shown = media.as === undefined || isStatus(object) ? object : partialTree(object, media.asVersion ?? 'v1');
+  return writeShown(context, request, response, 201, shown, media, options);
+}
+
+/** Answers with a Status of success. */
 export function writeTree(
   context: RequestContext,
   request: HttpRequest,

@@ -48,6 +48,13 @@ function withoutType(object: KubeObject): JsonObject {
   return rest;
 }
 
+/** An object's metadata alone. */
+export const partialTree = (object: KubeObject, version: 'v1' | 'v1beta1'): JsonObject => ({
+  kind: 'PartialObjectMetadata',
+  apiVersion: metaGroupVersion(version),
+  metadata: objectAt(object, 'metadata') ?? {},
+});
+
 function partialShape(view: VersionView, version: 'v1' | 'v1beta1'): Shape {
   const apiVersion = metaGroupVersion(version);
   const head = partialHead(version);
@@ -56,11 +63,7 @@ function partialShape(view: VersionView, version: 'v1' | 'v1beta1'): Shape {
     separator: ',',
     render: (object) => Buffer.concat([head, metadataBytes(view, object), closing]),
   };
-  const ofObject = (object: KubeObject): JsonObject => ({
-    kind: 'PartialObjectMetadata',
-    apiVersion,
-    metadata: objectAt(object, 'metadata') ?? {},
-  });
+  const ofObject = (object: KubeObject): JsonObject => partialTree(object, version);
   const tree = (object: CachedObject): JsonObject => ofObject(view.toObject(object));
   return {
     id: partial.id,

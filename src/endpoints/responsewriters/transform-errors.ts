@@ -2,7 +2,7 @@ import { ApiError } from '../../apimachinery/errors.js';
 import type { ResourceType } from '../../registry/rest/interfaces.js';
 
 /** The name of the type inside kube-apiserver, which its refusals show. */
-function internalName(type: ResourceType, kind: string): string {
+function internalName(type: Pick<ResourceType, 'group'>, kind: string): string {
   const first = type.group.split('.', 1)[0] ?? '';
   const home = type.group === '' || type.group === 'events.k8s.io' ? 'core' : first;
   return `*${home}.${kind}`;
@@ -17,7 +17,7 @@ export function newIsList(type: ResourceType): ApiError {
 }
 
 /** PartialObjectMetadataList was asked for, and the answer is an object. */
-export function newIsNoList(type: ResourceType): ApiError {
+export function newIsNoList(type: Pick<ResourceType, 'custom' | 'group' | 'kind'>): ApiError {
   if (type.custom) return new ApiError(500, '', 'content is not a list');
   return notAcceptable(
     `you requested PartialObjectMetadataList, but the requested object is not a list (${internalName(type, type.kind)})`,

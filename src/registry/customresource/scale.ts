@@ -1,7 +1,8 @@
 import type { DetailedJson } from '../../apimachinery/decode-json.js';
 import { goKind } from '../../apimachinery/decode-json.js';
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { type GroupVersionKind, type KubeObject, quote } from '../../apimachinery/meta.js';
+import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
+import { strictErrors } from '../../apimachinery/scheme/builtin-schema.js';
 import { MetadataError, readMetadata } from '../../schema/metadata.js';
 import { DecodeError, type DecodedObject } from '../rest/served.js';
 
@@ -11,7 +12,7 @@ const INT32_MAX = 2147483647;
 type FieldType = 'int32' | 'string';
 const SPEC: Readonly<Record<string, FieldType>> = { replicas: 'int32' };
 const STATUS: Readonly<Record<string, FieldType>> = { replicas: 'int32', selector: 'string' };
-const TOP = new Set(['apiVersion', 'kind', 'metadata', 'spec', 'status']);
+const TYPE_META = new Set(['apiVersion', 'kind']);
 
 /** Reads a body as an autoscaling/v1 Scale, with Go's errors for wrong types. */
 export function decodeScale(body: DetailedJson, strict: boolean): DecodedObject {
@@ -20,19 +21,16 @@ export function decodeScale(body: DetailedJson, strict: boolean): DecodedObject 
   const note = (path: string): void => {
     if (strict) unknown.push(path);
   };
-  for (const key in given) if (!TOP.has(key)) note(key);
-  const object: KubeObject = {
-    kind: 'Scale',
-    apiVersion: 'autoscaling/v1',
-    metadata: metadataOf(given['metadata'], note),
-    spec: fields(given['spec'], 'ScaleSpec', 'spec', SPEC, note, body.floats),
-    status: fields(given['status'], 'ScaleStatus', 'status', STATUS, note, body.floats),
-  };
-  const strictErrors = [
-    ...body.duplicates.map((path) => `duplicate field ${quote(path)}`),
-    ...unknown.map((path) => `unknown field ${quote(path)}`),
-  ];
-  return { object, strictErrors };
+  const object: KubeObject = { kind: 'Scale', apiVersion: 'autoscaling/v1', metadata: {}, spec: {}, status: {} };
+  // In the order of the text, in which unknown fields are told.
+  for (const key in given) {
+    const value = given[key];
+    if (key === 'metadata') object.metadata = metadataOf(value, note);
+    else if (key === 'spec') object['spec'] = fields(value, 'ScaleSpec', 'spec', SPEC, note, body.floats);
+    else if (key === 'status') object['status'] = fields(value, 'ScaleStatus', 'status', STATUS, note, body.floats);
+    else if (!TYPE_META.has(key)) note(key);
+  }
+  return { object, strictErrors: strict ? strictErrors(body, unknown) : [] };
 }
 
 function metadataOf(value: JsonValue | undefined, note: (path: string) => void): KubeObject['metadata'] {
