@@ -274,6 +274,16 @@ describe('creation', () => {
     ).toEqual(['tls: failed to find any PEM data in certificate input']);
   });
 
+  test.each([
+    ['1.5e0', '1500e-3'],
+    ['0.1Ki', '102400m'],
+    ['3000m', undefined],
+  ])('bytes that are not whole are warned of: %s', (storage, shown) => {
+    const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } };
+    const text = `spec.resources.requests[storage]: fractional byte value "${shown ?? ''}" is invalid, must be an integer`;
+    expect(create('PersistentVolumeClaim', { spec }).warnings).toEqual(shown === undefined ? [] : [text]);
+  });
+
   test('of the secrets of a service account names are kept', () => {
     expect(create('ServiceAccount', { secrets: [{ name: 's', uid: 'u' }] }).object['secrets']).toEqual([{ name: 's' }]);
   });

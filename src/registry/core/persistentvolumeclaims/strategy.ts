@@ -1,6 +1,6 @@
 import { type FieldError, FieldPath, forbidden } from '../../../apimachinery/field-error.js';
 import { deepEqual, isObject, type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import { type KubeObject, quote } from '../../../apimachinery/meta.js';
+import type { KubeObject } from '../../../apimachinery/meta.js';
 import { copyOfStruct } from '../../../apimachinery/scheme/empty-members.js';
 import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
@@ -11,7 +11,7 @@ import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { validateImmutableField } from '../../../apimachinery/validation/object-meta.js';
 import { resets } from '../shared/resource-type.js';
 import { claimStatusErrors } from './status-validation.js';
-import { quantityOf, roundQuantities, roundResources } from '../shared/resources.js';
+import { fractionWarnings, quantityOf, roundQuantities, roundResources } from '../shared/resources.js';
 import { CLASS_ANNOTATION, CLASS_DEPRECATED } from '../shared/volumes.js';
 
 const SPEC = FieldPath.of('spec');
@@ -138,10 +138,9 @@ function warnings(object: KubeObject): string[] {
   if (object.metadata.annotations?.[CLASS_ANNOTATION] !== undefined) {
     texts.push(`metadata.annotations[${CLASS_ANNOTATION}]: ${CLASS_DEPRECATED}`);
   }
+  const resources = objectAt(objectAt(object, 'spec'), 'resources');
   for (const part of ['requests', 'limits']) {
-    const size = objectAt(objectAt(objectAt(object, 'spec'), 'resources'), part)?.['storage'];
-    if (typeof size !== 'string' || !size.endsWith('m')) continue;
-    texts.push(`spec.resources.${part}[storage]: fractional byte value ${quote(size)} is invalid, must be an integer`);
+    texts.push(...fractionWarnings(objectAt(resources, part), SPEC.child('resources', part), 'storage'));
   }
   return texts;
 }

@@ -5,7 +5,7 @@ import { addressWarnings } from '../../../apimachinery/validation/addresses.js';
 import { isLabelValue } from '../../../apimachinery/validation/names.js';
 import { integerOf } from '../shared/checks.js';
 import { numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
-import { quantityOf } from '../shared/resources.js';
+import { fractionWarnings } from '../shared/resources.js';
 import { SECCOMP_CONTAINER, SECCOMP_POD } from './annotations.js';
 import { allContainers } from './container-lists.js';
 import { PREFERRED, REQUIRED } from './fields.js';
@@ -101,13 +101,6 @@ function again(items: readonly JsonObject[], path: FieldPath, field: string): st
     }
     return [`${path.index(i).child(field).toString()}: duplicate ${field} ${quote(value)}`];
   });
-}
-
-function fractionWarnings(list: JsonObject | undefined, path: FieldPath, name: string): string[] {
-  if (quantityOf(list?.[name]).asInteger() !== undefined) return [];
-  return [
-    `${path.key(name).toString()}: fractional byte value ${quote(textOf(list?.[name]))} is invalid, must be an integer`,
-  ];
 }
 
 const BYTES = ['memory', 'ephemeral-storage'];

@@ -8,7 +8,7 @@ import {
   required,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
-import { compareUtf8 } from '../../../apimachinery/meta.js';
+import { compareUtf8, quote } from '../../../apimachinery/meta.js';
 import { Quantity } from '../../../apimachinery/quantity.js';
 import { labelErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { isQualifiedName } from '../../../apimachinery/validation/names.js';
@@ -175,6 +175,13 @@ function unknownClaim(name: string, known: ReadonlySet<string>, path: FieldPath)
   const names = known.size === 0 ? ' which is empty' : `: ${[...known].sort(compareUtf8).join(', ')}`;
   const why = `must be one of the names in pod.spec.resourceClaims${names}`;
   return new FieldError('FieldValueNotFound', path.toString(), name, why);
+}
+
+/** Warns of bytes that are not whole. */
+export function fractionWarnings(list: JsonObject | undefined, path: FieldPath, name: string): string[] {
+  const value = list?.[name];
+  if (quantityOf(value).asInteger() !== undefined) return [];
+  return [`${path.key(name).toString()}: fractional byte value ${quote(textOf(value))} is invalid, must be an integer`];
 }
 
 /** Amounts are kept in thousandths; what is less is rounded up. */
