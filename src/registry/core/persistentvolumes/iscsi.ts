@@ -1,8 +1,8 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import { inclusiveRangeError } from '../../../apimachinery/validation/names.js';
 import { numberOf, textOf } from '../shared/fields.js';
 import { iscsiNameErrors } from '../shared/iscsi-names.js';
+import { lunErrors } from '../shared/volume-sources.js';
 
 /** What is wrong with a volume of this kind; `volume` is the name of the whole. */
 export function iscsiErrors(source: JsonObject, path: FieldPath, volume: string): FieldError[] {
@@ -18,8 +18,7 @@ export function iscsiErrors(source: JsonObject, path: FieldPath, volume: string)
   const name = textOf(source['iqn']);
   if (name === '') errors.push(required(path.child('iqn')));
   else errors.push(...iscsiNameErrors(name, path.child('iqn')));
-  const lun = numberOf(source['lun']);
-  if (lun < 0 || lun > 255) errors.push(invalid(path.child('lun'), lun, inclusiveRangeError(0, 255)));
+  errors.push(...lunErrors(numberOf(source['lun']), path));
   const secret = objectAt(source, 'secretRef');
   const chap = source['chapAuthDiscovery'] === true || source['chapAuthSession'] === true;
   if (chap && secret === undefined) errors.push(required(path.child('secretRef')));

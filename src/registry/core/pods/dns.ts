@@ -10,13 +10,14 @@ const MAX_SEARCH_TEXT = 2048;
 const MAX_SUBDOMAIN = 253;
 
 const LABEL = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
+const LABEL_FORM = new RegExp(`^${LABEL}$`);
 const SEARCH_MESSAGE =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character";
 
 /** A subdomain in which underscores may stand where dashes may, and before a label. */
 function searchProblems(name: string): string[] {
   const problems = Buffer.byteLength(name) > MAX_SUBDOMAIN ? [maxLenCharacters(MAX_SUBDOMAIN)] : [];
-  if (name.split('.').every((label) => /^_?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?$/.test(label))) return problems;
+  if (name.split('.').every((label) => LABEL_FORM.test(label))) return problems;
   return [...problems, regexError(SEARCH_MESSAGE, `${LABEL}(\\.${LABEL})*`, 'example.com')];
 }
 

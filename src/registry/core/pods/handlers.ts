@@ -9,9 +9,10 @@ type Grace = number | bigint | undefined;
 type Check = (action: JsonObject, path: FieldPath, grace: Grace) => FieldError[];
 
 const HEADER = '[-A-Za-z0-9]+';
+const HEADER_FORM = new RegExp(`^${HEADER}$`);
 
 function headerErrors(name: string, path: FieldPath): FieldError[] {
-  if (/^[-A-Za-z0-9]+$/.test(name)) return [];
+  if (HEADER_FORM.test(name)) return [];
   const why = regexError("a valid HTTP header must consist of alphanumeric characters or '-'", HEADER, 'X-Header-Name');
   return [invalid(path, name, why)];
 }

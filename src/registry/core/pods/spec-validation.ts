@@ -19,9 +19,8 @@ import {
   subdomainErrors,
   subdomainErrorsIfSet,
 } from '../../../apimachinery/validation/name-errors.js';
-import { inclusiveRangeError } from '../../../apimachinery/validation/names.js';
 import { validateLabels } from '../../../apimachinery/validation/object-meta.js';
-import { choice, integerOf, ipErrors, MAX_INT32 } from '../shared/checks.js';
+import { choice, integerOf, ipErrors, MAX_INT32, rangeErrors } from '../shared/checks.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { resourceErrors } from '../shared/resources.js';
 import { allContainers, ephemeralErrors, initErrors, regularErrors } from './container-lists.js';
@@ -157,9 +156,7 @@ function placeErrors(spec: JsonObject): FieldError[] {
     subdomainErrorsIfSet(textOf(spec[field]), SPEC.child(field)),
   );
   const deadline = integerOf(spec['activeDeadlineSeconds']);
-  if (deadline !== undefined && (deadline < 1 || deadline > MAX_INT32)) {
-    errors.push(invalid(SPEC.child('activeDeadlineSeconds'), deadline, inclusiveRangeError(1, MAX_INT32)));
-  }
+  if (deadline !== undefined) errors.push(...rangeErrors(deadline, SPEC.child('activeDeadlineSeconds'), 1, MAX_INT32));
   for (const field of ['hostname', 'subdomain']) {
     const value = textOf(spec[field]);
     if (value !== '') errors.push(...labelErrors(value, SPEC.child(field)));

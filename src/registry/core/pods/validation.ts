@@ -1,10 +1,10 @@
 import { type FieldError, FieldPath, forbidden, invalid, required } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
-import { inclusiveRangeError, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
+import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { copyOfStruct } from '../../../apimachinery/scheme/empty-members.js';
 import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
-import { MAX_INT32 } from '../shared/checks.js';
+import { MAX_INT32, rangeErrors } from '../shared/checks.js';
 import { numberOf, objectsOf, textOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { annotationChangeErrors, annotationErrors, profileMatchErrors } from './annotations.js';
@@ -92,7 +92,8 @@ function deadlineErrors(spec: JsonObject, old: JsonObject): readonly [errors: Fi
     const lost = before !== undefined;
     return [lost ? [invalid(path, null, 'must not update from a positive integer to nil value')] : [], false];
   }
-  if (now < 0 || now > MAX_INT32) return [[invalid(path, now, inclusiveRangeError(0, MAX_INT32))], true];
+  const outside = rangeErrors(now, path, 0, MAX_INT32);
+  if (outside.length > 0) return [outside, true];
   if (typeof before === 'number' && before < now) {
     return [[invalid(path, now, 'must be less than or equal to previous value')], true];
   }

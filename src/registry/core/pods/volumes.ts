@@ -10,7 +10,7 @@ import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta.js';
 import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
-import { inclusiveRangeError, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
+import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { validateAnnotations, validateLabels } from '../../../apimachinery/validation/object-meta.js';
 import { OBJECT_META_FIELDS } from '../../../schema/metadata.js';
 import { choice, descendingPathErrors, modeErrors } from '../shared/checks.js';
@@ -23,6 +23,7 @@ import {
   type Check,
   COMMON,
   csiDriver,
+  lunErrors,
   monitors,
   needs,
   type Source,
@@ -57,8 +58,7 @@ const iscsi: Check = (source, path) => {
   const errors = needs('targetPortal', 'iqn')(source, path, '');
   const name = textOf(source['iqn']);
   if (name !== '') errors.push(...iscsiNameErrors(name, path.child('iqn'), FORM));
-  const lun = numberOf(source['lun']);
-  if (lun < 0 || lun > 255) errors.push(invalid(path.child('lun'), lun, inclusiveRangeError(0, 255)));
+  errors.push(...lunErrors(numberOf(source['lun']), path));
   const chap = source['chapAuthDiscovery'] === true || source['chapAuthSession'] === true;
   if (chap && objectAt(source, 'secretRef') === undefined) errors.push(required(path.child('secretRef')));
   const initiator = source['initiatorName'];

@@ -28,14 +28,17 @@ export function notNegative(value: JsonValue | undefined, path: FieldPath): Fiel
   return number < 0 ? [invalid(path, number, NOT_NEGATIVE)] : [];
 }
 
+/** A number between two others, which may be either of them. */
+export const rangeErrors = (value: number | bigint, path: FieldPath, low: number, high: number): FieldError[] =>
+  value >= low && value <= high ? [] : [invalid(path, value, inclusiveRangeError(low, high))];
+
 /** Ids of users and groups. */
 export function idErrors(value: JsonValue | undefined, path: FieldPath): FieldError[] {
   const id = integerOf(value);
-  return id === undefined || (id >= 0 && id <= MAX_INT32) ? [] : [invalid(path, id, inclusiveRangeError(0, MAX_INT32))];
+  return id === undefined ? [] : rangeErrors(id, path, 0, MAX_INT32);
 }
 
-export const portNumberErrors = (port: number, path: FieldPath): FieldError[] =>
-  port >= 1 && port <= MAX_PORT ? [] : [invalid(path, port, inclusiveRangeError(1, MAX_PORT))];
+export const portNumberErrors = (port: number, path: FieldPath): FieldError[] => rangeErrors(port, path, 1, MAX_PORT);
 
 /** The number or the name of a port. */
 export function portErrors(port: JsonValue | undefined, path: FieldPath): FieldError[] {

@@ -10,7 +10,7 @@ import {
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { labelErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, isDns1123Subdomain } from '../../../apimachinery/validation/names.js';
-import { backstepErrors, choiceIfSet } from './checks.js';
+import { backstepErrors, choiceIfSet, rangeErrors } from './checks.js';
 import { numberOf, textOf, textsOf } from './fields.js';
 
 /** What is wrong with one kind of volume; `volume` is the name of the whole. */
@@ -83,6 +83,9 @@ const quobyte: Check = (source, path) => {
   return [...errors, ...needs('volume')(source, path, '')];
 };
 
+/** The number of a unit of a target. */
+export const lunErrors = (lun: number, path: FieldPath): FieldError[] => rangeErrors(lun, path.child('lun'), 0, 255);
+
 const fc: Check = (source, path) => {
   const targets = textsOf(source['targetWWNs']);
   const ids = textsOf(source['wwids']);
@@ -98,7 +101,7 @@ const fc: Check = (source, path) => {
     const lun = source['lun'];
     if (typeof lun !== 'number') {
       errors.push(required(path.child('lun'), 'lun is required if targetWWNs is specified'));
-    } else if (lun < 0 || lun > 255) errors.push(invalid(path.child('lun'), lun, inclusiveRangeError(0, 255)));
+    } else errors.push(...lunErrors(lun, path));
   }
   return errors;
 };
