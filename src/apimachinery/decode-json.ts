@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from './json.js';
-import { ExactParser, type FloatLiterals, type Parts, type Replaced } from './json-parser.js';
+import { type ExactOptions, ExactParser, type FloatLiterals, type Parts, type Replaced } from './json-parser.js';
 import { JsonError, jsonSyntaxError, MAX_DEPTH } from './json-syntax.js';
 import { textOfBytes, wellFormed } from '../util/utf8.js';
 import { quote } from './meta.js';
@@ -175,16 +175,25 @@ export interface DetailedJson {
   readonly sourceErrors?: readonly string[];
 }
 
-/** As decodeStrict, for decoders that compare with a schema. `merges`: objects under a key that occurs twice are added up. */
-export function decodeDetailed(input: Uint8Array | string, strict: boolean, merges = false): DetailedJson {
+/**
+ * As decodeStrict, for decoders that compare with a schema. `merges`: objects under a key that occurs twice are added up. `literals`:
+ * tokens take the place of scalars.
+ */
+export function decodeDetailed(
+  input: Uint8Array | string,
+  strict: boolean,
+  merges = false,
+  literals?: ExactOptions['literals'],
+): DetailedJson {
   const bytes = asBytes(input);
   const text = typeof input === 'string' ? input : asText(bytes);
   const scanned = scan(bytes);
   const value = parseText(bytes, text, scanned);
   const repeated = (strict || merges) && countKeys(value) !== scanned.keys;
-  if (!scanned.inexact && !scanned.floats && !repeated) return { value, duplicates: [] };
+  const exact = scanned.inexact || scanned.floats || literals?.concerns(text) === true;
+  if (!exact && !repeated) return { value, duplicates: [] };
   const floats: FloatLiterals = new Map<JsonObject | JsonValue[], Map<string, string>>();
-  if (!repeated) return { value: new ExactParser(text, { floats }).parse(), duplicates: [], floats };
+  if (!repeated) return { value: new ExactParser(text, { floats, literals }).parse(), duplicates: [], floats };
   const duplicates = new Set<string>();
   const positions = new Map<string, number>();
   const onKey = (parent: string, key: string, again: boolean): void => {
@@ -197,8 +206,8 @@ export function decodeDetailed(input: Uint8Array | string, strict: boolean, merg
   const nulled: Replaced = new Map();
   const source = { parts: new Map(), floats: new Map() } satisfies Omit<SourceJson, 'value'>;
   return {
-    source: { ...source, value: new ExactParser(text, source).parse() },
-    value: new ExactParser(text, { onKey, floats, merges, nulled }).parse(),
+    source: { ...source, value: new ExactParser(text, { ...source, literals }).parse() },
+    value: new ExactParser(text, { onKey, floats, merges, nulled, literals }).parse(),
     duplicates: strict ? [...duplicates] : [],
     positions,
     floats,

@@ -1,5 +1,5 @@
 import { goFormat } from './go-format.js';
-import type { JsonValue } from './json.js';
+import { Float, type JsonValue } from './json.js';
 import { goJson, quote } from './meta.js';
 
 /** Kinds of validation errors; the values are the cause types of a Status. */
@@ -73,7 +73,7 @@ export const OMIT = Symbol('omit the value');
 function formatValue(value: JsonValue | undefined | Printed): string {
   if (value instanceof Printed) return value.text;
   if (typeof value === 'string') return quote(value);
-  return typeof value === 'number' ? goFormat(value) : goJson(value);
+  return typeof value === 'number' || value instanceof Float ? goFormat(value) : goJson(value);
 }
 
 /** The path to a field: `spec.list[0].map[key]`. Immutable. */

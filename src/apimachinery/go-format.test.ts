@@ -1,4 +1,4 @@
-import { goFormat, goTypeName } from './go-format.js';
+import { formatFloat, goFormat, goTypeName } from './go-format.js';
 
 /** The expectations are what Go prints. */
 test.each([
@@ -21,4 +21,19 @@ test('numbers that no int64 holds are floats', () => {
 
 test('maps and lists', () => {
   expect(goFormat({ b: [1, 'x', null], a: true, c: { d: 1e20 } })).toBe('map[a:true b:[1 x <nil>] c:map[d:1e+20]]');
+});
+
+test.each([
+  [0, '0'],
+  [-0, '-0'],
+  [-1.5, '-1.5'],
+  [100000, '100000'],
+  [1e6, '1e+06'],
+  [1234567.5, '1.2345675e+06'],
+  [0.0001, '0.0001'],
+  [0.00001, '1e-05'],
+  [1e21, '1e+21'],
+  [1e-100, '1e-100'],
+])('%d is printed as Go prints it', (value, wanted) => {
+  expect(formatFloat(value)).toBe(wanted);
 });

@@ -30,6 +30,12 @@ export function convertNumber(text: string): number | bigint {
   return float;
 }
 
+/** Stand-ins for scalars that are not written as usual. */
+interface Tokens {
+  concerns(text: string): boolean;
+  token(text: string, value: JsonValue): JsonValue;
+}
+
 export interface ExactOptions {
   /** Called at each key, before its value is read, with the key's path; `again` when the object had it already. */
   onKey?: (parent: string, key: string, again: boolean) => void;
@@ -39,6 +45,8 @@ export interface ExactOptions {
   floats?: FloatLiterals;
   /** With `merges`: filled with what stood where a null came after it, which to some types is no change. */
   nulled?: Replaced;
+  /** Tells scalars by their text; a token takes the place of one that is not written as usual. */
+  literals?: Tokens | undefined;
   /** Filled with all members of the objects that have a key twice; the literals of their floats are found by part. */
   parts?: Parts;
 }
@@ -76,8 +84,10 @@ export class ExactParser {
         return this.object(path);
       case '[':
         return this.array(path);
-      case '"':
-        return this.string();
+      case '"': {
+        const start = this.at;
+        return this.scalar(start, this.string());
+      }
       case 't':
         this.at += 4;
         return true;
@@ -183,7 +193,11 @@ export class ExactParser {
     const value = convertNumber(literal);
     const rounded = typeof value === 'number' && !Number.isSafeInteger(value);
     if (this.options.floats !== undefined && (rounded || /[.eE]/.test(literal))) this.literal = literal;
-    return value;
+    return this.scalar(start, value);
+  }
+
+  private scalar(start: number, value: JsonValue): JsonValue {
+    return this.options.literals?.token(this.text.slice(start, this.at), value) ?? value;
   }
 
   private keepLiteral(holder: JsonObject | JsonValue[], key: string): void {

@@ -8,6 +8,13 @@ export interface JsonObject {
   [key: string]: JsonValue | undefined;
 }
 
+/**
+ * A float64 whose value is whole: what Kubernetes' decoder of unstructured objects makes of `1.0` and `1e3`. To schemas and rules it is
+ * no integer, but what is stored and sent of it, is one. So objects hold plain numbers, and it is noted beside them where such a
+ * float stands (`float.ts`); only a copy that is judged holds these.
+ */
+export class Float extends Number {}
+
 export function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

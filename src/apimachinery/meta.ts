@@ -1,5 +1,5 @@
 import { strayByte, wellFormed } from '../util/utf8.js';
-import type { JsonObject, JsonValue } from './json.js';
+import { Float, type JsonObject, type JsonValue } from './json.js';
 
 export interface OwnerReference extends JsonObject {
   apiVersion?: string;
@@ -132,6 +132,7 @@ export function goJson(value: JsonValue | undefined): string {
   if (typeof value === 'string') return goJsonString(value);
   if (typeof value !== 'object') return String(value);
   if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`;
+  if (value instanceof Float) return Object.is(Number(value), -0) ? '-0' : String(value);
   const members = Object.keys(value)
     .filter((key) => value[key] !== undefined)
     .sort(compareUtf8);
@@ -139,11 +140,12 @@ export function goJson(value: JsonValue | undefined): string {
 }
 
 function goJsonString(text: string): string {
-  return JSON.stringify(wellFormed(text)).replace(
-    /[<>&\u2028\u2029]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return escapeHtml(JSON.stringify(wellFormed(text)));
 }
+
+/** JSON text as Go writes it into HTML. */
+export const escapeHtml = (json: string): string =>
+  json.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 /** Order of two strings by their UTF-8 bytes, which is the order of Go and of the stores. */
 export function compareUtf8(a: string, b: string): number {

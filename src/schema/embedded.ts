@@ -1,5 +1,5 @@
 import { type FieldError, FieldPath, invalid, required } from '../apimachinery/field-error.js';
-import { type JsonObject, type JsonValue } from '../apimachinery/json.js';
+import { Float, type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import { type ObjectMeta, parseGroupVersion } from '../apimachinery/meta.js';
 import { isDns1035Label, nameIsPathSegment } from '../apimachinery/validation/names.js';
 import { validateObjectMeta } from '../apimachinery/validation/object-meta.js';
@@ -80,6 +80,7 @@ export function validateEmbedded(
   path: FieldPath = FieldPath.empty,
 ): FieldError[] {
   if (!(node.hasEmbedded || isRoot) || typeof value !== 'object' || value === null) return [];
+  if (value instanceof Float) return [];
   if (Array.isArray(value)) {
     const { items } = node;
     return items === undefined ? [] : value.flatMap((item, i) => validateEmbedded(item, items, false, path.index(i)));

@@ -1,4 +1,4 @@
-import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
+import { Float, isObject, type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import { formatCheckFor, supportedFormat } from './formats.js';
 import type { JsonSchemaProps } from './interfaces.js';
 import { type NumericRules, compileNumeric } from './numeric.js';
@@ -7,7 +7,7 @@ import { type Pattern, patternFor } from './patterns.js';
 /** What a JSON value is, as bits, in the way Go's decoder of unstructured objects sees it. */
 export const STRING = 1;
 export const INTEGER = 2;
-/** A number with a fraction, or beyond 64 bits. */
+/** A number with a fraction, or beyond 64 bits, or whose text had a fraction or an exponent. */
 export const FLOAT = 4;
 export const BOOLEAN = 8;
 export const ARRAY = 16;
@@ -28,6 +28,7 @@ export function kindOf(value: JsonValue): number {
     case 'boolean':
       return BOOLEAN;
     default:
+      if (value instanceof Float) return FLOAT;
       return Array.isArray(value) ? ARRAY : OBJECT;
   }
 }

@@ -1,4 +1,5 @@
 import { Printed } from '../apimachinery/field-error.js';
+import { formatFloat } from '../apimachinery/go-format.js';
 import type { JsonObject, JsonValue } from '../apimachinery/json.js';
 
 /** A bound or factor, prepared for both ways in which kube-apiserver compares: as int64 and as float64. */
@@ -174,14 +175,4 @@ function rangeText(prefix: string, typeName: string, format: string, path: strin
 
 function limitText(limit: Limit, whole: boolean): string {
   return whole ? BigInt(limit.whole).toString() : formatFloat(limit.value);
-}
-
-/** Go's `%v` of a float64. */
-export function formatFloat(value: number): string {
-  if (value === 0) return Object.is(value, -0) ? '-0' : '0';
-  const [mantissa = '', exponentText = '0'] = value.toExponential().split('e');
-  const exponent = Number(exponentText);
-  if (exponent >= -4 && exponent < 6) return String(value);
-  const digits = String(Math.abs(exponent)).padStart(2, '0');
-  return `${mantissa}e${exponent < 0 ? '-' : '+'}${digits}`;
 }

@@ -1,4 +1,4 @@
-import { type JsonObject, type JsonValue, deepEqual, isObject } from '../apimachinery/json.js';
+import { deepEqual, Float, isObject, type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import type { SchemaNode } from './node.js';
 
 /** Stands for an old value that cannot be correlated with the new one. */
@@ -34,6 +34,7 @@ export function itemCorrelator(node: SchemaNode, old: Old): ((item: JsonValue) =
 const hasKeys = (keys: readonly string[], item: JsonObject): boolean =>
   keys.every((key) => {
     const value = item[key];
+    if (value instanceof Float) return true;
     return value !== undefined && typeof value !== 'object' && typeof value !== 'function';
   });
 
@@ -44,6 +45,7 @@ export function keyOf(keys: readonly string[], item: JsonObject): string {
     const value = item[key];
     if (value === undefined || typeof value === 'function') text += 'u;';
     else if (typeof value === 'string') text += `s${String(value.length)}:${value};`;
+    else if (value instanceof Float) text += `f${String(value)};`;
     else if (typeof value === 'object') text += `j${compound(value)};`;
     else text += `${typeof value === 'boolean' ? 'b' : 'n'}${String(value)};`;
   }

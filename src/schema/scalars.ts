@@ -1,5 +1,5 @@
 import { notSupported, tooLong, typeInvalid } from '../apimachinery/field-error.js';
-import { type JsonValue, deepEqual } from '../apimachinery/json.js';
+import { deepEqual, Float, type JsonValue } from '../apimachinery/json.js';
 import { goJson, quote } from '../apimachinery/meta.js';
 import { FLOAT, INTEGER, type SchemaNode, kindOf, typeFault } from './node.js';
 import { numberPasses, numericFaults } from './numeric.js';
@@ -92,7 +92,7 @@ export function checkEnum(node: SchemaNode, value: JsonValue, walk: Walk): void 
 
 /** Equal after Go's conversion to the type of the allowed value: floats are truncated to integers, integers become characters. */
 function convertsTo(value: JsonValue, allowed: JsonValue): boolean {
-  if (typeof value === 'number' || typeof value === 'bigint') {
+  if (typeof value === 'number' || typeof value === 'bigint' || value instanceof Float) {
     const kind = kindOf(value);
     if (typeof allowed === 'string') {
       const code = Number(value);
@@ -100,7 +100,7 @@ function convertsTo(value: JsonValue, allowed: JsonValue): boolean {
     }
     if (typeof allowed !== 'number' && typeof allowed !== 'bigint') return false;
     if (kindOf(allowed) === INTEGER && kind === FLOAT) return Math.trunc(Number(value)) == allowed;
-    return value == allowed;
+    return (typeof value === 'bigint' ? value : Number(value)) == allowed;
   }
   return allowed !== null && deepEqual(value, allowed);
 }

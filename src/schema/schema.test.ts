@@ -4,7 +4,6 @@ import { growth } from '../util/growth.fake.js';
 import { compileSchema } from './compile.js';
 import { JsonPath, JsonPathError } from './json-path.js';
 import { MAX_SCHEMA_DEPTH, SchemaTooDeepError } from './node.js';
-import { formatFloat } from './numeric.js';
 import { patternFor } from './patterns.js';
 import { MAX_ERRORS } from './walk.js';
 
@@ -156,20 +155,6 @@ describe('patterns', () => {
     expect(patternFor(pattern).error()).toMatch(/^error parsing regexp: /);
     expect(patternFor(pattern).matches('a')).toBe(false);
   });
-});
-
-test.each([
-  [0, '0'],
-  [-1.5, '-1.5'],
-  [100000, '100000'],
-  [1e6, '1e+06'],
-  [1234567.5, '1.2345675e+06'],
-  [0.0001, '0.0001'],
-  [0.00001, '1e-05'],
-  [1e21, '1e+21'],
-  [1e-100, '1e-100'],
-])('%d is printed as Go prints it', (value, wanted) => {
-  expect(formatFloat(value)).toBe(wanted);
 });
 
 describe('paths', () => {

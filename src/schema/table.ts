@@ -1,8 +1,8 @@
+import { formatFloat } from '../apimachinery/go-format.js';
 import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
 import { type KubeObject, goJson } from '../apimachinery/meta.js';
 import { humanDuration } from '../util/human-duration.js';
 import { JsonPath, JsonPathError } from './json-path.js';
-import { formatFloat } from './numeric.js';
 
 /** A column of a Table (meta/v1 TableColumnDefinition). */
 export interface Column extends JsonObject {

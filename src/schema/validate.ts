@@ -50,8 +50,7 @@ function check(node: SchemaNode, value: JsonValue, walk: Walk, old: Old): void {
   if (node.typed) {
     walk.matches += 1;
     const fits =
-      (node.accepts & kind) !== 0 ||
-      (kind === FLOAT && (node.accepts & INTEGER) !== 0 && isJsonInteger(value as number));
+      (node.accepts & kind) !== 0 || (kind === FLOAT && (node.accepts & INTEGER) !== 0 && isJsonInteger(Number(value)));
     if (fits) walk.matches += 1;
     else addTypeError(node, kind, walk);
   }
@@ -62,7 +61,8 @@ function check(node: SchemaNode, value: JsonValue, walk: Walk, old: Old): void {
     checkFormat(node, value as string, walk);
   } else if (kind === INTEGER || kind === FLOAT) {
     walk.matches += 2;
-    checkNumber(node, value as number | bigint, kind === INTEGER, walk);
+    const number = typeof value === 'bigint' ? value : Number(value);
+    checkNumber(node, number, kind === INTEGER, walk);
   } else if (kind !== OBJECT && kind !== BOOLEAN) {
     walk.matches += 2;
     checkArray(node, value as JsonValue[], walk, old);

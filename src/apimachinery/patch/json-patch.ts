@@ -5,6 +5,7 @@ import { isObject, type JsonObject, type JsonValue, stringifyJson } from '../jso
 import type { Parts } from '../json-parser.js';
 import { quote } from '../meta.js';
 import { unprocessable } from './errors.js';
+import { Literals } from './literals.js';
 
 export const MAX_JSON_PATCH_OPERATIONS = 10000;
 
@@ -19,16 +20,19 @@ export interface DecodedPatch<T> {
   readonly parts?: Parts | undefined;
 }
 
+/** A patch that takes texts over as they are. */
+export interface TextPatch<T> extends DecodedPatch<T> {
+  readonly literals: Literals;
+}
+
 /** An operation, its fields unchecked: what is wrong with it shows when it is carried out. */
 export type JsonPatchOperation = JsonObject;
 
-const FIELDS = new Set(['op', 'path', 'from', 'value']);
+const TEXTS = ['op', 'path', 'from'];
+const FIELDS = new Set([...TEXTS, 'value']);
 
 /** Reads a JSON patch. Throws ApiError; the text of objections depends on `strict` (fieldValidation Warn or Strict). */
-export function decodeJsonPatch(
-  body: Uint8Array | string,
-  strict: boolean,
-): DecodedPatch<readonly JsonPatchOperation[]> {
+export function decodeJsonPatch(body: Uint8Array | string, strict: boolean): TextPatch<readonly JsonPatchOperation[]> {
   const prefix = strict ? 'error decoding patch: ' : '';
   const listType = strict ? '[]handlers.jsonPatchOp' : 'jsonpatch.Patch';
   const itemType = strict ? 'handlers.jsonPatchOp' : 'jsonpatch.Operation';
@@ -37,16 +41,18 @@ export function decodeJsonPatch(
   };
   const mismatch = (value: JsonValue, type: string): never =>
     refuse(`json: cannot unmarshal ${goKind(value)} into Go value of type ${type}`);
-  const { duplicates, source, ...decoded } = decode(body, strict, refuse);
+  const literals = new Literals(true);
+  const { duplicates, source, ...decoded } = decode(body, strict, literals, refuse);
   // The same value, but its objects are the ones of which the parts are known.
   const value = source?.value ?? decoded.value;
-  if (value === null) return { patch: [], strictErrors: [] };
+  if (value === null) return { patch: [], strictErrors: [], literals };
   if (!Array.isArray(value)) return mismatch(value, listType);
   const known = duplicates.filter((path) => FIELDS.has(/^\[\d+\]\.(\w*)/.exec(path)?.[1] ?? ''));
   const strictErrors = known.map((path) => `json patch duplicate field ${quote(path)}`);
   const operations = value.map((item, i) => {
     if (item === null) return {};
-    if (!isObject(item)) return mismatch(item, itemType);
+    if (!isObject(item)) return mismatch(literals.read(item) ?? null, itemType);
+    for (const field of TEXTS) if (Object.hasOwn(item, field)) item[field] = literals.read(item[field]);
     if (strict) checkFields(item, i, strictErrors, refuse);
     return item;
   });
@@ -57,16 +63,17 @@ export function decodeJsonPatch(
   }
   // In the order of the operations, as one pass over the text finds them.
   if (strictErrors.length > 1) strictErrors.sort((a, b) => operationOf(a) - operationOf(b));
-  return { patch: operations, strictErrors, parts: source?.parts };
+  return { patch: operations, strictErrors, literals, parts: source?.parts };
 }
 
 function decode(
   body: Uint8Array | string,
   strict: boolean,
+  literals: Literals,
   refuse: (text: string) => never,
 ): ReturnType<typeof decodeDetailed> {
   try {
-    return decodeDetailed(body, strict);
+    return decodeDetailed(body, strict, false, literals);
   } catch (error) {
     // Strictly read, numbers are known to be a value.
     if (strict && error instanceof NumberRangeError)

@@ -2,22 +2,25 @@ import { decodeDetailed, goKind, JsonError } from '../decode-json.js';
 import { newBadRequest } from '../errors.js';
 import { isObject, type JsonObject, type JsonValue } from '../json.js';
 import { quote } from '../meta.js';
-import type { DecodedPatch } from './json-patch.js';
+import type { TextPatch } from './json-patch.js';
+import { Literals } from './literals.js';
 
 const BAD_PATCH = 'Invalid JSON Patch';
 
 /** Reads a JSON merge patch. Throws ApiError. Without `strict` a list is taken, and replaces the object. */
-export function decodeMergePatch(body: Uint8Array | string, strict: boolean): DecodedPatch<JsonObject | JsonValue[]> {
+export function decodeMergePatch(body: Uint8Array | string, strict: boolean): TextPatch<JsonObject | JsonValue[]> {
+  const literals = new Literals();
   let decoded;
   try {
-    decoded = decodeDetailed(body, strict);
+    decoded = decodeDetailed(body, strict, false, literals);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw newBadRequest(strict ? `error decoding patch: ${error.message}` : BAD_PATCH);
   }
-  const { value } = decoded;
+  const value = literals.read(decoded.value) ?? null;
   if (isObject(value) || (Array.isArray(value) && !strict)) {
-    return { patch: value, strictErrors: decoded.duplicates.map((path) => `duplicate field ${quote(path)}`) };
+    const strictErrors = decoded.duplicates.map((path) => `duplicate field ${quote(path)}`);
+    return { patch: value, strictErrors, literals };
   }
   throw newBadRequest(
     strict && value !== null

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { ApiError } from '../errors.js';
 import { deepCopy, type JsonObject, type JsonValue } from '../json.js';
+import type { FloatLiterals } from '../json-parser.js';
 import { goType } from '../scheme/types.js';
 import { applyJsonPatch, decodeJsonPatch } from './json-patch.js';
 import { applyMergePatch, decodeMergePatch } from './merge-patch.js';
@@ -289,5 +290,39 @@ describe('strategic merge patch', () => {
       'json: cannot unmarshal array into Go value of type map[string]interface {}',
     ]);
     expect(decodeStrategicMergePatch('{"a":1,"a":2}', true).strictErrors).toEqual(['duplicate field "a"']);
+  });
+});
+
+describe('texts of scalars', () => {
+  const patched = (document: JsonObject, body: string): JsonValue => {
+    const { patch, literals } = decodeJsonPatch(body, false);
+    return literals.resolve(applyJsonPatch(document, patch), new Map());
+  };
+
+  test('a JSON patch compares them', () => {
+    const test = (value: string): string => `[{"op":"test","path":"/a","value":${value}}]`;
+    expect(patched({ a: 1 }, test('1'))).toEqual({ a: 1 });
+    expect(failure(() => patched({ a: 1 }, test('1.0')))).toEqual(REJECTED);
+    expect(patched({ a: 'x<y' }, test('"x\\u003cy"'))).toEqual({ a: 'x<y' });
+    expect(failure(() => patched({ a: 'x<y' }, test('"x<y"')))).toEqual(REJECTED);
+    expect(failure(() => patched({ a: 'A' }, test('"\\u0041"')))).toEqual(REJECTED);
+    const both = '[{"op":"add","path":"/a","value":[1.0]},{"op":"test","path":"/a/0","value":1.0}]';
+    expect(patched({}, both)).toEqual({ a: [1] });
+  });
+
+  test('operations and paths are read', () => {
+    expect(patched({}, '[{"op":"\\u0061dd","path":"\\/a","value":"\\u0062"}]')).toEqual({ a: 'b' });
+  });
+
+  test('errors show them, and objects know what floats they bring', () => {
+    const { patch, literals } = decodeMergePatch('{"a":{"b":1.0,"c":"\\u0041<"},"d":1.5}', true);
+    const merged = applyMergePatch({ a: { e: 2 } }, patch) as { a: JsonObject };
+    expect(literals.show(merged.a['b'])).toBe('1.0');
+    expect(literals.show(merged.a['c'])).toBe('"\\u0041\\u003c"');
+    expect(literals.show('<')).toBe('"\\u003c"');
+    const floats: FloatLiterals = new Map();
+    const resolved = literals.resolve(merged, floats) as { a: JsonObject };
+    expect(resolved).toEqual({ a: { b: 1, c: 'A<', e: 2 }, d: 1.5 });
+    expect(floats).toEqual(new Map([[resolved.a, new Map([['b', '1.0']])]]));
   });
 });

@@ -6,7 +6,7 @@ import { MAX_INT, integer } from '../values/integer.js';
 import { parseDate, parseDuration, parseTimestamp } from '../values/time.js';
 import { illegalBase64At } from '../../util/go-base64.js';
 
-/** JSON of any shape. Whole numbers are ints, others doubles. */
+/** JSON of any shape. Whole numbers are ints, others doubles, and so are instances of Number. */
 export type Json = unknown;
 
 /** Makes the value of a stored part. */
@@ -21,6 +21,8 @@ export const isJsonMap = (value: Json): value is JsonMap =>
 export function equalJson(a: Json, b: Json): boolean {
   if (a === b) return true;
   work(1);
+  if (a instanceof Number && b instanceof Number) return Number(a) === Number(b);
+  if (a instanceof Number || b instanceof Number) return false;
   if (Array.isArray(a)) {
     if (!Array.isArray(b) || a.length !== b.length) return false;
     for (let i = 0; i < a.length; i++) if (!equalJson(a[i], b[i])) return false;
@@ -48,7 +50,8 @@ class JsonList extends CelList {
 
   override next(index: number, spent: Value | undefined): Value {
     const json = this.items[index];
-    return spent instanceof JsonObject && isJsonMap(json) && !isValue(json) ? spent.become(json) : fromJson(json);
+    const isObject = isJsonMap(json) && !isValue(json) && !(json instanceof Number);
+    return spent instanceof JsonObject && isObject ? spent.become(json) : fromJson(json);
   }
 }
 
@@ -111,6 +114,7 @@ export function fromJson(json: Json): Value {
   if (json === null) return null;
   if (Array.isArray(json)) return new JsonList(json);
   if (typeof json === 'object' && isValue(json)) return json;
+  if (json instanceof Number) return new Double(Number(json));
   return isJsonMap(json) ? new JsonObject(json) : new CelError(`unsupported conversion to ref.Val: (${typeof json})`);
 }
 
@@ -134,6 +138,7 @@ function goType(json: Json): string {
   if (typeof json === 'boolean') return 'bool';
   if (typeof json === 'bigint') return 'int64';
   if (typeof json === 'number') return Number.isInteger(json) ? 'int64' : 'float64';
+  if (json instanceof Number) return 'float64';
   return Array.isArray(json) ? '[]interface {}' : 'map[string]interface {}';
 }
 
@@ -147,7 +152,9 @@ export const adaptInt: Adapter = (json) => {
 };
 
 export const adaptDouble: Adapter = (json) =>
-  typeof json === 'number' || typeof json === 'bigint' ? new Double(Number(json)) : wrong('float', json);
+  typeof json === 'number' || typeof json === 'bigint' || json instanceof Number
+    ? new Double(Number(json))
+    : wrong('float', json);
 
 export const adaptBool: Adapter = (json) => (typeof json === 'boolean' ? json : wrong('bool', json));
 

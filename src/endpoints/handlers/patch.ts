@@ -9,8 +9,10 @@ import { decodeCborPatch } from '../../apimachinery/codec/body.js';
 import { goKind, JsonError } from '../../apimachinery/decode-json.js';
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
 import { goFormat } from '../../apimachinery/go-format.js';
+import type { FloatLiterals } from '../../apimachinery/json-parser.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { applyJsonPatch, type DecodedPatch, decodeJsonPatch } from '../../apimachinery/patch/json-patch.js';
+import { Literals } from '../../apimachinery/patch/literals.js';
 import { applyMergePatch, decodeMergePatch } from '../../apimachinery/patch/merge-patch.js';
 import { decodeStrategicMergePatch } from '../../apimachinery/patch/strategic-merge.js';
 import { parseYaml } from '../../apimachinery/yaml.js';
@@ -149,10 +151,12 @@ export function patchMechanism(scope: RequestScope, patchType: string, body: Buf
     // A missing object is told before a malformed patch.
     if (current === undefined) throw newNotFound(scope.served.groupResource, scope.context.info.name);
     patch ??= decodePatch(scope, patchType, body, options.fieldValidation !== 'Ignore');
-    const { apply, strictErrors, parts, value } = patch;
+    const { apply, strictErrors, parts, literals, value } = patch;
     const { result, shown } = apply(current);
     // What comes out may share parts with what went in, and is changed further on.
-    const outcome = { patched: deepCopy(result), unchanged: result, current, patch: value, parts, shown, strictErrors };
+    const floats: FloatLiterals = new Map();
+    const patched = literals.size === 0 ? deepCopy(result) : literals.resolve(result, floats);
+    const outcome = { patched, floats, unchanged: result, current, patch: value, literals, parts, shown, strictErrors };
     const object = decodePatched(scope, outcome, options.fieldValidation);
     return scope.fieldManager.update(current, object, manager);
   };
@@ -162,6 +166,7 @@ interface Patch {
   readonly value: JsonValue;
   readonly apply: (current: KubeObject) => Applied;
   readonly strictErrors: readonly string[];
+  readonly literals: Literals;
   readonly parts?: DecodedPatch<unknown>['parts'];
 }
 
@@ -175,20 +180,22 @@ interface Applied {
 function decodePatch(scope: RequestScope, patchType: string, body: Buffer, strict: boolean): Patch {
   switch (patchType) {
     case 'application/json-patch+json': {
-      const { patch, strictErrors, parts } = decodeJsonPatch(body, strict);
+      const { patch, strictErrors, literals, parts } = decodeJsonPatch(body, strict);
       const apply = (current: KubeObject): Applied => ({ result: applyJsonPatch(current, patch), shown: undefined });
-      return { apply, strictErrors, parts, value: [...patch] };
+      return { apply, strictErrors, literals, parts, value: [...patch] };
     }
     case 'application/merge-patch+json': {
-      const { patch, strictErrors } = decodeMergePatch(body, strict);
+      const { patch, strictErrors, literals } = decodeMergePatch(body, strict);
       const apply = (current: KubeObject): Applied => ({ result: applyMergePatch(current, patch), shown: undefined });
-      return { apply, strictErrors, value: patch };
+      return { apply, strictErrors, literals, value: patch };
     }
     default: {
       const { patch, strictErrors } = decodeStrategicMergePatch(body, strict);
       const merge = scope.served.strategicMerge;
       if (merge === undefined) throw newInternalError(`unexpected patch type: ${patchType}`);
-      return { apply: (current) => mergeStrategically(merge, current, patch), strictErrors, value: patch };
+      // A strategic merge reads values, not texts.
+      const literals = new Literals();
+      return { apply: (current) => mergeStrategically(merge, current, patch), strictErrors, literals, value: patch };
     }
   }
 }

@@ -8,8 +8,9 @@ import {
 import { type ApiError, newInternalError, newInvalid } from '../../apimachinery/errors.js';
 import { FieldPath, invalid } from '../../apimachinery/field-error.js';
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import type { Parts } from '../../apimachinery/json-parser.js';
+import type { FloatLiterals, Parts } from '../../apimachinery/json-parser.js';
 import { compareUtf8, goJson, type KubeObject, parseGroupVersion, quote } from '../../apimachinery/meta.js';
+import type { Literals } from '../../apimachinery/patch/literals.js';
 import { schemaOfSibling } from '../../apimachinery/scheme/registered-kinds.js';
 import { DecodeError, type DecodedObject } from '../../registry/rest/served.js';
 import { internalMismatch, kindMismatch, NO_API_VERSION } from './decode-body.js';
@@ -25,6 +26,10 @@ export interface PatchOutcome {
   readonly unchanged: JsonValue;
   readonly patch: JsonValue;
   readonly current: KubeObject;
+  /** Of the patched object's numbers. */
+  readonly floats: FloatLiterals;
+  /** Of the scalars that `unchanged` and `patch` hold as tokens. */
+  readonly literals: Literals;
   /** What errors show; undefined: the patched object. */
   readonly shown: (() => string) | undefined;
   /** Of the patch itself. */
@@ -51,7 +56,7 @@ export function decodePatched(scope: RequestScope, outcome: PatchOutcome, valida
   const isVersionless = !served.type.custom && outcome.shown === undefined && (patched['apiVersion'] ?? '') === '';
   let tree = patched;
   const errors = [...outcome.strictErrors];
-  if (served.type.custom) checkCustomKind(patched, refuse);
+  if (served.type.custom) checkCustomKind(patched, () => text ?? showPatched(scope, outcome));
   else if (outcome.shown === undefined) {
     checkBuiltinKind(scope, patched, refuse);
     if (isVersionless && served.assumesVersion !== true) {
@@ -85,7 +90,7 @@ function decodeTree(scope: RequestScope, outcome: PatchOutcome, tree: JsonObject
   const { served } = scope;
   const isWhole = tree === outcome.patched;
   if (isWhole && (outcome.parts?.size ?? 0) > 0) return decodeText(scope, showPatched(scope, outcome), strict);
-  const decoded = served.decode({ value: tree, duplicates: [] }, strict);
+  const decoded = served.decode({ value: tree, duplicates: [], floats: outcome.floats }, strict);
   if (decoded.strictErrors.length === 0 || served.type.custom) return decoded;
   // A strategic merge is read with its keys sorted, everything else in the order in which it is shown.
   const strictErrors =
@@ -137,10 +142,11 @@ const sortedKeys = (object: JsonObject): JsonObject =>
       .map((key) => [key, object[key]]),
   );
 
-function checkCustomKind(patched: JsonObject, refuse: (why: string) => ApiError): void {
+function checkCustomKind(patched: JsonObject, shown: () => string): void {
+  const refuse = (why: string): ApiError => refusePatch(shown(), why);
   const { kind, apiVersion } = typeMeta(patched, refuse);
   if (parseGroupVersion(apiVersion) === undefined) throw refuse(`unexpected GroupVersion string: ${apiVersion}`);
-  if (kind === '') throw refuse(`Object 'Kind' is missing in '${goJson(patched)}'`);
+  if (kind === '') throw refuse(`Object 'Kind' is missing in '${shown()}'`);
   if (patched['apiVersion'] === null)
     throw refuse('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
 }
@@ -165,7 +171,7 @@ function checkBuiltinKind(scope: RequestScope, patched: JsonObject, refuse: (why
  * The patched object as errors show it: what a patch led through has its keys sorted, what it left alone has the order in
  * which the type is written, what it brought along has the order of the patch.
  */
-function showPatched(scope: RequestScope, { unchanged, current, patch, parts, shown }: PatchOutcome): string {
+function showPatched(scope: RequestScope, { unchanged, current, patch, parts, literals, shown }: PatchOutcome): string {
   if (shown !== undefined) return shown();
   const originals = new Map<JsonValue, JsonValue>();
   // A merge leaves nothing of a custom resource as it was written; its keys are sorted anyway.
@@ -173,13 +179,14 @@ function showPatched(scope: RequestScope, { unchanged, current, patch, parts, sh
   if (!isSorted || Array.isArray(patch)) pair(patch, patch, originals);
   if (!isSorted)
     pair(current, scope.served.decode({ value: deepCopy(current), duplicates: [] }, false).object, originals);
-  return show(unchanged, { originals, parts });
+  return show(unchanged, { originals, parts, literals });
 }
 
 interface Sources {
   /** What containers that the patch left alone, or brought along, look like in their source. */
   readonly originals: ReadonlyMap<JsonValue, JsonValue>;
   readonly parts: Parts | undefined;
+  readonly literals: Literals;
 }
 
 /** Notes for each container of a value its like in another value of the same form. */
@@ -195,9 +202,9 @@ function pair(value: JsonValue | undefined, like: JsonValue | undefined, into: M
 
 function show(value: JsonValue | undefined, sources: Sources): string {
   const original = value === undefined ? undefined : sources.originals.get(value);
-  if (original !== undefined) return showInOrder(original, sources.parts);
+  if (original !== undefined) return showInOrder(original, sources);
   if (Array.isArray(value)) return `[${value.map((item) => show(item, sources)).join(',')}]`;
-  if (!isObject(value)) return goJson(value);
+  if (!isObject(value)) return sources.literals.show(value);
   const members = Object.keys(value).filter((key) => value[key] !== undefined);
   return `{${members
     .sort(compareUtf8)
@@ -205,12 +212,13 @@ function show(value: JsonValue | undefined, sources: Sources): string {
     .join(',')}}`;
 }
 
-function showInOrder(value: JsonValue | undefined, parts: Parts | undefined): string {
-  if (Array.isArray(value)) return `[${value.map((item) => showInOrder(item, parts)).join(',')}]`;
-  if (!isObject(value)) return goJson(value);
+function showInOrder(value: JsonValue | undefined, sources: Sources): string {
+  const { parts, literals } = sources;
+  if (Array.isArray(value)) return `[${value.map((item) => showInOrder(item, sources)).join(',')}]`;
+  if (!isObject(value)) return literals.show(value);
   return `{${(parts?.get(value) ?? [value])
     .flatMap(Object.entries<JsonValue | undefined>)
     .filter(([, member]) => member !== undefined)
-    .map(([key, member]) => `${goJson(key)}:${showInOrder(member, parts)}`)
+    .map(([key, member]) => `${goJson(key)}:${showInOrder(member, sources)}`)
     .join(',')}}`;
 }

@@ -1,4 +1,5 @@
 import { newBadRequest, newInternalError, newMethodNotSupported } from '../../apimachinery/errors.js';
+import { carryFloats } from '../../apimachinery/float.js';
 import { deepCopy } from '../../apimachinery/json.js';
 import { knowAs } from '../../apimachinery/scheme/empty-members.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
@@ -60,7 +61,8 @@ async function update(scope: RequestScope, body: Buffer, options: WriteOptions, 
       expectedUid: uid === '' ? undefined : uid,
       transform: async (current) => {
         const next = deepCopy(object);
-        if (!served.type.custom) knowAs(next, object);
+        if (served.type.custom) carryFloats(next, object);
+        else knowAs(next, object);
         if (tracksFields) await settled(() => scope.fieldManager.update(current, next, manager));
         else delete next.metadata.managedFields;
         await mutate(scope, next, current);

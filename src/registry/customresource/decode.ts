@@ -1,4 +1,5 @@
 import type { DetailedJson } from '../../apimachinery/decode-json.js';
+import { noteFloats } from '../../apimachinery/float.js';
 import type { JsonObject } from '../../apimachinery/json.js';
 import { compareUtf8, type GroupVersionKind, type KubeObject, quote } from '../../apimachinery/meta.js';
 import { inOrderOfKeys, MetadataError, readMetadata } from '../../schema/metadata.js';
@@ -38,6 +39,7 @@ export function decodeCustom(
     if (failure !== undefined) throw new DecodeError(failure.toString());
     form.schema.applyDefaults(object);
   } else if (isOwn) unknown.push(...pruneAll(object));
+  if (body.floats !== undefined) noteFloats(object, body.floats);
   if (strict) strictErrors.push(...unknown.map((path) => `unknown field ${quote(path)}`));
   return { object, strictErrors };
 }

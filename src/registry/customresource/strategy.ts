@@ -1,4 +1,5 @@
 import { type FieldError, FieldPath, invalid } from '../../apimachinery/field-error.js';
+import { keepFloats, withFloats } from '../../apimachinery/float.js';
 import { deepCopy, deepEqual } from '../../apimachinery/json.js';
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
@@ -40,7 +41,10 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
       const before = mistyped
         ? typeErrors
         : validateObjectMeta(object.metadata, namespaced, nameIsDnsSubdomain, METADATA);
-      return [...before, ...withPauses(context.patience?.(), () => schema.validate(object, { before, mistyped }))];
+      return [
+        ...before,
+        ...withPauses(context.patience?.(), () => schema.validate(withFloats(object), { before, mistyped })),
+      ];
     },
     warningsOnCreate: (_context, object) => finalizerWarnings(object.metadata.finalizers, undefined),
     canonicalize(object) {
@@ -52,8 +56,9 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
       if (options.hasStatus) {
         if (old['status'] !== undefined) object['status'] = old['status'];
         else delete object['status'];
+        keepFloats(object, (field) => field !== 'status');
       }
-      if (!equalButMetadata(object, old)) object.metadata.generation = (old.metadata.generation ?? 0) + 1;
+      if (!equalButMetadata(withFloats(object), old)) object.metadata.generation = (old.metadata.generation ?? 0) + 1;
     },
     validateUpdate: updateValidation(gvk, (object, validation) => schema.validate(object, validation)),
     warningsOnUpdate: (_context, object, old) => finalizerWarnings(object.metadata.finalizers, old.metadata.finalizers),
@@ -72,7 +77,10 @@ function updateValidation(
     const warn = (text: string): void => {
       context.warn(text);
     };
-    return [...before, ...withPauses(context.patience?.(), () => validate(object, { old, before, mistyped, warn }))];
+    return [
+      ...before,
+      ...withPauses(context.patience?.(), () => validate(withFloats(object), { old, before, mistyped, warn })),
+    ];
   };
 }
 
@@ -94,6 +102,7 @@ export function customStatusStrategy(options: CustomStrategyOptions): Strategy {
       else object.metadata.managedFields = managedFields;
       if (status === undefined) delete object['status'];
       else object['status'] = status;
+      keepFloats(object, (field) => field === 'status');
     },
     validateUpdate: updateValidation(gvk, (object, validation) => schema.validateStatus(object, validation)),
     warningsOnUpdate: () => [],

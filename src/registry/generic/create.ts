@@ -1,5 +1,6 @@
 import { ApiError, newAlreadyExists, newGenerateNameConflict } from '../../apimachinery/errors.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
+import { carryFloats } from '../../apimachinery/float.js';
 import { deepCopy } from '../../apimachinery/json.js';
 import type { RequestContext } from '../../request/context.js';
 import { StorageError } from '../../storage/errors.js';
@@ -37,7 +38,9 @@ export async function createObject(store: ResourceStore, request: CreateRequest)
   if (!generates) return createOnce(store, request, object);
   for (let attempt = 1; ; attempt++) {
     try {
-      return await createOnce(store, request, deepCopy(object));
+      const copy = deepCopy(object);
+      carryFloats(copy, object);
+      return await createOnce(store, request, copy);
     } catch (error) {
       const taken = error instanceof ApiError && error.reason === 'AlreadyExists';
       if (!taken || attempt >= GENERATE_NAME_ATTEMPTS) throw error;
