@@ -1,5 +1,6 @@
 import { type FieldError, type FieldPath, forbidden, invalid, required } from './field-error.js';
-import type { JsonObject, JsonValue } from './json.js';
+import type { JsonObject } from './json.js';
+import { textOf } from './json-values.js';
 import { type LabelOperator, type LabelRequirement, LabelSelector, makeRequirement, SelectorError } from './labels.js';
 import { compareUtf8, quote } from './meta.js';
 import { labelValueErrors, qualifiedNameErrors } from './validation/name-errors.js';
@@ -18,22 +19,20 @@ export function labelSelectorFromObject(selector: JsonObject | undefined): Label
   const requirements: LabelRequirement[] = [];
   const { matchLabels, matchExpressions } = selector;
   if (typeof matchLabels === 'object' && matchLabels !== null && !Array.isArray(matchLabels)) {
-    for (const key in matchLabels) requirements.push(makeRequirement(key, '=', [text(matchLabels[key])]));
+    for (const key in matchLabels) requirements.push(makeRequirement(key, '=', [textOf(matchLabels[key])]));
   }
   for (const expression of Array.isArray(matchExpressions) ? matchExpressions : []) {
     if (typeof expression !== 'object' || expression === null || Array.isArray(expression)) continue;
-    const name = text(expression['operator']);
+    const name = textOf(expression['operator']);
     const operator = own(EXPRESSION_OPERATORS, name);
     if (operator === undefined) throw new SelectorError(`${quote(name)} is not a valid label selector operator`);
     const { values } = expression;
     requirements.push(
-      makeRequirement(text(expression['key']), operator, Array.isArray(values) ? values.map(text) : []),
+      makeRequirement(textOf(expression['key']), operator, Array.isArray(values) ? values.map(textOf) : []),
     );
   }
   return LabelSelector.of(requirements);
 }
-
-const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
 
 /** Objections to a LabelSelector object within another object. */
 export function validateLabelSelector(selector: JsonObject | undefined, path: FieldPath): FieldError[] {
@@ -44,7 +43,7 @@ export function validateLabelSelector(selector: JsonObject | undefined, path: Fi
     const at = path.child('matchLabels');
     for (const key of Object.keys(matchLabels).sort(compareUtf8)) {
       errors.push(...qualifiedNameErrors(key, at));
-      const value = text(matchLabels[key]);
+      const value = textOf(matchLabels[key]);
       errors.push(...labelValueErrors(value, at));
     }
   }
@@ -59,8 +58,8 @@ export function validateLabelSelector(selector: JsonObject | undefined, path: Fi
 
 function validateExpression(expression: JsonObject, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
-  const operator = text(expression['operator']);
-  const values = Array.isArray(expression['values']) ? expression['values'].map(text) : [];
+  const operator = textOf(expression['operator']);
+  const values = Array.isArray(expression['values']) ? expression['values'].map(textOf) : [];
   const valuesPath = path.child('values');
   if (operator === 'In' || operator === 'NotIn') {
     if (values.length === 0) {
@@ -71,7 +70,7 @@ function validateExpression(expression: JsonObject, path: FieldPath): FieldError
       errors.push(forbidden(valuesPath, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
     }
   } else errors.push(invalid(path.child('operator'), operator, 'not a valid selector operator'));
-  const key = text(expression['key']);
+  const key = textOf(expression['key']);
   errors.push(...qualifiedNameErrors(key, path.child('key')));
   values.forEach((value, i) => {
     errors.push(...labelValueErrors(value, valuesPath.index(i)));

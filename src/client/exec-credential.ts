@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { isAbsolute, join, normalize, sep } from 'node:path';
 import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../apimachinery/json.js';
+import { objectsOf, textsOf } from '../apimachinery/json-values.js';
 import type { Clock } from '../util/clock.js';
 import type { CredentialSource } from './webhook/connections.js';
 
@@ -50,7 +51,7 @@ export function readExecConfig(entry: JsonObject, name: string, directory: strin
   if (!VERSIONS.some((version) => apiVersion === `${GROUP}/${version}`)) {
     throw new ExecCredentialError(`exec plugin: invalid apiVersion ${JSON.stringify(apiVersion)}`);
   }
-  const env = objects(entry['env']).map((item) => ({
+  const env = objectsOf(entry['env']).map((item) => ({
     name: stringAt(item, 'name') ?? '',
     value: stringAt(item, 'value') ?? '',
   }));
@@ -64,7 +65,7 @@ export function readExecConfig(entry: JsonObject, name: string, directory: strin
   }
   return {
     command: resolveCommand(command, directory),
-    args: strings(entry['args']),
+    args: textsOf(entry['args']),
     env,
     apiVersion,
     interactiveMode,
@@ -79,14 +80,9 @@ function resolveCommand(command: string, directory: string): string {
   return normalize(join(directory, command));
 }
 
-const objects = (value: JsonValue | undefined): readonly JsonObject[] =>
-  Array.isArray(value) ? value.filter(isObject) : [];
-const strings = (value: JsonValue | undefined): readonly string[] =>
-  Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
-
 /** What a plugin is told of the cluster; `ca` is the text of its CA, wherever that was. */
 export function clusterInfo(cluster: JsonObject, ca: string | undefined): JsonObject {
-  const extension = objects(cluster['extensions']).find((item) => item['name'] === EXTENSION)?.['extension'];
+  const extension = objectsOf(cluster['extensions']).find((item) => item['name'] === EXTENSION)?.['extension'];
   const optional = (key: string): JsonObject => {
     const value = cluster[key];
     return value === undefined || value === null || value === '' || value === false ? {} : { [key]: value };

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { objectAt, stringAt } from '../apimachinery/json.js';
+import { textsOf } from '../apimachinery/json-values.js';
 import { formatTime, type KubeObject } from '../apimachinery/meta.js';
 import { timeMillis } from '../apimachinery/time.js';
 import type { UserInfo } from '../authentication/user/user.js';
@@ -91,12 +92,11 @@ async function mayCreate(
 
 function requesterOf(request: KubeObject): UserInfo {
   const spec = objectAt(request, 'spec');
-  const list = (value: unknown): string[] => (Array.isArray(value) ? value.filter((v) => typeof v === 'string') : []);
-  const extra = Object.entries(objectAt(spec, 'extra') ?? {}).map(([key, value]) => [key, list(value)] as const);
+  const extra = Object.entries(objectAt(spec, 'extra') ?? {}).map(([key, value]) => [key, textsOf(value)] as const);
   return {
     name: stringAt(spec, 'username') ?? '',
     uid: stringAt(spec, 'uid') ?? '',
-    groups: list(spec?.['groups']),
+    groups: textsOf(spec?.['groups']),
     extra: Object.fromEntries(extra),
   };
 }

@@ -1,5 +1,6 @@
 import { ApiError } from '../apimachinery/errors.js';
-import { deepCopy, isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
+import { deepCopy, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
+import { objectsOf } from '../apimachinery/json-values.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../apimachinery/meta.js';
 import type { TypeClient } from '../registry/rest/type-client.js';
 import type { Clock } from '../util/clock.js';
@@ -106,9 +107,7 @@ export class DefinitionRegistration {
 const groupOf = (definition: KubeObject): string => stringAt(objectAt(definition, 'spec'), 'group') ?? '';
 
 function servedVersions(definition: KubeObject): string[] {
-  const versions = objectAt(definition, 'spec')?.['versions'];
-  return (Array.isArray(versions) ? versions : [])
-    .filter(isObject)
+  return objectsOf(objectAt(definition, 'spec')?.['versions'])
     .filter((version) => version['served'] === true)
     .map((version) => stringAt(version, 'name') ?? '');
 }

@@ -1,5 +1,6 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
-import { isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
+import { type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
+import { objectsOf } from '../apimachinery/json-values.js';
 import { FrontProxyTrust } from '../aggregation/front-proxy.js';
 import type { ClusterAnswer, ClusterClient } from '../client/cluster-client.js';
 import { messageOf } from '../util/error-message.js';
@@ -133,8 +134,7 @@ export async function checkApiServices(cluster: Cluster, service: ServiceOptions
   let services: JsonObject[];
   try {
     const list = await cluster.must('GET', '/apis/apiregistration.k8s.io/v1/apiservices');
-    const items = list?.['items'];
-    services = (Array.isArray(items) ? items : []).filter(isObject);
+    services = objectsOf(list?.['items']);
   } catch (error) {
     return [wrong(check, error, 'letting the identity in use list apiservices')];
   }
@@ -176,10 +176,9 @@ function available(check: string, object: JsonObject, service: ServiceOptions): 
       'starting `annex serve` with the right --service-port',
     );
   }
-  const conditions = objectAt(object, 'status')?.['conditions'];
-  const condition = (Array.isArray(conditions) ? conditions : [])
-    .filter(isObject)
-    .find((one) => stringAt(one, 'type') === 'Available');
+  const condition = objectsOf(objectAt(object, 'status')?.['conditions']).find(
+    (one) => stringAt(one, 'type') === 'Available',
+  );
   if (stringAt(condition, 'status') === 'True') return ok(check, 'available');
   const reason = stringAt(condition, 'reason') ?? '';
   const message = stringAt(condition, 'message') ?? 'the cluster has not looked at it yet';

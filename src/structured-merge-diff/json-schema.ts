@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../apimachinery/json.js';
+import { textsOf } from '../apimachinery/json-values.js';
 import {
   DEDUCED,
   type ListType,
@@ -176,8 +177,7 @@ function listKeys(schema: JsonObject): readonly string[] | undefined {
   if (type !== undefined) {
     if (type === 'set') return [];
     if (type !== 'map') return undefined;
-    const keys = schema['x-kubernetes-list-map-keys'];
-    return Array.isArray(keys) ? keys.filter((key) => typeof key === 'string') : [];
+    return textsOf(schema['x-kubernetes-list-map-keys']);
   }
   const strategy = stringAt(schema, 'x-kubernetes-patch-strategy');
   if (strategy !== 'merge' && strategy !== 'merge,retainKeys') return undefined;

@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
+import { textsOf } from '../../apimachinery/json-values.js';
 import type { Clock } from '../../util/clock.js';
 import {
   AuthenticationError,
@@ -81,16 +82,13 @@ function responseOf(status: JsonObject): AuthenticationResponse | undefined {
   const info: UserInfo = {
     name: stringAt(user, 'username') ?? '',
     uid: stringAt(user, 'uid') ?? '',
-    groups: strings(user['groups']),
+    groups: textsOf(user['groups']),
     extra: extraOf(user['extra']),
   };
-  return { user: info, audiences: strings(status['audiences']) };
+  return { user: info, audiences: textsOf(status['audiences']) };
 }
-
-const strings = (value: JsonObject[string]): string[] =>
-  Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
 
 function extraOf(value: JsonObject[string]): Record<string, readonly string[]> {
   if (!isObject(value)) return {};
-  return Object.fromEntries(Object.entries(value).map(([key, values]) => [key, strings(values)]));
+  return Object.fromEntries(Object.entries(value).map(([key, values]) => [key, textsOf(values)]));
 }

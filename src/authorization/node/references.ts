@@ -1,4 +1,5 @@
-import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { objectAt, stringAt, type JsonObject } from '../../apimachinery/json.js';
+import { objectsOf } from '../../apimachinery/json-values.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 
 /** Kinds that a node may reach through its pods. */
@@ -25,10 +26,6 @@ const SECRET_SOURCES: readonly (readonly [string, readonly string[]])[] = [
   ['csi', ['nodePublishSecretRef', 'name']],
 ];
 
-function objects(value: JsonValue | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
-}
-
 function textAt(object: JsonObject | undefined, path: readonly string[]): string {
   let current: JsonObject | undefined = object;
   for (const key of path.slice(0, -1)) current = objectAt(current, key);
@@ -54,11 +51,11 @@ function namedBy(pod: KubeObject): Reference[] {
   };
   const spec = objectAt(pod, 'spec') ?? {};
   add('serviceaccount', stringAt(spec, 'serviceAccountName') ?? '');
-  for (const secret of objects(spec['imagePullSecrets'])) add('secret', stringAt(secret, 'name') ?? '');
+  for (const secret of objectsOf(spec['imagePullSecrets'])) add('secret', stringAt(secret, 'name') ?? '');
   for (const list of ['initContainers', 'containers', 'ephemeralContainers']) {
-    for (const container of objects(spec[list])) addContainer(container, add);
+    for (const container of objectsOf(spec[list])) addContainer(container, add);
   }
-  for (const volume of objects(spec['volumes'])) addVolume(pod, volume, add);
+  for (const volume of objectsOf(spec['volumes'])) addVolume(pod, volume, add);
   addClaims(pod, spec, add);
   return found;
 }
@@ -66,11 +63,11 @@ function namedBy(pod: KubeObject): Reference[] {
 type Add = (kind: ReferenceKind, name: string) => void;
 
 function addContainer(container: JsonObject, add: Add): void {
-  for (const from of objects(container['envFrom'])) {
+  for (const from of objectsOf(container['envFrom'])) {
     add('secret', textAt(from, ['secretRef', 'name']));
     add('configmap', textAt(from, ['configMapRef', 'name']));
   }
-  for (const variable of objects(container['env'])) {
+  for (const variable of objectsOf(container['env'])) {
     add('secret', textAt(variable, ['valueFrom', 'secretKeyRef', 'name']));
     add('configmap', textAt(variable, ['valueFrom', 'configMapKeyRef', 'name']));
   }
@@ -79,7 +76,7 @@ function addContainer(container: JsonObject, add: Add): void {
 function addVolume(pod: KubeObject, volume: JsonObject, add: Add): void {
   for (const [source, path] of SECRET_SOURCES) add('secret', textAt(objectAt(volume, source), path));
   add('configmap', textAt(volume, ['configMap', 'name']));
-  for (const source of objects(objectAt(volume, 'projected')?.['sources'])) {
+  for (const source of objectsOf(objectAt(volume, 'projected')?.['sources'])) {
     add('secret', textAt(source, ['secret', 'name']));
     add('configmap', textAt(source, ['configMap', 'name']));
   }
@@ -91,8 +88,8 @@ function addVolume(pod: KubeObject, volume: JsonObject, add: Add): void {
 
 function addClaims(pod: KubeObject, spec: JsonObject, add: Add): void {
   const status = objectAt(pod, 'status') ?? {};
-  const statuses = objects(status['resourceClaimStatuses']);
-  for (const claim of objects(spec['resourceClaims'])) {
+  const statuses = objectsOf(status['resourceClaimStatuses']);
+  for (const claim of objectsOf(spec['resourceClaims'])) {
     const direct = stringAt(claim, 'resourceClaimName') ?? '';
     const made = statuses.find((candidate) => candidate['name'] === claim['name']);
     add('resourceclaim', direct === '' ? (stringAt(made, 'resourceClaimName') ?? '') : direct);

@@ -1,4 +1,5 @@
-import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { objectAt, stringAt, type JsonObject } from '../../apimachinery/json.js';
+import { objectsOf, textsOf } from '../../apimachinery/json-values.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 
@@ -41,27 +42,19 @@ export interface RbacRuleSource {
   roleRules(ref: RoleRef, namespace: string): readonly PolicyRule[] | undefined;
 }
 
-function strings(value: JsonValue | undefined): readonly string[] {
-  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
-}
-
-function objects(value: JsonValue | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
-}
-
 export function readRule(rule: JsonObject): PolicyRule {
   return {
-    verbs: strings(rule['verbs']),
-    apiGroups: strings(rule['apiGroups']),
-    resources: strings(rule['resources']),
-    resourceNames: strings(rule['resourceNames']),
-    nonResourceURLs: strings(rule['nonResourceURLs']),
+    verbs: textsOf(rule['verbs']),
+    apiGroups: textsOf(rule['apiGroups']),
+    resources: textsOf(rule['resources']),
+    resourceNames: textsOf(rule['resourceNames']),
+    nonResourceURLs: textsOf(rule['nonResourceURLs']),
   };
 }
 
 /** The rules of a Role or ClusterRole. */
 export function readRules(role: KubeObject): readonly PolicyRule[] {
-  return objects(role['rules']).map(readRule);
+  return objectsOf(role['rules']).map(readRule);
 }
 
 export function readRoleRef(binding: KubeObject): RoleRef {
@@ -74,7 +67,7 @@ export function readRoleRef(binding: KubeObject): RoleRef {
 }
 
 export function readSubjects(binding: KubeObject): readonly Subject[] {
-  return objects(binding['subjects']).map((subject) => ({
+  return objectsOf(binding['subjects']).map((subject) => ({
     kind: stringAt(subject, 'kind') ?? '',
     apiGroup: stringAt(subject, 'apiGroup') ?? '',
     name: stringAt(subject, 'name') ?? '',

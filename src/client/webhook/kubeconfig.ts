@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { dirname, isAbsolute, join } from 'node:path';
 import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { objectsOf, textsOf } from '../../apimachinery/json-values.js';
 import { parseYaml } from '../../apimachinery/yaml.js';
 
 /** A kubeconfig that cannot be used; the server does not start with it. */
@@ -129,20 +130,17 @@ function proxyOf(cluster: JsonObject): URL | undefined {
 function impersonationOf(user: JsonObject): Readonly<Record<string, string | string[]>> {
   const name = stringAt(user, 'as') ?? '';
   const uid = stringAt(user, 'as-uid') ?? '';
-  const groups = texts(user['as-groups']);
+  const groups = textsOf(user['as-groups']);
   const extra = objectAt(user, 'as-user-extra') ?? {};
   return {
     ...(name !== '' && { 'Impersonate-User': name }),
     ...(uid !== '' && { 'Impersonate-Uid': uid }),
     ...(groups.length > 0 && { 'Impersonate-Group': groups }),
     ...Object.fromEntries(
-      Object.entries(extra).map(([key, value]) => [`Impersonate-Extra-${encodeURIComponent(key)}`, texts(value)]),
+      Object.entries(extra).map(([key, value]) => [`Impersonate-Extra-${encodeURIComponent(key)}`, textsOf(value)]),
     ),
   };
 }
-
-const texts = (value: JsonValue | undefined): string[] =>
-  Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
 
 const orUndefined = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
 const resolve = (directory: string, file: string): string => (isAbsolute(file) ? file : join(directory, file));
@@ -177,19 +175,15 @@ function currentContext(config: JsonObject): { readonly cluster: JsonObject; rea
   return { cluster, user: user ?? {} };
 }
 
-function entries(list: JsonValue | undefined): readonly JsonObject[] {
-  return Array.isArray(list) ? list.filter(isObject) : [];
-}
-
 function named(list: JsonValue | undefined, name: string, key: string): JsonObject | undefined {
   return objectAt(
-    entries(list).find((entry) => entry['name'] === name),
+    objectsOf(list).find((entry) => entry['name'] === name),
     key,
   );
 }
 
 function onlyName(list: JsonValue | undefined): string {
-  const all = entries(list);
+  const all = objectsOf(list);
   return all.length === 1 ? (stringAt(all[0], 'name') ?? '') : '';
 }
 

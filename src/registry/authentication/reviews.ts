@@ -1,5 +1,6 @@
 import { newBadRequest, newInternalError } from '../../apimachinery/errors.js';
-import { objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { objectAt, stringAt, type JsonObject } from '../../apimachinery/json.js';
+import { textsOf } from '../../apimachinery/json-values.js';
 import { formatTime, type KubeObject } from '../../apimachinery/meta.js';
 import {
   AuthenticationError,
@@ -67,7 +68,7 @@ async function tokenReview(
   // What the caller claims in the status is never passed on as the server's word.
   object['status'] = { user: {} };
   if (tokens === undefined) return object;
-  const asked = strings(spec?.['audiences']);
+  const asked = textsOf(spec?.['audiences']);
   const audiences = asked.length === 0 ? apiAudiences : asked;
   // As in a header: what stands around it is no part of it.
   const bare = bearerTokenOf(`Bearer ${token}`) ?? '';
@@ -122,8 +123,4 @@ function withAuthenticatedGroup(user: UserInfo): UserInfo {
   const { name, groups } = user;
   const known = groups.includes(ALL_AUTHENTICATED) || groups.includes(ALL_UNAUTHENTICATED);
   return known || name === ANONYMOUS ? user : { ...user, groups: [...groups, ALL_AUTHENTICATED] };
-}
-
-function strings(value: JsonValue | undefined): readonly string[] {
-  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
 }

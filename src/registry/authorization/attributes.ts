@@ -1,5 +1,6 @@
 import { parseFieldSelector } from '../../apimachinery/fields.js';
-import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { objectAt, stringAt, type JsonObject } from '../../apimachinery/json.js';
+import { objectsOf, textsOf } from '../../apimachinery/json-values.js';
 import { parseLabelSelector } from '../../apimachinery/label-parser.js';
 import { labelSelectorFromObject } from '../../apimachinery/label-selector-object.js';
 import { SelectorError } from '../../apimachinery/labels.js';
@@ -21,22 +22,14 @@ interface Parsed {
 
 const NOTHING: Parsed = { requirements: [], failed: false };
 
-export function strings(value: JsonValue | undefined): readonly string[] {
-  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
-}
-
-export function objects(value: JsonValue | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
-}
-
 /** The user that a SubjectAccessReview's spec names. */
 export function userFrom(spec: JsonObject): UserInfo {
   const extra: Record<string, readonly string[]> = {};
-  for (const [key, values] of Object.entries(objectAt(spec, 'extra') ?? {})) extra[key] = strings(values);
+  for (const [key, values] of Object.entries(objectAt(spec, 'extra') ?? {})) extra[key] = textsOf(values);
   return {
     name: stringAt(spec, 'user') ?? '',
     uid: stringAt(spec, 'uid') ?? '',
-    groups: strings(spec['groups']),
+    groups: textsOf(spec['groups']),
     extra,
   };
 }
@@ -86,7 +79,7 @@ function readSelector(
   read: (requirement: JsonObject) => SelectorRequirement | undefined,
 ): Parsed {
   if (selector === undefined) return NOTHING;
-  const list = objects(selector['requirements']);
+  const list = objectsOf(selector['requirements']);
   if (list.length > 0) {
     // Requirements that cannot be used are left out: all are to be met, so that the question only gets broader.
     const requirements = list.map(read).filter((requirement) => requirement !== undefined);
@@ -109,7 +102,7 @@ const parseLabels = (raw: string): readonly SelectorRequirement[] =>
 
 function fieldRequirement(requirement: JsonObject): SelectorRequirement | undefined {
   const operator = stringAt(requirement, 'operator') ?? '';
-  const values = strings(requirement['values']);
+  const values = textsOf(requirement['values']);
   if ((operator !== 'In' && operator !== 'NotIn') || values.length !== 1) return undefined;
   return { key: stringAt(requirement, 'key') ?? '', operator, values };
 }

@@ -1,9 +1,9 @@
 import { FieldPath, forbidden, invalid, Printed, required, type FieldError } from '../../apimachinery/field-error.js';
 import { objectAt, stringAt, stringifyJson, type JsonObject } from '../../apimachinery/json.js';
+import { objectsOf, textsOf } from '../../apimachinery/json-values.js';
 import type { KubeObject, ObjectMeta } from '../../apimachinery/meta.js';
 import { labelValueErrors, qualifiedNameErrors } from '../../apimachinery/validation/name-errors.js';
 import { OBJECT_META_FIELDS } from '../../schema/metadata.js';
-import { objects, strings } from './attributes.js';
 
 const SPEC = FieldPath.of('spec');
 const RESOURCE = FieldPath.of('spec', 'resourceAttributes');
@@ -47,7 +47,7 @@ function validateSpec(spec: JsonObject, wantsUser: boolean): FieldError[] {
     errors.push(invalid(RESOURCE, null, text));
   }
   const user = stringAt(spec, 'user') ?? '';
-  if (wantsUser && user === '' && strings(spec['groups']).length === 0) {
+  if (wantsUser && user === '' && textsOf(spec['groups']).length === 0) {
     errors.push(invalid(SPEC.child('user'), user, 'at least one of user or group must be specified'));
   }
   if (resource === undefined) return errors;
@@ -81,7 +81,7 @@ const validateLabelKeyAndValues: KeyValidation = {
   after: (requirement, path) => {
     const key = stringAt(requirement, 'key') ?? '';
     const errors = qualifiedNameErrors(key, path.child('key'));
-    strings(requirement['values']).forEach((value, index) => {
+    textsOf(requirement['values']).forEach((value, index) => {
       errors.push(...labelValueErrors(value, path.child('values').index(index)));
     });
     return errors;
@@ -91,7 +91,7 @@ const validateLabelKeyAndValues: KeyValidation = {
 function validateSelector(selector: JsonObject, path: FieldPath, keys: KeyValidation): FieldError[] {
   const errors: FieldError[] = [];
   const raw = stringAt(selector, 'rawSelector') ?? '';
-  const requirements = objects(selector['requirements']);
+  const requirements = objectsOf(selector['requirements']);
   if (raw !== '' && requirements.length > 0) {
     errors.push(invalid(path.child('rawSelector'), raw, 'may not specified at the same time as requirements'));
   }
@@ -108,7 +108,7 @@ function validateSelector(selector: JsonObject, path: FieldPath, keys: KeyValida
 
 /** Operators that are not known pass, so that newer clients are understood as far as possible. */
 function validateOperator(requirement: JsonObject, path: FieldPath): FieldError[] {
-  const count = strings(requirement['values']).length;
+  const count = textsOf(requirement['values']).length;
   switch (stringAt(requirement, 'operator')) {
     case 'In':
     case 'NotIn':

@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
+import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
+import { objectsOf, textsOf } from '../../apimachinery/json-values.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 
 /** What serving needs to know of a CustomResourceDefinition or ResourceDefinition that has been validated. */
@@ -41,7 +42,7 @@ export interface DefinitionVersion {
 export function readDefinition(crd: KubeObject): Definition {
   const spec = objectAt(crd, 'spec') ?? {};
   const names = objectAt(objectAt(crd, 'status'), 'acceptedNames') ?? objectAt(spec, 'names') ?? {};
-  const versions = objects(spec['versions']).map(readVersion);
+  const versions = objectsOf(spec['versions']).map(readVersion);
   const kind = stringAt(names, 'kind') ?? '';
   return {
     name: crd.metadata.name ?? '',
@@ -53,13 +54,13 @@ export function readDefinition(crd: KubeObject): Definition {
       singular: stringAt(names, 'singular') ?? kind.toLowerCase(),
       kind,
       listKind: stringAt(names, 'listKind') ?? `${kind}List`,
-      shortNames: strings(names['shortNames']),
-      categories: strings(names['categories']),
+      shortNames: textsOf(names['shortNames']),
+      categories: textsOf(names['categories']),
     },
     versions,
     storageVersion:
       stringAt(
-        objects(spec['versions']).find((v) => v['storage'] === true),
+        objectsOf(spec['versions']).find((v) => v['storage'] === true),
         'name',
       ) ?? '',
     preserveUnknownFields: spec['preserveUnknownFields'] === true,
@@ -77,8 +78,8 @@ function readVersion(version: JsonObject): DefinitionVersion {
     schema: objectAt(objectAt(version, 'schema'), 'openAPIV3Schema'),
     hasStatus: objectAt(subresources, 'status') !== undefined,
     scale: objectAt(subresources, 'scale'),
-    columns: objects(version['additionalPrinterColumns']),
-    selectableFields: objects(version['selectableFields']).map((field) => stringAt(field, 'jsonPath') ?? ''),
+    columns: objectsOf(version['additionalPrinterColumns']),
+    selectableFields: objectsOf(version['selectableFields']).map((field) => stringAt(field, 'jsonPath') ?? ''),
   };
 }
 
@@ -90,14 +91,6 @@ export interface Condition {
 
 /** Whether a condition of a definition has the status True. */
 export function isConditionTrue(crd: KubeObject, type: string): boolean {
-  const conditions = objects(objectAt(crd, 'status')?.['conditions']);
+  const conditions = objectsOf(objectAt(crd, 'status')?.['conditions']);
   return conditions.some((condition) => condition['type'] === type && condition['status'] === 'True');
-}
-
-function objects(value: JsonObject[string]): JsonObject[] {
-  return Array.isArray(value) ? value.filter((item): item is JsonObject => isObject(item)) : [];
-}
-
-function strings(value: JsonObject[string]): string[] {
-  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
 }

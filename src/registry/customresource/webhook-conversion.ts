@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { parseJson } from '../../apimachinery/decode-json.js';
 import { ApiError } from '../../apimachinery/errors.js';
 import { isObject, type JsonObject, objectAt, stringAt, stringifyJson } from '../../apimachinery/json.js';
+import { textsOf } from '../../apimachinery/json-values.js';
 import {
   type GroupVersionKind,
   type KubeObject,
@@ -46,9 +47,8 @@ export function conversionOf(
 ): Conversion {
   if (stringAt(conversion, 'strategy') !== 'Webhook') return noConversion;
   const webhook = objectAt(conversion, 'webhook') ?? {};
-  const versions = webhook['conversionReviewVersions'];
   return new WebhookConversion({
-    reviewVersions: Array.isArray(versions) ? versions.filter((version) => typeof version === 'string') : [],
+    reviewVersions: textsOf(webhook['conversionReviewVersions']),
     sender: sender(objectAt(webhook, 'clientConfig') ?? {}),
     name,
     clock,

@@ -1,4 +1,5 @@
-import { isObject, objectAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { objectAt, type JsonObject } from '../../apimachinery/json.js';
+import { objectsOf } from '../../apimachinery/json-values.js';
 import { labelSelectorFromObject } from '../../apimachinery/label-selector-object.js';
 import { SelectorError, type LabelSelector } from '../../apimachinery/labels.js';
 import { compareUtf8, type KubeObject } from '../../apimachinery/meta.js';
@@ -7,9 +8,7 @@ import { readRule, writeRule } from '../../authorization/rbac/types.js';
 /** The selectors of an aggregated cluster role; undefined: it is not aggregated. */
 export function aggregationSelectors(role: KubeObject): readonly JsonObject[] | undefined {
   const aggregation = objectAt(role, 'aggregationRule');
-  if (aggregation === undefined) return undefined;
-  const selectors = aggregation['clusterRoleSelectors'];
-  return Array.isArray(selectors) ? selectors.filter(isObject) : [];
+  return aggregation === undefined ? undefined : objectsOf(aggregation['clusterRoleSelectors']);
 }
 
 /**
@@ -26,7 +25,7 @@ export function aggregatedRules(role: KubeObject, clusterRoles: Iterable<KubeObj
     if (compiled === undefined) return undefined;
     for (const candidate of sorted) {
       if (candidate.metadata.name === role.metadata.name || !compiled.matches(candidate.metadata.labels)) continue;
-      for (const rule of ruleObjects(candidate['rules'])) {
+      for (const rule of objectsOf(candidate['rules'])) {
         const key = ruleKey(rule);
         if (!rules.has(key)) rules.set(key, rule);
       }
@@ -37,14 +36,10 @@ export function aggregatedRules(role: KubeObject, clusterRoles: Iterable<KubeObj
 
 /** Whether a role's rules are the given ones, in the same order. */
 export function sameRules(role: KubeObject, rules: readonly JsonObject[]): boolean {
-  const current = ruleObjects(role['rules']);
+  const current = objectsOf(role['rules']);
   return (
     current.length === rules.length && current.every((rule, index) => ruleKey(rule) === ruleKey(rules[index] ?? {}))
   );
-}
-
-function ruleObjects(value: JsonValue | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
 /** Equal for rules that are semantically equal: absent and empty lists are the same. */

@@ -1,4 +1,5 @@
-import { deepCopy, deepEqual, isObject, objectAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { deepCopy, deepEqual, objectAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { objectsOf } from '../../apimachinery/json-values.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { readRoleRef, readRules, readSubjects, writeRule, type Subject } from '../../authorization/rbac/types.js';
 import { uncovered } from './covers.js';
@@ -82,7 +83,7 @@ function addSubjects(object: KubeObject, expected: KubeObject): boolean {
   const key = ({ kind, apiGroup, namespace, name }: Subject): string =>
     JSON.stringify([kind, apiGroup, namespace, name]);
   const known = new Set(readSubjects(object).map(key));
-  const wanted = list(expected['subjects']).filter(isObject);
+  const wanted = objectsOf(expected['subjects']);
   const missing: JsonObject[] = [];
   readSubjects(expected).forEach((subject, index) => {
     if (known.has(key(subject))) return;

@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
+import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
+import { objectsOf } from '../../apimachinery/json-values.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { nameIsPathSegment } from '../../apimachinery/validation/names.js';
 import { AGE_COLUMN, column, CREATED_AT_COLUMN, defaultTable, NAME_COLUMN, tableWithAge } from '../rest/columns.js';
@@ -12,7 +13,7 @@ const GROUP = 'rbac.authorization.k8s.io';
 
 /** Users, groups and service accounts of a binding, as its table shows them. */
 function subjects(binding: KubeObject): string[] {
-  const all = Array.isArray(binding['subjects']) ? binding['subjects'].filter((s): s is JsonObject => isObject(s)) : [];
+  const all = objectsOf(binding['subjects']);
   const of = (kind: string): JsonObject[] => all.filter((subject) => subject['kind'] === kind);
   const names = (kind: string): string =>
     of(kind)

@@ -1,5 +1,6 @@
 import { FieldPath, invalid, notSupported, required, type FieldError } from '../../apimachinery/field-error.js';
-import { deepEqual, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { deepEqual, objectAt, stringAt, type JsonObject } from '../../apimachinery/json.js';
+import { objectsOf } from '../../apimachinery/json-values.js';
 import { validateLabelSelector } from '../../apimachinery/label-selector-object.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { subdomainErrors } from '../../apimachinery/validation/name-errors.js';
@@ -17,10 +18,6 @@ import {
 /** Names of roles and bindings: any path segment, a whole name even where it is a generateName. */
 export const validateRbacName = (name: string): string[] => nameIsPathSegment(name, false);
 
-function objects(value: JsonValue | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
-}
-
 export function validateRole(role: KubeObject): FieldError[] {
   return [...validateCoreMeta(role.metadata, true, validateRbacName), ...validateRules(role, true)];
 }
@@ -30,7 +27,7 @@ export function validateClusterRole(role: KubeObject): FieldError[] {
   const aggregation = objectAt(role, 'aggregationRule');
   if (aggregation === undefined) return errors;
   const path = FieldPath.of('aggregationRule', 'clusterRoleSelectors');
-  const selectors = objects(aggregation['clusterRoleSelectors']);
+  const selectors = objectsOf(aggregation['clusterRoleSelectors']);
   if (selectors.length === 0) {
     errors.push(required(path, 'at least one clusterRoleSelector required if aggregationRule is non-nil'));
   }
@@ -44,7 +41,7 @@ export function validateClusterRole(role: KubeObject): FieldError[] {
 
 function validateRules(role: KubeObject, namespaced: boolean): FieldError[] {
   const path = FieldPath.of('rules');
-  return objects(role['rules']).flatMap((rule, index) => validateRule(readRule(rule), namespaced, path.index(index)));
+  return objectsOf(role['rules']).flatMap((rule, index) => validateRule(readRule(rule), namespaced, path.index(index)));
 }
 
 function validateRule(rule: PolicyRule, namespaced: boolean, path: FieldPath): FieldError[] {
@@ -124,7 +121,7 @@ export function defaultBinding(binding: KubeObject): void {
   const ref = objectAt(binding, 'roleRef');
   if (ref === undefined) binding['roleRef'] = { apiGroup: RBAC_GROUP, kind: '', name: '' };
   else if (isUnset(ref, 'apiGroup')) ref['apiGroup'] = RBAC_GROUP;
-  for (const subject of objects(binding['subjects'])) {
+  for (const subject of objectsOf(binding['subjects'])) {
     const kind = stringAt(subject, 'kind');
     if ((kind === 'User' || kind === 'Group') && isUnset(subject, 'apiGroup')) subject['apiGroup'] = RBAC_GROUP;
   }

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
 import { deepEqual, isObject, objectAt } from '../../apimachinery/json.js';
+import { textsOf } from '../../apimachinery/json-values.js';
 
 type Scalar = string | number | bigint | boolean;
 
@@ -7,8 +8,7 @@ const isScalar = (value: JsonValue | undefined): value is Scalar =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean';
 
 function keysOf(schema: JsonObject): readonly string[] {
-  const keys = schema['x-kubernetes-list-map-keys'];
-  return Array.isArray(keys) ? keys.filter((key): key is string => typeof key === 'string') : [];
+  return textsOf(schema['x-kubernetes-list-map-keys']);
 }
 
 /** The values of the key fields as one text; undefined if one is missing or no scalar. */

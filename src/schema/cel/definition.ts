@@ -11,6 +11,7 @@ import {
 } from '../../apimachinery/field-error.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
 import { isObject, objectAt } from '../../apimachinery/json.js';
+import { objectsOf } from '../../apimachinery/json-values.js';
 import { goJson } from '../../apimachinery/meta.js';
 import type { CompiledRule, RuleEnvironments } from './compilation.js';
 import { compileNode, newSchemaTypes } from './compilation.js';
@@ -315,10 +316,7 @@ export function knownExpressions(schemas: readonly JsonObject[]): KnownExpressio
       if (part !== undefined) visit(part);
     }
     for (const part of Object.values(objectAt(schema, 'properties') ?? {})) if (isObject(part)) visit(part);
-    for (const key of ['allOf', 'oneOf', 'anyOf']) {
-      const parts = schema[key];
-      if (Array.isArray(parts)) parts.filter(isObject).forEach(visit);
-    }
+    for (const key of ['allOf', 'oneOf', 'anyOf']) objectsOf(schema[key]).forEach(visit);
   };
   schemas.forEach(visit);
   return { rules, messageExpressions };

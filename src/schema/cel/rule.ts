@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
-import { isObject } from '../../apimachinery/json.js';
+import type { JsonObject } from '../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../apimachinery/json-values.js';
 
 /** One entry of x-kubernetes-validations. */
 export interface Rule {
@@ -13,19 +13,15 @@ export interface Rule {
   readonly source: JsonObject;
 }
 
-const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
-
 export function rulesOf(schema: JsonObject): readonly Rule[] {
-  const entries = schema['x-kubernetes-validations'];
-  if (!Array.isArray(entries)) return [];
-  return entries.filter(isObject).map((source) => {
+  return objectsOf(schema['x-kubernetes-validations']).map((source) => {
     const { reason, optionalOldSelf } = source;
     return {
-      rule: text(source['rule']),
-      message: text(source['message']),
-      messageExpression: text(source['messageExpression']),
+      rule: textOf(source['rule']),
+      message: textOf(source['message']),
+      messageExpression: textOf(source['messageExpression']),
       reason: typeof reason === 'string' ? reason : undefined,
-      fieldPath: text(source['fieldPath']),
+      fieldPath: textOf(source['fieldPath']),
       optionalOldSelf: typeof optionalOldSelf === 'boolean' ? optionalOldSelf : undefined,
       source,
     };

@@ -19,6 +19,7 @@ import {
 } from '../../apimachinery/field-error.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
 import { isObject, objectAt } from '../../apimachinery/json.js';
+import { objectsOf } from '../../apimachinery/json-values.js';
 import type { CompiledRule } from './compilation.js';
 import { PER_CALL_LIMIT, RUNTIME_BUDGET, compileNode, newSchemaTypes } from './compilation.js';
 import { Correlation, KeyedItems, Ratchet } from './correlation.js';
@@ -316,9 +317,7 @@ function build(
   result.items = descend('items');
   result.values = descend('additionalProperties');
   result.properties = buildProperties(rules, node, type, building);
-  const all = rules['allOf'];
-  result.allOf = (Array.isArray(all) ? all : [])
-    .filter(isObject)
+  result.allOf = objectsOf(rules['allOf'])
     .map((schema) => build(schema, node, type, building, isRoot))
     .filter((built) => built !== undefined);
   return result;

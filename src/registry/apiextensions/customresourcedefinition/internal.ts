@@ -6,6 +6,7 @@ import {
   objectAt,
   stringAt,
 } from '../../../apimachinery/json.js';
+import { textsOf } from '../../../apimachinery/json-values.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 
 /**
@@ -62,8 +63,7 @@ export function objectsAt(parent: JsonObject | undefined, key: string): readonly
 }
 
 export function stringsAt(parent: JsonObject | undefined, key: string): readonly string[] {
-  const value = parent?.[key];
-  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
+  return textsOf(parent?.[key]);
 }
 
 export function namesOf(names: JsonObject | undefined): InternalNames {

@@ -1,5 +1,6 @@
 import { FieldPath } from '../../../apimachinery/field-error.js';
-import { type JsonObject, stringAt } from '../../../apimachinery/json.js';
+import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
+import { textsOf } from '../../../apimachinery/json-values.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { hasUnprunedDefaults } from '../../../schema/default-validation.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
@@ -78,12 +79,7 @@ const isStructural = (schema: JsonSchemaProps): boolean =>
   structuralError(schema) === undefined && validateStructural(schema, FieldPath.empty).length === 0;
 
 export function reviewVersionsOf(conversion: JsonObject): readonly string[] {
-  const webhook = conversion['webhook'];
-  const versions =
-    typeof webhook === 'object' && webhook !== null && !Array.isArray(webhook)
-      ? webhook['conversionReviewVersions']
-      : undefined;
-  return Array.isArray(versions) ? versions.filter((version): version is string => typeof version === 'string') : [];
+  return textsOf(objectAt(conversion, 'webhook')?.['conversionReviewVersions']);
 }
 
 function hasRecognizedVersion(conversion: JsonObject): boolean {

@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
+import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
+import { objectsOf, textsOf } from '../../../apimachinery/json-values.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 
 export const APPROVED = 'Approved';
@@ -6,8 +7,7 @@ export const DENIED = 'Denied';
 export const FAILED = 'Failed';
 
 export function conditionsOf(request: KubeObject | undefined): JsonObject[] {
-  const conditions = objectAt(request, 'status')?.['conditions'];
-  return Array.isArray(conditions) ? conditions.filter(isObject) : [];
+  return objectsOf(objectAt(request, 'status')?.['conditions']);
 }
 
 export const conditionType = (condition: JsonObject): string => stringAt(condition, 'type') ?? '';
@@ -26,6 +26,5 @@ export const requestPem = (request: KubeObject): string =>
   Buffer.from(stringAt(objectAt(request, 'spec'), 'request') ?? '', 'base64').toString('latin1');
 
 export function usagesOf(request: KubeObject): string[] {
-  const usages = objectAt(request, 'spec')?.['usages'];
-  return Array.isArray(usages) ? usages.filter((usage) => typeof usage === 'string') : [];
+  return textsOf(objectAt(request, 'spec')?.['usages']);
 }

@@ -1,12 +1,13 @@
 import { isIP } from 'node:net';
 import { type FieldError, FieldPath, invalid, required } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../rest/interfaces.js';
 import { appProtocolErrors, choice, ipErrors, portNumberErrors, PROTOCOLS } from '../shared/checks.js';
-import { numberOf, objectsOf, setDefault, textOf } from '../shared/fields.js';
+import { numberOf, setDefault } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { nothing } from '../shared/resource-type.js';
 

@@ -1,5 +1,6 @@
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
-import { numberOf, objectsOf, textOf } from '../shared/fields.js';
+import { numberOf } from '../shared/fields.js';
 import { Age, tableOf } from '../shared/table.js';
 
 const SHOWN = 3;

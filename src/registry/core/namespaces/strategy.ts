@@ -1,6 +1,7 @@
 import { newConflict } from '../../../apimachinery/errors.js';
 import { type FieldError, FieldPath, invalid } from '../../../apimachinery/field-error.js';
 import { isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
+import { textsOf } from '../../../apimachinery/json-values.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta.js';
 import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsLabel } from '../../../apimachinery/validation/names.js';
@@ -17,8 +18,7 @@ export const NAMESPACE_FINALIZER = 'kubernetes';
 
 /** The finalizers of the specification, which hold a namespace until what is in it is gone. */
 export function namespaceFinalizers(object: KubeObject): string[] {
-  const finalizers = objectAt(object, 'spec')?.['finalizers'];
-  return Array.isArray(finalizers) ? finalizers.filter((name) => typeof name === 'string') : [];
+  return textsOf(objectAt(object, 'spec')?.['finalizers']);
 }
 
 function finalizerErrors(object: KubeObject, path: (i: number) => FieldPath): FieldError[] {

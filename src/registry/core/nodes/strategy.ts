@@ -8,13 +8,14 @@ import {
   Printed,
 } from '../../../apimachinery/field-error.js';
 import { deepCopy, deepEqual, isObject, type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf, textsOf } from '../../../apimachinery/json-values.js';
 import { goJson, type KubeObject, quote } from '../../../apimachinery/meta.js';
 import { cidrErrors, cidrWarnings } from '../../../apimachinery/validation/addresses.js';
 import { labelValueErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../rest/interfaces.js';
 import { choice } from '../shared/checks.js';
-import { emptyListIsNull, keepField, objectsOf, textOf, textsOf } from '../shared/fields.js';
+import { emptyListIsNull, keepField } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { TAINT_EFFECTS } from '../shared/node-selector.js';
 import { resets } from '../shared/resource-type.js';

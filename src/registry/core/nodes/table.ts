@@ -1,6 +1,6 @@
 import { objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import { compareUtf8, type KubeObject } from '../../../apimachinery/meta.js';
-import { objectsOf, textOf } from '../shared/fields.js';
 import { Age, tableOf } from '../shared/table.js';
 
 const ROLE_PREFIX = 'node-role.kubernetes.io/';

@@ -1,8 +1,8 @@
 import { type FieldError, FieldPath, notSupported } from '../../../apimachinery/field-error.js';
 import { objectAt } from '../../../apimachinery/json.js';
+import { textOf } from '../../../apimachinery/json-values.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
-import { textOf } from '../shared/fields.js';
 import { basicQuantityErrors, isNative, quantityErrors, quantityOf } from '../shared/resources.js';
 
 const STATUS = FieldPath.of('status');

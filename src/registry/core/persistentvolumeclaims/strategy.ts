@@ -1,12 +1,13 @@
 import { type FieldError, FieldPath, forbidden } from '../../../apimachinery/field-error.js';
 import { deepEqual, isObject, type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { textOf } from '../../../apimachinery/json-values.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { copyOfStruct } from '../../../apimachinery/scheme/empty-members.js';
 import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../rest/interfaces.js';
 import { claimSpecErrors } from '../shared/claim-spec.js';
-import { ensureObject, keepField, setDefault, textOf } from '../shared/fields.js';
+import { ensureObject, keepField, setDefault } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { validateImmutableField } from '../../../apimachinery/validation/object-meta.js';
 import { resets } from '../shared/resource-type.js';

@@ -1,6 +1,7 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import { numberOf, textOf } from '../shared/fields.js';
+import { textOf } from '../../../apimachinery/json-values.js';
+import { numberOf } from '../shared/fields.js';
 import { iscsiNameErrors } from '../shared/iscsi-names.js';
 import { lunErrors } from '../shared/volume-sources.js';
 

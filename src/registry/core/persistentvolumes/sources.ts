@@ -1,8 +1,8 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { textOf } from '../../../apimachinery/json-values.js';
 import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
 import { backstepErrors } from '../shared/checks.js';
-import { textOf } from '../shared/fields.js';
 import {
   both,
   type Check,

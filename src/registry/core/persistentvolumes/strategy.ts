@@ -9,6 +9,7 @@ import {
   required,
 } from '../../../apimachinery/field-error.js';
 import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
+import { textOf } from '../../../apimachinery/json-values.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta.js';
 import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { internalDiff, internalJson } from '../../../apimachinery/scheme/internal-diff.js';
@@ -22,7 +23,7 @@ import {
 import type { RequestContext } from '../../../request/context.js';
 import type { Strategy } from '../../rest/interfaces.js';
 import { choice, choiceIfSet } from '../shared/checks.js';
-import { ensureObject, keepField, setDefault, textOf } from '../shared/fields.js';
+import { ensureObject, keepField, setDefault } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { nodeSelectorErrors } from '../shared/node-selector.js';
 import { resets } from '../shared/resource-type.js';

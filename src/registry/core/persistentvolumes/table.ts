@@ -1,6 +1,6 @@
 import { objectAt } from '../../../apimachinery/json.js';
+import { textOf } from '../../../apimachinery/json-values.js';
 import { hasDeletionTimestamp } from '../../../apimachinery/meta.js';
-import { textOf } from '../shared/fields.js';
 import { Age, tableOf } from '../shared/table.js';
 import { CLASS_ANNOTATION, shortAccessModes } from '../shared/volumes.js';
 

@@ -1,8 +1,8 @@
 import { type FieldError, FieldPath, forbidden, invalid } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { textOf } from '../../../apimachinery/json-values.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta.js';
 import { descendingPathErrors } from '../shared/checks.js';
-import { textOf } from '../shared/fields.js';
 import { allContainers } from './container-lists.js';
 import { MIRROR_ANNOTATION } from './fields.js';
 

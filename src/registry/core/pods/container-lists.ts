@@ -8,8 +8,8 @@ import {
   required,
 } from '../../../apimachinery/field-error.js';
 import { isObject, type JsonObject } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
-import { objectsOf, textOf } from '../shared/fields.js';
 import { containerErrors, hostPortErrors, paddedImageErrors, type PodParts, restartErrors } from './containers.js';
 import { CONTAINER_LISTS } from './fields.js';
 import { lifecycleErrors, probesErrors } from './handlers.js';

@@ -8,9 +8,9 @@ import {
   tooLong,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
 import { choiceIfSet, idErrors } from '../shared/checks.js';
-import { objectsOf, textOf } from '../shared/fields.js';
 import { STATUS_LISTS } from './fields.js';
 
 const STATUS = FieldPath.of('status');

@@ -9,6 +9,7 @@ import {
   tooMany,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import { labelErrors } from '../../../apimachinery/validation/name-errors.js';
 import { isPortName } from '../../../apimachinery/validation/names.js';
 import {
@@ -19,7 +20,7 @@ import {
   portNumberErrors,
   PROTOCOLS,
 } from '../shared/checks.js';
-import { numberOf, objectsOf, textOf } from '../shared/fields.js';
+import { numberOf } from '../shared/fields.js';
 import { resourceErrors } from '../shared/resources.js';
 import { envErrors, envFromErrors } from './env.js';
 import { PULL_POLICIES } from './fields.js';

@@ -1,7 +1,8 @@
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { integerOf } from '../shared/checks.js';
-import { ensureObject, numberOf, objectsOf, setDefault, textOf } from '../shared/fields.js';
+import { ensureObject, numberOf, setDefault } from '../shared/fields.js';
 import { roundQuantities, roundResources } from '../shared/resources.js';
 import { defaultSources } from '../shared/volume-defaults.js';
 import { STATUS_LISTS } from './fields.js';

@@ -1,5 +1,5 @@
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import { objectsOf } from '../shared/fields.js';
+import { objectsOf } from '../../../apimachinery/json-values.js';
 import { CONTAINER_LISTS, STATUS_LISTS } from './fields.js';
 
 const PROJECTIONS = ['clusterTrustBundle', 'podCertificate'];

@@ -1,8 +1,8 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf, textsOf } from '../../../apimachinery/json-values.js';
 import { maxLenCharacters, regexError } from '../../../apimachinery/validation/names.js';
 import { ipErrors } from '../shared/checks.js';
-import { objectsOf, textOf, textsOf } from '../shared/fields.js';
 
 const MAX_SERVERS = 3;
 const MAX_SEARCHES = 32;

@@ -1,9 +1,9 @@
 import { type FieldError, type FieldPath, invalid, notFound, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
 import { isConfigMapKey, isRelaxedEnvVarName, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { backstepErrors } from '../shared/checks.js';
-import { objectsOf, textOf } from '../shared/fields.js';
 import { fieldRefErrors, resourceRefErrors, VARIABLE_FIELDS } from './field-refs.js';
 
 const variableName = (name: string, path: FieldPath): FieldError[] =>

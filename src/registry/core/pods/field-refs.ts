@@ -1,9 +1,9 @@
 import { type FieldError, type FieldPath, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { textOf } from '../../../apimachinery/json-values.js';
 import type { Quantity } from '../../../apimachinery/quantity.js';
 import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { choiceIfSet, filePathErrors, modeErrors } from '../shared/checks.js';
-import { textOf } from '../shared/fields.js';
 import { quantityOf } from '../shared/resources.js';
 
 const METADATA = ['metadata.annotations', 'metadata.labels', 'metadata.name', 'metadata.namespace', 'metadata.uid'];

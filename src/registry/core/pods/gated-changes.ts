@@ -1,8 +1,8 @@
 import { type FieldError, FieldPath, invalid, Printed } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf } from '../../../apimachinery/json-values.js';
 import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { internalJson } from '../../../apimachinery/scheme/internal-diff.js';
-import { objectsOf } from '../shared/fields.js';
 import { REQUIRED } from './fields.js';
 
 const SPEC = FieldPath.of('spec');

@@ -1,8 +1,9 @@
 import { type FieldError, type FieldPath, forbidden, invalid, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf, textsOf } from '../../../apimachinery/json-values.js';
 import { regexError } from '../../../apimachinery/validation/names.js';
 import { choiceIfSet, integerOf, notNegative, portErrors } from '../shared/checks.js';
-import { numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
+import { numberOf } from '../shared/fields.js';
 
 /** How long a pod may take to end, in seconds. */
 type Grace = number | bigint | undefined;

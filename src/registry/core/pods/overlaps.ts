@@ -1,6 +1,6 @@
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import { quote } from '../../../apimachinery/meta.js';
-import { objectsOf, textOf } from '../shared/fields.js';
 
 /** A file of a volume, and what it comes from where a volume has several sources. */
 interface File {

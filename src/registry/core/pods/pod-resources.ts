@@ -1,8 +1,8 @@
 import { type FieldError, type FieldPath, invalid } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf } from '../../../apimachinery/json-values.js';
 import { compareUtf8 } from '../../../apimachinery/meta.js';
 import type { Quantity } from '../../../apimachinery/quantity.js';
-import { objectsOf } from '../shared/fields.js';
 import { isHugePages, quantityOf } from '../shared/resources.js';
 
 type Part = 'requests' | 'limits';

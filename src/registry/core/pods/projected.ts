@@ -1,7 +1,7 @@
 import { type FieldError, type FieldPath, forbidden, invalid, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import { filePathErrors, integerOf, modeErrors } from '../shared/checks.js';
-import { objectsOf, textOf } from '../shared/fields.js';
 import { needs } from '../shared/volume-sources.js';
 import { downwardFileErrors } from './field-refs.js';
 

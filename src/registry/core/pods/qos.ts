@@ -1,7 +1,7 @@
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf } from '../../../apimachinery/json-values.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import type { Quantity } from '../../../apimachinery/quantity.js';
-import { objectsOf } from '../shared/fields.js';
 import { quantityOf } from '../shared/resources.js';
 
 const COMPUTE = ['cpu', 'memory'];

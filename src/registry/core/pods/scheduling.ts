@@ -8,11 +8,12 @@ import {
   required,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf, textsOf } from '../../../apimachinery/json-values.js';
 import { validateLabelSelector } from '../../../apimachinery/label-selector-object.js';
 import { labelErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { isLabelValue } from '../../../apimachinery/validation/names.js';
 import { choice, choiceIfSet, integerOf } from '../shared/checks.js';
-import { numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
+import { numberOf } from '../shared/fields.js';
 import { nodeSelectorErrors, nodeSelectorTermErrors, TAINT_EFFECTS } from '../shared/node-selector.js';
 import { PREFERRED, REQUIRED } from './fields.js';
 

@@ -9,9 +9,9 @@ import {
   tooLong,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf, textsOf } from '../../../apimachinery/json-values.js';
 import { internalJson } from '../../../apimachinery/scheme/internal-diff.js';
 import { choice, choiceIfSet, descendingPathErrors, idErrors } from '../shared/checks.js';
-import { objectsOf, textOf, textsOf } from '../shared/fields.js';
 import { windowsOptionErrors } from './windows.js';
 
 const PROFILES = ['Localhost', 'RuntimeDefault', 'Unconfined'];

@@ -10,6 +10,7 @@ import {
   tooLong,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { internalJson } from '../../../apimachinery/scheme/internal-diff.js';
@@ -21,7 +22,7 @@ import {
 } from '../../../apimachinery/validation/name-errors.js';
 import { validateLabels } from '../../../apimachinery/validation/object-meta.js';
 import { choice, integerOf, ipErrors, MAX_INT32, rangeErrors } from '../shared/checks.js';
-import { numberOf, objectsOf, textOf } from '../shared/fields.js';
+import { numberOf } from '../shared/fields.js';
 import { resourceErrors } from '../shared/resources.js';
 import { allContainers, ephemeralErrors, initErrors, regularErrors } from './container-lists.js';
 import type { PodParts } from './containers.js';

@@ -1,9 +1,10 @@
 import { type FieldError, FieldPath, forbidden, invalid, Printed } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import { goJson, type KubeObject } from '../../../apimachinery/meta.js';
 import { qualifiedNameErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
 import { ipErrors } from '../shared/checks.js';
-import { numberOf, objectsOf, textOf } from '../shared/fields.js';
+import { numberOf } from '../shared/fields.js';
 import { claimStatusErrors, deviceErrors, extendedClaimErrors, userErrors } from './container-statuses.js';
 
 const STATUS = FieldPath.of('status');

@@ -1,9 +1,10 @@
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta.js';
 import { isDns1123Label } from '../../../apimachinery/validation/names.js';
 import type { RequestContext } from '../../../request/context.js';
 import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
-import { emptyListIsNull, ensureObject, keepField, numberOf, objectsOf, textOf } from '../shared/fields.js';
+import { emptyListIsNull, ensureObject, keepField, numberOf } from '../shared/fields.js';
 import { validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
 import { dropDisabled, dropDisabledStatus } from './disabled.js';

@@ -1,8 +1,9 @@
 import { type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta.js';
 import { timeMillis } from '../../../apimachinery/time.js';
 import { own } from '../../../util/own.js';
-import { numberOf, objectsOf, textOf } from '../shared/fields.js';
+import { numberOf } from '../shared/fields.js';
 import { Age, type Cell, tableOf } from '../shared/table.js';
 
 const NONE = '<none>';

@@ -1,6 +1,6 @@
 import { objectAt } from '../../../apimachinery/json.js';
+import { textOf } from '../../../apimachinery/json-values.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
-import { textOf } from '../shared/fields.js';
 import { builtinType } from '../shared/resource-type.js';
 import { applyPodDefaults } from './defaults.js';
 import { podDeletion, podStatusStrategy, podStrategy } from './strategy.js';

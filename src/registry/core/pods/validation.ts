@@ -1,11 +1,12 @@
 import { type FieldError, FieldPath, forbidden, invalid, required } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { copyOfStruct } from '../../../apimachinery/scheme/empty-members.js';
 import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
 import { MAX_INT32, rangeErrors } from '../shared/checks.js';
-import { numberOf, objectsOf, textOf } from '../shared/fields.js';
+import { numberOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { annotationChangeErrors, annotationErrors, profileMatchErrors } from './annotations.js';
 import { paddedImageErrors } from './containers.js';

@@ -7,6 +7,7 @@ import {
   required,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta.js';
 import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
@@ -15,7 +16,7 @@ import { validateAnnotations, validateLabels } from '../../../apimachinery/valid
 import { OBJECT_META_FIELDS } from '../../../schema/metadata.js';
 import { choice, descendingPathErrors, modeErrors } from '../shared/checks.js';
 import { claimSpecErrors } from '../shared/claim-spec.js';
-import { numberOf, objectsOf, textOf } from '../shared/fields.js';
+import { numberOf } from '../shared/fields.js';
 import { iscsiNameErrors } from '../shared/iscsi-names.js';
 import { quantityOf } from '../shared/resources.js';
 import {

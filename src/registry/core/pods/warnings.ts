@@ -1,10 +1,11 @@
 import { FieldPath } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf, textsOf } from '../../../apimachinery/json-values.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta.js';
 import { addressWarnings } from '../../../apimachinery/validation/addresses.js';
 import { isLabelValue } from '../../../apimachinery/validation/names.js';
 import { integerOf } from '../shared/checks.js';
-import { numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
+import { numberOf } from '../shared/fields.js';
 import { fractionWarnings } from '../shared/resources.js';
 import { SECCOMP_CONTAINER, SECCOMP_POD } from './annotations.js';
 import { allContainers } from './container-lists.js';

@@ -8,6 +8,7 @@ import {
 } from '../../../apimachinery/errors.js';
 import { type FieldError, FieldPath, invalid } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
+import { textsOf } from '../../../apimachinery/json-values.js';
 import { formatTime, type KubeObject, parseGroupVersion, quote } from '../../../apimachinery/meta.js';
 import type { ServiceAccountObjects } from '../../../authentication/token/service-account-objects.js';
 import type {
@@ -79,7 +80,7 @@ async function create(
   const uid = account.metadata.uid ?? '';
   checkUid(metadata.uid ?? '', uid, name);
   const spec = (object['spec'] = objectAt(object, 'spec') ?? {});
-  const audiences = strings(spec['audiences']);
+  const audiences = textsOf(spec['audiences']);
   const now = clock.now();
   if (audiences.length === 0) spec['audiences'] = [...apiAudiences];
   Object.assign(metadata, { name, namespace, uid, creationTimestamp: formatTime(now) });
@@ -155,9 +156,6 @@ function validateExpiration(spec: JsonObject): FieldError[] {
   }
   return [];
 }
-
-const strings = (value: JsonObject[string]): readonly string[] =>
-  Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
 
 type Kind = Parameters<ServiceAccountObjects['live']>[0];
 

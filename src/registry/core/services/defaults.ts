@@ -1,6 +1,7 @@
 import { isObject, type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
-import { ensureObject, objectsOf, setDefault, textOf } from '../shared/fields.js';
+import { ensureObject, setDefault } from '../shared/fields.js';
 import { externallyAccessible } from './traffic.js';
 
 const AFFINITY_SECONDS = 10800;

@@ -1,8 +1,8 @@
 import { type FieldError, FieldPath, invalid, duplicate, required } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { textOf, textsOf } from '../../../apimachinery/json-values.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { choiceIfSet, ipErrors } from '../shared/checks.js';
-import { textOf, textsOf } from '../shared/fields.js';
 
 const SPEC = FieldPath.of('spec');
 const CLUSTER_IPS = SPEC.child('clusterIPs');

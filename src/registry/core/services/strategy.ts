@@ -8,6 +8,7 @@ import {
   required,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf, textsOf } from '../../../apimachinery/json-values.js';
 import { newInvalid } from '../../../apimachinery/errors.js';
 import { goJson, type KubeObject } from '../../../apimachinery/meta.js';
 import { labelErrors, subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
@@ -23,7 +24,7 @@ import {
   portNumberErrors,
   PROTOCOLS,
 } from '../shared/checks.js';
-import { keepField, numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
+import { keepField, numberOf } from '../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
 import { addressErrors, changedAddressErrors, dropAddresses, fillFamilies, followClusterIP } from './families.js';

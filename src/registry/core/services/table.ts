@@ -1,6 +1,7 @@
 import { isObject, type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf, textsOf } from '../../../apimachinery/json-values.js';
 import { compareUtf8, type KubeObject } from '../../../apimachinery/meta.js';
-import { numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
+import { numberOf } from '../shared/fields.js';
 import { Age, tableOf } from '../shared/table.js';
 
 const NONE = '<none>';

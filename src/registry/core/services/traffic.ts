@@ -7,9 +7,10 @@ import {
   required,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf, textsOf } from '../../../apimachinery/json-values.js';
 import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { choice, choiceIfSet, portNumberErrors } from '../shared/checks.js';
-import { numberOf, objectsOf, textOf, textsOf } from '../shared/fields.js';
+import { numberOf } from '../shared/fields.js';
 
 const SPEC = FieldPath.of('spec');
 const POLICIES = ['Cluster', 'Local'];

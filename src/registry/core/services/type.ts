@@ -1,6 +1,6 @@
 import { objectAt } from '../../../apimachinery/json.js';
+import { textOf } from '../../../apimachinery/json-values.js';
 import { nameIsDnsLabel } from '../../../apimachinery/validation/names.js';
-import { textOf } from '../shared/fields.js';
 import { builtinType } from '../shared/resource-type.js';
 import { applyServiceDefaults } from './defaults.js';
 import { serviceStatusStrategy, serviceStrategy } from './strategy.js';

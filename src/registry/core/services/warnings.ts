@@ -1,12 +1,10 @@
-import { isObject, type JsonValue, objectAt, stringAt } from '../../../apimachinery/json.js';
+import { isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
+import { textsOf } from '../../../apimachinery/json-values.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { addressWarnings, cidrWarnings } from '../../../apimachinery/validation/addresses.js';
 
 const HINTS = 'service.kubernetes.io/topology-aware-hints';
 const MODE = 'service.kubernetes.io/topology-mode';
-
-const textsOf = (value: JsonValue | undefined): string[] =>
-  Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 
 /** What kube-apiserver has to say about a valid service. */
 export function serviceWarnings(object: KubeObject): string[] {

@@ -1,9 +1,9 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { textOf } from '../../../apimachinery/json-values.js';
 import { validateLabelSelector } from '../../../apimachinery/label-selector-object.js';
 import { labelErrors, subdomainErrors, subdomainErrorsIfSet } from '../../../apimachinery/validation/name-errors.js';
 import { choiceIfSet } from './checks.js';
-import { textOf } from './fields.js';
 import { accessModeErrors, positiveQuantityErrors, VOLUME_MODES } from './volumes.js';
 
 /** What a claim is filled from. */

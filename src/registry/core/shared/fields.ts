@@ -1,16 +1,5 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json.js';
 
-/** The objects of a list; what is none is left out. */
-export function objectsOf(value: JsonValue | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
-}
-
-export function textsOf(value: JsonValue | undefined): string[] {
-  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
-}
-
-export const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
-
 export const numberOf = (value: JsonValue | undefined): number => (typeof value === 'number' ? value : 0);
 
 /** The object under a key, made where there is none, ready to be changed. */

@@ -1,11 +1,11 @@
 import { type FieldError, type FieldPath, forbidden, invalid, required } from '../../../apimachinery/field-error.js';
 import type { JsonObject } from '../../../apimachinery/json.js';
+import { objectsOf, textOf, textsOf } from '../../../apimachinery/json-values.js';
 import {
   labelValueErrors,
   qualifiedNameErrors,
   subdomainErrors,
 } from '../../../apimachinery/validation/name-errors.js';
-import { objectsOf, textOf, textsOf } from './fields.js';
 
 /** What a taint of a node does to pods that do not put up with it. */
 export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];

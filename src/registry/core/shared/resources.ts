@@ -8,11 +8,11 @@ import {
   required,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
 import { compareUtf8, quote } from '../../../apimachinery/meta.js';
 import { Quantity } from '../../../apimachinery/quantity.js';
 import { labelErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { isQualifiedName } from '../../../apimachinery/validation/names.js';
-import { objectsOf, textOf } from './fields.js';
 
 const HUGE_PAGES = 'hugepages-';
 const COMPUTE = ['cpu', 'memory', 'ephemeral-storage'];

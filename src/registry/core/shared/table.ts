@@ -1,5 +1,6 @@
 import { readDataFile } from '../../../apimachinery/data-files.js';
 import { isObject, type JsonValue } from '../../../apimachinery/json.js';
+import { textOf } from '../../../apimachinery/json-values.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { timeMillis } from '../../../apimachinery/time.js';
 import { humanDuration } from '../../../util/human-duration.js';
@@ -38,8 +39,6 @@ export class Age {
 
 export type Cell = JsonValue | Age;
 
-const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
-
 let columnsByPath: Readonly<Record<string, JsonValue | undefined>> | undefined;
 
 /** The columns of a built-in type, by the path of its collection: `api/v1/pods`. */
@@ -51,10 +50,10 @@ export function columnsOf(path: string): TableColumn[] {
   const columns = columnsByPath[path];
   if (!Array.isArray(columns)) throw new Error(`data/types/columns.json: no columns for ${path}`);
   return columns.filter(isObject).map((column) => ({
-    name: text(column['name']),
-    type: text(column['type']),
-    format: text(column['format']),
-    description: text(column['description']),
+    name: textOf(column['name']),
+    type: textOf(column['type']),
+    format: textOf(column['format']),
+    description: textOf(column['description']),
     priority: typeof column['priority'] === 'number' ? column['priority'] : 0,
   }));
 }

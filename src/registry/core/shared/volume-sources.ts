@@ -8,10 +8,11 @@ import {
   tooLong,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import { textOf, textsOf } from '../../../apimachinery/json-values.js';
 import { labelErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, isDns1123Subdomain } from '../../../apimachinery/validation/names.js';
 import { backstepErrors, choiceIfSet, rangeErrors } from './checks.js';
-import { numberOf, textOf, textsOf } from './fields.js';
+import { numberOf } from './fields.js';
 
 /** What is wrong with one kind of volume; `volume` is the name of the whole. */
 export type Check = (source: JsonObject, path: FieldPath, volume: string) => FieldError[];

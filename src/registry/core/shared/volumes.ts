@@ -7,8 +7,8 @@ import {
   required,
 } from '../../../apimachinery/field-error.js';
 import type { JsonValue } from '../../../apimachinery/json.js';
+import { textsOf } from '../../../apimachinery/json-values.js';
 import { Quantity, QuantityError } from '../../../apimachinery/quantity.js';
-import { textsOf } from './fields.js';
 
 export const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
 export const VOLUME_MODES = ['Block', 'Filesystem'];
