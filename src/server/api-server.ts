@@ -101,6 +101,11 @@ export class ApiServer {
     this.routes.addPaths(provider);
   }
 
+  /** The paths of the index, sorted. */
+  listedPaths(): string[] {
+    return this.routes.paths();
+  }
+
   listen(port: number, host: string): Promise<AddressInfo> {
     return new Promise((resolve, reject) => {
       this.http.once('error', reject);
@@ -355,7 +360,7 @@ export class ApiServer {
 
   private readonly index: Handler = (_context, _request, response) => {
     response.setHeader('Content-Type', 'application/json');
-    const body = JSON.stringify({ paths: this.routes.paths() }, undefined, 2);
+    const body = JSON.stringify({ paths: this.listedPaths() }, undefined, 2);
     response.end(body);
   };
 

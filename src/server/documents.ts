@@ -1,5 +1,7 @@
 import { Discovery } from '../endpoints/discovery/discovery.js';
 import { OpenApi } from '../endpoints/openapi/openapi.js';
+import { rootDocuments } from '../endpoints/openapi/root-documents.js';
+import type { OpenApiSource } from '../endpoints/openapi/source.js';
 import type { HandlerEnvironment } from '../endpoints/handlers/scope.js';
 import type { ApiRegistry } from '../registry/rest/api-registry.js';
 import { openApiSource, publishedComponents } from './openapi-source.js';
@@ -11,6 +13,8 @@ export function installDocuments(
   registry: ApiRegistry,
   environment: HandlerEnvironment,
   serverAddress: () => string,
+  /** Whether the server answers for itself alone, not behind another one whose documents these would stand beside. */
+  alone: boolean,
 ): void {
   const { features, protobuf, largeWrites } = environment;
   const discovery = new Discovery(
@@ -24,8 +28,13 @@ export function installDocuments(
       protobuf,
     },
   );
-  const openApi = new OpenApi(openApiSource(registry), publishedComponents(), environment.clock, (what, gv) =>
-    largeWrites?.describe(what, gv),
+  const source = openApiSource(registry);
+  const openApi = new OpenApi(
+    source,
+    publishedComponents(),
+    environment.clock,
+    (what, gv) => largeWrites?.describe(what, gv),
+    alone ? rootDocuments(builtInGroups(source)) : [],
   );
   server.register('/openapi/v2', openApi.handle);
   server.register('/openapi/v3', openApi.handle);
@@ -37,9 +46,14 @@ export function installDocuments(
   server.addPaths(() => discoveryPaths(registry));
 }
 
+const builtInGroups = (source: OpenApiSource): string[] => [
+  ...new Set(source.groupVersions().flatMap(({ group, custom }) => (custom || group === '' ? [] : [group]))),
+];
+
 /** Of groups and versions, for the index. */
 function* discoveryPaths(registry: ApiRegistry): Generator<string> {
   yield '/apis/';
+  yield '/openapi/v3/';
   for (const { name, versions } of registry.apiGroups()) {
     if (name !== '') yield `/apis/${name}`;
     for (const { version } of versions) yield name === '' ? `/api/${version}` : `/apis/${name}/${version}`;

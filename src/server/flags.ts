@@ -131,6 +131,12 @@ export const array: FlagKind<readonly string[]> = {
   show: list.show.bind(list),
 };
 
+/** A flag's value as pflag prints it. */
+export function flagText({ kind }: Flag<unknown>, value: unknown): string {
+  if (typeof value === 'number' && kind.placeholder === duration.placeholder) return formatGoDuration(value);
+  return Array.isArray(value) ? `[${value.join(',')}]` : String(value);
+}
+
 /** Parses what the command line has for a flag; lists are joined. */
 export function parseFlag<T>(flag: Flag<T>, texts: readonly string[]): T {
   try {

@@ -145,7 +145,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     writeStatus: statusWriter(environment, logger),
     resourceHandler: resourceHandler(registry, environment),
     install: (server) => {
-      installDocuments(server, registry, environment, serverAddress);
+      installDocuments(server, registry, environment, serverAddress, !isAggregated(options));
     },
     checks: storeChecks(foundation.backend, foundation.cacher, isAggregated(options)),
     hooks,

@@ -2,11 +2,12 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { RequestAuthenticator } from '../authentication/authenticator/interfaces.js';
 import { ChainMetrics } from '../endpoints/filters/metrics.js';
 import { send } from '../endpoints/filters/status.js';
+import type { Handler } from '../endpoints/http.js';
 import { type Clock, sleep } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { featureGates } from '../util/feature-gates.js';
 import type { Logger } from '../util/logger.js';
-import { CellGauge, metricsRegistry } from '../util/metrics.js';
+import { CellGauge, metricsRegistry, resetCounts } from '../util/metrics.js';
 import { TimerWheel } from '../util/timer-wheel.js';
 import { type ApiServer, createServer, type TlsMaterial } from './api-server.js';
 import { isAggregated } from './aggregation-options.js';
@@ -18,6 +19,7 @@ import type { Options } from './options.js';
 import type { ControlPlane, ServerContext } from './plane.js';
 import { registerDocument } from './routed-document.js';
 import { annexVersion, versionInfo } from './version.js';
+import { installZPages } from './zpages.js';
 
 const DRAIN_MILLIS = 60_000;
 /** An extension server is gone within the 30 s that a pod is given, of which the store takes 6 s at most to close. */
@@ -36,17 +38,39 @@ export function serverContext(options: Options, root: string, clock: Clock, logg
   return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry) };
 }
 
-function installCommon(server: ApiServer, version: string, registry: Registry): void {
+function installCommon(
+  server: ApiServer,
+  { options, clock, registry }: ServerContext,
+  version: string,
+  slis: Registry,
+): void {
+  const register = (path: string, handler: Handler): void => {
+    server.register(path, handler);
+  };
+  installZPages(register, { clock, gates: featureGates, options, paths: () => server.listedPaths() });
   const info = JSON.stringify(versionInfo(version), undefined, 2);
   registerDocument(server, '/version', 'application/json', (_context, _request, response) => {
     send(response, 200, 'application/json', info);
   });
-  server.register('/metrics', async (_context, _request, response) => {
-    // Merged anew: what was registered after this has to be in it.
-    const all = Registry.merge([metricsRegistry, registry]);
-    send(response, 200, `${all.contentType}; escaping=underscores`, await all.metrics());
-  });
+  const startedAt = Math.floor(clock.now() / 1000);
+  server.register('/metrics', metricsHandler([metricsRegistry, registry, slis], startedAt));
+  server.register('/metrics/slis', metricsHandler([slis], startedAt));
 }
+
+/** Shows metrics, and on DELETE counts from zero again. */
+const metricsHandler =
+  (registries: readonly Registry[], startedAt: number): Handler =>
+  async (_context, request, response) => {
+    if (request.method === 'DELETE') {
+      registries.forEach(resetCounts);
+      send(response, 200, 'text/plain; charset=utf-8', 'metrics reset\n');
+      return;
+    }
+    // Merged anew: what was registered after this has to be in it.
+    const all = Registry.merge([...registries]);
+    response.setHeader('Process-Start-Time-Unix', startedAt);
+    send(response, 200, `${all.contentType}; escaping=underscores`, await all.metrics());
+  };
 
 function registerProcessMetrics(registry: Registry): void {
   collectDefaultMetrics({ register: registry });
@@ -146,10 +170,17 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
   const hooks = plane.hooks.map((hook) => new PostStartHook(hook.name, () => hook.run()));
   const shutdown = new ShutdownCheck();
   server.setResourceHandler(plane.resourceHandler);
-  installCommon(server, annexVersion(root), registry);
+  /** How the health checks went. */
+  const slis = new Registry();
+  installCommon(server, context, annexVersion(root), slis);
   plane.install(server);
   given.install?.(server);
-  installHealth(server, plane, hooks, shutdown, { clock, logger, registry, livezGrace: options.livezGracePeriod });
+  installHealth(server, plane, hooks, shutdown, {
+    clock,
+    logger,
+    registry: slis,
+    livezGrace: options.livezGracePeriod,
+  });
   let port: number;
   try {
     ({ port } = await server.listen(options.securePort, options.bindAddress));

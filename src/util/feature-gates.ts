@@ -21,6 +21,16 @@ export const FEATURES = {
   AllowParsingUserUIDFromCertAuth: { stage: 'BETA', default: true },
   AllowUnsafeMalformedObjectDeletion: { stage: 'ALPHA', default: false },
   CBORServingAndStorage: { stage: 'ALPHA', default: false },
+  ComponentFlagz: {
+    stage: 'BETA',
+    default: true,
+    earlier: [{ until: 35, stage: 'ALPHA', default: false }],
+  },
+  ComponentStatusz: {
+    stage: 'BETA',
+    default: true,
+    earlier: [{ until: 35, stage: 'ALPHA', default: false }],
+  },
   ConstrainedImpersonation: {
     stage: 'BETA',
     default: true,

@@ -23,6 +23,9 @@ export class Cell {
   }
 }
 
+/** Most have one label: joining it would make a copy. */
+const keyOf = (values: readonly string[]): string => (values.length === 1 ? (values[0] as string) : values.join('\0'));
+
 /** Series by their label values, in the order of the metric's label names. */
 class Cells<T> {
   private readonly byKey = new Map<string, T>();
@@ -32,7 +35,7 @@ class Cells<T> {
   ) {}
 
   at(values: readonly string[]): T {
-    const key = values.join('\0');
+    const key = keyOf(values);
     let cell = this.byKey.get(key);
     if (cell === undefined) {
       cell = this.make(Object.fromEntries(this.names.map((name, i) => [name, values[i] ?? ''])));
@@ -42,7 +45,7 @@ class Cells<T> {
   }
 
   delete(values: readonly string[]): void {
-    this.byKey.delete(values.join('\0'));
+    this.byKey.delete(keyOf(values));
   }
 
   all(): Iterable<T> {
@@ -86,10 +89,11 @@ export class CellCounter extends Counter {
     return { ...empty, values: [...this.cells.all()].map(({ labels, value }) => ({ labels, value })) };
   }
 
+  /** In place: who counts holds on to the series. */
   override reset(): void {
     super.reset();
     // Called by the base constructor too, before there are cells.
-    (this.cells as Cells<Cell> | undefined)?.clear();
+    for (const cell of (this.cells as Cells<Cell> | undefined)?.all() ?? []) cell.value = 0;
   }
 }
 
@@ -151,6 +155,12 @@ export class HistogramCell {
     this.sum += value * times;
     this.count += times;
   }
+
+  reset(): void {
+    this.sum = 0;
+    this.count = 0;
+    this.counts.fill(0);
+  }
 }
 
 /** A histogram whose series are looked up once. */
@@ -200,6 +210,14 @@ export class CellHistogram extends Histogram {
 
   override reset(): void {
     super.reset();
-    (this.cells as Cells<HistogramCell> | undefined)?.clear();
+    for (const cell of (this.cells as Cells<HistogramCell> | undefined)?.all() ?? []) cell.reset();
+  }
+}
+
+/** Counts from zero again. Gauges say what is, and the process's own counters cannot be turned back. */
+export function resetCounts(registry: Registry): void {
+  for (const metric of registry.getMetricsAsArray()) {
+    const held: unknown = registry.getSingleMetric(metric.name);
+    if (held instanceof CellCounter || held instanceof CellHistogram) held.reset();
   }
 }

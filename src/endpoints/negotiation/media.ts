@@ -317,3 +317,44 @@ export function negotiateConversion(
   }
   return undefined;
 }
+
+/** A page for people that programs may ask for as an object. */
+export interface StructuredMedia {
+  readonly encoding: Exclude<Encoding, 'protobuf'>;
+  readonly mediaType: string;
+  readonly version: string;
+  readonly pretty: boolean;
+}
+
+/**
+ * How a page of text is wanted: as `text`, or as an object of one of the versions of its kind, which must be named. Throws the
+ * 406 where it is neither.
+ */
+export function negotiatePage(
+  header: string | undefined,
+  cbor: boolean,
+  kind: { readonly group: string; readonly kind: string; readonly versions: readonly string[] },
+): StructuredMedia | 'text' {
+  if (header === undefined || header.trim() === '') return 'text';
+  const forms = offered(cbor).filter(({ encoding }) => encoding !== 'protobuf');
+  for (const clause of parseAccept(header)) {
+    const { params } = clause;
+    if ((params.get('stream') ?? '') !== '' || (params.get('sv') ?? '') !== '') continue;
+    const version = params.get('v');
+    if (version === undefined && !params.has('as') && !params.has('g')) {
+      if (isText(clause)) return 'text';
+      continue;
+    }
+    if (params.get('g') !== kind.group || params.get('as') !== kind.kind) continue;
+    if (version === undefined || !kind.versions.includes(version)) continue;
+    const form = forms.find((one) => matches(clause, one));
+    if (form === undefined || form.encoding === 'protobuf') continue;
+    const mediaType = `${form.mediaType};g=${kind.group};v=${version};as=${kind.kind}`;
+    return { encoding: form.encoding, mediaType, version, pretty: params.get('pretty') === '1' };
+  }
+  const [json = '', yaml = '', ...more] = forms.map((form) => form.mediaType);
+  throw newNotAcceptable([json, yaml, 'text/plain', ...more]);
+}
+
+const isText = ({ type, subtype }: AcceptClause): boolean =>
+  type === 'text' ? subtype === 'plain' || subtype === '*' : type === '*' && subtype === '*';

@@ -7,7 +7,9 @@ import type { Clock } from '../../util/clock.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { parseAccept } from '../negotiation/accept.js';
 import { encodeDocument } from './gnostic.js';
+import { encodeDocumentV3 } from './gnostic-v3.js';
 import { type Description, describe, isLargeGroupVersion, partsInSteps, type PartsV2, readParts } from './parts.js';
+import type { RootDocument } from './root-documents.js';
 import { type OpenApiGroupVersion, type OpenApiSource, pathOf, type PublishedComponents } from './source.js';
 
 const gzip = promisify(gzipCallback);
@@ -67,7 +69,7 @@ async function hashOf(bytes: Uint8Array): Promise<string> {
 
 /** Serves `/openapi/v2`, `/openapi/v3` and what is below it. Nothing is made before it is asked for, and one group version at a time. */
 export class OpenApi {
-  private readonly documents = new WeakMap<OpenApiGroupVersion, Document | Promise<Document>>();
+  private readonly documents = new WeakMap<Described, Document | Promise<Document>>();
   private readonly parts = new WeakMap<OpenApiGroupVersion, PartsV2>();
   private index: { readonly of: readonly OpenApiGroupVersion[]; readonly document: Document } | undefined;
   private merged:
@@ -79,6 +81,8 @@ export class OpenApi {
     private readonly published: PublishedComponents,
     private readonly clock: Clock,
     private readonly elsewhere: DescribedElsewhere = () => undefined,
+    /** Of paths that lead to no resources. */
+    private readonly roots: readonly RootDocument[] = [],
   ) {}
 
   /** A Handler for `/openapi/v2`, `/openapi/v3` and `/openapi/v3/<path>`. */
@@ -91,7 +95,7 @@ export class OpenApi {
   };
 
   /** Requests that come while it is made wait for the same one. */
-  private document(gv: OpenApiGroupVersion): Document | Promise<Document> {
+  private document(gv: Described): Document | Promise<Document> {
     const known = this.documents.get(gv);
     if (known !== undefined) return known;
     const making = this.makeDocument(gv);
@@ -103,12 +107,13 @@ export class OpenApi {
     return making;
   }
 
-  private async makeDocument(gv: OpenApiGroupVersion): Promise<Document> {
+  private async makeDocument(gv: Described): Promise<Document> {
     const bytes = await this.describe('v3', gv);
     return { bytes, etag: await hashOf(bytes), modified: this.clock.now() };
   }
 
-  private describe(what: Description, gv: OpenApiGroupVersion): Promise<Uint8Array> | Uint8Array {
+  private describe(what: 'v3' | 'v3-protobuf', gv: Described): Promise<Uint8Array> | Uint8Array {
+    if (isRoot(gv)) return what === 'v3' ? Buffer.from(stringifyJson(gv.document)) : encodeDocumentV3(gv.document);
     const away = isLargeGroupVersion(gv) ? this.elsewhere(what, gv) : undefined;
     return away ?? describe(what, gv, this.published);
   }
@@ -117,9 +122,9 @@ export class OpenApi {
     const of = this.source.groupVersions();
     if (this.index === undefined || !sameList(this.index.of, of)) {
       const paths: JsonObject = {};
-      for (const gv of sorted(of)) {
+      for (const gv of byPath([...of, ...this.roots])) {
         const fresh = !this.documents.has(gv);
-        paths[pathOf(gv)] = { serverRelativeURL: urlOf(pathOf(gv), (await this.document(gv)).etag) };
+        paths[pathTo(gv)] = { serverRelativeURL: urlOf(pathTo(gv), (await this.document(gv)).etag) };
         if (fresh) await turn();
       }
       const bytes = Buffer.from(stringifyJson({ paths }));
@@ -131,7 +136,8 @@ export class OpenApi {
   }
 
   private async v3(path: string, request: HttpRequest, response: HttpResponse): Promise<void> {
-    const gv = this.source.groupVersions().find((one) => pathOf(one) === path);
+    const isIt = (one: Described): boolean => pathTo(one) === path;
+    const gv = this.source.groupVersions().find(isIt) ?? this.roots.find(isIt);
     if (gv === undefined) {
       empty(response, 404);
       return;
@@ -162,7 +168,7 @@ export class OpenApi {
     serve(request, response, format === 'json' ? document.bytes : await this.protobufOf(gv, document), document, true);
   }
 
-  private async protobufOf(gv: OpenApiGroupVersion, document: Document): Promise<Uint8Array> {
+  private async protobufOf(gv: Described, document: Document): Promise<Uint8Array> {
     return (document.protobuf ??= await this.describe('v3-protobuf', gv));
   }
 
@@ -201,7 +207,7 @@ export class OpenApi {
     const encodedPaths: Uint8Array[] = [];
     const definitions = new Map<string, string>();
     const encodedDefinitions = new Map<string, Uint8Array>();
-    for (const gv of sorted(of)) {
+    for (const gv of byPath(of)) {
       const parts = await this.partsOf(gv);
       if (parts.paths !== '') paths.push(parts.paths);
       encodedPaths.push(...parts.encodedPaths);
@@ -239,8 +245,15 @@ export class OpenApi {
 const security =
   '"securityDefinitions":{"BearerToken":{"description":"Bearer Token authentication","type":"apiKey","name":"authorization","in":"header"}},"security":[{"BearerToken":[]}]';
 
-const sorted = (gvs: readonly OpenApiGroupVersion[]): OpenApiGroupVersion[] =>
-  [...gvs].sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1));
+/** What has a v3 document. */
+type Described = OpenApiGroupVersion | RootDocument;
+
+const isRoot = (one: Described): one is RootDocument => 'document' in one;
+
+const pathTo = (one: Described): string => (isRoot(one) ? one.path : pathOf(one));
+
+const byPath = <T extends Described>(all: readonly T[]): T[] =>
+  [...all].sort((a, b) => (pathTo(a) < pathTo(b) ? -1 : 1));
 
 const sameList = (a: readonly OpenApiGroupVersion[], b: readonly OpenApiGroupVersion[]): boolean =>
   a === b || (a.length === b.length && a.every((gv, index) => gv === b[index]));

@@ -72,7 +72,7 @@ const builtInPatches = [
 ];
 
 /** `foo.example.com` as `FooExampleCom`; the suffix of Kubernetes' own groups is left out. */
-function camelGroup(group: string): string {
+export function camelGroup(group: string): string {
   if (group === '') return 'Core';
   return group
     .replace(/\.k8s\.io$/, '')

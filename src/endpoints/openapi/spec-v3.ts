@@ -40,7 +40,7 @@ export function buildSpec(gv: OpenApiGroupVersion, published: PublishedComponent
   return { document, operations, schemas };
 }
 
-const securitySchemes = {
+export const securitySchemes = {
   BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' },
 };
 

@@ -126,21 +126,32 @@ const cborEncoder: Encoder = {
 
 export type Format = Pick<NegotiatedMedia, 'encoding' | 'pretty'>;
 
-export function encoderOf(media: Format, protobuf: ProtobufCodec): Encoder {
+/** All but Protobuf, which must know the types. */
+export type PlainFormat = Format & { readonly encoding: Exclude<Format['encoding'], 'protobuf'> };
+
+function plainEncoder(media: PlainFormat): Encoder {
   switch (media.encoding) {
     case 'json':
       return media.pretty ? prettyEncoder : jsonEncoder;
     case 'yaml':
       return yamlEncoder;
-    case 'protobuf':
-      return protobufEncoder(protobuf);
     case 'cbor':
       return cborEncoder;
   }
 }
 
-/** A decoded object as a whole answer. */
-export function encodeTree(media: Format, tree: JsonObject, protobuf: ProtobufCodec): Uint8Array {
-  const json = media.encoding === 'json' ? Buffer.from(stringifyJson(tree)) : newline;
-  return encoderOf(media, protobuf).whole(json, () => tree);
+const isPlain = (media: Format): media is PlainFormat => media.encoding !== 'protobuf';
+
+export function encoderOf(media: Format, protobuf: ProtobufCodec): Encoder {
+  return isPlain(media) ? plainEncoder(media) : protobufEncoder(protobuf);
 }
+
+const wholeTree = (encoder: Encoder, media: Format, tree: JsonObject): Uint8Array =>
+  encoder.whole(media.encoding === 'json' ? Buffer.from(stringifyJson(tree)) : newline, () => tree);
+
+/** A decoded object as a whole answer. */
+export const encodeTree = (media: Format, tree: JsonObject, protobuf: ProtobufCodec): Uint8Array =>
+  wholeTree(encoderOf(media, protobuf), media, tree);
+
+export const encodePlainTree = (media: PlainFormat, tree: JsonObject): Uint8Array =>
+  wholeTree(plainEncoder(media), media, tree);
