@@ -54,6 +54,16 @@ describe('Protobuf of kube-apiserver', () => {
     });
   });
 
+  test.each(['v1', 'coordination.k8s.io/v1', 'meta.k8s.io/v1', 'policy/v1beta1'])(
+    'so do those of the options that every group version has: %s',
+    (apiVersion) => {
+      const options = { apiVersion, kind: 'DeleteOptions', gracePeriodSeconds: 0, orphanDependents: false };
+      const bytes = codec.encode({ ...options, preconditions: { uid: '' } });
+      expect(codec.decode(bytes)).toEqual({ ...options, preconditions: { uid: '' } });
+      expect(codec.decode(codec.encode(options))).toEqual(options);
+    },
+  );
+
   test('a list is a head, its items and a tail', () => {
     const { json, protobuf: expected } = goldens['leases']!;
     const items = (json['items'] as JsonObject[]).map((item) =>

@@ -86,13 +86,15 @@ export class ProtobufCodec {
     const gv = parseGroupVersion(type.apiVersion);
     if (gv === undefined) return undefined;
     const home = packages[gv.group] ?? `k8s.io.api.${gv.group.split('.', 1)[0] ?? ''}`;
-    const message =
-      this.planner.message(`${home}.${gv.version}.${type.kind}`) ??
-      (metaKinds.has(type.kind) ? this.planner.message(`${meta}.${type.kind}`) : undefined);
-    if (message === undefined) return undefined;
     const { kinds } = this.go;
+    const own = this.planner.message(`${home}.${gv.version}.${type.kind}`);
+    const message = own ?? (metaKinds.has(type.kind) ? this.planner.message(`${meta}.${type.kind}`) : undefined);
+    if (message === undefined) return undefined;
     // Also v1beta1 of meta.k8s.io has the types of its v1.
-    const index = kinds[key] ?? kinds[`v1/${type.kind}`] ?? kinds[`${gv.group}/v1/${type.kind}`];
+    const index =
+      own === undefined
+        ? kinds[`meta.k8s.io/v1/${type.kind}`]
+        : (kinds[key] ?? kinds[`v1/${type.kind}`] ?? kinds[`${gv.group}/v1/${type.kind}`]);
     return this.planner.plan(message, index === undefined ? undefined : this.go.types[index]);
   }
 
