@@ -8,7 +8,7 @@ import type { DeletionPolicy, TypeClient, TypeClients } from '../registry/rest/t
 import type { CachedObject, WatchEvent } from '../storage/cacher/interfaces.js';
 import { type Clock, sleep } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
-import { type ObjectPlace, OwnerGraph } from './owner-graph.js';
+import { type Dependent, kindOf, type ObjectPlace, OwnerGraph } from './owner-graph.js';
 
 export interface GarbageCollectorOptions {
   readonly registry: ApiRegistry;
@@ -22,8 +22,8 @@ const IS_DELETED = Buffer.from('"deletionTimestamp":"');
 const RESTART_MILLIS = 1000;
 const FROM_ANY = { ...WATCH_ALL, start: { mode: 'any' as const }, initialEventsBookmark: false };
 
-/** How an owner stands, as seen by one of its dependents. */
-type OwnerState = 'solid' | 'dangling' | 'waiting';
+/** How an owner stands, as seen by one of its dependents. Unknown: its type is not served, or can own no such dependent. */
+type OwnerState = 'solid' | 'dangling' | 'waiting' | 'unknown';
 
 /**
  * Deletes objects whose owners are all gone, deletes the dependents of owners that are deleted in the foreground before them,
@@ -32,6 +32,8 @@ type OwnerState = 'solid' | 'dangling' | 'waiting';
 export class GarbageCollector {
   private readonly graph = new OwnerGraph();
   private readonly watches = new Map<string, AbortController>();
+  /** Kinds that are served, as `kindOf` writes them. */
+  private kinds: ReadonlySet<string> = new Set();
   private readonly queue: WorkQueue;
 
   constructor(private readonly options: GarbageCollectorOptions) {
@@ -77,6 +79,22 @@ export class GarbageCollector {
       this.watches.set(resource, watch);
       void this.watch(resource, watch.signal);
     }
+    this.followKinds();
+  }
+
+  /** Whoever has an owner of a kind that was not served until now may be judged. */
+  private followKinds(): void {
+    const before = this.kinds;
+    const now = new Set<string>();
+    for (const api of this.options.registry.all()) {
+      if (api.kind !== 'stored') continue;
+      now.add(kindOf({ apiVersion: api.served.groupVersion, kind: api.served.gvk.kind }));
+    }
+    this.kinds = now;
+    for (const kind of now) {
+      if (!before.has(kind))
+        for (const dependent of this.graph.dependentsOfKind(kind)) this.enqueueDependent(dependent);
+    }
   }
 
   private async watch(resource: string, signal: AbortSignal): Promise<void> {
@@ -102,29 +120,42 @@ export class GarbageCollector {
       if (this.graph.size > 0 || hasOwners) this.gone(object);
       return;
     }
+    const before = this.graph.get(place);
     if (hasOwners) this.seeDependent(place, object);
-    else if (this.graph.get(place) !== undefined) this.graph.remove(place);
+    else if (before !== undefined) this.graph.remove(place);
+    if (before !== undefined) this.seeUnblocked(before);
     if (bytes.includes(IS_DELETED)) this.queue.add(`owner\0${place.resource}\0${place.key}`);
   }
 
   private seeDependent(place: ObjectPlace, object: CachedObject): void {
-    const { metadata } = object.decode() as KubeObject;
-    const owners = metadata.ownerReferences ?? [];
+    const decoded = object.decode() as KubeObject;
+    const owners = decoded.metadata.ownerReferences ?? [];
     if (owners.length === 0) {
       this.graph.remove(place);
       return;
     }
-    this.graph.set({ ...place, uid: metadata.uid ?? '', owners });
-    this.queue.add(`dependent\0${place.resource}\0${place.key}`);
+    this.graph.set({ ...place, uid: decoded.metadata.uid ?? '', owners, waiting: isForegroundDeleted(decoded) });
+    this.enqueueDependent(place);
+  }
+
+  /** Owners that may be waiting for an object that has let go of them. */
+  private seeUnblocked(before: Dependent): void {
+    const owners = this.graph.get(before)?.owners ?? [];
+    const blocks = (uid: string | undefined): boolean => owners.some((owner) => owner.uid === uid && isBlocking(owner));
+    for (const owner of before.owners) {
+      if (isBlocking(owner) && !blocks(owner.uid)) this.enqueueOwner(owner, splitKey(before.key).namespace);
+    }
   }
 
   private gone(object: CachedObject): void {
     const { metadata } = object.decode() as KubeObject;
-    for (const dependent of this.graph.dependentsOf(metadata.uid ?? '')) {
-      this.queue.add(`dependent\0${dependent.resource}\0${dependent.key}`);
-    }
+    for (const dependent of this.graph.dependentsOf(metadata.uid ?? '')) this.enqueueDependent(dependent);
     // An owner that waited for this one may go now.
     for (const owner of metadata.ownerReferences ?? []) this.enqueueOwner(owner, metadata.namespace ?? '');
+  }
+
+  private enqueueDependent({ resource, key }: ObjectPlace): void {
+    this.queue.add(`dependent\0${resource}\0${key}`);
   }
 
   private enqueueOwner(owner: OwnerReference, namespace: string): void {
@@ -137,9 +168,7 @@ export class GarbageCollector {
     const [what = '', resource = '', key = ''] = item.split('\0');
     const api = storedTypes(this.options.registry).get(resource);
     if (api === undefined) return;
-    const slash = key.indexOf('/');
-    const namespace = slash < 0 ? '' : key.slice(0, slash);
-    const name = slash < 0 ? key : key.slice(slash + 1);
+    const { namespace, name } = splitKey(key);
     const client = this.options.clients.for(api.served.groupResource);
     const object = await client.get(namespace, name);
     if (object === undefined) return;
@@ -152,8 +181,9 @@ export class GarbageCollector {
     const { metadata } = object;
     const namespace = metadata.namespace ?? '';
     const owners = metadata.ownerReferences ?? [];
-    if (owners.length === 0 || (hasDeletionTimestamp(object) && !isForeground(object))) return;
+    if (owners.length === 0 || hasDeletionTimestamp(object)) return;
     const states = await Promise.all(owners.map((owner) => this.stateOf(owner, namespace)));
+    if (states.includes('unknown')) return;
     if (states.includes('solid')) {
       if (states.every((state) => state === 'solid')) return;
       const next = deepCopy(object);
@@ -161,20 +191,21 @@ export class GarbageCollector {
       await client.update(next);
       return;
     }
-    if (hasDeletionTimestamp(object)) return;
-    const hasDependents = this.graph.dependentsOf(metadata.uid ?? '').length > 0;
-    const policy = states.includes('waiting') && hasDependents ? 'Foreground' : ownPolicy(object);
-    const preconditions = { uid: metadata.uid ?? '', resourceVersion: metadata.resourceVersion ?? '' };
-    await client.delete(namespace, metadata.name ?? '', preconditions, policy);
+    const dependents = this.graph.dependentsOf(metadata.uid ?? '');
+    const foreground = states.includes('waiting') && dependents.length > 0;
+    // Where a dependent waits, too, they may wait in a circle, which is opened here.
+    const latest = foreground && dependents.some(({ waiting }) => waiting) ? await letOwnersGo(client, object) : object;
+    const preconditions = { uid: metadata.uid ?? '', resourceVersion: latest.metadata.resourceVersion ?? '' };
+    await client.delete(namespace, metadata.name ?? '', preconditions, foreground ? 'Foreground' : ownPolicy(object));
   }
 
   private async stateOf(reference: OwnerReference, namespace: string): Promise<OwnerState> {
     const api = this.apiOf(reference);
-    // A type that is not served may come back: its objects count as there.
-    if (api === undefined) return 'solid';
+    // A type that is not served may come (back).
+    if (api === undefined) return 'unknown';
     const { namespaced } = api.served.type;
     // An owner in no namespace cannot be looked up by a cluster-scoped dependent: it is never collected.
-    if (namespaced && namespace === '') return 'solid';
+    if (namespaced && namespace === '') return 'unknown';
     const client = this.options.clients.for(api.served.groupResource);
     const owner = await client.get(namespaced ? namespace : '', reference.name ?? '');
     if (owner === undefined || owner.metadata.uid !== reference.uid) return 'dangling';
@@ -191,20 +222,18 @@ export class GarbageCollector {
       await removeFinalizer(client, owner, FINALIZER_ORPHAN);
     } else if (finalizers.includes(FINALIZER_FOREGROUND)) {
       const uid = owner.metadata.uid ?? '';
-      for (const { resource, key } of dependents) this.queue.add(`dependent\0${resource}\0${key}`);
-      const blocking = dependents.filter(({ owners }) =>
-        owners.some((reference) => reference.uid === uid && reference.blockOwnerDeletion === true),
-      );
-      if (blocking.length === 0) await removeFinalizer(client, owner, FINALIZER_FOREGROUND);
+      for (const dependent of dependents) this.enqueueDependent(dependent);
+      const isBlocked = dependents.some(({ owners }) => owners.some((owner) => owner.uid === uid && isBlocking(owner)));
+      if (!isBlocked) await removeFinalizer(client, owner, FINALIZER_FOREGROUND);
     }
   }
 
   private async orphan(place: ObjectPlace, ownerUid: string): Promise<void> {
     const api = storedTypes(this.options.registry).get(place.resource);
     if (api === undefined) return;
-    const slash = place.key.indexOf('/');
     const client = this.options.clients.for(api.served.groupResource);
-    const object = await client.get(slash < 0 ? '' : place.key.slice(0, slash), place.key.slice(slash + 1));
+    const { namespace, name } = splitKey(place.key);
+    const object = await client.get(namespace, name);
     const owners = object?.metadata.ownerReferences;
     if (object === undefined || owners === undefined) return;
     const kept = owners.filter((owner) => owner.uid !== ownerUid);
@@ -214,7 +243,8 @@ export class GarbageCollector {
     else next.metadata.ownerReferences = kept;
     await client.update(next);
     this.graph.remove(place);
-    if (kept.length > 0) this.graph.set({ ...place, uid: object.metadata.uid ?? '', owners: kept });
+    if (kept.length === 0) return;
+    this.graph.set({ ...place, uid: object.metadata.uid ?? '', owners: kept, waiting: isForegroundDeleted(object) });
   }
 
   private apiOf(reference: OwnerReference): StoredApi | undefined {
@@ -228,15 +258,33 @@ export class GarbageCollector {
   }
 }
 
-const isForeground = (object: KubeObject): boolean => (object.metadata.finalizers ?? []).includes(FINALIZER_FOREGROUND);
+const isForegroundDeleted = (object: KubeObject): boolean =>
+  hasDeletionTimestamp(object) && (object.metadata.finalizers ?? []).includes(FINALIZER_FOREGROUND);
 
-const isForegroundDeleted = (object: KubeObject): boolean => hasDeletionTimestamp(object) && isForeground(object);
+/** Whether an owner that is deleted in the foreground waits for who has this reference. */
+const isBlocking = (owner: OwnerReference): boolean => owner.blockOwnerDeletion === true;
+
+function splitKey(key: string): { readonly namespace: string; readonly name: string } {
+  const slash = key.indexOf('/');
+  return { namespace: slash < 0 ? '' : key.slice(0, slash), name: key.slice(slash + 1) };
+}
 
 /** How the object itself asks to be deleted, by the finalizers that it carries. */
 function ownPolicy(object: KubeObject): DeletionPolicy {
   const finalizers = object.metadata.finalizers ?? [];
   if (finalizers.includes(FINALIZER_ORPHAN)) return 'Orphan';
   return finalizers.includes(FINALIZER_FOREGROUND) ? 'Foreground' : 'Background';
+}
+
+/** Writes the object so that none of its owners waits for it any more. */
+async function letOwnersGo(client: TypeClient, object: KubeObject): Promise<KubeObject> {
+  const owners = object.metadata.ownerReferences ?? [];
+  if (!owners.some(isBlocking)) return object;
+  const next = deepCopy(object);
+  next.metadata.ownerReferences = owners.map((owner) =>
+    isBlocking(owner) ? { ...owner, blockOwnerDeletion: false } : owner,
+  );
+  return client.update(next);
 }
 
 async function removeFinalizer(client: TypeClient, object: KubeObject, finalizer: string): Promise<void> {

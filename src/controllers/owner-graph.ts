@@ -10,14 +10,19 @@ export interface ObjectPlace {
 export interface Dependent extends ObjectPlace {
   readonly uid: string;
   readonly owners: readonly OwnerReference[];
+  /** It is being deleted in the foreground: after its own dependents. */
+  readonly waiting: boolean;
 }
 
 const idOf = (place: ObjectPlace): string => `${place.resource}\0${place.key}`;
+
+export const kindOf = ({ apiVersion = '', kind = '' }: OwnerReference): string => `${apiVersion}\0${kind}`;
 
 /** Who is owned by whom. Holds only objects that have owners; an owner is known by its uid alone. */
 export class OwnerGraph {
   private readonly dependents = new Map<string, Dependent>();
   private readonly byOwner = new Map<string, Set<string>>();
+  private readonly byKind = new Map<string, Set<string>>();
 
   get size(): number {
     return this.dependents.size;
@@ -32,9 +37,8 @@ export class OwnerGraph {
     this.unlink(id);
     this.dependents.set(id, dependent);
     for (const owner of dependent.owners) {
-      const uid = owner.uid ?? '';
-      const set = this.byOwner.get(uid) ?? new Set<string>();
-      this.byOwner.set(uid, set.add(id));
+      link(this.byOwner, owner.uid ?? '', id);
+      link(this.byKind, kindOf(owner), id);
     }
   }
 
@@ -50,8 +54,17 @@ export class OwnerGraph {
 
   /** The objects that name the uid as an owner. */
   dependentsOf(uid: string): Dependent[] {
+    return this.read(this.byOwner.get(uid));
+  }
+
+  /** The objects that name an owner of the kind, as `kindOf` writes it. */
+  dependentsOfKind(kind: string): Dependent[] {
+    return this.read(this.byKind.get(kind));
+  }
+
+  private read(ids: Iterable<string> = []): Dependent[] {
     const found: Dependent[] = [];
-    for (const id of this.byOwner.get(uid) ?? []) {
+    for (const id of ids) {
       const dependent = this.dependents.get(id);
       if (dependent !== undefined) found.push(dependent);
     }
@@ -60,10 +73,19 @@ export class OwnerGraph {
 
   private unlink(id: string): void {
     for (const owner of this.dependents.get(id)?.owners ?? []) {
-      const uid = owner.uid ?? '';
-      const set = this.byOwner.get(uid);
-      set?.delete(id);
-      if (set?.size === 0) this.byOwner.delete(uid);
+      unlink(this.byOwner, owner.uid ?? '', id);
+      unlink(this.byKind, kindOf(owner), id);
     }
   }
+}
+
+function link(index: Map<string, Set<string>>, name: string, id: string): void {
+  const ids = index.get(name) ?? new Set<string>();
+  index.set(name, ids.add(id));
+}
+
+function unlink(index: Map<string, Set<string>>, name: string, id: string): void {
+  const ids = index.get(name);
+  ids?.delete(id);
+  if (ids?.size === 0) index.delete(name);
 }
