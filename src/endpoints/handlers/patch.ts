@@ -18,18 +18,16 @@ import { decodeStrategicMergePatch } from '../../apimachinery/patch/strategic-me
 import { parseYaml } from '../../apimachinery/yaml.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { settled } from '../../registry/generic/settled.js';
-import { isTooLarge } from '../../registry/generic/resource-store.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
-import { updateObject } from '../../registry/generic/update.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { readBody } from './body.js';
 import { hereOrElsewhere } from './large-writes.js';
 import { decodePatched, refusePatch } from './patched-object.js';
-import { negotiateObject, writeWritten } from './respond.js';
+import { negotiateObject } from './respond.js';
 import { Query } from './query.js';
 import type { RequestScope } from './scope.js';
-import { checkName, mutate, requireNamespace, validators } from './update.js';
+import { checkName, requireNamespace, storeNext } from './update.js';
 import { warnOfStrictErrors } from './strict-errors.js';
 import { patchOptions, type WriteOptions } from './write-options.js';
 
@@ -61,38 +59,21 @@ async function patch(
   options: WriteOptions,
   media: NegotiatedMedia,
 ): Promise<void> {
-  const { context, served } = scope;
-  context.audit?.requestObject(() => patchForAudit(body));
+  scope.context.audit?.requestObject(() => patchForAudit(body));
   const apply = isApply(patchType);
   requireNamespace(scope);
   const mechanism = patchMechanism(scope, patchType, body, options);
-  const { namespace, name } = context.info;
-  let tracksFields = true;
-  const store = (): ReturnType<typeof updateObject> =>
-    updateObject(scope.store, {
-      context,
-      served,
-      strategy: scope.strategy,
-      namespace,
-      name,
-      dryRun: options.dryRun,
-      forceAllowCreate: apply && scope.subresource === '',
-      expectedUid: undefined,
-      transform: async (current) => {
-        const next = await settled(() => mechanism(current));
-        checkIdentity(scope, next, current);
-        if (!tracksFields) delete next.metadata.managedFields;
-        await mutate(scope, next, current);
-        return next;
-      },
-      ...validators(scope),
-    });
-  const updated = await store().catch((error: unknown) => {
-    if (!isTooLarge(error) || apply) throw error;
-    tracksFields = false;
-    return store();
+  await storeNext(scope, media, {
+    dryRun: options.dryRun,
+    forceAllowCreate: apply && scope.subresource === '',
+    expectedUid: undefined,
+    needsFields: apply,
+    make: async (current) => {
+      const next = await settled(() => mechanism(current));
+      checkIdentity(scope, next, current);
+      return next;
+    },
   });
-  await writeWritten(scope, updated.created ? 201 : 200, updated, media);
 }
 
 export const isApply = (patchType: string): boolean => patchType === APPLY_YAML || patchType === APPLY_CBOR;

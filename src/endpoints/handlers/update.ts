@@ -8,7 +8,7 @@ import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { settled } from '../../registry/generic/settled.js';
 import { isTooLarge } from '../../registry/generic/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/system-fields.js';
-import { updateObject } from '../../registry/generic/update.js';
+import { updateObject, type UpdateRequest } from '../../registry/generic/update.js';
 import { forbidden } from '../filters/forbidden.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { readBody } from './body.js';
@@ -47,33 +47,56 @@ async function update(scope: RequestScope, body: Buffer, options: WriteOptions, 
   );
   requireNamespace(scope);
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
-  let tracksFields = true;
   const uid = object.metadata.uid ?? '';
-  const store = (): ReturnType<typeof updateObject> =>
+  await storeNext(scope, media, {
+    dryRun: options.dryRun,
+    forceAllowCreate: false,
+    expectedUid: uid === '' ? undefined : uid,
+    needsFields: false,
+    make: async (current, tracksFields) => {
+      const next = deepCopy(object);
+      if (served.type.custom) carryFloats(next, object);
+      else knowAs(next, object);
+      if (tracksFields) await settled(() => scope.fieldManager.update(current, next, manager));
+      return next;
+    },
+  });
+}
+
+interface NextObject extends Pick<UpdateRequest, 'dryRun' | 'forceAllowCreate' | 'expectedUid'> {
+  /** Without its managed fields it is not stored, though it is too large with them: an apply is about these. */
+  readonly needsFields: boolean;
+  /** Makes the object from the current one, before admission; rerunnable. What has no need to track its fields loses them. */
+  readonly make: (current: KubeObject | undefined, tracksFields: boolean) => Promise<KubeObject>;
+}
+
+/** Stores what an update or a patch makes of an object, and answers with it. */
+export async function storeNext(
+  scope: RequestScope,
+  media: NegotiatedMedia,
+  { needsFields, make, ...request }: NextObject,
+): Promise<void> {
+  const { context, served, strategy } = scope;
+  const { namespace, name } = context.info;
+  const store = (tracksFields: boolean): ReturnType<typeof updateObject> =>
     updateObject(scope.store, {
+      ...request,
       context,
       served,
-      strategy: scope.strategy,
+      strategy,
       namespace,
       name,
-      dryRun: options.dryRun,
-      forceAllowCreate: false,
-      expectedUid: uid === '' ? undefined : uid,
-      transform: async (current) => {
-        const next = deepCopy(object);
-        if (served.type.custom) carryFloats(next, object);
-        else knowAs(next, object);
-        if (tracksFields) await settled(() => scope.fieldManager.update(current, next, manager));
-        else delete next.metadata.managedFields;
+      async transform(current) {
+        const next = await make(current, tracksFields);
+        if (!tracksFields) delete next.metadata.managedFields;
         await mutate(scope, next, current);
         return next;
       },
       ...validators(scope),
     });
-  const updated = await store().catch((error: unknown) => {
-    if (!isTooLarge(error)) throw error;
-    tracksFields = false;
-    return store();
+  const updated = await store(true).catch((error: unknown) => {
+    if (needsFields || !isTooLarge(error)) throw error;
+    return store(false);
   });
   await writeWritten(scope, updated.created ? 201 : 200, updated, media);
 }
@@ -95,7 +118,7 @@ export function checkName(object: KubeObject, name: string): void {
 }
 
 /** Mutating admission of the new state. */
-export async function mutate(scope: RequestScope, next: KubeObject, current: KubeObject | undefined): Promise<void> {
+async function mutate(scope: RequestScope, next: KubeObject, current: KubeObject | undefined): Promise<void> {
   const operation = current === undefined ? 'CREATE' : 'UPDATE';
   const { admission } = scope.environment;
   if (!admission.mutates(operation)) return;
