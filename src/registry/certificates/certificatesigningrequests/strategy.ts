@@ -4,6 +4,7 @@ import { isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta.js';
 import type { RequestContext } from '../../../request/context.js';
 import type { Strategy } from '../../rest/interfaces.js';
+import { keepField } from '../../core/shared/fields.js';
 import { resets } from '../../core/shared/resource-type.js';
 import { APPROVED, conditionsOf, conditionType, DENIED } from './conditions.js';
 import { validateSigningRequest, validateSigningRequestUpdate, type WriteRights } from './validation.js';
@@ -15,11 +16,6 @@ function nameRequester({ user }: RequestContext, object: KubeObject): void {
     ...spec,
     ...userInfoJson(user),
   };
-}
-
-function keep(object: KubeObject, old: KubeObject, field: 'spec' | 'status'): void {
-  if (old[field] === undefined) delete object[field];
-  else object[field] = old[field];
 }
 
 const missing = (condition: JsonObject, field: string): boolean => (stringAt(condition, field) ?? '') === '';
@@ -75,8 +71,8 @@ const validateUpdate =
 export const signingRequestStrategy: Strategy = {
   ...base,
   prepareForUpdate: (_context, object, old) => {
-    keep(object, old, 'spec');
-    keep(object, old, 'status');
+    keepField('spec', object, old);
+    keepField('status', object, old);
   },
   validateUpdate: validateUpdate({ approval: false, certificate: false }),
   resetFields: resets(['spec'], ['status']),
@@ -86,7 +82,7 @@ export const signingRequestStrategy: Strategy = {
 export const signingRequestStatusStrategy: Strategy = {
   ...base,
   prepareForUpdate: (context, object, old) => {
-    keep(object, old, 'spec');
+    keepField('spec', object, old);
     preserveConditions(object, old, APPROVED);
     preserveConditions(object, old, DENIED);
     stampConditions(context, object, old);
@@ -101,7 +97,7 @@ export const signingRequestApprovalStrategy: Strategy = {
   prepareForUpdate: (context, object, old) => {
     stampConditions(context, object, old);
     const conditions = objectAt(object, 'status')?.['conditions'];
-    keep(object, old, 'spec');
+    keepField('spec', object, old);
     const { conditions: _c, ...status } = objectAt(old, 'status') ?? {};
     object['status'] = conditions === undefined ? status : { ...status, conditions };
   },

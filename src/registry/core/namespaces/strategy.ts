@@ -10,6 +10,7 @@ import {
   FINALIZER_ORPHAN_DEPENDENTS,
 } from '../../../apimachinery/validation/object-meta.js';
 import type { DeletionStrategy, Propagation, Strategy } from '../../rest/interfaces.js';
+import { keepField } from '../shared/fields.js';
 import { legacyFinalizerErrors, validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
 
@@ -48,12 +49,6 @@ export function applyNamespaceDefaults(object: KubeObject): void {
   if ((stringAt(status, 'phase') ?? '') === '') object['status'] = { ...status, phase: 'Active' };
 }
 
-function copyField(field: string, object: KubeObject, old: KubeObject): void {
-  const value = old[field];
-  if (value === undefined) delete object[field];
-  else object[field] = value;
-}
-
 export const namespaceStrategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
@@ -68,7 +63,7 @@ export const namespaceStrategy: Strategy = {
     const finalizers = namespaceFinalizers(old);
     const { finalizers: _, ...spec } = objectAt(object, 'spec') ?? {};
     object['spec'] = finalizers.length === 0 ? spec : { ...spec, finalizers };
-    copyField('status', object, old);
+    keepField('status', object, old);
   },
   validateCreate: (_context, object) => validate(object),
   validateUpdate: (_context, object, old) => [
@@ -92,7 +87,7 @@ export const namespaceStatusStrategy: Strategy = {
   ...namespaceStrategy,
   resetFields: resets(['spec']),
   prepareForUpdate: (_context, object, old) => {
-    copyField('spec', object, old);
+    keepField('spec', object, old);
   },
   validateUpdate: (_context, object, old) => [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),
@@ -103,7 +98,7 @@ export const namespaceStatusStrategy: Strategy = {
 export const namespaceFinalizeStrategy: Strategy = {
   ...namespaceStrategy,
   prepareForUpdate: (_context, object, old) => {
-    copyField('status', object, old);
+    keepField('status', object, old);
   },
   validateUpdate: (_context, object, old) => [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),
