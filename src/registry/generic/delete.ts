@@ -246,24 +246,13 @@ function checkPreconditions(request: DeleteRequest, old: KubeObject, resourceVer
   // The kind is the one that is worked with: events of either group are those of the core.
   const { group, kind } = request.served.gvk;
   const subject = { group: group === 'events.k8s.io' ? '' : group, resource: kind };
-  const uid = old.metadata.uid ?? '';
   const { deletion } = request.served.type;
-  if (wanted.uid !== undefined && wanted.uid !== uid) {
-    const own = deletion.preconditionFailed?.(old, 'UID', wanted.uid, uid);
-    if (own !== undefined) throw own;
-    throw newConflict(
-      subject,
-      request.name,
-      `the UID in the precondition (${wanted.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
-    );
-  }
-  if (wanted.resourceVersion !== undefined && wanted.resourceVersion !== resourceVersion) {
-    const own = deletion.preconditionFailed?.(old, 'ResourceVersion', wanted.resourceVersion, resourceVersion);
-    if (own !== undefined) throw own;
-    throw newConflict(
-      subject,
-      request.name,
-      `the ResourceVersion in the precondition (${wanted.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`,
-    );
+  for (const [field, given, actual, change] of [
+    ['UID', wanted.uid, old.metadata.uid ?? '', 'deleted and then recreated'],
+    ['ResourceVersion', wanted.resourceVersion, resourceVersion, 'modified'],
+  ] as const) {
+    if (given === undefined || given === actual) continue;
+    const text = `the ${field} in the precondition (${given}) does not match the ${field} in record (${actual}). The object might have been ${change}`;
+    throw deletion.preconditionFailed?.(old, field, given, actual) ?? newConflict(subject, request.name, text);
   }
 }
