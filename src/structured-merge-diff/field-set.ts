@@ -146,17 +146,7 @@ export class FieldSet {
 
   intersection(other: FieldSet): FieldSet {
     if (this === other) return this;
-    const out: SetNode[] = [];
-    let changed = false;
-    let j = 0;
-    for (const a of this.nodes) {
-      j = advance(other.nodes, j, a);
-      const b = other.nodes[j];
-      const both = b !== undefined && byElement(a, b) === 0 ? intersectNode(a, b) : undefined;
-      if (both !== undefined) out.push(both);
-      if (both !== a) changed = true;
-    }
-    return changed ? FieldSet.ofSorted(out) : this;
+    return this.sift(other, (a, b) => (b === undefined ? undefined : intersectNode(a, b)));
   }
 
   /** What is in this set and not in `other`. A path does not stand for those below it. */
@@ -172,25 +162,20 @@ export class FieldSet {
   private subtract(other: FieldSet, recursive: boolean): FieldSet {
     if (this.isEmpty || this === other) return FieldSet.empty;
     if (other.isEmpty) return this;
+    return this.sift(other, (a, b) => (b === undefined ? a : subtractNode(a, b, recursive)));
+  }
+
+  /** What `keep` leaves of each node, looked at with the one that `other` has in its place. */
+  private sift(other: FieldSet, keep: (node: SetNode, other: SetNode | undefined) => SetNode | undefined): FieldSet {
     const out: SetNode[] = [];
     let changed = false;
     let j = 0;
-    for (const a of this.nodes) {
-      j = advance(other.nodes, j, a);
-      const b = other.nodes[j];
-      if (b === undefined || byElement(a, b) !== 0) {
-        out.push(a);
-        continue;
-      }
-      const member = a.member && !b.member;
-      let children = recursive && b.member ? undefined : a.children;
-      if (children !== undefined && b.children !== undefined)
-        children = nonEmpty(children.subtract(b.children, recursive));
-      if (member === a.member && children === a.children) out.push(a);
-      else {
-        changed = true;
-        if (member || children !== undefined) out.push({ element: a.element, member, children });
-      }
+    for (const node of this.nodes) {
+      j = advance(other.nodes, j, node);
+      const found = other.nodes[j];
+      const kept = keep(node, found !== undefined && byElement(node, found) === 0 ? found : undefined);
+      if (kept !== undefined) out.push(kept);
+      if (kept !== node) changed = true;
     }
     return changed ? FieldSet.ofSorted(out) : this;
   }
@@ -298,11 +283,23 @@ function unionNode(a: SetNode, b: SetNode): SetNode {
 
 function intersectNode(a: SetNode, b: SetNode): SetNode | undefined {
   if (a === b) return a;
-  const member = a.member && b.member;
   const children =
     a.children === undefined || b.children === undefined ? undefined : nonEmpty(a.children.intersection(b.children));
-  if (member === a.member && children === a.children) return a;
-  return member || children !== undefined ? { element: a.element, member, children } : undefined;
+  return reduced(a, a.member && b.member, children);
+}
+
+function subtractNode(a: SetNode, b: SetNode, recursive: boolean): SetNode | undefined {
+  let children = recursive && b.member ? undefined : a.children;
+  if (children !== undefined && b.children !== undefined) {
+    children = nonEmpty(recursive ? children.recursiveDifference(b.children) : children.difference(b.children));
+  }
+  return reduced(a, a.member && !b.member, children);
+}
+
+/** The node itself where nothing of it went, and none where nothing is left. */
+function reduced(node: SetNode, member: boolean, children: FieldSet | undefined): SetNode | undefined {
+  if (member === node.member && children === node.children) return node;
+  return member || children !== undefined ? { element: node.element, member, children } : undefined;
 }
 
 function walk(set: FieldSet, path: PathElement[], visit: (path: readonly PathElement[]) => void): void {
