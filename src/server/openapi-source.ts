@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { dataFile, readDataFile } from '../apimachinery/data-files.js';
-import type { JsonObject } from '../apimachinery/json.js';
+import { isObject, type JsonObject, stringAt } from '../apimachinery/json.js';
 import type {
   OpenApiGroupVersion,
   OpenApiKind,
@@ -9,18 +9,37 @@ import type {
 } from '../endpoints/openapi/source.js';
 import type { ApiRegistry, InstalledApi } from '../registry/rest/api-registry.js';
 
-/** The published schemas by group version: `apis__events.k8s.io__v1.json` holds those of `apis/events.k8s.io/v1`. */
+/**
+ * The published schemas by group version: `apis__events.k8s.io__v1.json` holds those of `apis/events.k8s.io/v1`. What every object has is
+ * described, so that `kubectl explain` tells of the metadata of custom resources.
+ */
 export function publishedComponents(): PublishedComponents {
+  const texts = readDataFile('types', 'descriptions.json') as JsonObject;
   const components: Record<string, Readonly<Record<string, JsonObject>>> = {};
   for (const name of readdirSync(dataFile('openapi'))) {
     if (!name.endsWith('.json')) continue;
     // Files of the package, of this shape.
-    components[name.slice(0, -'.json'.length).replaceAll('__', '/')] = readDataFile('openapi', name) as Record<
-      string,
-      JsonObject
-    >;
+    const schemas = readDataFile('openapi', name) as Record<string, JsonObject>;
+    for (const key in schemas) {
+      const [schema, text] = [schemas[key], texts[key]];
+      if (schema !== undefined && isObject(text)) schemas[key] = describe(schema, text);
+    }
+    components[name.slice(0, -'.json'.length).replaceAll('__', '/')] = schemas;
   }
   return components;
+}
+
+/** The schema with its description and those of its properties. */
+function describe(schema: JsonObject, text: JsonObject): JsonObject {
+  const { description = '', properties: texts } = text;
+  const { properties } = schema;
+  if (!isObject(properties) || !isObject(texts)) return { description, ...schema };
+  const described: JsonObject = {};
+  for (const name in properties) {
+    const [property, said] = [properties[name], stringAt(texts, name)];
+    described[name] = isObject(property) && said !== undefined ? { description: said, ...property } : property;
+  }
+  return { description, ...schema, properties: described };
 }
 
 /** What is served, as OpenAPI wants it; a group version in which nothing has changed is the same object as before. */

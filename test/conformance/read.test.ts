@@ -72,6 +72,12 @@ describeKubectl('ktl-read', (kubectl, ns) => {
       expect(out).toContain('What the widget shall be.');
       expect(out).toMatch(/ {2}colour\t<string> -required-\n {2}enum: red, green, blue\n {4}The colour of it\./);
       expect(await kubectl().ok(['explain', 'configmap.data'])).toContain('FIELD: data <map[string]string>');
+      expect(await kubectl().ok(['explain', 'widgets'])).toMatch(
+        / {2}apiVersion\t<string>\n {4}APIVersion defines the versioned/,
+      );
+      expect(await kubectl().ok(['explain', 'widgets.metadata'])).toMatch(
+        /Standard object's metadata\.[^]* {2}creationTimestamp\t<string>\n {4}CreationTimestamp is a timestamp/,
+      );
     });
 
     test('explain --recursive', async () => {

@@ -103,15 +103,28 @@ export interface Dialect {
   reference(name: string, description: string): JsonObject;
 }
 
-const version = 'Version of the schema in which the object is written.';
-const kind = 'Kind of the object.';
-const metadata = "Standard object's metadata.";
+const CONVENTIONS = 'More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md';
+
+/** What kube-apiserver says of the properties that every object has, here of a custom type and of a list. */
+export const descriptions = {
+  apiVersion: `APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. ${CONVENTIONS}#resources`,
+  kind: `Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. ${CONVENTIONS}#types-kinds`,
+  metadata: `Standard object's metadata. ${CONVENTIONS}#metadata`,
+  items: (plural: string): string => `List of ${plural}. ${CONVENTIONS}`,
+  listMetadata: `Standard list metadata. ${CONVENTIONS}#types-kinds`,
+} as const;
+
+/** The same of embedded objects. */
+const embedded = {
+  apiVersion: `apiVersion defines the versioned schema of this representation of an object. ${CONVENTIONS}#resources`,
+  kind: `kind is a string value representing the type of this object. In CamelCase. ${CONVENTIONS}#types-kinds`,
+};
 
 /** apiVersion, kind and metadata, as they are in every object. */
-export const typeProperties = (dialect: Dialect): JsonObject => ({
-  apiVersion: { description: version, type: 'string' },
+export const typeProperties = (dialect: Dialect, { apiVersion, kind }: typeof embedded = descriptions): JsonObject => ({
+  apiVersion: { description: apiVersion, type: 'string' },
   kind: { description: kind, type: 'string' },
-  metadata: dialect.reference(objectMeta, metadata),
+  metadata: dialect.reference(objectMeta, descriptions.metadata),
 });
 
 /**
@@ -130,7 +143,7 @@ export function addEmbedded(schema: JsonObject, dialect: Dialect, skipPreserving
   if (isObject(additionalProperties)) addEmbedded(additionalProperties, dialect, skipPreserving);
   if (schema['x-kubernetes-embedded-resource'] !== true) return;
   if (skipPreserving && schema['x-kubernetes-preserve-unknown-fields'] === true) return;
-  schema['properties'] = { ...(isObject(properties) ? properties : {}), ...typeProperties(dialect) };
+  schema['properties'] = { ...(isObject(properties) ? properties : {}), ...typeProperties(dialect, embedded) };
   const required = Array.isArray(schema['required']) ? [...schema['required']] : [];
   for (const name of ['kind', 'apiVersion']) if (!required.includes(name)) required.push(name);
   schema['required'] = required;

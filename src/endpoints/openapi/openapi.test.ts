@@ -19,6 +19,8 @@ const goldens = read('src/endpoints/openapi/goldens.json') as {
   v3: { paths: JsonObject; schemas: JsonObject; names: string[] };
   v2: { paths: JsonObject; definitions: JsonObject };
   lease: { paths: JsonObject };
+  /** With descriptions. */
+  described: { schema: JsonObject; v3: JsonObject };
 };
 
 const published = Object.fromEntries(
@@ -100,6 +102,12 @@ describe('a custom type is published as kube-apiserver does', () => {
   test.each(Object.keys(goldens.v2.definitions))('v2: %s', (name) => {
     expect(withoutDescriptions(definitionsV2(foos, spec)[name])).toEqual(goldens.v2.definitions[name]);
   });
+});
+
+test.each(Object.keys(goldens.described.v3))('what every custom object has is described: %s', (name) => {
+  const kinds = foos.kinds.map((kind) => ({ ...kind, schema: goldens.described.schema }));
+  const { schemas } = buildSpec({ ...foos, group: 'described.example.com', kinds }, published);
+  expect(schemas[name]).toEqual(goldens.described.v3[name]);
 });
 
 test.each(Object.keys(goldens.lease.paths))('a built-in type is published as kube-apiserver does: %s', (path) => {

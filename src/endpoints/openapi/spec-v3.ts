@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, type JsonValue, stringAt } from '../../apimachinery/json.js';
-import { addEmbedded, type Dialect, publishSchema, typeProperties } from './custom-schema.js';
+import { addEmbedded, descriptions, type Dialect, publishSchema, typeProperties } from './custom-schema.js';
 import {
   customDefinition,
   type Definitions,
@@ -91,12 +91,12 @@ function listSchema(gv: OpenApiGroupVersion, kind: OpenApiKind): JsonObject {
     properties: {
       apiVersion,
       items: {
-        description: `List of ${kind.plural}.`,
+        description: descriptions.items(kind.plural),
         type: 'array',
         items: { $ref: `${prefix}${customDefinition(gv, kind.kind)}` },
       },
       kind: kindProperty,
-      metadata: dialect.reference(`${meta}.ListMeta`, 'Standard list metadata.'),
+      metadata: dialect.reference(`${meta}.ListMeta`, descriptions.listMetadata),
     },
     'x-kubernetes-group-version-kind': gvkOf(gv, kind.listKind),
     ...selectable(kind),
