@@ -59,12 +59,19 @@ function verbOf(method: string): string {
   }
 }
 
-function trimSlashes(path: string): string {
+/** The parts of a path without its outer slashes. By hand: `split` asks V8's runtime, which costs more. */
+function segments(path: string): string[] {
   let start = 0;
   let end = path.length;
   while (start < end && path.charCodeAt(start) === 47) start++;
   while (end > start && path.charCodeAt(end - 1) === 47) end--;
-  return start === 0 && end === path.length ? path : path.slice(start, end);
+  const all: string[] = [];
+  for (let at = path.indexOf('/', start); at >= 0 && at < end; at = path.indexOf('/', start)) {
+    all.push(path.slice(start, at));
+    start = at + 1;
+  }
+  all.push(path.slice(start, end));
+  return all;
 }
 
 /**
@@ -74,7 +81,7 @@ function trimSlashes(path: string): string {
 export function newRequestInfo(method: string, path: string, rawQuery: string): RequestInfo {
   const info = nonResource(method, path);
   if (!path.startsWith('api', firstLetter(path))) return info;
-  const all = trimSlashes(path).split('/');
+  const all = segments(path);
   const prefix = all[0];
   if (all.length < 3 || (prefix !== 'api' && prefix !== 'apis')) return info;
   info.apiPrefix = prefix;

@@ -103,6 +103,25 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect((await cache.get('a/b', { ...later, revision: 2 }))?.revision).toBe(2);
   });
 
+  test('what is there already is given without waiting, and nothing else', async () => {
+    await commit(backend, put('a/b', 0));
+    await restart({ waitMillis: 200_000 });
+    expect(cache.getNow?.('a/b', { mode: 'any' })).toBeUndefined();
+    await cache.ready();
+    expect(cache.getNow?.('a/b', { mode: 'any' })?.revision).toBe(2);
+    expect(cache.getNow?.('a/c', { mode: 'any' })).toBeUndefined();
+    expect(cache.getNow?.('a/b', { mode: 'not-older-than', revision: 2 })?.revision).toBe(2);
+    expect(cache.getNow?.('a/b', { mode: 'not-older-than', revision: 3 })).toBeUndefined();
+    expect(cache.getNow?.('a/b', { mode: 'exact', revision: 2 })).toBeUndefined();
+    await commit(backend, put('a/b', 2));
+    // Nothing older than a write that has been acknowledged.
+    expect(cache.getNow?.('a/b', newest)?.revision ?? 3).toBe(3);
+    expect((await cache.get('a/b', newest))?.revision).toBe(3);
+    expect(cache.getNow?.('a/b', newest)?.revision).toBe(backend.revisionNow === undefined ? undefined : 3);
+    await cacher.stop();
+    expect(cache.getNow?.('a/b', { mode: 'any' })).toBeUndefined();
+  });
+
   const everyChunk = async (list: CachedList): Promise<string> => {
     const chunks: Uint8Array[] = [];
     for await (const chunk of list.gzipChunks(identity)) chunks.push(chunk);

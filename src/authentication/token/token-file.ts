@@ -1,16 +1,11 @@
-import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator/interfaces.js';
 import { CsvError, parseCsv } from '../../util/csv.js';
-
-interface Entry {
-  readonly digest: Buffer;
-  readonly response: AuthenticationResponse;
-}
 
 /** Users by tokens from a table. Tokens are kept and compared as salted digests, so that how long a look-up takes tells nothing. */
 export class TokenFileAuthenticator implements TokenAuthenticator {
   private readonly salt = randomBytes(16).toString('latin1');
-  private readonly byDigest = new Map<string, Entry>();
+  private readonly byDigest = new Map<string, AuthenticationResponse>();
 
   /**
    * `text` is CSV: token, user name, uid and, quoted where there are several, groups. Throws an Error that names `path` where it
@@ -29,24 +24,22 @@ export class TokenFileAuthenticator implements TokenAuthenticator {
         warn(`empty token has been found in token file '${path}', record number '${i + 1}'`);
         return;
       }
-      const digest = this.digest(token);
-      const key = digest.toString('latin1');
+      const key = this.digest(token);
       if (this.byDigest.has(key)) {
         warn(`duplicate token has been found in token file '${path}', record number '${i + 1}'`);
       }
       const user = { name, uid, groups: groups === undefined ? [] : groups.split(','), extra: {} };
-      this.byDigest.set(key, { digest, response: { user } });
+      this.byDigest.set(key, { user });
     });
   }
 
   authenticateToken(token: string): AuthenticationResponse | undefined {
-    const digest = this.digest(token);
-    const entry = this.byDigest.get(digest.toString('latin1'));
-    return entry !== undefined && timingSafeEqual(entry.digest, digest) ? entry.response : undefined;
+    return this.byDigest.get(this.digest(token));
   }
 
-  private digest(token: string): Buffer {
-    return hash('sha256', this.salt + token, 'buffer');
+  /** As text: to make a Buffer first costs three times as much. */
+  private digest(token: string): string {
+    return hash('sha256', this.salt + token, 'binary');
   }
 }
 

@@ -85,12 +85,27 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
       return;
     }
     if (type.custom) warnOfDeprecation(api.served, context, environment);
-    return serve(api, environment, context, request, response).catch((error: unknown) => {
-      // What cannot be decoded, say, comes to light in the middle of any verb.
-      const unsafe = environment.features.enabled('AllowUnsafeMalformedObjectDeletion');
-      throw undecodableError(error, api.store, context.info.verb, unsafe) ?? interpretStorageError(error, 'get');
-    });
+    try {
+      const running = serve(api, environment, context, request, response);
+      if (!(running instanceof Promise)) return;
+      return running.catch((error: unknown) => {
+        throw explained(error, api, environment, context);
+      });
+    } catch (error) {
+      throw explained(error, api, environment, context);
+    }
   };
+}
+
+/** What cannot be decoded, say, comes to light in the middle of any verb. */
+function explained(
+  error: unknown,
+  { store }: StoredApi,
+  { features }: HandlerEnvironment,
+  context: RequestContext,
+): unknown {
+  const unsafe = features.enabled('AllowUnsafeMalformedObjectDeletion');
+  return undecodableError(error, store, context.info.verb, unsafe) ?? interpretStorageError(error, 'get');
 }
 
 const EMPTY_NAMESPACE = /^\/(?:api\/v1|apis\/[^/]+\/[^/]+)\/(?:watch\/)?namespaces\/\/(?!\/*$)/;
@@ -158,7 +173,7 @@ function serve(
   context: RequestContext,
   request: HttpRequest,
   response: HttpResponse,
-): Promise<void> {
+): Promise<void> | void {
   const { served, store } = api;
   const { subresource, name } = context.info;
   // The router of the built-in types knows no HEAD.
@@ -243,7 +258,7 @@ function warnOfBuiltin(scope: RequestScope): void {
   warnOfDeprecation(served, context, environment);
 }
 
-function verb(scope: RequestScope): Promise<void> {
+function verb(scope: RequestScope): Promise<void> | void {
   checkTarget(scope);
   warnOfBuiltin(scope);
   scope.context.handled = true;
@@ -271,7 +286,7 @@ function verb(scope: RequestScope): Promise<void> {
 }
 
 /** Subresources that show and write the object itself: status, finalize, approval. */
-function subresourceVerb(scope: RequestScope): Promise<void> {
+function subresourceVerb(scope: RequestScope): Promise<void> | void {
   const { served, subresource } = scope;
   const entry = served.discovery.find(({ name }) => name === `${served.groupResource.resource}/${subresource}`);
   if (!served.type.custom && entry?.verbs.includes(scope.context.info.verb) === false) throw methodNotAllowed(scope);

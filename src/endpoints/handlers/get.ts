@@ -6,15 +6,18 @@ import { negotiateObject, writeStored } from './respond.js';
 import { Query } from './query.js';
 import type { RequestScope } from './scope.js';
 
-/** GET on an object, or on a subresource that shows the same object. */
-export async function getHandler(scope: RequestScope): Promise<void> {
+/** GET on an object, or on a subresource that shows the same object. Without a promise where nothing has to be waited for: most gets are answered at once. */
+export function getHandler(scope: RequestScope): Promise<void> | void {
   const { context, request, store, served } = scope;
   const query = new Query(request.url ?? '');
   const media = negotiateObject(scope, query);
   const { namespace, name } = context.info;
   const asked = askedVersion(query);
-  const object = await store.get(store.key(namespace, name), name, readAt(asked, served.groupResource), asked);
-  await writeStored(scope, 200, object, media, query);
+  const key = store.key(namespace, name);
+  const at = readAt(asked, served.groupResource);
+  const object = store.getNow(key, at);
+  if (object !== undefined) return writeStored(scope, 200, object, media, query);
+  return store.get(key, name, at, asked).then((found) => writeStored(scope, 200, found, media, query));
 }
 
 /** The resource version that a get asks for. The parameter `export` that there once was is refused, where a reader of flags would say yes to it. */

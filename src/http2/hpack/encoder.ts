@@ -12,8 +12,8 @@ const STATUS_INDICES = new Map(
 );
 
 /** What cannot be said in a field: it becomes a space. */
-const BREAKS = /[\0\r\n]/;
-const EVERY_BREAK = /[\0\r\n]/g;
+const BREAKS = /[\0\r\n]/g;
+const isBreak = (code: number): boolean => code === 0 || code === 0x0d || code === 0x0a;
 
 /** Says once to a decoder that its table stays empty: `dynamic table size update` to 0. */
 export const EMPTY_TABLE = 0x20;
@@ -37,10 +37,13 @@ function writeText(out: Buffer, at: number, text: string): number {
   at = writeInteger(out, at, 0, 7, length);
   // Short texts are dearer to hand over than to copy.
   if (length > 48) {
-    out.write(text, at, 'latin1');
+    out.write(text.replace(BREAKS, ' '), at, 'latin1');
     return at + length;
   }
-  for (let i = 0; i < length; i++) out[at++] = text.charCodeAt(i);
+  for (let i = 0; i < length; i++) {
+    const code = text.charCodeAt(i);
+    out[at++] = isBreak(code) ? 0x20 : code;
+  }
   return at;
 }
 
@@ -66,10 +69,9 @@ function encodedName(name: string): Uint8Array {
  * The caller sees to the room: `fieldRoom` of each field, and `statusRoom`.
  */
 export function writeField(out: Buffer, at: number, name: string, value: string): number {
-  const said = BREAKS.test(value) ? value.replaceAll(EVERY_BREAK, ' ') : value;
   const encoded = encodedName(name);
   for (let i = 0; i < encoded.length; i++) out[at++] = encoded[i] as number;
-  return writeText(out, at, said);
+  return writeText(out, at, value);
 }
 
 export const fieldRoom = (name: string, value: string): number => name.length + value.length + 16;

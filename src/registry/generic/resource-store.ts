@@ -102,6 +102,13 @@ export class ResourceStore {
     return found;
   }
 
+  /** What `get` resolves with, where that is there already; else undefined. */
+  getNow(key: string, at: ReadAt): CachedObject | undefined {
+    const found = this.cache.getNow?.(key, at);
+    if (found?.undecodable === true) found.decode();
+    return found;
+  }
+
   /** The newest state, read from the backend. */
   async fresh(key: string): Promise<StoredObject | undefined> {
     try {

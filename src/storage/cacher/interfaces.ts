@@ -136,6 +136,8 @@ export interface WatchReceiver {
 export interface ResourceCache {
   readonly resource: string;
   get(key: string, at: ReadAt): Promise<CachedObject | undefined>;
+  /** What `get` resolves with, where that is there already and need not be waited for; else undefined. Absent: it always has to be. */
+  getNow?(key: string, at: ReadAt): CachedObject | undefined;
   /** The same without waiting, from what is there; undefined also where the cache is not ready. For the write path and for controllers. */
   peek(key: string): CachedObject | undefined;
   /** Resolves once the type's objects have been loaded. */

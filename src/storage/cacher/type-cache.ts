@@ -114,6 +114,10 @@ export class TypeCache implements ResourceCache {
     return wait === undefined ? Promise.resolve(this.index.get(key)) : wait.then(() => this.index.get(key));
   }
 
+  getNow(key: string, at: ReadAt): CachedObject | undefined {
+    return at.mode !== 'exact' && this.isFresh(at) ? this.index.get(key) : undefined;
+  }
+
   async list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
     const wait = this.whenFresh(at);
     if (wait !== undefined) await wait;
@@ -191,8 +195,17 @@ export class TypeCache implements ResourceCache {
     return { tree: this.tree, revision: this.revision(), undecodable: this.undecodable };
   }
 
+  /** Whether a read can take what is there. */
+  private isFresh(at: ReadAt): boolean {
+    if (this.closed !== undefined || this.loading !== undefined || this.pending !== undefined) return false;
+    if (at.mode === 'any') return true;
+    const wanted = at.mode === 'most-recent' ? this.shared.backend.revisionNow?.() : at.revision;
+    return wanted !== undefined && wanted <= this.revision();
+  }
+
   /** A promise where a read has to wait for what it asks for. */
   private whenFresh(at: ReadAt): Promise<void> | undefined {
+    if (this.isFresh(at)) return undefined;
     if (this.closed !== undefined) return Promise.reject(this.closed);
     if (this.loading === undefined && this.pending !== undefined) this.startLoading();
     if (this.loading !== undefined) return this.loading.then(() => this.whenFresh(at));
