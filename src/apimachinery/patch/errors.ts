@@ -1,4 +1,9 @@
 import { ApiError } from '../errors.js';
+import { goFormat, goTypeName } from '../go-format.js';
+import type { JsonObject, JsonValue } from '../json.js';
+
+/** Go's `%s` of nothing. */
+export const NO_TYPE = '%!s(<nil>)';
 
 /** A patch that cannot be carried out: kube-apiserver hides what exactly is wrong with it. */
 export function unprocessable(): ApiError {
@@ -9,3 +14,8 @@ export function unprocessable(): ApiError {
 export function internal(message: string): ApiError {
   return new ApiError(500, '', message);
 }
+
+export const noMergeKey = (map: JsonObject, key: string): ApiError =>
+  internal(`map: ${goFormat(map)} does not contain declared merge key: ${key}`);
+export const badArgument = (expected: string, actual: JsonValue | undefined): ApiError =>
+  internal(`expected a ${expected}, but received a ${actual === null ? NO_TYPE : goTypeName(actual)}`);

@@ -5,24 +5,14 @@ import { goFormat, goTypeName } from '../go-format.js';
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../json.js';
 import { quote } from '../meta.js';
 import { dereference, type GoType } from '../scheme/types.js';
-import { internal, unprocessable } from './errors.js';
+import { DELETE_PREFIX, DIRECTIVE, ORDER_PREFIX, RETAIN_KEYS } from './directives.js';
+import { badArgument, internal, NO_TYPE, noMergeKey, unprocessable } from './errors.js';
 import type { DecodedPatch } from './json-patch.js';
-
-const DIRECTIVE = '$patch';
-const RETAIN_KEYS = '$retainKeys';
-const DELETE_PREFIX = '$deleteFromPrimitiveList';
-const ORDER_PREFIX = '$setElementOrder';
-
-/** Go's `%s` of nothing. */
-const NO_TYPE = '%!s(<nil>)';
+import { inOrder, keyValue, validateOrder } from './list-order.js';
 
 const badPrimitiveList = (): ApiError => newBadRequest('invalid patch format of primitive list');
 const badRetainKeys = (): ApiError => newBadRequest('invalid patch format of retainKeys');
 const badElementOrder = (): ApiError => newBadRequest('invalid patch format of setElementOrder list');
-const noMergeKey = (map: JsonObject, key: string): ApiError =>
-  internal(`map: ${goFormat(map)} does not contain declared merge key: ${key}`);
-const badArgument = (expected: string, actual: JsonValue | undefined): ApiError =>
-  internal(`expected a ${expected}, but received a ${actual === null ? NO_TYPE : goTypeName(actual)}`);
 
 /** Reads a strategic merge patch. Throws ApiError. */
 export function decodeStrategicMergePatch(body: Uint8Array | string, strict: boolean): DecodedPatch<JsonObject> {
@@ -222,44 +212,6 @@ function mergeWanted(current: JsonValue[] | undefined, wanted: JsonValue[] | und
   return Array.isArray(added) ? added : [];
 }
 
-/** The list of a patch must be a part of the order it asks for, in that order. */
-function validateOrder(list: JsonValue[], order: JsonValue[], mergeKey: string): void {
-  if (list.length === 0 || order.length === 0) return;
-  const kept = mergeKey === '' ? list : list.filter((item) => !isDeletion(item));
-  let at = 0;
-  let seen = 0;
-  while (at < kept.length && seen < order.length) {
-    const item = kept[at];
-    if (isObject(item) && Object.hasOwn(item, DIRECTIVE)) {
-      at++;
-      continue;
-    }
-    if (sameElement(item, order[seen], mergeKey)) at++;
-    seen++;
-  }
-  if (at >= kept.length || seen < order.length) return;
-  throw internal(
-    `The order in patch list:\n${goFormat(list)}\n doesn't match ${ORDER_PREFIX} list:\n${goFormat(order)}\n`,
-  );
-}
-
-function isDeletion(item: JsonValue): boolean {
-  if (!isObject(item)) throw badArgument('map[string]interface {}', item);
-  return item[DIRECTIVE] === 'delete';
-}
-
-function sameElement(left: JsonValue | undefined, right: JsonValue | undefined, mergeKey: string): boolean {
-  if (mergeKey === '') return left === right;
-  return keyValue(left, mergeKey) === keyValue(right, mergeKey);
-}
-
-/** The element's value of the merge key, which it must have. */
-function keyValue(item: JsonValue | undefined, mergeKey: string): JsonValue | undefined {
-  if (!isObject(item)) throw badArgument('map[string]interface {}', item);
-  if (!Object.hasOwn(item, mergeKey)) throw noMergeKey(item, mergeKey);
-  return item[mergeKey];
-}
-
 /** Whether the elements are maps; they must all be of one type. */
 function elementsAreMaps(lists: readonly JsonValue[][]): boolean {
   let first: string | undefined;
@@ -346,86 +298,6 @@ function mergeElements(current: JsonValue[], wanted: JsonValue[], meta: FieldMet
     else merged.push(item);
   }
   return merged;
-}
-
-/**
- * An insertion sort, because what has no place counts as smaller than everything before it: the outcome then depends on the
- * algorithm, and clients see it.
- */
-function sortByPlace(list: JsonValue[], place: (item: JsonValue) => number): JsonValue[] {
-  const entries = list.map((item) => ({ item, at: place(item) }));
-  if (entries.every((entry) => entry.at >= 0)) return entries.sort((a, b) => a.at - b.at).map((entry) => entry.item);
-  const out: { item: JsonValue; at: number }[] = [];
-  for (const entry of entries) {
-    let to = out.length;
-    while (to > 0 && goesBefore(entry.at, out[to - 1]?.at ?? -1)) to--;
-    out.splice(to, 0, entry);
-  }
-  return out.map((entry) => entry.item);
-}
-
-const goesBefore = (a: number, b: number): boolean => a < 0 || b < 0 || a < b;
-
-/** Tells elements that an order has from others. It is read from the start, up to the element's like; all that is read of it must be objects. */
-function membership(order: readonly JsonValue[], mergeKey: string): (value: JsonValue | undefined) => boolean {
-  const odd = mergeKey === '' ? -1 : order.findIndex((item) => !isObject(item));
-  const read = odd < 0 ? order : order.slice(0, odd);
-  const values = new Set(read.map((item) => (mergeKey === '' ? item : (item as JsonObject)[mergeKey])));
-  return (value) => {
-    if (values.has(value)) return true;
-    if (odd >= 0) throw internal(`value for key ${String(odd)} is not a map`);
-    return false;
-  };
-}
-
-/**
- * Puts a merged list in order: the elements of the patch as the patch has them; those that only the server has where they
- * stood, relative to the others.
- */
-function inOrder(
-  merged: JsonValue[],
-  patchOrder: JsonValue[],
-  serverOrder: JsonValue[],
-  mergeKey: string,
-): JsonValue[] {
-  const keyed = mergeKey !== '';
-  const key = (item: JsonValue): JsonValue | undefined => (keyed ? keyValue(item, mergeKey) : item);
-  const positions = (list: readonly JsonValue[]): Map<JsonValue | undefined, number> => {
-    const places = new Map<JsonValue | undefined, number>();
-    list.forEach((item, i) => {
-      const value = key(item);
-      if (!places.has(value)) places.set(value, i);
-    });
-    return places;
-  };
-  const isMember = membership(patchOrder, mergeKey);
-  const isWanted = merged.map((item) => isMember(key(item)));
-  const inPatch = positions(patchOrder);
-  const onServer = positions(serverOrder);
-  const place = (places: ReadonlyMap<JsonValue | undefined, number>, item: JsonValue): number =>
-    places.get(key(item)) ?? -1;
-  const sorted = (list: JsonValue[], places: ReadonlyMap<JsonValue | undefined, number>): JsonValue[] =>
-    sortByPlace(list, (item) => place(places, item));
-  const wanted = sorted(
-    merged.filter((_, i) => isWanted[i]),
-    inPatch,
-  );
-  const others = sorted(
-    merged.filter((_, i) => !isWanted[i]),
-    onServer,
-  );
-  const out: JsonValue[] = [];
-  let next = 0;
-  for (const item of wanted) {
-    const limit = place(onServer, item);
-    while (next < others.length && limit >= 0) {
-      const at = place(onServer, others[next] ?? null);
-      if (at < 0 || at >= limit) break;
-      out.push(others[next++] ?? null);
-    }
-    out.push(item);
-  }
-  return out.concat(others.slice(next));
 }
 
 /**

@@ -1,0 +1,122 @@
+import { goFormat } from '../go-format.js';
+import { isObject, type JsonObject, type JsonValue } from '../json.js';
+import { DIRECTIVE, ORDER_PREFIX } from './directives.js';
+import { badArgument, internal, noMergeKey } from './errors.js';
+
+/** The list of a patch must be a part of the order it asks for, in that order. */
+export function validateOrder(list: JsonValue[], order: JsonValue[], mergeKey: string): void {
+  if (list.length === 0 || order.length === 0) return;
+  const kept = mergeKey === '' ? list : list.filter((item) => !isDeletion(item));
+  let at = 0;
+  let seen = 0;
+  while (at < kept.length && seen < order.length) {
+    const item = kept[at];
+    if (isObject(item) && Object.hasOwn(item, DIRECTIVE)) {
+      at++;
+      continue;
+    }
+    if (sameElement(item, order[seen], mergeKey)) at++;
+    seen++;
+  }
+  if (at >= kept.length || seen < order.length) return;
+  throw internal(
+    `The order in patch list:\n${goFormat(list)}\n doesn't match ${ORDER_PREFIX} list:\n${goFormat(order)}\n`,
+  );
+}
+
+function isDeletion(item: JsonValue): boolean {
+  if (!isObject(item)) throw badArgument('map[string]interface {}', item);
+  return item[DIRECTIVE] === 'delete';
+}
+
+function sameElement(left: JsonValue | undefined, right: JsonValue | undefined, mergeKey: string): boolean {
+  if (mergeKey === '') return left === right;
+  return keyValue(left, mergeKey) === keyValue(right, mergeKey);
+}
+
+/** The element's value of the merge key, which it must have. */
+export function keyValue(item: JsonValue | undefined, mergeKey: string): JsonValue | undefined {
+  if (!isObject(item)) throw badArgument('map[string]interface {}', item);
+  if (!Object.hasOwn(item, mergeKey)) throw noMergeKey(item, mergeKey);
+  return item[mergeKey];
+}
+
+/**
+ * An insertion sort, because what has no place counts as smaller than everything before it: the outcome then depends on the
+ * algorithm, and clients see it.
+ */
+function sortByPlace(list: JsonValue[], place: (item: JsonValue) => number): JsonValue[] {
+  const entries = list.map((item) => ({ item, at: place(item) }));
+  if (entries.every((entry) => entry.at >= 0)) return entries.sort((a, b) => a.at - b.at).map((entry) => entry.item);
+  const out: { item: JsonValue; at: number }[] = [];
+  for (const entry of entries) {
+    let to = out.length;
+    while (to > 0 && goesBefore(entry.at, out[to - 1]?.at ?? -1)) to--;
+    out.splice(to, 0, entry);
+  }
+  return out.map((entry) => entry.item);
+}
+
+const goesBefore = (a: number, b: number): boolean => a < 0 || b < 0 || a < b;
+
+/** Tells elements that an order has from others. It is read from the start, up to the element's like; all that is read of it must be objects. */
+function membership(order: readonly JsonValue[], mergeKey: string): (value: JsonValue | undefined) => boolean {
+  const odd = mergeKey === '' ? -1 : order.findIndex((item) => !isObject(item));
+  const read = odd < 0 ? order : order.slice(0, odd);
+  const values = new Set(read.map((item) => (mergeKey === '' ? item : (item as JsonObject)[mergeKey])));
+  return (value) => {
+    if (values.has(value)) return true;
+    if (odd >= 0) throw internal(`value for key ${String(odd)} is not a map`);
+    return false;
+  };
+}
+
+/**
+ * Puts a merged list in order: the elements of the patch as the patch has them; those that only the server has where they
+ * stood, relative to the others.
+ */
+export function inOrder(
+  merged: JsonValue[],
+  patchOrder: JsonValue[],
+  serverOrder: JsonValue[],
+  mergeKey: string,
+): JsonValue[] {
+  const keyed = mergeKey !== '';
+  const key = (item: JsonValue): JsonValue | undefined => (keyed ? keyValue(item, mergeKey) : item);
+  const positions = (list: readonly JsonValue[]): Map<JsonValue | undefined, number> => {
+    const places = new Map<JsonValue | undefined, number>();
+    list.forEach((item, i) => {
+      const value = key(item);
+      if (!places.has(value)) places.set(value, i);
+    });
+    return places;
+  };
+  const isMember = membership(patchOrder, mergeKey);
+  const isWanted = merged.map((item) => isMember(key(item)));
+  const inPatch = positions(patchOrder);
+  const onServer = positions(serverOrder);
+  const place = (places: ReadonlyMap<JsonValue | undefined, number>, item: JsonValue): number =>
+    places.get(key(item)) ?? -1;
+  const sorted = (list: JsonValue[], places: ReadonlyMap<JsonValue | undefined, number>): JsonValue[] =>
+    sortByPlace(list, (item) => place(places, item));
+  const wanted = sorted(
+    merged.filter((_, i) => isWanted[i]),
+    inPatch,
+  );
+  const others = sorted(
+    merged.filter((_, i) => !isWanted[i]),
+    onServer,
+  );
+  const out: JsonValue[] = [];
+  let next = 0;
+  for (const item of wanted) {
+    const limit = place(onServer, item);
+    while (next < others.length && limit >= 0) {
+      const at = place(onServer, others[next] ?? null);
+      if (at < 0 || at >= limit) break;
+      out.push(others[next++] ?? null);
+    }
+    out.push(item);
+  }
+  return out.concat(others.slice(next));
+}
