@@ -1,0 +1,250 @@
+import type { Adapter, DeclType, Environment, Outcome, SchemaTypes, Value } from '../../cel/index.js';
+import { Optional, adapterOf, kubernetesEnvironment, pauseNow, withTypeAndObjectMeta } from '../../cel/index.js';
+import type { FieldPath } from '../../apimachinery/field-error.js';
+import { FieldError, OMIT, forbidden, invalid, required } from '../../apimachinery/field-error.js';
+import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
+import { isObject } from '../../apimachinery/json.js';
+import type { CompiledRule } from './compilation.js';
+import { PER_CALL_LIMIT, compileNode } from './compilation.js';
+import type { Ratchet } from './correlation.js';
+import { KeyedItems } from './correlation.js';
+import { evaluateMessage } from './message.js';
+import type { Rule } from './rule.js';
+import { failureMessage, ruleName } from './rule.js';
+
+const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no further validation rules will be run';
+
+/** What one validation carries along. */
+export interface Run {
+  readonly errors: FieldError[];
+  readonly warn: ((text: string) => void) | undefined;
+  budget: number;
+}
+
+/** The rules of a property and below it; prepared when the property is first met. */
+export class PropertyRules {
+  private made = false;
+  private known: RuleNode | undefined;
+
+  constructor(
+    readonly key: string,
+    private readonly make: () => RuleNode | undefined,
+  ) {}
+
+  prepare(): void {
+    this.known = this.node;
+  }
+
+  get node(): RuleNode | undefined {
+    if (!this.made) {
+      this.made = true;
+      this.known = this.make();
+      // What was made is kept, whatever becomes of the write that needed it first.
+      pauseNow();
+    }
+    return this.known;
+  }
+}
+
+/** The rules of one node of a schema and those below it. */
+export class RuleNode {
+  items: RuleNode | undefined;
+  values: RuleNode | undefined;
+  properties: readonly PropertyRules[] = [];
+  allOf: readonly RuleNode[] = [];
+  private compiled: readonly CompiledRule[] | undefined;
+  private adapter: Adapter | undefined;
+  private readonly typeName: string;
+
+  constructor(
+    private readonly schema: JsonObject,
+    private readonly rules: readonly Rule[],
+    private readonly type: DeclType | undefined,
+    private readonly registry: SchemaTypes,
+    private readonly isRoot: boolean,
+  ) {
+    this.typeName = typeof schema['type'] === 'string' ? schema['type'] : '';
+  }
+
+  /** Compiled when first needed: most versions of most types are never written to. */
+  private compile(type: DeclType): readonly CompiledRule[] {
+    const stored = kubernetesEnvironment('stored');
+    const environments = { rule: (): Environment => stored, messageExpression: (): Environment => stored };
+    return compileNode(this.rules, this.schema, type, this.registry, environments);
+  }
+
+  validate(
+    run: Run,
+    path: FieldPath,
+    object: JsonValue | undefined,
+    old: JsonValue | undefined,
+    ratchet: Ratchet,
+  ): void {
+    if (object === null || object === undefined) return;
+    if (this.rules.length > 0) this.evaluate(run, path, object, old ?? undefined, ratchet);
+    if (run.budget < 0) return;
+    for (const node of this.allOf) {
+      node.validate(run, path, object, old, ratchet.above);
+      if (run.budget < 0) return;
+    }
+    if (Array.isArray(object)) this.validateList(run, path, object, old, ratchet);
+    else if (isObject(object)) this.validateMap(run, path, object, old, ratchet);
+  }
+
+  private validateMap(
+    run: Run,
+    path: FieldPath,
+    object: JsonObject,
+    old: JsonValue | undefined,
+    ratchet: Ratchet,
+  ): void {
+    const oldMembers = isObject(old) && this.isCorrelatable() ? old : undefined;
+    if (this.values !== undefined) {
+      for (const key in object) {
+        this.values.validate(run, path.key(key), object[key], oldMembers?.[key], ratchet.key(key));
+        if (run.budget < 0) return;
+      }
+    }
+    for (const property of this.properties) {
+      const { key } = property;
+      const value = object[key];
+      if (value === undefined || value === null) continue;
+      property.node?.validate(run, path.child(key), value, oldMembers?.[key], ratchet.key(key));
+      if (run.budget < 0) return;
+    }
+  }
+
+  private isCorrelatable(): boolean {
+    const kind = this.schema['x-kubernetes-map-type'];
+    return kind === undefined || kind === 'granular' || kind === 'atomic';
+  }
+
+  private validateList(
+    run: Run,
+    path: FieldPath,
+    list: readonly JsonValue[],
+    old: JsonValue | undefined,
+    ratchet: Ratchet,
+  ): void {
+    if (this.items === undefined) return;
+    const oldItems = Array.isArray(old) ? new KeyedItems(this.schema, old) : undefined;
+    for (let i = 0; i < list.length; i++) {
+      const item = list[i];
+      if (item === undefined) continue;
+      this.items.validate(run, path.index(i), item, oldItems?.find(item), ratchet.index(i));
+      if (run.budget < 0) return;
+    }
+  }
+
+  // --- the node's own rules
+
+  private evaluate(run: Run, path: FieldPath, object: JsonValue, old: JsonValue | undefined, ratchet: Ratchet): void {
+    if (this.type === undefined) {
+      const why = 'failed to convert to declType for CEL validation rules';
+      run.errors.push(invalid(path, this.typeName, `rule compiler initialization error: ${why}`));
+      return;
+    }
+    if (run.budget <= 0) {
+      this.stop(run, path, OUT_OF_BUDGET);
+      return;
+    }
+    this.compiled ??= this.compile(this.type);
+    this.adapter ??= adapterOf(this.isRoot ? withTypeAndObjectMeta(this.schema) : this.schema);
+    const self = this.adapter(object);
+    const oldSelf = old === undefined ? undefined : this.adapter(old);
+    for (const compiled of this.compiled) {
+      this.evaluateRule(run, path, object, compiled, self, oldSelf, ratchet);
+      if (run.budget < 0) return;
+    }
+  }
+
+  private stop(run: Run, path: FieldPath, detail: string): void {
+    run.errors.push(invalid(path, this.typeName, detail));
+    run.budget = -1;
+  }
+
+  private evaluateRule(
+    run: Run,
+    path: FieldPath,
+    object: JsonValue,
+    compiled: CompiledRule,
+    self: Value,
+    oldSelf: Value | undefined,
+    ratchet: Ratchet,
+  ): void {
+    const { rule, program } = compiled;
+    if (compiled.error !== undefined) {
+      run.errors.push(invalid(path, this.typeName, `rule compile error: ${compiled.error}`));
+      return;
+    }
+    if (program === undefined) return;
+    const optional = rule.optionalOldSelf === true;
+    if (compiled.usesOldSelf && oldSelf === undefined && !optional) return;
+    const before = optional ? (oldSelf === undefined ? Optional.none : new Optional(oldSelf)) : oldSelf;
+    const outcome = program.evaluate({ self, oldSelf: before }, PER_CALL_LIMIT);
+    if (outcome.cost > run.budget) {
+      this.stop(run, path, OUT_OF_BUDGET);
+      return;
+    }
+    run.budget -= outcome.cost;
+    if (outcome.kind !== 'value') this.evaluationFailed(run, path, rule, outcome);
+    else if (outcome.value !== true) this.ruleFailed(run, path, object, compiled, { self, oldSelf }, ratchet);
+  }
+
+  private evaluationFailed(run: Run, path: FieldPath, rule: Rule, outcome: Exclude<Outcome, { kind: 'value' }>): void {
+    const name = ruleName(rule);
+    if (outcome.kind === 'limit') {
+      const why = `'${outcome.message}': no further validation rules will be run due to call cost exceeds limit for rule: ${name}`;
+      this.stop(run, path, why);
+    } else if (outcome.message.startsWith('no such overload')) {
+      const why = `'${outcome.message}': call arguments did not match a supported operator, function or macro signature for rule: ${name}`;
+      run.errors.push(invalid(path, this.typeName, why));
+    } else run.errors.push(invalid(path, this.typeName, `${outcome.message} evaluating rule: ${name}`));
+  }
+
+  private ruleFailed(
+    run: Run,
+    path: FieldPath,
+    object: JsonValue,
+    compiled: CompiledRule,
+    bindings: { self: Value; oldSelf: Value | undefined },
+    ratchet: Ratchet,
+  ): void {
+    const { rule, messageProgram } = compiled;
+    const at = compiled.fieldPath === '' ? path : path.child(compiled.fieldPath);
+    const add = (error: FieldError): void => {
+      if (!compiled.usesOldSelf && ratchet.unchanged) run.warn?.(error.toString());
+      else run.errors.push(error);
+    };
+    let detail = failureMessage(rule);
+    if (messageProgram !== undefined) {
+      const message = evaluateMessage(messageProgram, rule.messageExpression, bindings, run.budget);
+      run.budget = message.budget;
+      if (message.fatal !== undefined) {
+        add(invalid(at, this.typeName, message.fatal));
+        return;
+      }
+      detail = message.text ?? detail;
+    }
+    const composite = this.typeName === 'object' || this.typeName === 'array';
+    add(errorFor(rule.reason, at, composite ? OMIT : object, detail));
+  }
+}
+
+function errorFor(
+  reason: string | undefined,
+  path: FieldPath,
+  value: JsonValue | typeof OMIT,
+  detail: string,
+): FieldError {
+  switch (reason) {
+    case 'FieldValueForbidden':
+      return forbidden(path, detail);
+    case 'FieldValueRequired':
+      return required(path, detail);
+    case 'FieldValueDuplicate':
+      return new FieldError('FieldValueDuplicate', path.toString(), value, '');
+    default:
+      return invalid(path, value, detail);
+  }
+}
