@@ -25,7 +25,7 @@ const issue = (commonName: string, usage: 'server' | 'client'): { readonly cert:
     subject: { commonName },
     publicKey: pair.publicKey,
     usage,
-    altNames: ['127.0.0.1'],
+    altNames: ['127.0.0.1', 'hook.somewhere.svc'],
     notBefore,
     notAfter,
   };
@@ -38,7 +38,12 @@ const client = issue('webhook-client', 'client');
 
 let server: Server;
 let base: string;
-const seen: { authorization: string | undefined; client: string | undefined; body: string }[] = [];
+const seen: {
+  host: string | undefined;
+  authorization: string | undefined;
+  client: string | undefined;
+  body: string;
+}[] = [];
 
 beforeAll(async () => {
   server = createServer(
@@ -50,6 +55,7 @@ beforeAll(async () => {
         const peer = request.socket instanceof TLSSocket ? request.socket.getPeerCertificate() : undefined;
         const commonName: unknown = Object.keys(peer ?? {}).length === 0 ? undefined : peer?.subject.CN;
         seen.push({
+          host: request.headers.host,
           authorization: request.headers.authorization,
           client: typeof commonName === 'string' ? commonName : undefined,
           body,
@@ -89,6 +95,20 @@ const load = (text: string, files: Record<string, string> = {}): Promise<RemoteC
 const noFile = (): Promise<string> => Promise.reject(new Error('no file'));
 const signal = new AbortController().signal;
 
+test('a service is dialled where it is said to be, under its own name', async () => {
+  const remote = await load(kubeconfig('https://hook.somewhere.svc:443/convert', 'token: t'));
+  const { port } = server.address() as AddressInfo;
+  const dial = () => Promise.resolve({ host: '127.0.0.1', port });
+  const transport = new HttpsTransport({ ...remote, dial }, noFile, undefined);
+  expect(await transport.post('asked', PATIENCE, signal)).toMatchObject({ status: 200, body: 'answer' });
+  expect(seen.at(-1)).toMatchObject({ host: 'hook.somewhere.svc:443', body: 'asked' });
+  transport.close();
+  const lost = new HttpsTransport({ ...remote, dial: () => Promise.reject(new Error('nowhere')) }, noFile, undefined);
+  await expect(lost.post('asked', PATIENCE, signal)).rejects.toThrow(
+    'Post "https://hook.somewhere.svc:443/convert": nowhere',
+  );
+});
+
 describe('credentials', () => {
   const cases: readonly (readonly [string, string, { authorization?: string; client?: string }])[] = [
     ['none', '', {}],
@@ -117,7 +137,7 @@ describe('credentials', () => {
       contentType: '',
       retryAfter: false,
     });
-    expect(seen).toEqual([{ authorization: undefined, client: undefined, ...expected, body: '{"é":1}' }]);
+    expect(seen).toMatchObject([{ authorization: undefined, client: undefined, ...expected, body: '{"é":1}' }]);
     transport.close();
   });
 

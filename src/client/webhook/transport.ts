@@ -49,13 +49,15 @@ export class HttpsTransport implements WebhookTransport {
     const lease = await this.connections.lease(signal);
     const headers = {
       ...lease.headers,
-      ...(address !== undefined && { host: url.host }),
+      ...(address !== undefined && { host: hostAndPort(url) }),
       'content-type': 'application/json',
       accept: 'application/json, */*',
       'content-length': Buffer.byteLength(body),
     };
+    // The URL gives a hostname, which goes before a host.
+    const remote = address && { hostname: address.host, port: address.port };
     const answer = new Promise<WebhookResponse>((resolve, reject) => {
-      const sent = request(url, { method: 'POST', headers, agent: lease.agent, signal, ...address }, (response) => {
+      const sent = request(url, { method: 'POST', headers, agent: lease.agent, signal, ...remote }, (response) => {
         readAnswer(response, maxAnswerBytes).then(resolve, reject);
       });
       sent.on('error', reject);
@@ -67,7 +69,10 @@ export class HttpsTransport implements WebhookTransport {
   }
 
   private wrap(error: unknown, timedOut: boolean): ResponseError {
-    const where = `Post "${this.remote.url.href}"`;
+    const { url, dial } = this.remote;
+    // Kubernetes writes the port of a service also where it is the one of https.
+    const shown = dial === undefined ? url.href : `${url.protocol}//${hostAndPort(url)}${url.pathname}${url.search}`;
+    const where = `Post "${shown}"`;
     if (timedOut) {
       return new ResponseError(
         `${where}: context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
@@ -80,6 +85,8 @@ export class HttpsTransport implements WebhookTransport {
     return new ResponseError(`${where}: ${text}`, reset);
   }
 }
+
+const hostAndPort = ({ hostname, port }: URL): string => `${hostname}:${port === '' ? '443' : port}`;
 
 const UNKNOWN_AUTHORITY = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
