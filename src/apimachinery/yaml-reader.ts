@@ -64,8 +64,8 @@ function utf16(bytes: Buffer, bigEndian: boolean): string {
   return text;
 }
 
-/** As the bytes have it. */
-function characters(input: Uint8Array | string): string {
+/** The text of YAML bytes. Throws JsonError where Go's reader would not read them. */
+export function readYamlText(input: Uint8Array | string): string {
   if (typeof input === 'string') {
     if (SUSPICIOUS.test(input)) checkUtf8(Buffer.from(input));
     return input;
@@ -78,11 +78,3 @@ function characters(input: Uint8Array | string): string {
     checkUtf8(bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes);
   return text;
 }
-
-const OTHER_BREAKS = /\r(?!\n)|\x85/g;
-
-/**
- * The text of YAML bytes, with line breaks that the parser knows: to YAML 1.1 a carriage return alone and the character "next line" are
- * such, too. Throws JsonError where Go's reader would not read the bytes.
- */
-export const readYamlText = (input: Uint8Array | string): string => characters(input).replace(OTHER_BREAKS, '\n');

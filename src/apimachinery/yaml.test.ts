@@ -296,11 +296,61 @@ describe('what the reader and the scanner refuse', () => {
   });
 });
 
+/** What two random comparisons with kube-apiserver found to be told apart. */
+describe("what Go's scanner and parser make of odd texts", () => {
+  test.each<[string, string, JsonValue]>([
+    ['text behind the end of a root in brackets', "{a: b}}\n'x", { a: 'b' }],
+    ['a plain text behind it', '{a: b} c', { a: 'b' }],
+    ['a separator of lines ends a line', 'a: [b,\u2028c]', { a: ['b', 'c'] }],
+    ['and stays within a block', 'a: |\n  b\u2028  c', { a: 'b\u2028c' }],
+    ['a quoted text that goes on left of its key', 'a:\n  b: "c\n d"', { a: { b: 'c d' } }],
+    ['an anchor on nothing', 'a: &x\nb: *x', { a: null, b: null }],
+    ['a pair in a list', '[a: b, ? c : d]', [{ a: 'b' }, { c: 'd' }]],
+    ['keys alone in braces', '{a, b: , c}', { a: null, b: null, c: null }],
+    ['tags by handles', '%TAG !e! tag:yaml.org,2002:\n---\na: !e!str 1\n', { a: '1' }],
+    ['an escaped tag', 'a: !<tag:yaml.org,2002:%73tr> 1', { a: '1' }],
+    ['a list that is not indented', 'a:\n- b\n- - c\nd:', { a: ['b', ['c']], d: null }],
+    ['comments, blank lines, the mark of bytes', '\ufeff# c\n\n---  # d\na: b # e\n...\n', { a: 'b' }],
+    ['an alias as a key', 'a: &x b\n*x : c', { a: 'b', b: 'c' }],
+    ['a list that stands for a name', 'a: &x 1\n*x : c', { a: 1, 1: 'c' }],
+    ['chomping and indentation', 'a: |2-\n   b\n\nc: >+1\n d\n\n', { a: ' b', c: 'd\n\n' }],
+  ])('%s', (_, text, value) => {
+    expect(parseYaml(text).value).toEqual(value);
+  });
+
+  test.each([
+    ['{a: b\n c: d}', "line 1: did not find expected ',' or '}'"],
+    ['a: [b\nc: d', "line 1: did not find expected ',' or ']'"],
+    ['a: &x&y b', 'did not find expected alphabetic or numeric character'],
+    ['a:\n  b: c\n\t\nd: e', 'line 3: found a tab character that violates indentation'],
+    ['a: "b\n---\nc"', 'line 2: found unexpected document indicator'],
+    ["a: 'b", 'found unexpected end of stream'],
+    ['a: b\n  c: d', 'line 2: mapping values are not allowed in this context'],
+    ['a: b\nc\nd: e', "line 3: could not find expected ':'"],
+    ['a:\n  - b\n  c: d', "line 2: did not find expected '-' indicator"],
+    ['a: @b', 'found character that cannot start any token'],
+    ['%YAML 1.1\n%YAML 1.1\n---\na', 'line 1: found duplicate %YAML directive'],
+    ['%TAG ! a\n%TAG ! b\n---\na', 'line 1: found duplicate %TAG directive'],
+    ['%FOO\n---\na', 'found unknown directive name'],
+    ['%YAML 1.1\na: b', 'line 1: did not find expected <document start>'],
+    ['a: !e!x b', 'found undefined tag handle'],
+    ['a: !<x b', "did not find the expected '>'"],
+    ['a: |0\n b', 'found an indentation indicator equal to 0'],
+    ['a: |\n\t b', 'line 2: found a tab character where an indentation space is expected'],
+    ['a: "\\xzz"', 'did not find expected hexdecimal number'],
+    ['a: "\\q"', 'found unknown escape character'],
+    ['? a\n? - b\n  c', "line 4: could not find expected ':'"],
+    ['- a\nb: c', "line 1: did not find expected '-' indicator"],
+  ])('%j is refused', (text, message) => {
+    expect(() => parseYaml(text)).toThrow(new JsonError(`yaml: ${message}`));
+  });
+});
+
 /** As kube-apiserver reads the same texts. */
 describe('YAML 1.1', () => {
   test.each<[string, string, JsonValue]>([
     ['a carriage return alone ends a line', 'a: b\rc: d\r', { a: 'b', c: 'd' }],
-    ['"next line" ends a line', 'a: b\x85c: |\x85  d\x85  e', { a: 'b', c: 'd\ne\n' }],
+    ['"next line" ends a line', 'a: b\x85c: |\x85  d\x85  e', { a: 'b', c: 'd\ne' }],
     ['and is folded within quotes', 'a: "b\x85  c"', { a: 'b c' }],
     ['what follows a merge wins', 'a: {<<: {b: 1}, b: 2}', { a: { b: 2 } }],
     ['a merge wins over what precedes it', 'a: {b: 2, <<: {b: 1}}', { a: { b: 1 } }],

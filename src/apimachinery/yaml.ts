@@ -1,14 +1,11 @@
-import { Composer, type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Scalar } from 'yaml';
 import { type DetailedJson, parsePlainJson } from './decode-json.js';
 import { convertNumber } from './json-parser.js';
 import { JsonError, MAX_DEPTH } from './json-syntax.js';
 import type { JsonObject, JsonValue } from './json.js';
 import { compareUtf8, quote } from './meta.js';
-import { checkFlowDepth } from './yaml-depth.js';
-import { mistakeAtBeginning, yamlErrorText } from './yaml-errors.js';
 import { formatG } from './yaml-emitter.js';
+import { type AliasNode, readYamlDocument, type ScalarNode, type YamlNode } from './yaml-nodes.js';
 import { readYamlText } from './yaml-reader.js';
-import { yamlTokens } from './yaml-tokens.js';
 import { isIntegerText, type Resolved, resolvePlain } from './yaml-resolve.js';
 
 export { toYaml } from './yaml-emitter.js';
@@ -32,26 +29,20 @@ class Converter {
   private aliased = 0;
   private aliasDepth = 0;
   private depth = 0;
-  private readonly open = new Set<unknown>();
+  private readonly open = new Set<YamlNode>();
 
-  constructor(
-    private readonly document: Document.Parsed,
-    private readonly lines: LineCounter,
-    private readonly text: string,
-  ) {}
-
-  node(node: unknown): JsonValue {
+  node(node: YamlNode): JsonValue {
     this.count();
-    if (isScalar(node)) {
-      const text = this.textOf(node);
-      return toJson(this.resolve(text, isPlainStyle(node.type), node.tag), text);
+    switch (node.kind) {
+      case 'scalar':
+        return toJson(this.resolve(node), node.value);
+      case 'alias':
+        return this.alias(node, (target) => this.node(target));
+      case 'sequence':
+        return this.deeper(() => node.items.map((item) => this.node(item)));
+      case 'mapping':
+        return this.deeper(() => this.map(node.items));
     }
-    if (isAlias(node)) return this.alias(node, (target) => this.node(target));
-    return this.deeper(() => {
-      if (isSeq(node)) return node.items.map((item) => this.node(item));
-      if (isMap(node)) return this.map(node.items);
-      return null;
-    });
   }
 
   private count(): void {
@@ -71,10 +62,8 @@ class Converter {
     }
   }
 
-  private alias<T>(node: { source: string; resolve(doc: Document): unknown }, run: (target: unknown) => T): T {
-    const target = node.resolve(this.document);
-    if (target === undefined) throw new JsonError(`yaml: unknown anchor '${node.source}' referenced`);
-    if (this.open.has(target)) throw new JsonError(`yaml: anchor '${node.source}' value contains itself`);
+  private alias<T>({ name, target }: AliasNode, run: (target: YamlNode) => T): T {
+    if (this.open.has(target)) throw new JsonError(`yaml: anchor '${name}' value contains itself`);
     this.open.add(target);
     this.aliasDepth++;
     try {
@@ -85,39 +74,19 @@ class Converter {
     }
   }
 
-  private textOf(node: Scalar): string {
-    if (node.type === 'QUOTE_DOUBLE') this.checkEscapes(node.range);
-    return typeof node.value === 'string' ? node.value : (node.source ?? '');
-  }
-
-  /** Refuses escapes that only newer versions of YAML have, and those of halves of characters. */
-  private checkEscapes(range: readonly number[] | null | undefined): void {
-    const [start = 0, end = 0] = range ?? [];
-    const written = this.text.slice(start, end);
-    if (!written.includes('\\')) return;
-    for (const { 0: escape, index } of written.matchAll(/\\(?:[uU][dD][89a-fA-F]|U0000[dD][89a-fA-F]|[^])/g)) {
-      if (escape !== '\\/' && escape.length === 2) continue;
-      const what = escape === '\\/' ? 'unknown escape character' : 'invalid Unicode character escape code';
-      const { line } = this.lines.linePos(start + index);
-      throw new JsonError(`yaml: ${line === 1 ? '' : `line ${String(line)}: `}found ${what}`);
-    }
-  }
-
-  private resolve(text: string, plain: boolean, tag: string | undefined): Resolved {
-    const short = tag?.startsWith(TAG_PREFIX) === true ? tag.slice(TAG_PREFIX.length) : tag;
-    if (short === undefined || short === '') return plain ? resolvePlain(text) : text;
+  private resolve({ value, plain, tag }: ScalarNode): Resolved {
+    const short = tag.startsWith(TAG_PREFIX) ? tag.slice(TAG_PREFIX.length) : '';
+    if (tag === '') return plain ? resolvePlain(value) : value;
     switch (short) {
-      case 'str':
-        return text;
       case 'binary':
-        return binaryText(text);
+        return binaryText(value);
       case 'bool':
       case 'int':
       case 'float':
       case 'null':
-        return this.tagged(short, text);
+        return this.tagged(short, value);
       default:
-        return text;
+        return value;
     }
   }
 
@@ -128,14 +97,16 @@ class Converter {
     throw new JsonError(`yaml: cannot decode !!${kind} \`${text}\` as a !!${tag}`);
   }
 
-  private map(items: readonly { key: unknown; value: unknown }[]): JsonObject {
+  private map(items: readonly YamlNode[]): JsonObject {
     const out: JsonObject = {};
     this.fill(out, new Set(), items);
     return out;
   }
 
-  private fill(out: JsonObject, seen: Set<string>, items: readonly { key: unknown; value: unknown }[]): void {
-    for (const { key, value } of items) {
+  private fill(out: JsonObject, seen: Set<string>, items: readonly YamlNode[]): void {
+    for (let i = 0; i + 1 < items.length; i += 2) {
+      const key = items[i] as YamlNode;
+      const value = items[i + 1] as YamlNode;
       if (isMergeKey(key)) {
         this.merge(out, seen, value);
         continue;
@@ -145,52 +116,47 @@ class Converter {
       // Keys of several kinds are several keys, and become one only in JSON.
       const known = `${kind} ${name}`;
       // What is wrong inside of the value comes first.
-      if (seen.has(known)) this.duplicate(key, value, name);
+      if (seen.has(known)) this.duplicate(value, kind === 'str' ? quote(name) : name);
       seen.add(known);
       out[name] = member;
     }
   }
 
   /** As if the keys stood in the map itself, where the merge stands: what comes later wins, and of several maps the first. */
-  private merge(out: JsonObject, seen: Set<string>, value: unknown): void {
+  private merge(out: JsonObject, seen: Set<string>, value: YamlNode): void {
     this.count();
-    const each = isSeq(value) ? [...value.items].reverse() : [value];
+    const each = value.kind === 'sequence' ? [...value.items].reverse() : [value];
     for (const source of each) {
       this.count();
-      const add = (map: unknown): void => {
-        if (!isMap(map)) throw new JsonError('yaml: map merge requires map or sequence of maps as the value');
+      const add = (map: YamlNode): void => {
+        if (map.kind !== 'mapping') {
+          throw new JsonError('yaml: map merge requires map or sequence of maps as the value');
+        }
         this.deeper(() => {
           this.fill(out, seen, map.items);
         });
       };
-      if (isAlias(source)) this.alias(source, add);
+      if (source.kind === 'alias') this.alias(source, add);
       else add(source);
     }
   }
 
   /** The line is that of the value, which may begin below its key. */
-  private duplicate(key: unknown, value: unknown, name: string): void {
-    const line = this.lines.linePos(startOf(value) ?? startOf(key) ?? 0).line;
-    const text = typeof this.keyValue(key) === 'string' ? quote(name) : name;
-    this.duplicates.push(`line ${String(line)}: key ${text} already set in map`);
-  }
-
-  private keyValue(key: unknown): JsonValue {
-    if (isAlias(key)) return this.node(key);
-    if (!isScalar(key)) throw invalidKey(this.node(key));
-    return this.resolve(this.textOf(key), isPlainStyle(key.type), key.tag);
+  private duplicate({ line }: YamlNode, key: string): void {
+    this.duplicates.push(`line ${String(line + 1)}: key ${key} already set in map`);
   }
 
   /** The name in JSON, and the kind of the key in YAML. */
-  private key(key: unknown, member: unknown): readonly [name: string, kind: string] {
-    const value = this.keyValue(key);
+  private key(key: YamlNode, member: YamlNode): readonly [name: string, kind: string] {
+    if (key.kind === 'alias') return this.alias(key, (target) => this.key(target, member));
+    if (key.kind !== 'scalar') throw invalidKey(this.node(key));
+    const value = this.resolve(key);
     if (typeof value === 'string') return [value, 'str'];
     if (value === null) {
       const shown = goSyntax(this.node(member));
       throw new JsonError(`unsupported map key of type: %!s(<nil>), key: <nil>, value: ${shown}`);
     }
-    if (typeof value === 'object') throw invalidKey(value);
-    const kind = kindOf(value, isScalar(key) ? this.textOf(key) : '');
+    const kind = kindOf(value, key.value);
     if (kind === 'float') return [floatKey(Number(value)), kind];
     if (typeof value === 'bigint' && value > MAX_INT64) {
       const shown = goSyntax(this.node(member));
@@ -209,13 +175,6 @@ function floatKey(value: number): string {
   return Number.isFinite(single) ? formatG(single) : single > 0 ? '.inf' : '-.inf';
 }
 
-const isPlainStyle = (style: string | undefined): boolean => style === 'PLAIN' || style === undefined;
-
-/** Where a node begins: a map with its first key, a list with its first dash. */
-function startOf(node: unknown): number | undefined {
-  return isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range?.[0] : undefined;
-}
-
 const invalidKey = (value: JsonValue): JsonError => new JsonError(`yaml: invalid map key: ${goSyntax(value)}`);
 
 /** A value as Go's `%#v` prints it. */
@@ -224,7 +183,8 @@ function goSyntax(value: JsonValue): string {
   if (typeof value === 'string') return quote(value);
   if (typeof value !== 'object') return String(value);
   if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntaxWithin).join(', ')}}`;
-  const members = Object.keys(value).map((key) => `${quote(key)}:${goSyntaxWithin(value[key] ?? null)}`);
+  const keys = Object.keys(value).sort(compareUtf8);
+  const members = keys.map((key) => `${quote(key)}:${goSyntaxWithin(value[key] ?? null)}`);
   return `map[interface {}]interface {}{${members.join(', ')}}`;
 }
 
@@ -238,8 +198,8 @@ function binaryText(text: string): string {
   return Buffer.from(packed, 'base64').toString('utf8');
 }
 
-const isMergeKey = (key: unknown): boolean =>
-  isScalar(key) && key.value === '<<' && (key.type === 'PLAIN' || key.type === undefined) && key.tag === undefined;
+const isMergeKey = (key: YamlNode): boolean =>
+  key.kind === 'scalar' && key.value === '<<' && (key.plain || key.tag === `${TAG_PREFIX}merge`);
 
 /** A whole number may be written as one that is not: `text` is what stands there. */
 function kindOf(value: Resolved, text: string): string {
@@ -260,16 +220,6 @@ function toJson(value: Resolved, text: string): JsonValue {
   return typeof value === 'string' && value === '' ? text : value;
 }
 
-const OPTIONS = {
-  schema: 'failsafe',
-  version: '1.1',
-  uniqueKeys: false,
-  keepSourceTokens: false,
-  prettyErrors: false,
-  stringKeys: false,
-  logLevel: 'silent',
-} as const;
-
 /**
  * The first document of a YAML text as JSON. Throws JsonError with the text of Go's decoder, and a Status where reading it would take too
  * much memory. `duplicates` holds at most one
@@ -281,18 +231,10 @@ export function parseYaml(input: Uint8Array | string): {
 } {
   const plain = parsePlainJson(input);
   if (plain !== undefined) return { value: plain, duplicates: [] };
-  const text = readYamlText(input);
-  const beginning = mistakeAtBeginning(text);
-  if (beginning !== undefined) throw new JsonError(beginning);
-  checkFlowDepth(text);
-  const lines = new LineCounter();
-  const composer = new Composer({ ...OPTIONS, lineCounter: lines });
-  const { value: first } = composer.compose(yamlTokens(text, lines.addNewLine)).next();
-  if (first === undefined) return { value: null, duplicates: [] };
-  const error = first.errors[0] ?? first.warnings.find(({ code }) => code === 'BAD_DIRECTIVE');
-  if (error !== undefined) throw new JsonError(yamlErrorText(error, text, lines));
-  const converter = new Converter(first, lines, text);
-  const value = converter.node(first.contents);
+  const root = readYamlDocument(readYamlText(input));
+  if (root === undefined) return { value: null, duplicates: [] };
+  const converter = new Converter();
+  const value = converter.node(root);
   const { duplicates } = converter;
   return {
     value,
