@@ -79,6 +79,8 @@ const thing = (name, spec, metadata = {}) => ({
   metadata: { name, namespace: 'default', ...metadata },
   spec,
 });
+/** `1.0` is no integer to a schema, nor to the values that are compared. */
+const floats = (name, n) => text(name, { free: { a: [] } }).replace('[]', `[${'1.0,'.repeat(n)}1.0]`);
 const text = (...given) => JSON.stringify(thing(...given));
 const range = (n, make) => Array.from({ length: n }, (_, i) => make(i));
 const members = (n) => Object.fromEntries(range(n, (i) => [`key-${i}`, i]));
@@ -160,6 +162,8 @@ const writes = [
     'create, 3 MiB of empty lists',
     () => request('POST', NS, text('lists', { free: { a: range(900_000, () => []) } }), JSON_TYPE),
   ],
+  ['create, 700,000 whole floats', () => request('POST', NS, floats('floats', 700_000), JSON_TYPE)],
+  ['create, 6,000 whole floats', () => request('POST', NS, floats('few-floats', 6_000), JSON_TYPE)],
   [
     'create, a field 150,000 times',
     () => request('POST', NS, `{"spec":{${'"seq":1,'.repeat(150_000)}"seq":1}}`, JSON_TYPE),
