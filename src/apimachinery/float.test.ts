@@ -1,7 +1,7 @@
 import { decodeDetailed } from './decode-json.js';
 import { carryFloats, keepFloats, noteFloats, withFloats } from './float.js';
 import { goFormat, goTypeName } from './go-format.js';
-import { deepCopy, deepEqual, Float, type JsonObject } from './json.js';
+import { deepCopy, deepEqual, Float, isObject, type JsonObject } from './json.js';
 import { goJson } from './meta.js';
 
 function decoded(text: string): JsonObject {
@@ -49,4 +49,11 @@ test('floats are printed as Go prints them', () => {
   expect(goFormat(judged)).toBe('map[a:1e+06 b:-0 c:[1]]');
   expect(goJson(judged)).toBe('{"a":1000000,"b":-0,"c":[1]}');
   expect(goTypeName(judged['a'])).toBe('float64');
+});
+
+test('a float is no object, and equals floats alone', () => {
+  const judged = withFloats(decoded('{"a":1.0,"b":1e0,"c":2.0}'));
+  expect(isObject(judged['a'])).toBe(false);
+  expect(deepEqual(judged['a'], judged['b'])).toBe(true);
+  for (const other of [judged['c'], 1, {}]) expect(deepEqual(judged['a'], other)).toBe(false);
 });

@@ -16,7 +16,7 @@ export interface JsonObject {
 export class Float extends Number {}
 
 export function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Float);
 }
 
 /** The object at a key, or undefined where there is none or it is something else. */
@@ -59,6 +59,8 @@ export function deepEqual(a: JsonValue | undefined, b: JsonValue | undefined): b
     return true;
   }
   if (Array.isArray(b)) return false;
+  if (a instanceof Float || b instanceof Float)
+    return a instanceof Float && b instanceof Float && Number(a) === Number(b);
   let count = 0;
   for (const key in a) {
     if (a[key] === undefined) continue;

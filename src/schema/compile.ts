@@ -24,7 +24,7 @@ import { validateListTypes } from './list-types.js';
 import { defaultsInMetadata, settleMetadataDefaults } from './metadata-defaults.js';
 import { EMPTY_NODE, SchemaNode } from './node.js';
 import { pruneObject, pruneUnknown } from './prune.js';
-import { NONE, oldProperty } from './ratchet.js';
+import { NONE } from './ratchet.js';
 import { followPath, validateScaleSpec, validateScaleStatus } from './scale.js';
 import { validateValue } from './validate.js';
 
@@ -111,8 +111,9 @@ class StructuralSchema implements CompiledSchema {
   validateStatus(object: JsonObject, options: ValidationOptions): readonly FieldError[] {
     const { old } = options;
     const { status } = object;
-    const errors =
-      status === undefined ? [] : validateValue(this.status, status, 'status', oldProperty(old ?? NONE, 'status'));
+    // Where there was none, a null is none either.
+    const before = old === undefined ? NONE : (old['status'] ?? null);
+    const errors = status === undefined ? [] : validateValue(this.status, status, 'status', before);
     if (this.scale !== undefined) errors.push(...validateScaleStatus(object, this.scale));
     this.addListTypeErrors(object, old, errors);
     return this.addRuleErrors(object, options, errors);

@@ -1,5 +1,5 @@
 import { type FieldError, duplicate, invalid } from '../apimachinery/field-error.js';
-import { Float, isObject, type JsonObject, type JsonValue } from '../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import type { SchemaNode } from './node.js';
 import { keyOf } from './ratchet.js';
 
@@ -36,7 +36,7 @@ function walkArray(value: JsonValue[], node: SchemaNode, path: string, errors: F
 }
 
 function checkMap(value: readonly JsonValue[], keys: readonly string[], path: string, errors: FieldError[]): void {
-  const wrong = value.findIndex((item) => (item !== null && !isObject(item)) || item instanceof Float);
+  const wrong = value.findIndex((item) => item !== null && !isObject(item));
   if (wrong >= 0) {
     errors.push(invalid(at(path, wrong), value[wrong], 'must be an object for an array of list-type map'));
     return;

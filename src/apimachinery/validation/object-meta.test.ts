@@ -11,7 +11,12 @@ import {
   nameIsDnsSubdomain,
   nameIsPathSegment,
 } from './names.js';
-import { finalizerWarnings, validateObjectMeta, validateObjectMetaUpdate } from './object-meta.js';
+import {
+  finalizerWarnings,
+  validateFieldManager,
+  validateObjectMeta,
+  validateObjectMetaUpdate,
+} from './object-meta.js';
 
 describe('names', () => {
   const checks: [string, (value: string) => string[], string, boolean][] = [
@@ -198,4 +203,18 @@ test('finalizerWarnings', () => {
     'metadata.finalizers: "a.b": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers',
     'metadata.finalizers: "c": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers',
   ]);
+});
+
+test.each<[string, string[]]>([
+  ['', []],
+  ['m'.repeat(128), []],
+  ['é'.repeat(64), []],
+  ['é'.repeat(65), ['fieldManager: Too long: may not be more than 128 bytes']],
+  ['\udcff\udc80', []],
+  [`${'m'.repeat(127)}\udcff`, []],
+  ['\udcff\t', ['fieldManager: Invalid value: "\\xff\\t": invalid character U+0009 (at position 1)']],
+  ['a\tb', ['fieldManager: Invalid value: "a\\tb": invalid character U+0009 (at position 1)']],
+  ['é\u200b', ['fieldManager: Invalid value: "é\\u200b": invalid character U+200B (at position 2)']],
+])('the errors of %j', (name, errors) => {
+  expect(validateFieldManager(name, 'fieldManager').map(String)).toEqual(errors);
 });

@@ -10,6 +10,7 @@ import {
   parseGroupVersion,
   quote,
 } from '../meta.js';
+import { strayByte } from '../../util/utf8.js';
 import { labelErrors, labelValueErrors, qualifiedNameErrors } from './name-errors.js';
 import { isQualifiedName } from './names.js';
 
@@ -125,21 +126,27 @@ function unicodePoint(char: string): string {
   return isPrintable(char) ? `${hex} '${char}'` : hex;
 }
 
-/** unicode.IsPrint: letters, marks, numbers, punctuation, symbols and the ASCII space. */
-function isPrintable(char: string): boolean {
-  return char === ' ' || /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u.test(char);
-}
+/** unicode.IsPrint: letters, marks, numbers, punctuation, symbols and the ASCII space. A byte that is no UTF-8 counts as U+FFFD. */
+const PRINTABLE = /^[ \p{L}\p{M}\p{N}\p{P}\p{S}\p{Surrogate}]$/u;
+export const isPrintable = (char: string): boolean => PRINTABLE.test(char);
+
+const bytesOf = (char: string): number => (strayByte(char.charCodeAt(0)) === undefined ? Buffer.byteLength(char) : 1);
+
+const PLAIN = /^[ -~]*$/;
 
 /** fieldManager of a request, manager of a managedFields entry. */
 export function validateFieldManager(manager: string, path: FieldPath | string): FieldError[] {
   const errors: FieldError[] = [];
-  if (Buffer.byteLength(manager) > FIELD_MANAGER_MAX_LENGTH) errors.push(tooLong(path, FIELD_MANAGER_MAX_LENGTH));
+  if (PLAIN.test(manager) && manager.length <= FIELD_MANAGER_MAX_LENGTH) return errors;
+  let length = 0;
+  for (const char of manager) length += bytesOf(char);
+  if (length > FIELD_MANAGER_MAX_LENGTH) errors.push(tooLong(path, FIELD_MANAGER_MAX_LENGTH));
   let position = 0;
   for (const char of manager) {
     if (!isPrintable(char)) {
       errors.push(invalid(path, manager, `invalid character ${unicodePoint(char)} (at position ${String(position)})`));
     }
-    position += Buffer.byteLength(char);
+    position += bytesOf(char);
   }
   return errors;
 }

@@ -1,13 +1,7 @@
 import { newInvalid } from '../../apimachinery/errors.js';
-import {
-  type FieldError,
-  FieldPath,
-  forbidden,
-  invalid,
-  notSupported,
-  required,
-  tooLong,
-} from '../../apimachinery/field-error.js';
+import { type FieldError, FieldPath, forbidden, notSupported, required } from '../../apimachinery/field-error.js';
+import { validateFieldManager } from '../../apimachinery/validation/object-meta.js';
+import { wellFormed } from '../../util/utf8.js';
 import type { Query } from './query.js';
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
@@ -21,7 +15,6 @@ export interface WriteOptions {
   readonly force: boolean;
 }
 
-const MANAGER_MAX_BYTES = 128;
 const VALIDATIONS = ['', 'Ignore', 'Strict', 'Warn'];
 
 export function createOrUpdateOptions(query: Query, kind: 'CreateOptions' | 'UpdateOptions'): WriteOptions {
@@ -44,14 +37,14 @@ function check(query: Query, kind: string, errors: FieldError[]): WriteOptions {
   const fieldManager = query.string('fieldManager');
   const dryRun = dryRunValues(query);
   const fieldValidation = query.string('fieldValidation');
-  errors.push(...validateFieldManager(fieldManager), ...validateDryRun(dryRun));
+  errors.push(...validateFieldManager(fieldManager, 'fieldManager'), ...validateDryRun(dryRun));
   if (!VALIDATIONS.includes(fieldValidation)) {
     errors.push(notSupported(FieldPath.of('fieldValidation'), fieldValidation, VALIDATIONS));
   }
   if (errors.length > 0) throw newInvalid({ group: 'meta.k8s.io', kind }, '', errors);
   return {
     dryRun: dryRun.length > 0,
-    fieldManager,
+    fieldManager: wellFormed(fieldManager),
     fieldValidation: fieldValidation === '' ? 'Warn' : (fieldValidation as FieldValidation),
     force: query.boolean('force') ?? false,
   };
@@ -66,23 +59,4 @@ export function dryRunValues(query: Query): readonly string[] {
 export function validateDryRun(values: readonly string[]): FieldError[] {
   if (values.every((value) => value === 'All')) return [];
   return [notSupported(FieldPath.of('dryRun'), [...values], ['All'])];
-}
-
-function validateFieldManager(manager: string): FieldError[] {
-  const path = FieldPath.of('fieldManager');
-  const errors: FieldError[] = [];
-  if (Buffer.byteLength(manager) > MANAGER_MAX_BYTES) errors.push(tooLong(path, MANAGER_MAX_BYTES));
-  let position = 0;
-  for (const char of manager) {
-    if (char !== ' ' && !/[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(char)) {
-      errors.push(invalid(path, manager, `invalid character ${unicodePoint(char)} (at position ${position})`));
-    }
-    position += Buffer.byteLength(char);
-  }
-  return errors;
-}
-
-/** Go's `%#U`: the code point, and the character where it is printable. */
-function unicodePoint(char: string): string {
-  return `U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 }

@@ -6,7 +6,7 @@ import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import { createFieldManager } from '../../managedfields/field-manager.js';
 import { createScaleFieldManager } from '../../managedfields/scale.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
-import { readMetadata } from '../../schema/metadata.js';
+import { MetadataError, readMetadata } from '../../schema/metadata.js';
 import { tableConvertorFor } from '../../schema/table.js';
 import { simplePath } from '../../schema/scale.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
@@ -160,6 +160,13 @@ function servedVersion(
   if (described === undefined) throw new Error(`version ${version.name} is not described`);
   /** Below a place that keeps what is unknown an apply takes fields that the schema has no place for. */
   const unpruned = new WeakSet<KubeObject>();
+  /** What is wrong with the metadata that an apply made: where an object is converted, it is read before it is stored. */
+  const unreadable = new WeakMap<KubeObject, string>();
+  const stored = (object: KubeObject): KubeObject | Promise<KubeObject> => {
+    const fault = unreadable.get(object);
+    if (fault !== undefined && object.apiVersion !== storageGroupVersion) throw new ApiError(500, '', fault);
+    return toStored(object, formOf(storageGroupVersion), storageGroupVersion, options);
+  };
   const strategy = customResourceStrategy(strategyOptions(definition, compiled, unpruned));
   const statusStrategy = customStatusStrategy(strategyOptions(definition, compiled, unpruned));
   /** Entries of versions that are gone are no reason to go on: kube-apiserver fails, and all entries are lost. */
@@ -178,7 +185,10 @@ function servedVersion(
         if (!compiled.preserveUnknownFields) unpruned.add(object);
         schema.applyDefaults(object);
         schema.coerce(object);
-        if (isObject(object.metadata)) dropEmptyMetadata(object.metadata);
+        if (!isObject(object.metadata)) return;
+        dropEmptyMetadata(object.metadata);
+        const fault = readDeletion(object.metadata);
+        if (fault !== undefined && subresource === '') unreadable.set(object, fault);
       },
       clock: options.clock,
     });
@@ -209,11 +219,11 @@ function servedVersion(
       if (options.signal.aborted) throw definitionChanged();
       // Nulls that an apply left are gone when the object is read.
       if (unpruned.has(object)) schema.prune(object, false);
-      return toStored(object, formOf(storageGroupVersion), storageGroupVersion, options);
+      return stored(object);
     },
     rehearse: async (object) => {
       if (object.metadata.resourceVersion === '') delete object.metadata.resourceVersion;
-      return view.shown(await toStored(object, formOf(storageGroupVersion), storageGroupVersion, options));
+      return view.shown(await stored(object));
     },
     prepare: options.conversion.remote ? (objects) => view.prepare(objects) : undefined,
     strategy,
@@ -254,9 +264,21 @@ function dropEmptyMetadata(metadata: JsonObject): void {
     else for (const item of value) dropNulls(item);
   }
   if (metadata['generateName'] === '') delete metadata['generateName'];
-  // A deletion that cannot be read has not begun.
-  const { deletionTimestamp = null } = metadata;
-  if (!('deletionTimestamp' in readMetadata({ deletionTimestamp }, true))) delete metadata['deletionTimestamp'];
+}
+
+/** A deletion as it is read again: what cannot be read has not begun, a time has its usual form. Returns why it cannot be read. */
+function readDeletion(metadata: JsonObject): string | undefined {
+  const { deletionTimestamp = null, deletionGracePeriodSeconds = null } = metadata;
+  const given = { deletionTimestamp, deletionGracePeriodSeconds };
+  for (const key in given) Reflect.deleteProperty(metadata, key);
+  Object.assign(metadata, readMetadata(given, true));
+  try {
+    readMetadata(given, false);
+    return undefined;
+  } catch (error) {
+    if (error instanceof MetadataError) return error.message;
+    throw error;
+  }
 }
 
 function dropNulls(value: JsonValue | undefined): void {
