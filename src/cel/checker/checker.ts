@@ -19,26 +19,11 @@ import {
   optionalOf,
   paramType,
 } from '../types.js';
-import { Type as CelType } from '../types.js';
 import type { Value } from '../values/value.js';
 import { Double, Uint } from '../values/value.js';
 import type { Declarations } from './resolver.js';
 import { Scopes, candidates } from './resolver.js';
-import { Substitution, isLessSpecific } from './substitution.js';
-
-/** Types of the parameters of generic overloads, made afresh per call so that calls do not meet. */
-function instantiate(overload: OverloadDecl, fresh: () => Type): { args: readonly Type[]; result: Type } {
-  if (!overload.result.open && !overload.args.some((arg) => arg.open)) return overload;
-  const names = new Map<string, Type>();
-  const replace = (type: Type): Type => {
-    if (!type.open) return type;
-    if (type.kind !== 'param') return new CelType(type.kind, type.name, type.params.map(replace));
-    let param = names.get(type.name);
-    if (param === undefined) names.set(type.name, (param = fresh()));
-    return param;
-  };
-  return { args: overload.args.map(replace), result: replace(overload.result) };
-}
+import { Substitution, instantiate, isLessSpecific } from './substitution.js';
 
 function qualifiedName(expr: Expr): string | undefined {
   if (expr.kind === 'ident') return expr.name;

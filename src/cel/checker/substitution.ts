@@ -1,3 +1,4 @@
+import type { OverloadDecl } from '../declarations.js';
 import type { Type } from '../types.js';
 import { DYN, NULL, Type as CelType, isDyn } from '../types.js';
 
@@ -142,4 +143,18 @@ export function isLessSpecific(a: Type, b: Type): boolean {
     default:
       return a.equals(b);
   }
+}
+
+/** Types of the parameters of generic overloads, made afresh per call so that calls do not meet. */
+export function instantiate(overload: OverloadDecl, fresh: () => Type): { args: readonly Type[]; result: Type } {
+  if (!overload.result.open && !overload.args.some((arg) => arg.open)) return overload;
+  const names = new Map<string, Type>();
+  const replace = (type: Type): Type => {
+    if (!type.open) return type;
+    if (type.kind !== 'param') return new CelType(type.kind, type.name, type.params.map(replace));
+    let param = names.get(type.name);
+    if (param === undefined) names.set(type.name, (param = fresh()));
+    return param;
+  };
+  return { args: overload.args.map(replace), result: replace(overload.result) };
 }
