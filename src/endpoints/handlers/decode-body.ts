@@ -114,7 +114,8 @@ function decodeObject(
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${given.apiVersion}`);
     // `/v1` is v1, and `/` is nothing.
     const meta = served.type.custom || gv.group !== '' ? given : { ...given, apiVersion: gv.version };
-    if (served.type.custom && meta.kind === '')
+    // What has no schema is asked for its kind by the very name.
+    if (served.type.custom && (meta.kind === '' || !isObject(json.value) || json.value['kind'] === undefined))
       throw missingKind(
         served,
         sourceText(json.value, body, format, strict),

@@ -290,8 +290,8 @@ function parseMediaType(header: string): string | undefined {
 }
 
 /**
- * Whether the first acceptable alternative of the header asks for an object of a certain type, given in the parameters `g`, `v`
- * and `as`, and in which encoding. Undefined where a plain answer comes first, or nothing is acceptable.
+ * Whether the header asks for an object of a certain type, given in the parameters `g`, `v` and `as`, and in which encoding: the first
+ * alternative that does counts, though plain answers come before it. Undefined where none does.
  */
 export function negotiateConversion(
   header: string | undefined,
@@ -301,13 +301,11 @@ export function negotiateConversion(
   if (header === undefined || header === '') return undefined;
   for (const clause of parseAccept(header)) {
     const { params } = clause;
-    const converts = params.has('as') || params.has('g') || params.has('v');
     const fits =
       params.get('g') === wanted.group && params.get('v') === wanted.version && params.get('as') === wanted.kind;
-    if ((converts && !fits) || (params.get('stream') ?? '') !== '' || (params.get('sv') ?? '') !== '') continue;
+    if (!fits || (params.get('stream') ?? '') !== '' || (params.get('sv') ?? '') !== '') continue;
     const serializer = offered(cbor).find((one) => matches(clause, one));
     if (serializer === undefined) continue;
-    if (!converts) return undefined;
     const { encoding } = serializer;
     return {
       encoding,
