@@ -24,6 +24,7 @@ export const ADMISSION_PLUGINS = [
   'Priority',
   'DefaultTolerationSeconds',
   'StorageObjectInUseProtection',
+  'RuntimeClass',
   'CertificateApproval',
   'CertificateSigning',
   'CertificateSubjectRestriction',
@@ -167,7 +168,7 @@ export const FLAGS = {
     'anonymous-auth',
     bool,
     true,
-    'Whether requests without credentials are served as system:anonymous.',
+    'Whether requests without credentials are served as system:anonymous. Not with --authorization-mode=AlwaysAllow.',
   ),
   clientCaFile: flag(
     AUTHENTICATION,

@@ -14,6 +14,7 @@ import { type Clock, systemClock } from '../util/clock.js';
 import { featureGates } from '../util/feature-gates.js';
 import { createLogger, type Logger } from '../util/logger.js';
 import type { ApiServer, TlsMaterial } from './api-server.js';
+import { authorizationOptions } from './authorization-options.js';
 import { authoritiesOf } from './controllers.js';
 import { buildControlPlane } from './control-plane.js';
 import { type Credentials, DataDirectory, parsePair, readFile, StartError } from './data-directory.js';
@@ -74,7 +75,7 @@ function makeAuthenticator(
   options: Options,
   files: Files,
   tokens: TokenAuthenticator,
-  anonymous: AnonymousConfig | undefined,
+  anonymous: AnonymousConfig,
   clock: Clock,
 ): RequestAuthenticator {
   const methods: RequestAuthenticator[] = [];
@@ -91,8 +92,16 @@ function makeAuthenticator(
   methods.push(new X509Authenticator(files.clientCa, clock, featureGates.enabled('AllowParsingUserUIDFromCertAuth')));
   methods.push(new BearerTokenAuthenticator(tokens, []), new WebSocketProtocolAuthenticator(tokens, []));
   const known = new AuthenticatedGroupAdder(new UnionRequestAuthenticator(methods));
-  if (!(anonymous?.enabled ?? options.anonymousAuth)) return known;
-  return new WithFallback(known, new AnonymousAuthenticator(anonymous?.conditions));
+  if (!anonymous.enabled) return known;
+  return new WithFallback(known, new AnonymousAuthenticator(anonymous.conditions));
+}
+
+/** As the flags say, but where all is allowed nobody comes in without credentials, as with kube-apiserver. */
+function anonymousByFlags(options: Options, logger: Logger): AnonymousConfig {
+  const allAllowed = authorizationOptions(options).modes.includes('AlwaysAllow');
+  if (options.anonymousAuth && allAllowed)
+    logger.warn('--anonymous-auth has no effect with --authorization-mode=AlwaysAllow: requests need credentials');
+  return { enabled: options.anonymousAuth && !allAllowed, conditions: [] };
 }
 
 /** Where the server is for who is on the same host. */
@@ -165,7 +174,13 @@ export async function startStandalone(
   const ended = new AbortController();
   const oidc = makeOidc(options, { clock, logger, registry: context.registry, signal: ended.signal });
   const tokens = await makeTokenAuthenticator(options, accounts, oidc.tokens, { clock, logger });
-  const authenticator = makeAuthenticator(options, files, tokens, oidc.anonymous, clock);
+  const authenticator = makeAuthenticator(
+    options,
+    files,
+    tokens,
+    oidc.anonymous ?? anonymousByFlags(options, logger),
+    clock,
+  );
   const serverAddress = (): string => hostPort(advertised, port);
   const authorities = authoritiesOf(
     credentials,

@@ -52,3 +52,9 @@ test('beyond the limit writes get 429, reads and watches go on, and system:maste
   await eventually('places are free again', async () => ((await send('POST')).status === 422 ? true : undefined));
   expect(watches.map(({ ended }) => ended)).toEqual(Array<boolean>(5).fill(false));
 });
+
+test('where all is allowed nobody comes in without credentials', async () => {
+  const http = new Http1(server.current);
+  expect((await http.send({ path: BASE, token: '' })).status).toBe(401);
+  expect((await http.send({ path: BASE, token: NOBODY })).status).toBe(200);
+});
