@@ -4,7 +4,7 @@ import type { AdmissionPlugin } from '../admission/interfaces.js';
 import { certificateAdmission } from '../admission/plugin/certificates.js';
 import { namespaceLifecycle, type NamespaceReader } from '../admission/plugin/namespace-lifecycle.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
-import { defaultTolerationSeconds, podPriority } from '../admission/plugin/pods.js';
+import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
 import type { KubeObject } from '../apimachinery/meta.js';
 import type { TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../authentication/user/user.js';
@@ -46,6 +46,7 @@ function admissionPlugins(
     podPriority(),
     defaultTolerationSeconds(),
     storageObjectInUseProtection(),
+    runtimeClass(),
     ...certificateAdmission(authorizer),
   ];
   return plugins.filter(({ name }) => !options.disableAdmissionPlugins.includes(name));

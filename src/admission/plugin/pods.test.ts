@@ -3,13 +3,14 @@ import type { KubeObject } from '../../apimachinery/meta.js';
 import { admissionChain } from '../chain.js';
 import type { AdmissionAttributes, AdmissionOperation } from '../interfaces.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from './nodes-and-volumes.js';
-import { defaultTolerationSeconds, podPriority } from './pods.js';
+import { defaultTolerationSeconds, podPriority, runtimeClass } from './pods.js';
 
 const chain = admissionChain([
   taintNodesByCondition(),
   podPriority(),
   defaultTolerationSeconds(),
   storageObjectInUseProtection(),
+  runtimeClass(),
 ]);
 
 function admit(
@@ -60,6 +61,15 @@ describe('priority of pods', () => {
     const old = pod({ priority: 7, preemptionPolicy: 'Never' });
     expect(specOf(admit('pods', pod({}), 'UPDATE', old))).toMatchObject({ priority: 7, preemptionPolicy: 'Never' });
   });
+});
+
+test.each([
+  [{ runtimeClassName: 'a' }, 'pods "x" is forbidden: pod rejected: RuntimeClass "a" not found'],
+  [{ runtimeClassName: '' }, 'resource name may not be empty'],
+  [{ overhead: { cpu: '1' } }, 'Pod Overhead set without corresponding RuntimeClass defined Overhead'],
+])('there are no runtime classes: %j', (spec, message) => {
+  expect(() => admit('pods', pod({ ...spec }))).toThrow(message);
+  expect(() => admit('pods', pod({ ...spec }), 'UPDATE', pod({}))).not.toThrow();
 });
 
 describe('tolerations of pods', () => {

@@ -1,6 +1,6 @@
-import { newForbidden } from '../../apimachinery/errors.js';
+import { ApiError, newForbidden } from '../../apimachinery/errors.js';
 import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
-import type { GroupResource, KubeObject } from '../../apimachinery/meta.js';
+import { type GroupResource, type KubeObject, quote } from '../../apimachinery/meta.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
 import { own } from '../../util/own.js';
 
@@ -65,6 +65,28 @@ function keepPriority(spec: JsonObject, old: KubeObject | undefined): void {
   for (const field of ['priority', 'preemptionPolicy']) {
     if (spec[field] === undefined && was?.[field] !== undefined) spec[field] = was[field];
   }
+}
+
+/** Refuses pods of a RuntimeClass, none of which are kept here, and what only a RuntimeClass may give them. */
+export function runtimeClass(): AdmissionPlugin {
+  return {
+    name: 'RuntimeClass',
+    handles: (operation) => operation === 'CREATE',
+    readsObjects: isPods,
+    admit(attributes) {
+      const spec = podSpec(attributes);
+      if (spec === undefined) return;
+      const { resource, name, object } = attributes;
+      const refuse = (why: string): Error =>
+        newForbidden(resource, object?.metadata.name || name, `pod rejected: ${why}`);
+      const className = spec['runtimeClassName'];
+      if (className === '') throw new ApiError(500, '', 'resource name may not be empty');
+      if (typeof className === 'string') throw refuse(`RuntimeClass ${quote(className)} not found`);
+      if (isObject(spec['overhead'])) {
+        throw refuse('Pod Overhead set without corresponding RuntimeClass defined Overhead');
+      }
+    },
+  };
 }
 
 const UNREADY = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];

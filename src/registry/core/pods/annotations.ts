@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type FieldError, FieldPath, forbidden, invalid } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { textOf } from '../../../apimachinery/json-values.js';
@@ -5,6 +6,7 @@ import { type KubeObject, quote } from '../../../apimachinery/meta.js';
 import { descendingPathErrors } from '../shared/checks.js';
 import { allContainers } from './container-lists.js';
 import { MIRROR_ANNOTATION } from './fields.js';
+import { appArmorErrors } from './security.js';
 
 const ANNOTATIONS = FieldPath.of('metadata', 'annotations');
 const COST = 'controller.kubernetes.io/pod-deletion-cost';
@@ -113,6 +115,33 @@ export function profileMatchErrors(pod: KubeObject): FieldError[] {
       return mismatch('apparmor', given, profile, path.child('securityContext', 'appArmorProfile'));
     }),
   ];
+}
+
+function profileOf(annotation: string): JsonObject | undefined {
+  if (annotation === 'unconfined') return { type: 'Unconfined' };
+  if (annotation === 'runtime/default') return { type: 'RuntimeDefault' };
+  const local = annotation.startsWith('localhost/') ? annotation.slice('localhost/'.length) : '';
+  return local === '' ? undefined : { type: 'Localhost', localhostProfile: local };
+}
+
+/** Profiles of AppArmor that annotations name become fields of the containers, unless these, or the pod, have them. */
+export function appArmorAnnotationsToFields(pod: KubeObject, warn: (text: string) => void): void {
+  const spec = objectAt(pod, 'spec') ?? {};
+  if (objectAt(spec, 'os')?.['name'] === 'windows') return;
+  const shared = objectAt(objectAt(spec, 'securityContext'), 'appArmorProfile');
+  for (const [container] of allContainers(spec, FieldPath.empty)) {
+    const key = `${APP_ARMOR}${textOf(container['name'])}`;
+    const annotation = pod.metadata.annotations?.[key];
+    const context = objectAt(container, 'securityContext');
+    if (annotation === undefined || objectAt(context, 'appArmorProfile') !== undefined) continue;
+    const named = profileOf(annotation);
+    const profile = appArmorErrors(named, FieldPath.empty).length > 0 ? undefined : named;
+    if (profile !== undefined) {
+      if (isDeepStrictEqual(profile, shared)) continue;
+      container['securityContext'] = { ...context, appArmorProfile: profile };
+    }
+    warn(`${ANNOTATIONS.key(key).toString()}: deprecated since v1.30; use the "appArmorProfile" field instead`);
+  }
 }
 
 function mismatch(

@@ -7,6 +7,7 @@ import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
 import { emptyListIsNull, ensureObject, keepField, numberOf } from '../shared/fields.js';
 import { validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
+import { appArmorAnnotationsToFields } from './annotations.js';
 import { dropDisabled, dropDisabledStatus } from './disabled.js';
 import { qosClass } from './qos.js';
 import { fillSelectors } from './scheduling.js';
@@ -53,6 +54,9 @@ export const podStrategy: Strategy = {
     dropDisabled(spec);
     fillSelectors(spec, pod.metadata.labels ?? {});
     emptySourcesAreNull(pod);
+    appArmorAnnotationsToFields(pod, (text) => {
+      context.warn(text);
+    });
   },
   prepareForUpdate: (_context, pod, old) => {
     keepField('status', pod, old);
