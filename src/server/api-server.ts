@@ -315,6 +315,13 @@ export class ApiServer {
   ): void | Promise<void> {
     const { clock, metrics } = this.config.chain;
     const target = request.url ?? '/';
+    // Asks of the server as a whole whether it is there.
+    if (target === '*' && request.method === 'OPTIONS') {
+      response.setHeader('Content-Length', 0);
+      response.writeHead(200);
+      response.end();
+      return;
+    }
     const url = target.startsWith('/') ? target : urlOf(request.method, target);
     const at = url.indexOf('?');
     const rawPath = at < 0 ? url : url.slice(0, at);

@@ -100,6 +100,11 @@ export class NonResourceRoutes {
           resolve();
         } else reject(error instanceof Error ? error : new Error('a route failed'));
       };
+      // A target that is a host alone has no path, not even `/`.
+      if (exchange.path === '') {
+        done();
+        return;
+      }
       const url = request.url ?? '';
       if (url.includes('%')) request.url = routed(exchange.path, url);
       // Express routes by method too, and HEAD as GET: every route takes all of them.
