@@ -196,12 +196,16 @@ function readField(
 
 function readMap(value: JsonObject, fail: (found: JsonValue) => never): JsonObject {
   const out: JsonObject = {};
+  const wrong: string[] = [];
   for (const key in value) {
     const member = value[key];
     if (member === undefined) continue;
-    out[key] = typeof member === 'string' ? member : member === null ? '' : fail(member);
+    if (typeof member === 'string' || member === null) out[key] = member ?? '';
+    else wrong.push(key);
   }
-  return out;
+  // Go reads the keys in their order.
+  const [first] = wrong.sort(compareUtf8);
+  return first === undefined ? out : fail(value[first] ?? null);
 }
 
 /** metav1.Time: RFC 3339, written again in UTC with whole seconds. */

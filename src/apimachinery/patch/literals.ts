@@ -15,6 +15,10 @@ const ODD_ESCAPE = /\\[^"\\nrt]/;
 /** Beyond all integers of 64 bits, which are all that a JSON value has. */
 const FIRST = 1n << 64n;
 
+/** `-0` is an integer that is written in an odd way. */
+const isFloat = ({ text, value }: Literal): boolean =>
+  typeof value === 'number' && (/[.eE]/.test(text) || !Number.isSafeInteger(value));
+
 /**
  * Scalars of a patch whose text is not the one in which their value is written: `1.0`, `"\u0041"`. kube-apiserver patches texts: such
  * a scalar equals only what is written like it, errors show it as it came, and a float stays one. While the patch is carried out a number that
@@ -67,7 +71,7 @@ export class Literals {
     for (const [key, member] of Object.entries(value)) {
       if (member === undefined) continue;
       const literal = this.of(member);
-      if (typeof literal?.value === 'number') literals.set(key, literal.text);
+      if (literal !== undefined && isFloat(literal)) literals.set(key, literal.text);
       (copy as JsonObject)[key] = this.resolve(member, floats);
     }
     if (literals.size > 0) floats.set(copy, literals);

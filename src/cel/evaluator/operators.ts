@@ -114,7 +114,12 @@ export function contains(container: Value, item: Value): boolean | CelError {
   if (!(container instanceof CelList)) return NO_SUCH_OVERLOAD;
   const size = container.size;
   work(size);
-  for (let i = 0; i < size; i++) if (equal(container.get(i), item) === true) return true;
+  // A stored list asks its elements, any other one the item.
+  const asksElements = container.equals !== undefined;
+  for (let i = 0; i < size; i++) {
+    const element = container.get(i);
+    if ((asksElements ? equal(element, item) : equal(item, element)) === true) return true;
+  }
   return false;
 }
 

@@ -1,6 +1,6 @@
 import { noSuchKey } from '../evaluator/access.js';
 import { equal } from '../evaluator/operators.js';
-import { keysOf, work } from '../work.js';
+import { InternalError, keysOf, work } from '../work.js';
 import type { Value, CelError } from '../values/value.js';
 import type { FieldSite } from '../values/value.js';
 import { ArrayList, CelList, CelMap, Double, NO_SUCH_OVERLOAD } from '../values/value.js';
@@ -107,7 +107,8 @@ export class SchemaObject extends CelMap {
         continue;
       }
       const mine = this.field(property.identifier);
-      const theirs = other.field(property.identifier);
+      // Values without a schema have no other names.
+      const theirs = other.field(other instanceof SchemaObject ? property.identifier : key);
       if (mine === undefined || theirs === undefined) {
         if (mine !== theirs) return false;
         continue;
@@ -202,48 +203,78 @@ export class SchemaList extends CelList {
 }
 
 /**
- * What elements of sets are told apart by. As in the reference implementation, a whole number among doubles and times
- * are not recognised again.
+ * What the reference implementation keeps of an element of a set, a Go map's key, to know it again: what is stored. So a whole number among
+ * doubles is not found by a double, nor a time by a time, and objects and lists cannot be keys at all.
  */
-const member = (item: Value): Value => (item instanceof Double && !Number.isInteger(item.value) ? item.value : item);
+function keptAs(json: Json, item: Value): unknown {
+  const type = unhashable(item);
+  if (type !== undefined) throw new InternalError(`runtime error: hash of unhashable type ${type}`);
+  if (!(item instanceof Double)) return item;
+  return typeof json === 'number' && Number.isInteger(json) ? item : item.value;
+}
+
+function unhashable(item: Value): string | undefined {
+  if (item instanceof CelMap) return 'map[string]interface {}';
+  return item instanceof CelList ? '[]interface {}' : undefined;
+}
+
+/** Whether a set has an element of another list. Go says it in other words where the map is empty. */
+function has(kept: ReadonlySet<unknown>, item: Value): boolean {
+  const type = unhashable(item);
+  if (type !== undefined) throw new InternalError(`hash of unhashable type: ${type}`);
+  return kept.has(item instanceof Double ? item.value : item);
+}
+
+function sameMembers(size: number, kept: () => ReadonlySet<unknown>, other: CelList): boolean {
+  if (size !== other.size) return false;
+  work(size * PER_MEMBER);
+  const mine = kept();
+  for (const item of other) if (!has(mine, item)) return false;
+  return true;
+}
+
+function union(items: Value[], kept: Set<unknown>, other: CelList): Value {
+  work((items.length + other.size) * PER_MEMBER);
+  for (const item of other) {
+    if (has(kept, item)) continue;
+    kept.add(item instanceof Double ? item.value : item);
+    items.push(item);
+  }
+  return new ValueSet(items, kept);
+}
 
 /** A list whose order does not matter and whose elements are scalars that occur once. */
 export class SchemaSet extends SchemaList {
+  private kept(): Set<unknown> {
+    const kept = new Set<unknown>();
+    for (let i = 0; i < this.size; i++) kept.add(keptAs(this.json[i], this.get(i)));
+    return kept;
+  }
+
   override equals(other: CelList): boolean | CelError {
-    if (this.size !== other.size) return false;
-    work(this.size * PER_MEMBER);
-    const mine = new Set([...this].map(member));
-    for (const item of other) if (!mine.has(member(item))) return false;
-    return true;
+    return sameMembers(this.size, () => this.kept(), other);
   }
 
   override concat(other: CelList): Value {
-    work((this.size + other.size) * PER_MEMBER);
-    const items: Value[] = [...this];
-    const known = new Set(items.map(member));
-    for (const item of other) {
-      if (known.has(member(item))) continue;
-      known.add(member(item));
-      items.push(item);
-    }
-    return new ValueSet(items);
+    return union([...this], this.kept(), other);
   }
 }
 
 /** The union of sets. */
 class ValueSet extends ArrayList {
+  constructor(
+    items: readonly Value[],
+    private readonly kept: ReadonlySet<unknown>,
+  ) {
+    super(items);
+  }
+
   override equals(other: CelList): boolean | CelError {
-    if (this.size !== other.size) return false;
-    work(this.size * PER_MEMBER);
-    const mine = new Set(this.items.map(member));
-    for (const item of other) if (!mine.has(member(item))) return false;
-    return true;
+    return sameMembers(this.size, () => this.kept, other);
   }
 
   override concat(other: CelList): Value {
-    work((this.size + other.size) * PER_MEMBER);
-    const known = new Set(this.items.map(member));
-    return new ValueSet([...this.items, ...[...other].filter((item) => !known.has(member(item)))]);
+    return union([...this.items], new Set(this.kept), other);
   }
 }
 

@@ -1,5 +1,12 @@
 import type { Adapter, DeclType, Environment, Outcome, SchemaTypes, Value } from '../../cel/index.js';
-import { Optional, adapterOf, kubernetesEnvironment, pauseNow, withTypeAndObjectMeta } from '../../cel/index.js';
+import {
+  Optional,
+  adapterOf,
+  fromJson,
+  kubernetesEnvironment,
+  pauseNow,
+  withTypeAndObjectMeta,
+} from '../../cel/index.js';
 import type { FieldPath } from '../../apimachinery/field-error.js';
 import { FieldError, OMIT, forbidden, invalid, required } from '../../apimachinery/field-error.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
@@ -153,7 +160,7 @@ export class RuleNode {
     const self = this.adapter(object);
     const oldSelf = old === undefined ? undefined : this.adapter(old);
     for (const compiled of this.compiled) {
-      this.evaluateRule(run, path, object, compiled, self, oldSelf, ratchet);
+      this.evaluateRule(run, path, object, compiled, { self, old, oldSelf }, ratchet);
       if (run.budget < 0) return;
     }
   }
@@ -168,8 +175,7 @@ export class RuleNode {
     path: FieldPath,
     object: JsonValue,
     compiled: CompiledRule,
-    self: Value,
-    oldSelf: Value | undefined,
+    { self, old, oldSelf }: Values,
     ratchet: Ratchet,
   ): void {
     const { rule, program } = compiled;
@@ -178,9 +184,8 @@ export class RuleNode {
       return;
     }
     if (program === undefined) return;
-    const optional = rule.optionalOldSelf === true;
-    if (compiled.usesOldSelf && oldSelf === undefined && !optional) return;
-    const before = optional ? (oldSelf === undefined ? Optional.none : new Optional(oldSelf)) : oldSelf;
+    const before = rule.optionalOldSelf === true ? optionalOf(old, oldSelf) : oldSelf;
+    if (compiled.usesOldSelf && before === undefined) return;
     const outcome = program.evaluate({ self, oldSelf: before }, PER_CALL_LIMIT);
     if (outcome.cost > run.budget) {
       this.stop(run, path, OUT_OF_BUDGET);
@@ -247,4 +252,17 @@ function errorFor(
     default:
       return invalid(path, value, detail);
   }
+}
+
+/** Messages never see the optional, whatever the rule does. */
+interface Values {
+  readonly self: Value;
+  readonly old: JsonValue | undefined;
+  readonly oldSelf: Value | undefined;
+}
+
+/** In an optional Kubernetes puts objects and lists as they are stored, without what the schema says about them. */
+function optionalOf(json: JsonValue | undefined, value: Value | undefined): Value {
+  if (value === undefined) return Optional.none;
+  return new Optional(typeof json === 'object' && json !== null ? fromJson(json) : value);
 }
