@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { constants, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { bits, contextTag, der, integer, octets, oid, pem, sequence, Tag, utf8 } from './der.js';
 
 export interface FakeRequest {
@@ -10,6 +10,8 @@ export interface FakeRequest {
   readonly key?: 'ec' | 'rsa' | 'ed25519';
   /** Of the signature, for keys that take one. */
   readonly hash?: 'sha256' | 'sha1' | 'md5';
+  /** The length of the salt; RSA keys sign with PSS then. */
+  readonly pss?: number;
   /** Of the kind of `key`; made where it is not given. */
   readonly pair?: { readonly privateKey: KeyObject; readonly publicKey: KeyObject };
 }
@@ -40,6 +42,22 @@ export function makeCertificateRequest(request: FakeRequest): string {
   const publicKey = pair.publicKey.export({ type: 'spki', format: 'der' });
   const info = sequence(integer(Buffer.from([0])), subject, publicKey, der(contextTag(0, true), ...attributes));
   const signer = forged ? keyPair(key).privateKey : pair.privateKey;
+  const { pss: saltLength } = request;
+  if (saltLength !== undefined) {
+    const signed = sign(hash, info, { key: signer, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength });
+    return pem('CERTIFICATE REQUEST', sequence(info, pssAlgorithm(saltLength), bits(signed)));
+  }
   const signature = sign(key === 'ed25519' ? null : hash, info, signer);
   return pem('CERTIFICATE REQUEST', sequence(info, sequence(oid(ALGORITHMS[hash][key])), bits(signature)));
+}
+
+/** PSS with SHA-256 and the mask function of the same. */
+function pssAlgorithm(saltLength: number): Buffer {
+  const sha256 = sequence(oid('2.16.840.1.101.3.4.2.1'));
+  const parameters = sequence(
+    der(contextTag(0, true), sha256),
+    der(contextTag(1, true), sequence(oid('1.2.840.113549.1.1.8'), sha256)),
+    der(contextTag(2, true), integer(Buffer.from([saltLength]))),
+  );
+  return sequence(oid('1.2.840.113549.1.1.10'), parameters);
 }

@@ -45,6 +45,19 @@ test('signatures with SHA-1 are taken, with MD5 they are not', () => {
   expect(check('rsa', 'md5')).toThrow('x509: cannot verify signature: insecure algorithm MD5-RSA');
 });
 
+test('signatures with PSS are taken where the salt is as long as the hash', () => {
+  const check =
+    (pss: number, forged = false) =>
+    () => {
+      checkRequestSignature(
+        parseCertificateRequest(makeCertificateRequest({ commonName: 'x', key: 'rsa', pss, forged })),
+      );
+    };
+  expect(check(32)).not.toThrow();
+  expect(check(32, true)).toThrow('crypto/rsa: verification error');
+  expect(check(11)).toThrow('x509: cannot verify signature: algorithm unimplemented');
+});
+
 describe('refused', () => {
   const good = makeCertificateRequest({ commonName: 'x' });
   const cases: readonly (readonly [string, string, string])[] = [

@@ -49,6 +49,7 @@ function child(nodes: readonly DerNode[], at: number): DerNode {
 }
 
 function parse(raw: Buffer): ParsedRequest {
+  if (raw.length === 0) throw new CertificateRequestError('asn1: syntax error: sequence truncated');
   const outer = readDer(raw).expect(Tag.SEQUENCE);
   if (outer.raw.length !== raw.length) throw new CertificateRequestError('asn1: syntax error: trailing data');
   const info = child(outer.children(), 0).expect(Tag.SEQUENCE).children();
@@ -116,6 +117,8 @@ function altNames(
 interface Algorithm {
   readonly key: 'ec' | 'rsa' | 'ed25519';
   readonly hash: string | undefined;
+  /** RSA with PSS, by the length of the salt; else with PKCS #1. */
+  readonly saltLength?: number;
 }
 
 /** SHA-1 is good enough for somebody who only says that a key is theirs. */
@@ -131,6 +134,33 @@ const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
   '1.2.840.113549.1.1.13': { key: 'rsa', hash: 'sha512' },
   '1.3.101.112': { key: 'ed25519', hash: undefined },
 };
+
+const PSS = '1.2.840.113549.1.1.10';
+const MGF1 = '1.2.840.113549.1.1.8';
+/** Hashes that PSS may go with; the salt has their length. */
+const PSS_HASHES: Readonly<Record<string, Algorithm>> = {
+  '2.16.840.1.101.3.4.2.1': { key: 'rsa', hash: 'sha256', saltLength: 32 },
+  '2.16.840.1.101.3.4.2.2': { key: 'rsa', hash: 'sha384', saltLength: 48 },
+  '2.16.840.1.101.3.4.2.3': { key: 'rsa', hash: 'sha512', saltLength: 64 },
+};
+
+/** PSS with the parameters that Go's library knows; undefined with others. */
+function pssAlgorithm(parameters: DerNode | undefined): Algorithm | undefined {
+  if (parameters?.tag !== Tag.SEQUENCE) return undefined;
+  const members = new Map(parameters.children().map((node) => [node.tag, node.children()[0]]));
+  const idOf = (node: DerNode | undefined): string =>
+    node?.tag === Tag.SEQUENCE ? oidText(child(node.children(), 0).expect(Tag.OID).content) : '';
+  const numberOf = (node: DerNode | undefined, normal: number): number =>
+    node === undefined ? normal : parseInt(node.expect(Tag.INTEGER).content.toString('hex'), 16);
+  const hash = members.get(contextTag(0, true));
+  const mask = members.get(contextTag(1, true));
+  const name = idOf(hash);
+  const known = Object.hasOwn(PSS_HASHES, name) ? PSS_HASHES[name] : undefined;
+  const maskHash = mask?.tag === Tag.SEQUENCE ? mask.children()[1] : undefined;
+  if (known === undefined || idOf(mask) !== MGF1 || idOf(maskHash) !== name) return undefined;
+  if (numberOf(members.get(contextTag(2, true)), 20) !== known.saltLength) return undefined;
+  return numberOf(members.get(contextTag(3, true)), 1) === 1 ? known : undefined;
+}
 
 const MD5_WITH_RSA = '1.2.840.113549.1.1.4';
 
@@ -151,12 +181,18 @@ export function checkRequestSignature(request: ParsedRequest): void {
   if (name === MD5_WITH_RSA) {
     throw new CertificateRequestError('x509: cannot verify signature: insecure algorithm MD5-RSA');
   }
-  const known = ALGORITHMS[name];
+  const known = name === PSS ? pssAlgorithm(algorithm?.children()[1]) : ALGORITHMS[name];
   const key = publicKeyOf(request);
   if (known === undefined || key === undefined || key.asymmetricKeyType !== known.key) {
     throw new CertificateRequestError('x509: cannot verify signature: algorithm unimplemented');
   }
-  const options = known.key === 'rsa' ? { key, padding: constants.RSA_PKCS1_PADDING } : { key };
+  const { saltLength } = known;
+  const options =
+    saltLength !== undefined
+      ? { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength }
+      : known.key === 'rsa'
+        ? { key, padding: constants.RSA_PKCS1_PADDING }
+        : { key };
   if (!verify(known.hash, info.raw, options, signature.content.subarray(1))) {
     throw new CertificateRequestError(FAILURES[known.key]);
   }

@@ -4,6 +4,7 @@ import type { KubeObject } from '../../../apimachinery/meta.js';
 import { integerOf } from '../shared/checks.js';
 import { ensureObject, numberOf, setDefault } from '../shared/fields.js';
 import { roundQuantities, roundResources } from '../shared/resources.js';
+import { defaultPodResources } from './pod-resources.js';
 import { defaultSources } from '../shared/volume-defaults.js';
 import { STATUS_LISTS } from './fields.js';
 
@@ -170,6 +171,7 @@ export function applyPodDefaults(object: KubeObject): void {
       requests(value);
     }
   }
+  defaultPodResources(spec);
   for (const value of objectsOf(spec['ephemeralContainers'])) container(value, false);
   for (const value of objectsOf(spec['volumes'])) volume(value);
 }

@@ -49,6 +49,33 @@ function together(spec: JsonObject, part: Part): Amounts {
   return largest(running, starting);
 }
 
+/** Resources that a pod as a whole may have, beside huge pages. */
+const COMPUTE: ReadonlySet<string> = new Set(['cpu', 'memory']);
+
+const isEmpty = (list: JsonObject): boolean => Object.keys(list).length === 0;
+
+/**
+ * A pod that says something of its resources as a whole is limited to the huge pages of its containers, and asks for what these ask for, or
+ * for as much as it may have at most.
+ */
+export function defaultPodResources(spec: JsonObject): void {
+  const resources = objectAt(spec, 'resources');
+  if (resources === undefined) return;
+  const requests = { ...objectAt(resources, 'requests') };
+  const limits = { ...objectAt(resources, 'limits') };
+  if (isEmpty(requests) && isEmpty(limits)) return;
+  for (const [name, amount] of together(spec, 'limits')) {
+    if (isHugePages(name) && !Object.hasOwn(requests, name)) limits[name] ??= amount.toString();
+  }
+  if (isEmpty(limits)) return;
+  resources['limits'] = limits;
+  for (const [name, amount] of together(spec, 'requests')) {
+    if (COMPUTE.has(name)) requests[name] ??= amount.toString();
+  }
+  for (const name in limits) if (COMPUTE.has(name) || isHugePages(name)) requests[name] ??= limits[name];
+  if (!isEmpty(requests)) resources['requests'] = requests;
+}
+
 /** A pod as a whole has what its containers have together, and no container more than the pod. */
 export function aggregateErrors(spec: JsonObject, resources: JsonObject, path: FieldPath): FieldError[] {
   const whole = { resources };

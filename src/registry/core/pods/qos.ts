@@ -22,14 +22,16 @@ function addAll(total: Amounts, more: Amounts): void {
   for (const [name, quantity] of more) total.set(name, total.get(name)?.add(quantity) ?? quantity);
 }
 
-/** Quality of service of a pod: by what its containers ask for and are limited to. */
+/** Quality of service of a pod: by what it, or else its containers, ask for and are limited to. */
 export function qosClass(pod: KubeObject): string {
   const spec = objectAt(pod, 'spec');
   const requests: Amounts = new Map();
   const limits: Amounts = new Map();
   let limited = true;
-  for (const container of [...objectsOf(spec?.['containers']), ...objectsOf(spec?.['initContainers'])]) {
-    const resources = objectAt(container, 'resources');
+  const whole = objectAt(spec, 'resources') === undefined ? undefined : spec;
+  const containers = whole ? [whole] : [...objectsOf(spec?.['containers']), ...objectsOf(spec?.['initContainers'])];
+  for (const holder of containers) {
+    const resources = objectAt(holder, 'resources');
     const own = amounts(objectAt(resources, 'limits'));
     addAll(requests, amounts(objectAt(resources, 'requests')));
     addAll(limits, own);
