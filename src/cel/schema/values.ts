@@ -202,25 +202,23 @@ export class SchemaList extends CelList {
   }
 }
 
+const GO_LIST = '[]interface {}';
+const GO_MAP = 'map[string]interface {}';
+
 /**
  * What the reference implementation keeps of an element of a set, a Go map's key, to know it again: what is stored. So a whole number among
  * doubles is not found by a double, nor a time by a time, and objects and lists cannot be keys at all.
  */
 function keptAs(json: Json, item: Value): unknown {
-  const type = unhashable(item);
+  const type = Array.isArray(json) ? GO_LIST : isJsonMap(json) && !(json instanceof Number) ? GO_MAP : undefined;
   if (type !== undefined) throw new InternalError(`runtime error: hash of unhashable type ${type}`);
   if (!(item instanceof Double)) return item;
   return typeof json === 'number' && Number.isInteger(json) ? item : item.value;
 }
 
-function unhashable(item: Value): string | undefined {
-  if (item instanceof CelMap) return 'map[string]interface {}';
-  return item instanceof CelList ? '[]interface {}' : undefined;
-}
-
 /** Whether a set has an element of another list. Go says it in other words where the map is empty. */
 function has(kept: ReadonlySet<unknown>, item: Value): boolean {
-  const type = unhashable(item);
+  const type = item instanceof CelList ? GO_LIST : item instanceof CelMap ? GO_MAP : undefined;
   if (type !== undefined) throw new InternalError(`hash of unhashable type: ${type}`);
   return kept.has(item instanceof Double ? item.value : item);
 }

@@ -182,6 +182,34 @@ describe('rules on objects', () => {
     ]);
   });
 
+  test('a set of objects cannot be compared, as in Go', () => {
+    const item = { type: 'object', 'x-kubernetes-map-type': 'atomic', properties: { a: { type: 'string' } } };
+    const set = { type: 'array', 'x-kubernetes-list-type': 'set', items: item, ...rules({ rule: 'self == oldSelf' }) };
+    const validator = compileRules({ type: 'object', properties: { l: set } });
+    const judge = (l: JsonValue, old: JsonValue): string[] | undefined =>
+      validator?.validate({ l }, { old: { l: old } })?.errors.map(String);
+    expect(judge([], [])).toEqual([]);
+    expect(judge([{ a: 'x' }], [{ a: 'x' }])).toEqual([
+      'l: Invalid value: "array": internal error: runtime error: hash of unhashable type map[string]interface {} evaluating rule: self == oldSelf',
+    ]);
+  });
+
+  test('an old value in an optional has no schema', () => {
+    const list = {
+      type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['k'],
+      items: { type: 'object', properties: { k: integer } },
+      ...rules({ rule: 'oldSelf.orValue(self) == self', optionalOldSelf: true }),
+    };
+    const validator = compileRules({ type: 'object', properties: { l: list } });
+    const judge = (old: JsonValue | undefined): number | undefined =>
+      validator?.validate({ l: [{ k: 1 }, { k: 2 }] }, old === undefined ? {} : { old: { l: old } })?.errors.length;
+    expect(judge(undefined)).toBe(0);
+    expect(judge([{ k: 1 }, { k: 2 }])).toBe(0);
+    expect(judge([{ k: 2 }, { k: 1 }])).toBe(1);
+  });
+
   test('no rules, no validator', () => {
     expect(compileRules({ type: 'object', properties: { a: integer } })).toBeUndefined();
   });
