@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { GroupResource, KubeObject } from '../apimachinery/meta.js';
-import { deepEqual, type JsonValue } from '../apimachinery/json.js';
+import { deepEqual, type JsonValue, objectAt, stringAt } from '../apimachinery/json.js';
 import { isConditionTrue, readDefinition } from '../registry/customresource/definition.js';
 import { CompiledDefinition, compileInSteps } from '../registry/customresource/compiled.js';
 import { customAttributes } from '../registry/customresource/attributes.js';
@@ -97,7 +97,7 @@ export class DefinitionServing {
     const uid = crd.metadata.uid ?? '';
     if (!this.births.has(uid)) this.births.set(uid, this.live ? Number(crd.metadata.resourceVersion ?? 0) : 0);
     this.known.set(name, crd);
-    if (!isWanted(crd)) {
+    if (!isWanted(crd) || this.isShadowed(crd)) {
       this.withdraw(name);
       return;
     }
@@ -123,10 +123,19 @@ export class DefinitionServing {
     this.known.delete(name);
     this.compilations.delete(name);
     this.births.delete(crd.metadata.uid ?? '');
+    if (this.isShadowed(crd)) return;
     // Watches see the last objects go before they end.
     this.options.clock.setTimer(FORGET_MILLIS, () => {
       if (!this.known.has(name)) this.options.cacher.remove(storageName(crd));
     });
+  }
+
+  /** Whether the definition describes a built-in type: that is served in its stead, and the objects are not the definition's. */
+  isShadowed(crd: KubeObject): boolean {
+    const spec = objectAt(crd, 'spec');
+    const group = stringAt(spec, 'group') ?? '';
+    const resource = stringAt(objectAt(spec, 'names'), 'plural') ?? '';
+    return this.options.registry.isBuiltInType({ group, resource });
   }
 
   /** The store of a definition's objects, whether it is served or not. */
@@ -178,7 +187,7 @@ export class DefinitionServing {
     const store = this.store(crd);
     const retired = new AbortController();
     const watches = this.watchesOf(name, compilation);
-    const apis = serveDefinition({
+    const options = {
       compiled,
       store,
       conversion: this.options.conversionOf(definition),
@@ -189,12 +198,20 @@ export class DefinitionServing {
       clock: this.options.clock,
       cbor: this.options.cbor,
       elsewhere: this.options.elsewhere,
-    });
+    };
     const { groupResource } = store;
     before?.retired.abort();
     this.serving.set(name, { compilation, terminating, established, groupResource, retired, watches });
     this.options.backend.index?.(store.resource, selectableFields(definition));
-    this.options.registry.install({ groupResource, apis, groupPriority: CUSTOM_GROUP_PRIORITY });
+    const { registry } = this.options;
+    // Built-in group versions have their own types alone.
+    const apis = serveDefinition(
+      options,
+      ({ version }) => version.served && !registry.isBuiltIn(definition.group, version.name),
+    );
+    const [hidden] =
+      apis.length > 0 ? [] : serveDefinition(options, ({ version }) => version.name === definition.storageVersion);
+    registry.install({ groupResource, apis, hidden, groupPriority: CUSTOM_GROUP_PRIORITY });
   }
 
   /** Conditions may change under running watches; what is served may not. */

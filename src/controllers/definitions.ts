@@ -126,11 +126,13 @@ export class DefinitionController {
       this.queue.addAfter(name, settled - clock.monotonic());
       return;
     }
-    const store = serving.store(crd);
-    if (isConditionTrue(crd, 'Established')) await this.options.deleteObjects(store, crd);
-    if (store.cache.size() > 0) {
-      this.queue.addAfter(name, DRAIN_POLL_MILLIS);
-      return;
+    if (!serving.isShadowed(crd)) {
+      const store = serving.store(crd);
+      if (isConditionTrue(crd, 'Established')) await this.options.deleteObjects(store, crd);
+      if (store.cache.size() > 0) {
+        this.queue.addAfter(name, DRAIN_POLL_MILLIS);
+        return;
+      }
     }
     const done = setTerminating(crd, clock.now(), 'InstanceDeletionCompleted');
     const marked = await client.updateStatus(done);

@@ -50,8 +50,11 @@ export type ShowElsewhere = (
   object: CachedObject,
 ) => Promise<Shown> | undefined;
 
-/** Makes everything that serving a definition takes: one api for each served version, over one store. */
-export function serveDefinition(options: ServeOptions): StoredApi[] {
+/** Makes everything that serving a definition takes: one api for each version that is wanted, over one store. */
+export function serveDefinition(
+  options: ServeOptions,
+  isWanted = ({ version }: CompiledVersion): boolean => version.served,
+): StoredApi[] {
   const { definition, versions: compiled } = options.compiled;
   const type = resourceType(definition, compiled);
   const formOf = (groupVersion: string): CompiledVersion | undefined => {
@@ -60,19 +63,17 @@ export function serveDefinition(options: ServeOptions): StoredApi[] {
   };
   const portable = portableForm(options);
   const attributes = customAttributes(definition);
-  return [...compiled.values()]
-    .filter(({ version }) => version.served)
-    .map((version) => {
-      const { view, ...rest } = servedVersion(options, type, version, formOf, portable);
-      const served = { ...rest, portable };
-      const { store, terminating } = options;
-      const { prepare } = served;
-      const own =
-        prepare === undefined
-          ? store
-          : store.through(new ConvertedCache(store.cache, prepare, (object) => view.attributes(object, attributes)));
-      return { kind: 'stored' as const, served, store: own, terminating };
-    });
+  return [...compiled.values()].filter(isWanted).map((version) => {
+    const { view, ...rest } = servedVersion(options, type, version, formOf, portable);
+    const served = { ...rest, portable };
+    const { store, terminating } = options;
+    const { prepare } = served;
+    const own =
+      prepare === undefined
+        ? store
+        : store.through(new ConvertedCache(store.cache, prepare, (object) => view.attributes(object, attributes)));
+    return { kind: 'stored' as const, served, store: own, terminating };
+  });
 }
 
 function portableForm({ compiled, conversion: { sender }, signal }: ServeOptions): PortableDefinition {

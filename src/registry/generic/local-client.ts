@@ -63,6 +63,7 @@ function findApi(registry: ApiRegistry, type: GroupResource): StoredApi {
     if (groupResource.group !== type.group || groupResource.resource !== type.resource) continue;
     if (found === undefined || version.name === described.storageVersion) found = api;
   }
+  found ??= registry.hidden(type);
   if (found === undefined)
     throw new ApiError(404, 'NotFound', `no type ${type.resource} in group "${type.group}" is served`);
   return found;

@@ -27,6 +27,8 @@ export type InstalledApi = StoredApi | VirtualApi;
 export interface ApiBundle {
   readonly groupResource: GroupResource;
   readonly apis: readonly InstalledApi[];
+  /** Where no version is served: the one by which the server's own loops know the objects, to delete them. */
+  readonly hidden?: StoredApi | undefined;
   /** Lower comes first among groups; ties go by name. */
   readonly groupPriority: number;
 }
@@ -34,6 +36,8 @@ export interface ApiBundle {
 interface VersionEntry {
   readonly resources: Map<string, InstalledApi>;
 }
+
+const isBuiltIn = (api: InstalledApi): boolean => api.kind === 'virtual' || !api.served.type.custom;
 
 /** Everything that is served, by group, version and resource. It changes while definitions come and go. */
 export class ApiRegistry {
@@ -76,9 +80,19 @@ export class ApiRegistry {
   /** Whether a group version is served by built-in types (custom ones answer unknown paths otherwise). */
   isBuiltIn(group: string, version: string): boolean {
     for (const api of this.groups.get(group)?.get(version)?.resources.values() ?? []) {
-      if (api.kind === 'virtual' || !api.served.type.custom) return true;
+      if (isBuiltIn(api)) return true;
     }
     return false;
+  }
+
+  /** Whether a type is built in. */
+  isBuiltInType({ group, resource }: GroupResource): boolean {
+    const [first] = this.bundles.get(`${resource}.${group}`)?.apis ?? [];
+    return first !== undefined && isBuiltIn(first);
+  }
+
+  hidden({ group, resource }: GroupResource): StoredApi | undefined {
+    return this.bundles.get(`${resource}.${group}`)?.hidden;
   }
 
   *all(): Iterable<InstalledApi> {
