@@ -91,6 +91,32 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     await expect(cache.list({ mode: 'exact', revision: 9 }, page())).rejects.toMatchObject({ code: 'too-large' });
   });
 
+  test('lists that take what there is show the version of the last change of their type', async () => {
+    const clock = new FakeClock();
+    await restart({ clock });
+    const shown = async (at: ReadAt, limit = 0): Promise<number> => (await cache.list(at, page({ limit }))).revision;
+    const another = async (): Promise<number> => {
+      await commit(backend, { ...put(`a/${String(own)}`, 0), resource: 'example.com/others' });
+      own++;
+      // A single object says nothing of its type.
+      await cache.get('a/b', { mode: 'not-older-than', revision: own });
+      return own;
+    };
+    await commit(backend, put('a/b', 0));
+    let own = await shown(newest);
+    const first = own;
+    const second = await another();
+    expect([await shown({ mode: 'any' }), await shown({ mode: 'any' }, 5)]).toEqual([first, first]);
+    expect(await shown({ mode: 'not-older-than', revision: first })).toBe(first);
+    expect(await shown({ mode: 'not-older-than', revision: second })).toBe(second);
+    const third = await another();
+    expect(await shown({ mode: 'any' })).toBe(second);
+    expect([await shown(newest), await shown({ mode: 'any' })]).toEqual([third, third]);
+    const fourth = await another();
+    clock.advance(61_000);
+    expect(await shown({ mode: 'any' })).toBe(fourth);
+  });
+
   test('a read that does not wait is refused at once, unless the store has the revision', async () => {
     await restart({ waitMillis: 600_000 });
     await cache.ready();

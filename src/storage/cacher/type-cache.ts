@@ -41,6 +41,8 @@ export interface Shared {
 const MAX_PENDING = 50_000;
 const LOAD_ATTEMPTS = 5;
 const RETRY_MILLIS = 500;
+/** After so long the version that lists show moves up, well within the history that watches may begin in. */
+const SHOWN_MILLIS = 60_000;
 
 /** All objects of one type: the newest state, some past ones, and the watchers. */
 export class TypeCache implements ResourceCache {
@@ -65,6 +67,11 @@ export class TypeCache implements ResourceCache {
   private closed: StorageError | undefined;
   /** Newest revision that the loaded state shows, where the event stream has not come that far yet. */
   private loadedAt: Revision = 0;
+  /**
+   * The version that lists show which take what there is: as in kube-apiserver that of the type's own last change, or of the last read
+   * that had to be newer, not that of the whole log. It moves up by itself, so that a watch may begin there.
+   */
+  private shown: { readonly revision: Revision; readonly since: number } = { revision: 0, since: 0 };
 
   constructor(
     type: CachedType,
@@ -123,7 +130,13 @@ export class TypeCache implements ResourceCache {
     if (wait !== undefined) await wait;
     const { budget, clock } = this.shared;
     const pageOf = (state: State): Promise<CachedList> => makePage(state, options, budget, clock, this.retyped);
-    if (at.mode !== 'exact') return pageOf(this.state());
+    if (at.mode !== 'exact') {
+      const shown = this.show(at);
+      if (options.limit === 0) return pageOf(this.state(shown));
+      const page = await pageOf(this.state());
+      // A list that goes on does so from the newest version, which is kept for longest.
+      return page.lastKey !== undefined || page.revision === shown ? page : pageOf(this.state(shown));
+    }
     const state = this.history.stateAt(at.revision, this.state());
     return state === undefined ? this.listFromBackend(at.revision, options) : pageOf(state);
   }
@@ -143,8 +156,8 @@ export class TypeCache implements ResourceCache {
       const position = start.revision < history.since ? -1 : history.positionAfter(start.revision);
       watcher = new CacheWatcher(this.source(), options, receiver, start.revision, position, undefined);
     } else {
-      const state = this.state();
-      watcher = new CacheWatcher(this.source(), options, receiver, state.revision, history.end, state);
+      const state = this.state(this.show(start));
+      watcher = new CacheWatcher(this.source(), options, receiver, this.revision(), history.end, state);
     }
     this.watchers.add(watcher);
     void watcher.run();
@@ -168,6 +181,7 @@ export class TypeCache implements ResourceCache {
     let event: CachedEvent | undefined;
     const make = (): CachedEvent => (event ??= new CachedEvent('BOOKMARK', this.revision(), undefined));
     for (const watcher of this.watchers) watcher.bookmark(now, make);
+    if (now - this.shown.since >= SHOWN_MILLIS) this.setShown(this.revision());
   }
 
   /** The type is described anew: what selectors see is made again, in slices; reads wait for it. */
@@ -191,8 +205,19 @@ export class TypeCache implements ResourceCache {
     this.setTree(Tree.empty<CachedItem, LeafData>(), 0);
   }
 
-  private state(): State {
-    return { tree: this.tree, revision: this.revision(), undecodable: this.undecodable };
+  private state(revision = this.revision()): State {
+    return { tree: this.tree, revision, undecodable: this.undecodable };
+  }
+
+  private setShown(revision: Revision): void {
+    this.shown = { revision, since: this.shared.clock.monotonic() };
+  }
+
+  /** The version that a list shows, which is as new as it has to be. */
+  private show(at: Exclude<ReadAt, { readonly mode: 'exact' }>): Revision {
+    if (at.mode === 'most-recent' || (at.mode === 'not-older-than' && at.revision > this.shown.revision))
+      this.setShown(this.revision());
+    return this.shown.revision;
   }
 
   /** Whether a read can take what is there. */
@@ -295,6 +320,7 @@ export class TypeCache implements ResourceCache {
     this.groups = new WatchGroups();
     this.setTree(Tree.from<CachedItem, LeafData>(items), items.filter((item) => item.undecodable).length);
     this.loadedAt = revision;
+    this.setShown(revision);
     this.pending = undefined;
     for (const event of pending) if (event.revision > revision) this.apply(event);
   }
@@ -327,6 +353,7 @@ export class TypeCache implements ResourceCache {
     const previous = edit.previous;
     if (current === undefined && previous === undefined) return;
     this.tree = edit.tree;
+    this.setShown(event.revision);
     this.undecodable += (current?.undecodable === true ? 1 : 0) - (previous?.undecodable === true ? 1 : 0);
     replaceLeaves(edit.removed, edit.added, this.shared.budget);
     if (current === undefined) this.index.delete(event.key);
