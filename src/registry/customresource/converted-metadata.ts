@@ -11,13 +11,17 @@ const FIXED: readonly (readonly [string, (object: KubeObject) => string])[] = [
   ['UID', (object) => object.metadata.uid ?? ''],
 ];
 
+/** What an apply has removed everything from may be without. */
+const metadataOf = (object: KubeObject): KubeObject['metadata'] => (object as Partial<KubeObject>).metadata ?? {};
+
 /** Throws where a converted object is not the same object any more. */
 export function checkIdentity(original: KubeObject, converted: JsonObject): void {
   const metadata = isObject(converted['metadata']) ? converted['metadata'] : {};
   const other = { ...converted, metadata } as KubeObject;
+  const before = { ...original, metadata: metadataOf(original) };
   for (const [name, of] of FIXED) {
-    if (of(original) !== of(other)) {
-      throw new Error(`must have the same ${name}: ${of(original)} != ${of(other)}`);
+    if (of(before) !== of(other)) {
+      throw new Error(`must have the same ${name}: ${of(before)} != ${of(other)}`);
     }
   }
 }
@@ -27,11 +31,11 @@ export function restoredMetadata(original: KubeObject, converted: JsonObject): K
   const given = converted['metadata'];
   if (given === undefined) throw new Error('missing metadata in converted object');
   if (!isObject(given)) throw new Error(`invalid metadata of type ${goType(given)} in converted object`);
-  const metadata = deepCopy(original.metadata) as JsonObject;
+  const metadata = deepCopy(metadataOf(original)) as JsonObject;
   for (const field of ['labels', 'annotations'] as const) {
     const value = given[field];
     if (value === undefined || value === null) delete metadata[field];
-    else metadata[field] = readTexts(field, value, original.metadata[field] ?? {});
+    else metadata[field] = readTexts(field, value, metadataOf(original)[field] ?? {});
   }
   return metadata;
 }

@@ -182,3 +182,30 @@ test('requests and their failures are counted', async () => {
   );
   expect(text).toContain('from_version="v1",to_version="v3",succeeded="true"} 1');
 });
+
+test('an object that says nothing is not sent', () => {
+  const { conversion: webhook, reviews } = conversion(() => undefined);
+  const empty = { apiVersion: 'example.com/v1', kind: 'Widget' } as KubeObject;
+  expect(webhook.convert(empty, 'example.com/v2')).toEqual({ ...empty, apiVersion: 'example.com/v2' });
+  expect(reviews).toEqual([]);
+});
+
+test('who waits for a conversion is told of its failure where it goes on', async () => {
+  const { conversion: webhook } = conversion((review) => success(review, (object) => object));
+  const bare = { apiVersion: 'example.com/v1', kind: 'Widget', spec: {} } as unknown as KubeObject;
+  const pending = attempt(() => webhook.convert(bare, 'example.com/v2'));
+  await (pending as ConversionPending).ready();
+  expect(attempt(() => webhook.convert(bare, 'example.com/v2'))).toMatchObject({
+    message:
+      'conversion webhook for example.com/v1, Kind=Widget returned invalid metadata: missing metadata in converted object',
+  });
+  expect(attempt(() => webhook.convert(bare, 'example.com/v2'))).toBeInstanceOf(ConversionPending);
+});
+
+function attempt(run: () => unknown): unknown {
+  try {
+    return run();
+  } catch (error) {
+    return error;
+  }
+}

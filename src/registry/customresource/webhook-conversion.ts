@@ -63,6 +63,8 @@ export class WebhookConversion implements Conversion {
   /** Answers by version wanted and object, the one used longest ago first. */
   private readonly kept = new Map<string, KubeObject>();
   private keptCharacters = 0;
+  /** Failures on their way to the step that waits, which says of what it was in the middle. */
+  private readonly failed = new Map<string, ApiError>();
 
   constructor(private readonly options: WebhookConversionOptions) {
     this.sender = options.sender;
@@ -70,12 +72,25 @@ export class WebhookConversion implements Conversion {
 
   convert(object: KubeObject, groupVersion: string): KubeObject {
     if (object.apiVersion === groupVersion) return object;
+    // Of an object that says nothing no webhook is asked.
+    if (Object.keys(object).every((key) => key === 'apiVersion' || key === 'kind'))
+      return { ...object, apiVersion: groupVersion };
     const key = `${groupVersion}\n${stringifyJson(object)}`;
     const known = this.kept.get(key);
     if (known !== undefined) return known;
+    const failed = this.failed.get(key);
+    if (failed !== undefined) {
+      this.failed.delete(key);
+      throw failed;
+    }
     throw new ConversionPending(async () => {
-      const [converted] = await this.convertAll([object], groupVersion);
-      if (converted !== undefined) this.keep(key, converted);
+      try {
+        const [converted] = await this.convertAll([object], groupVersion);
+        if (converted !== undefined) this.keep(key, converted);
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        this.failed.set(key, error);
+      }
     });
   }
 
