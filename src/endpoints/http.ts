@@ -17,6 +17,14 @@ export interface HttpRequest {
   pause(): unknown;
 }
 
+/** How the messages of a WebSocket carry what is written. */
+export interface MessageForm {
+  /** They are no text. */
+  readonly binary: boolean;
+  /** So many bytes in front of each write only say how long it is, as messages do by themselves. */
+  readonly prefix: number;
+}
+
 /** The answer to it. */
 export interface HttpResponse {
   statusCode: number;
@@ -36,6 +44,13 @@ export interface HttpResponse {
   /** The same for bytes in parts, where that is cheaper than to join them; `last`: nothing follows. */
   writeParts?(parts: readonly Uint8Array[], last?: boolean): boolean;
   end(body?: Uint8Array | string): unknown;
+  /**
+   * Of requests for a WebSocket only: the stream of messages that is written to instead; undefined where the handshake is refused, and
+   * nothing is left to do.
+   */
+  openMessages?(form: MessageForm): HttpResponse | undefined;
+  /** Each write is a message of its own. */
+  readonly messages?: boolean;
   /** Cuts it off: resets the stream or closes the connection. */
   destroy(): unknown;
   /** `drain`, `close`, `error`. */

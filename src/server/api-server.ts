@@ -16,7 +16,9 @@ import { unescapePath } from '../request/query.js';
 import { NonResourceRoutes } from './non-resource-routes.js';
 import { isPlainRequest, refuse, refuseUnreadable, urlOf } from './plain-requests.js';
 import { keepFirstHeaders } from './repeated-headers.js';
-import { packetOf, rereadRequest, type RereadRequest } from './reread.js';
+import { packetOf, rereadRequest, type RereadRequest, withoutUpgrade } from './reread.js';
+import { UpgradeResponse } from './websocket.js';
+import { isWebSocketRequest } from '../authentication/request/websocket-protocol.js';
 
 /** AES-128-GCM first: fast everywhere, and what the benchmarks of peers use. */
 const CIPHERS = [
@@ -190,6 +192,9 @@ export class ApiServer {
     server.on('connect', (request: IncomingMessage, socket: Duplex) => {
       void this.acceptConnect(request, socket);
     });
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      void this.acceptUpgrade(request, socket, head);
+    });
     const refused = new WeakSet<Duplex>();
     const reread = new WeakMap<Duplex, RereadRequest>();
     server.on('clientError', (error: Error, socket: Duplex) => {
@@ -304,6 +309,20 @@ export class ApiServer {
       socket.end();
     });
     return this.accept(this.connectionOf(request), request, response, false);
+  }
+
+  /** A connection is used for nothing but WebSockets; who asks for something else is answered as if they had not. */
+  private acceptUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void | Promise<void> {
+    if (socket instanceof TLSSocket && isWebSocketRequest(request)) {
+      const response = new UpgradeResponse(request, socket, head);
+      if (isPlainRequest(request, response)) return this.accept(this.connectionOf(request), request, response, false);
+      return;
+    }
+    const again = withoutUpgrade(request, socket, head);
+    socket.on('data', (chunk: Buffer) => {
+      again.more(chunk);
+    });
+    this.readAgain(again, socket);
   }
 
   /** Settles when the handler's work is over. */

@@ -1,4 +1,4 @@
-import { METHODS } from 'node:http';
+import { type IncomingMessage, METHODS } from 'node:http';
 import { Duplex } from 'node:stream';
 
 /** Stands for a method that node:http does not know. */
@@ -80,4 +80,16 @@ export function rereadRequest(error: Error, socket: Duplex): RereadRequest | und
   const line = Buffer.from(`${known} / ${version}`, 'latin1');
   const escaped = target.replace(/[\x80-\xff]/g, (c) => `%${c.charCodeAt(0).toString(16)}`);
   return new RereadRequest(socket, method, escaped, Buffer.concat([line, packet.subarray(lineEnd)]));
+}
+
+/** A request whose connection node:http has given away, read again without the field for which it did. */
+export function withoutUpgrade(request: IncomingMessage, socket: Duplex, rest: Buffer): RereadRequest {
+  const { method = 'GET', url = '/', httpVersion, rawHeaders } = request;
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const [name = '', value = ''] = rawHeaders.slice(i, i + 2);
+    if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${value}`);
+  }
+  const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+  return new RereadRequest(socket, method, url, Buffer.concat([head, rest]));
 }

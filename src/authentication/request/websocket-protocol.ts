@@ -11,8 +11,10 @@ import { known } from './bearer-token.js';
 
 const PREFIX = 'base64url.bearer.authorization.k8s.io.';
 
-function isWebSocket(request: AuthenticationRequest): boolean {
-  const { headers } = request;
+/** Whether it is a token instead of a protocol. */
+export const bearerProtocol = (protocol: string): boolean => protocol.startsWith(PREFIX);
+
+export function isWebSocketRequest({ headers }: Pick<AuthenticationRequest, 'headers'>): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket' && /(^|.*,\s*)upgrade($|\s*,)/i.test(headers.connection ?? '');
 }
 
@@ -24,12 +26,12 @@ export class WebSocketProtocolAuthenticator implements RequestAuthenticator {
   ) {}
 
   authenticateRequest(request: AuthenticationRequest): MaybePromise<AuthenticationResponse | undefined> {
-    if (request.headers.upgrade === undefined || !isWebSocket(request)) return undefined;
+    if (request.headers.upgrade === undefined || !isWebSocketRequest(request)) return undefined;
     let token: string | undefined;
     let others = 0;
     for (const item of (request.headers['sec-websocket-protocol'] ?? '').split(',')) {
       const protocol = item.trim();
-      if (!protocol.startsWith(PREFIX)) {
+      if (!bearerProtocol(protocol)) {
         if (protocol !== '') others++;
         continue;
       }

@@ -19,6 +19,9 @@ const TOO_OLD_UNCACHED = 'The resourceVersion for the provided watch is too old.
 /** kube-apiserver's store begins one after the version, and a signed integer has no such number. */
 const MAX_INT64 = 0x7fffffffffffffffn;
 
+/** In front of each event in Protobuf. */
+const LENGTH_BYTES = 4;
+
 /** Serves a watch until its time is up, the client goes, or it cannot keep up. Resolves when the stream has ended. */
 export async function serveWatch(
   scope: RequestScope,
@@ -34,11 +37,13 @@ export async function serveWatch(
   const seconds = watchSeconds(options, environment.minRequestTimeoutSeconds);
   const written = { elsewhere: itemElsewhere(scope), ...responseOptions(scope, query) };
   const frames = eventFrames(served, media, written);
+  const response = streamOf(scope.response, media);
+  if (response === undefined) return;
+  const stream = new WatchStream(scope, response, media, frames);
   if (seconds === 0) {
-    new WatchStream(scope, media, frames).ended('closed');
+    stream.ended('closed');
     return;
   }
-  const stream = new WatchStream(scope, media, frames);
   const deadline = environment.clock.monotonic() + seconds * 1000;
   const wanted = watchOptions(scope, options, deadline);
   let watcher: Watcher;
@@ -62,6 +67,12 @@ export async function serveWatch(
     throw interpretStorageError(error, 'watch', options.resourceVersion);
   }
   await stream.run(watcher, seconds * 1000);
+}
+
+/** Where the events go: into the answer, or the messages of a WebSocket. */
+function streamOf(response: HttpResponse, { encoding }: NegotiatedMedia): HttpResponse | undefined {
+  if (response.openMessages === undefined) return response;
+  return response.openMessages({ binary: encoding !== 'json', prefix: encoding === 'protobuf' ? LENGTH_BYTES : 0 });
 }
 
 /** `timeoutSeconds` (of a negative one nothing is left), or a random time between the minimum and twice of it, so that clients do not come back all at once. */
@@ -113,15 +124,13 @@ class WatchStream {
   private busy = false;
   /** They have been sent: more can come. */
   private resumable = false;
-  private readonly response: HttpResponse;
 
   constructor(
     private readonly scope: RequestScope,
+    private readonly response: HttpResponse,
     private readonly media: NegotiatedMedia,
     private readonly frames: EventFrames,
-  ) {
-    this.response = scope.response;
-  }
+  ) {}
 
   receive(events: readonly WatchEvent[]): boolean {
     if (this.over) return true;
@@ -147,6 +156,7 @@ class WatchStream {
     for (const event of events) {
       const frame = this.frame();
       if (frame.isLong(event) || (count > 0 && until !== Infinity && clock.monotonic() > until)) break;
+      if (count > 0 && this.response.messages === true) break;
       if (event.single === true && frame.parts !== undefined) parts.push(...frame.parts(event));
       else parts.push(event.encoded(frame));
       this.started = true;
