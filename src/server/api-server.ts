@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { createServer as createHttpsServer, type Server, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -189,8 +189,8 @@ export class ApiServer {
       if (request.headers.expect === '') void this.accept(this.connectionOf(request), request, response, false);
       else response.writeHead(417, { Connection: 'close' }).end();
     });
-    server.on('connect', (request: IncomingMessage, socket: Duplex) => {
-      void this.acceptConnect(request, socket);
+    server.on('connect', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      void this.acceptConnect(request, socket, head);
     });
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       void this.acceptUpgrade(request, socket, head);
@@ -293,22 +293,12 @@ export class ApiServer {
   }
 
   /** CONNECT is a method like others here, but node:http leaves the connection to us; it ends with the answer. */
-  private acceptConnect(request: IncomingMessage, socket: Duplex): void | Promise<void> {
+  private acceptConnect(request: IncomingMessage, socket: Duplex, head: Buffer): void | Promise<void> {
     if (!(request.socket === socket && socket instanceof TLSSocket)) {
       socket.destroy();
       return;
     }
-    const response = new ServerResponse(request);
-    response.shouldKeepAlive = false;
-    response.assignSocket(socket);
-    socket.on('error', () => {
-      socket.destroy();
-    });
-    response.on('finish', () => {
-      response.detachSocket(socket);
-      socket.end();
-    });
-    return this.accept(this.connectionOf(request), request, response, false);
+    return this.accept(this.connectionOf(request), request, new UpgradeResponse(request, socket, head), false);
   }
 
   /** A connection is used for nothing but WebSockets; who asks for something else is answered as if they had not. */

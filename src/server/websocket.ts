@@ -14,6 +14,7 @@ const handshakes = new WebSocketServer({
   clientTracking: false,
   perMessageDeflate: false,
   maxPayload: MOST_RECEIVED,
+  autoPong: false,
   handleProtocols: (protocols) => [...protocols].find((protocol) => !bearerProtocol(protocol)) ?? false,
 });
 
@@ -58,7 +59,7 @@ export class UpgradeResponse extends ServerResponse {
     });
     this.on('finish', () => {
       this.detachSocket(wire);
-      wire.end();
+      wire.destroySoon();
     });
   }
 
@@ -75,7 +76,8 @@ export class UpgradeResponse extends ServerResponse {
     this.writeHead(problem?.code ?? 101);
     if (problem === undefined) return new MessageStream(req, wire, this.head, form);
     const { code, head, text } = problem;
-    wire.end(`HTTP/1.1 ${String(code)} ${STATUS_CODES[code] ?? ''}\r\n${head}\r\n${text}`);
+    wire.write(`HTTP/1.1 ${String(code)} ${STATUS_CODES[code] ?? ''}\r\n${head}\r\n${text}`);
+    wire.destroySoon();
     return undefined;
   }
 }
@@ -111,6 +113,10 @@ class MessageStream extends EventEmitter implements HttpResponse {
       this.client = client;
       // What it says wrong ends the connection.
       client.on('error', () => undefined);
+      // A client that reads nothing is not answered, or its pings would fill the memory.
+      client.on('ping', (data: Buffer) => {
+        if (!this.wire.writableNeedDrain) client.pong(data);
+      });
     });
   }
 

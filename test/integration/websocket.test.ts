@@ -61,6 +61,9 @@ test('a watch sends an event a message, until its time is over', async () => {
   await eventually('both events', () => Promise.resolve(messages.length >= 2 || undefined));
   expect(messages.map(line)).toEqual(['ADDED ws', 'DELETED ws']);
   expect(messages.every((message) => typeof message === 'string' && message.endsWith('}\n'))).toBe(true);
+  const pong = new Promise((resolve) => socket.once('pong', resolve));
+  socket.ping();
+  await pong;
   socket.close();
   await closed;
   const short = open(`${MAPS}?watch=1&timeoutSeconds=1`, asAdmin);
