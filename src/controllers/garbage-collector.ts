@@ -2,6 +2,7 @@ import { ApiError } from '../apimachinery/errors.js';
 import { deepCopy } from '../apimachinery/json.js';
 import { hasDeletionTimestamp, type KubeObject, type OwnerReference, parseGroupVersion } from '../apimachinery/meta.js';
 import { FINALIZER_FOREGROUND, FINALIZER_ORPHAN } from '../registry/generic/delete.js';
+import { splitKey } from '../registry/generic/resource-store.js';
 import { WATCH_ALL, watchToItsEnd } from '../registry/generic/watch-to-end.js';
 import type { ApiRegistry, StoredApi } from '../registry/rest/api-registry.js';
 import type { DeletionPolicy, TypeClient, TypeClients } from '../registry/rest/type-client.js';
@@ -263,11 +264,6 @@ const isForegroundDeleted = (object: KubeObject): boolean =>
 
 /** Whether an owner that is deleted in the foreground waits for who has this reference. */
 const isBlocking = (owner: OwnerReference): boolean => owner.blockOwnerDeletion === true;
-
-function splitKey(key: string): { readonly namespace: string; readonly name: string } {
-  const slash = key.indexOf('/');
-  return { namespace: slash < 0 ? '' : key.slice(0, slash), name: key.slice(slash + 1) };
-}
 
 /** How the object itself asks to be deleted, by the finalizers that it carries. */
 function ownPolicy(object: KubeObject): DeletionPolicy {

@@ -4,7 +4,7 @@ import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import { deleteObject, type DeleteRequest } from './delete.js';
 import { listObjects } from './list.js';
 import type { ListRequest } from './list-options.js';
-import type { ResourceStore } from './resource-store.js';
+import { type ResourceStore, splitKey } from './resource-store.js';
 
 /** Deletions under way at once; they share the store's commits. */
 const WORKERS = 64;
@@ -54,7 +54,7 @@ async function deleteAll(
       const item = found[at];
       if (item === undefined) return;
       try {
-        const { namespace, name } = place(item.key);
+        const { namespace, name } = splitKey(item.key);
         await deleteObject(store, { name, ...request, namespace });
       } catch (error) {
         if (error instanceof ApiError && error.code === 404) continue;
@@ -69,9 +69,4 @@ async function deleteAll(
   // The first in the list's order, whoever came first.
   const [first] = failures.sort((a, b) => a.at - b.at);
   if (first !== undefined) throw first.error instanceof Error ? first.error : new Error(messageOf(first.error));
-}
-
-function place(key: string): { namespace: string; name: string } {
-  const slash = key.indexOf('/');
-  return slash < 0 ? { namespace: '', name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }

@@ -233,6 +233,12 @@ export class ResourceStore {
   }
 }
 
+/** What a key of a store names. */
+export function splitKey(key: string): { readonly namespace: string; readonly name: string } {
+  const slash = key.indexOf('/');
+  return slash < 0 ? { namespace: '', name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
 /** Whether an error says that the object is too large for the store, so that a try without managedFields is worth it. */
 export function isTooLarge(error: unknown): boolean {
   return error instanceof ApiError && error.code === 413;
