@@ -131,11 +131,11 @@ export class TypeCache implements ResourceCache {
     const { budget, clock } = this.shared;
     const pageOf = (state: State): Promise<CachedList> => makePage(state, options, budget, clock, this.retyped);
     if (at.mode !== 'exact') {
-      const shown = this.show(at);
-      if (options.limit === 0) return pageOf(this.state(shown));
-      const page = await pageOf(this.state());
+      const shown = this.state(this.show(at));
+      if (options.limit === 0) return pageOf(shown);
+      const page = await pageOf({ ...shown, revision: this.revision() });
       // A list that goes on does so from the newest version, which is kept for longest.
-      return page.lastKey !== undefined || page.revision === shown ? page : pageOf(this.state(shown));
+      return page.lastKey !== undefined || page.revision === shown.revision ? page : pageOf(shown);
     }
     const state = this.history.stateAt(at.revision, this.state());
     return state === undefined ? this.listFromBackend(at.revision, options) : pageOf(state);
