@@ -89,7 +89,7 @@ export class WebhookConversion implements Conversion {
         if (converted !== undefined) this.keep(key, converted);
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
-        this.failed.set(key, error);
+        this.fail(key, error);
       }
     });
   }
@@ -110,6 +110,13 @@ export class WebhookConversion implements Conversion {
       this.kept.delete(oldest);
       this.keptCharacters -= oldest.length;
     }
+  }
+
+  /** A step that is not run again does not come for its failure. */
+  private fail(key: string, error: ApiError): void {
+    this.failed.set(key, error);
+    const [oldest] = this.failed.keys();
+    if (this.failed.size > MAX_KEPT && oldest !== undefined) this.failed.delete(oldest);
   }
 
   private async ask(batch: Batch, groupVersion: string): Promise<KubeObject[]> {
