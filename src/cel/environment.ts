@@ -1,6 +1,7 @@
 import type { Expr } from './ast.js';
 import type { Dialect } from './evaluator/frame.js';
-import { CostExceeded, endWork, pauseNow, startWork } from './work.js';
+import { pauseNow } from '../util/pauses.js';
+import { CostExceeded, endWork, startWork } from './work.js';
 import { Checker } from './checker/checker.js';
 import type { Declarations } from './checker/resolver.js';
 import { Resolver } from './checker/resolver.js';

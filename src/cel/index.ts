@@ -40,6 +40,5 @@ export { estimateCost } from './cost/estimate.js';
 export type { VariableTypes } from './cost/estimate.js';
 export type { Range } from './cost/functions.js';
 export { UNBOUNDED } from './cost/functions.js';
-export { pauseNow, withPauses } from './work.js';
 export { formatIssues } from './source.js';
 export type { Issue } from './source.js';

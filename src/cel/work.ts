@@ -1,3 +1,5 @@
+import { hasPauses, pauseNow } from '../util/pauses.js';
+
 /** The evaluation went over its cost limit. Nothing in an expression can absorb it. */
 export class CostExceeded extends Error {}
 
@@ -22,46 +24,25 @@ const EVALUATIONS = 16;
 let left = Infinity;
 /** What is left of the limit beyond the next pause. */
 let reserve = 0;
-let pause: (() => void) | undefined;
 let evaluations = 0;
 const once = new Set<string>();
 const keyLists = new Map<object, readonly string[]>();
 let noted = false;
 
-/**
- * Runs what compiles and evaluates expressions, at once. Meanwhile `atPause` is called about every millisecond or more often;
- * what it throws ends all of it.
- */
-export function withPauses<T>(atPause: (() => void) | undefined, run: () => T): T {
-  if (atPause === undefined) return run();
-  const outer = pause;
-  pause = atPause;
-  try {
-    return run();
-  } finally {
-    pause = outer;
-  }
-}
-
 export function startWork(): void {
-  if (pause === undefined) {
+  if (!hasPauses()) {
     left = LIMIT;
     return;
   }
-  if (++evaluations % EVALUATIONS === 0) pause();
+  if (++evaluations % EVALUATIONS === 0) pauseNow();
   left = WORK_STRETCH;
   reserve = LIMIT - WORK_STRETCH;
 }
 
-/** For what takes some time whatever it is: compiling an expression. */
-export function pauseNow(): void {
-  pause?.();
-}
-
 /** The cost at which an evaluation that has come to `cost` is to ask again; it pauses if it is to go on. */
 export function nextStop(cost: number, limit: number): number {
-  if (pause === undefined) return limit;
-  if (cost > 0) pause();
+  if (!hasPauses()) return limit;
+  if (cost > 0) pauseNow();
   return Math.min(limit, cost + COST_STRETCH);
 }
 
@@ -83,7 +64,7 @@ export function work(units: number): void {
 function refill(): void {
   const rest = left + reserve;
   if (rest < 0) throw new CostExceeded();
-  pause?.();
+  pauseNow();
   left = Math.min(rest, WORK_STRETCH);
   reserve = rest - left;
 }

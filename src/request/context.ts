@@ -1,5 +1,6 @@
 import type { UserInfo } from '../authentication/user/user.js';
 import type { AuditRecorder } from './audit.js';
+import type { AtPause } from '../util/pauses.js';
 import type { RequestInfo } from './request-info.js';
 
 /** What goes with a request from the first filter to the store. */
@@ -25,7 +26,7 @@ export interface RequestContext {
    * Begins a stretch of work that may take long; what it returns is called now and then, and throws once others have waited
    * long enough. Undefined: the work may take as long as it takes.
    */
-  patience?: (() => () => void) | undefined;
+  patience?: (() => AtPause) | undefined;
   /** The resource handler sets it once it knows that the resource exists: only then do metrics name the resource. */
   served?: boolean;
   /** Set once a handler of the resource has the request: what it refuses is told in any form that it speaks. */

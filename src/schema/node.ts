@@ -2,7 +2,7 @@ import { Float, isObject, type JsonObject, type JsonValue } from '../apimachiner
 import { formatCheckFor, supportedFormat } from './formats.js';
 import type { JsonSchemaProps } from './interfaces.js';
 import { type NumericRules, compileNumeric } from './numeric.js';
-import { type Pattern, patternFor } from './patterns.js';
+import { type Pattern, patternFor } from '../util/re2.js';
 
 /** What a JSON value is, as bits, in the way Go's decoder of unstructured objects sees it. */
 export const STRING = 1;

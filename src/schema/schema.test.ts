@@ -4,7 +4,7 @@ import { growth } from '../util/growth.fake.js';
 import { compileSchema } from './compile.js';
 import { JsonPath, JsonPathError } from './json-path.js';
 import { MAX_SCHEMA_DEPTH, SchemaTooDeepError } from './node.js';
-import { patternFor } from './patterns.js';
+import { patternFor } from '../util/re2.js';
 import { MAX_ERRORS } from './walk.js';
 
 const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'object', properties, ...more });

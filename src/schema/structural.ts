@@ -4,7 +4,8 @@ import { compareUtf8 } from '../apimachinery/meta.js';
 import { emptyMembersOf } from '../apimachinery/scheme/empty-members.js';
 import type { JsonSchemaProps } from './interfaces.js';
 import { textOf } from './node.js';
-import { patternFor } from './patterns.js';
+import { partsOf } from './steps.js';
+import { patternFor } from '../util/re2.js';
 
 /** Where a schema stands: some messages differ by it. */
 type Level = 'root' | 'item' | 'field';
@@ -81,6 +82,12 @@ const LOGIC = ['allOf', 'anyOf', 'oneOf'];
 
 /** Whether `structuralError` and `validateStructural` have nothing to say, with pauses between the parts of the schema. */
 export function* isStructuralInSteps(schema: JsonSchemaProps): Generator<undefined, boolean> {
+  for (const { pattern } of yield* partsOf(schema)) {
+    // Milliseconds each; what comes of it is remembered.
+    if (textOf(pattern) === '') continue;
+    if (patternFor(textOf(pattern)).error() !== undefined) return false;
+    yield;
+  }
   const errors: FieldError[] = [];
   const parts: [JsonObject, Level][] = [[schema, 'root']];
   for (let i = 0; i < parts.length; i++) {

@@ -8,6 +8,7 @@ import { messageOf } from '../util/error-message.js';
 import { featureGates } from '../util/feature-gates.js';
 import type { Logger } from '../util/logger.js';
 import { CellGauge, metricsRegistry, resetCounts } from '../util/metrics.js';
+import { compiledInstructions, loadPatterns } from '../util/re2.js';
 import { TimerWheel } from '../util/timer-wheel.js';
 import { type ApiServer, createServer, type TlsMaterial } from './api-server.js';
 import { isAggregated } from './aggregation-options.js';
@@ -82,6 +83,12 @@ function registerProcessMetrics(registry: Registry): void {
   new CellGauge(gauge, registry, (metric) => {
     for (const { name, stage, enabled } of featureGates.entries()) metric.cell(name, stage).value = enabled ? 1 : 0;
   });
+  const patterns = {
+    name: 'annex_compiled_pattern_instructions',
+    help: 'Instructions of the compiled patterns of schemas and expressions that are kept.',
+    labels: [],
+  };
+  new CellGauge(patterns, registry, (metric) => (metric.cell().value = compiledInstructions()));
 }
 
 function installHealth(
@@ -193,6 +200,7 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
     port,
     start: async () => {
       for (const hook of hooks) await hook.start();
+      loadPatterns();
     },
     stop: async () => {
       shutdown.begin();

@@ -23,6 +23,8 @@ export function hereOrElsewhere(scope: RequestScope, body: Buffer, write: () => 
 const PATIENCE_MILLIS = 15;
 /** Pauses by then that tell rules at work, which pause every millisecond, from a thread that did not get its turn on a busy machine. */
 const PATIENCE_PAUSES = 5;
+/** Work of about 5 ms is not done here where it is told of; code that is new to the engine takes several times as long. */
+const MAX_UNITS = 200_000;
 
 class TakesLong extends Error {}
 
@@ -38,8 +40,11 @@ async function here(scope: RequestScope, body: Buffer, write: () => Promise<void
     const since = clock.monotonic();
     let offered = false;
     let pauses = 0;
-    return () => {
-      if (offered || ++pauses < PATIENCE_PAUSES || clock.monotonic() - since < PATIENCE_MILLIS) return;
+    let work = 0;
+    const isOver = (): boolean => ++pauses >= PATIENCE_PAUSES && clock.monotonic() - since >= PATIENCE_MILLIS;
+    return (units) => {
+      work += units;
+      if (offered || (work < MAX_UNITS && !isOver())) return;
       offered = true;
       if (largeWrites.takes(scope, Infinity)) throw new TakesLong();
     };

@@ -8,7 +8,7 @@ import {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from '../../apimachinery/validation/object-meta.js';
-import { withPauses } from '../../schema/cel/index.js';
+import { withPauses } from '../../util/pauses.js';
 import type { CompiledSchema, ValidationOptions } from '../../schema/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
 

@@ -6,4 +6,3 @@ export { PER_CALL_LIMIT, RUNTIME_BUDGET } from './compilation.js';
 export { resolveFieldPath } from './field-path.js';
 export { knownExpressions, validateRuleDefinitions } from './definition.js';
 export type { DefinitionErrors, DefinitionOptions, KnownExpressions } from './definition.js';
-export { withPauses } from '../../cel/index.js';

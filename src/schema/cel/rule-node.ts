@@ -1,10 +1,10 @@
 import type { Adapter, DeclType, Environment, Outcome, SchemaTypes, Value } from '../../cel/index.js';
+import { pauseNow } from '../../util/pauses.js';
 import {
   Optional,
   adapterOf,
   fromJson,
   kubernetesEnvironment,
-  pauseNow,
   withTypeAndObjectMeta,
 } from '../../cel/index.js';
 import type { FieldPath } from '../../apimachinery/field-error.js';

@@ -1,5 +1,6 @@
 import type { DeclType, SchemaTypes } from '../../cel/index.js';
-import { escapeIdentifier, pauseNow } from '../../cel/index.js';
+import { escapeIdentifier } from '../../cel/index.js';
+import { pauseNow } from '../../util/pauses.js';
 import type { FieldError } from '../../apimachinery/field-error.js';
 import { FieldPath } from '../../apimachinery/field-error.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json.js';

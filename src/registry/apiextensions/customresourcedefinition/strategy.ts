@@ -1,7 +1,7 @@
 import { type JsonObject, deepCopy, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { type KubeObject, formatTime, hasDeletionTimestamp, quote } from '../../../apimachinery/meta.js';
 import { isRecognizedFormat } from '../../../schema/formats.js';
-import { withPauses } from '../../../schema/cel/index.js';
+import { withPauses } from '../../../util/pauses.js';
 import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
 import { initialStatus, setCustomResourceDefinitionDefaults, storageVersionOf } from './defaults.js';
 import { schemasOf, stringsAt, toInternalSpec } from './internal.js';

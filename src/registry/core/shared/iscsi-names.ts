@@ -1,5 +1,5 @@
 import { type FieldError, type FieldPath, invalid } from '../../../apimachinery/field-error.js';
-import { compileRe2 } from '../../../util/re2.js';
+import { patternFor } from '../../../util/re2.js';
 
 /** By how a name begins. Only the first may follow something else; its search must not take quadratic time. */
 const NAME_FORMS: Readonly<Record<string, string>> = {
@@ -14,5 +14,5 @@ const WRONG = 'must be valid format';
 export function iscsiNameErrors(name: string, path: FieldPath, unknown = WRONG): FieldError[] {
   const form = NAME_FORMS[name.slice(0, 3)];
   if (form === undefined) return [invalid(path, name, unknown)];
-  return compileRe2(form).matcher(name).find() ? [] : [invalid(path, name, WRONG)];
+  return patternFor(form).matches(name) ? [] : [invalid(path, name, WRONG)];
 }
