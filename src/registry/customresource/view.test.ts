@@ -12,19 +12,21 @@ const SCHEMA: Pick<CompiledSchema, 'prune' | 'coerceStored' | 'applyDefaults' | 
   coerce: () => [],
 };
 
-const viewOf = (): CustomView =>
+const viewOf = (elsewhere?: CustomViewOptions['elsewhere']): CustomView =>
   new CustomView({
     id: 'test',
     groupVersion: 'a.b/v1',
     formOf: () => ({ schema: SCHEMA as CompiledSchema, preserveUnknownFields: false }),
     conversion: { remote: false } as CustomViewOptions['conversion'],
     isStorage: true,
+    elsewhere,
   });
 
 /** Objects that take so much time each time they are read. */
 function* objects(count: number, clock: FakeClock, millis: number, apiVersion = 'a.b/v1'): Generator<CachedObject> {
   for (let i = 0; i < count; i++) {
     yield {
+      bytes: Buffer.alloc(100),
       decode: () => {
         clock.advance(millis);
         return { apiVersion, kind: 'Widget', metadata: { name: `w${String(i)}` } };
@@ -68,4 +70,33 @@ test('an object of another version, or an end, leaves the stored bytes unshown',
   const ended = viewOf();
   await ended.verify(objects(1, clock, 0), AbortSignal.abort(), clock);
   expect([other.json.identity, ended.json.identity]).toEqual([false, false]);
+});
+
+describe('large objects are looked at by another thread', () => {
+  const large = (): CachedObject => ({ bytes: Buffer.alloc(100_000, 'x') }) as unknown as CachedObject;
+  const shownAs = (bytes: () => Promise<Uint8Array>): CustomViewOptions['elsewhere'] => {
+    return async () => ({ bytes: await bytes(), attributes: { labels: {}, fields: {} } });
+  };
+  const verified = async (elsewhere: CustomViewOptions['elsewhere']): Promise<boolean> => {
+    const view = viewOf(elsewhere);
+    await view.verify([large(), large()], new AbortController().signal, new FakeClock());
+    return view.json.identity;
+  };
+
+  test('which shows them as they are stored', async () => {
+    expect(await verified(shownAs(() => Promise.resolve(large().bytes)))).toBe(true);
+  });
+
+  test('which shows them otherwise, or cannot', async () => {
+    expect(await verified(shownAs(() => Promise.resolve(Buffer.alloc(100_000, 'y'))))).toBe(false);
+    expect(await verified(shownAs(() => Promise.reject(new Error('busy'))))).toBe(false);
+  });
+
+  test('unless there is none', async () => {
+    const [object] = objects(1, new FakeClock(), 0);
+    const view = viewOf(() => undefined);
+    const bytes = Buffer.alloc(100_000);
+    await view.verify([{ ...object, bytes } as CachedObject], new AbortController().signal, new FakeClock());
+    expect(view.json.identity).toBe(true);
+  });
 });

@@ -24,7 +24,7 @@ export interface CustomViewOptions {
   readonly conversion: Conversion;
   /** The version is the storage version. */
   readonly isStorage: boolean;
-  /** Has another thread show a large object that is stored in another version; undefined: it is to be done here. */
+  /** Has another thread show a large object; undefined: it is to be done here. */
   readonly elsewhere?: ((object: CachedObject) => Promise<Shown> | undefined) | undefined;
 }
 
@@ -40,7 +40,7 @@ interface Waiting {
   readonly stored: KubeObject;
 }
 
-/** Objects from this size on are converted by another thread, if there is one for them. */
+/** Objects from this size on are shown by another thread, if there is one for them. */
 const LARGE = 64 << 10;
 
 /**
@@ -169,15 +169,36 @@ export class CustomView {
    */
   async verify(objects: Iterable<CachedObject>, signal: AbortSignal, clock: Pick<Clock, 'monotonic'>): Promise<void> {
     if (!this.options.isStorage) return;
-    if (await startSlices(this.allAsStored(objects, signal), clock)) this.json.identity = true;
+    const large: CachedObject[] = [];
+    if (!(await startSlices(this.allAsStored(objects, large, signal), clock))) return;
+    for (const object of large) if (signal.aborted || !(await this.isShownAsStored(object, clock))) return;
+    this.json.identity = !signal.aborted;
   }
 
-  private *allAsStored(objects: Iterable<CachedObject>, signal: AbortSignal): Generator<undefined, boolean> {
+  /** Large objects are left for later. */
+  private *allAsStored(
+    objects: Iterable<CachedObject>,
+    large: CachedObject[],
+    signal: AbortSignal,
+  ): Generator<undefined, boolean> {
     for (const object of objects) {
-      if (signal.aborted || object.undecodable === true || !(yield* this.isAsStored(object))) return false;
+      if (signal.aborted || object.undecodable === true) return false;
+      if (object.bytes.length >= LARGE) large.push(object);
+      else if (!(yield* this.isAsStored(object))) return false;
       yield;
     }
-    return !signal.aborted;
+    return true;
+  }
+
+  /** A large object; by another thread, if there is one for it. */
+  private async isShownAsStored(object: CachedObject, clock: Pick<Clock, 'monotonic'>): Promise<boolean> {
+    const shown = this.options.elsewhere?.(object);
+    if (shown === undefined) return startSlices(this.isAsStored(object), clock);
+    return shown.then(
+      ({ bytes }) => Buffer.compare(bytes, object.bytes) === 0,
+      // Whatever the reason: each read looks by itself then.
+      () => false,
+    );
   }
 
   /** What a tree in its stored form is shown as; takes it over. */
