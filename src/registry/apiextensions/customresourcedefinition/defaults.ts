@@ -13,11 +13,25 @@ export function setCustomResourceDefinitionDefaults(crd: KubeObject): void {
   const conversion = (spec['conversion'] = objectAt(spec, 'conversion') ?? { strategy: 'None' });
   const service = objectAt(clientConfigOf(conversion), 'service');
   if (service !== undefined) service['port'] ??= 443;
+  if ((objectAt(conversion, 'webhook')?.['conversionReviewVersions'] ?? null) === null) dropEmptyWebhook(conversion);
   if (spec['preserveUnknownFields'] === false) delete spec['preserveUnknownFields'];
   const status = (crd['status'] = statusOf(crd));
   if (stringsAt(status, 'storedVersions').length > 0) return;
   const storage = storageVersionOf(spec);
   status['storedVersions'] = storage === undefined ? null : [storage];
+}
+
+/** What is stored of a definition; an empty list is nothing there. */
+export function setStoredForm(crd: KubeObject): void {
+  setCustomResourceDefinitionDefaults(crd);
+  dropEmptyWebhook(objectAt(objectAt(crd, 'spec'), 'conversion'));
+}
+
+/** A webhook of which nothing is said is none. */
+function dropEmptyWebhook(conversion: JsonObject | undefined): void {
+  const webhook = objectAt(conversion, 'webhook');
+  if (conversion === undefined || webhook === undefined || objectAt(webhook, 'clientConfig') !== undefined) return;
+  if (stringsAt(webhook, 'conversionReviewVersions').length === 0) delete conversion['webhook'];
 }
 
 /** The status with the members that are always there. */

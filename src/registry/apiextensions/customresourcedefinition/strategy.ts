@@ -3,7 +3,7 @@ import { type KubeObject, formatTime, hasDeletionTimestamp, quote } from '../../
 import { isRecognizedFormat } from '../../../schema/formats.js';
 import { withPauses } from '../../../util/pauses.js';
 import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
-import { initialStatus, setCustomResourceDefinitionDefaults, storageVersionOf } from './defaults.js';
+import { initialStatus, setCustomResourceDefinitionDefaults, setStoredForm, storageVersionOf } from './defaults.js';
 import { schemasOf, stringsAt, toInternalSpec } from './internal.js';
 import type { RuleChecks } from './interfaces.js';
 import { validateDefaultByRules, validateRules } from './rule-checks.js';
@@ -24,14 +24,14 @@ export function customResourceDefinitionStrategy(given: RuleChecks = {}): Strate
     hasGeneration: true,
     resetFields: { 'apiextensions.k8s.io/v1': [['status']] },
     prepareForCreate: (_, crd) => {
-      setCustomResourceDefinitionDefaults(crd);
+      setStoredForm(crd);
       crd['status'] = initialStatus(crd);
     },
     validateCreate: (context, crd) =>
       withPauses(context.patience?.(), () => validateCustomResourceDefinition(crd, checks)),
     warningsOnCreate: (_, crd) => formatWarnings(unrecognizedFormats(crd)),
     prepareForUpdate: (_, crd, old) => {
-      setCustomResourceDefinitionDefaults(crd);
+      setStoredForm(crd);
       crd['status'] = withStoredVersion(deepCopy(objectAt(old, 'status') ?? {}), crd);
     },
     validateUpdate: (context, crd, old) =>

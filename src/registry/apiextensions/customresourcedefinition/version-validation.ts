@@ -1,12 +1,14 @@
 import {
   type FieldError,
   type FieldPath,
+  Printed,
   duplicate,
   invalid,
   required,
   tooMany,
 } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
+import { goJson } from '../../../apimachinery/meta.js';
 import { resolveFieldPath } from '../../../schema/cel/index.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import { structuralError } from '../../../schema/structural.js';
@@ -16,18 +18,22 @@ import { MAX_SELECTABLE_FIELDS } from './interfaces.js';
 const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string'];
 const COLUMN_FORMATS = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password'];
 
+/** Texts that may be absent are pointers in Go, which errors print as JSON, without Go's escapes. */
+const optionalText = (text: string): Printed => new Printed(goJson(text));
+
 export function validateDeprecationWarning(version: InternalVersion, path: FieldPath): FieldError[] {
   const text = version.deprecationWarning;
   if (text === undefined) return [];
-  if (!version.deprecated) return [invalid(path, text, 'can only be set for deprecated versions')];
+  const wrong = (detail: string): FieldError => invalid(path, optionalText(text), detail);
+  if (!version.deprecated) return [wrong('can only be set for deprecated versions')];
   const errors: FieldError[] = [];
-  if (Buffer.byteLength(text) > 256) errors.push(invalid(path, text, 'must be <= 256 characters long'));
-  if (text === '') errors.push(invalid(path, text, 'must not be an empty string'));
+  if (Buffer.byteLength(text) > 256) errors.push(wrong('must be <= 256 characters long'));
+  if (text === '') errors.push(wrong('must not be an empty string'));
   let index = 0;
   for (const char of text) {
     if (char !== ' ' && !/[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(char)) {
       const found = `non-printable character found at index ${String(index)}`;
-      errors.push(invalid(path, text, `must only contain printable UTF-8 characters; ${found}`));
+      errors.push(wrong(`must only contain printable UTF-8 characters; ${found}`));
       break;
     }
     index += Buffer.byteLength(char);
@@ -71,7 +77,7 @@ export function validateSubresources(subresources: JsonObject | undefined, path:
   const at = path.child('scale.labelSelectorPath');
   const faults = validateSimpleJsonPath(selector, at);
   if (faults.length === 0 && !selector.startsWith('.spec.') && !selector.startsWith('.status.')) {
-    faults.push(invalid(at, selector, 'should be a json path under either .spec or .status'));
+    faults.push(invalid(at, optionalText(selector), 'should be a json path under either .spec or .status'));
   }
   return [...errors, ...faults];
 }

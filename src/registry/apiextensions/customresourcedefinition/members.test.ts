@@ -1,0 +1,39 @@
+import { FieldPath } from '../../../apimachinery/field-error.js';
+import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
+import type { KubeObject } from '../../../apimachinery/meta.js';
+import { setCustomResourceDefinitionDefaults, setStoredForm } from './defaults.js';
+import { toInternalSpec } from './internal.js';
+import { validateDeprecationWarning, validateSubresources } from './version-validation.js';
+
+test.each<[string, JsonObject | null, boolean, boolean]>([
+  ['nothing', {}, false, false],
+  ['no versions', { conversionReviewVersions: null }, false, false],
+  ['an empty list of versions', { conversionReviewVersions: [] }, true, false],
+  ['versions', { conversionReviewVersions: ['v1'] }, true, true],
+  ['where it is', { clientConfig: {} }, true, true],
+])('a webhook that says %s', (_, webhook, read, stored) => {
+  const crd = (): KubeObject => ({
+    metadata: { name: 'x' },
+    spec: { conversion: { strategy: 'None', webhook: structuredClone(webhook) } },
+  });
+  const has = (given: KubeObject): boolean => 'webhook' in (objectAt(objectAt(given, 'spec'), 'conversion') ?? {});
+  const asRead = crd();
+  setCustomResourceDefinitionDefaults(asRead);
+  const asStored = crd();
+  setStoredForm(asStored);
+  expect([has(asRead), has(asStored)]).toEqual([read, stored]);
+});
+
+test('texts that may be absent are printed as JSON where they are wrong', () => {
+  const [version] = toInternalSpec({
+    metadata: { name: 'x' },
+    spec: { versions: [{ name: 'v1', deprecated: true, deprecationWarning: 'a\u007f<' }] },
+  }).versions;
+  expect(version && validateDeprecationWarning(version, FieldPath.of('w')).map(String)).toEqual([
+    'w: Invalid value: "a\u007f\\u003c": must only contain printable UTF-8 characters; non-printable character found at index 1',
+  ]);
+  const scale = { specReplicasPath: '.spec.a', statusReplicasPath: '.status.a', labelSelectorPath: '.meta\u007f' };
+  expect(validateSubresources({ scale }, FieldPath.of('s')).map(String)).toEqual([
+    's.scale.labelSelectorPath: Invalid value: ".meta\u007f": should be a json path under either .spec or .status',
+  ]);
+});
