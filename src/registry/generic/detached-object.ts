@@ -1,7 +1,9 @@
 import { isObject, type JsonObject } from '../../apimachinery/json.js';
 import { JsonError, parseJson } from '../../apimachinery/decode-json.js';
+import { parseJsonInSteps } from '../../apimachinery/decode-in-steps.js';
 import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import type { StoredObject } from '../../storage/interfaces.js';
+import { nextTurn } from '../../storage/slicing.js';
 import { describeUndecodable, undecodable } from '../../storage/undecodable.js';
 
 const NO_ATTRIBUTES: Attributes = { labels: undefined, fields: {} };
@@ -14,14 +16,20 @@ export class DetachedObject implements CachedObject {
   readonly attributes = NO_ATTRIBUTES;
   readonly undecodable = false;
 
-  constructor(stored: StoredObject) {
+  /** `tree`: what the first decoding yields. */
+  constructor(
+    stored: StoredObject,
+    private tree?: JsonObject,
+  ) {
     this.key = stored.key;
     this.revision = stored.revision;
     this.bytes = stored.bytes;
   }
 
   decode(): JsonObject {
-    return decodeStored(this);
+    const { tree } = this;
+    this.tree = undefined;
+    return tree ?? decodeStored(this);
   }
 
   render(representation: Representation): Uint8Array {
@@ -38,4 +46,26 @@ export function decodeStored(stored: Pick<StoredObject, 'bytes' | 'key' | 'revis
     if (!(error instanceof JsonError)) throw error;
   }
   throw undecodable([describeUndecodable(stored)]);
+}
+
+/** From this size on (bytes) decoding an object takes several turns of the event loop, where that can be waited for. */
+const LARGE = 256 << 10;
+
+/** The object with its tree decoded already; undefined: it is small enough to be decoded when that is asked for. */
+export function decodedInTurns(stored: StoredObject): Promise<DetachedObject> | undefined {
+  return stored.bytes.length < LARGE ? undefined : decodeInTurns(stored);
+}
+
+async function decodeInTurns(stored: StoredObject): Promise<DetachedObject> {
+  const steps = parseJsonInSteps(stored.bytes);
+  try {
+    for (let step = steps.next(); ; step = steps.next()) {
+      if (step.done === true) return new DetachedObject(stored, isObject(step.value) ? step.value : undefined);
+      await nextTurn();
+    }
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    // Who decodes it gets to know.
+    return new DetachedObject(stored);
+  }
 }

@@ -1,26 +1,30 @@
 import type { KubeObject } from '../../apimachinery/meta.js';
 import type { CachedObject, WatchEvent } from '../../storage/cacher/interfaces.js';
 import { nextTurn } from '../../storage/slicing.js';
-import type { VersionView } from '../rest/interfaces.js';
+import type { ServedVersion } from '../rest/served.js';
 import type { TypeListener } from '../rest/type-client.js';
+import { decodedInTurns } from './detached-object.js';
 
 /** Objects from here on (bytes) are worked on in turns, so that nobody waits for all of it: what is told of them, and writes. */
 export const LARGE = 64 << 10;
 
-/** Tells of events in their order: of large objects in a turn of their own, of all others at once. */
+type View = Pick<ServedVersion, 'toObject' | 'prepare'>;
+
+/** Tells a listener of events in their order, in a version of the type: of large objects in turns of their own, of all others at once. */
 export class EventTurns {
   private readonly waiting: WatchEvent[] = [];
   /** Resolves when there is nothing left to tell. */
   told: Promise<void> = Promise.resolve();
 
   constructor(
-    private readonly tellOf: (event: WatchEvent) => void,
+    private readonly listener: TypeListener,
+    private readonly view: View,
     private readonly failed: () => void,
   ) {}
 
   add(event: WatchEvent): void {
     if (this.waiting.length === 0 && !isLarge(event)) {
-      this.tellOf(event);
+      this.tell(event);
       return;
     }
     this.waiting.push(event);
@@ -31,14 +35,48 @@ export class EventTurns {
 
   private async tellAll(): Promise<void> {
     for (let event = this.waiting[0]; event !== undefined; event = this.waiting[0]) {
-      if (isLarge(event)) await ownTurn();
-      this.tellOf(event);
+      if (isLarge(event)) await this.tellLarge(event);
+      else this.tell(event);
       this.waiting.shift();
     }
   }
-}
 
-type View = Pick<VersionView, 'toObject'>;
+  private tell(event: WatchEvent): void {
+    const { object } = event;
+    if (object === undefined) {
+      if (event.initialEventsEnd) this.listener.synced();
+      return;
+    }
+    if (!this.concerns(object)) return;
+    let shown: KubeObject;
+    try {
+      shown = this.view.toObject(object);
+    } catch {
+      // What cannot be decoded is nobody's business but the administrator's.
+      return;
+    }
+    this.hand(event, shown);
+  }
+
+  private async tellLarge(event: WatchEvent): Promise<void> {
+    if (event.object === undefined || !this.concerns(event.object)) return;
+    await ownTurn();
+    const shown = await decoded(event.object, this.view).catch(() => undefined);
+    if (shown === undefined) return;
+    await ownTurn();
+    this.hand(event, shown);
+  }
+
+  private concerns({ key }: CachedObject): boolean {
+    const { only } = this.listener;
+    return only === undefined || hasName(key, only);
+  }
+
+  private hand({ type }: WatchEvent, object: KubeObject): void {
+    if (type === 'DELETED') this.listener.delete(object);
+    else this.listener.upsert(object);
+  }
+}
 
 let turns: Promise<void> = Promise.resolve();
 
@@ -49,18 +87,26 @@ export function ownTurn(): Promise<void> {
 }
 
 /** The large object that was decoded last, for all who are told of it one after the other: nobody changes it. */
-let last: { readonly from: WeakRef<CachedObject>; readonly view: View; readonly object: KubeObject } | undefined;
+let last:
+  { readonly from: WeakRef<CachedObject>; readonly view: View; readonly shown: Promise<KubeObject> } | undefined;
 
-function decoded(from: CachedObject, view: View): KubeObject {
-  if (last?.from.deref() === from && last.view === view) return last.object;
-  const made = { from: new WeakRef(from), view, object: view.toObject(from) };
+function decoded(from: CachedObject, view: View): Promise<KubeObject> {
+  if (last?.from.deref() === from && last.view === view) return last.shown;
+  const made = { from: new WeakRef(from), view, shown: show(from, view) };
   last = made;
-  void ownTurn()
+  void made.shown
+    .catch(() => undefined)
+    .then(ownTurn)
     .then(ownTurn)
     .then(() => {
       if (last === made) last = undefined;
     });
-  return made.object;
+  return made.shown;
+}
+
+async function show(object: CachedObject, view: View): Promise<KubeObject> {
+  const inTurns = view.prepare === undefined ? decodedInTurns(object) : undefined;
+  return view.toObject((await inTurns) ?? object);
 }
 
 const isLarge = ({ object }: WatchEvent): boolean => (object?.bytes.length ?? 0) >= LARGE;
@@ -68,21 +114,3 @@ const isLarge = ({ object }: WatchEvent): boolean => (object?.bytes.length ?? 0)
 /** Whether a key, `namespace/name` or `name`, ends in the name. */
 const hasName = (key: string, name: string): boolean =>
   key.endsWith(name) && (key.length === name.length || key[key.length - name.length - 1] === '/');
-
-/** Tells a listener of an event, in a version of the type. */
-export function tell(listener: TypeListener, event: WatchEvent, view: View): void {
-  if (event.object === undefined) {
-    if (event.initialEventsEnd) listener.synced();
-    return;
-  }
-  if (listener.only !== undefined && !hasName(event.object.key, listener.only)) return;
-  let object: KubeObject;
-  try {
-    object = isLarge(event) ? decoded(event.object, view) : view.toObject(event.object);
-  } catch {
-    // What cannot be decoded is nobody's business but the administrator's.
-    return;
-  }
-  if (event.type === 'DELETED') listener.delete(object);
-  else listener.upsert(object);
-}

@@ -19,7 +19,7 @@ import type {
 } from '../rest/type-client.js';
 import { createObject } from './create.js';
 import { deleteObject } from './delete.js';
-import { EventTurns, LARGE, ownTurn, tell } from './event-turns.js';
+import { EventTurns, LARGE, ownTurn } from './event-turns.js';
 import { settled, storedAs } from './settled.js';
 import { listObjects } from './list.js';
 import { updateObject } from './update.js';
@@ -294,14 +294,9 @@ class LocalClient implements TypeClient {
     const { served, store } = this.api();
     const options = { ...WATCH_ALL, start: { mode: 'most-recent' as const }, initialEventsBookmark: true };
     const broken = new AbortController();
-    const events = new EventTurns(
-      (event) => {
-        tell(listener, event, served);
-      },
-      () => {
-        broken.abort();
-      },
-    );
+    const events = new EventTurns(listener, served, () => {
+      broken.abort();
+    });
     await watchToItsEnd(store.cache, options, AbortSignal.any([signal, broken.signal]), (event) => {
       events.add(event);
     });

@@ -3,7 +3,7 @@ import { ConversionPending } from '../../managedfields/interfaces.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import { type Stopwatch, timed } from '../../util/stopwatch.js';
 import type { ServedVersion } from '../rest/served.js';
-import { DetachedObject } from './detached-object.js';
+import { decodedInTurns, DetachedObject } from './detached-object.js';
 
 /** A step can need the conversions of all versions that an object's managers ever used, and some more. */
 const MAX_ATTEMPTS = 50;
@@ -31,12 +31,19 @@ async function again<T>(step: () => T, first: ConversionPending): Promise<T> {
   }
 }
 
-/** A stored object in a version, converted where needed; `watch` takes down how long the conversion takes. */
+/**
+ * A stored object in a version, converted where needed, over several turns of the event loop where it is large; `watch` takes down how
+ * long the conversion takes.
+ */
 export function storedAs(
   served: ServedVersion,
   stored: StoredObject,
   watch?: Stopwatch,
 ): KubeObject | Promise<KubeObject> {
+  if (served.prepare === undefined) {
+    const decoded = decodedInTurns(stored);
+    if (decoded !== undefined) return decoded.then((object) => served.toObject(object));
+  }
   const object = new DetachedObject(stored);
   const prepared = prepare(served, object, watch);
   return prepared === undefined ? served.toObject(object) : prepared.then(() => served.toObject(object));

@@ -51,7 +51,8 @@ export const customResourceDefinitionStatusStrategy: Strategy = {
   prepareForCreate: () => undefined,
   validateCreate: () => [],
   prepareForUpdate: (_, crd, old) => {
-    crd['spec'] = deepCopy(old['spec']);
+    // It may be large, and has its defaults: what is given them here is the status.
+    crd['spec'] = old['spec'];
     setCustomResourceDefinitionDefaults(crd);
   },
   validateUpdate: (_, crd, old) => validateCustomResourceDefinitionStatusUpdate(crd, old),
