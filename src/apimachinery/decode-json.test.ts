@@ -48,6 +48,15 @@ describe('parseJson', () => {
     ['1e', "invalid character ' ' in exponent of numeric literal"],
     ['1e400', 'json: cannot unmarshal number 1e400 into Go value of type float64'],
   ];
+  test.each([
+    ['-0', 0],
+    ['-0.0', -0],
+    ['-0e1', -0],
+    ['-0.5', -0.5],
+  ])('%s', (text, value) => {
+    expect(parseJson(text)).toBe(value);
+  });
+
   test.each(errors)('error of %j', (text, message) => {
     expect(() => parseJson(text)).toThrow(message);
   });

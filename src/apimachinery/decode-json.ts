@@ -48,6 +48,8 @@ function scan(bytes: Uint8Array): Scan {
     } else if (c === 0x7d || c === 0x5d) depth--;
     else if (c >= 0x30 && c <= 0x39) {
       const start = i;
+      // JSON.parse makes a float of -0, which is an integer in Go.
+      if (c === 0x30 && bytes[i - 1] === 0x2d && bytes[i + 1] !== 0x2e) inexact = true;
       let n = c;
       while ((n >= 0x30 && n <= 0x39) || n === 0x2e || n === 0x65 || n === 0x45 || n === 0x2b || n === 0x2d) {
         if (n === 0x2e) floats = true;

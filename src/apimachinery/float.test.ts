@@ -57,3 +57,18 @@ test('a float is no object, and equals floats alone', () => {
   expect(deepEqual(judged['a'], judged['b'])).toBe(true);
   for (const other of [judged['c'], 1, {}]) expect(deepEqual(judged['a'], other)).toBe(false);
 });
+
+test('an integer beyond 2^53 equals no float, unless integers count as floats', () => {
+  const big = 2n ** 53n + 1n;
+  expect([deepEqual(big, 2 ** 53), deepEqual({ a: [2 ** 53] }, { a: [2n ** 53n] }), deepEqual(1n, 1)]).toEqual([
+    false,
+    false,
+    true,
+  ]);
+  expect([
+    deepEqual(big, 2 ** 53, true),
+    deepEqual({ a: [2 ** 53] }, { a: [big] }, true),
+    deepEqual(big, big - 1n, true),
+    deepEqual(big, '1', true),
+  ]).toEqual([true, true, false, false]);
+});

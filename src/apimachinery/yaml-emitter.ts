@@ -55,9 +55,9 @@ export function formatG(value: number): string {
   return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
 }
 
-/** Whole numbers that an unsigned or signed 64-bit integer holds are written out. */
+/** Whole numbers whose JSON an unsigned or signed 64-bit integer holds are written out. That of -2^63 as a float is rounded beyond it. */
 function formatNumber(value: number): string {
-  const whole = Number.isInteger(value) && value < 2 ** 64 && value >= -(2 ** 63);
+  const whole = Number.isInteger(value) && value < 2 ** 64 && value > -(2 ** 63);
   return whole ? String(value) : formatG(value);
 }
 

@@ -210,13 +210,15 @@ function kindOf(value: Resolved, text: string): string {
   return 'str';
 }
 
-/** On its way to JSON a number is printed and read again. */
+/** On its way to JSON a number is printed and read again: `1e18` becomes an integer, which is what is printed of it. */
 function toJson(value: Resolved, text: string): JsonValue {
   if (typeof value === 'bigint') return convertNumber(value.toString());
   if (typeof value === 'number' && !Number.isFinite(value)) {
     const name = Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
     throw new JsonError(`json: unsupported value: ${name}`);
   }
+  if (typeof value === 'number' && (Object.is(value, -0) || (Number.isInteger(value) && !Number.isSafeInteger(value))))
+    return convertNumber(String(value));
   return typeof value === 'string' && value === '' ? text : value;
 }
 

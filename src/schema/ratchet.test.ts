@@ -1,4 +1,4 @@
-import type { JsonObject } from '../apimachinery/json.js';
+import type { JsonObject, JsonValue } from '../apimachinery/json.js';
 import { compileSchema } from './compile.js';
 
 const schema = compileSchema(
@@ -34,4 +34,29 @@ test('what has not all its keys has no counterpart, not even itself', () => {
     'spec.items[0].v: Invalid value: 7: spec.items[0].v in body should be less than or equal to 5',
     'spec.items[0].k: Required value',
   ]);
+});
+
+test('an item with an integer beyond 2^53 as its key is not the one with a float', () => {
+  const numbered = compileSchema(
+    {
+      type: 'object',
+      properties: {
+        other: { type: 'string' },
+        items: {
+          type: 'array',
+          'x-kubernetes-list-type': 'map',
+          'x-kubernetes-list-map-keys': ['k'],
+          items: { type: 'object', properties: { k: { type: 'number' }, v: { type: 'number', maximum: 5 } } },
+        },
+      },
+    },
+    {},
+  );
+  const of = (other: string, k: JsonValue): JsonObject => ({ other, items: [{ k, v: 7 }] });
+  const validate = (now: JsonValue, before: JsonValue): number =>
+    numbered.validate(of('new', now), { old: of('old', before) }).length;
+  expect([validate(2n ** 53n, 2n ** 53n), validate(2 ** 53, 2 ** 53)]).toEqual([0, 0]);
+  expect([validate(2 ** 53, 2n ** 53n), validate(2n ** 53n, 2 ** 53)]).toEqual([1, 1]);
+  const both = { items: [{ k: 2n ** 53n }, { k: 2 ** 53 }] };
+  expect(numbered.validate(both, {})).toEqual([]);
 });

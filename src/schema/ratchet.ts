@@ -45,7 +45,8 @@ export function keyOf(keys: readonly string[], item: JsonObject): string {
     const value = item[key];
     if (value === undefined || typeof value === 'function') text += 'u;';
     else if (typeof value === 'string') text += `s${String(value.length)}:${value};`;
-    else if (value instanceof Float) text += `f${String(value)};`;
+    else if (value instanceof Float || (typeof value === 'number' && !Number.isSafeInteger(value)))
+      text += `f${String(value)};`;
     else if (typeof value === 'object') text += `j${compound(value)};`;
     else text += `${typeof value === 'boolean' ? 'b' : 'n'}${String(value)};`;
   }

@@ -93,7 +93,7 @@ function cell(type: string, value: JsonValue | undefined, now: number): JsonValu
   if (value === null) return null;
   switch (type) {
     case 'integer':
-      return typeof value === 'number' ? Math.trunc(value) : typeof value === 'bigint' ? value : null;
+      return typeof value === 'number' ? toInt64(value) : typeof value === 'bigint' ? value : null;
     case 'number':
       return typeof value === 'number' || typeof value === 'bigint' ? Number(value) : null;
     case 'boolean':
@@ -104,6 +104,12 @@ function cell(type: string, value: JsonValue | undefined, now: number): JsonValu
       return null;
   }
 }
+
+const MIN_INT64 = -(2n ** 63n);
+
+/** Go's conversion of a float: what no int64 holds becomes the smallest one. */
+const toInt64 = (value: number): number | bigint =>
+  value >= 2 ** 63 || value < -(2 ** 63) ? MIN_INT64 : Math.trunc(value);
 
 /** A value as Go prints it. */
 function printed(value: JsonValue): string {

@@ -1,7 +1,7 @@
 import { deepEqual, type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import { FieldSet, type SetNode } from './field-set.js';
 import { fieldType, isEmptyMap, type Kind, kindOf, member } from './kinds.js';
-import { itemElement, itemText, samePlaces } from './list-items.js';
+import { itemElement, ItemNames, itemText, samePlaces } from './list-items.js';
 import { PathElement } from './path-element.js';
 import type { ListType, MapType, Type } from './schema.js';
 import { addedContent, type Content } from './to-field-set.js';
@@ -54,7 +54,7 @@ function compareAs(kind: Kind, type: Type, before: JsonValue, after: JsonValue):
 }
 
 function compareLeaves(before: JsonValue, after: JsonValue): Change | undefined {
-  return deepEqual(before, after) ? undefined : MODIFIED;
+  return deepEqual(before, after, true) ? undefined : MODIFIED;
 }
 
 function asMap(value: JsonValue): JsonObject | undefined {
@@ -93,8 +93,9 @@ function compareLists(type: ListType, before: JsonValue, after: JsonValue): Chan
   const is = Array.isArray(after) ? after : [];
   if (type.atomic || (was.length === 0 && is.length === 0)) return compareLeaves(before, after);
   if (samePlaces(type, was, is)) return comparePlaces(type, was, is);
-  const old = indexItems(type, was);
-  const now = indexItems(type, is);
+  const names = new ItemNames(type);
+  const old = indexItems(names, was);
+  const now = indexItems(names, is);
   let changes: Changes | undefined;
   for (const [text, items] of old) {
     const change = compareItems(type, items, now.get(text));
@@ -127,11 +128,11 @@ type Items = JsonValue | Duplicates;
 
 const firstOf = (items: Items): JsonValue => (items instanceof Duplicates ? (items.items[0] ?? null) : items);
 
-function indexItems(type: ListType, items: readonly JsonValue[]): Map<string, Items> {
+function indexItems(names: ItemNames, items: readonly JsonValue[]): Map<string, Items> {
   const index = new Map<string, Items>();
   for (let i = 0; i < items.length; i++) {
     const item = items[i] ?? null;
-    const text = itemText(type, item, i);
+    const text = names.of(item, i);
     const same = index.get(text);
     if (same === undefined) index.set(text, item);
     else if (same instanceof Duplicates) same.items.push(item);

@@ -104,7 +104,7 @@ export class FieldSet {
       const a = this.nodes[i];
       const b = other.nodes[i];
       if (a === undefined || b === undefined || a.member !== b.member) return false;
-      if (a.element.text !== b.element.text) return false;
+      if (a.element.compare(b.element) !== 0) return false;
       if (a.children === undefined || b.children === undefined) {
         if (a.children !== b.children) return false;
       } else if (!a.children.equals(b.children)) return false;
@@ -173,7 +173,10 @@ export class FieldSet {
     for (const node of this.nodes) {
       j = advance(other.nodes, j, node);
       const found = other.nodes[j];
-      const kept = keep(node, found !== undefined && byElement(node, found) === 0 ? found : undefined);
+      const isFound = found !== undefined && byElement(node, found) === 0;
+      const kept = keep(node, isFound ? found : undefined);
+      // The next node may be equal to it, too, where it is a float: it is met once.
+      if (isFound) j++;
       if (kept !== undefined) out.push(kept);
       if (kept !== node) changed = true;
     }
@@ -278,7 +281,9 @@ function unionNode(a: SetNode, b: SetNode): SetNode {
   const member = a.member || b.member;
   const children =
     a.children === undefined ? b.children : b.children === undefined ? a.children : a.children.union(b.children);
-  return member === a.member && children === a.children ? a : { element: a.element, member, children };
+  // Elements may be equal and differ in their digits; those of the second set count.
+  const element = b.member && a.element.text !== b.element.text ? b.element : a.element;
+  return element === a.element && member === a.member && children === a.children ? a : { element, member, children };
 }
 
 function intersectNode(a: SetNode, b: SetNode): SetNode | undefined {

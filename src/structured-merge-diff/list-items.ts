@@ -3,7 +3,7 @@ import { compareUtf8, quote } from '../apimachinery/meta.js';
 import { member } from './kinds.js';
 import { PathElement } from './path-element.js';
 import type { ListType } from './schema.js';
-import { elementText } from './value.js';
+import { compareValues, elementText, hasTwins } from './value.js';
 
 interface ListKey {
   readonly name: string;
@@ -72,6 +72,45 @@ export function itemText(list: ListType, item: JsonValue | undefined, index: num
     text += `${text === '' ? 'k:{' : ','}${labels[i] ?? ''}${elementText(value)}`;
   }
   return text === '' ? `!${String(index)}` : `${text}}`;
+}
+
+/** Most items whose numbers are the same but for their digits that are told apart; others count as different. */
+const MAX_PEERS = 64;
+
+/**
+ * Names the items of lists that are compared with each other, so that equal items have equal names. The texts of path elements do, but
+ * where numbers are equal that are written differently: -0 and 0, integers beyond 2^53 and floats.
+ */
+export class ItemNames {
+  /** Items with such numbers, by their text with all numbers as floats. Made for the first one. */
+  private peers: Map<string, { readonly values: JsonValue[]; readonly text: string }[]> | undefined;
+  private exact: Set<string> | undefined;
+
+  constructor(private readonly list: ListType) {}
+
+  /** The serialized path element of the first item that is equal to this one. */
+  of(item: JsonValue | undefined, index: number): string {
+    const text = itemText(this.list, item, index);
+    return !this.hasTwins(item) || this.exact?.has(text) === true ? text : this.twin(item, text);
+  }
+
+  private hasTwins(item: JsonValue | undefined): boolean {
+    if (this.list.keys.length === 0) return hasTwins(item);
+    return isObject(item) && namerOf(this.list).keys.some((key) => hasTwins(keyValue(item, key)));
+  }
+
+  private twin(item: JsonValue | undefined, text: string): string {
+    const values = isObject(item) ? namerOf(this.list).keys.map((key) => keyValue(item, key) ?? null) : [item ?? null];
+    const rounded = elementText(values.map((value) => (hasTwins(value) ? Number(value) + 0 : value)));
+    this.peers ??= new Map();
+    let peers = this.peers.get(rounded);
+    if (peers === undefined) this.peers.set(rounded, (peers = []));
+    const same = peers.find((peer) => compareValues(peer.values, values) === 0);
+    if (same !== undefined) return same.text;
+    this.exact = (this.exact ?? new Set()).add(text);
+    if (peers.length < MAX_PEERS) peers.push({ values, text });
+    return text;
+  }
 }
 
 /** A null is a value of its own, for which no default stands in. */

@@ -1,6 +1,6 @@
 import { deepCopy, type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import { fieldType, isEmptyMap, kindOf, member } from './kinds.js';
-import { itemText } from './list-items.js';
+import { ItemNames } from './list-items.js';
 import type { ListType, MapType, Type } from './schema.js';
 
 /**
@@ -74,8 +74,9 @@ class ListMerge {
     private readonly old: readonly JsonValue[],
     private readonly now: readonly JsonValue[],
   ) {
-    this.oldTexts = old.map((item, i) => itemText(type, item, i));
-    this.nowTexts = now.map((item, i) => itemText(type, item, i));
+    const names = new ItemNames(type);
+    this.oldTexts = old.map((item, i) => names.of(item, i));
+    this.nowTexts = now.map((item, i) => names.of(item, i));
     old.forEach((item, i) => {
       const text = this.oldTexts[i] ?? '';
       this.oldItems.set(text, this.oldItems.has(text) ? null : item);

@@ -1,7 +1,6 @@
 import { isObject, type JsonObject, type JsonValue } from '../apimachinery/json.js';
 import { compareUtf8 } from '../apimachinery/meta.js';
 import { formatKeyValue } from './format.js';
-import { parseElementJson } from './element-json.js';
 import { compareValues, elementText } from './value.js';
 
 /** In the order of path elements. */
@@ -24,7 +23,7 @@ export class PathElement {
     /** Names of the keys, sorted; or the field's name. */
     private readonly names: readonly string[],
     private readonly values: readonly JsonValue[],
-    /** Serialized numbers count as float64 when they are printed, for they are read as such in Kubernetes. */
+    /** Serialized numbers are float64, for they are read as such in Kubernetes: beyond 2^53 they lose digits. */
     private readonly parsed = false,
   ) {}
 
@@ -66,7 +65,7 @@ export class PathElement {
   }
 
   private static parseValue(body: string): PathElement {
-    const value = parseElementJson(body);
+    const value = JSON.parse(body) as JsonValue;
     return new PathElement(VALUE, `v:${elementText(value)}`, NONE, [value], true);
   }
 
@@ -77,7 +76,7 @@ export class PathElement {
   }
 
   private static parseKeys(body: string): PathElement {
-    const parsed = parseElementJson(body);
+    const parsed = JSON.parse(body) as JsonValue;
     if (!isObject(parsed)) throw new SyntaxError('expect { or n, but found something else');
     const names = sortedNames(parsed);
     const values = names.map((name) => parsed[name] ?? null);

@@ -1,7 +1,7 @@
 import type { JsonValue } from '../apimachinery/json.js';
 import { FieldSet, nonEmpty, type SetNode } from './field-set.js';
 import { isEmptyMap, kindOf } from './kinds.js';
-import { itemElement, itemText } from './list-items.js';
+import { itemElement, ItemNames } from './list-items.js';
 import { PathElement } from './path-element.js';
 import type { ListType, MapType, Type } from './schema.js';
 
@@ -90,9 +90,10 @@ function listContent(
 ): FieldSet | undefined {
   if (!Array.isArray(value) || value.length === 0) return undefined;
   const nodes = new Map<string, SetNode>();
+  const names = new ItemNames(list);
   for (let i = 0; i < value.length; i++) {
     const item = value[i];
-    const text = itemText(list, item, i);
+    const text = names.of(item, i);
     const same = nodes.get(text);
     if (same === undefined) {
       const element = itemElement(list, item, text);

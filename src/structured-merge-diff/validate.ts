@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../apimachinery/json.js';
 import { formatPlain, formatSyntax, goType } from './format.js';
 import { fieldType, kindOf } from './kinds.js';
-import { itemElement, itemProblem, itemText } from './list-items.js';
+import { itemElement, ItemNames, itemProblem, itemText } from './list-items.js';
 import type { ListType, MapType, Scalar, Type } from './schema.js';
 import { MAX_DEPTH } from './serialize.js';
 
@@ -109,16 +109,17 @@ function validateMap(map: MapType, value: JsonObject, duplicates: boolean, depth
 
 function validateList(list: ListType, items: readonly JsonValue[], duplicates: boolean, depth: number): Errors {
   let errors: Errors;
-  const seen = list.atomic || duplicates ? undefined : new Set<string>();
+  const seen = list.atomic || duplicates ? undefined : { names: new ItemNames(list), texts: new Set<string>() };
   for (let i = 0; i < items.length; i++) {
     const item = items[i];
     const problem = list.atomic ? undefined : itemProblem(list, item);
     // An item without an element ends the list, for nothing below it could be named.
     if (problem !== undefined) return below(failure(`element ${String(i)}: ${problem}`), errors, '');
     if (seen !== undefined) {
-      const text = itemText(list, item, i);
-      if (seen.has(text)) errors = below(failure(`duplicate entries for key ${itemName(list, item, i)}`), errors, '');
-      else seen.add(text);
+      const text = seen.names.of(item, i);
+      if (seen.texts.has(text))
+        errors = below(failure(`duplicate entries for key ${itemName(list, item, i)}`), errors, '');
+      else seen.texts.add(text);
     }
     const found = validate(list.element, item, duplicates, depth + 1);
     if (found !== undefined) errors = below(found, errors, itemName(list, item, i));

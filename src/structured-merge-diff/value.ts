@@ -18,6 +18,8 @@ export function compareValues(a: JsonValue, b: JsonValue): number {
   if (Array.isArray(a) && Array.isArray(b)) return compareLists(a, b);
   if (isObject(a) && isObject(b)) return compareMaps(a, b);
   if (a === null || b === null || a === b) return 0;
+  // Beside a float an integer beyond 2^53 counts as one.
+  if (typeof a !== typeof b) return compareValues(Number(a), Number(b));
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
@@ -62,11 +64,17 @@ export function elementString(text: string): string {
     .replace(/\\\\|\\b|\\f/g, (c) => (c === '\\b' ? '\\u0008' : c === '\\f' ? '\\u000c' : c));
 }
 
+/** Whether other numbers may be equal to it that are written differently: -0 and 0, integers beyond 2^53 and floats. */
+export const hasTwins = (value: JsonValue | undefined): boolean =>
+  typeof value === 'bigint' ||
+  (typeof value === 'number' && (value === 0 || (!Number.isSafeInteger(value) && Number.isInteger(value))));
+
 /** A value as it stands in serialized path elements; keys of maps are sorted. */
 export function elementText(value: JsonValue): string {
   if (typeof value === 'string') return elementString(value);
   // Exponents have two digits at least.
   if (typeof value === 'number' && !Number.isInteger(value)) return String(value).replace(/e-(\d)$/, 'e-0$1');
+  if (Object.is(value, -0)) return '-0';
   if (typeof value !== 'object' || value === null) return String(value);
   if (Array.isArray(value)) return `[${value.map(elementText).join(',')}]`;
   const members = sortedKeys(value).map((key) => `${elementString(key)}:${elementText(value[key] ?? null)}`);
