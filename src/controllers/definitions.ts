@@ -3,6 +3,7 @@ import { hasDeletionTimestamp, type KubeObject } from '../apimachinery/meta.js';
 import { deepEqual } from '../apimachinery/json.js';
 import { isConditionTrue } from '../registry/customresource/definition.js';
 import {
+  type Condition,
   computeNamesAccepted,
   establish,
   nonStructuralConditionInSteps,
@@ -38,6 +39,7 @@ export class DefinitionController {
   private readonly definitions = new Map<string, KubeObject>();
   /** Uids of definitions that are going, with the time (monotonic) from which their objects may be deleted. */
   private readonly settling = new Map<string, number>();
+  private readonly judged = new WeakMap<KubeObject, { readonly condition: Condition | undefined }>();
   private readonly queue: WorkQueue;
   private syncedOnce: (() => void) | undefined;
   readonly synced: Promise<void>;
@@ -101,13 +103,22 @@ export class DefinitionController {
     const others = [...this.definitions.values()].filter((other) => other !== crd && groupOf(other) === groupOf(crd));
     const now = this.options.clock.now();
     const named = computeNamesAccepted(crd, others, now);
-    const structural = await startSlices(nonStructuralConditionInSteps(crd), this.options.clock);
+    const structural = await this.nonStructural(crd);
     const next = establish(named, now, () => structural);
     if (deepEqual(next['status'], crd['status'])) return;
     // Whoever sees that a definition is established wants to use it.
     if (isConditionTrue(next, 'Established')) await this.options.serving.prepare(next);
     await nextTurn();
     await this.options.client.updateStatus(next);
+  }
+
+  /** Looked at once for each state of a definition: others of its group have it judged again and again. */
+  private async nonStructural(crd: KubeObject): Promise<Condition | undefined> {
+    const judged = this.judged.get(crd);
+    if (judged !== undefined) return judged.condition;
+    const condition = await startSlices(nonStructuralConditionInSteps(crd), this.options.clock);
+    this.judged.set(crd, { condition });
+    return condition;
   }
 
   private async finalize(crd: KubeObject): Promise<void> {

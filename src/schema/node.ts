@@ -163,31 +163,27 @@ export class SchemaNode {
     this.listMapKeys = stringsOf(schema['x-kubernetes-list-map-keys']);
     this.fallback = schema['default'] ?? undefined;
 
-    const { properties, items } = this;
-    const children = properties === undefined ? NO_CHILDREN : Array.from(properties, ([key, node]) => ({ key, node }));
+    const { items } = this;
     const others = [items, typeof this.additional === 'object' ? this.additional : undefined];
-    const having = (test: (node: SchemaNode) => boolean): readonly NamedNode[] =>
-      children.some(({ node }) => test(node)) ? children.filter(({ node }) => test(node)) : NO_CHILDREN;
-    this.defaulted = having((node) => node.fallback !== undefined);
-    this.defaultsBelow = having((node) => node.hasDefaults);
+    const below = notable(this.properties);
+    this.defaulted = below.defaulted;
+    this.defaultsBelow = below.defaultsBelow;
     this.hasDefaults =
       this.defaulted.length > 0 ||
       this.defaultsBelow.length > 0 ||
       others.some((node) => node !== undefined && (node.fallback !== undefined || node.hasDefaults));
-    this.listTypesBelow = having((node) => node.hasListTypes);
+    this.listTypesBelow = below.listTypes;
     this.hasListTypes =
       this.listType === 'set' ||
       this.listType === 'map' ||
       this.listTypesBelow.length > 0 ||
       others.some((node) => node?.hasListTypes === true);
-    this.embeddedBelow = having((node) => node.hasEmbedded);
+    this.embeddedBelow = below.embedded;
     this.hasEmbedded =
       this.embedded || this.embeddedBelow.length > 0 || others.some((node) => node?.hasEmbedded === true);
     const rules = schema['x-kubernetes-validations'];
     this.hasRules =
-      (Array.isArray(rules) && rules.length > 0) ||
-      children.some(({ node }) => node.hasRules) ||
-      others.some((node) => node?.hasRules === true);
+      (Array.isArray(rules) && rules.length > 0) || below.hasRules || others.some((node) => node?.hasRules === true);
   }
 }
 
@@ -271,6 +267,40 @@ function compileProperties(value: JsonValue | undefined, sub: Sub): ReadonlyMap<
   const map = new Map<string, SchemaNode>();
   for (const key in value) map.set(key, sub(value[key]) ?? EMPTY_NODE);
   return map.size === 0 ? undefined : map;
+}
+
+interface Notable {
+  readonly defaulted: readonly NamedNode[];
+  readonly defaultsBelow: readonly NamedNode[];
+  readonly listTypes: readonly NamedNode[];
+  readonly embedded: readonly NamedNode[];
+  readonly hasRules: boolean;
+}
+
+const NOTHING_NOTABLE: Notable = {
+  defaulted: NO_CHILDREN,
+  defaultsBelow: NO_CHILDREN,
+  listTypes: NO_CHILDREN,
+  embedded: NO_CHILDREN,
+  hasRules: false,
+};
+
+/** The properties that have something to them besides being validated. */
+function notable(properties: ReadonlyMap<string, SchemaNode> | undefined): Notable {
+  if (properties === undefined) return NOTHING_NOTABLE;
+  const defaulted: NamedNode[] = [];
+  const defaultsBelow: NamedNode[] = [];
+  const listTypes: NamedNode[] = [];
+  const embedded: NamedNode[] = [];
+  let hasRules = false;
+  for (const [key, node] of properties) {
+    if (node.fallback !== undefined) defaulted.push({ key, node });
+    if (node.hasDefaults) defaultsBelow.push({ key, node });
+    if (node.hasListTypes) listTypes.push({ key, node });
+    if (node.hasEmbedded) embedded.push({ key, node });
+    if (node.hasRules) hasRules = true;
+  }
+  return { defaulted, defaultsBelow, listTypes, embedded, hasRules };
 }
 
 /** Says nothing about its value. */

@@ -18,12 +18,12 @@ export function* partsOf(schema: JsonSchemaProps): Generator<undefined, readonly
       if (++depth > MAX_SCHEMA_DEPTH) throw new SchemaTooDeepError();
     }
     if (i % STEP === STEP - 1) yield;
-    addParts(parts[i] ?? {}, parts);
+    yield* addParts(parts[i] ?? {}, parts);
   }
   return parts;
 }
 
-function addParts(schema: JsonObject, parts: JsonObject[]): void {
+function* addParts(schema: JsonObject, parts: JsonObject[]): Generator<undefined, void> {
   const add = (value: JsonValue | undefined): void => {
     if (isObject(value)) parts.push(value);
   };
@@ -32,8 +32,21 @@ function addParts(schema: JsonObject, parts: JsonObject[]): void {
     const list = schema[key];
     if (Array.isArray(list)) list.forEach(add);
   }
-  const { properties } = schema;
-  if (isObject(properties)) for (const key in properties) add(properties[key]);
+  for (const batch of batchesOf(schema)) {
+    for (const property of batch) add(property);
+    if (batch.length === BATCH) yield;
+  }
+}
+
+/** So many properties of one part are looked at between two pauses. */
+const BATCH = 1000;
+
+/** The schemas of the properties of a part, some at a time. */
+export function* batchesOf({ properties }: JsonSchemaProps): Generator<readonly (JsonValue | undefined)[], void> {
+  if (!isObject(properties)) return;
+  const keys = Object.keys(properties);
+  for (let from = 0; from < keys.length; from += BATCH)
+    yield keys.slice(from, from + BATCH).map((key) => properties[key]);
 }
 
 /** Makes the nodes of all parts of a schema, those of inner parts first, with pauses. */

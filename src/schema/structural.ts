@@ -4,7 +4,7 @@ import { compareUtf8 } from '../apimachinery/meta.js';
 import { emptyMembersOf } from '../apimachinery/scheme/empty-members.js';
 import type { JsonSchemaProps } from './interfaces.js';
 import { textOf } from './node.js';
-import { partsOf } from './steps.js';
+import { batchesOf, partsOf } from './steps.js';
 import { patternFor } from '../util/re2.js';
 
 /** Where a schema stands: some messages differ by it. */
@@ -104,7 +104,10 @@ export function* isStructuralInSteps(schema: JsonSchemaProps): Generator<undefin
     if (errors.length > 0) return false;
     if (isObject(items)) parts.push([items, 'item']);
     if (isObject(additionalProperties)) parts.push([additionalProperties, 'field']);
-    for (const [, property] of propertiesOf(part)) parts.push([property, 'field']);
+    for (const batch of batchesOf(part)) {
+      for (const property of batch) parts.push([isObject(property) ? property : NOTHING, 'field']);
+      yield;
+    }
   }
   return true;
 }
