@@ -1,10 +1,13 @@
-/** Characters of an atom (RFC 5322), and all beyond ASCII (RFC 6532). */
-const ATOM = /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\u{10ffff}]$/u;
-const WHITE = /^[\t\r\n ]$/;
+import { isIP } from 'node:net';
+
+/** Visible characters, and all beyond ASCII (RFC 6532). */
+const VISIBLE = /^[!-~\u0080-\u{10ffff}]$/u;
+/** Those of them that an atom does not hold. */
+const SPECIAL = /^[()<>[\]:;@\\,"]$/;
 
 /**
  * Whether Go's mail.ParseAddress takes the text: an address alone, or a display name followed by an address in angle
- * brackets, with comments behind it.
+ * brackets, or a group of exactly one of these, with comments behind them.
  */
 export function isEmailAddress(text: string): boolean {
   return text.includes('@') && new AddressReader(text).read();
@@ -19,11 +22,7 @@ class AddressReader {
   }
 
   read(): boolean {
-    this.space();
-    const start = this.at;
-    if (this.addrSpec() && this.comments() && this.done) return true;
-    this.at = start;
-    return this.nameAndAddress();
+    return this.address(true) === 1 && this.comments() && this.done;
   }
 
   private get done(): boolean {
@@ -40,29 +39,52 @@ class AddressReader {
     return true;
   }
 
-  private nameAndAddress(): boolean {
-    if (this.peek() !== '<' && !this.phrase()) return false;
+  /** How many addresses there are here; undefined where there is something else. Groups hold no groups. */
+  private address(mayBeGroup: boolean): number | undefined {
     this.space();
-    if (!this.take('<')) return false;
-    return this.addrSpec() && this.take('>') && this.comments() && this.done;
+    const start = this.at;
+    if (this.addrSpec()) {
+      this.space();
+      return this.peek() !== '(' || this.describedBy() ? 1 : undefined;
+    }
+    this.at = start;
+    this.space();
+    if (this.peek() !== '<' && !this.phrase()) return undefined;
+    this.space();
+    if (mayBeGroup && this.take(':')) return this.group();
+    return this.take('<') && this.addrSpec() && this.take('>') ? 1 : undefined;
   }
 
+  private group(): number | undefined {
+    this.space();
+    if (this.take(';')) return this.comments() ? 0 : undefined;
+    for (let members = 0; ;) {
+      const more = this.address(false);
+      if (more === undefined || !this.comments()) return undefined;
+      members += more;
+      if (this.take(';')) return this.comments() ? members : undefined;
+      if (!this.take(',')) return undefined;
+    }
+  }
+
+  /** Words, and comments behind a word that is not encoded. What is no word ends it. */
   private phrase(): boolean {
-    let words = 0;
-    for (;;) {
+    for (let some = false, plain = false; ; some = true) {
+      if (plain && !this.comments()) return false;
       this.space();
-      const found = this.peek() === '"' ? this.quoted() : this.atom(true);
-      if (!found) return words > 0;
-      words++;
+      const start = this.at;
+      const isQuoted = this.peek() === '"';
+      if (isQuoted ? this.quoted() === undefined : !this.atom(true)) return some;
+      const charset = isQuoted ? undefined : charsetOf(this.chars.slice(start, this.at).join(''));
+      if (charset === 'unknown') return some;
+      plain ||= charset === undefined;
     }
   }
 
   private addrSpec(): boolean {
     this.space();
-    const local = this.peek() === '"' ? this.quoted() : this.atom(false);
-    if (!local) return false;
-    this.space();
-    if (!this.take('@')) return false;
+    const local = this.peek() === '"' ? (this.quoted() ?? '') !== '' : this.atom(false);
+    if (!local || !this.take('@')) return false;
     this.space();
     return this.peek() === '[' ? this.literal() : this.atom(false);
   }
@@ -70,60 +92,82 @@ class AddressReader {
   /** A dot-atom; `loose` lets dots stand anywhere, as in display names. */
   private atom(loose: boolean): boolean {
     const start = this.at;
-    while (!this.done && (this.peek() === '.' || ATOM.test(this.peek()))) this.at++;
+    while (VISIBLE.test(this.peek()) && !SPECIAL.test(this.peek())) this.at++;
     if (this.at === start) return false;
     if (loose) return true;
     const text = this.chars.slice(start, this.at).join('');
     return !text.startsWith('.') && !text.endsWith('.') && !text.includes('..');
   }
 
-  private quoted(): boolean {
-    this.at++;
+  /** What stands in quotes. Where they are not closed properly, nothing is read. */
+  private quoted(): string | undefined {
     const start = this.at;
-    while (!this.done) {
-      const char = this.peek();
+    let text = '';
+    for (let at = start + 1; at < this.chars.length; at++) {
+      let char = this.chars[at] ?? '';
       if (char === '"') {
-        this.at++;
-        return this.at > start + 1;
+        this.at = at + 1;
+        return text;
       }
-      if (char === '\\') this.at++;
-      const code = this.peek().codePointAt(0) ?? 0;
-      if ((code < 0x20 && code !== 9) || code === 0x7f) return false;
-      this.at++;
+      if (char === '\\') char = this.chars[++at] ?? '';
+      if (!VISIBLE.test(char) && char !== ' ' && char !== '\t') return undefined;
+      text += char;
     }
-    return false;
+    return undefined;
   }
 
+  /** An IP address in brackets. */
   private literal(): boolean {
     const end = this.chars.indexOf(']', this.at);
     if (end < 0) return false;
     const inside = this.chars.slice(this.at + 1, end).join('');
     this.at = end + 1;
-    return (
-      /^(?:\d{1,3}\.){3}\d{1,3}$/.test(inside) ||
-      /^IPv6:[0-9a-fA-F:.]+$/.test(inside) ||
-      /^[0-9a-fA-F:.]*:[0-9a-fA-F:.]+$/.test(inside)
-    );
+    return isIP(inside) !== 0 && !inside.includes('%');
   }
 
   private space(): void {
-    while (!this.done && WHITE.test(this.peek())) this.at++;
+    while (this.peek() === ' ' || this.peek() === '\t') this.at++;
   }
 
-  /** Skips white space and comments, which may only stand at the end; false for a comment that does not end. */
+  /** Skips white space and comments; false for a comment that does not end. */
   private comments(): boolean {
     for (;;) {
       this.space();
       if (this.peek() !== '(') return true;
-      let depth = 0;
-      for (; !this.done; this.at++) {
-        const char = this.peek();
-        if (char === '\\') this.at++;
-        else if (char === '(') depth++;
-        else if (char === ')' && --depth === 0) break;
-      }
-      if (this.done) return false;
-      this.at++;
+      if (this.comment() === undefined) return false;
     }
   }
+
+  /** A comment that stands for the display name. */
+  private describedBy(): boolean {
+    const words = this.comment()?.split(/[ \t]+/);
+    return words?.every((word) => charsetOf(word) !== 'unknown') === true;
+  }
+
+  private comment(): string | undefined {
+    let text = '';
+    for (let depth = 0; !this.done; this.at++) {
+      if (this.peek() === '\\' && this.at + 1 < this.chars.length) this.at++;
+      else if (this.peek() === '(') depth++;
+      else if (this.peek() === ')') depth--;
+      if (depth === 0) {
+        this.at++;
+        return text.slice(1);
+      }
+      text += this.peek();
+    }
+    return undefined;
+  }
+}
+
+/** Whether Go knows the character set of a word that is properly encoded (RFC 2047) by itself; undefined for other words. */
+function charsetOf(word: string): 'known' | 'unknown' | undefined {
+  const [, charset, encoding = '', content = ''] = /^=\?([^?]+)\?([bBqQ])\?([^?]*)\?=$/.exec(word) ?? [];
+  if (charset === undefined || word.length < 8) return undefined;
+  const form =
+    encoding.toLowerCase() === 'b'
+      ? /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+      : /^(?:=[0-9A-Fa-f]{2}|[\t\n\r -<>-~])*$/;
+  if (!form.test(content)) return undefined;
+  return /^(?:utf-8|iso-8859-1|us-ascii)$/i.test(charset) ? 'known' : 'unknown';
 }

@@ -1,6 +1,7 @@
 import { FieldPath } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
+import { customResourceDefinitionStrategy } from './strategy.js';
 import { setCustomResourceDefinitionDefaults, setStoredForm } from './defaults.js';
 import { toInternalSpec } from './internal.js';
 import { validateDeprecationWarning, validateSubresources } from './version-validation.js';
@@ -36,4 +37,32 @@ test('texts that may be absent are printed as JSON where they are wrong', () => 
   expect(validateSubresources({ scale }, FieldPath.of('s')).map(String)).toEqual([
     's.scale.labelSelectorPath: Invalid value: ".meta\u007f": should be a json path under either .spec or .status',
   ]);
+});
+
+test('metadata in defaults is stored as it is read', () => {
+  const kept = { kind: 'X', apiVersion: 'v1', metadata: { unknown: 'x', creationTimestamp: null, name: 'a' } };
+  const embedded = { type: 'object', 'x-kubernetes-embedded-resource': true };
+  const schema: JsonObject = {
+    type: 'object',
+    properties: {
+      one: { ...embedded, default: structuredClone(kept) },
+      plain: { type: 'object', default: structuredClone(kept) },
+      list: {
+        type: 'array',
+        default: [structuredClone(kept)],
+        items: { ...embedded, properties: { metadata: { type: 'object', default: { unknown: 'x' } } } },
+      },
+    },
+  };
+  customResourceDefinitionStrategy().canonicalize?.({
+    metadata: { name: 'x' },
+    spec: { versions: [{ name: 'v1', schema: { openAPIV3Schema: schema } }] },
+  });
+  const stored = { ...kept, metadata: { name: 'a' } };
+  expect(schema['properties']).toMatchObject({
+    one: { default: stored },
+    plain: { default: kept },
+    list: { default: [stored], items: { properties: { metadata: { default: { unknown: 'x' } } } } },
+  });
+  expect(objectAt(objectAt(objectAt(schema, 'properties'), 'one'), 'default')).toEqual(stored);
 });

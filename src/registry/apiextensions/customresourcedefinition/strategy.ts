@@ -1,6 +1,8 @@
-import { type JsonObject, deepCopy, objectAt, stringAt } from '../../../apimachinery/json.js';
+import { type JsonObject, deepCopy, isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { type KubeObject, formatTime, hasDeletionTimestamp, quote } from '../../../apimachinery/meta.js';
+import { coerceDefaults } from '../../../schema/coerce-defaults.js';
 import { isRecognizedFormat } from '../../../schema/formats.js';
+import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import { withPauses } from '../../../util/pauses.js';
 import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
 import { initialStatus, setCustomResourceDefinitionDefaults, setStoredForm, storageVersionOf } from './defaults.js';
@@ -30,6 +32,9 @@ export function customResourceDefinitionStrategy(given: RuleChecks = {}): Strate
     validateCreate: (context, crd) =>
       withPauses(context.patience?.(), () => validateCustomResourceDefinition(crd, checks)),
     warningsOnCreate: (_, crd) => formatWarnings(unrecognizedFormats(crd)),
+    canonicalize: (crd) => {
+      for (const schema of schemasOf(toInternalSpec(crd))) if (hasEmbeddedDefault(schema)) coerceDefaults(schema);
+    },
     prepareForUpdate: (_, crd, old) => {
       setStoredForm(crd);
       crd['status'] = withStoredVersion(deepCopy(objectAt(old, 'status') ?? {}), crd);
@@ -41,6 +46,13 @@ export function customResourceDefinitionStrategy(given: RuleChecks = {}): Strate
       return formatWarnings(new Set([...unrecognizedFormats(crd)].filter((format) => !known.has(format))));
     },
   };
+}
+
+function hasEmbeddedDefault(schema: JsonSchemaProps): boolean {
+  return (
+    schemaHas(schema, (part) => part['x-kubernetes-embedded-resource'] === true) &&
+    schemaHas(schema, (part) => isObject(part['default']))
+  );
 }
 
 /** Writes of the status subresource: everything but the spec is taken as it is given, metadata too, as in kube-apiserver. */
