@@ -7,6 +7,7 @@ test.each([
   ['', ''],
   ['tab\tbell\u0007 and space/1', 'tabbell and space'],
   ['zero\u200bwidth/1', 'zerowidth'],
+  ['\udce9a\udcff\udc85/1', '\ufffda\ufffd\ufffd'],
   ['m'.repeat(200), 'm'.repeat(128)],
   [`${'m'.repeat(127)}é/1`, 'm'.repeat(127)],
   ['é'.repeat(100), 'é'.repeat(64)],

@@ -1,4 +1,5 @@
 import { FIELD_MANAGER_MAX_LENGTH, isPrintable } from '../apimachinery/validation/object-meta.js';
+import { wellFormed } from '../util/utf8.js';
 
 const PLAIN = /^[ -~]*$/;
 
@@ -14,7 +15,7 @@ export function managerFromUserAgent(userAgent: string): string {
   if (prefix.length <= FIELD_MANAGER_MAX_LENGTH && PLAIN.test(prefix)) return prefix;
   let name = '';
   let bytes = 0;
-  for (const char of prefix) {
+  for (const char of wellFormed(prefix)) {
     if (!isPrintable(char)) continue;
     bytes += Buffer.byteLength(char);
     if (bytes > FIELD_MANAGER_MAX_LENGTH) break;
