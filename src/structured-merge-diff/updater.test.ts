@@ -30,6 +30,7 @@ const schemaWith = (more: JsonObject = {}): JsonObject =>
       protocol: { type: 'string', default: 'TCP' },
       name: text,
     }),
+    slots: keyed(['slot'], { slot: { type: 'integer', default: 0 }, name: text }),
     any: { 'x-kubernetes-preserve-unknown-fields': true },
     ...more,
   });
@@ -126,6 +127,16 @@ describe('apply', () => {
       (w) => w.apply('a', { text: 'x', part: { x: '1', y: '2' } }).apply('a', { part: { y: '2' } }),
       { part: { y: '2' } },
       { a: '.part.y' },
+    ],
+    [
+      'removes an item of which only the default of its key is left, when it is applied again',
+      (w) => {
+        const config = { slots: [{}, { slot: 1, name: 'x' }] };
+        w.apply('a', config).value = { slots: [{ slot: 0 }, { slot: 1, name: 'x' }] };
+        return w.apply('a', config);
+      },
+      { slots: [{ slot: 1, name: 'x' }] },
+      { a: '.slots[slot=0]\n.slots[slot=1]\n.slots[slot=1].name\n.slots[slot=1].slot' },
     ],
     [
       'keeps what another applied too',

@@ -182,7 +182,8 @@ export class Updater {
     if (last === undefined || last.set.isEmpty) return merged;
     // What is applied again is not removed: the walks that find that out can be saved, but for conversions, which may fail.
     const isAlone = ({ apiVersion }: VersionedSet): boolean => apiVersion === version;
-    if (isAlone(last) && last.set.isSubsetOf(set) && [...managers.values()].every(isAlone)) return merged;
+    if (isAlone(last) && last.set.isSubsetOf(set) && [...managers.values()].every(isAlone) && !hasBareItems(last.set))
+      return merged;
     const converted = this.converter.convert(
       merged,
       last.apiVersion,
@@ -242,6 +243,16 @@ export class Updater {
     const gone = namedSet(type, value).difference(namedSet(type, converted.value)).intersection(last);
     return { ...merged, value: removeItems(type, value, gone) };
   }
+}
+
+/**
+ * Whether there are items of which the set has no field, since all their keys are defaults. What they hold belongs to nobody, and is
+ * removed when they are applied again; and with all that they hold they are gone themselves.
+ */
+function hasBareItems(set: FieldSet): boolean {
+  for (const { element, children } of set.nodes)
+    if (children === undefined ? element.keyNames !== undefined : hasBareItems(children)) return true;
+  return false;
 }
 
 const namedSet = (type: Type, value: JsonValue): FieldSet => toFieldSet(type, value).withNamedFields(type);
