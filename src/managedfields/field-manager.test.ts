@@ -173,6 +173,21 @@ describe('update', () => {
     ]);
   });
 
+  test('a version that is none drops the entries', () => {
+    const { manager, errors } = setup();
+    const entries = [entry('odd', TEXT, { apiVersion: 'a/b/c' }), entry('a', TEXT)];
+    const next = manager.update(widget({ text: 'x' }, entries), widget({ text: 'x' }), 'b');
+    expect(next.metadata.managedFields).toBeUndefined();
+    expect(errors).toEqual(['unexpected GroupVersion string: a/b/c']);
+  });
+
+  test('the time of nothing is none', () => {
+    const { manager } = setup();
+    const { time: _, ...timeless } = entry('a', TEXT);
+    const next = widget({ text: 'x' }, [entry('a', TEXT, { time: '0001-01-01T00:00:00Z' })]);
+    expect(manager.update(widget({ text: 'x' }), next, 'b').metadata.managedFields).toEqual([timeless]);
+  });
+
   test('a conversion that must be waited for comes through, and a second call succeeds', async () => {
     let ready = false;
     const converter = {
@@ -237,6 +252,17 @@ describe('apply', () => {
       500,
       'failed to decode managed fields: operation must be `Apply` or `Update`',
     ]);
+  });
+
+  test('entries in a configuration are refused, but for those that cannot be read', () => {
+    const { manager } = setup();
+    const config = (entries: JsonObject[]): JsonObject => {
+      const given = configuration({ text: 'x' });
+      return { ...given, metadata: { ...(given['metadata'] as JsonObject), managedFields: entries } };
+    };
+    expect(() => manager.apply(undefined, config([{}]), 'a', false)).toThrow('metadata.managedFields must be nil');
+    const applied = manager.apply(undefined, config([{ time: '' }]), 'a', false);
+    expect(applied.metadata.managedFields?.map((e) => e.manager)).toEqual(['a']);
   });
 
   test('a configuration without metadata', () => {

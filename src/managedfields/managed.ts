@@ -134,9 +134,12 @@ function isCanonical(entry: ManagedFieldsEntry): boolean {
 
 const CANONICAL_TIME = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$/;
 
+/** Go's time of nothing. */
+const ZERO_TIME = '0001-01-01T00:00:00Z';
+
 /** In UTC, whole seconds. A JSON null is no time. */
 function normalizeTime(time: unknown): string {
-  if (time === null) return '';
+  if (time === null || time === ZERO_TIME) return '';
   if (typeof time !== 'string') throw new Error('the time of a managed fields entry must be a string');
   if (CANONICAL_TIME.test(time)) return time;
   const millis = Date.parse(time);

@@ -1,12 +1,14 @@
 import { JsonError } from '../apimachinery/json-syntax.js';
 import { ApiError, newBadRequest } from '../apimachinery/errors.js';
-import { isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../apimachinery/json.js';
 import {
   formatGroupVersion,
   formatGroupVersionKind,
   type KubeObject,
   parseGroupVersion,
 } from '../apimachinery/meta.js';
+import { conversionError } from '../apimachinery/scheme/convert.js';
+import { goType } from '../apimachinery/scheme/types.js';
 import { FieldSet } from '../structured-merge-diff/field-set.js';
 import { PathElement } from '../structured-merge-diff/path-element.js';
 import type { Type } from '../structured-merge-diff/schema.js';
@@ -65,7 +67,7 @@ export class StructuredMerge {
     force: boolean,
   ): { object: KubeObject | undefined; managers: Managers } {
     const given = objectAt(configuration, 'metadata')?.['managedFields'];
-    if (Array.isArray(given) && given.every(isObject)) throw newBadRequest('metadata.managedFields must be nil');
+    if (Array.isArray(given) && areEntries(given)) throw newBadRequest('metadata.managedFields must be nil');
     const config = this.typed(configuration, false, 'failed to create typed patch object');
     const before = this.typed(live, true, 'failed to create typed live object');
     const applied = this.updater.apply(before, config, managers, manager, force);
@@ -114,6 +116,7 @@ export class StructuredMerge {
 
   private convert(typed: TypedValue, version: string, failure: string): TypedValue | undefined {
     if (typed.version === version) return typed;
+    if (parseGroupVersion(version) === undefined) throw new Error(`unexpected GroupVersion string: ${version}`);
     const { converter } = this.options;
     if (converter === undefined || !isObject(typed.value)) return undefined;
     try {
@@ -137,6 +140,13 @@ export class StructuredMerge {
     if (this.ignored.size < 64) this.ignored.set(version, set);
     return set;
   }
+}
+
+/** Whether a list can be read as managedFields. Others count as none. */
+function areEntries(list: readonly JsonValue[]): boolean {
+  const metadata = goType({ group: '', version: 'v1', kind: 'ConfigMap' })?.fields.get('metadata')?.type;
+  const entry = metadata?.fields.get('managedFields')?.type.elem;
+  return list.every((one) => isObject(one) && (entry === undefined || conversionError(entry, one) === undefined));
 }
 
 function withoutShared(object: JsonObject, other: JsonObject): JsonObject {
