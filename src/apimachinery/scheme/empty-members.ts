@@ -8,13 +8,12 @@ const emptyMembers = new WeakMap<JsonObject, JsonObject>();
  */
 export const emptyMembersOf = (struct: JsonObject): JsonObject | undefined => emptyMembers.get(struct);
 
-/** A copy of a struct, with what is known of its empty members, but for one. */
-export function copyOfStruct(struct: JsonObject, except?: string): JsonObject {
+/** A copy of a struct, with what is known of its empty members, but for some. */
+export function copyOfStruct(struct: JsonObject, ...except: readonly string[]): JsonObject {
   const copy = { ...struct };
   const noted = emptyMembers.get(struct);
   if (noted === undefined) return copy;
-  const { [except ?? '']: _, ...rest } = noted;
-  emptyMembers.set(copy, rest);
+  emptyMembers.set(copy, Object.fromEntries(Object.entries(noted).filter(([key]) => !except.includes(key))));
   return copy;
 }
 

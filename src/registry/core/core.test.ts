@@ -1,6 +1,7 @@
 import { decodeDetailed } from '../../apimachinery/decode-json.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
+import { noteEmpty } from '../../apimachinery/scheme/empty-members.js';
 import { requireSchema } from '../../apimachinery/scheme/builtin-schema.js';
 import type { RequestContext } from '../../request/context.js';
 import type { RequestInfo } from '../../request/request-info.js';
@@ -342,6 +343,23 @@ describe('update', () => {
       '',
       [immutable('data')],
     ],
+    ['no data where there was none', 'Secret', { immutable: true }, { immutable: true }, '', []],
+    [
+      'empty data where there was none',
+      'Secret',
+      { immutable: true, data: {} },
+      { immutable: true },
+      '',
+      [immutable('data')],
+    ],
+    [
+      'empty data of a config map',
+      'ConfigMap',
+      { immutable: true, data: {}, binaryData: {} },
+      { immutable: true },
+      '',
+      [immutable('binaryData')],
+    ],
     ['type of a secret', 'Secret', { type: 'x' }, { type: 'y' }, '', ['type: Invalid value: "x": field is immutable']],
     ['type of a secret left out', 'Secret', {}, { type: 'Opaque' }, '', []],
     [
@@ -381,6 +399,16 @@ describe('update', () => {
   ];
   test.each(cases)('%s', (_, kind, object, old, subresource, expected) => {
     expect(updateErrors(kind, object, old, subresource)).toEqual(expected);
+  });
+
+  test('gates that were given as none are no change of a pod', () => {
+    const containers = [{ name: 'c', image: 'i' }];
+    const spec = { containers, nodeName: 'n' };
+    noteEmpty(spec, 'schedulingGates', []);
+    noteEmpty(spec, 'hostAliases', []);
+    const [error] = updateErrors('Pod', { spec }, { spec: { containers } });
+    expect(error).toContain('+ "HostAliases": [],');
+    expect(error).not.toContain('+ "SchedulingGates"');
   });
 });
 

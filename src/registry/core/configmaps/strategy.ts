@@ -1,6 +1,7 @@
 import { type FieldError, FieldPath, forbidden, invalid, tooLong } from '../../../apimachinery/field-error.js';
-import { deepEqual, isObject, type JsonObject } from '../../../apimachinery/json.js';
+import { deepEqual, isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json.js';
 import { compareUtf8, type KubeObject } from '../../../apimachinery/meta.js';
+import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import { isConfigMapKey, nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../rest/interfaces.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
@@ -43,10 +44,22 @@ function validate(object: KubeObject): FieldError[] {
   return errors;
 }
 
-/** What may not change once `immutable` is set. */
-export function immutableErrors(object: KubeObject, old: KubeObject, fields: readonly string[]): FieldError[] {
+/**
+ * What may not change once `immutable` is set. An empty map is not what no map is, which is what is stored of both, but for the field
+ * that has it by default.
+ */
+export function immutableErrors(
+  object: KubeObject,
+  old: KubeObject,
+  fields: readonly string[],
+  defaulted?: string,
+): FieldError[] {
   if (old['immutable'] !== true) return [];
-  const changed = fields.filter((field) => !deepEqual(object[field] ?? {}, old[field] ?? {}));
+  const isEmpty = (map: JsonValue | undefined): boolean => isObject(map) && Object.keys(map).length === 0;
+  const changed = fields.filter((field) => {
+    if (field !== defaulted && (isEmpty(object[field]) || isEmpty(emptyMembersOf(object)?.[field]))) return true;
+    return !deepEqual(object[field] ?? {}, old[field] ?? {});
+  });
   if (object['immutable'] !== true) changed.unshift('immutable');
   return changed.map((field) => forbidden(field, IMMUTABLE_TEXT));
 }
@@ -59,7 +72,7 @@ export const configMapStrategy: Strategy = {
   validateCreate: (_context, object) => validate(object),
   validateUpdate: (_context, object, old) => [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),
-    ...immutableErrors(object, old, ['data', 'binaryData']),
+    ...immutableErrors(object, old, ['data', 'binaryData'], 'data'),
     ...validate(object),
   ],
 };

@@ -146,7 +146,8 @@ const printAffinity = (affinity: JsonObject): Printed =>
   new Printed(`{"Required":${internalJson('PodSpec', NODE_SELECTOR, affinity['required'])}}`);
 
 function sameButNames(is: JsonValue | undefined, was: JsonValue | undefined, name = ''): boolean {
-  if (name === 'key' && typeof was === 'string' && RENAMED[was] === is) return true;
+  // A label without another name may lose its own.
+  if (name === 'key' && typeof was === 'string' && (RENAMED[was] ?? '') === (is ?? '')) return true;
   if (Array.isArray(is) && Array.isArray(was)) {
     return is.length === was.length && is.every((one, i) => sameButNames(one, was[i]));
   }

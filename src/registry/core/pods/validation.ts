@@ -60,7 +60,8 @@ const CHANGEABLE =
 
 /** A specification in which an update has changed only what it may not change. */
 function munged(spec: JsonObject, old: JsonObject): JsonObject {
-  const fixed = copyOfStruct(spec, 'initContainers');
+  const taken = ['activeDeadlineSeconds', 'schedulingGates', 'tolerations'];
+  const fixed = copyOfStruct(spec, 'initContainers', ...taken);
   for (const list of ['containers', 'initContainers']) {
     if (spec[list] === undefined) continue;
     const before = objectsOf(old[list]);
@@ -68,7 +69,7 @@ function munged(spec: JsonObject, old: JsonObject): JsonObject {
       Object.assign(copyOfStruct(one), { image: before[i]?.['image'] }),
     );
   }
-  for (const field of ['activeDeadlineSeconds', 'schedulingGates', 'tolerations']) fixed[field] = old[field];
+  for (const field of taken) fixed[field] = old[field];
   if (numberOf(old['terminationGracePeriodSeconds']) < 0 && spec['terminationGracePeriodSeconds'] === 1) {
     fixed['terminationGracePeriodSeconds'] = old['terminationGracePeriodSeconds'];
   }
