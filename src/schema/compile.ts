@@ -23,7 +23,7 @@ import type {
 import { validateListTypes } from './list-types.js';
 import { defaultsInMetadata, settleMetadataDefaults } from './metadata-defaults.js';
 import { EMPTY_NODE, SchemaNode } from './node.js';
-import { pruneObject, pruneUnknown } from './prune.js';
+import { pruneObject, pruneRead, pruneUnknown } from './prune.js';
 import { NONE } from './ratchet.js';
 import { followPath, validateScaleSpec, validateScaleStatus } from './scale.js';
 import { validateValue } from './validate.js';
@@ -70,6 +70,10 @@ class StructuralSchema implements CompiledSchema {
 
   prune(object: JsonObject, collect: boolean): readonly string[] {
     return pruneObject(object, this.root, true, collect);
+  }
+
+  pruneRead(object: JsonObject): boolean {
+    return pruneRead(object, this.root);
   }
 
   pruneUnknown(object: JsonObject): void {

@@ -10,6 +10,8 @@ const MAX_PATH_CHARACTERS = 1 << 20;
 class Trail {
   readonly path: (string | number)[] = [];
   readonly found: string[] = [];
+  /** Whether a null was removed. */
+  lostNulls = false;
   private characters = 0;
   private left = 0;
 
@@ -52,6 +54,13 @@ export function pruneObject(object: JsonValue, node: SchemaNode, isRoot: boolean
   if (isRoot && isObject(object)) pruneMembers(object, node, true, trail);
   else prune(object, node, trail);
   return trail.sorted();
+}
+
+/** The same without a list; whether nulls were removed. */
+export function pruneRead(object: JsonObject, node: SchemaNode): boolean {
+  const trail = new Trail(false, true);
+  pruneMembers(object, node, true, trail);
+  return trail.lostNulls;
 }
 
 /** Removes only the fields that the schema does not know. */
@@ -117,6 +126,7 @@ function members(value: JsonObject, node: SchemaNode, isResource: boolean, prese
     const child = properties?.get(key) ?? (typeof additional === 'object' ? additional : undefined);
     const member = value[key];
     if (trail.nulls && member === null && child !== undefined && !child.nullable && child.fallback === undefined) {
+      trail.lostNulls = true;
       delete value[key];
       continue;
     }

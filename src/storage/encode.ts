@@ -1,9 +1,11 @@
 import { type JsonObject, objectAt, stringifyJson } from '../apimachinery/json.js';
+import { storesUnseen } from '../apimachinery/unseen.js';
 import type { EncodedObject, StoredObject } from './interfaces.js';
 
 /**
  * Serializes an object for storage, with the place of its revision left open (see EncodedObject). The object is not
- * changed; a resourceVersion in it is ignored, and so is an empty creationTimestamp of null.
+ * changed; a resourceVersion in it is ignored, and so is an empty creationTimestamp of null. What it holds unseen is a space at the
+ * end, so that the object is not equal to itself without.
  */
 export function encodeObject(object: JsonObject): EncodedObject {
   const { apiVersion, kind, metadata: _metadata, ...rest } = object;
@@ -13,7 +15,7 @@ export function encodeObject(object: JsonObject): EncodedObject {
   const metaText = stringifyJson(meta);
   const restText = stringifyJson(rest);
   const tail = `"${metaText === '{}' ? '' : ','}${metaText.slice(1)}${restText === '{}' ? '' : ','}${restText.slice(1)}`;
-  return { head, tail, object: { ...object, metadata: meta } };
+  return { head, tail: storesUnseen(object) ? `${tail.slice(0, -1)} }` : tail, object: { ...object, metadata: meta } };
 }
 
 /** What a committed object keeps of the value that was written, beside its bytes: nothing is parsed for it. */

@@ -21,7 +21,8 @@ export function indentJson(text: string, depth = 0): string {
       from = i + 1;
     } else if (char === '}' || char === ']') {
       level--;
-      out.push(text.slice(from, i), newLine(level));
+      // What is stored may have a space there.
+      out.push(text.slice(from, i).trimEnd(), newLine(level));
       from = i;
     } else if (char === ',') {
       out.push(text.slice(from, i + 1), newLine(level));

@@ -2,6 +2,7 @@ import { ApiError } from '../../apimachinery/errors.js';
 import { supportedFieldNames } from '../../apimachinery/fields.js';
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
+import { noteUnseen } from '../../apimachinery/unseen.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import { createFieldManager } from '../../managedfields/field-manager.js';
 import { createScaleFieldManager } from '../../managedfields/scale.js';
@@ -187,7 +188,7 @@ function servedVersion(
         schema.applyDefaults(object);
         schema.coerce(object);
         if (!isObject(object.metadata)) return;
-        dropEmptyMetadata(object.metadata);
+        dropEmptyMetadata(object);
         const fault = readDeletion(object.metadata);
         if (fault !== undefined && subresource === '') unreadable.set(object, fault);
       },
@@ -218,8 +219,11 @@ function servedVersion(
     mostDefaults: (objects) => schema.defaultsBound.once + objects * schema.defaultsBound.perItem,
     toStorage: (object) => {
       if (options.signal.aborted) throw definitionChanged();
-      // Nulls that an apply left are gone when the object is read.
-      if (unpruned.has(object)) schema.prune(object, false);
+      // Nulls that an apply left are gone when the object is read, and defaults of what came as another kind are there.
+      if (unpruned.has(object)) {
+        if (!compiled.preserveUnknownFields && schema.pruneRead(object)) noteUnseen(object, true);
+        schema.applyDefaults(object);
+      }
       return stored(object);
     },
     rehearse: async (object) => {
@@ -247,24 +251,59 @@ function servedVersion(
   };
 }
 
-/** What a write of the status leaves as it was, also for managers that speak other versions. */
-function statusResetFields({ group, versions }: Definition): Record<string, readonly (readonly string[])[]> {
+/** What a write of the status leaves as it was, also for managers that speak other versions that are served or stored. */
+function statusResetFields(definition: Definition): Record<string, readonly (readonly string[])[]> {
+  const { group, versions, storageVersion } = definition;
   const fields: Record<string, readonly (readonly string[])[]> = {};
-  for (const { name, hasStatus } of versions) if (hasStatus) fields[`${group}/${name}`] = STATUS_RESETS;
+  for (const { name, hasStatus, served } of versions) {
+    if (hasStatus && (served || name === storageVersion)) fields[`${group}/${name}`] = STATUS_RESETS;
+  }
   return fields;
 }
 
+/** What is set again before an object is stored. */
+const SYSTEM_FIELDS = new Set([
+  'creationTimestamp',
+  'generation',
+  'managedFields',
+  'resourceVersion',
+  'selfLink',
+  'uid',
+]);
+
 /** What an apply leaves empty is not there when the object is read again, and a label that is null is an empty text. */
-function dropEmptyMetadata(metadata: JsonObject): void {
-  for (const key in metadata) if (metadata[key] === null) Reflect.deleteProperty(metadata, key);
-  for (const key of ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const) {
+function dropEmptyMetadata(object: KubeObject): void {
+  const { metadata } = object as { metadata: JsonObject };
+  for (const key in metadata) {
     const value = metadata[key];
-    if (typeof value !== 'object' || value === null) continue;
-    if (Object.keys(value).length === 0) delete metadata[key];
-    else if (isObject(value)) for (const name in value) value[name] ??= '';
-    else for (const item of value) dropNulls(item);
+    if (isEmptyMember(key, value)) {
+      Reflect.deleteProperty(metadata, key);
+      noteUnseen(object, !SYSTEM_FIELDS.has(key));
+    } else if (key === 'labels' || key === 'annotations') {
+      if (replaceNulls(value, '')) noteUnseen(object, true);
+    } else if (key === 'ownerReferences' && Array.isArray(value)) {
+      for (const item of value) if (replaceNulls(item, undefined)) noteUnseen(object, true);
+    }
   }
-  if (metadata['generateName'] === '') delete metadata['generateName'];
+}
+
+function isEmptyMember(key: string, value: JsonValue | undefined): boolean {
+  if (value === null) return true;
+  if (key === 'generateName') return value === '';
+  const isCollection = key === 'labels' || key === 'annotations' || key === 'finalizers' || key === 'ownerReferences';
+  return isCollection && typeof value === 'object' && Object.keys(value).length === 0;
+}
+
+function replaceNulls(value: JsonValue | undefined, by: string | undefined): boolean {
+  if (!isObject(value)) return false;
+  let found = false;
+  for (const key in value) {
+    if (value[key] !== null) continue;
+    if (by === undefined) Reflect.deleteProperty(value, key);
+    else value[key] = by;
+    found = true;
+  }
+  return found;
 }
 
 /** A deletion as it is read again: what cannot be read has not begun, a time has its usual form. Returns why it cannot be read. */
@@ -280,11 +319,6 @@ function readDeletion(metadata: JsonObject): string | undefined {
     if (error instanceof MetadataError) return error.message;
     throw error;
   }
-}
-
-function dropNulls(value: JsonValue | undefined): void {
-  if (!isObject(value)) return;
-  for (const key in value) if (value[key] === null) Reflect.deleteProperty(value, key);
 }
 
 /** In the storage version, without what that does not know, and with its defaults. */

@@ -94,6 +94,8 @@ export function customStatusStrategy(options: CustomStrategyOptions): Strategy {
     ...customResourceStrategy(options),
     resetFields: { [`${gvk.group}/${gvk.version}`]: STATUS_RESETS },
     prepareForUpdate(_context, object, old) {
+      // An object of another kind, which a status may come in, was read as it is.
+      if (object.kind !== gvk.kind) options.unpruned?.add(object);
       const { status } = object;
       const { managedFields } = object.metadata;
       for (const key in object) delete object[key];

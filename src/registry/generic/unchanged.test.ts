@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
 import { parseJson } from '../../apimachinery/decode-json.js';
+import { noteUnseen } from '../../apimachinery/unseen.js';
 import { encodeObject } from '../../storage/encode.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import { encodedBytes } from '../../storage/object-bytes.js';
@@ -44,6 +45,18 @@ test.each<[string, JsonObject, JsonObject, boolean]>([
 ])('%s', (_, before, after, unchanged) => {
   for (const decoded of [false, true])
     expect(isUnchanged(encodeObject(after), stored(before, decoded))).toBe(unchanged);
+});
+
+test('what holds something unseen is not what does not, and reads the same', () => {
+  const noted = thing({ name: 'a' }, { x: 1 });
+  noteUnseen(noted, true);
+  const plain = thing({ name: 'a' }, { x: 1 });
+  expect(isUnchanged(encodeObject(plain), stored(noted))).toBe(false);
+  expect(isUnchanged(encodeObject(noted), stored(noted))).toBe(true);
+  expect(parseJson(stored(noted).bytes)).toEqual(parseJson(stored(plain).bytes));
+  const other = thing({ name: 'a' }, { x: 1 });
+  noteUnseen(other, false);
+  expect(isUnchanged(encodeObject(plain), stored(other))).toBe(true);
 });
 
 const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>;

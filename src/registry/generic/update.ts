@@ -2,6 +2,7 @@ import { newConflict, newInvalid, newNotFound } from '../../apimachinery/errors.
 import { FieldPath, invalid } from '../../apimachinery/field-error.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
 import { deepEqual, type JsonObject } from '../../apimachinery/json.js';
+import { holdsUnseen } from '../../apimachinery/unseen.js';
 import type { RequestContext } from '../../request/context.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
@@ -169,6 +170,7 @@ function isFinallyGone(object: KubeObject, old: KubeObject): boolean {
 
 /** When nothing changed but times in managedFields, the old ones stay, so that nothing is written. */
 function ignoreManagedFieldsTimestamps(object: KubeObject, old: KubeObject): void {
+  if (holdsUnseen(object)) return;
   const now = object.metadata.managedFields;
   const was = old.metadata.managedFields;
   if (now === undefined || was === undefined || now.length !== was.length) return;
