@@ -22,11 +22,15 @@ test.each([
   ['1:2:3:4:5:6:1.2.3.4', '1:2:3:4:5:6:102:304'],
   ['1.2.3.4::', undefined],
   ['::1.2.3.4:5', undefined],
+  ['::.', undefined],
+  ['::1.2.3', undefined],
+  ['::129.96', undefined],
   [':1::', undefined],
   ['1::2:', undefined],
   ['1:::2', undefined],
   ['fe80::1%eth0', undefined],
   ['12345::', undefined],
+  ['000001::00ffff', '1::ffff'],
   [`1::${'0'.repeat(2000)}`, undefined],
 ])('%s is %s', (text, expected) => {
   expect(read(text)).toBe(expected);

@@ -3,7 +3,7 @@ export interface IpAddress {
   readonly value: bigint;
   /** 32 also for IPv4 within IPv6, as Go takes it. */
   readonly bits: 32 | 128;
-  /** A number of IPv4 has leading zeros. */
+  /** A number of IPv4 has leading zeros, or one of IPv6 more than four digits. */
   readonly zeros: boolean;
   /** IPv4 within IPv6. */
   readonly mapped: boolean;
@@ -13,7 +13,7 @@ const MAPPED = 0xffffn;
 /** No reading of an address takes longer texts than this, whatever they hold. */
 const MAX_CHARACTERS = 1024;
 
-/** Go's parse of an address without a zone, with leading zeros in IPv4 taken as decimal (its net package before 1.17). */
+/** Go's parse of an address without a zone, with leading zeros, in IPv4 taken as decimal (its net package before 1.17). */
 export function parseIp(text: string): IpAddress | undefined {
   if (text.length > MAX_CHARACTERS) return undefined;
   return text.includes(':') ? parse6(text) : parse4(text);
@@ -25,15 +25,17 @@ function parse6(text: string): IpAddress | undefined {
   const [head = [], tail = []] = halves.map((half) => (half === '' ? [] : half.split(':')));
   const last = halves.length === 2 ? tail : head;
   // IPv4 stands for the last two groups, and nothing may follow it.
-  const dotted = last.at(-1)?.includes('.') === true ? parse4(last.pop() ?? '') : undefined;
-  if (![...head, ...tail].every((part) => /^[0-9a-fA-F]{1,4}$/.test(part))) return undefined;
+  const ending = last.at(-1)?.includes('.') === true ? last.pop() : undefined;
+  const dotted = ending === undefined ? undefined : parse4(ending);
+  if (ending !== undefined && dotted === undefined) return undefined;
+  if (![...head, ...tail].every((part) => /^0*[0-9a-fA-F]{1,4}$/.test(part))) return undefined;
   const numbers = (parts: readonly string[]): bigint[] => parts.map((part) => BigInt(`0x${part}`));
   const embedded = dotted === undefined ? [] : [dotted.value >> 16n, dotted.value & 0xffffn];
   const missing = 8 - head.length - tail.length - embedded.length;
   if (halves.length === 2 ? missing < 1 : missing !== 0) return undefined;
   const groups = [...numbers(head), ...new Array<bigint>(missing).fill(0n), ...numbers(tail), ...embedded];
   const value = groups.reduce((sum, group) => (sum << 16n) | group, 0n);
-  const zeros = dotted?.zeros === true;
+  const zeros = dotted?.zeros === true || [...head, ...tail].some((part) => part.length > 4);
   if (value >> 32n === MAPPED) return { value: value & 0xffffffffn, bits: 32, zeros, mapped: true };
   return { value, bits: 128, zeros, mapped: false };
 }
