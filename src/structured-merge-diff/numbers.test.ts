@@ -6,6 +6,7 @@ import { readFieldsV1, toFieldsV1 } from './serialize.js';
 import { compare } from './compare.js';
 import { mergeValues } from './merge.js';
 import { toFieldSet } from './to-field-set.js';
+import { Updater } from './updater.js';
 import { validateValue } from './validate.js';
 
 const BIG = 2n ** 53n;
@@ -131,4 +132,18 @@ describe('items that are equal and written differently', () => {
   test('the first one names them in a set', () => {
     expect(toFieldSet(type, { set: [-0, 0, BIG, FLOAT] }).toString()).toBe('.set[=0]\n.set[=9007199254740992]');
   });
+});
+
+test('a configuration that differs in how numbers are written changes nothing', () => {
+  const updater = new Updater({ convert: (value) => value }, () => undefined);
+  const typed = (value: JsonValue): { version: string; type: typeof type; value: JsonValue } => ({
+    version: 'v1',
+    type,
+    value,
+  });
+  const apply = (live: JsonObject, config: JsonObject): unknown =>
+    updater.apply(typed(live), typed(config), new Map(), 'a', false).value?.value;
+  expect(apply({ leaf: BIG + 1n }, { leaf: FLOAT })).toBeUndefined();
+  expect(apply({ map: [{ k: BIG + 1n, v: 0 }] }, { map: [{ k: FLOAT, v: -0 }] })).toBeUndefined();
+  expect(apply({ leaf: BIG + 1n }, { leaf: BIG })).toEqual({ leaf: BIG });
 });
