@@ -66,10 +66,11 @@ export function isOfType(value: Value, type: Type): boolean {
 const matchesSignature = (overload: OverloadDecl, args: readonly Value[]): boolean =>
   overload.args.length === args.length && overload.args.every((type, i) => isOfType(args[i] as Value, type));
 
-/** Whether a static type says what a value is. */
+/** Whether a static type says what a value is. In a list there may be what a schema's type does not allow: a float among integers. */
 const isCertain = (type: Type | undefined): boolean =>
   type !== undefined &&
   !isDyn(type) &&
+  type.kind !== 'list' &&
   type.kind !== 'error' &&
   !type.open &&
   type.params.every((param) => isCertain(param));

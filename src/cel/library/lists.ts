@@ -35,9 +35,12 @@ const COMPARABLE: readonly (readonly [string, Type])[] = [
 ];
 
 function isSorted(list: CelList): Value {
-  for (let i = 1; i < list.size; i++) {
-    const order = compare(list.get(i - 1), list.get(i));
+  let before: Value | undefined;
+  for (const item of list) {
+    if (item instanceof CelError) return item;
+    const order = before === undefined ? 0 : compare(before, item);
     if (typeof order === 'number' && order > 0) return false;
+    before = item;
   }
   return true;
 }
@@ -45,6 +48,7 @@ function isSorted(list: CelList): Value {
 function sum(list: CelList, zero: Value): Value {
   let total = zero;
   for (const item of list) {
+    if (item instanceof CelError) return item;
     total = arithmetic.add(total, item);
     if (total instanceof CelError) return total;
   }
