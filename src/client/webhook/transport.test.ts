@@ -50,7 +50,7 @@ beforeAll(async () => {
     { ...issue('server', 'server'), ca, requestCert: true, rejectUnauthorized: false },
     (request, response) => {
       let body = '';
-      request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
       request.on('end', () => {
         const peer = request.socket instanceof TLSSocket ? request.socket.getPeerCertificate() : undefined;
         const commonName: unknown = Object.keys(peer ?? {}).length === 0 ? undefined : peer?.subject.CN;
@@ -107,6 +107,14 @@ test('a service is dialled where it is said to be, under its own name', async ()
   await expect(lost.post('asked', PATIENCE, signal)).rejects.toThrow(
     'Post "https://hook.somewhere.svc:443/convert": nowhere',
   );
+});
+
+test('a large question goes in pieces, and arrives whole', async () => {
+  const transport = new HttpsTransport(await load(kubeconfig(base)), noFile, undefined);
+  const asked = '0123456789ä'.repeat(100_000);
+  expect(await transport.post(asked, PATIENCE, signal)).toMatchObject({ status: 200, body: 'answer' });
+  expect(seen.at(-1)?.body.length).toBe(asked.length);
+  transport.close();
 });
 
 describe('credentials', () => {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
+import { pipeline } from 'node:stream';
 import { readBounded } from '../../util/read-bounded.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
 import { Connections, type CredentialSource } from './connections.js';
@@ -47,12 +48,13 @@ export class HttpsTransport implements WebhookTransport {
   ): Promise<WebhookResponse> {
     const { url, maxAnswerBytes = MAX_ANSWER_BYTES } = this.remote;
     const lease = await this.connections.lease(signal);
+    const bytes = Buffer.from(body);
     const headers = {
       ...lease.headers,
       ...(address !== undefined && { host: hostAndPort(url) }),
       'content-type': 'application/json',
       accept: 'application/json, */*',
-      'content-length': Buffer.byteLength(body),
+      'content-length': bytes.length,
     };
     // The URL gives a hostname, which goes before a host.
     const remote = address && { hostname: address.host, port: address.port };
@@ -60,8 +62,8 @@ export class HttpsTransport implements WebhookTransport {
       const sent = request(url, { method: 'POST', headers, agent: lease.agent, signal, ...remote }, (response) => {
         readAnswer(response, maxAnswerBytes).then(resolve, reject);
       });
-      sent.on('error', reject);
-      sent.end(body);
+      // What goes wrong on the way is told by the request's own error.
+      pipeline(piecesOf(bytes), sent.on('error', reject), () => undefined);
     });
     return answer.finally(() => {
       lease.release();
@@ -84,6 +86,13 @@ export class HttpsTransport implements WebhookTransport {
     const reset = error instanceof Error && 'code' in error && error.code === 'ECONNRESET';
     return new ResponseError(`${where}: ${text}`, reset);
   }
+}
+
+/** A connection encrypts at once what it is given at once, and everybody else would wait for that. */
+const PIECE = 128 << 10;
+
+function* piecesOf(bytes: Buffer): Generator<Buffer, void> {
+  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
 }
 
 const hostAndPort = ({ hostname, port }: URL): string => `${hostname}:${port === '' ? '443' : port}`;
