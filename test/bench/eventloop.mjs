@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { smallRequests } from './eventloop-small.mjs';
 import { BenchServer, DIST, pause } from './server.mjs';
 
 const { values: flags } = parseArgs({
@@ -112,16 +113,20 @@ const nodeObject = (n) => ({ type: 'object', properties: { spec: { type: 'object
 const define = async (plural, kind, given) => {
   const answer = await request('POST', CRDS, crd(plural, kind, given), JSON_TYPE);
   if (answer.status !== 201) return answer;
-  const path = `/apis/loop.example.com/v1/namespaces/default/${plural}`;
-  while ((await request('GET', path)).status !== 200) await pause(100);
+  while ((await request('GET', customPath(plural))).status !== 200) await pause(100);
   return answer;
 };
-const small = (plural, kind, spec = {}) =>
+const customPath = (plural) => `/apis/loop.example.com/v1/namespaces/default/${plural}`;
+const custom = (kind, spec, name) =>
+  JSON.stringify({ apiVersion: 'loop.example.com/v1', kind, metadata: { name }, spec });
+const small = (plural, kind, spec = {}, name = 'small') =>
+  request('POST', customPath(plural), custom(kind, spec, name), JSON_TYPE);
+const apply = (plural, kind, spec, manager) =>
   request(
-    'POST',
-    `/apis/loop.example.com/v1/namespaces/default/${plural}`,
-    JSON.stringify({ apiVersion: 'loop.example.com/v1', kind, metadata: { name: 'small' }, spec }),
-    JSON_TYPE,
+    'PATCH',
+    `${customPath(plural)}/applied?fieldManager=${manager}&force=true`,
+    custom(kind, spec, 'applied'),
+    APPLY,
   );
 const tower = (macro, depth, innermost) =>
   range(depth, (i) => i).reduce((inner, i) => `self.ten.${macro}(x${i}, ${inner})`, innermost);
@@ -144,6 +149,18 @@ const DEAR = {
 };
 const TEN = { ten: range(10, (i) => i), text: 'some text' };
 const RBAC = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
+const role = (name, rules) =>
+  request(
+    'POST',
+    RBAC,
+    JSON.stringify({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name },
+      rules: range(rules, (i) => ({ apiGroups: [''], resources: [`r${i}`], verbs: ['get'] })),
+    }),
+    JSON_TYPE,
+  );
 const YAML = { accept: 'application/yaml' };
 
 const writes = [
@@ -211,6 +228,7 @@ const writes = [
         JSON_PATCH,
       ),
   ],
+  ['definition, 3 MiB schema', () => define('widests', 'Widest', nodeObject(properties(50_000)))],
   ['definition, 1.5 MiB schema', () => define('wides', 'Wide', nodeObject(properties(25_000)))],
   ['an object of it, which gets 25,000 defaults', () => small('wides', 'Wide')],
   [
@@ -238,21 +256,8 @@ const writes = [
   ],
   ['OpenAPI v3 of them', () => request('GET', '/openapi/v3/apis/loop.example.com/v1')],
   ['OpenAPI v2', () => request('GET', '/openapi/v2')],
-  [
-    'cluster role of 20,000 rules',
-    () =>
-      request(
-        'POST',
-        RBAC,
-        JSON.stringify({
-          apiVersion: 'rbac.authorization.k8s.io/v1',
-          kind: 'ClusterRole',
-          metadata: { name: 'large' },
-          rules: range(20_000, (i) => ({ apiGroups: [''], resources: [`r${i}`], verbs: ['get'] })),
-        }),
-        JSON_TYPE,
-      ),
-  ],
+  ['cluster role of 20,000 rules', () => role('large', 20_000)],
+  ['cluster role of 50,000 rules', () => role('larger', 50_000)],
   [
     'certificate request, 1 MiB',
     () =>
@@ -313,6 +318,7 @@ const writes = [
       }),
   ],
   ['delete of the 3 MiB object', () => request('DELETE', `${NS}/free`)],
+  ...smallRequests({ define, create: small, apply }),
 ];
 
 /** A webhook in this process that takes every object as it is; the server's own certificate is as good as any. */
