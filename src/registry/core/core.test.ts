@@ -601,6 +601,17 @@ describe('events of both versions', () => {
     });
     expect(fromCoreEvent(stored)).toEqual(event);
   });
+
+  test('a series always has a count in one of them', () => {
+    const core: KubeObject = { metadata: {}, series: { lastObservedTime: null } };
+    const event = fromCoreEvent(core);
+    expect(event['series']).toEqual({ count: 0, lastObservedTime: null });
+    expect(toCoreEvent(event)['series']).toEqual({ lastObservedTime: null });
+    expect(toCoreEvent({ metadata: {}, series: { count: 2, lastObservedTime: null } })['series']).toEqual({
+      count: 2,
+      lastObservedTime: null,
+    });
+  });
 });
 
 describe('deletion', () => {

@@ -219,11 +219,8 @@ function servedVersion(
     mostDefaults: (objects) => schema.defaultsBound.once + objects * schema.defaultsBound.perItem,
     toStorage: (object) => {
       if (options.signal.aborted) throw definitionChanged();
-      // Nulls that an apply left are gone when the object is read, and defaults of what came as another kind are there.
-      if (unpruned.has(object)) {
-        if (!compiled.preserveUnknownFields && schema.pruneRead(object)) noteUnseen(object, true);
-        schema.applyDefaults(object);
-      }
+      // Nulls that an apply left are gone when the object is read.
+      if (unpruned.has(object) && !compiled.preserveUnknownFields && schema.pruneRead(object)) noteUnseen(object, true);
       return stored(object);
     },
     rehearse: async (object) => {

@@ -1,3 +1,4 @@
+import { objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 
 /** Fields of events.k8s.io/v1 and what they are called in core/v1, where events are stored. */
@@ -31,6 +32,8 @@ export function toCoreEvent(event: KubeObject): KubeObject {
   for (const field of ALWAYS_CORE) out[field] ??= {};
   for (const field of ALWAYS_CORE_NULL) out[field] ??= null;
   for (const field of ALWAYS_CORE_TEXT) out[field] ??= '';
+  const { count, ...series } = objectAt(event, 'series') ?? {};
+  if (count === 0) out['series'] = series;
   return out;
 }
 
@@ -43,5 +46,7 @@ export function fromCoreEvent(event: KubeObject): KubeObject {
   out['deprecatedLastTimestamp'] ??= null;
   out['eventTime'] ??= null;
   for (const field of ['reportingController', 'reportingInstance']) if (out[field] === '') delete out[field];
+  const series = objectAt(event, 'series');
+  if (series !== undefined) out['series'] = { count: 0, ...series };
   return out;
 }
