@@ -16,6 +16,8 @@ export interface DefaultValidationOptions {
     ((schema: JsonSchemaProps, value: JsonValue, path: FieldPath) => readonly FieldError[]) | undefined;
 }
 
+const UNKNOWN = 'must not have unknown fields';
+
 /** Puts a value into the object in which a default of metadata can be judged. */
 type Surround = (value: JsonValue) => JsonValue;
 
@@ -76,15 +78,16 @@ class Defaults {
     place: Place,
     isRoot: boolean,
   ): void {
-    // Unknown fields are told beside what else is wrong; of the rest the first kind of faults.
-    if (!place.insideMeta) this.checkUnknown(node, value, path, node.embedded || isRoot);
     const before = this.errors.length;
+    // Outside of metadata the default is judged, and told of, with its metadata as it is read.
+    const read = place.insideMeta ? value : deepCopy(value);
     if (place.insideMeta) this.checkMetadata(value, path, place);
-    else this.checkStructure(node, value, path, node.embedded || isRoot);
-    if (this.errors.length > before) return;
-    this.errors.push(...validateValue(node, value, path.toString()));
-    if (this.errors.length > before) return;
-    this.errors.push(...(this.options.validateRules?.(schema, value, path) ?? []));
+    else this.checkStructure(node, value, read, path, node.embedded || isRoot);
+    if (this.errors.some((error, i) => i >= before && error.detail !== UNKNOWN)) return;
+    const count = this.errors.length;
+    this.errors.push(...validateValue(node, read, path.toString()));
+    if (this.errors.length > count) return;
+    this.errors.push(...(this.options.validateRules?.(schema, read, path) ?? []));
   }
 
   /** A default inside of metadata must give valid metadata. */
@@ -97,18 +100,22 @@ class Defaults {
     }
   }
 
-  private checkUnknown(node: SchemaNode, value: JsonValue, path: FieldPath, isResource: boolean): void {
-    if (!this.options.requirePruned) return;
-    const pruned = deepCopy(value);
-    pruneUnknown(pruned, node, isResource);
-    if (!deepEqual(pruned, value)) this.errors.push(invalid(path, value, 'must not have unknown fields'));
-  }
-
-  private checkStructure(node: SchemaNode, value: JsonValue, path: FieldPath, isResource: boolean): void {
-    const copy = deepCopy(value);
-    const failure = coerceEmbedded(copy, node, isResource, { dropInvalid: false }, path);
+  /** Unknown fields are told beside what else is wrong; of the rest the first kind of faults. `read` becomes the value as it is read. */
+  private checkStructure(
+    node: SchemaNode,
+    value: JsonValue,
+    read: JsonValue,
+    path: FieldPath,
+    isResource: boolean,
+  ): void {
+    const failure = coerceEmbedded(read, node, isResource, { dropInvalid: false }, path);
+    if (this.options.requirePruned) {
+      const pruned = deepCopy(value);
+      pruneUnknown(pruned, node, isResource);
+      if (!deepEqual(pruned, value)) this.errors.push(invalid(path, read, UNKNOWN));
+    }
     if (failure !== undefined) this.errors.push(failure);
-    else this.errors.push(...validateEmbedded(copy, node, isResource, path));
+    else this.errors.push(...validateEmbedded(read, node, isResource, path));
   }
 }
 

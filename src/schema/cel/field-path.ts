@@ -1,6 +1,6 @@
 import { FieldPath } from '../../apimachinery/field-error.js';
 import type { JsonObject } from '../../apimachinery/json.js';
-import { objectAt } from '../../apimachinery/json.js';
+import { isObject, objectAt } from '../../apimachinery/json.js';
 
 /** A path and the schema it leads to, or why it leads nowhere. */
 export type PathResult =
@@ -60,7 +60,7 @@ class Walker {
   /** Follows a name; returns what is wrong with it. */
   step(name: string): string | undefined {
     const properties = objectAt(this.schema, 'properties');
-    const values = objectAt(this.schema, 'additionalProperties');
+    const values = this.schema['additionalProperties'] ?? undefined;
     if (properties !== undefined) {
       this.path = this.path.child(name);
       const next = Object.hasOwn(properties, name) ? objectAt(properties, name) : undefined;
@@ -70,7 +70,7 @@ class Walker {
     }
     if (values === undefined) return 'does not refer to a valid field';
     this.path = this.path.key(name);
-    this.schema = values;
+    this.schema = isObject(values) ? values : {};
     return undefined;
   }
 }

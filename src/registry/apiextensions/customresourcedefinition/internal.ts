@@ -1,13 +1,7 @@
-import {
-  type JsonObject,
-  type JsonValue,
-  deepEqual,
-  isObject,
-  objectAt,
-  stringAt,
-} from '../../../apimachinery/json.js';
+import { type JsonObject, type JsonValue, isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { textsOf } from '../../../apimachinery/json-values.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
+import { sameValue } from './same.js';
 
 /**
  * A definition in the form in which it is validated. What all versions have in common is moved to the top, as kube-apiserver
@@ -97,7 +91,11 @@ export function toInternalSpec(crd: JsonObject): InternalSpec {
   const versions = objectsAt(spec, 'versions').map(versionOf);
   const [first] = versions;
   const shared = (key: keyof InternalVersion): boolean =>
-    first !== undefined && versions.every((version) => sameValue(asJson(version[key]), asJson(first[key])));
+    first !== undefined &&
+    versions.every((version) => {
+      const [own, other] = [asJson(version[key]), asJson(first[key])];
+      return (own === undefined) === (other === undefined) && sameValue(own, other);
+    });
   const sharedSchema = shared('validation');
   const sharedSubresources = shared('subresources');
   const sharedColumns = shared('additionalPrinterColumns');
@@ -125,30 +123,6 @@ export function toInternalSpec(crd: JsonObject): InternalSpec {
 }
 
 const asJson = (value: InternalVersion[keyof InternalVersion]): JsonValue | undefined => value as JsonValue | undefined;
-
-/** Members that count as set even when they are empty objects. */
-const PRESENCE = new Set(['status', 'validation', 'schema', 'items', 'not']);
-
-/** Equality in which missing and empty texts, lists and maps are the same at every level. */
-export function sameValue(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
-  if (a === b) return true;
-  if (isObject(a) && isObject(b)) {
-    return Object.keys({ ...a, ...b }).every((key) => {
-      if (PRESENCE.has(key) && (a[key] === undefined) !== (b[key] === undefined)) return false;
-      return sameValue(a[key], b[key]);
-    });
-  }
-  if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((item, i) => sameValue(item, b[i]));
-  }
-  if (isEmpty(a) && isEmpty(b)) return true;
-  return a !== undefined && b !== undefined && deepEqual(a, b);
-}
-
-function isEmpty(value: JsonValue | undefined): boolean {
-  if (value === undefined || value === null || value === '' || value === false) return true;
-  return typeof value === 'object' && Object.keys(value).length === 0;
-}
 
 export const isStatusEnabled = (subresources: JsonObject | undefined): boolean =>
   objectAt(subresources, 'status') !== undefined;

@@ -44,6 +44,7 @@ test('metadata in defaults is stored as it is read', () => {
   const embedded = { type: 'object', 'x-kubernetes-embedded-resource': true };
   const schema: JsonObject = {
     type: 'object',
+    default: structuredClone(kept),
     properties: {
       one: { ...embedded, default: structuredClone(kept) },
       plain: { type: 'object', default: structuredClone(kept) },
@@ -59,6 +60,7 @@ test('metadata in defaults is stored as it is read', () => {
     spec: { versions: [{ name: 'v1', schema: { openAPIV3Schema: schema } }] },
   });
   const stored = { ...kept, metadata: { name: 'a' } };
+  expect(schema['default']).toEqual(stored);
   expect(schema['properties']).toMatchObject({
     one: { default: stored },
     plain: { default: kept },

@@ -13,7 +13,8 @@ import {
   type RuleChecks,
   type SchemaRequirements,
 } from './interfaces.js';
-import { type InternalSpec, objectsAt, sameValue, schemasOf } from './internal.js';
+import { type InternalSpec, objectsAt, schemasOf } from './internal.js';
+import { sameValue } from './same.js';
 import { nonAtomicItems, validateMapListKeys } from './schema-validation.js';
 import { isConditionTrue } from './status.js';
 import { schemaHas } from './visit.js';

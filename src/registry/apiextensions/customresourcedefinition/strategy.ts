@@ -49,9 +49,10 @@ export function customResourceDefinitionStrategy(given: RuleChecks = {}): Strate
 }
 
 function hasEmbeddedDefault(schema: JsonSchemaProps): boolean {
+  if (isObject(schema['default'])) return true;
   return (
     schemaHas(schema, (part) => part['x-kubernetes-embedded-resource'] === true) &&
-    schemaHas(schema, (part) => isObject(part['default']))
+    schemaHas(schema, (part) => isObject(part['default']) || Array.isArray(part['default']))
   );
 }
 

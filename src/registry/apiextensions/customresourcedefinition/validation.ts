@@ -192,7 +192,9 @@ function validateVersion(
   path: FieldPath,
 ): FieldError[] {
   const perVersion = spec.versions.some(({ subresources }) => subresources !== undefined);
-  const statusEnabled = isStatusEnabled(perVersion ? version.subresources : spec.subresources);
+  // Of versions with the same name the first one's count.
+  const named = spec.versions.find(({ name }) => name === version.name);
+  const statusEnabled = isStatusEnabled(perVersion ? named?.subresources : spec.subresources);
   const errors = validateDeprecationWarning(version, path.child('deprecationWarning'));
   errors.push(
     ...validateValidation(version.validation, statusEnabled, requirements, path.child('schema'), version.name),

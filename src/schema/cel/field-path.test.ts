@@ -1,0 +1,25 @@
+import type { JsonObject } from '../../apimachinery/json.js';
+import { resolveFieldPath } from './field-path.js';
+
+const schema: JsonObject = {
+  type: 'object',
+  properties: {
+    open: { type: 'object', additionalProperties: true },
+    closed: { type: 'object', additionalProperties: false },
+    texts: { type: 'object', additionalProperties: { type: 'string' } },
+  },
+};
+
+test.each<[string, string, JsonObject]>([
+  ['.texts.a', 'texts[a]', { type: 'string' }],
+  ['.open.a', 'open[a]', {}],
+  [".closed['a']", 'closed[a]', {}],
+])('%s is the path %s', (text, path, found) => {
+  const result = resolveFieldPath(text, schema);
+  expect(result).toEqual({ path: expect.anything() as unknown, schema: found });
+  expect('path' in result && result.path.toString()).toBe(path);
+});
+
+test('what is below values of any kind is no field', () => {
+  expect(resolveFieldPath('.open.a.b', schema)).toEqual({ error: 'does not refer to a valid field' });
+});
