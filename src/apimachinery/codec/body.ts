@@ -25,7 +25,8 @@ export function decodeCborBody(body: Uint8Array): DetailedJson {
   const { problem } = reader;
   if (value !== null && !isObject(value))
     throw new JsonError(`${UNDETERMINED}${cannotUnmarshal(body, value, 'v1.TypeMeta', ARRAY_TO_STRUCT)}`);
-  if (problem === undefined) return { value, duplicates: [] };
+  if (problem === undefined)
+    return reader.floats.size === 0 ? { value, duplicates: [] } : { value, duplicates: [], floats: reader.floats };
   if (value === null || reader.typeTwice) throw new JsonError(`${UNDETERMINED}${problem}`);
   throw new UnreadableObjectError(problem, {
     apiVersion: stringAt(value, 'apiVersion') ?? '',

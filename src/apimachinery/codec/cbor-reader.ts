@@ -1,4 +1,5 @@
 import { type JsonObject, type JsonValue } from '../json.js';
+import type { FloatLiterals } from '../json-parser.js';
 
 /** Bytes that are no CBOR, or hold what kube-apiserver's CBOR does not allow anywhere. */
 export class CborError extends Error {
@@ -50,6 +51,10 @@ export class CborReader {
   problem: string | undefined;
   /** Whether the problem is a type that is given twice. */
   typeTwice = false;
+  /** The whole floats, as they would stand in a text. */
+  readonly floats: FloatLiterals = new Map<JsonObject | JsonValue[], Map<string, string>>();
+  /** Whether the item just read is one. */
+  private wholeFloat = false;
   private readonly bytes: Buffer;
   private at = 0;
   /** Whether a map has been come upon. */
@@ -183,7 +188,11 @@ export class CborReader {
     if (count !== undefined && count > maxElements)
       throw new CborError(`cbor: exceeded max number of elements ${maxElements} for CBOR array`);
     const items: JsonValue[] = [];
-    while (this.more(items.length, count)) items.push(this.item(depth + 1));
+    while (this.more(items.length, count)) {
+      const item = this.item(depth + 1);
+      this.noteFloat(items, items.length, item);
+      items.push(item);
+    }
     return items;
   }
 
@@ -203,7 +212,10 @@ export class CborReader {
         if (outermost && this.problem === undefined) this.typeTwice = name === 'kind' || name === 'apiVersion';
         this.refuse(`cbor: found duplicate map key ${JSON.stringify(name)} at map element index ${index}`);
       }
-      out[name] = this.item(depth + 1);
+      this.wholeFloat = false;
+      const value = this.item(depth + 1);
+      this.noteFloat(out, name, value);
+      out[name] = value;
     }
     return out;
   }
@@ -245,9 +257,18 @@ export class CborReader {
     return this.refuse(`${NOT_ACCEPTED}: simple value ${value} is not recognized`);
   }
 
+  private noteFloat(holder: JsonObject | JsonValue[], key: string | number, value: JsonValue): void {
+    if (!this.wholeFloat) return;
+    this.wholeFloat = false;
+    const members = this.floats.get(holder) ?? new Map<string, string>();
+    members.set(String(key), `${Object.is(value, -0) ? '-' : ''}${String(Number(value))}.0`);
+    this.floats.set(holder, members);
+  }
+
   private float(value: number): number {
     if (Number.isNaN(value)) throw new CborError(`${NOT_ACCEPTED}: floating-point NaN`);
     if (!Number.isFinite(value)) throw new CborError(`${NOT_ACCEPTED}: floating-point infinity`);
+    this.wholeFloat = Number.isSafeInteger(value);
     return value;
   }
 }

@@ -347,6 +347,25 @@ describe('CBOR', () => {
     );
   });
 
+  test('whole floats are known', () => {
+    const floatsOf = (hex: string): [JsonValue, unknown][] =>
+      [...(decodeCborBody(Buffer.from(hex, 'hex')).floats ?? [])].map(([holder, keys]) => [holder, [...keys]]);
+    const one = 'fb3ff0000000000000';
+    const minusZero = 'f98000';
+    expect(floatsOf(`a26161${one}61628401${minusZero}${one}fb3ff8000000000000`)).toEqual([
+      [{ a: 1, b: [1, -0, 1, 1.5] }, [['a', '1.0']]],
+      [
+        [1, -0, 1, 1.5],
+        [
+          ['1', '-0.0'],
+          ['2', '1.0'],
+        ],
+      ],
+    ]);
+    // Neither an integer nor what is too large to be taken for one.
+    expect(floatsOf('a2616101616281fb43f0000000000000')).toEqual([]);
+  });
+
   test('JSON survives', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
