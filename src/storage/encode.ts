@@ -1,11 +1,19 @@
 import { type JsonObject, objectAt, stringifyJson } from '../apimachinery/json.js';
 import { storesUnseen } from '../apimachinery/unseen.js';
 import type { EncodedObject, StoredObject } from './interfaces.js';
+import { INCOMPLETE } from './object-bytes.js';
+
+const incomplete = new WeakSet<JsonObject>();
+
+/** Has the object stored as one that is not shown as it stands: its type adds to it whenever it is read. */
+export function markIncomplete(object: JsonObject): void {
+  incomplete.add(object);
+}
 
 /**
  * Serializes an object for storage, with the place of its revision left open (see EncodedObject). The object is not
- * changed; a resourceVersion in it is ignored, and so is an empty creationTimestamp of null. What it holds unseen is a space at the
- * end, so that the object is not equal to itself without.
+ * changed; a resourceVersion in it is ignored, and so is an empty creationTimestamp of null. What it holds unseen is a space before
+ * the last brace, so that the object is not equal to itself without.
  */
 export function encodeObject(object: JsonObject): EncodedObject {
   const { apiVersion, kind, metadata: _metadata, ...rest } = object;
@@ -15,7 +23,8 @@ export function encodeObject(object: JsonObject): EncodedObject {
   const metaText = stringifyJson(meta);
   const restText = stringifyJson(rest);
   const tail = `"${metaText === '{}' ? '' : ','}${metaText.slice(1)}${restText === '{}' ? '' : ','}${restText.slice(1)}`;
-  return { head, tail: storesUnseen(object) ? `${tail.slice(0, -1)} }` : tail, object: { ...object, metadata: meta } };
+  const seen = storesUnseen(object) ? `${tail.slice(0, -1)} }` : tail;
+  return { head, tail: incomplete.has(object) ? seen + INCOMPLETE : seen, object: { ...object, metadata: meta } };
 }
 
 /** What a committed object keeps of the value that was written, beside its bytes: nothing is parsed for it. */

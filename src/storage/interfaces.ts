@@ -12,7 +12,8 @@ export type Revision = number;
 /**
  * The JSON text of an object, ready for its revision: the text is `head + revision + tail`, and the revision stands as the
  * first field of metadata: `{"apiVersion":"v1","kind":"X","metadata":{"resourceVersion":"` + `7` + `","name":…`.
- * Every stored object has exactly this layout, so that apiVersion and kind can be exchanged without parsing.
+ * Every stored object has exactly this layout, so that apiVersion and kind can be exchanged without parsing. A space behind it
+ * says that the object is not shown as it is stored.
  */
 export interface EncodedObject {
   readonly head: string;

@@ -1,6 +1,13 @@
 import { gunzipSync } from 'node:zlib';
 import { StorageCacher, type CacherOptions } from '../../src/storage/cacher/cacher.js';
-import type { CachedList, CacheListOptions, ReadAt, ResourceCache } from '../../src/storage/cacher/interfaces.js';
+import type {
+  CachedList,
+  CacheListOptions,
+  ReadAt,
+  Representation,
+  ResourceCache,
+} from '../../src/storage/cacher/interfaces.js';
+import { encodeObject, markIncomplete } from '../../src/storage/encode.js';
 import type { Backend } from '../../src/storage/interfaces.js';
 import { FakeClock } from '../../src/util/clock.js';
 import {
@@ -16,7 +23,17 @@ import {
   watch,
   widgets,
 } from './cacher-fixtures.js';
-import { commit, decode, embedded, put, remove, RESOURCE, type PreparedStore, type StoreFixture } from './fixtures.js';
+import {
+  commit,
+  decode,
+  embedded,
+  put,
+  remove,
+  RESOURCE,
+  type PreparedStore,
+  type StoreFixture,
+  widget,
+} from './fixtures.js';
 import { mongodbFixtures } from './mongodb-fixtures.js';
 
 const fixtures: StoreFixture[] = [embedded, ...mongodbFixtures()];
@@ -187,6 +204,35 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     const part = await cache.list(newest, page({ prefix: 'a/', limit: 400 }));
     expect([part.length, part.remaining, part.lastKey]).toEqual([400, 600, 'a/k00399']);
     expect([...whole.chunks(identity)].length).toBeLessThan(30);
+  });
+
+  test('objects that say that they are incomplete are rendered, among others that are not', async () => {
+    await fill(40);
+    const object = widget('a/k00020', { color: 'red' });
+    markIncomplete(object);
+    const write = {
+      ...put('a/k00020', (await cache.get('a/k00020', newest))?.revision ?? 0),
+      value: encodeObject(object),
+    };
+    await commit(backend, write);
+    const completed: Representation = {
+      ...identity,
+      render: (item) => (item.incomplete === true ? Buffer.from(`"completed ${item.key}"`) : item.bytes),
+    };
+    const check = async (): Promise<void> => {
+      for (const options of [page(), page({ from: 'a/k00019', limit: 3 }), page({ limit: 5 })]) {
+        const list = await cache.list(newest, options);
+        const parts = [...list.items()].map((item) =>
+          item.key === 'a/k00020' ? '"completed a/k00020"' : Buffer.from(item.bytes).toString(),
+        );
+        expect(joined(list, completed)).toBe(parts.join(','));
+      }
+      const read = await cache.get('a/k00020', newest);
+      expect(Buffer.from(read?.render(completed) ?? []).toString()).toBe('"completed a/k00020"');
+    };
+    await check();
+    await restart();
+    await check();
   });
 
   test('unchanged blocks are the same bytes, and only changed ones are made again', async () => {

@@ -58,7 +58,10 @@ export function isLargeObject(
 ): boolean {
   const isPlain = form.encoding === 'json' && !form.pretty && form.as === undefined;
   if (isPlain && view.json.isMade?.(object) === true) return false;
-  return isMade(view, form) && object.bytes.length >= (form.encoding === 'yaml' ? LARGE_YAML : LARGE);
+  return (
+    (isMade(view, form) || object.incomplete === true) &&
+    object.bytes.length >= (form.encoding === 'yaml' ? LARGE_YAML : LARGE)
+  );
 }
 
 /**

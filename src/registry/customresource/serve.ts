@@ -1,6 +1,6 @@
 import { ApiError } from '../../apimachinery/errors.js';
 import { supportedFieldNames } from '../../apimachinery/fields.js';
-import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { deepCopy, deepEqual, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
 import { noteUnseen } from '../../apimachinery/unseen.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
@@ -11,6 +11,7 @@ import { MetadataError, readMetadata } from '../../schema/metadata.js';
 import { tableConvertorFor } from '../../schema/table.js';
 import { simplePath } from '../../schema/scale.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
+import { markIncomplete } from '../../storage/encode.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { ResourceStore } from '../generic/resource-store.js';
 import { compareVersions, type StoredApi } from '../rest/api-registry.js';
@@ -63,7 +64,7 @@ export function serveDefinition(
     return compiled.get(name);
   };
   const portable = portableForm(options);
-  const attributes = customAttributes(definition);
+  const attributes = customAttributes(definition, 'shown');
   return [...compiled.values()].filter(isWanted).map((version) => {
     const { view, ...rest } = servedVersion(options, type, version, formOf, portable);
     const served = { ...rest, portable };
@@ -188,7 +189,7 @@ function servedVersion(
         schema.applyDefaults(object);
         schema.coerce(object);
         if (!isObject(object.metadata)) return;
-        dropEmptyMetadata(object);
+        dropEmptyMetadata(object, subresource === '');
         const fault = readDeletion(object.metadata);
         if (fault !== undefined && subresource === '') unreadable.set(object, fault);
       },
@@ -268,18 +269,21 @@ const SYSTEM_FIELDS = new Set([
   'uid',
 ]);
 
-/** What an apply leaves empty is not there when the object is read again, and a label that is null is an empty text. */
-function dropEmptyMetadata(object: KubeObject): void {
+/**
+ * What an apply leaves empty is not there when the object is read again, and a label that is null is an empty text. `isStored`: the
+ * metadata are, not those of the object before.
+ */
+function dropEmptyMetadata(object: KubeObject, isStored: boolean): void {
   const { metadata } = object as { metadata: JsonObject };
   for (const key in metadata) {
     const value = metadata[key];
     if (isEmptyMember(key, value)) {
       Reflect.deleteProperty(metadata, key);
-      noteUnseen(object, !SYSTEM_FIELDS.has(key));
+      noteUnseen(object, isStored && !SYSTEM_FIELDS.has(key));
     } else if (key === 'labels' || key === 'annotations') {
-      if (replaceNulls(value, '')) noteUnseen(object, true);
+      if (replaceNulls(value, '')) noteUnseen(object, isStored);
     } else if (key === 'ownerReferences' && Array.isArray(value)) {
-      for (const item of value) if (replaceNulls(item, undefined)) noteUnseen(object, true);
+      for (const item of value) if (replaceNulls(item, undefined)) noteUnseen(object, isStored);
     }
   }
 }
@@ -318,7 +322,7 @@ function readDeletion(metadata: JsonObject): string | undefined {
   }
 }
 
-/** In the storage version, without what that does not know, and with its defaults. */
+/** In the storage version, without what that does not know. Its defaults are added when it is read, as they are then. */
 function toStored(
   object: KubeObject,
   form: CompiledVersion | undefined,
@@ -328,8 +332,7 @@ function toStored(
   if (object.apiVersion === groupVersion) return object;
   const pruned = (converted: KubeObject): KubeObject => {
     if (form?.preserveUnknownFields === false) form.schema.prune(converted, false);
-    // As it will be read: what is stored is shown without another look.
-    form?.schema.applyDefaults(converted);
+    if (form !== undefined && lacksDefaults(converted, form)) markIncomplete(converted);
     return converted;
   };
   if (!conversion.remote) return pruned(deepCopy(conversion.convert(object, groupVersion)));
@@ -337,6 +340,14 @@ function toStored(
     if (signal.aborted) throw definitionChanged();
     return pruned(converted ?? object);
   });
+}
+
+function lacksDefaults(object: KubeObject, { schema }: CompiledVersion): boolean {
+  const { once, perItem } = schema.defaultsBound;
+  if (once + perItem === 0) return false;
+  const shown = deepCopy(object);
+  schema.applyDefaults(shown);
+  return !deepEqual(object, shown);
 }
 
 /** Requests under an earlier definition are given this long to end before stored objects are looked at. */

@@ -72,6 +72,15 @@ test('an object of another version, or an end, leaves the stored bytes unshown',
   expect([other.json.identity, ended.json.identity]).toEqual([false, false]);
 });
 
+test('an object that says that it is incomplete is looked at when it is shown', async () => {
+  const clock = new FakeClock();
+  const view = viewOf();
+  const [other] = objects(1, clock, 0, 'a.b/v2');
+  const incomplete = { ...other, incomplete: true } as CachedObject;
+  await view.verify([incomplete, ...objects(1, clock, 0)], new AbortController().signal, clock);
+  expect(view.json.identity).toBe(true);
+});
+
 describe('large objects are looked at by another thread', () => {
   const large = (): CachedObject => ({ bytes: Buffer.alloc(100_000, 'x') }) as unknown as CachedObject;
   const shownAs = (bytes: () => Promise<Uint8Array>): CustomViewOptions['elsewhere'] => {

@@ -46,7 +46,7 @@ const LARGE = 64 << 10;
 /**
  * How stored custom resources look in one version: pruned (embedded metadata, too) and with defaults in the version in which they were
  * stored, as if they had been written today, then converted, and pruned again. As soon as `verify` has found that no stored object
- * looks different, the stored bytes themselves are what is shown. Where conversions must be waited for, `prepare` comes before everything else.
+ * looks different, the stored bytes themselves are what is shown, but for objects that say that they are incomplete. Where conversions must be waited for, `prepare` comes before everything else.
  */
 export class CustomView {
   readonly json: Representation & { identity: boolean };
@@ -182,6 +182,8 @@ export class CustomView {
     signal: AbortSignal,
   ): Generator<undefined, boolean> {
     for (const object of objects) {
+      // Looked at each time it is shown.
+      if (object.incomplete === true) continue;
       if (signal.aborted || object.undecodable === true) return false;
       if (object.bytes.length >= LARGE) large.push(object);
       else if (!(yield* this.isAsStored(object))) return false;

@@ -3,6 +3,7 @@ import { JsonError, parseJson } from '../../apimachinery/decode-json.js';
 import { parseJsonInSteps } from '../../apimachinery/decode-in-steps.js';
 import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import type { StoredObject } from '../../storage/interfaces.js';
+import { isIncomplete } from '../../storage/object-bytes.js';
 import { nextTurn } from '../../storage/slicing.js';
 import { describeUndecodable, undecodable } from '../../storage/undecodable.js';
 
@@ -26,6 +27,10 @@ export class DetachedObject implements CachedObject {
     this.bytes = stored.bytes;
   }
 
+  get incomplete(): boolean {
+    return isIncomplete(this.bytes);
+  }
+
   decode(): JsonObject {
     const { tree } = this;
     this.tree = undefined;
@@ -33,7 +38,7 @@ export class DetachedObject implements CachedObject {
   }
 
   render(representation: Representation): Uint8Array {
-    return representation.identity === true ? this.bytes : representation.render(this);
+    return representation.identity === true && !this.incomplete ? this.bytes : representation.render(this);
   }
 }
 

@@ -70,14 +70,19 @@ export function block(leaf: ItemLeaf, representation: Representation, budget: Bu
   const separator = Buffer.from(representation.separator);
   const offsets = new Uint32Array(items.length + 1);
   data.offsets.set(representation.id, offsets);
-  if (representation.identity !== true) {
+  if (!isIdentity(items, representation)) {
     const bytes = joinParts(renderedParts(items, representation, data.origins), separator, offsets);
     return data.bytes.put(representation.id, bytes, 'inherited');
   }
-  const bytes = joinIdentity(items, 0, items.length, separator, offsets);
+  const bytes = joinIdentity(items, separator, offsets);
   // Where the items' own bytes come to live in the block, it takes no memory beside them.
   if (leaf.current) settleAll(items, new Home(bytes), separator.length, offsets);
   return data.bytes.put(representation.id, bytes, 'dropped', leaf.current);
+}
+
+/** Whether the items' own bytes are what is shown. */
+function isIdentity(items: readonly CachedItem[], representation: Representation): boolean {
+  return representation.identity === true && !items.some(({ incomplete }) => incomplete);
 }
 
 function settleAll(items: readonly CachedItem[], home: Home, separator: number, offsets: Uint32Array): void {
@@ -141,34 +146,27 @@ export function joinItems(
   representation: Representation,
 ): Uint8Array {
   const separator = Buffer.from(representation.separator);
-  if (representation.identity === true) return joinIdentity(items, start, end, separator);
+  const wanted = items.slice(start, end);
+  if (isIdentity(wanted, representation)) return joinIdentity(wanted, separator);
   return joinParts(
-    items.slice(start, end).map((item) => item.render(representation)),
+    wanted.map((item) => item.render(representation)),
     separator,
   );
 }
 
-function joinIdentity(
-  items: readonly CachedItem[],
-  start: number,
-  end: number,
-  separator: Uint8Array,
-  offsets?: Uint32Array,
-): Uint8Array {
+function joinIdentity(items: readonly CachedItem[], separator: Uint8Array, offsets?: Uint32Array): Uint8Array {
   let total = 0;
-  for (let i = start; i < end; i++) total += separator.length + (items[i]?.length ?? 0);
+  for (const { length } of items) total += separator.length + length;
   const joined = Buffer.allocUnsafeSlow(total);
   let at = 0;
-  for (let i = start; i < end; i++) {
-    const item = items[i];
-    if (item === undefined) continue;
+  items.forEach((item, i) => {
     if (offsets !== undefined) offsets[i] = at;
     joined.set(separator, at);
     at += separator.length;
     item.copyTo(joined, at);
     at += item.length;
-  }
-  if (offsets !== undefined) offsets[end] = at;
+  });
+  if (offsets !== undefined) offsets[items.length] = at;
   return joined;
 }
 

@@ -1,7 +1,7 @@
 import { parseJson } from '../../apimachinery/decode-json.js';
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
 import type { Revision, StoredObject } from '../interfaces.js';
-import { asBuffer, copyOf, withRevision } from '../object-bytes.js';
+import { asBuffer, copyOf, isIncomplete, withRevision } from '../object-bytes.js';
 import { describeUndecodable, undecodable } from '../undecodable.js';
 import { DerivedSet, type Budget } from './budget.js';
 import type { Attributes, CachedObject, CachedType, Representation } from './interfaces.js';
@@ -43,6 +43,10 @@ export class CachedItem implements CachedObject {
     return this.home === undefined ? this.held : this.held.subarray(this.start, this.start + this.length);
   }
 
+  get incomplete(): boolean {
+    return isIncomplete(this.held, this.start + this.length);
+  }
+
   decode(): JsonObject {
     const object = this.undecodable ? undefined : parseObject(this.bytes);
     if (object === undefined) throw undecodable([describeUndecodable(this)]);
@@ -50,7 +54,7 @@ export class CachedItem implements CachedObject {
   }
 
   render(representation: Representation): Uint8Array {
-    if (representation.identity === true) return this.bytes;
+    if (representation.identity === true && !this.incomplete) return this.bytes;
     const known = this.derived?.get(representation.id);
     if (known !== undefined) return known;
     this.derived ??= new DerivedSet(this.budget);

@@ -10,6 +10,8 @@ export interface CachedObject extends StoredObject {
   readonly attributes: Attributes;
   /** The bytes are no JSON object. Lists that show it fail with StorageError 'corrupt'. */
   readonly undecodable?: boolean | undefined;
+  /** Its type adds to it whenever it is shown: an identity representation has to be rendered, too. */
+  readonly incomplete?: boolean | undefined;
   /** Decodes the bytes (a fresh copy at every call, resourceVersion included); throws StorageError 'corrupt'. */
   decode(): JsonObject;
   /** The bytes of a representation, kept under its id while the cache budget lasts. */
@@ -22,7 +24,7 @@ export interface CachedObject extends StoredObject {
  */
 export interface Representation {
   readonly id: string;
-  /** The stored bytes as they are: nothing is rendered or kept twice. */
+  /** The stored bytes as they are, of all objects that are complete: nothing is rendered or kept twice. */
   readonly identity?: boolean;
   /** Whether `render` only hands out what is there. */
   isMade?(object: CachedObject): boolean;
