@@ -1,7 +1,7 @@
 import { FieldPath } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
-import { customResourceDefinitionStrategy } from './strategy.js';
+import { customResourceDefinitionDeletion, customResourceDefinitionStrategy } from './strategy.js';
 import { setCustomResourceDefinitionDefaults, setStoredForm } from './defaults.js';
 import { toInternalSpec } from './internal.js';
 import { validateDeprecationWarning, validateSubresources } from './version-validation.js';
@@ -67,4 +67,11 @@ test('metadata in defaults is stored as it is read', () => {
     list: { default: [stored], items: { properties: { metadata: { default: { unknown: 'x' } } } } },
   });
   expect(objectAt(objectAt(objectAt(schema, 'properties'), 'one'), 'default')).toEqual(stored);
+});
+
+test('preconditions of deletions that fail are told of in words of their own', () => {
+  const failed = customResourceDefinitionDeletion.preconditionFailed?.({ metadata: { name: 'x.y' } }, 'UID', 'a', 'b');
+  expect(failed?.message).toBe(
+    'Operation cannot be fulfilled on customresourcedefinitions.apiextensions.k8s.io "x.y": Precondition failed: UID in precondition: a, UID in object meta: b',
+  );
 });

@@ -1,3 +1,4 @@
+import { withFloats } from '../../../apimachinery/float.js';
 import { type JsonObject, deepCopy, isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { type KubeObject, formatTime, hasDeletionTimestamp, quote } from '../../../apimachinery/meta.js';
 import { coerceDefaults } from '../../../schema/coerce-defaults.js';
@@ -5,6 +6,7 @@ import { isRecognizedFormat } from '../../../schema/formats.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import { withPauses } from '../../../util/pauses.js';
 import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
+import { ownPrecondition } from '../../rest/precondition.js';
 import { initialStatus, setCustomResourceDefinitionDefaults, setStoredForm, storageVersionOf } from './defaults.js';
 import { schemasOf, stringsAt, toInternalSpec } from './internal.js';
 import type { RuleChecks } from './interfaces.js';
@@ -30,7 +32,7 @@ export function customResourceDefinitionStrategy(given: RuleChecks = {}): Strate
       crd['status'] = initialStatus(crd);
     },
     validateCreate: (context, crd) =>
-      withPauses(context.patience?.(), () => validateCustomResourceDefinition(crd, checks)),
+      withPauses(context.patience?.(), () => validateCustomResourceDefinition(withFloats(crd), checks)),
     warningsOnCreate: (_, crd) => formatWarnings(unrecognizedFormats(crd)),
     canonicalize: (crd) => {
       for (const schema of schemasOf(toInternalSpec(crd))) if (hasEmbeddedDefault(schema)) coerceDefaults(schema);
@@ -40,7 +42,7 @@ export function customResourceDefinitionStrategy(given: RuleChecks = {}): Strate
       crd['status'] = withStoredVersion(deepCopy(objectAt(old, 'status') ?? {}), crd);
     },
     validateUpdate: (context, crd, old) =>
-      withPauses(context.patience?.(), () => validateCustomResourceDefinitionUpdate(crd, old, checks)),
+      withPauses(context.patience?.(), () => validateCustomResourceDefinitionUpdate(withFloats(crd), old, checks)),
     warningsOnUpdate: (_, crd, old) => {
       const known = unrecognizedFormats(old);
       return formatWarnings(new Set([...unrecognizedFormats(crd)].filter((format) => !known.has(format))));
@@ -73,6 +75,7 @@ export const customResourceDefinitionStatusStrategy: Strategy = {
 
 /** The first deletion only marks a definition; it goes when its objects are gone and the finalizer is taken away. */
 export const customResourceDefinitionDeletion: DeletionStrategy = {
+  preconditionFailed: ownPrecondition('apiextensions.k8s.io', 'customresourcedefinitions'),
   beforeDelete: (context, crd) => {
     if (hasDeletionTimestamp(crd)) return undefined;
     const finalizers = crd.metadata.finalizers ?? [];

@@ -1,4 +1,3 @@
-import { newConflict } from '../../../apimachinery/errors.js';
 import { type FieldError, FieldPath, invalid } from '../../../apimachinery/field-error.js';
 import { isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { textsOf } from '../../../apimachinery/json-values.js';
@@ -10,6 +9,7 @@ import {
   FINALIZER_ORPHAN_DEPENDENTS,
 } from '../../../apimachinery/validation/object-meta.js';
 import type { DeletionStrategy, Propagation, Strategy } from '../../rest/interfaces.js';
+import { ownPrecondition } from '../../rest/precondition.js';
 import { keepField } from '../shared/fields.js';
 import { legacyFinalizerErrors, validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
 import { resets } from '../shared/resource-type.js';
@@ -140,11 +140,6 @@ export const namespaceDeletion: DeletionStrategy = {
       status: { ...status, phase: 'Terminating' },
     };
   },
-  preconditionFailed: (object, field, wanted, actual) =>
-    newConflict(
-      { group: '', resource: 'namespaces' },
-      object.metadata.name ?? '',
-      `Precondition failed: ${field} in precondition: ${wanted}, ${field} in object meta: ${actual}`,
-    ),
+  preconditionFailed: ownPrecondition('', 'namespaces'),
   mayDeleteDuringUpdate: (object) => namespaceFinalizers(object).length === 0,
 };
