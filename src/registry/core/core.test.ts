@@ -577,6 +577,14 @@ describe('attributes', () => {
   });
 });
 
+test('a service that an apply to the status makes has no addresses looked for', () => {
+  const spec = { ports: [{ port: 80 }], clusterIP: 'None' };
+  const object: KubeObject = { metadata: { name: 'a', namespace: 'n' }, spec: structuredClone(spec), status: { x: 1 } };
+  const strategy = typeOf('Service').subresources['status'];
+  strategy?.prepareForCreate(contextOf(''), object);
+  expect([object['spec'], object['status']]).toEqual([spec, { loadBalancer: {} }]);
+});
+
 describe('events of both versions', () => {
   test('the way there and back', () => {
     const event: KubeObject = {

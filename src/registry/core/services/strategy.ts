@@ -221,6 +221,10 @@ export const serviceStrategy: Strategy = {
 export const serviceStatusStrategy: Strategy = {
   ...serviceStrategy,
   resetFields: resets(['spec']),
+  // An apply to the status makes the service, for which no addresses are looked for.
+  prepareForCreate: (_context, object) => {
+    object['status'] = { loadBalancer: {} };
+  },
   warningsOnUpdate: (_context, object) => serviceStatusWarnings(object),
   prepareForUpdate: (_context, object, old) => {
     keepField('spec', object, old);
