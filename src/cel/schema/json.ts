@@ -5,6 +5,7 @@ import { CelError, CelList, CelMap, Double, Opaque, mapKey, Duration, Timestamp 
 import { MAX_INT, integer } from '../values/integer.js';
 import { parseDate, parseDuration, parseTimestamp } from '../values/time.js';
 import { illegalBase64At } from '../../util/go-base64.js';
+import { timeFault } from '../../util/go-time.js';
 
 /** JSON of any shape. Whole numbers are ints, others doubles, and so are instances of Number. */
 export type Json = unknown;
@@ -197,7 +198,9 @@ export function parseFormatDuration(text: string): bigint | undefined {
 function dateTime(text: string): Value {
   if (text === '') return new Timestamp(0, 0);
   const local = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}$/.test(text) ? `${text}Z` : text;
-  return parseTimestamp(local) ?? new CelError(`Invalid date-time formatted string ${text}`);
+  return (
+    parseTimestamp(local) ?? new CelError(`Invalid date-time formatted string ${text}: ${timeFault(text, 'local')}`)
+  );
 }
 
 /** The alphabet is that of URLs, though values with `+` and `/` are of this format, too. */
@@ -224,7 +227,10 @@ export function stringAdapter(format: string): Adapter {
         return new CelError(`Invalid duration ${value}: unable to parse ${value} as duration`);
       });
     case 'date':
-      return text((value) => parseDate(value) ?? new CelError(`Invalid date formatted string ${value}`));
+      return text(
+        (value) =>
+          parseDate(value) ?? new CelError(`Invalid date formatted string ${value}: ${timeFault(value, 'date')}`),
+      );
     case 'date-time':
       return text(dateTime);
     case 'byte':
