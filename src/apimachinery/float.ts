@@ -63,3 +63,11 @@ export function withFloats<T extends JsonObject>(object: T): T {
   }
   return copy;
 }
+
+const MIN_INT64 = -(2n ** 63n);
+
+/** Go's conversion of a float: what no int64 holds becomes the smallest one. */
+export function toInt64(value: number): number | bigint {
+  if (value >= 2 ** 63 || value < -(2 ** 63)) return MIN_INT64;
+  return Number.isSafeInteger(Math.trunc(value)) ? Math.trunc(value) + 0 : BigInt(Math.trunc(value));
+}

@@ -42,6 +42,7 @@ function copyValue(value: JsonValue | undefined): JsonValue | undefined {
     for (let i = 0; i < value.length; i++) copy[i] = copyValue(value[i]) as JsonValue;
     return copy;
   }
+  if (value instanceof Float) return value;
   const copy: JsonObject = {};
   for (const key in value) copy[key] = copyValue(value[key]);
   return copy;

@@ -52,6 +52,16 @@ describe('quantities', () => {
     expect(Quantity.parse('1500m').roundedUp()).toBe(2n);
     expect(Quantity.parse('1500m').asInteger()).toBeUndefined();
   });
+
+  test.each([
+    ['1500m', 2n],
+    ['9e18', 9n * 10n ** 18n],
+    ['1.2345678901234568e+29', 0n],
+    ['-1e40', 0n],
+    ['123456789012345678901234567890', -4362896299872285998n],
+  ])('%s as an int64', (text, value) => {
+    expect(Quantity.parse(text).toInt64()).toBe(value);
+  });
 });
 
 describe('times', () => {

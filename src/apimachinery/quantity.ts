@@ -31,6 +31,8 @@ const BINARY_SUFFIX = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 
 const MAX_INT64 = 9223372036854775807n;
 const NANO = -9;
+/** Amounts of fewer digits are kept as an int64 and an exponent. */
+const MAX_SHORT = 10n ** 18n;
 
 interface Suffix {
   readonly base: 2 | 10;
@@ -164,6 +166,14 @@ export class Quantity {
     if (whole !== undefined) return whole;
     const quotient = this.unscaled / power10(-this.exponent);
     return this.unscaled < 0n ? quotient - 1n : quotient + 1n;
+  }
+
+  /** As roundedUp(), in Go's int64: of what is too large nothing is left where its digits fit, else the lower bits. */
+  toInt64(): bigint {
+    const whole = this.roundedUp();
+    const wrapped = BigInt.asIntN(64, whole);
+    const isShort = this.unscaled > -MAX_SHORT && this.unscaled < MAX_SHORT;
+    return whole !== wrapped && isShort ? 0n : wrapped;
   }
 
   /** Without what is smaller than that power of ten, rounded away from zero. */

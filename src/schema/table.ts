@@ -1,3 +1,4 @@
+import { toInt64 } from '../apimachinery/float.js';
 import { formatFloat } from '../apimachinery/go-format.js';
 import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
 import { type KubeObject, goJson } from '../apimachinery/meta.js';
@@ -104,12 +105,6 @@ function cell(type: string, value: JsonValue | undefined, now: number): JsonValu
       return null;
   }
 }
-
-const MIN_INT64 = -(2n ** 63n);
-
-/** Go's conversion of a float: what no int64 holds becomes the smallest one. */
-const toInt64 = (value: number): number | bigint =>
-  value >= 2 ** 63 || value < -(2 ** 63) ? MIN_INT64 : Math.trunc(value);
 
 /** A value as Go prints it. */
 function printed(value: JsonValue): string {

@@ -274,6 +274,12 @@ describe('strategic merge patch', () => {
       [500, 'list element types are not identical: [[a] [1]]'],
     ],
     [
+      'an order of what has no merge key',
+      { spec: { tolerations: [{ key: 'a' }] } },
+      { spec: { '$setElementOrder/tolerations': [], tolerations: [] } },
+      [500, 'map: map[key:a] does not contain declared merge key: '],
+    ],
+    [
       'an order for nothing',
       containers(a),
       { spec: { '$setElementOrder/containers': [{ name: 'a' }], containers: null } },

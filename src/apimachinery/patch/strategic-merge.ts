@@ -2,7 +2,8 @@ import { decodeDetailed, goKind, JsonError } from '../decode-json.js';
 import type { ApiError } from '../errors.js';
 import { newBadRequest } from '../errors.js';
 import { goFormat, goTypeName } from '../go-format.js';
-import { deepCopy, isObject, type JsonObject, type JsonValue } from '../json.js';
+import { deepCopy, Float, isObject, type JsonObject, type JsonValue } from '../json.js';
+import type { FloatLiterals } from '../json-parser.js';
 import { quote } from '../meta.js';
 import { dereference, type GoType } from '../scheme/types.js';
 import { DELETE_PREFIX, DIRECTIVE, ORDER_PREFIX, RETAIN_KEYS } from './directives.js';
@@ -28,7 +29,23 @@ export function decodeStrategicMergePatch(body: Uint8Array | string, strict: boo
   if (!isObject(value)) {
     throw newBadRequest(`json: cannot unmarshal ${goKind(value)} into Go value of type map[string]interface {}`);
   }
+  if (decoded.floats !== undefined) markFloats(decoded.floats);
   return { patch: value, strictErrors: decoded.duplicates.map((path) => `duplicate field ${quote(path)}`) };
+}
+
+/** Puts whole floats in their places, each value by one object: they equal each other, and no integer. */
+function markFloats(literals: FloatLiterals): void {
+  const floats = new Map<number, Float>();
+  for (const [holder, members] of literals) {
+    for (const key of members.keys()) {
+      const value = (holder as JsonObject)[key];
+      if (typeof value !== 'number' || !Number.isSafeInteger(value)) continue;
+      const float = floats.get(value) ?? new Float(value);
+      floats.set(value, float);
+      // To the type checker it is one of the numbers that trees may hold.
+      (holder as JsonObject)[key] = float as unknown as number;
+    }
+  }
 }
 
 /** What a field's patches do, and the type of its value (for lists, of their elements). */
@@ -192,7 +209,9 @@ function mergeOrderedLists(original: JsonObject, patch: JsonObject, type: GoType
       if (current === undefined) continue;
     } else validateOrder(wanted, order, meta.mergeKey);
     const merged = mergeWanted(current, wanted, meta);
-    elementsAreMaps([current ?? [], wanted ?? []]);
+    // Without a key by which they could be put in order.
+    if (elementsAreMaps([current ?? [], wanted ?? []]) && meta.mergeKey === '')
+      for (const item of [...merged, ...order, ...(current ?? [])]) keyValue(item, '');
     original[key] = inOrder(merged, order, current ?? [], meta.mergeKey);
     delete patch[key];
   }

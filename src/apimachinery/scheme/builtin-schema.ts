@@ -1,7 +1,9 @@
 import type { DetailedJson } from '../decode-json.js';
+import { noteFloats } from '../float.js';
 import { isObject, type JsonObject, type JsonValue } from '../json.js';
 import { formatGroupVersion, type GroupVersionKind, type KubeObject, quote } from '../meta.js';
 import { TypedDecoder } from './decoder.js';
+import { convertNumbers } from './go-numbers.js';
 import { goType, type GoType } from './types.js';
 import { zeroValue } from './written-form.js';
 
@@ -26,17 +28,18 @@ export class BuiltinSchema {
   decode(json: DetailedJson, strict: boolean): TypedObject {
     const { source } = json;
     // What does not fit or is unknown counts also where a later value of the same field takes its place.
-    const first = source && new TypedDecoder(strict, source.floats, false, undefined, source.parts);
+    const first = source && new TypedDecoder(strict, source.floats, undefined, source.parts);
     first?.run(this.type, source?.value ?? null);
-    const decoder = new TypedDecoder(strict && first === undefined, json.floats, false, json.nulled);
+    const decoder = new TypedDecoder(strict && first === undefined, json.floats, json.nulled);
     const object = decoder.run(this.type, json.value);
     const { unknown } = first ?? decoder;
+    if (json.floats !== undefined && isObject(object)) noteFloats(object, json.floats);
     return { object: withMetadata(object), strictErrors: strict ? strictErrors(json, unknown) : [] };
   }
 
   /** A tree that is known to fit, in the same form. Throws JsonError. */
   normalize(object: JsonValue): KubeObject {
-    return withMetadata(new TypedDecoder(false, undefined, true).run(this.type, object));
+    return withMetadata(new TypedDecoder(false, undefined).run(this.type, convertNumbers(this.type, object)));
   }
 
   /** Unknown fields of a tree, sorted, as strategic merge patches report them: `unknown field "spec.x"`. */

@@ -2,6 +2,7 @@ import { JsonError } from '../json-syntax.js';
 import { isObject, type JsonValue } from '../json.js';
 import { goTypeName } from '../go-format.js';
 import { TypedDecoder } from './decoder.js';
+import { convertNumbers } from './go-numbers.js';
 import type { GoType } from './types.js';
 
 /**
@@ -31,7 +32,7 @@ export function conversionError(type: GoType, value: JsonValue): string | undefi
     case 'slice':
       return Array.isArray(value) ? firstError(type, value) : `cannot restore slice from ${kindName(value)}`;
     case 'bytes': {
-      if (Array.isArray(value)) return undefined;
+      if (Array.isArray(value)) return value.map(byteError).find((error) => error !== undefined);
       if (typeof value !== 'string') return `cannot restore slice from ${kindName(value)}`;
       const error = decodingError(type, value);
       return error === undefined ? undefined : `error decoding from json: ${error}`;
@@ -44,7 +45,7 @@ export function conversionError(type: GoType, value: JsonValue): string | undefi
 /** What the type's own decoder says, which knows nothing of the fields around. */
 function decodingError(type: GoType, value: JsonValue): string | undefined {
   try {
-    new TypedDecoder(false, undefined).run(type, value);
+    new TypedDecoder(false, undefined).run(type, convertNumbers(type, value));
     return undefined;
   } catch (error) {
     if (error instanceof JsonError) return error.message;
@@ -61,6 +62,14 @@ function firstError(type: GoType, values: readonly (JsonValue | undefined)[]): s
   return undefined;
 }
 
+function byteError(value: JsonValue): string | undefined {
+  const from = goTypeName(value);
+  if (value === null || from === 'int64' || isWholeFloat(value)) return undefined;
+  return from === 'float64' ? 'cannot convert float64 to uint8' : 'unrecognized type: uint8';
+}
+
+const isWholeFloat = (value: JsonValue): boolean => goTypeName(value) === 'float64' && Number.isInteger(Number(value));
+
 function kindName(value: JsonValue): string {
   if (isObject(value)) return 'map';
   return Array.isArray(value) ? 'slice' : goTypeName(value);
@@ -76,7 +85,7 @@ function scalarError(type: GoType, value: JsonValue): string | undefined {
     case 'bool':
       return from === 'bool' ? undefined : 'unrecognized type: bool';
     default:
-      if (whole || (type.kind === 'float64' && from === 'float64')) return undefined;
+      if (whole || isWholeFloat(value) || (type.kind === 'float64' && from === 'float64')) return undefined;
       return from === 'float64' ? `cannot convert float64 to ${type.text}` : `unrecognized type: ${type.kind}`;
   }
 }

@@ -31,8 +31,6 @@ export class TypedDecoder {
   constructor(
     private strict: boolean,
     private readonly floats: FloatLiterals | undefined,
-    /** Integers that are too large for their type lose their upper bits, as in kube-apiserver's converter from untyped trees. */
-    private readonly wraps = false,
     /** What stood where a null came after it. */
     private readonly nulled?: Replaced,
     /** All members of objects that have a key twice: the tree is then read for its errors, not for the result. */
@@ -101,7 +99,6 @@ export class TypedDecoder {
         : type.kind === 'int32'
           ? value >= INT32.min && value <= INT32.max
           : Number.isSafeInteger(value);
-    if (whole && !fits && this.wraps && type.kind === 'int32') return Number(BigInt.asIntN(32, BigInt(value)));
     return whole && fits ? value : this.mismatch(`number ${literal}`, type);
   }
 
@@ -113,6 +110,7 @@ export class TypedDecoder {
     this.path = outerPath;
     this.struct = outerStruct;
     const out = inTypeOrder(type, given);
+    if (type.name === SCHEMA) this.keepLiterals(value, out, (key) => key === 'default' || key === 'example');
     // A pointer to nothing is a pointer: what is neither a schema nor schemas.
     const items = type.name === SCHEMA ? value['items'] : undefined;
     if (items !== undefined && items !== null && out['items'] === undefined) noteEmpty(out, 'items', items);
@@ -185,7 +183,18 @@ export class TypedDecoder {
       return this.value(elem, item, value, String(i));
     });
     this.path = outerPath;
+    if (elem.text === 'v1.JSON') this.keepLiterals(value, out, () => true);
     return out;
+  }
+
+  /** What is raw JSON stays what it was: a float. */
+  private keepLiterals(
+    from: JsonObject | JsonValue[],
+    to: JsonObject | JsonValue[],
+    isRaw: (key: string) => boolean,
+  ): void {
+    const kept = [...(this.floats?.get(from) ?? [])].filter(([key]) => isRaw(key));
+    if (kept.length > 0) this.floats?.set(to, new Map(kept));
   }
 
   private bytes(type: GoType, value: JsonValue): JsonValue {

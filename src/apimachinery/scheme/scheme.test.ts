@@ -223,6 +223,9 @@ test.each([
   [{ metadata: { finalizers: {} } }, 'cannot restore slice from map'],
   [{ metadata: { generation: 1.5 } }, 'cannot convert float64 to int64'],
   [{ binaryData: { a: 'x' } }, 'error decoding from json: illegal base64 data at input byte 0'],
+  [{ binaryData: { a: [1, null, {}] } }, 'unrecognized type: uint8'],
+  [{ binaryData: { a: [1.5] } }, 'cannot convert float64 to uint8'],
+  [{ binaryData: { a: [1, null] } }, undefined],
   [{ metadata: { creationTimestamp: 1 } }, 'json: cannot unmarshal number into Go value of type string'],
   [{ immutable: null }, undefined],
 ])('conversion of %j', (object, message) => {

@@ -10,6 +10,7 @@ import {
 import { applyStrategicMergePatch } from '../../apimachinery/patch/strategic-merge.js';
 import { type BuiltinSchema, requireSchema } from '../../apimachinery/scheme/builtin-schema.js';
 import { checkConvertible, conversionError } from '../../apimachinery/scheme/convert.js';
+import { convertNumbers } from '../../apimachinery/scheme/go-numbers.js';
 import { createFieldManager } from '../../managedfields/field-manager.js';
 import { emptyObjectOf } from '../../managedfields/empty-objects.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
@@ -148,7 +149,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     strategicMerge: (current, patch) => {
       const merged = applyStrategicMergePatch(current, patch, schema.type);
       checkConvertible(schema.type, merged);
-      return merged;
+      return convertNumbers(schema.type, merged) as JsonObject;
     },
     verbs: type.verbs ?? VERBS,
     discovery: discoveryEntries(type, version),

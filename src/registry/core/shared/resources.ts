@@ -84,9 +84,9 @@ export function quantityErrors(name: string, quantity: Quantity, path: FieldPath
   return errors;
 }
 
-/** The whole number that Go has of a quantity, whose upper bits are lost, must not be negative. */
+/** The whole number that Go has of a quantity must not be negative, as it may be where upper bits are lost. */
 export function basicQuantityErrors(value: JsonValue | undefined, path: FieldPath): FieldError[] {
-  const number = BigInt.asIntN(64, quantityOf(value).roundedUp());
+  const number = quantityOf(value).toInt64();
   return number < 0n ? [invalid(path, number, 'must be a valid resource quantity')] : [];
 }
 
