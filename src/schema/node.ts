@@ -45,6 +45,8 @@ const KIND_NAMES: Readonly<Record<number, readonly [string, string]>> = {
 
 export interface LengthRules {
   readonly min: number | undefined;
+  /** With all its digits. */
+  readonly minText: string;
   readonly max: number | undefined;
 }
 
@@ -237,9 +239,11 @@ export function stringsOf(value: JsonValue | undefined): readonly string[] {
 }
 
 function lengths(schema: JsonObject, minKey: string, maxKey: string): LengthRules | undefined {
-  const min = countOf(schema[minKey]);
+  const least = schema[minKey];
+  const min = countOf(least);
   const max = countOf(schema[maxKey]);
-  return min === undefined && max === undefined ? undefined : { min, max };
+  const minText = typeof least === 'bigint' ? least.toString() : String(min);
+  return min === undefined && max === undefined ? undefined : { min, minText, max };
 }
 
 function countOf(value: JsonValue | undefined): number | undefined {

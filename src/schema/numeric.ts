@@ -92,7 +92,7 @@ export function numericFaults(
     const factor = limitText(multipleOf, integral);
     if ((integral ? multipleOf.whole : multipleOf.value) <= 0) {
       const message = `factor MultipleOf declared for ${path} must be positive: ${factor}`;
-      faults.push({ message, value: integral ? multipleOf.whole : multipleOf.value });
+      faults.push({ message, value: integral ? BigInt(multipleOf.whole) : multipleOf.value });
     } else if (!isMultiple(multipleOf, value, integral)) {
       faults.push({ message: `${path} in body should be a multiple of ${factor}`, value: shown(value, integral) });
     }

@@ -28,7 +28,7 @@ export function addTypeError(node: SchemaNode, kind: number, walk: Walk): void {
 export function checkText(node: SchemaNode, value: string, walk: Walk): void {
   const { length, pattern } = node;
   if (length !== undefined) {
-    const { min, max } = length;
+    const { min, minText, max } = length;
     // A text has at most as many characters as UTF-16 units, and at least half as many.
     if (max !== undefined && value.length > max && codePoints(value) > max) {
       if (walk.onlyNoted()) return;
@@ -39,7 +39,7 @@ export function checkText(node: SchemaNode, value: string, walk: Walk): void {
     if (min !== undefined && value.length < min * 2 && codePoints(value) < min) {
       if (walk.onlyNoted()) return;
       const name = walk.name;
-      walk.addInvalid(name, value, `${name} in body should be at least ${String(min)} chars long`);
+      walk.addInvalid(name, value, `${name} in body should be at least ${minText} chars long`);
       return;
     }
   }
@@ -98,6 +98,7 @@ function convertsTo(value: JsonValue, allowed: JsonValue): boolean {
       const code = Number(value);
       return kind === INTEGER && allowed === (code >= 0 && code <= 0x10ffff ? String.fromCodePoint(code) : '\ufffd');
     }
+    if (allowed instanceof Float) return Number(value) === Number(allowed);
     if (typeof allowed !== 'number' && typeof allowed !== 'bigint') return false;
     if (kindOf(allowed) === INTEGER && kind === FLOAT) return Math.trunc(Number(value)) == allowed;
     return (typeof value === 'bigint' ? value : Number(value)) == allowed;

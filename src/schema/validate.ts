@@ -1,7 +1,17 @@
 import { type FieldError, invalid, required, tooMany } from '../apimachinery/field-error.js';
 import type { JsonObject, JsonValue } from '../apimachinery/json.js';
 import { quote } from '../apimachinery/meta.js';
-import { BOOLEAN, FLOAT, INTEGER, type LogicRules, OBJECT, STRING, type SchemaNode, kindOf } from './node.js';
+import {
+  BOOLEAN,
+  FLOAT,
+  INTEGER,
+  type LengthRules,
+  type LogicRules,
+  OBJECT,
+  STRING,
+  type SchemaNode,
+  kindOf,
+} from './node.js';
 import { isJsonInteger } from './numeric.js';
 import { NONE, type Old, itemCorrelator, oldProperty, unchanged } from './ratchet.js';
 import { addTypeError, checkEnum, checkFormat, checkNull, checkNumber, checkText } from './scalars.js';
@@ -87,11 +97,11 @@ function checkArray(node: SchemaNode, value: JsonValue[], walk: Walk, old: Old):
   }
   const count = node.itemCount;
   if (count === undefined) return;
-  const { min, max } = count;
+  const { min, minText, max } = count;
   if (min !== undefined && value.length < min) {
     if (walk.onlyNoted()) return;
     const name = walk.name;
-    walk.addInvalid(name, value.length, `${name} in body should have at least ${String(min)} items`);
+    walk.addInvalid(name, value.length, `${name} in body should have at least ${minText} items`);
   }
   if (max !== undefined && value.length > max) {
     if (walk.onlyNoted()) return;
@@ -101,7 +111,7 @@ function checkArray(node: SchemaNode, value: JsonValue[], walk: Walk, old: Old):
 }
 
 function checkObject(node: SchemaNode, value: JsonObject, walk: Walk, old: Old): void {
-  if (node.propertyCount !== undefined) checkPropertyCount(node.propertyCount.min, node.propertyCount.max, value, walk);
+  if (node.propertyCount !== undefined) checkPropertyCount(node.propertyCount, value, walk);
   const { properties, additional } = node;
   if (properties !== undefined || additional !== undefined) {
     const depth = walk.path.length;
@@ -144,13 +154,13 @@ function childOld(old: Old, depth: number, key: string): Old {
   return oldProperty(old, key);
 }
 
-function checkPropertyCount(min: number | undefined, max: number | undefined, value: JsonObject, walk: Walk): void {
+function checkPropertyCount({ min, minText, max }: LengthRules, value: JsonObject, walk: Walk): void {
   let count = 0;
   for (const key in value) if (value[key] !== undefined) count++;
   if (min !== undefined && count < min) {
     if (walk.onlyNoted()) return;
     const name = walk.name;
-    walk.addInvalid(name, count, `${name} in body should have at least ${String(min)} properties`);
+    walk.addInvalid(name, count, `${name} in body should have at least ${minText} properties`);
   }
   if (max !== undefined && count > max) {
     if (walk.onlyNoted()) return;

@@ -55,8 +55,8 @@ async function update(scope: RequestScope, body: Buffer, options: WriteOptions, 
     needsFields: false,
     make: async (current, tracksFields) => {
       const next = deepCopy(object);
-      if (served.type.custom) carryFloats(next, object);
-      else knowAs(next, object);
+      carryFloats(next, object);
+      if (!served.type.custom) knowAs(next, object);
       if (tracksFields) await settled(() => scope.fieldManager.update(current, next, manager));
       return next;
     },
