@@ -282,7 +282,7 @@ function unionNode(a: SetNode, b: SetNode): SetNode {
   const children =
     a.children === undefined ? b.children : b.children === undefined ? a.children : a.children.union(b.children);
   // Elements may be equal and differ in their digits; those of the second set count.
-  const element = b.member && a.element.text !== b.element.text ? b.element : a.element;
+  const element = b.member && !a.element.isWrittenLike(b.element) ? b.element : a.element;
   return element === a.element && member === a.member && children === a.children ? a : { element, member, children };
 }
 

@@ -53,17 +53,18 @@ function setItemProblem(item: JsonValue | undefined): string | undefined {
 }
 
 /**
- * The serialized path element of an item, by which items are equal. Cheaper than the element itself. What has none, which validation
- * prevents, is equal to nothing else.
+ * The serialized path element of an item, by which items are equal but for how their numbers are written. Cheaper than the element itself.
+ * What has none, which validation prevents, is equal to nothing else.
  */
 export function itemText(list: ListType, item: JsonValue | undefined, index: number): string {
-  if (list.keys.length === 0) {
-    return item === null || typeof item === 'object' || item === undefined
-      ? `!${String(index)}`
-      : `v:${elementText(item)}`;
-  }
+  if (list.keys.length > 0) return keyedText(namerOf(list), item, index);
+  return item === null || typeof item === 'object' || item === undefined
+    ? `!${String(index)}`
+    : `v:${elementText(item)}`;
+}
+
+function keyedText({ keys, labels }: ItemNamer, item: JsonValue | undefined, index: number): string {
   if (!isObject(item)) return `!${String(index)}`;
-  const { keys, labels } = namerOf(list);
   let text = '';
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i];
@@ -86,21 +87,28 @@ export class ItemNames {
   private peers: Map<string, { readonly values: JsonValue[]; readonly text: string }[]> | undefined;
   private exact: Set<string> | undefined;
 
-  constructor(private readonly list: ListType) {}
+  private readonly namer: ItemNamer | undefined;
+
+  constructor(private readonly list: ListType) {
+    if (list.keys.length > 0) this.namer = namerOf(list);
+  }
 
   /** The serialized path element of the first item that is equal to this one. */
   of(item: JsonValue | undefined, index: number): string {
-    const text = itemText(this.list, item, index);
+    const { namer } = this;
+    const text = namer === undefined ? itemText(this.list, item, index) : keyedText(namer, item, index);
     return !this.hasTwins(item) || this.exact?.has(text) === true ? text : this.twin(item, text);
   }
 
   private hasTwins(item: JsonValue | undefined): boolean {
-    if (this.list.keys.length === 0) return hasTwins(item);
-    return isObject(item) && namerOf(this.list).keys.some((key) => hasTwins(keyValue(item, key)));
+    if (this.namer === undefined) return hasTwins(item);
+    if (!isObject(item)) return false;
+    for (const key of this.namer.keys) if (hasTwins(keyValue(item, key))) return true;
+    return false;
   }
 
   private twin(item: JsonValue | undefined, text: string): string {
-    const values = isObject(item) ? namerOf(this.list).keys.map((key) => keyValue(item, key) ?? null) : [item ?? null];
+    const values = isObject(item) ? (this.namer?.keys ?? []).map((key) => keyValue(item, key) ?? null) : [item ?? null];
     const rounded = elementText(values.map((value) => (hasTwins(value) ? Number(value) + 0 : value)));
     this.peers ??= new Map();
     let peers = this.peers.get(rounded);

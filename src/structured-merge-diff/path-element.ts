@@ -108,6 +108,11 @@ export class PathElement {
     return this.names.length - other.names.length;
   }
 
+  /** Of an equal element: whether its numbers are written alike. */
+  isWrittenLike(other: PathElement): boolean {
+    return this === other || this.kind === FIELD || this.text === other.text;
+  }
+
   /** As messages show it: `.spec`, `[name="a",port=80]`, `[="a"]`, `[0]`. */
   toString(): string {
     switch (this.kind) {

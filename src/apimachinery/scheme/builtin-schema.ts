@@ -1,5 +1,6 @@
 import type { DetailedJson } from '../decode-json.js';
 import { noteFloats } from '../float.js';
+import { JsonError } from '../json-syntax.js';
 import { isObject, type JsonObject, type JsonValue } from '../json.js';
 import { formatGroupVersion, type GroupVersionKind, type KubeObject, quote } from '../meta.js';
 import { TypedDecoder } from './decoder.js';
@@ -39,7 +40,14 @@ export class BuiltinSchema {
 
   /** A tree that is known to fit, in the same form. Throws JsonError. */
   normalize(object: JsonValue): KubeObject {
-    return withMetadata(new TypedDecoder(false, undefined).run(this.type, convertNumbers(this.type, object)));
+    try {
+      return withMetadata(new TypedDecoder(false, undefined).run(this.type, object));
+    } catch (error) {
+      // Numbers that have to be converted are rare, and no decoder takes them as they are.
+      const converted = error instanceof JsonError ? convertNumbers(this.type, object) : object;
+      if (converted === object) throw error;
+      return withMetadata(new TypedDecoder(false, undefined).run(this.type, converted));
+    }
   }
 
   /** Unknown fields of a tree, sorted, as strategic merge patches report them: `unknown field "spec.x"`. */
