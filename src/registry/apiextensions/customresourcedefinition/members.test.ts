@@ -2,6 +2,7 @@ import { FieldPath } from '../../../apimachinery/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { customResourceDefinitionDeletion, customResourceDefinitionStrategy } from './strategy.js';
+import type { RequestContext } from '../../../request/context.js';
 import { setCustomResourceDefinitionDefaults, setStoredForm } from './defaults.js';
 import { toInternalSpec } from './internal.js';
 import { validateDeprecationWarning, validateSubresources } from './version-validation.js';
@@ -74,4 +75,23 @@ test('preconditions of deletions that fail are told of in words of their own', (
   expect(failed?.message).toBe(
     'Operation cannot be fulfilled on customresourcedefinitions.apiextensions.k8s.io "x.y": Precondition failed: UID in precondition: a, UID in object meta: b',
   );
+});
+
+test('a second version of the same name is looked at, though the first has not changed', () => {
+  const version = (storage: boolean, schema: JsonObject): JsonObject => ({
+    name: 'v1',
+    served: true,
+    storage,
+    schema: { openAPIV3Schema: schema },
+  });
+  const crd = (...versions: JsonObject[]): KubeObject => ({
+    metadata: { name: 'xs.example.com', resourceVersion: '1' },
+    spec: { group: 'example.com', scope: 'Cluster', names: { plural: 'xs', kind: 'X' }, versions },
+    status: { storedVersions: ['v1'] },
+  });
+  const first = version(true, { type: 'object' });
+  const [old, next] = [crd(first), crd(first, version(false, { type: 'object', additionalProperties: true }))];
+  for (const definition of [old, next]) setCustomResourceDefinitionDefaults(definition);
+  const errors = customResourceDefinitionStrategy().validateUpdate({} as RequestContext, next, old);
+  expect(errors.map(({ field }) => field)).toContain('spec.versions[1].schema.openAPIV3Schema.additionalProperties');
 });

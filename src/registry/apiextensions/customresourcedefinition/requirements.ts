@@ -108,9 +108,12 @@ function* unchangedVersions(spec: InternalSpec, old: InternalSpec): Generator<st
     from.versions.some(({ validation }) => validation !== undefined)
       ? from.versions.find((version) => version.name === name)?.validation?.schema
       : from.validation?.schema;
-  for (const { name } of spec.versions) {
+  const [seen, twice] = [new Set<string>(), new Set<string>()];
+  for (const { name } of spec.versions) (seen.has(name) ? twice : seen).add(name);
+  for (const name of seen) {
     const before = schemaFor(old, name);
-    if (before !== undefined && sameValue(before, schemaFor(spec, name))) yield name;
+    // Of several versions with one name only the first would be compared.
+    if (before !== undefined && !twice.has(name) && sameValue(before, schemaFor(spec, name))) yield name;
   }
 }
 
