@@ -1,12 +1,6 @@
 import type { Adapter, DeclType, Environment, Outcome, SchemaTypes, Value } from '../../cel/index.js';
 import { pauseNow } from '../../util/pauses.js';
-import {
-  Optional,
-  adapterOf,
-  fromJson,
-  kubernetesEnvironment,
-  withTypeAndObjectMeta,
-} from '../../cel/index.js';
+import { Optional, adapterOf, fromJson, kubernetesEnvironment, withTypeAndObjectMeta } from '../../cel/index.js';
 import type { FieldPath } from '../../apimachinery/field-error.js';
 import { FieldError, OMIT, forbidden, invalid, required } from '../../apimachinery/field-error.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
