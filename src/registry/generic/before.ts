@@ -1,5 +1,6 @@
 import { newInvalid } from '../../apimachinery/errors.js';
 import { FieldPath, type FieldError } from '../../apimachinery/field-error.js';
+import { withFloats } from '../../apimachinery/float.js';
 import { deepEqual } from '../../apimachinery/json.js';
 import { type KubeObject, parseGroupVersion } from '../../apimachinery/meta.js';
 import { nameIsPathSegment } from '../../apimachinery/validation/names.js';
@@ -57,9 +58,9 @@ export function beforeUpdate(
   strategy.canonicalize?.(object);
 }
 
-/** Whether two objects differ in nothing but metadata and status. */
+/** Whether two objects differ in nothing but metadata and status. A float that was an integer is a difference. */
 function sameSpec(object: KubeObject, old: KubeObject): boolean {
-  const { metadata: _a, status: _s, ...rest } = object;
+  const { metadata: _a, status: _s, ...rest } = withFloats(object);
   const { metadata: _b, status: _t, ...oldRest } = old;
   return deepEqual(rest, oldRest);
 }
