@@ -145,7 +145,8 @@ export class DefinitionController {
         return;
       }
     }
-    const done = setTerminating(crd, clock.now(), 'InstanceDeletionCompleted');
+    const reason = isConditionTrue(crd, 'Established') ? 'InstanceDeletionCompleted' : 'NeverEstablished';
+    const done = setTerminating(crd, clock.now(), reason);
     const marked = await client.updateStatus(done);
     const finalizers = (marked.metadata.finalizers ?? []).filter((finalizer) => finalizer !== CLEANUP_FINALIZER);
     const next: KubeObject = { ...marked, metadata: { ...marked.metadata, finalizers } };
