@@ -70,7 +70,8 @@ const TOKEN = /\\[pP](?:\{(\^?)([^}]*)\}|([A-Za-z]))|(\(\?P?<)(\w+)>|\\Q[^]*?(?:
 export function dialectOf(pattern: string): Dialect | undefined {
   if (!INTERESTING.test(pattern)) return undefined;
   const changed = new Map<string, string>();
-  const names = new Set<string>();
+  const names = new Map<string, number>();
+  let words: ReadonlySet<string> | undefined;
   let inClass = false;
   const change = (from: string, to: string): string => {
     if (from !== to) changed.set(to, from);
@@ -83,9 +84,7 @@ export function dialectOf(pattern: string): Dialect | undefined {
       if (letter !== undefined) return change(token, token.slice(0, 2) + known(letter));
       if (group !== undefined && label !== undefined) {
         if (inClass) return token;
-        const own = unused(label, names, pattern);
-        names.add(own);
-        return change(token, `${group}${own}>`);
+        return change(token, `${group}${unused(label, names, (words ??= new Set(pattern.match(/\w+/g))))}>`);
       }
       // The first bracket after the opening one is a member of the class; named classes are complete, wherever they stand.
       if (inClass) inClass = token.startsWith('[:') || !token.endsWith(']') || token === '\\]';
@@ -106,11 +105,14 @@ function known(name: string): string {
   return CATEGORIES.get(wanted) ?? wanted;
 }
 
-/** The label, or where it is taken one that the pattern does not say. */
-function unused(label: string, taken: ReadonlySet<string>, pattern: string): string {
-  if (!taken.has(label)) return label;
-  for (let i = 2; ; i++) {
-    const own = `${label}_${String(i)}`;
-    if (!taken.has(own) && !pattern.includes(own)) return own;
-  }
+/** The label, or where it is taken one that is no word of the pattern. `taken`: with the number from which to look on. */
+function unused(label: string, taken: Map<string, number>, words: ReadonlySet<string>): string {
+  let next = taken.get(label);
+  taken.set(label, next ?? 2);
+  if (next === undefined) return label;
+  let own: string;
+  do own = `${label}_${String(next++)}`;
+  while (words.has(own));
+  taken.set(label, next);
+  return own;
 }
