@@ -22,22 +22,19 @@ import type {
 } from './interfaces.js';
 import { validateListTypes } from './list-types.js';
 import { defaultsInMetadata, settleMetadataDefaults } from './metadata-defaults.js';
-import { EMPTY_NODE, SchemaNode } from './node.js';
+import { EMPTY_NODE, type MadeParts, SchemaNode } from './node.js';
 import { pruneObject, pruneRead, pruneUnknown } from './prune.js';
 import { NONE } from './ratchet.js';
 import { followPath, validateScaleSpec, validateScaleStatus } from './scale.js';
 import { validateValue } from './validate.js';
 
-/** Nodes of the parts of a schema that were made before, by `nodesInSteps`. */
-export type KnownNodes = ReadonlyMap<JsonSchemaProps, SchemaNode>;
-
-/** Compiles the openAPIV3Schema of one version of a type, which must be a valid structural schema. */
+/** Compiles the openAPIV3Schema of one version of a type, which must be a valid structural schema. `made`: what `nodesInSteps` made of it. */
 export function compileSchema(
   openAPIV3Schema: JsonSchemaProps,
   options: CompileOptions = {},
-  nodes?: KnownNodes,
+  made?: MadeParts,
 ): CompiledSchema {
-  return new StructuralSchema(openAPIV3Schema, options, nodes);
+  return new StructuralSchema(openAPIV3Schema, options, made);
 }
 
 class StructuralSchema implements CompiledSchema {
@@ -52,11 +49,11 @@ class StructuralSchema implements CompiledSchema {
   constructor(
     private readonly schema: JsonSchemaProps,
     options: CompileOptions,
-    nodes: KnownNodes | undefined,
+    made: MadeParts | undefined,
   ) {
-    const root = nodes?.get(schema) ?? new SchemaNode(schema);
+    const root = made?.nodes.get(schema) ?? new SchemaNode(schema);
     const settled = settleMetadataDefaults(schema, root);
-    this.root = settled === schema ? root : new SchemaNode(settled, 0, false, nodes);
+    this.root = settled === schema ? root : new SchemaNode(settled, 0, false, made);
     this.defaults = new DefaultValues(defaultsInMetadata(this.root));
     this.status = this.root.properties?.get('status') ?? EMPTY_NODE;
     this.scale = options.scale;

@@ -128,10 +128,10 @@ export class SchemaNode {
    * `bare`: as defaults are validated, where int-or-string says nothing about the type, and formats go unsifted. `made`: nodes of
    * parts that were made before.
    */
-  constructor(schema: JsonSchemaProps, depth = 0, bare = false, made?: ReadonlyMap<JsonSchemaProps, SchemaNode>) {
+  constructor(schema: JsonSchemaProps, depth = 0, bare = false, made?: MadeParts) {
     if (depth > MAX_SCHEMA_DEPTH) throw new SchemaTooDeepError();
     const sub = (value: JsonValue | undefined): SchemaNode | undefined =>
-      isObject(value) ? (made?.get(value) ?? new SchemaNode(value, depth + 1, bare, made)) : undefined;
+      isObject(value) ? (made?.nodes.get(value) ?? new SchemaNode(value, depth + 1, bare, made)) : undefined;
     const type = textOf(schema['type']);
     const intOrString = schema['x-kubernetes-int-or-string'] === true;
     this.types = intOrString && !bare ? INT_OR_STRING : (TYPE_LISTS.get(type) ?? [type]);
@@ -153,7 +153,7 @@ export class SchemaNode {
     this.logic = compileLogic(schema, sub);
     this.items = sub(schema['items']);
     this.itemCount = lengths(schema, 'minItems', 'maxItems');
-    this.properties = compileProperties(schema['properties'], sub);
+    this.properties = made?.properties.get(schema) ?? compileProperties(schema['properties'], sub);
     const additional = schema['additionalProperties'];
     this.additional = typeof additional === 'boolean' ? additional : sub(additional);
     this.required = stringsOf(schema['required']);
@@ -271,6 +271,13 @@ function compileProperties(value: JsonValue | undefined, sub: Sub): ReadonlyMap<
   const map = new Map<string, SchemaNode>();
   for (const key in value) map.set(key, sub(value[key]) ?? EMPTY_NODE);
   return map.size === 0 ? undefined : map;
+}
+
+/** What was made of the parts of a schema before. */
+export interface MadeParts {
+  readonly nodes: ReadonlyMap<JsonSchemaProps, SchemaNode>;
+  /** Of parts that have many. */
+  readonly properties: ReadonlyMap<JsonSchemaProps, ReadonlyMap<string, SchemaNode>>;
 }
 
 interface Notable {

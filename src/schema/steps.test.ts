@@ -34,8 +34,8 @@ describe('a schema in steps', () => {
 
   test('what it does is what it does when compiled at once', () => {
     const object = (): JsonObject => ({ spec: { p1: 'long', p2: 'y', other: 1 }, list: ['a', 'b', 'b'] });
-    const outcome = (nodes?: Parameters<typeof compileSchema>[2]): unknown => {
-      const schema = compileSchema(wide, {}, nodes);
+    const outcome = (made?: Parameters<typeof compileSchema>[2]): unknown => {
+      const schema = compileSchema(wide, {}, made);
       const given = object();
       const pruned = schema.prune(given, true);
       schema.applyDefaults(given);

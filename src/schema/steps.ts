@@ -1,6 +1,6 @@
 import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
 import type { JsonSchemaProps } from './interfaces.js';
-import { MAX_SCHEMA_DEPTH, SchemaNode, SchemaTooDeepError } from './node.js';
+import { EMPTY_NODE, type MadeParts, MAX_SCHEMA_DEPTH, SchemaNode, SchemaTooDeepError } from './node.js';
 
 /** Parts of a schema looked at between two pauses: a few hundred microseconds. */
 const STEP = 100;
@@ -50,13 +50,32 @@ export function* batchesOf({ properties }: JsonSchemaProps): Generator<readonly 
 }
 
 /** Makes the nodes of all parts of a schema, those of inner parts first, with pauses. */
-export function* nodesInSteps(schema: JsonSchemaProps): Generator<undefined, ReadonlyMap<JsonSchemaProps, SchemaNode>> {
+export function* nodesInSteps(schema: JsonSchemaProps): Generator<undefined, MadeParts> {
   const parts = yield* partsOf(schema);
-  const made = new Map<JsonSchemaProps, SchemaNode>();
+  const nodes = new Map<JsonSchemaProps, SchemaNode>();
+  const properties = new Map<JsonSchemaProps, ReadonlyMap<string, SchemaNode>>();
   for (let i = parts.length - 1; i >= 0; i--) {
     const part = parts[i] ?? {};
-    made.set(part, new SchemaNode(part, 0, false, made));
+    const many = yield* manyProperties(part, nodes);
+    if (many !== undefined) properties.set(part, many);
+    nodes.set(part, new SchemaNode(part, 0, false, { nodes, properties }));
     if (i % STEP === 0) yield;
+  }
+  return { nodes, properties };
+}
+
+function* manyProperties(
+  { properties }: JsonSchemaProps,
+  nodes: ReadonlyMap<JsonSchemaProps, SchemaNode>,
+): Generator<undefined, ReadonlyMap<string, SchemaNode> | undefined> {
+  if (!isObject(properties)) return undefined;
+  const keys = Object.keys(properties);
+  if (keys.length < BATCH) return undefined;
+  const made = new Map<string, SchemaNode>();
+  for (const [i, key] of keys.entries()) {
+    const property = properties[key];
+    made.set(key, (isObject(property) ? nodes.get(property) : undefined) ?? EMPTY_NODE);
+    if (i % BATCH === BATCH - 1) yield;
   }
   return made;
 }

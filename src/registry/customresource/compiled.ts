@@ -3,7 +3,7 @@ import { type JsonObject, stringAt } from '../../apimachinery/json.js';
 import { compileRules } from '../../schema/cel/index.js';
 import { compileSchema } from '../../schema/compile.js';
 import type { CompiledSchema, RulesValidator, ScalePaths } from '../../schema/interfaces.js';
-import type { SchemaNode } from '../../schema/node.js';
+import type { MadeParts } from '../../schema/node.js';
 import { nodesInSteps } from '../../schema/steps.js';
 import { customResourceType, type Type } from '../../structured-merge-diff/custom-resource.js';
 import type { Definition, DefinitionVersion } from './definition.js';
@@ -38,11 +38,11 @@ export function compileDefinition(definition: Definition): CompiledDefinition {
 export function* compileInSteps(definition: Definition): Generator<undefined, CompiledDefinition> {
   const versions = new Map<string, CompiledVersion>();
   for (const version of definition.versions) {
-    const nodes = version.schema === undefined ? undefined : yield* nodesInSteps(version.schema);
+    const made = version.schema === undefined ? undefined : yield* nodesInSteps(version.schema);
     yield;
-    const compiled = compileVersion(definition, version, nodes);
+    const compiled = compileVersion(definition, version, made);
     versions.set(version.name, compiled);
-    if ((nodes?.size ?? 0) < LARGE) continue;
+    if ((made?.nodes.size ?? 0) < LARGE) continue;
     yield;
     yield* compiled.schema.prepare();
   }
@@ -73,12 +73,12 @@ const ANYTHING: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fi
 function compileVersion(
   definition: Definition,
   version: DefinitionVersion,
-  nodes?: ReadonlyMap<JsonObject, SchemaNode>,
+  made?: MadeParts,
 ): CompiledVersion {
   const scale = readScale(version);
   return {
     version,
-    schema: compileSchema(version.schema ?? ANYTHING, { compileRules: rulesOf, scale }, nodes),
+    schema: compileSchema(version.schema ?? ANYTHING, { compileRules: rulesOf, scale }, made),
     mergeType: customResourceType(version.schema, definition.preserveUnknownFields),
     preserveUnknownFields: definition.preserveUnknownFields || version.schema === undefined,
   };
