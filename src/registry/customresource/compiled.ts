@@ -70,11 +70,7 @@ export interface CompiledVersion {
 
 const ANYTHING: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
-function compileVersion(
-  definition: Definition,
-  version: DefinitionVersion,
-  made?: MadeParts,
-): CompiledVersion {
+function compileVersion(definition: Definition, version: DefinitionVersion, made?: MadeParts): CompiledVersion {
   const scale = readScale(version);
   return {
     version,
