@@ -35,6 +35,7 @@ export function installDocuments(
     environment.clock,
     (what, gv) => largeWrites?.describe(what, gv),
     alone ? rootDocuments(builtInGroups(source)) : [],
+    alone,
   );
   server.register('/openapi/v2', openApi.handle);
   server.register('/openapi/v3', openApi.handle);

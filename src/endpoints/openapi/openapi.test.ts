@@ -170,9 +170,12 @@ let server: Server;
 let port: number;
 
 beforeAll((done) => {
-  const openapi = new OpenApi({ groupVersions: () => current }, published, new FakeClock());
+  const make = (redirects: boolean): OpenApi =>
+    new OpenApi({ groupVersions: () => current }, published, new FakeClock(), undefined, [], redirects);
+  const [alone, extending] = [make(true), make(false)];
   server = createServer((request, response) => {
     const path = (request.url ?? '').split('?')[0] ?? '';
+    const openapi = request.headers['x-extending'] === undefined ? alone : extending;
     void openapi.handle({ info: { path } } as RequestContext, request, response);
   }).listen(0, '127.0.0.1', () => {
     port = (server.address() as AddressInfo).port;
@@ -228,6 +231,15 @@ describe('v3', () => {
       301,
       (await index())['apis/neg.example.com/v1']!.serverRelativeURL,
     ]);
+  });
+
+  test('by an extension of a cluster an outdated hash is answered, but not for ever', async () => {
+    const headers = { 'x-extending': 'yes' };
+    const url = (await index())['apis/neg.example.com/v1']!.serverRelativeURL;
+    const [outdated, present] = [await ask(`${url}x`, headers), await ask(url, headers)];
+    expect([outdated.status, outdated.headers['cache-control']]).toEqual([200, undefined]);
+    expect([present.status, present.headers['cache-control']]).toEqual([200, 'public, immutable']);
+    expect(outdated.body.equals(present.body)).toBe(true);
   });
 
   test('without a hash nothing is said about keeping', async () => {

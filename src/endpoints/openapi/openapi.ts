@@ -83,6 +83,8 @@ export class OpenApi {
     private readonly elsewhere: DescribedElsewhere = () => undefined,
     /** Of paths that lead to no resources. */
     private readonly roots: readonly RootDocument[] = [],
+    /** Whether who asks for an outdated document is sent to the present one. The proxy before an extension of a cluster lets nobody be sent. */
+    private readonly redirects = true,
   ) {}
 
   /** A Handler for `/openapi/v2`, `/openapi/v3` and `/openapi/v3/<path>`. */
@@ -154,12 +156,12 @@ export class OpenApi {
     const url = request.url ?? '';
     const mark = url.indexOf('?');
     const hash = mark === -1 ? '' : (new URLSearchParams(url.slice(mark + 1)).get('hash') ?? '');
-    if (hash !== '' && hash !== document.etag) {
+    if (this.redirects && hash !== '' && hash !== document.etag) {
       response.setHeader('Location', urlOf(path, document.etag));
       empty(response, 301);
       return;
     }
-    if (hash !== '') {
+    if (hash === document.etag) {
       const expires = new Date(this.clock.now());
       expires.setUTCFullYear(expires.getUTCFullYear() + 1);
       response.setHeader('Cache-Control', 'public, immutable');
