@@ -161,6 +161,15 @@ export const newUnsupportedMediaType = (accepted: readonly string[]): ApiError =
     `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
   );
 
+/** The answer to a path that is not known while not all paths are: clients must not conclude that it is gone. */
+export const newPathsNotInstalled = (): ApiError =>
+  new ApiError(
+    503,
+    'ServiceUnavailable',
+    'the request has been made before all known HTTP paths have been installed, please try again',
+    { retryAfterSeconds: 5 },
+  );
+
 /** The answer to a path that exists in no API: plain `404 page not found` bodies are made by the handlers. */
 export const newGenericNotFound = (): ApiError =>
   new ApiError(404, 'NotFound', 'the server could not find the requested resource', {});

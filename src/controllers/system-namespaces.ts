@@ -6,6 +6,7 @@ const SYSTEM_NAMESPACES = ['kube-system', 'kube-public', 'kube-node-lease', 'def
 /** Set by the server anyway; given, so that it is noted as the creator's. */
 const NAME_LABEL = 'kubernetes.io/metadata.name';
 const INTERVAL_MILLIS = 60_000;
+const RETRY_MILLIS = 1_000;
 
 /** Makes the namespaces that must always be there, at start and again whenever one has gone. */
 export async function keepSystemNamespaces(
@@ -14,7 +15,17 @@ export async function keepSystemNamespaces(
   signal: AbortSignal,
   failed: (error: unknown) => void,
 ): Promise<void> {
-  await ensure(client);
+  for (let told = false; !signal.aborted; ) {
+    try {
+      await ensure(client);
+      break;
+    } catch (error) {
+      // The store may be away.
+      if (!told) failed(error);
+      told = true;
+      await sleep(clock, RETRY_MILLIS, signal);
+    }
+  }
   void (async () => {
     for (;;) {
       await sleep(clock, INTERVAL_MILLIS, signal);

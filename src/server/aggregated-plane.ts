@@ -22,6 +22,7 @@ import { groupVersions } from './group-versions.js';
 import { advertisedAddress, hostPort } from './host-address.js';
 import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
 import type { ServingCertificates } from './serving-certificates.js';
+import { whenStoreAnswers } from './startup.js';
 import { startDefinitions } from './start-definitions.js';
 
 const REVIEW_TTL_MILLIS = 10_000;
@@ -53,7 +54,7 @@ export async function buildAggregatedPlane(
   const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(clock, dependencies)]);
   const foundation = await openFoundation(context);
   const { registry } = foundation;
-  const certificates = await dependencies.openCertificates(foundation.backend);
+  const certificates = await whenStoreAnswers(() => dependencies.openCertificates(foundation.backend), context);
   foundation.install([resourceDefinitionType()]);
   const namespaces = new ClusterNamespaces(clients.main);
   const quotas = new ClusterQuotas(clients.main);
@@ -103,6 +104,7 @@ export async function buildAggregatedPlane(
     admission,
     authorizer,
     serverAddress: () => hostPort(advertised, options.securePort),
+    loading: [],
     hooks: [
       { name: 'start-definitions', run: definitions },
       { name: 'start-registration', run: register },

@@ -22,8 +22,8 @@ import { toldTo } from './cluster-links.js';
 import { makeDataDirectory, StartError } from './data-directory.js';
 import { keepFresh } from './fresh-certificates.js';
 import type { Options } from './options.js';
-import { runServer, serverContext } from './run.js';
-import { type Carried, type ServingCertificates, SharedAuthority } from './serving-certificates.js';
+import { listen, runServer, serverContext } from './run.js';
+import { type Carried, type ServingCertificates, SharedAuthority, temporaryPair } from './serving-certificates.js';
 import { ServingFiles } from './serving-files.js';
 
 const TOKEN_TTL_MILLIS = 10_000;
@@ -111,13 +111,16 @@ function authenticators(
   return options.anonymousAuth ? new WithFallback(known, new AnonymousAuthenticator()) : known;
 }
 
-/** Of the Service, which the cluster's API server calls by name. */
+/** The certificates in files that the flags name; undefined: they are in the store. */
+function certificatesInFiles(options: Options, clock: Clock): ServingCertificates | undefined {
+  const { tlsCertFile, tlsPrivateKeyFile, serviceCaFile } = options;
+  if (tlsCertFile === '') return undefined;
+  return new ServingFiles({ cert: tlsCertFile, key: tlsPrivateKeyFile, authorities: serviceCaFile }, clock);
+}
+
+/** For the Service, which the cluster's API server calls by name. */
 function openCertificates(options: Options, backend: Backend, clock: Clock): Promise<ServingCertificates> {
-  const { serviceName, serviceNamespace, tlsCertFile, tlsPrivateKeyFile, serviceCaFile } = options;
-  if (tlsCertFile !== '') {
-    const files = { cert: tlsCertFile, key: tlsPrivateKeyFile, authorities: serviceCaFile };
-    return Promise.resolve(new ServingFiles(files, clock));
-  }
+  const { serviceName, serviceNamespace } = options;
   const service = `${serviceName}.${serviceNamespace}`;
   const names = [`${service}.svc`, service, `${service}.svc.cluster.local`, 'localhost', '127.0.0.1', '::1'];
   return SharedAuthority.open(backend, clock, names);
@@ -147,26 +150,28 @@ export async function startAggregated(
   const context = serverContext(options, root, clock, logger);
   const metrics = new AggregationMetrics(context);
   const { delegation, links } = metrics;
+  const files = certificatesInFiles(options, clock);
+  const authorities = (): string[] => [...(trust.proxy?.pems ?? []), ...(trust.clients?.pems ?? [])];
+  // Kubelets' probes take any certificate; the cluster's API server does not, and answers 503 by itself until the store is open.
+  const first = files?.pair ?? temporaryPair(options.serviceName, clock);
+  const listener = await listen(context, { ...first, clientCAs: authorities() });
   const plane = await buildAggregatedPlane(context, {
     delegation,
     links,
     clients,
-    openCertificates: (backend) => openCertificates(options, backend, clock),
+    openCertificates: (backend) =>
+      files === undefined ? openCertificates(options, backend, clock) : Promise.resolve(files),
     signal: stop.signal,
   });
   metrics.certificates = plane.certificates;
   const tls = () => ({
     ...plane.certificates.pair,
-    clientCAs: [...(trust.proxy?.pems ?? []), ...(trust.clients?.pems ?? [])],
-  });
-  const running = await runServer(context, {
-    tls: tls(),
-    authenticator: authenticators(trust, clients.authn, metrics, options, clock),
-    plane,
+    clientCAs: authorities(),
   });
   apply = () => {
-    running.server.setSecureContext(tls());
+    listener.server.setSecureContext(tls());
   };
+  apply();
   const renewed = (): void => {
     apply();
     plane.registerAnew();
@@ -174,9 +179,13 @@ export async function startAggregated(
   const carried: Carried = (authority) => plane.carried(authority);
   void keepFresh(plane.certificates, { clock, logger, links, signal: stop.signal, renewed, carried });
   void trust.follow(clients.authn, stop.signal, toldTo(links, 'front-proxy'));
-  await running.start();
+  const running = await runServer(context, {
+    listener,
+    authenticator: authenticators(trust, clients.authn, metrics, options, clock),
+    plane,
+  });
   return {
-    port: running.port,
+    port: listener.port,
     stop: async () => {
       stop.abort();
       await running.stop();

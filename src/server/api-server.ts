@@ -4,14 +4,15 @@ import { createServer as createHttpsServer, type Server, type ServerOptions } fr
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type SecureContextOptions, TLSSocket } from 'node:tls';
-import { newGenericNotFound } from '../apimachinery/errors.js';
 import { buildHandlerChain } from '../endpoints/filters/chain.js';
 import type { ChainConfig, Step } from '../endpoints/filters/chain-config.js';
 import { type Connection, Exchange } from '../endpoints/filters/exchange.js';
+import type { ChainMetrics } from '../endpoints/filters/metrics.js';
 import type { Handler, HttpRequest, HttpResponse } from '../endpoints/http.js';
 import { errorName } from '../http2/frame.js';
 import { Session, type SessionConfig } from '../http2/session.js';
-import { sleep } from '../util/clock.js';
+import { type Clock, sleep } from '../util/clock.js';
+import type { Logger } from '../util/logger.js';
 import { unescapePath } from '../request/query.js';
 import { NonResourceRoutes } from './non-resource-routes.js';
 import { isPlainRequest, refuse, refuseUnreadable, urlOf } from './plain-requests.js';
@@ -54,21 +55,24 @@ export interface TlsMaterial {
 }
 
 export interface ApiServerConfig {
-  readonly chain: ChainConfig;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: ChainMetrics;
+  /** Answers all requests until `serve` is called. */
+  readonly waiting: Step;
   readonly tls: TlsMaterial;
   readonly http2MaxStreamsPerConnection: number;
 }
 
-/** One TLS port with the chain behind it. Handlers are added before it listens. */
+/** One TLS port with the chain behind it. It listens before there is anything to serve; handlers are added before it serves. */
 export class ApiServer {
   private readonly routes = new NonResourceRoutes();
-  private readonly step: Step;
+  private step: Step;
   private readonly http: Server;
   private readonly http2: SessionConfig;
   private readonly connections = new WeakMap<object, Connection>();
   private readonly sockets = new Set<Socket>();
   private readonly sessions = new Set<Session>();
-  private resourceHandler: Handler | undefined;
   /** Hands a connection to node:http. */
   private http1: (socket: Duplex) => void = () => undefined;
   private inFlight = 0;
@@ -76,16 +80,19 @@ export class ApiServer {
   private readonly idle: (() => void)[] = [];
 
   constructor(private readonly config: ApiServerConfig) {
-    this.step = buildHandlerChain((exchange) => this.dispatch(exchange), config.chain);
+    this.step = config.waiting;
     this.http2 = this.sessionConfig();
     this.http = this.makeServer();
     this.routes.register('/', this.index, false);
     this.routes.register('/index.html', this.index, false);
   }
 
-  /** Answers requests for resources: `/api/<version>/…` and `/apis/<group>/<version>/…`. */
-  setResourceHandler(handler: Handler): void {
-    this.resourceHandler = handler;
+  /** From now on requests go through the chain; `resources` answers `/api/<version>/…` and `/apis/<group>/<version>/…`. */
+  serve(chain: ChainConfig, resources: Handler): void {
+    this.step = buildHandlerChain((exchange) => {
+      if (!exchange.info.isResourceRequest) return this.routes.handle(exchange);
+      return resources(exchange, exchange.request, exchange.response);
+    }, chain);
   }
 
   /** Answers exactly this path, whatever the method, and lists it at `/`. */
@@ -130,7 +137,7 @@ export class ApiServer {
     this.closing = true;
     this.http.close();
     for (const session of this.sessions) session.shutdown();
-    const { clock } = this.config.chain;
+    const { clock } = this.config;
     do {
       if (this.inFlight > 0) {
         await new Promise<void>((resolve) => {
@@ -213,21 +220,21 @@ export class ApiServer {
       if (refused.has(socket)) return;
       refused.add(socket);
       refuseUnreadable(error, socket);
-      this.config.chain.clock.setTimer(LINGER_MILLIS, () => {
+      this.config.clock.setTimer(LINGER_MILLIS, () => {
         socket.destroy();
       });
     });
     server.on('tlsClientError', (error: Error) => {
-      this.config.chain.metrics.handshakeFailed();
-      this.config.chain.logger.v(3, 'TLS handshake failed', { error: error.message });
+      this.config.metrics.handshakeFailed();
+      this.config.logger.v(3, 'TLS handshake failed', { error: error.message });
     });
     return server;
   }
 
   private sessionConfig(): SessionConfig {
-    const { chain, http2MaxStreamsPerConnection } = this.config;
+    const { clock, logger, metrics, http2MaxStreamsPerConnection } = this.config;
     return {
-      clock: chain.clock,
+      clock,
       maxConcurrentStreams: http2MaxStreamsPerConnection,
       maxHeaderListBytes: HEADER_LIST_BYTES,
       maxFrameBytes: STREAM_WINDOW,
@@ -239,8 +246,8 @@ export class ApiServer {
         return this.accept(connection, request, response, request.headers.expect === '100-continue');
       },
       failed: (code, message) => {
-        chain.metrics.connectionFailed(errorName(code));
-        chain.logger.v(3, 'HTTP/2 connection ended', { code: errorName(code), error: message });
+        metrics.connectionFailed(errorName(code));
+        logger.v(3, 'HTTP/2 connection ended', { code: errorName(code), error: message });
       },
     };
   }
@@ -322,7 +329,7 @@ export class ApiServer {
     response: HttpResponse,
     expectsContinue: boolean,
   ): void | Promise<void> {
-    const { clock, metrics } = this.config.chain;
+    const { clock, metrics } = this.config;
     const target = request.url ?? '/';
     // Asks of the server as a whole whether it is there.
     if (target === '*' && request.method === 'OPTIONS') {
@@ -360,18 +367,12 @@ export class ApiServer {
       exchange.finished = true;
       if (exchange.served || !exchange.info.isResourceRequest)
         metrics.completed(exchange, clock.monotonic() - startedAt);
-      if (this.config.chain.logger.enabled(3)) this.log(exchange, clock.monotonic() - startedAt);
+      if (this.config.logger.enabled(3)) this.log(exchange, clock.monotonic() - startedAt);
       if (--this.inFlight === 0) for (const wake of this.idle.splice(0)) wake();
     };
     const running = this.step(exchange);
     if (running !== undefined) return running.then(done);
     done();
-  }
-
-  private dispatch(exchange: Exchange): void | Promise<void> {
-    if (!exchange.info.isResourceRequest) return this.routes.handle(exchange);
-    if (this.resourceHandler === undefined) throw newGenericNotFound();
-    return this.resourceHandler(exchange, exchange.request, exchange.response);
   }
 
   private readonly index: Handler = (_context, _request, response) => {
@@ -381,7 +382,7 @@ export class ApiServer {
   };
 
   private log(exchange: Exchange, millis: number): void {
-    this.config.chain.logger.info('HTTP', {
+    this.config.logger.info('HTTP', {
       verb: exchange.info.verb,
       URI: exchange.path,
       latency: `${millis.toFixed(3)}ms`,

@@ -120,6 +120,7 @@ export async function buildControlPlane(
     authorizer,
     rules: rbac,
     serverAddress,
+    loading: loops.loading(),
     hooks: loops.hooks(),
     stop: () => {
       stop.abort();

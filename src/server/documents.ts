@@ -1,7 +1,9 @@
+import { newPathsNotInstalled } from '../apimachinery/errors.js';
 import { Discovery } from '../endpoints/discovery/discovery.js';
 import { OpenApi } from '../endpoints/openapi/openapi.js';
 import { rootDocuments } from '../endpoints/openapi/root-documents.js';
 import type { OpenApiSource } from '../endpoints/openapi/source.js';
+import type { Handler } from '../endpoints/http.js';
 import type { HandlerEnvironment } from '../endpoints/handlers/scope.js';
 import type { ApiRegistry } from '../registry/rest/api-registry.js';
 import { openApiSource, publishedComponents } from './openapi-source.js';
@@ -18,7 +20,11 @@ export function installDocuments(
 ): void {
   const { features, protobuf, largeWrites } = environment;
   const discovery = new Discovery(
-    { groups: () => registry.apiGroups(), onChange: (changed) => void registry.onChange(changed) },
+    {
+      groups: () => registry.apiGroups(),
+      isComplete: () => registry.isComplete,
+      onChange: (changed) => void registry.onChange(changed),
+    },
     {
       get serverAddress() {
         return serverAddress();
@@ -37,9 +43,13 @@ export function installDocuments(
     alone ? rootDocuments(builtInGroups(source)) : [],
     alone,
   );
-  server.register('/openapi/v2', openApi.handle);
-  server.register('/openapi/v3', openApi.handle);
-  server.registerPrefix('/openapi/v3/', openApi.handle);
+  const describe: Handler = (context, request, response) => {
+    if (!registry.isComplete) throw newPathsNotInstalled();
+    return openApi.handle(context, request, response);
+  };
+  server.register('/openapi/v2', describe);
+  server.register('/openapi/v3', describe);
+  server.registerPrefix('/openapi/v3/', describe);
   for (const path of ['/api', '/apis']) {
     server.register(path, discovery.handle);
     server.registerPrefix(`${path}/`, discovery.handle);

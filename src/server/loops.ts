@@ -6,24 +6,24 @@ import { feedNodeGraph, feedRbacIndex } from '../registry/rbac/feed.js';
 import { conversions, resolveByServices } from './conversion-webhooks.js';
 import { Controllers, failureLog } from './controllers.js';
 import type { LoopOptions } from './loop-context.js';
+import type { Hook } from './plane.js';
 import { startDefinitions } from './start-definitions.js';
-
-interface Hook {
-  readonly name: string;
-  run(): Promise<void>;
-}
 
 /** Everything that standalone mode does by itself: what kube-apiserver does always, and the controllers that are switched on. */
 export class Loops {
   constructor(private readonly context: LoopOptions) {}
 
-  /** Work after the server listens, in order; it is ready when all is done. */
+  /** Work before requests are served: who may do what is in the store. */
+  loading(): Hook[] {
+    return [{ name: 'start-rbac-index', run: () => this.startAuthorization() }];
+  }
+
+  /** Work after that, in order; the server is ready when all is done. */
   hooks(): Hook[] {
     return [
       { name: 'start-apiextensions-informers', run: () => this.startDefinitions() },
       { name: 'start-system-namespaces-controller', run: () => this.startSystemNamespaces() },
       { name: 'start-legacy-token-tracking-controller', run: () => this.startTokenTracking() },
-      { name: 'start-rbac-index', run: () => this.startAuthorization() },
       { name: 'rbac/bootstrap-roles', run: () => this.bootstrapRoles() },
       { name: 'start-controllers', run: () => new Controllers(this.context).start() },
     ];
@@ -60,13 +60,11 @@ export class Loops {
     return Promise.resolve();
   }
 
-  private startAuthorization(): Promise<void> {
+  private async startAuthorization(): Promise<void> {
     const { authorization, clients, signal } = this.context;
     const local = clients('kube-apiserver');
-    if (authorization.modes.includes('Node')) feedNodeGraph(authorization.nodes, local, signal);
-    return new Promise((resolve) => {
-      feedRbacIndex(authorization.rbac, local, resolve, signal);
-    });
+    const nodes = authorization.modes.includes('Node') ? feedNodeGraph(authorization.nodes, local, signal) : undefined;
+    await Promise.all([feedRbacIndex(authorization.rbac, local, signal), nodes]);
   }
 
   private bootstrapRoles(): Promise<void> {

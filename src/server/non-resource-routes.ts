@@ -77,6 +77,11 @@ export class NonResourceRoutes {
     this.register(prefix, handler, false);
   }
 
+  /** Whether exactly this path is answered. */
+  has(path: string): boolean {
+    return this.exact.has(path);
+  }
+
   /** Paths for the index that come and go. */
   addPaths(provider: () => Iterable<string>): void {
     this.providers.push(provider);

@@ -32,6 +32,7 @@ import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
 import type { LargeWritePool } from './large-writes/pool.js';
 import { startLargeWrites } from './large-writes/start.js';
 import type { Options } from './options.js';
+import { whenStoreAnswers } from './startup.js';
 import { statusWriter } from './status-writer.js';
 import { storeChecks, type PlaneCheck } from './store-checks.js';
 import { storeTroubles } from './store-troubles.js';
@@ -48,6 +49,11 @@ export interface ServerContext {
   readonly metrics: ChainMetrics;
 }
 
+export interface Hook {
+  readonly name: string;
+  run(): Promise<void>;
+}
+
 /** What the server serves, behind the chain. */
 export interface ControlPlane {
   readonly authorizer: Authorizer;
@@ -58,8 +64,10 @@ export interface ControlPlane {
   install(server: ApiServer): void;
   /** Checks of the store and the cacher, in the order in which verbose health shows them. */
   readonly checks: readonly PlaneCheck[];
-  /** Work to be done after the server listens; ready only when all is done. */
-  readonly hooks: readonly { readonly name: string; run(): Promise<void> }[];
+  /** Work without which nobody can be told what they may do: done before requests are served. */
+  readonly loading: readonly Hook[];
+  /** Work to be done after that; ready only when all is done. */
+  readonly hooks: readonly Hook[];
   /** Ends all watches, as a server that stops does. */
   endWatches(): void;
   /** Stops controllers and closes the store; called when no request is under way. */
@@ -80,6 +88,7 @@ export interface Foundation {
   install(types: readonly ResourceType[]): Map<string, ResourceStore>;
 }
 
+/** Opens the store, however long it is away. */
 export async function openFoundation(context: ServerContext): Promise<Foundation> {
   const { options, clock, logger, registry: metrics } = context;
   const logs = measured(
@@ -88,9 +97,9 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
     clock,
   );
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
-  await backend.open();
+  await whenStoreAnswers(() => backend.open(), context);
   const cacher = new RoutedCacher(logs, { clock, budgetBytes: options.cacheBudget });
-  await cacher.start();
+  await whenStoreAnswers(() => cacher.start(), context);
   registerCacherMetrics(() => cacher.stats(), metrics);
   const registry = new ApiRegistry();
   const cbor = featureGates.enabled('CBORServingAndStorage');
@@ -117,6 +126,7 @@ export interface PlaneParts {
   readonly rules?: RbacRuleSource;
   /** Host and port under which clients reach the server. */
   readonly serverAddress: () => string;
+  readonly loading: ControlPlane['loading'];
   readonly hooks: ControlPlane['hooks'];
   /** Ends the loops, before the store is closed. */
   stop(): void;
@@ -126,7 +136,7 @@ export interface PlaneParts {
 export function assemblePlane(context: ServerContext, foundation: Foundation, parts: PlaneParts): ControlPlane {
   const { options, clock, logger } = context;
   const { backend, cacher, registry, largeWrites } = foundation;
-  const { admission, authorizer, serverAddress, hooks } = parts;
+  const { admission, authorizer, serverAddress, loading, hooks } = parts;
   largeWrites.rules = parts.rules;
   const environment: HandlerEnvironment = {
     admission,
@@ -148,6 +158,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
       installDocuments(server, registry, environment, serverAddress, !isAggregated(options));
     },
     checks: storeChecks(foundation.backend, foundation.cacher, isAggregated(options)),
+    loading,
     hooks,
     endWatches: () => {
       environment.watches.endAll();

@@ -1,5 +1,7 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { loadProtobufCodec } from '../apimachinery/codec/load.js';
 import type { RequestAuthenticator } from '../authentication/authenticator/interfaces.js';
+import type { AuditHook, ChainConfig } from '../endpoints/filters/chain-config.js';
 import { ChainMetrics } from '../endpoints/filters/metrics.js';
 import { send } from '../endpoints/filters/status.js';
 import type { Handler } from '../endpoints/http.js';
@@ -19,6 +21,8 @@ import { Health, LogCheck, pingCheck, PostStartHook, ShutdownCheck } from './hea
 import type { Options } from './options.js';
 import type { ControlPlane, ServerContext } from './plane.js';
 import { registerDocument } from './routed-document.js';
+import { waitingStep } from './startup.js';
+import { statusWriter } from './status-writer.js';
 import { annexVersion, versionInfo } from './version.js';
 import { installZPages } from './zpages.js';
 
@@ -96,14 +100,16 @@ function installHealth(
   plane: ControlPlane,
   hooks: readonly PostStartHook[],
   shutdown: ShutdownCheck,
-  context: { clock: Clock; logger: Logger; registry: Registry; livezGrace: number },
+  context: { clock: Clock; logger: Logger; registry: Registry; livezGrace: number; aggregated: boolean },
 ): void {
   const health = new Health(context.clock, context.logger, context.registry);
   const always = ['healthz', 'livez', 'readyz'] as const;
   health.add(pingCheck, always);
   health.add(new LogCheck(context.logger, context.clock), always);
   for (const check of plane.checks) health.add(check, check.endpoints);
-  for (const hook of hooks) health.add(hook, always, context.livezGrace);
+  // Beside a cluster a restart would not help while the store is away.
+  const started = context.aggregated ? (['healthz', 'readyz'] as const) : always;
+  for (const hook of hooks) health.add(hook, started, context.livezGrace);
   health.add(
     {
       name: 'autoregister-completion',
@@ -111,7 +117,7 @@ function installHealth(
         for (const hook of hooks) hook.check();
       },
     },
-    always,
+    started,
     context.livezGrace,
   );
   health.add(shutdown, ['readyz']);
@@ -128,9 +134,43 @@ function listenError(error: unknown, options: Options): StartError {
   return new StartError(`cannot listen on ${where}: ${messageOf(error)}`);
 }
 
+/** A port that answers health checks and 503 until there is more. */
+export interface Listener {
+  readonly server: ApiServer;
+  readonly port: number;
+}
+
+/** Takes the port. */
+export async function listen(context: ServerContext, tls: TlsMaterial): Promise<Listener> {
+  const { options, clock, logger, metrics } = context;
+  const writeStatus = statusWriter({ features: featureGates, protobuf: loadProtobufCodec() }, logger);
+  const server = createServer({
+    tls,
+    http2MaxStreamsPerConnection: options.http2MaxStreams === 0 ? 250 : options.http2MaxStreams,
+    clock,
+    logger,
+    metrics,
+    waiting: waitingStep({ clock, logger, metrics, writeStatus, ...headerOptions(options) }),
+  });
+  try {
+    const { port } = await server.listen(options.securePort, options.bindAddress);
+    return { server, port };
+  } catch (error) {
+    throw listenError(error, options);
+  }
+}
+
+const headerOptions = (
+  options: Options,
+): Pick<ChainConfig, 'goawayChance' | 'random' | 'strictTransportSecurity'> => ({
+  goawayChance: options.goawayChance,
+  random: Math.random,
+  strictTransportSecurity: options.strictTransportSecurity.join('; '),
+});
+
 /** What a mode brings to a server. */
 export interface RunOptions {
-  readonly tls: TlsMaterial;
+  readonly listener: Listener;
   readonly authenticator: RequestAuthenticator;
   readonly plane: ControlPlane;
   /** Registers what the mode answers beside the control plane. */
@@ -138,70 +178,37 @@ export interface RunOptions {
 }
 
 export interface RunningServer {
-  readonly server: ApiServer;
-  readonly port: number;
-  /** Work after the listening; ready when all is done. */
-  start(): Promise<void>;
   /** Graceful stop: not ready, delay, watches ended, requests finished, store closed. */
   stop(): Promise<void>;
 }
 
-/** Puts the chain before a control plane and listens. */
+/** Puts the chain before a control plane and starts its work; resolves when the server is ready. */
 export async function runServer(context: ServerContext, given: RunOptions): Promise<RunningServer> {
-  const { options, root, clock, logger, registry, metrics } = context;
-  const { authenticator, plane } = given;
+  const { options, root, clock, logger, registry } = context;
+  const { listener, plane } = given;
+  const { server } = listener;
   const audit = makeAudit(options, { clock, logger, registry });
   registerProcessMetrics(registry);
-  const server = createServer({
-    tls: given.tls,
-    http2MaxStreamsPerConnection: options.http2MaxStreams === 0 ? 250 : options.http2MaxStreams,
-    chain: {
-      authenticator,
-      authorizer: plane.authorizer,
-      clock,
-      wheel: new TimerWheel(clock),
-      logger,
-      gates: featureGates,
-      metrics,
-      writeStatus: plane.writeStatus,
-      requestTimeout: options.requestTimeout,
-      maxRequestsInFlight: options.maxRequestsInflight,
-      maxMutatingRequestsInFlight: options.maxMutatingRequestsInflight,
-      goawayChance: options.goawayChance,
-      random: Math.random,
-      strictTransportSecurity: options.strictTransportSecurity.join('; '),
-      audit: audit?.hook,
-      parseSelectors: selectorsOf,
-    },
-  });
+  const loading = plane.loading.map((hook) => new PostStartHook(hook.name, () => hook.run()));
   const hooks = plane.hooks.map((hook) => new PostStartHook(hook.name, () => hook.run()));
   const shutdown = new ShutdownCheck();
-  server.setResourceHandler(plane.resourceHandler);
   /** How the health checks went. */
   const slis = new Registry();
   installCommon(server, context, annexVersion(root), slis);
   plane.install(server);
   given.install?.(server);
-  installHealth(server, plane, hooks, shutdown, {
+  installHealth(server, plane, [...loading, ...hooks], shutdown, {
     clock,
     logger,
     registry: slis,
     livezGrace: options.livezGracePeriod,
+    aggregated: isAggregated(options),
   });
-  let port: number;
-  try {
-    ({ port } = await server.listen(options.securePort, options.bindAddress));
-  } catch (error) {
-    await plane.close();
-    throw listenError(error, options);
-  }
+  for (const hook of loading) await hook.start();
+  server.serve(chainConfig(context, given, audit?.hook), plane.resourceHandler);
+  for (const hook of hooks) await hook.start();
+  loadPatterns();
   return {
-    server,
-    port,
-    start: async () => {
-      for (const hook of hooks) await hook.start();
-      loadPatterns();
-    },
     stop: async () => {
       shutdown.begin();
       await sleep(clock, options.shutdownDelayDuration);
@@ -211,5 +218,28 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
       await plane.close();
       audit?.close();
     },
+  };
+}
+
+function chainConfig(
+  { options, clock, logger, metrics }: ServerContext,
+  { authenticator, plane }: RunOptions,
+  audit: AuditHook | undefined,
+): ChainConfig {
+  return {
+    authenticator,
+    authorizer: plane.authorizer,
+    clock,
+    wheel: new TimerWheel(clock),
+    logger,
+    gates: featureGates,
+    metrics,
+    writeStatus: plane.writeStatus,
+    requestTimeout: options.requestTimeout,
+    maxRequestsInFlight: options.maxRequestsInflight,
+    maxMutatingRequestsInFlight: options.maxMutatingRequestsInflight,
+    audit,
+    parseSelectors: selectorsOf,
+    ...headerOptions(options),
   };
 }

@@ -140,6 +140,15 @@ export class SharedAuthority implements ServingCertificates {
   }
 }
 
+/** A certificate that nobody can verify, for the time in which the CA in the store is out of reach. */
+export function temporaryPair(commonName: string, clock: Clock): ServingPair {
+  const { privateKey, publicKey } = generateKey();
+  const now = clock.now();
+  const validity = { notBefore: now - HOUR, notAfter: now + LEAF_LIFE };
+  const request = { subject: { commonName }, publicKey, usage: 'server' as const, altNames: [commonName], ...validity };
+  return { cert: createCertificate(request, { key: privateKey }), key: keyPem(privateKey) };
+}
+
 const issuedBy = (certificate: X509Certificate, authority: Authority): boolean =>
   certificate.checkIssued(authority.certificate) && certificate.verify(authority.certificate.publicKey);
 

@@ -21,7 +21,7 @@ import { type Credentials, DataDirectory, parsePair, readFile, StartError } from
 import { makeOidc } from './oidc.js';
 import { advertisedAddress, hostPort, isUnspecified } from './host-address.js';
 import type { Options } from './options.js';
-import { runServer, serverContext } from './run.js';
+import { listen, runServer, serverContext } from './run.js';
 import { makeServiceAccountTokens } from './service-account-tokens.js';
 import { makeTokenAuthenticator } from './token-authenticators.js';
 
@@ -165,9 +165,8 @@ export async function startStandalone(
   const directory = new DataDirectory(resolve(options.dataDir), clock);
   const local = localAddress(options.bindAddress);
   const advertised = advertisedAddress(options, logger);
-  let port = options.securePort;
   const names = [local, advertised];
-  const credentials = directory.prepare(urlOf(local, port), names);
+  const credentials = directory.prepare(urlOf(local, options.securePort), names);
   const files = readFiles(options, credentials);
   const accounts = makeServiceAccountTokens(options, directory.path, clock, logger);
   const context = serverContext(options, root, clock, logger);
@@ -181,6 +180,8 @@ export async function startStandalone(
     oidc.anonymous ?? anonymousByFlags(options, logger),
     clock,
   );
+  const listener = await listen(context, files.tls);
+  const { port, server } = listener;
   const serverAddress = (): string => hostPort(advertised, port);
   const authorities = authoritiesOf(
     credentials,
@@ -189,21 +190,18 @@ export async function startStandalone(
     options.tlsCertFile === '' ? undefined : String(files.tls.cert),
     accounts.signer,
   );
-  const plane = await buildControlPlane(context, { serverAddress, tokens, accounts, authorities });
-  const running = await runServer(context, {
-    tls: files.tls,
-    authenticator,
-    plane,
-    install: (server) => {
-      accounts.install(server, serverAddress);
-    },
-  });
-  const { server } = running;
-  ({ port } = running);
   const url = urlOf(local, port);
   if (port !== options.securePort) directory.prepare(url, names);
   const unwatch = watchFiles(server, options, files, { clock, logger });
-  await running.start();
+  const plane = await buildControlPlane(context, { serverAddress, tokens, accounts, authorities });
+  const running = await runServer(context, {
+    listener,
+    authenticator,
+    plane,
+    install: () => {
+      accounts.install(server, serverAddress);
+    },
+  });
   return {
     port,
     url,

@@ -11,7 +11,7 @@ export interface DefinitionsOptions extends ServingOptions {
   readonly signal: AbortSignal;
 }
 
-/** Serves what definitions say; resolves when those that are there are served. */
+/** Serves what definitions say; resolves when those that are there are served, and what is not served then does not exist. */
 export async function startDefinitions(options: DefinitionsOptions): Promise<void> {
   const { clients, clock, type, signal } = options;
   const controller = new DefinitionController({
@@ -25,4 +25,5 @@ export async function startDefinitions(options: DefinitionsOptions): Promise<voi
   });
   controller.start(signal);
   await controller.synced;
+  options.registry.complete();
 }

@@ -67,11 +67,13 @@ const groups: ApiGroup[] = [
 let current: readonly ApiGroup[] = groups;
 let changed = (): void => undefined;
 let asked = 0;
+let complete = true;
 const source: DiscoverySource = {
   groups: () => {
     asked++;
     return current;
   },
+  isComplete: () => complete,
   onChange: (callback) => {
     changed = callback;
   },

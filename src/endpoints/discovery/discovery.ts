@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type ApiError, newGenericNotFound } from '../../apimachinery/errors.js';
+import { type ApiError, newGenericNotFound, newPathsNotInstalled } from '../../apimachinery/errors.js';
 import { type JsonObject, stringifyJson } from '../../apimachinery/json.js';
 import type { ApiGroup, ApiGroupVersion } from '../../registry/rest/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
@@ -28,6 +28,8 @@ import {
 export interface DiscoverySource {
   /** The core group (named '') and all others, in the order in which they are shown. */
   groups(): readonly ApiGroup[];
+  /** Whether `groups` gives all there are; until then lists of groups and of custom resources are withheld. */
+  isComplete(): boolean;
   /** `changed` is called after every change of what `groups` gives. */
   onChange(changed: () => void): void;
 }
@@ -63,11 +65,20 @@ export class Discovery {
   /** A Handler for `/api`, `/api/<version>`, `/apis`, `/apis/<group>` and `/apis/<group>/<version>`. */
   readonly handle = async (context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<void> => {
     const [root = '', ...rest] = context.info.path.replace(/^\/|\/+$/g, '').split('/');
+    if (root === 'apis' && !this.source.isComplete() && !this.isBuiltIn(rest[0], rest[1])) throw newPathsNotInstalled();
     if (root === 'api') await this.core(rest[0], context, request, response);
     else if (rest[0] === undefined && context.info.path.endsWith('//')) respondNotFoundText(response);
     else if (rest[0] === undefined) await this.apis(context, request, response);
     else await this.group(rest[0], rest[1], context, request, response);
   };
+
+  /** Built-in group versions are known from the start. Any group may have versions and types that a definition adds. */
+  private isBuiltIn(group = '', version = ''): boolean {
+    const found = this.groups()
+      .get(group)
+      ?.versions.find((one) => one.version === version);
+    return found !== undefined && found.custom !== true;
+  }
 
   private async core(
     version: string | undefined,

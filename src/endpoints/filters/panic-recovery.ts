@@ -9,7 +9,10 @@ export const isDefect = (error: unknown): boolean =>
   error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError;
 
 /** Whatever was thrown becomes an answer: a Status for errors meant for clients, kube-apiserver's text for defects. */
-export function withPanicRecovery(next: Step, config: ChainConfig): Step {
+export function withPanicRecovery(
+  next: Step,
+  config: Pick<ChainConfig, 'logger' | 'metrics' | 'writeStatus'>,
+): Step {
   const failed = (exchange: Exchange, error: unknown): void => {
     if (!(error instanceof ApiError)) {
       config.logger.error('request failed', {

@@ -5,7 +5,10 @@ import { writeText } from './status.js';
 import { quote } from '../../apimachinery/meta.js';
 
 /** Finds out what is asked for, and sets the headers that every answer from here on has. */
-export function withRequestInfo(next: Step, config: ChainConfig): Step {
+export function withRequestInfo(
+  next: Step,
+  config: Pick<ChainConfig, 'goawayChance' | 'random' | 'strictTransportSecurity'>,
+): Step {
   const { goawayChance, random, strictTransportSecurity } = config;
   return (exchange) => {
     try {

@@ -7,6 +7,7 @@ import {
   newMethodNotAllowed,
   newMethodNotSupported,
   newNotFound,
+  newPathsNotInstalled,
 } from '../../apimachinery/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
 import { storeUnder } from '../../registry/generic/store-under.js';
@@ -145,6 +146,7 @@ const isWatchPath = (path: string): boolean => /^\/+(?:api\/v1|apis\/[^/]+\/[^/]
 /** Paths of built-in group versions are known to the router, which answers with a Status; all others are plain text. */
 function unknown(registry: ApiRegistry, context: RequestContext, response: HttpResponse): void {
   const { apiGroup, apiPrefix } = context.info;
+  if (!registry.isComplete) throw newPathsNotInstalled();
   if (apiPrefix === 'api' || registry.isBuiltInGroup(apiGroup)) throw newGenericNotFound();
   respondNotFoundText(response);
 }

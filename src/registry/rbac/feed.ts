@@ -10,13 +10,22 @@ const KINDS: readonly (readonly [RbacKind, string])[] = [
   ['ClusterRoleBinding', 'clusterrolebindings'],
 ];
 
-/** Lets the index follow roles and bindings. `ready` is called once when all four kinds have been told. */
-export function feedRbacIndex(index: RbacIndex, clients: TypeClients, ready: () => void, signal: AbortSignal): void {
-  let waiting = KINDS.length;
-  for (const [kind, resource] of KINDS) {
+/** Lets the index follow roles and bindings. Resolves when all that are there have been told. */
+export async function feedRbacIndex(index: RbacIndex, clients: TypeClients, signal: AbortSignal): Promise<void> {
+  const following = KINDS.map(([kind, resource]) => followKind(index, kind, resource, clients, signal));
+  await Promise.all(following);
+}
+
+function followKind(
+  index: RbacIndex,
+  kind: RbacKind,
+  resource: string,
+  clients: TypeClients,
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve) => {
     // After a gap what comes anew is taken at once, and what did not come goes at the end, so that nobody is refused meanwhile.
     let told: Set<string> | undefined;
-    let first = true;
     clients.for({ group: RBAC_GROUP, resource }).watch(
       {
         upsert: (object) => {
@@ -31,33 +40,37 @@ export function feedRbacIndex(index: RbacIndex, clients: TypeClients, ready: () 
         synced: () => {
           if (told !== undefined) index.retain(kind, told);
           told = undefined;
-          if (first && --waiting === 0) ready();
-          first = false;
+          resolve();
         },
       },
       signal,
     );
-  }
+  });
 }
 
-/** Lets the Node authorizer's graph follow pods and persistent volumes. */
-export function feedNodeGraph(graph: NodeGraph, clients: TypeClients, signal: AbortSignal): void {
-  clients.for({ group: '', resource: 'pods' }).watch(
-    {
-      upsert: (pod) => graph.upsertPod(pod),
-      delete: ({ metadata: { namespace = '', name = '' } }) => graph.deletePod(namespace, name),
-      reset: () => graph.clearPods(),
-      synced: () => undefined,
-    },
-    signal,
-  );
-  clients.for({ group: '', resource: 'persistentvolumes' }).watch(
-    {
-      upsert: (volume) => graph.upsertVolume(volume),
-      delete: ({ metadata: { name = '' } }) => graph.deleteVolume(name),
-      reset: () => graph.clearVolumes(),
-      synced: () => undefined,
-    },
-    signal,
-  );
+/** Lets the Node authorizer's graph follow pods and persistent volumes. Resolves when all that are there have been told. */
+export async function feedNodeGraph(graph: NodeGraph, clients: TypeClients, signal: AbortSignal): Promise<void> {
+  const pods = new Promise<void>((resolve) => {
+    clients.for({ group: '', resource: 'pods' }).watch(
+      {
+        upsert: (pod) => graph.upsertPod(pod),
+        delete: ({ metadata: { namespace = '', name = '' } }) => graph.deletePod(namespace, name),
+        reset: () => graph.clearPods(),
+        synced: resolve,
+      },
+      signal,
+    );
+  });
+  const volumes = new Promise<void>((resolve) => {
+    clients.for({ group: '', resource: 'persistentvolumes' }).watch(
+      {
+        upsert: (volume) => graph.upsertVolume(volume),
+        delete: ({ metadata: { name = '' } }) => graph.deleteVolume(name),
+        reset: () => graph.clearVolumes(),
+        synced: resolve,
+      },
+      signal,
+    );
+  });
+  await Promise.all([pods, volumes]);
 }

@@ -45,6 +45,7 @@ export class ApiRegistry {
   private readonly bundles = new Map<string, ApiBundle>();
   private readonly listeners = new Set<() => void>();
   private snapshot: readonly ApiGroup[] | undefined;
+  private allInstalled = false;
 
   /** Adds a type, or replaces all that was served of it. */
   install(bundle: ApiBundle): void {
@@ -69,6 +70,16 @@ export class ApiRegistry {
 
   lookup(group: string, version: string, resource: string): InstalledApi | undefined {
     return this.groups.get(group)?.get(version)?.resources.get(resource);
+  }
+
+  /** Whether all that the store has definitions of is served. Before, what is not found may exist. */
+  get isComplete(): boolean {
+    return this.allInstalled;
+  }
+
+  /** To be called once, when all definitions that were in the store at the start are served. */
+  complete(): void {
+    this.allInstalled = true;
   }
 
   /** Whether a group has built-in versions. */

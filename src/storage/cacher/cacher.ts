@@ -76,7 +76,9 @@ export class StorageCacher implements Cacher {
     this.waits = new RevisionWaits(this.clock, options.waitMillis ?? 3_000, 0);
   }
 
+  /** Can be called again where it failed. */
   async start(): Promise<void> {
+    if (this.following !== undefined) return;
     const { backend, maxBacklog, maxWatchersPerType, waitMillis } = this.options;
     const revision = await backend.currentRevision();
     this.waits = new RevisionWaits(this.clock, waitMillis ?? 3_000, revision);

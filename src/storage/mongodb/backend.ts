@@ -15,7 +15,7 @@ import type {
 } from '../interfaces.js';
 import { Appender } from './appender.js';
 import { Committer } from './committer.js';
-import { connect, redact } from './connection.js';
+import { connect, failureOf, redact } from './connection.js';
 import {
   FIRST_REVISION,
   logPlace,
@@ -122,7 +122,7 @@ export class MongoBackend implements Backend {
       await client.close();
       if (error instanceof StorageError) throw error;
       const message = `the MongoDB database ${database} cannot be used: ${messageOf(error)}`;
-      throw new StorageError('unusable', redact(message, uri));
+      throw new StorageError(failureOf(error), redact(message, uri));
     }
   }
 

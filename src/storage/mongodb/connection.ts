@@ -9,7 +9,8 @@ import {
   type Document,
   type MongoClientOptions,
 } from 'mongodb';
-import { StorageError } from '../errors.js';
+import { errorCode, StorageError } from '../errors.js';
+import { CommandFailed } from './failures.js';
 import { messageOf } from '../../util/error-message.js';
 
 export interface ConnectionOptions {
@@ -84,7 +85,7 @@ export async function connect(options: ConnectionOptions): Promise<{ readonly cl
   } catch (error) {
     await client.close().catch(() => undefined);
     if (error instanceof StorageError) throw error;
-    throw new StorageError('unusable', redact(explain(error, addressOf(client)), uri));
+    throw new StorageError(failureOf(error), redact(explain(error, addressOf(client)), uri));
   }
 }
 
@@ -99,6 +100,25 @@ function checkDeployment(hello: Document, address: string): void {
       `MongoDB at ${address} is not a replica set, which transactions need: start it with --replSet and run rs.initiate() (one member is enough)`,
     );
   }
+}
+
+/** Errors of the resolver that may pass: the DNS of a cluster starts like everything else. */
+const RESOLVER = new Set(['ENOTFOUND', 'EAI_AGAIN', 'ESERVFAIL', 'ETIMEOUT', 'ECONNREFUSED', 'ENODATA']);
+/** Codes of a server that starts, stops, or is no primary at the moment, or that another one does not answer. */
+const PASSING = new Set([6, 7, 24, 50, 64, 89, 91, 112, 134, 189, 251, 262, 10107, 11600, 11602, 13435, 13436]);
+
+/** Whether waiting may help: MongoDB is away, or has no primary. Not where it answers and refuses. */
+export function failureOf(error: unknown): 'unavailable' | 'unusable' {
+  if (error instanceof StorageError) return error.code === 'unavailable' ? 'unavailable' : 'unusable';
+  if (error instanceof MongoError && error.message.includes('maximum wire version')) return 'unusable';
+  if (error instanceof MongoServerSelectionError || error instanceof MongoNetworkError) return 'unavailable';
+  const code = errorCode(error);
+  if (error instanceof MongoServerError || error instanceof CommandFailed) {
+    return typeof code === 'number' && PASSING.has(code) ? 'unavailable' : 'unusable';
+  }
+  // The driver's own: a pool that was cleared, a topology that was closed.
+  if (error instanceof MongoError && error.hasErrorLabel('RetryableWriteError')) return 'unavailable';
+  return typeof code === 'string' && RESOLVER.has(code) ? 'unavailable' : 'unusable';
 }
 
 function explain(error: unknown, address: string): string {
