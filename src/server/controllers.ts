@@ -1,4 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { ApiError } from '../apimachinery/errors.js';
 import { SERVICE_ACCOUNT_PREFIX, type UserInfo } from '../authentication/user/user.js';
 import { BootstrapSigner } from '../controllers/bootstrap-signer.js';
 import { cleanRequests, forEachRequest } from '../controllers/certificate-loops.js';
@@ -12,12 +13,14 @@ import { ServiceAccountTokens } from '../controllers/service-account-tokens.js';
 import { defaultServiceAccounts } from '../controllers/service-accounts.js';
 import { TokenCleaner } from '../controllers/token-cleaner.js';
 import type { TypeClient, TypeClients } from '../registry/rest/type-client.js';
+import { sleep } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { enabledControllers } from './controller-names.js';
 import type { Credentials } from './data-directory.js';
 import { deleteEach } from './delete-each.js';
 import type { Authorities, LoopOptions } from './loop-context.js';
 
+const RETRY_MILLIS = 1_000;
 const RBAC = 'rbac.authorization.k8s.io';
 const SYSTEM = 'kube-system';
 const MANAGER = 'kube-controller-manager';
@@ -73,7 +76,21 @@ export class Controllers {
     const { options } = this.context;
     const enabled = enabledControllers(options.controllers);
     for (const [name, starter] of Object.entries(this.starters())) {
-      if (enabled.has(name)) starter(await this.clientsOf(name), failureLog(this.context, name));
+      if (enabled.has(name)) starter(await this.accountOf(name), failureLog(this.context, name));
+    }
+  }
+
+  /** The store may be away: tried until it answers, told once. */
+  private async accountOf(controller: string): Promise<TypeClients> {
+    const { clock, signal } = this.context;
+    for (let told = false; ; told = true) {
+      try {
+        return await this.clientsOf(controller);
+      } catch (error) {
+        if (signal.aborted || !(error instanceof ApiError && error.code >= 503)) throw error;
+        if (!told) failureLog(this.context, controller)('its account cannot be read', error);
+        await sleep(clock, RETRY_MILLIS, signal);
+      }
     }
   }
 

@@ -3,11 +3,14 @@ import { LegacyTokenTracking } from '../controllers/legacy-token-tracking.js';
 import { keepSystemNamespaces } from '../controllers/system-namespaces.js';
 import { ensureRbacDefaults, parseRbacDefaults } from '../registry/rbac/bootstrap.js';
 import { feedNodeGraph, feedRbacIndex } from '../registry/rbac/feed.js';
+import { sleep } from '../util/clock.js';
 import { conversions, resolveByServices } from './conversion-webhooks.js';
 import { Controllers, failureLog } from './controllers.js';
 import type { LoopOptions } from './loop-context.js';
 import type { Hook } from './plane.js';
 import { startDefinitions } from './start-definitions.js';
+
+const RETRY_MILLIS = 1_000;
 
 /** Everything that standalone mode does by itself: what kube-apiserver does always, and the controllers that are switched on. */
 export class Loops {
@@ -24,13 +27,32 @@ export class Loops {
       { name: 'start-apiextensions-informers', run: () => this.startDefinitions() },
       { name: 'start-system-namespaces-controller', run: () => this.startSystemNamespaces() },
       { name: 'start-legacy-token-tracking-controller', run: () => this.startTokenTracking() },
-      { name: 'rbac/bootstrap-roles', run: () => this.bootstrapRoles() },
+      { name: 'rbac/bootstrap-roles', run: () => this.whileStoreIsAway(() => this.bootstrapRoles()) },
       { name: 'start-controllers', run: () => new Controllers(this.context).start() },
     ];
   }
 
   private failed(what: string): (where: string, error: unknown) => void {
     return failureLog(this.context, what);
+  }
+
+  /** Work that fails because the store is away is done again; any other failure ends the server. */
+  private async whileStoreIsAway(run: () => Promise<void>): Promise<void> {
+    const { backend, clock, signal } = this.context;
+    const isAway = (): Promise<boolean> =>
+      backend.ping().then(
+        () => false,
+        () => true,
+      );
+    for (;;) {
+      try {
+        await run();
+        return;
+      } catch (error) {
+        if (signal.aborted || !(await isAway())) throw error;
+        await sleep(clock, RETRY_MILLIS, signal);
+      }
+    }
   }
 
   private async startDefinitions(): Promise<void> {

@@ -160,9 +160,7 @@ export async function listen(context: ServerContext, tls: TlsMaterial): Promise<
   }
 }
 
-const headerOptions = (
-  options: Options,
-): Pick<ChainConfig, 'goawayChance' | 'random' | 'strictTransportSecurity'> => ({
+const headerOptions = (options: Options): Pick<ChainConfig, 'goawayChance' | 'random' | 'strictTransportSecurity'> => ({
   goawayChance: options.goawayChance,
   random: Math.random,
   strictTransportSecurity: options.strictTransportSecurity.join('; '),

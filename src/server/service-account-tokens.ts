@@ -19,6 +19,7 @@ import {
 } from '../authentication/token/service-account-keys.js';
 import type { BoundKind, ServiceAccountObjects } from '../authentication/token/service-account-objects.js';
 import { JwtSigner, type ServiceAccountTokenSigner } from '../authentication/token/service-account-signer.js';
+import { interpretStorageError } from '../registry/generic/interpret-error.js';
 import { DetachedObject } from '../registry/generic/detached-object.js';
 import type { ResourceStore } from '../registry/generic/resource-store.js';
 import { tokenRequestSubresource } from '../registry/core/serviceaccounts/token-request.js';
@@ -56,7 +57,9 @@ export class StoredTokenObjects implements ServiceAccountObjects {
 
   async live(kind: BoundKind, namespace: string, name: string): Promise<KubeObject | undefined> {
     const store = this.stores?.get(kind);
-    const stored = await store?.fresh(store.key(namespace, name));
+    const stored = await store?.fresh(store.key(namespace, name)).catch((error: unknown) => {
+      throw interpretStorageError(error, 'get');
+    });
     return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);
   }
 

@@ -20,7 +20,7 @@ export async function whenStoreAnswers<T>(
   open: () => Promise<T>,
   { clock, logger, signal }: { readonly clock: Clock; readonly logger: Logger; readonly signal?: AbortSignal },
 ): Promise<T> {
-  for (let waiting = false; ; ) {
+  for (let waiting = false; ;) {
     try {
       const opened = await open();
       if (waiting) logger.info('the store answers; the server goes on starting');

@@ -6,7 +6,10 @@ import { messageOf } from '../util/error-message.js';
 import type { Logger } from '../util/logger.js';
 
 /** Errors of the chain, in the form that the client asked for. */
-export function statusWriter(environment: Pick<HandlerEnvironment, 'features' | 'protobuf'>, logger: Logger): StatusWriter {
+export function statusWriter(
+  environment: Pick<HandlerEnvironment, 'features' | 'protobuf'>,
+  logger: Logger,
+): StatusWriter {
   const { features, protobuf } = environment;
   const compression = features.enabled('APIResponseCompression');
   const cbor = features.enabled('CBORServingAndStorage');

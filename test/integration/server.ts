@@ -14,7 +14,7 @@ export const ADMIN = plant('admin-token-81c5e07d2f');
 export const NOBODY = plant('nobody-token-4be90d63a1');
 const TOKENS = `${ADMIN},admin,admin,system:masters\n${NOBODY},jane,jane-uid,"readers,writers"\n`;
 
-const START_MILLIS = 180_000;
+export const START_MILLIS = 180_000;
 /** So long a machine that is busy with other things may take for what takes an idle one a moment. */
 export const PATIENCE_MILLIS = 120_000;
 

@@ -1,3 +1,4 @@
+import { ApiError } from '../../apimachinery/errors.js';
 import { messageOf } from '../../util/error-message.js';
 import {
   AuthenticationError,
@@ -8,8 +9,10 @@ import {
   type TokenAuthenticator,
 } from '../authenticator/interfaces.js';
 
-/** One error of several: it tells clients what the last one would, where that one may. */
-function combined(errors: readonly unknown[]): AuthenticationError {
+/** One error of several: that somebody could not be asked, else what the one that may tell clients would. */
+function combined(errors: readonly unknown[]): AuthenticationError | ApiError {
+  const away = errors.find((error): error is ApiError => error instanceof ApiError);
+  if (away !== undefined) return away;
   const texts = [...new Set(errors.map((error) => messageOf(error)))];
   const told = errors.find(
     (error): error is AuthenticationError => error instanceof AuthenticationError && error.tellClient,

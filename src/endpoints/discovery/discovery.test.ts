@@ -229,6 +229,37 @@ test('documents are made once, and anew after a change', async () => {
   changed();
 });
 
+describe('while definitions are not served yet', () => {
+  beforeAll(() => {
+    complete = false;
+  });
+  afterAll(() => {
+    complete = true;
+  });
+
+  test.each([
+    '/apis',
+    '/apis/nope',
+    '/apis/nope/v1',
+    '/apis/neg.example.com',
+    '/apis/neg.example.com/v1',
+    '/apis/coordination.k8s.io',
+    '/apis/coordination.k8s.io/v9',
+  ])('%s may be incomplete', async (path) => {
+    for (const headers of [{ accept: 'application/json' }, aggregated]) {
+      const answer = await ask(path, headers);
+      expect([answer.status, answer.headers['retry-after']]).toEqual([503, '5']);
+      expect(answer.body.toString()).toContain(
+        'the request has been made before all known HTTP paths have been installed, please try again',
+      );
+    }
+  });
+
+  test.each(['/api', '/api/v1', '/apis/coordination.k8s.io/v1'])('%s is known', async (path) => {
+    expect((await ask(path, { accept: 'application/json' })).status).toBe(200);
+  });
+});
+
 test.each<[string, string, string, number, string]>([
   ['an unknown group', 'GET', '/apis/nope', 404, '404 page not found\n'],
   ['an unknown version of a custom group', 'GET', '/apis/neg.example.com/v9', 404, '404 page not found\n'],

@@ -1,5 +1,5 @@
 import { messageOf } from '../../util/error-message.js';
-import { newUnauthorized } from '../../apimachinery/errors.js';
+import { ApiError, newUnauthorized } from '../../apimachinery/errors.js';
 import { AuthenticationError, type AuthenticationResponse } from '../../authentication/authenticator/interfaces.js';
 import { ALL_UNAUTHENTICATED, ANONYMOUS } from '../../authentication/user/user.js';
 import { attributesOf } from './authorization.js';
@@ -26,7 +26,8 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
     config.audit?.authenticationFailed(exchange, attributesOf(exchange, config));
     retire(exchange);
     const told = error instanceof AuthenticationError && error.tellClient ? error.message : 'Unauthorized';
-    config.writeStatus(exchange, newUnauthorized(told));
+    // A method that could not find out has refused nobody.
+    config.writeStatus(exchange, error instanceof ApiError ? error : newUnauthorized(told));
   };
   const answered = (exchange: Exchange, response: AuthenticationResponse | undefined): void | Promise<void> => {
     if (response === undefined) {
