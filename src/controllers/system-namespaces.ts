@@ -1,4 +1,4 @@
-import { ApiError } from '../apimachinery/errors.js';
+import { ApiError } from '../apimachinery/meta/errors.js';
 import type { TypeClient } from '../registry/rest/type-client.js';
 import { type Clock, sleep } from '../util/clock.js';
 
@@ -15,7 +15,7 @@ export async function keepSystemNamespaces(
   signal: AbortSignal,
   failed: (error: unknown) => void,
 ): Promise<void> {
-  for (let told = false; !signal.aborted; ) {
+  for (let told = false; !signal.aborted;) {
     try {
       await ensure(client);
       break;

@@ -1,4 +1,4 @@
-import { ApiError } from '../../apimachinery/errors.js';
+import { ApiError } from '../../apimachinery/meta/errors.js';
 import { messageOf } from '../../util/error-message.js';
 import {
   AuthenticationError,

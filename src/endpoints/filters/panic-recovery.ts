@@ -1,5 +1,5 @@
 import { messageOf } from '../../util/error-message.js';
-import { ApiError, toApiError } from '../../apimachinery/errors.js';
+import { ApiError, toApiError } from '../../apimachinery/meta/errors.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
 import { writeText } from './status.js';
@@ -9,10 +9,7 @@ export const isDefect = (error: unknown): boolean =>
   error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError;
 
 /** Whatever was thrown becomes an answer: a Status for errors meant for clients, kube-apiserver's text for defects. */
-export function withPanicRecovery(
-  next: Step,
-  config: Pick<ChainConfig, 'logger' | 'metrics' | 'writeStatus'>,
-): Step {
+export function withPanicRecovery(next: Step, config: Pick<ChainConfig, 'logger' | 'metrics' | 'writeStatus'>): Step {
   const failed = (exchange: Exchange, error: unknown): void => {
     if (!(error instanceof ApiError)) {
       config.logger.error('request failed', {

@@ -1,0 +1,76 @@
+import type { NodeGraph } from '../../../authorization/node/node-graph.js';
+import type { RbacIndex } from '../../../authorization/rbac/rbac-index.js';
+import { RBAC_GROUP, type RbacKind } from '../../../authorization/rbac/types.js';
+import type { TypeClients } from '../../rest/type-client.js';
+
+const KINDS: readonly (readonly [RbacKind, string])[] = [
+  ['Role', 'roles'],
+  ['ClusterRole', 'clusterroles'],
+  ['RoleBinding', 'rolebindings'],
+  ['ClusterRoleBinding', 'clusterrolebindings'],
+];
+
+/** Lets the index follow roles and bindings. Resolves when all that are there have been told. */
+export async function feedRbacIndex(index: RbacIndex, clients: TypeClients, signal: AbortSignal): Promise<void> {
+  const following = KINDS.map(([kind, resource]) => followKind(index, kind, resource, clients, signal));
+  await Promise.all(following);
+}
+
+function followKind(
+  index: RbacIndex,
+  kind: RbacKind,
+  resource: string,
+  clients: TypeClients,
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve) => {
+    // After a gap what comes anew is taken at once, and what did not come goes at the end, so that nobody is refused meanwhile.
+    let told: Set<string> | undefined;
+    clients.for({ group: RBAC_GROUP, resource }).watch(
+      {
+        upsert: (object) => {
+          told?.add(`${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`);
+          index.upsert(kind, object);
+        },
+        delete: ({ metadata: { namespace = '', name = '' } }) => {
+          told?.delete(`${namespace}/${name}`);
+          index.delete(kind, namespace, name);
+        },
+        reset: () => (told = new Set()),
+        synced: () => {
+          if (told !== undefined) index.retain(kind, told);
+          told = undefined;
+          resolve();
+        },
+      },
+      signal,
+    );
+  });
+}
+
+/** Lets the Node authorizer's graph follow pods and persistent volumes. Resolves when all that are there have been told. */
+export async function feedNodeGraph(graph: NodeGraph, clients: TypeClients, signal: AbortSignal): Promise<void> {
+  const pods = new Promise<void>((resolve) => {
+    clients.for({ group: '', resource: 'pods' }).watch(
+      {
+        upsert: (pod) => graph.upsertPod(pod),
+        delete: ({ metadata: { namespace = '', name = '' } }) => graph.deletePod(namespace, name),
+        reset: () => graph.clearPods(),
+        synced: resolve,
+      },
+      signal,
+    );
+  });
+  const volumes = new Promise<void>((resolve) => {
+    clients.for({ group: '', resource: 'persistentvolumes' }).watch(
+      {
+        upsert: (volume) => graph.upsertVolume(volume),
+        delete: ({ metadata: { name = '' } }) => graph.deleteVolume(name),
+        reset: () => graph.clearVolumes(),
+        synced: resolve,
+      },
+      signal,
+    );
+  });
+  await Promise.all([pods, volumes]);
+}
