@@ -16,7 +16,8 @@ const layers = {
   endpoints: ['registry', 'managedfields', 'admission', 'request', 'storage', 'schema', 'authentication', 'authorization', 'structured-merge-diff'],
   aggregation: ['client', 'authentication', 'authorization', 'admission', 'request'],
   controllers: ['registry', 'client', 'storage', 'request', 'schema', 'authentication', 'authorization'],
-  cli: ['client'],
+  // `annex convert` applies the schemas of definitions.
+  cli: ['client', 'schema'],
   http2: [],
 };
 const always = ['apimachinery', 'util'];

@@ -19,7 +19,7 @@ COPY --from=build /annex/dist dist
 COPY package.json ./
 COPY data data
 # Of the embedded store, where no volume is mounted.
-RUN ln -s /annex/dist/main.js /usr/local/bin/annex && install -d -o 65532 -g 65532 -m 0700 /var/lib/annex
+RUN ln -s /annex/dist/main.js /usr/local/bin/annex && ln -s /annex/dist/main.js /usr/local/bin/kubectl-annex && install -d -o 65532 -g 65532 -m 0700 /var/lib/annex
 USER 65532:65532
 EXPOSE 6443
 ENTRYPOINT ["node", "--enable-source-maps", "/annex/dist/main.js"]

@@ -1,0 +1,151 @@
+import { chmodSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import type { Clock } from '../../util/clock.js';
+import { messageOf } from '../../util/error-message.js';
+import { check, hasFailed, reportText } from './check.js';
+import { convertDocuments, fileText, type Result, streamText } from './convert-documents.js';
+import { CURRENT } from './convert-value.js';
+import { Definitions, objectsOfDocument } from './definitions.js';
+import { filesOf, type Input, readInput } from './inputs.js';
+import { minorOf } from './lifecycles.js';
+import { Progress } from './progress.js';
+import { isTarget } from './table.js';
+
+export interface ConvertOptions {
+  readonly paths: readonly string[];
+  readonly recursive: boolean;
+  readonly output: 'json' | 'yaml' | undefined;
+  readonly write: boolean;
+  readonly outputVersion: string | undefined;
+  readonly check: boolean;
+  readonly targetVersion: string | undefined;
+  readonly definitions: readonly string[];
+  readonly allowLoss: boolean;
+}
+
+/** What the command touches beside files. */
+export interface Surroundings {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readStandardInput(): Buffer;
+  out(text: string): void;
+  err(line: string): void;
+}
+
+/** Throws an Error for options that do not fit together. */
+export function checkOptions(options: ConvertOptions): void {
+  const { paths, output, write, outputVersion, targetVersion } = options;
+  if (paths.length === 0) throw new Error('give files or folders, or - for standard input');
+  if (write && paths.includes('-')) throw new Error('--write needs files: standard input cannot be written');
+  if (write && output !== undefined) throw new Error('--write keeps the format of each file: it goes without --output');
+  if (targetVersion !== undefined && !options.check) throw new Error('--target-version goes with --check');
+  if (targetVersion !== undefined && minorOf(targetVersion) === undefined)
+    throw new Error(`--target-version: ${targetVersion} is no release of Kubernetes, such as 1.32`);
+  if (!options.check) return;
+  if (write) throw new Error('--check changes nothing: it goes without --write');
+  if (outputVersion !== undefined) throw new Error('--output-version goes without --check');
+  if (output === 'yaml') throw new Error('--check reports as text or, with --output json, as JSON');
+}
+
+/** Runs the command; resolves with its exit code. Throws an Error for options that cannot be met. */
+export function runConvert(options: ConvertOptions, around: Surroundings): number {
+  checkOptions(options);
+  const progress = new Progress(around.clock, around.err);
+  const definitions = new Definitions();
+  let failed = readDefinitions(options, definitions, around);
+  const inputs: Input[] = [];
+  const files = filesOf(options.paths, options.recursive);
+  files.forEach((path, i) => {
+    progress.step('read', i, files.length);
+    try {
+      inputs.push(readInput(path, () => around.readStandardInput()));
+    } catch (error) {
+      failed = true;
+      around.err(`error: ${messageOf(error)}`);
+    }
+  });
+  for (const input of inputs) addDefinitions(input, definitions, () => undefined);
+  if (options.check) return runCheck(options, inputs, definitions, around) || failed ? 1 : 0;
+  const { outputVersion } = options;
+  if (outputVersion !== undefined && !isTarget(outputVersion) && !definitions.serves(outputVersion))
+    throw new Error(`--output-version: no conversion leads to ${outputVersion}`);
+  const rules = { outputVersion, definitions, allowLoss: options.allowLoss };
+  const results = inputs.map((input, i) => {
+    progress.step('converted', i, inputs.length);
+    const converted = convertDocuments(input, rules, around.err);
+    if (options.write && !writeBack(input, converted, around)) failed = true;
+    return converted;
+  });
+  if (!options.write) around.out(streamText(results, options.output));
+  const isBad = ({ verdict }: Result): boolean => verdict === 'refused' || verdict === 'unreadable';
+  return failed || results.flat().some(isBad) ? 1 : 0;
+}
+
+/** Whether something of the definitions that were named could not be read. */
+function readDefinitions(options: ConvertOptions, definitions: Definitions, around: Surroundings): boolean {
+  let failed = false;
+  const fail = (line: string): void => {
+    failed = true;
+    around.err(`error: ${line}`);
+  };
+  for (const path of filesOf(options.definitions, true)) {
+    try {
+      addDefinitions(
+        readInput(path, () => around.readStandardInput()),
+        definitions,
+        fail,
+      );
+    } catch (error) {
+      fail(messageOf(error));
+    }
+  }
+  return failed;
+}
+
+function addDefinitions(input: Input, definitions: Definitions, fail: (line: string) => void): void {
+  for (const { value, line, problem } of input.pieces) {
+    if (problem !== undefined) fail(`${input.name}:${String(line)}: ${problem}`);
+    for (const object of objectsOfDocument(value)) {
+      const wrong = definitions.add(object);
+      if (wrong !== undefined) fail(`${input.name}:${String(line)}: the definition cannot be used: ${wrong}`);
+    }
+  }
+}
+
+function runCheck(
+  options: ConvertOptions,
+  inputs: readonly Input[],
+  definitions: Definitions,
+  around: Surroundings,
+): boolean {
+  const report = check(inputs, options.targetVersion ?? `1.${String(CURRENT)}`, definitions);
+  around.out(options.output === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : reportText(report));
+  return hasFailed(report);
+}
+
+/** Replaces a file whose documents were converted; whether that went well. */
+function writeBack({ path, name }: Input, results: readonly Result[], around: Surroundings): boolean {
+  const count = results.filter(({ verdict }) => verdict === 'converted').length;
+  if (path === undefined || count === 0) return true;
+  try {
+    replaceFile(path, fileText(results));
+  } catch (error) {
+    around.err(`error: ${name}: ${messageOf(error)}`);
+    return false;
+  }
+  around.out(`${name}: ${String(count)} ${count === 1 ? 'document' : 'documents'} converted\n`);
+  return true;
+}
+
+/** All of the new content or all of the old: whoever ends the program in between leaves no half. */
+function replaceFile(path: string, text: string): void {
+  const real = realpathSync(path);
+  const temporary = `${real}.annex-convert-${String(process.pid)}`;
+  const { mode } = statSync(real);
+  try {
+    writeFileSync(temporary, text, { mode, flag: 'wx', flush: true });
+    chmodSync(temporary, mode);
+    renameSync(temporary, real);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+}
