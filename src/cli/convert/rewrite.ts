@@ -36,7 +36,11 @@ function edited(text: string, old: JsonValue, value: JsonValue): string | undefi
     if (document.errors.length > 0 || document.contents === null) return undefined;
     if (!isObject(old) || !isObject(value) || !isMap(document.contents)) return undefined;
     editMap(document, document.contents, old, value);
-    const result = document.toString({ lineWidth: 0, indentSeq: indentsLists(text) });
+    const result = document.toString({
+      lineWidth: 0,
+      indentSeq: indentsLists(text),
+      flowCollectionPadding: !/[{[][^\s{}[\]]/.test(text),
+    });
     return deepEqual(parseYaml(result).value, value) ? result : undefined;
   } catch {
     // An anchor whose place is gone, for instance.
