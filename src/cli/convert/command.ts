@@ -3,7 +3,7 @@ import { Command, Option } from 'commander';
 import type { Clock } from '../../util/clock.js';
 import type { ConvertOptions } from './run.js';
 
-const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
+const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
 
 const HELP = `
 Documents of versions that Kubernetes no longer serves become documents of the version that replaced theirs, with the same
@@ -25,14 +25,14 @@ Examples:
   annex convert --definitions crds/ --output-version stable.example.com/v1 widgets.yaml`;
 
 interface Given {
-  readonly filename: readonly string[];
+  readonly filename?: readonly string[];
   readonly recursive?: true;
   readonly output?: 'json' | 'yaml';
   readonly write?: true;
   readonly outputVersion?: string;
   readonly check?: true;
   readonly targetVersion?: string;
-  readonly definitions: readonly string[];
+  readonly definitions?: readonly string[];
   readonly allowLoss?: true;
 }
 
@@ -41,7 +41,7 @@ export function convertCommand(clock: Pick<Clock, 'monotonic'>): Command {
   return new Command('convert')
     .description('Converts manifests to API versions that Kubernetes serves, or reports which versions are removed.')
     .argument('[paths...]', 'Files, folders (their .yaml, .yml and .json files), or - for standard input.')
-    .option('-f, --filename <path>', 'The same as an argument. May be given several times.', collect, [])
+    .option('-f, --filename <path>', 'The same as an argument. May be given several times.', collect)
     .option('-R, --recursive', 'Folders within folders, too.')
     .addOption(
       new Option('-o, --output <format>', 'Format of standard output. Without it the format that is read.').choices([
@@ -57,7 +57,6 @@ export function convertCommand(clock: Pick<Clock, 'monotonic'>): Command {
       '--definitions <path>',
       'File or folder with definitions of custom resources. May be given several times.',
       collect,
-      [],
     )
     .option('--allow-loss', 'Leaves out, with a warning, fields that the new version has no place for.')
     .helpOption('-h, --help', 'Shows this help.')
@@ -74,13 +73,13 @@ export function convertCommand(clock: Pick<Clock, 'monotonic'>): Command {
 }
 
 const optionsOf = (paths: readonly string[], given: Given): ConvertOptions => ({
-  paths: [...paths, ...given.filename],
+  paths: [...paths, ...(given.filename ?? [])],
   recursive: given.recursive === true,
   output: given.output,
   write: given.write === true,
   outputVersion: given.outputVersion,
   check: given.check === true,
   targetVersion: given.targetVersion,
-  definitions: given.definitions,
+  definitions: given.definitions ?? [],
   allowLoss: given.allowLoss === true,
 });

@@ -13,14 +13,20 @@ export interface Input {
 
 const MANIFEST = /\.(json|ya?ml)$/i;
 
-/** The files that paths stand for, in their order, each once: of folders those that kubectl takes. Throws what reading a folder throws. */
-export function filesOf(paths: readonly string[], recursive: boolean): readonly string[] {
+/** The files that paths stand for, in their order, each once: of folders those that kubectl takes. `fail` takes what is wrong with a path. */
+export function filesOf(paths: readonly string[], recursive: boolean, fail: (line: string) => void): readonly string[] {
   const found = new Set<string>();
   const add = (path: string): void => {
     if (path === '-' || !statSync(path).isDirectory()) found.add(path);
     else for (const file of filesIn(path, recursive)) found.add(file);
   };
-  paths.forEach(add);
+  for (const path of paths) {
+    try {
+      add(path);
+    } catch (error) {
+      fail(`${path}: ${messageOf(error)}`);
+    }
+  }
   return [...found];
 }
 

@@ -15,14 +15,28 @@ import { parseYaml, toYaml } from '../../apimachinery/yaml.js';
 /** The text of a YAML document whose value has changed; comments and order are kept where the changes leave room for them. */
 export function rewriteYaml(text: string, old: JsonValue, value: JsonValue): string {
   const crlf = /\r\n/.test(text);
-  const body = edited(text, old, value) ?? commentsBefore(text) + toYaml(value);
+  const body = relabelled(text, old, value) ?? edited(text, old, value) ?? commentsBefore(text) + toYaml(value);
   const lines = body.endsWith('\n') ? body : `${body}\n`;
-  const mark = text.startsWith('\ufeff') ? '\ufeff' : '';
+  const mark = text.startsWith('\ufeff') && !lines.startsWith('\ufeff') ? '\ufeff' : '';
   return mark + (crlf ? lines.replace(/\r?\n/g, '\r\n') : lines);
 }
 
 const commentsBefore = (text: string): string =>
   /^(?:[ \t]*(?:#.*)?\r?\n)*/.exec(text.replace(/^\ufeff/, ''))?.[0] ?? '';
+
+/** The text with another version, where nothing else changes: every other byte stays. */
+function relabelled(text: string, old: JsonValue, value: JsonValue): string | undefined {
+  if (!isObject(old) || !isObject(value)) return undefined;
+  const { apiVersion: before } = old;
+  const { apiVersion: after } = value;
+  if (typeof before !== 'string' || typeof after !== 'string') return undefined;
+  if (!deepEqual({ ...old, apiVersion: after }, value)) return undefined;
+  const at = /^(["']?apiVersion["']?[ \t]*:[ \t]*["']?)(?=[a-z])/m.exec(text);
+  const start = at === null ? -1 : at.index + at[0].length;
+  if (start < 0 || !text.startsWith(before, start)) return undefined;
+  const result = text.slice(0, start) + after + text.slice(start + before.length);
+  return deepEqual(parseYaml(result).value, value) ? result : undefined;
+}
 
 /** Undefined where the text could not be edited so that kubectl reads the value of it. */
 function edited(text: string, old: JsonValue, value: JsonValue): string | undefined {
@@ -38,6 +52,7 @@ function edited(text: string, old: JsonValue, value: JsonValue): string | undefi
     editMap(document, document.contents, old, value);
     const result = document.toString({
       lineWidth: 0,
+      indent: indentOf(text),
       indentSeq: indentsLists(text),
       flowCollectionPadding: !/[{[][^\s{}[\]]/.test(text),
     });
@@ -46,6 +61,13 @@ function edited(text: string, old: JsonValue, value: JsonValue): string | undefi
     // An anchor whose place is gone, for instance.
     return undefined;
   }
+}
+
+/** How far objects stand further in than their keys: the first one decides. */
+function indentOf(text: string): number {
+  const width = /^[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\r?\n(?:[ \t]*(?:#[^\n]*)?\r?\n)*( +)[^\s#-]/m.exec(text)?.[1]
+    ?.length;
+  return width ?? 2;
 }
 
 /** Whether lists stand further in than their keys: the first one decides. */

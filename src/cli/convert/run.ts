@@ -50,18 +50,13 @@ export function runConvert(options: ConvertOptions, around: Surroundings): numbe
   checkOptions(options);
   const progress = new Progress(around.clock, around.err);
   const definitions = new Definitions();
-  let failed = readDefinitions(options, definitions, around);
-  const inputs: Input[] = [];
-  const files = filesOf(options.paths, options.recursive);
-  files.forEach((path, i) => {
-    progress.step('read', i, files.length);
-    try {
-      inputs.push(readInput(path, () => around.readStandardInput()));
-    } catch (error) {
-      failed = true;
-      around.err(`error: ${messageOf(error)}`);
-    }
-  });
+  let failed = false;
+  const fail = (line: string): void => {
+    failed = true;
+    around.err(`error: ${line}`);
+  };
+  readDefinitions(options, definitions, around, fail);
+  const inputs = readInputs(options, around, progress, fail);
   for (const input of inputs) addDefinitions(input, definitions, () => undefined);
   if (options.check) return runCheck(options, inputs, definitions, around) || failed ? 1 : 0;
   const { outputVersion } = options;
@@ -71,7 +66,7 @@ export function runConvert(options: ConvertOptions, around: Surroundings): numbe
   const results = inputs.map((input, i) => {
     progress.step('converted', i, inputs.length);
     const converted = convertDocuments(input, rules, around.err);
-    if (options.write && !writeBack(input, converted, around)) failed = true;
+    if (options.write) writeBack(input, converted, around, fail);
     return converted;
   });
   if (!options.write) around.out(streamText(results, options.output));
@@ -79,14 +74,31 @@ export function runConvert(options: ConvertOptions, around: Surroundings): numbe
   return failed || results.flat().some(isBad) ? 1 : 0;
 }
 
-/** Whether something of the definitions that were named could not be read. */
-function readDefinitions(options: ConvertOptions, definitions: Definitions, around: Surroundings): boolean {
-  let failed = false;
-  const fail = (line: string): void => {
-    failed = true;
-    around.err(`error: ${line}`);
-  };
-  for (const path of filesOf(options.definitions, true)) {
+function readInputs(
+  { paths, recursive }: ConvertOptions,
+  around: Surroundings,
+  progress: Progress,
+  fail: (line: string) => void,
+): readonly Input[] {
+  const files = filesOf(paths, recursive, fail);
+  return files.flatMap((path, i) => {
+    progress.step('read', i, files.length);
+    try {
+      return [readInput(path, () => around.readStandardInput())];
+    } catch (error) {
+      fail(messageOf(error));
+      return [];
+    }
+  });
+}
+
+function readDefinitions(
+  options: ConvertOptions,
+  definitions: Definitions,
+  around: Surroundings,
+  fail: (line: string) => void,
+): void {
+  for (const path of filesOf(options.definitions, true, fail)) {
     try {
       addDefinitions(
         readInput(path, () => around.readStandardInput()),
@@ -97,7 +109,6 @@ function readDefinitions(options: ConvertOptions, definitions: Definitions, arou
       fail(messageOf(error));
     }
   }
-  return failed;
 }
 
 function addDefinitions(input: Input, definitions: Definitions, fail: (line: string) => void): void {
@@ -121,18 +132,21 @@ function runCheck(
   return hasFailed(report);
 }
 
-/** Replaces a file whose documents were converted; whether that went well. */
-function writeBack({ path, name }: Input, results: readonly Result[], around: Surroundings): boolean {
+/** Replaces a file whose documents were converted. */
+function writeBack(
+  { path, name }: Input,
+  results: readonly Result[],
+  around: Surroundings,
+  fail: (line: string) => void,
+): void {
   const count = results.filter(({ verdict }) => verdict === 'converted').length;
-  if (path === undefined || count === 0) return true;
+  if (path === undefined || count === 0) return;
   try {
     replaceFile(path, fileText(results));
+    around.out(`${name}: ${String(count)} ${count === 1 ? 'document' : 'documents'} converted\n`);
   } catch (error) {
-    around.err(`error: ${name}: ${messageOf(error)}`);
-    return false;
+    fail(`${name}: ${messageOf(error)}`);
   }
-  around.out(`${name}: ${String(count)} ${count === 1 ? 'document' : 'documents'} converted\n`);
-  return true;
 }
 
 /** All of the new content or all of the old: whoever ends the program in between leaves no half. */
