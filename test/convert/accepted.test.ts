@@ -1,4 +1,5 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,7 +43,10 @@ type Resources = ReadonlyMap<string, string>;
           let text = '';
           response.setEncoding('utf8').on('data', (part: string) => (text += part));
           response.on('end', () => {
-            resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as JsonObject });
+            resolve({
+              status: response.statusCode ?? 0,
+              body: isJson(response) ? (JSON.parse(text) as JsonObject) : {},
+            });
           });
         });
         sent.on('error', reject);
@@ -99,6 +103,10 @@ type Resources = ReadonlyMap<string, string>;
     });
   },
 );
+
+/** Groups that are gone are answered in plain text. */
+const isJson = (response: IncomingMessage): boolean =>
+  response.headers['content-type']?.startsWith('application/json') === true;
 
 function writeKeys(folder: string): void {
   const { privateKey, publicKey } = generateKey();
