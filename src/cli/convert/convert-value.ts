@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue, stringAt } from '../../apimachinery/json.js';
 import { type Notes, Refusal } from './conversion.js';
 import { convertCustomResource } from './custom-resource.js';
 import { type Definitions, preferredVersion } from './definitions.js';
@@ -36,28 +36,27 @@ function convertItems(list: JsonObject, wanted: Wanted, notes: Notes): boolean {
 /** The items of a list of one kind need not say what they are. */
 function convertTypedList(list: JsonObject, apiVersion: string, kind: string, wanted: Wanted, notes: Notes): boolean {
   const itemKind = kind.slice(0, -'List'.length);
-  const target = { apiVersion };
+  const target = { apiVersion, changed: false };
   const probe = (item: JsonObject, itemNotes: Notes): boolean => {
     const bare = item['apiVersion'] === undefined && item['kind'] === undefined;
     if (bare) Object.assign(item, { apiVersion, kind: itemKind });
     const changed = convertValue(item, wanted, itemNotes);
-    if (changed) target.apiVersion = String(item['apiVersion']);
+    if (changed) target.apiVersion = stringAt(item, 'apiVersion') ?? apiVersion;
     if (bare) for (const key of ['apiVersion', 'kind']) Reflect.deleteProperty(item, key);
     return changed;
   };
-  let changed = false;
   forItems(list, notes, (item, itemNotes) => {
-    changed = probe(item, itemNotes) || changed;
+    target.changed = probe(item, itemNotes) || target.changed;
   });
-  if (!changed && Array.isArray(list['items']) && list['items'].length === 0) {
+  if (!target.changed && Array.isArray(list['items']) && list['items'].length === 0) {
     const row = conversionOf(apiVersion, itemKind);
     if (row !== undefined && row.onRequest !== true && fits(row.to, wanted)) {
       target.apiVersion = row.to;
-      changed = true;
+      target.changed = true;
     }
   }
   list['apiVersion'] = target.apiVersion;
-  return changed;
+  return target.changed;
 }
 
 function forItems(list: JsonObject, notes: Notes, run: (item: JsonObject, notes: Notes) => void): void {

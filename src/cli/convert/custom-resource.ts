@@ -1,4 +1,4 @@
-import { deepCopy, deepEqual, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { deepCopy, deepEqual, isObject, type JsonObject, type JsonValue, stringAt } from '../../apimachinery/json.js';
 import { compileSchema } from '../../schema/compile.js';
 import type { CompiledSchema } from '../../schema/interfaces.js';
 import { type Notes, Refusal } from './conversion.js';
@@ -25,7 +25,7 @@ export function convertCustomResource(
   const to = `${group}/${target.name}`;
   if (type.webhook)
     throw new Refusal(`the definition of ${type.kind}.${group} converts by webhook: only a server can ask it`);
-  const current = String(object['apiVersion']).slice(group.length + 1);
+  const current = (stringAt(object, 'apiVersion') ?? '').slice(group.length + 1);
   const before = type.versions.find(({ name }) => name === current);
   if (before === undefined)
     notes.warn(`the definition has no version ${current} any more: defaults that it had are not made explicit`);

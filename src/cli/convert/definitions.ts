@@ -35,12 +35,12 @@ export class Definitions {
   /** Takes an object that is a definition; of others it knows nothing. Returns why one cannot be read. */
   add(object: JsonObject): string | undefined {
     const { apiVersion, kind } = object;
-    if (!KINDS.has(`${String(apiVersion)} ${String(kind)}`)) return undefined;
+    if (typeof apiVersion !== 'string' || typeof kind !== 'string') return undefined;
+    if (!KINDS.has(`${apiVersion} ${kind}`)) return undefined;
     try {
       const current = structuredClone(object);
       const silent = { warn: () => undefined, lose: () => undefined };
-      if (typeof apiVersion === 'string' && typeof kind === 'string')
-        conversionOf(apiVersion, kind)?.convert?.(current, silent, apiVersion);
+      conversionOf(apiVersion, kind)?.convert?.(current, silent, apiVersion);
       const type = readType(current);
       this.types.set(`${type.group} ${type.kind}`, type);
       return undefined;

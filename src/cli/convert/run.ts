@@ -27,7 +27,7 @@ export interface Surroundings {
   readonly clock: Pick<Clock, 'monotonic'>;
   readStandardInput(): Buffer;
   out(text: string): void;
-  err(line: string): void;
+  readonly err: (line: string) => void;
 }
 
 /** Throws an Error for options that do not fit together. */
@@ -50,15 +50,15 @@ export function runConvert(options: ConvertOptions, around: Surroundings): numbe
   checkOptions(options);
   const progress = new Progress(around.clock, around.err);
   const definitions = new Definitions();
-  let failed = false;
+  const state = { failed: false };
   const fail = (line: string): void => {
-    failed = true;
+    state.failed = true;
     around.err(`error: ${line}`);
   };
   readDefinitions(options, definitions, around, fail);
   const inputs = readInputs(options, around, progress, fail);
   for (const input of inputs) addDefinitions(input, definitions, () => undefined);
-  if (options.check) return runCheck(options, inputs, definitions, around) || failed ? 1 : 0;
+  if (options.check) return runCheck(options, inputs, definitions, around) || state.failed ? 1 : 0;
   const { outputVersion } = options;
   if (outputVersion !== undefined && !isTarget(outputVersion) && !definitions.serves(outputVersion))
     throw new Error(`--output-version: no conversion leads to ${outputVersion}`);
@@ -71,7 +71,7 @@ export function runConvert(options: ConvertOptions, around: Surroundings): numbe
   });
   if (!options.write) around.out(streamText(results, options.output));
   const isBad = ({ verdict }: Result): boolean => verdict === 'refused' || verdict === 'unreadable';
-  return failed || results.flat().some(isBad) ? 1 : 0;
+  return state.failed || results.flat().some(isBad) ? 1 : 0;
 }
 
 function readInputs(

@@ -87,7 +87,8 @@ function convertSource(
   const fields = names[part];
   const isObject = key === 'object';
   const isResource = fields.selector === undefined;
-  const known = [...Object.values(fields).filter((name) => name !== undefined)];
+  const { value, averageValue, averageUtilization, selector: selectorName } = fields;
+  const known = [value, averageValue, averageUtilization, selectorName].filter((name) => name !== undefined);
   if (isObject) known.push('target');
   known.push(...(isResource ? ['name'] : ['metricName']));
   if (key === 'containerResource') known.push('container');
