@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readPieces } from '../../src/cli/convert/documents.js';
 import { runConvert } from '../../src/cli/convert/run.js';
-import type { JsonObject } from '../../src/apimachinery/json.js';
-import { createCertificate, generateKey, keyPem } from '../../src/util/certificates.js';
+import type { JsonObject } from '../../src/apimachinery/json/json.js';
+import { createCertificate, generateKey, keyPem } from '../../src/pki/certificates.js';
 import { freePorts, Started } from './control-plane.js';
 
 const ROOT = join(__dirname, '../..');

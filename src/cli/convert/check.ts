@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
+import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { type Definitions, objectsOfDocument, preferredVersion } from './definitions.js';
 import type { Piece } from './documents.js';
 import type { Input } from './inputs.js';

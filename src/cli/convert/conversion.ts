@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../apimachinery/json.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 
 /** Why a document cannot be converted; the document stays as it was. */
 export class Refusal extends Error {

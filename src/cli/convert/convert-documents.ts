@@ -1,5 +1,5 @@
-import { deepCopy, isObject, type JsonValue } from '../../apimachinery/json.js';
-import { toYaml } from '../../apimachinery/yaml.js';
+import { deepCopy, isObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { toYaml } from '../../apimachinery/yaml/yaml.js';
 import { Refusal } from './conversion.js';
 import { convertValue, type Wanted } from './convert-value.js';
 import type { Piece } from './documents.js';

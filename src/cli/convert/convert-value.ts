@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue, stringAt } from '../../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue, stringAt } from '../../apimachinery/json/json.js';
 import { type Notes, Refusal } from './conversion.js';
 import { convertCustomResource } from './custom-resource.js';
 import { type Definitions, preferredVersion } from './definitions.js';

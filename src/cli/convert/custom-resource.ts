@@ -1,4 +1,11 @@
-import { deepCopy, deepEqual, isObject, type JsonObject, type JsonValue, stringAt } from '../../apimachinery/json.js';
+import {
+  deepCopy,
+  deepEqual,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  stringAt,
+} from '../../apimachinery/json/json.js';
 import { compileSchema } from '../../schema/compile.js';
 import type { CompiledSchema } from '../../schema/interfaces.js';
 import { type Notes, Refusal } from './conversion.js';

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import { messageOf } from '../../util/error-message.js';
 import { isUnset, objectIn, objectsIn, textIn } from './fields.js';
 import { conversionOf } from './table.js';

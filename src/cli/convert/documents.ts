@@ -1,6 +1,6 @@
-import { isObject, type JsonValue } from '../../apimachinery/json.js';
-import { parseYaml } from '../../apimachinery/yaml.js';
-import { readYamlText } from '../../apimachinery/yaml-reader.js';
+import { isObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { parseYaml } from '../../apimachinery/yaml/yaml.js';
+import { readYamlText } from '../../apimachinery/yaml/reader.js';
 import { messageOf } from '../../util/error-message.js';
 
 /** A piece of a file as kubectl cuts it. */

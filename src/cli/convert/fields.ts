@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import { Refusal, type Notes } from './conversion.js';
 
 /** Kubernetes' decoder makes no difference between a null and a field that is absent. */

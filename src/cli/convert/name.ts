@@ -1,4 +1,4 @@
-import { isObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json.js';
+import { isObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
 
 /** Which object a document holds, for messages. */
 export function describe(value: JsonValue): string {

@@ -9,8 +9,8 @@ import {
   parseDocument,
   type YAMLMap,
 } from 'yaml';
-import { deepEqual, isObject, type JsonObject, type JsonValue, stringifyJson } from '../../apimachinery/json.js';
-import { parseYaml, toYaml } from '../../apimachinery/yaml.js';
+import { deepEqual, isObject, type JsonObject, type JsonValue, stringifyJson } from '../../apimachinery/json/json.js';
+import { parseYaml, toYaml } from '../../apimachinery/yaml/yaml.js';
 
 /** The text of a YAML document whose value has changed; comments and order are kept where the changes leave room for them. */
 export function rewriteYaml(text: string, old: JsonValue, value: JsonValue): string {

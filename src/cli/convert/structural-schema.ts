@@ -1,5 +1,5 @@
-import { FieldPath } from '../../apimachinery/field-error.js';
-import { deepEqual, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { FieldPath } from '../../apimachinery/meta/field-error.js';
+import { deepEqual, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import { structuralError, validateStructural } from '../../schema/structural.js';
 import { type Notes, Refusal } from './conversion.js';
 import { child, isEmpty, isUnset, take } from './fields.js';

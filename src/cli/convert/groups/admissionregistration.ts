@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../apimachinery/json.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { type Convert, Refusal, type Row } from '../conversion.js';
 import { isEmpty, makeExplicit, objectsIn, textIn } from '../fields.js';
 

@@ -1,4 +1,4 @@
-import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json.js';
+import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import { type Convert, type Notes, Refusal, type Row } from '../conversion.js';
 import { isEmpty, isUnset, loseOthers, madeObject, objectIn, objectsIn, take, textIn } from '../fields.js';
 import { makeStructural } from '../structural-schema.js';

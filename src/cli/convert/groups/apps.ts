@@ -1,4 +1,4 @@
-import { deepCopy, type JsonObject } from '../../../apimachinery/json.js';
+import { deepCopy, type JsonObject } from '../../../apimachinery/json/json.js';
 import type { Convert, Dead, Notes, Row } from '../conversion.js';
 import { Refusal } from '../conversion.js';
 import { isEmpty, isUnset, madeObject, makeExplicit, objectIn, take } from '../fields.js';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../apimachinery/json.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { type Convert, type Notes, Refusal, type Row } from '../conversion.js';
 import { isUnset, loseOthers, objectIn, objectsIn, textIn } from '../fields.js';
 

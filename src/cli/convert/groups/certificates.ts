@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../../apimachinery/json.js';
-import { parseCertificateRequest, type ParsedRequest } from '../../../util/certificate-request.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import { parseCertificateRequest, type ParsedRequest } from '../../../pki/certificate-request.js';
 import { type Convert, Refusal, type Row } from '../conversion.js';
 import { isEmpty, objectIn, objectsIn, textIn, textsIn } from '../fields.js';
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../apimachinery/json.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { type Convert, type Notes, type Row } from '../conversion.js';
 import { isEmpty, isUnset, objectIn, objectsIn, take, textIn } from '../fields.js';
 

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../../apimachinery/json.js';
+import type { JsonObject, JsonValue } from '../../../apimachinery/json/json.js';
 import { type Convert, type Notes, Refusal, type Row } from '../conversion.js';
 import { isEmpty, isUnset, loseOthers, objectIn, rename, take, textIn } from '../fields.js';
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../apimachinery/json.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { type Convert, type Row } from '../conversion.js';
 import { isEmpty, isUnset, objectIn, rename, take } from '../fields.js';
 

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../../apimachinery/json.js';
+import { isObject, type JsonObject } from '../../../apimachinery/json/json.js';
 import { type Convert, type Notes, Refusal, type Row } from '../conversion.js';
 import { isUnset, loseOthers, makeExplicit, objectIn, objectsIn, take, textIn } from '../fields.js';
 
