@@ -1,11 +1,11 @@
 import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../admission/chain.js';
 import type { AdmissionPlugin } from '../admission/interfaces.js';
+import type { NamespaceSource } from '../admission/sources.js';
 import { certificateAdmission } from '../admission/plugin/certificates.js';
-import { namespaceLifecycle, type NamespaceReader } from '../admission/plugin/namespace-lifecycle.js';
+import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
 import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
-import type { KubeObject } from '../apimachinery/meta.js';
 import type { TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../authentication/user/user.js';
 import type { Authorizer } from '../authorization/authorizer/interfaces.js';
@@ -14,13 +14,12 @@ import { authenticationReviews } from '../registry/authentication/reviews.js';
 import { authorizationReviews } from '../registry/authorization/reviews.js';
 import { certificateSigningRequests } from '../registry/certificates/certificatesigningrequests/type.js';
 import { builtinResourceTypes } from '../registry/core/index.js';
-import { DetachedObject } from '../registry/generic/detached-object.js';
 import { LocalClients } from '../registry/generic/local-client.js';
-import type { ResourceStore } from '../registry/generic/resource-store.js';
 import { rbacTypes } from '../registry/rbac/types.js';
 import { makeAuthorization } from './authorization.js';
 import { installVirtual } from './builtin-apis.js';
 import type { Authorities } from './loop-context.js';
+import { localNamespaces } from './local-sources.js';
 import { Loops } from './loops.js';
 import type { Options } from './options.js';
 import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
@@ -35,13 +34,9 @@ export interface ControlPlaneDependencies {
   readonly authorities: Authorities;
 }
 
-function admissionPlugins(
-  options: Options,
-  namespaces: ResourceStore | undefined,
-  authorizer: Authorizer,
-): AdmissionPlugin[] {
+function admissionPlugins(options: Options, namespaces: NamespaceSource, authorizer: Authorizer): AdmissionPlugin[] {
   const plugins = [
-    ...(namespaces === undefined ? [] : [namespaceLifecycle(namespaceReader(namespaces))]),
+    namespaceLifecycle(namespaces),
     taintNodesByCondition(),
     podPriority(),
     defaultTolerationSeconds(),
@@ -50,17 +45,6 @@ function admissionPlugins(
     ...certificateAdmission(authorizer),
   ];
   return plugins.filter(({ name }) => !options.disableAdmissionPlugins.includes(name));
-}
-
-/** Namespaces for admission: the cache, and a fresh read where it has none. */
-function namespaceReader(store: ResourceStore): NamespaceReader {
-  return {
-    cached: (name) => store.cache.peek(name)?.decode() as KubeObject | undefined,
-    live: async (name) => {
-      const stored = await store.fresh(name);
-      return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);
-    },
-  };
 }
 
 /**
@@ -100,7 +84,7 @@ export async function buildControlPlane(
     mergeTypes,
     clock,
   );
-  const admission = admissionChain(admissionPlugins(options, stores.get('namespaces'), authorizer));
+  const admission = admissionChain(admissionPlugins(options, localNamespaces(registry), authorizer));
   const clients = (fieldManager: string, user?: UserInfo): LocalClients =>
     new LocalClients({ registry, admission, clock, fieldManager, ...(user !== undefined && { user, authorizer }) });
   accounts.objects.attach(stores, clients('kube-apiserver').for({ group: '', resource: 'secrets' }));
