@@ -19,6 +19,8 @@ export class ClusterNamespaces implements NamespaceSource {
       delete: (namespace: KubeObject) => void this.namespaces.delete(nameOf(namespace)),
       replaced: (all: readonly KubeObject[]) => {
         this.namespaces = new Map(all.map((namespace) => [nameOf(namespace), namespace]));
+      },
+      heard: () => {
         told.mended();
       },
     };
