@@ -7,7 +7,8 @@ export interface CompiledExpression {
   readonly program?: Program;
   /** Why it does not compile, as kube-apiserver says it. */
   readonly error?: string;
-  /** Whether the error is one of the compiler itself, so that its text has a caret line. */
+  /** The expression is well typed, but cannot be run. */
+  readonly internal?: boolean;
   readonly outputType?: Type;
 }
 
@@ -24,7 +25,8 @@ export function compileExpression(
     return { source, error: wrongResult(results, outputType) };
   }
   const problem = program.planError;
-  if (problem !== undefined) return { source, error: `program instantiation failed: ${problem}`, outputType };
+  if (problem !== undefined)
+    return { source, error: `program instantiation failed: ${problem}`, internal: true, outputType };
   return { source, program, outputType };
 }
 

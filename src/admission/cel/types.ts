@@ -124,7 +124,10 @@ function sameScalar(a: Value, b: Value | undefined): boolean {
 }
 
 const JSON_PATCH = 'JSONPatch';
-const PATCH_TYPE = objectType(JSON_PATCH);
+export const PATCH_TYPE = objectType(JSON_PATCH);
+export const OBJECT_TYPE = objectType('Object');
+/** What kube-apiserver takes fields for that an operation does not have: nothing is of that type. */
+const NO_TYPE = objectType('');
 const PATCH_FIELDS: Fields = { op: STRING, path: STRING, from: STRING, value: DYN };
 
 function createPatch(fields: ReadonlyMap<string, Value>): Value {
@@ -150,7 +153,7 @@ function goKind(value: Value): string {
 /** The types that mutations create: `JSONPatch`, and `Object` with everything below it. */
 export function patchStruct(name: string): StructDecl | undefined {
   if (name === JSON_PATCH) {
-    return { type: PATCH_TYPE, field: (field) => own(PATCH_FIELDS, field), create: createPatch };
+    return { type: PATCH_TYPE, field: (field) => own(PATCH_FIELDS, field) ?? NO_TYPE, create: createPatch };
   }
   if (name !== 'Object' && !name.startsWith('Object.')) return undefined;
   return { type: objectType(name), field: () => DYN, create: (fields) => new ObjectLiteral(name, fields) };
