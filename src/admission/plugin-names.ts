@@ -21,7 +21,7 @@ export const ADMISSION_PLUGINS: readonly PluginName[] = [
   { name: 'LimitPodHardAntiAffinityTopology', ...OFF_ELSEWHERE },
   { name: 'LimitRanger', ...ON_ELSEWHERE },
   { name: 'ServiceAccount', ...ON_ELSEWHERE },
-  { name: 'NodeRestriction', ...OFF_ELSEWHERE },
+  { name: 'NodeRestriction', ...OFF },
   { name: 'TaintNodesByCondition', ...ON },
   { name: 'AlwaysPullImages', ...OFF_ELSEWHERE },
   { name: 'ImagePolicyWebhook', ...OFF_ELSEWHERE },

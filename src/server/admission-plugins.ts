@@ -1,8 +1,10 @@
 import type { AdmissionPlugin } from '../admission/interfaces.js';
+import type { ObjectReader } from '../admission/object-reader.js';
 import { alwaysAdmit, alwaysDeny } from '../admission/plugin/always.js';
 import { certificateAdmission } from '../admission/plugin/certificates.js';
 import { namespaceLifecycle, type NamespaceReader } from '../admission/plugin/namespace-lifecycle.js';
 import { namespaceAutoProvision, namespaceExists } from '../admission/plugin/namespaces.js';
+import { nodeRestriction } from '../admission/plugin/node-restriction/node-restriction.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
 import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
 import { denyServiceExternalIPs } from '../admission/plugin/services.js';
@@ -40,6 +42,7 @@ export function standalonePlugins(dependencies: AdmissionPluginDependencies): Ad
 
 function makersOf({ authorizer, clients, stores }: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
   const namespaces = namespaceReader(stores.get('namespaces'));
+  const reader = (type: string): ObjectReader => objectReader(stores.get(type));
   const provision = (name: string): Promise<KubeObject> =>
     clients()
       .for({ group: '', resource: 'namespaces' })
@@ -53,6 +56,14 @@ function makersOf({ authorizer, clients, stores }: AdmissionPluginDependencies):
     NamespaceAutoProvision: () => namespaceAutoProvision(namespaces, provision),
     NamespaceLifecycle: () => namespaceLifecycle(namespaces),
     NamespaceExists: () => namespaceExists(namespaces),
+    NodeRestriction: () =>
+      nodeRestriction({
+        pods: reader('pods'),
+        nodes: reader('nodes'),
+        claims: reader('persistentvolumeclaims'),
+        volumes: reader('persistentvolumes'),
+        authorizer,
+      }),
     TaintNodesByCondition: taintNodesByCondition,
     Priority: podPriority,
     DefaultTolerationSeconds: defaultTolerationSeconds,
@@ -66,13 +77,7 @@ function makersOf({ authorizer, clients, stores }: AdmissionPluginDependencies):
   };
 }
 
-/** Objects of one type for plugins: from the cache, or fresh from the store. */
-export interface ObjectReader {
-  cached(namespace: string, name: string): KubeObject | undefined;
-  live(namespace: string, name: string): Promise<KubeObject | undefined>;
-}
-
-export function objectReader(store: ResourceStore | undefined): ObjectReader {
+function objectReader(store: ResourceStore | undefined): ObjectReader {
   return {
     cached: (namespace, name) => store?.cache.peek(store.key(namespace, name))?.decode() as KubeObject | undefined,
     live: async (namespace, name) => {
