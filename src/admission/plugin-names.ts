@@ -20,7 +20,7 @@ export const ADMISSION_PLUGINS: readonly PluginName[] = [
   { name: 'NamespaceExists', ...OFF },
   { name: 'LimitPodHardAntiAffinityTopology', ...OFF_ELSEWHERE },
   { name: 'LimitRanger', ...ON_ELSEWHERE },
-  { name: 'ServiceAccount', ...ON_ELSEWHERE },
+  { name: 'ServiceAccount', ...ON },
   { name: 'NodeRestriction', ...OFF },
   { name: 'TaintNodesByCondition', ...ON },
   { name: 'AlwaysPullImages', ...OFF_ELSEWHERE },

@@ -7,20 +7,25 @@ import { namespaceAutoProvision, namespaceExists } from '../admission/plugin/nam
 import { nodeRestriction } from '../admission/plugin/node-restriction/node-restriction.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
 import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
+import { serviceAccountAdmission } from '../admission/plugin/service-account/service-account.js';
 import { denyServiceExternalIPs } from '../admission/plugin/services.js';
 import { absentPlugins, enabledPlugins } from '../admission/plugin-names.js';
 import type { KubeObject } from '../apimachinery/meta.js';
 import type { Authorizer } from '../authorization/authorizer/interfaces.js';
 import { DetachedObject } from '../registry/generic/detached-object.js';
 import type { ResourceStore } from '../registry/generic/resource-store.js';
+import { generateName } from '../registry/generic/system-fields.js';
 import type { TypeClients } from '../registry/rest/type-client.js';
+import type { Clock } from '../util/clock.js';
 import type { Logger } from '../util/logger.js';
+import { enabledControllers } from './controller-names.js';
 import type { Options } from './options.js';
 
 /** What the plugins of standalone mode work with. */
 export interface AdmissionPluginDependencies {
   readonly options: Options;
   readonly logger: Logger;
+  readonly clock: Clock;
   readonly authorizer: Authorizer;
   /** By the names that types have in the store. */
   readonly stores: ReadonlyMap<string, ResourceStore>;
@@ -40,13 +45,18 @@ export function standalonePlugins(dependencies: AdmissionPluginDependencies): Ad
   return enabledPlugins(options).flatMap((name) => makers.get(name)?.() ?? []);
 }
 
-function makersOf({ authorizer, clients, stores }: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
+function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
+  const { authorizer, clients, stores } = dependencies;
   const namespaces = namespaceReader(stores.get('namespaces'));
   const reader = (type: string): ObjectReader => objectReader(stores.get(type));
   const provision = (name: string): Promise<KubeObject> =>
     clients()
       .for({ group: '', resource: 'namespaces' })
       .create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  const serviceAccounts = (): AdmissionPlugin | undefined =>
+    givesAccounts(dependencies)
+      ? serviceAccountAdmission({ accounts: reader('serviceaccounts'), clock: dependencies.clock, generateName })
+      : undefined;
   const certificates = certificateAdmission(authorizer);
   const certificatePlugin = (name: string): Maker => {
     return () => certificates.find((plugin) => plugin.name === name);
@@ -56,6 +66,7 @@ function makersOf({ authorizer, clients, stores }: AdmissionPluginDependencies):
     NamespaceAutoProvision: () => namespaceAutoProvision(namespaces, provision),
     NamespaceLifecycle: () => namespaceLifecycle(namespaces),
     NamespaceExists: () => namespaceExists(namespaces),
+    ServiceAccount: serviceAccounts,
     NodeRestriction: () =>
       nodeRestriction({
         pods: reader('pods'),
@@ -75,6 +86,19 @@ function makersOf({ authorizer, clients, stores }: AdmissionPluginDependencies):
     DenyServiceExternalIPs: denyServiceExternalIPs,
     AlwaysDeny: alwaysDeny,
   };
+}
+
+/**
+ * Without the controller that makes the default account of every namespace no pod could be created: then the plugin only runs
+ * where a flag names it.
+ */
+function givesAccounts({ options, logger }: AdmissionPluginDependencies): boolean {
+  if (options.enableAdmissionPlugins.includes('ServiceAccount')) return true;
+  if (enabledControllers(options.controllers).has('serviceaccount-controller')) return true;
+  logger.info(
+    'the ServiceAccount admission plugin is off, as serviceaccount-controller is; --enable-admission-plugins=ServiceAccount turns it on',
+  );
+  return false;
 }
 
 function objectReader(store: ResourceStore | undefined): ObjectReader {

@@ -66,7 +66,7 @@ export async function buildControlPlane(
   const clients = (fieldManager: string, user?: UserInfo): LocalClients =>
     new LocalClients({ registry, admission, clock, fieldManager, ...(user !== undefined && { user, authorizer }) });
   const own = (): LocalClients => clients('kube-apiserver');
-  const admission = admissionChain(standalonePlugins({ options, logger, authorizer, stores, clients: own }));
+  const admission = admissionChain(standalonePlugins({ options, clock, logger, authorizer, stores, clients: own }));
   accounts.objects.attach(stores, clients('kube-apiserver').for({ group: '', resource: 'secrets' }));
   const loops = new Loops({
     ...foundation,

@@ -103,10 +103,12 @@ async function authorizeAudience(
 function mounts({ claims, volumes }: Dependencies, pod: KubeObject, audience: string): boolean | string {
   const errors = new Set<string>();
   for (const volume of objectsOf(objectAt(pod, 'spec')?.['volumes'])) {
-    const tokens = objectsOf(objectAt(volume, 'projected')?.['sources']).flatMap(
-      (source) => objectAt(source, 'serviceAccountToken') ?? [],
-    );
-    if (tokens.some((token) => (stringAt(token, 'audience') ?? '') === audience)) return true;
+    const sources = objectsOf(objectAt(volume, 'projected')?.['sources']);
+    const isFor = (source: JsonObject): boolean => {
+      const token = objectAt(source, 'serviceAccountToken');
+      return token !== undefined && (stringAt(token, 'audience') ?? '') === audience;
+    };
+    if (sources.some(isFor)) return true;
     const claim = claimOf(pod, volume);
     const driver = claim === undefined ? driverOf(volume) : driverOfClaim(claims, volumes, pod, claim);
     if (typeof driver !== 'string') errors.add(driver.error);
