@@ -13,6 +13,7 @@ export const mutatingAdmissionPolicies = (access: ParamAccess): ResourceType =>
     resource: 'mutatingadmissionpolicies',
     singular: 'mutatingadmissionpolicy',
     kind: 'MutatingAdmissionPolicy',
+    categories: ['api-extensions'],
     namespaced: false,
     validateName: nameIsDnsSubdomain,
     strategy: policyStrategy({ validate: validatePolicy }, access),

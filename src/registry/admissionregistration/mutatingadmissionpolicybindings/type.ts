@@ -24,6 +24,7 @@ export const mutatingAdmissionPolicyBindings = (access: ParamAccess): ResourceTy
     resource: 'mutatingadmissionpolicybindings',
     singular: 'mutatingadmissionpolicybinding',
     kind: 'MutatingAdmissionPolicyBinding',
+    categories: ['api-extensions'],
     namespaced: false,
     validateName: nameIsDnsSubdomain,
     strategy: bindingStrategy({ validate }, 'MutatingAdmissionPolicy', access),

@@ -38,6 +38,7 @@ export const validatingAdmissionPolicies = (access: ParamAccess): ResourceType =
     resource: 'validatingadmissionpolicies',
     singular: 'validatingadmissionpolicy',
     kind: 'ValidatingAdmissionPolicy',
+    categories: ['api-extensions'],
     namespaced: false,
     validateName: nameIsDnsSubdomain,
     strategy: policyStrategy(

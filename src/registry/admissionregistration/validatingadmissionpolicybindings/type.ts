@@ -50,6 +50,7 @@ export const validatingAdmissionPolicyBindings = (access: ParamAccess): Resource
     resource: 'validatingadmissionpolicybindings',
     singular: 'validatingadmissionpolicybinding',
     kind: 'ValidatingAdmissionPolicyBinding',
+    categories: ['api-extensions'],
     namespaced: false,
     validateName: nameIsDnsSubdomain,
     strategy: bindingStrategy({ validate }, 'ValidatingAdmissionPolicy', access),
