@@ -8,6 +8,10 @@ export class ClusterNamespaces implements NamespaceSource {
 
   constructor(private readonly client: Pick<ClusterClient, 'follow' | 'must'>) {}
 
+  cached(name: string): KubeObject | undefined {
+    return this.namespaces.get(name);
+  }
+
   get(name: string): KubeObject | undefined | Promise<KubeObject | undefined> {
     return this.namespaces.get(name) ?? this.client.must('GET', `/api/v1/namespaces/${encodeURIComponent(name)}`);
   }

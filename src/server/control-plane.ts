@@ -1,27 +1,23 @@
 import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../admission/chain.js';
-import type { AdmissionPlugin } from '../admission/interfaces.js';
-import type { NamespaceSource } from '../admission/sources.js';
-import { certificateAdmission } from '../admission/plugin/certificates.js';
-import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
-import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
-import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
 import type { TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../authentication/user/user.js';
-import type { Authorizer } from '../authorization/authorizer/interfaces.js';
+import { admissionPolicyTypes } from '../registry/admissionregistration/index.js';
 import { customResourceDefinitionType } from '../registry/apiextensions/customresourcedefinition/type.js';
 import { authenticationReviews } from '../registry/authentication/reviews.js';
 import { authorizationReviews } from '../registry/authorization/reviews.js';
 import { certificateSigningRequests } from '../registry/certificates/certificatesigningrequests/type.js';
 import { builtinResourceTypes } from '../registry/core/index.js';
 import { LocalClients } from '../registry/generic/local-client.js';
+import type { ResourceStore } from '../registry/generic/resource-store.js';
 import { rbacTypes } from '../registry/rbac/types.js';
+import { standalonePlugins } from './admission-plugins.js';
 import { makeAuthorization } from './authorization.js';
 import { installVirtual } from './builtin-apis.js';
 import type { Authorities } from './loop-context.js';
 import { localNamespaces } from './local-sources.js';
 import { Loops } from './loops.js';
-import type { Options } from './options.js';
+import { paramAccess } from './param-access.js';
 import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
 import { type ServiceAccountTokens, withTokenRequests } from './service-account-tokens.js';
 
@@ -32,19 +28,6 @@ export interface ControlPlaneDependencies {
   readonly tokens: TokenAuthenticator | undefined;
   readonly accounts: ServiceAccountTokens;
   readonly authorities: Authorities;
-}
-
-function admissionPlugins(options: Options, namespaces: NamespaceSource, authorizer: Authorizer): AdmissionPlugin[] {
-  const plugins = [
-    namespaceLifecycle(namespaces),
-    taintNodesByCondition(),
-    podPriority(),
-    defaultTolerationSeconds(),
-    storageObjectInUseProtection(),
-    runtimeClass(),
-    ...certificateAdmission(authorizer),
-  ];
-  return plugins.filter(({ name }) => !options.disableAdmissionPlugins.includes(name));
 }
 
 /**
@@ -69,10 +52,11 @@ export async function buildControlPlane(
   const { authorizer, rbac, ruleResolver } = authorization;
   const foundation = await openFoundation(context);
   const { registry, mergeTypes } = foundation;
-  const stores = foundation.install([
+  const stores: ReadonlyMap<string, ResourceStore> = foundation.install([
     ...withTokenRequests(builtinResourceTypes(), options, accounts, clock),
     ...rbacTypes({ authorizer, rules: rbac }),
     certificateSigningRequests,
+    ...admissionPolicyTypes(paramAccess(authorizer, registry, () => stores)),
     customResourceDefinitionType({}),
   ]);
   installVirtual(
@@ -84,9 +68,13 @@ export async function buildControlPlane(
     mergeTypes,
     clock,
   );
-  const admission = admissionChain(admissionPlugins(options, localNamespaces(registry), authorizer));
   const clients = (fieldManager: string, user?: UserInfo): LocalClients =>
     new LocalClients({ registry, admission, clock, fieldManager, ...(user !== undefined && { user, authorizer }) });
+  const own = (): LocalClients => clients('kube-apiserver');
+  const namespaces = localNamespaces(registry);
+  const admission = admissionChain(
+    standalonePlugins({ options, clock, logger, authorizer, namespaces, stores, clients: own }),
+  );
   accounts.objects.attach(stores, clients('kube-apiserver').for({ group: '', resource: 'secrets' }));
   const loops = new Loops({
     ...foundation,

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { ABSENT_PLUGINS, DEFAULT_PLUGINS, HERE_PLUGINS, pluginFlagError } from '../admission/plugin-names.js';
 import { featureGates } from '../util/feature-gates.js';
 import { controllerNames, DISABLED_BY_DEFAULT } from './controller-names.js';
 import { AUTHENTICATION_FLAGS, validateAuthenticationOptions } from './authentication-options.js';
@@ -17,18 +18,7 @@ const CONTROLLERS = 'Controllers flags:';
 const LOGS = 'Logs flags:';
 const ADMISSION = 'Admission flags:';
 
-/** Names of the admission plugins that there are. */
-export const ADMISSION_PLUGINS = [
-  'NamespaceLifecycle',
-  'TaintNodesByCondition',
-  'Priority',
-  'DefaultTolerationSeconds',
-  'StorageObjectInUseProtection',
-  'RuntimeClass',
-  'CertificateApproval',
-  'CertificateSigning',
-  'CertificateSubjectRestriction',
-];
+const PLUGIN_NAMES = `Admission plugins: ${HERE_PLUGINS.join(', ')}. Names of kube-apiserver's other plugins are accepted and have no effect: ${ABSENT_PLUGINS.join(', ')}. The order of the names does not matter.`;
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -242,14 +232,14 @@ export const FLAGS = {
     'enable-admission-plugins',
     list,
     [],
-    `Admission plugins to run beside those that run by default. All: ${ADMISSION_PLUGINS.join(', ')}; each of them runs by default.`,
+    `Admission plugins to run beside those that run by default (${DEFAULT_PLUGINS.join(', ')}). ${PLUGIN_NAMES}`,
   ),
   disableAdmissionPlugins: flag(
     ADMISSION,
     'disable-admission-plugins',
     list,
     [],
-    `Admission plugins not to run, though they would by default. All: ${ADMISSION_PLUGINS.join(', ')}.`,
+    `Admission plugins not to run, of those that run by default (${DEFAULT_PLUGINS.join(', ')}). ${PLUGIN_NAMES}`,
   ),
   controllers: flag(
     CONTROLLERS,
@@ -309,14 +299,8 @@ export function validateOptions(options: Options): void {
 }
 
 function validateAdmissionPlugins(options: Options): void {
-  const flags = [
-    ['enable-admission-plugins', options.enableAdmissionPlugins],
-    ['disable-admission-plugins', options.disableAdmissionPlugins],
-  ] as const;
-  for (const [name, plugins] of flags) {
-    const unknown = plugins.find((plugin) => !ADMISSION_PLUGINS.includes(plugin));
-    if (unknown !== undefined) throw new FlagError(`--${name} plugin ${JSON.stringify(unknown)} is unknown`);
-  }
+  const wrong = pluginFlagError(options);
+  if (wrong !== undefined) throw new FlagError(wrong);
 }
 
 function validateRequestHeader(options: Options): void {

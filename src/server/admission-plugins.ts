@@ -1,0 +1,113 @@
+import type { AdmissionPlugin } from '../admission/interfaces.js';
+import type { ObjectReader } from '../admission/object-reader.js';
+import { alwaysAdmit, alwaysDeny } from '../admission/plugin/always.js';
+import { certificateAdmission } from '../admission/plugin/certificates.js';
+import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
+import { namespaceAutoProvision, namespaceExists } from '../admission/plugin/namespaces.js';
+import { nodeRestriction } from '../admission/plugin/node-restriction/node-restriction.js';
+import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
+import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
+import { serviceAccountAdmission } from '../admission/plugin/service-account/service-account.js';
+import { denyServiceExternalIPs } from '../admission/plugin/services.js';
+import { absentPlugins, enabledPlugins } from '../admission/plugin-names.js';
+import type { NamespaceSource } from '../admission/sources.js';
+import type { KubeObject } from '../apimachinery/meta.js';
+import type { Authorizer } from '../authorization/authorizer/interfaces.js';
+import { DetachedObject } from '../registry/generic/detached-object.js';
+import type { ResourceStore } from '../registry/generic/resource-store.js';
+import { generateName } from '../registry/generic/system-fields.js';
+import type { TypeClients } from '../registry/rest/type-client.js';
+import type { Clock } from '../util/clock.js';
+import type { Logger } from '../util/logger.js';
+import { enabledControllers } from './controller-names.js';
+import type { Options } from './options.js';
+
+/** What the plugins of standalone mode work with. */
+export interface AdmissionPluginDependencies {
+  readonly options: Options;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly authorizer: Authorizer;
+  readonly namespaces: NamespaceSource;
+  /** By the names that types have in the store. */
+  readonly stores: ReadonlyMap<string, ResourceStore>;
+  /** The server's own clients, whose writes pass the same plugins. Not to be used before the chain is made. */
+  readonly clients: () => TypeClients;
+}
+
+/** Makes a plugin; undefined where it has no part in this server. */
+type Maker = () => AdmissionPlugin | undefined;
+
+/** The plugins that the flags leave on, in kube-apiserver's order. THE PLACE where standalone mode's plugins are listed. */
+export function standalonePlugins(dependencies: AdmissionPluginDependencies): AdmissionPlugin[] {
+  const { options, logger } = dependencies;
+  const absent = absentPlugins(options);
+  if (absent.length > 0) logger.info('these admission plugins have nothing to do here', { plugins: absent.join(', ') });
+  const makers = new Map<string, Maker>(Object.entries(makersOf(dependencies)));
+  return enabledPlugins(options).flatMap((name) => makers.get(name)?.() ?? []);
+}
+
+function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
+  const { authorizer, clients, namespaces, stores } = dependencies;
+  const reader = (type: string): ObjectReader => objectReader(stores.get(type));
+  const provision = (name: string): Promise<KubeObject> =>
+    clients()
+      .for({ group: '', resource: 'namespaces' })
+      .create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  const serviceAccounts = (): AdmissionPlugin | undefined =>
+    givesAccounts(dependencies)
+      ? serviceAccountAdmission({ accounts: reader('serviceaccounts'), clock: dependencies.clock, generateName })
+      : undefined;
+  const certificates = certificateAdmission(authorizer);
+  const certificatePlugin = (name: string): Maker => {
+    return () => certificates.find((plugin) => plugin.name === name);
+  };
+  return {
+    AlwaysAdmit: alwaysAdmit,
+    NamespaceAutoProvision: () => namespaceAutoProvision(namespaces, provision),
+    NamespaceLifecycle: () => namespaceLifecycle(namespaces),
+    NamespaceExists: () => namespaceExists(namespaces),
+    ServiceAccount: serviceAccounts,
+    NodeRestriction: () =>
+      nodeRestriction({
+        pods: reader('pods'),
+        nodes: reader('nodes'),
+        claims: reader('persistentvolumeclaims'),
+        volumes: reader('persistentvolumes'),
+        authorizer,
+      }),
+    TaintNodesByCondition: taintNodesByCondition,
+    Priority: podPriority,
+    DefaultTolerationSeconds: defaultTolerationSeconds,
+    StorageObjectInUseProtection: storageObjectInUseProtection,
+    RuntimeClass: runtimeClass,
+    CertificateApproval: certificatePlugin('CertificateApproval'),
+    CertificateSigning: certificatePlugin('CertificateSigning'),
+    CertificateSubjectRestriction: certificatePlugin('CertificateSubjectRestriction'),
+    DenyServiceExternalIPs: denyServiceExternalIPs,
+    AlwaysDeny: alwaysDeny,
+  };
+}
+
+/**
+ * Without the controller that makes the default account of every namespace no pod could be created: then the plugin only runs
+ * where a flag names it.
+ */
+function givesAccounts({ options, logger }: AdmissionPluginDependencies): boolean {
+  if (options.enableAdmissionPlugins.includes('ServiceAccount')) return true;
+  if (enabledControllers(options.controllers).has('serviceaccount-controller')) return true;
+  logger.info(
+    'the ServiceAccount admission plugin is off, as serviceaccount-controller is; --enable-admission-plugins=ServiceAccount turns it on',
+  );
+  return false;
+}
+
+function objectReader(store: ResourceStore | undefined): ObjectReader {
+  return {
+    cached: (namespace, name) => store?.cache.peek(store.key(namespace, name))?.decode() as KubeObject | undefined,
+    live: async (namespace, name) => {
+      const stored = await store?.fresh(store.key(namespace, name));
+      return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);
+    },
+  };
+}
