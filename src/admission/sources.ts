@@ -35,12 +35,15 @@ export interface ParamStore {
   list(namespace: string, selector: LabelSelector): readonly KubeObject[] | Promise<readonly KubeObject[]>;
 }
 
-/** Params by kind. A kind is followed from the first `open` on until `retain` leaves it out. */
+/** Params by kind. */
 export interface ParamSource {
   /** Undefined where no served type has the kind: `failed to find resource referenced by paramKind: …`. Asks anew every time, since types come and go. */
   open(kind: GroupVersionKind): ParamStore | undefined | Promise<ParamStore | undefined>;
-  /** The kinds that policies name now: starts following new ones before a request needs them, and lets go of all others. */
-  retain(kinds: readonly GroupVersionKind[]): void;
+  /**
+   * The kinds that the policies of one consumer (a plugin's name) refer to now, whenever that has changed. New ones are followed before a
+   * request needs them; those that no consumer refers to any more are let go.
+   */
+  retain(consumer: string, kinds: readonly GroupVersionKind[]): void;
 }
 
 /** Namespaces, for selectors, for `namespaceObject`, and for what may be created in them. */
