@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../admission/chain.js';
 import type { TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../authentication/user/user.js';
-import { admissionPolicyTypes } from '../registry/admissionregistration/index.js';
+import { admissionPolicyTypes, webhookConfigurationTypes } from '../registry/admissionregistration/index.js';
 import { customResourceDefinitionType } from '../registry/apiextensions/customresourcedefinition/type.js';
 import { authenticationReviews } from '../registry/authentication/reviews.js';
 import { authorizationReviews } from '../registry/authorization/reviews.js';
@@ -55,6 +55,7 @@ export async function buildControlPlane(
     ...withTokenRequests(builtinResourceTypes(), options, accounts, clock),
     ...rbacTypes({ authorizer, rules: rbac }),
     certificateSigningRequests,
+    ...webhookConfigurationTypes,
     ...admissionPolicyTypes(paramAccess(authorizer, registry, () => stores)),
     customResourceDefinitionType({}),
   ]);
