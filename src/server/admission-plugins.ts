@@ -2,7 +2,7 @@ import type { AdmissionPlugin } from '../admission/interfaces.js';
 import type { ObjectReader } from '../admission/object-reader.js';
 import { alwaysAdmit, alwaysDeny } from '../admission/plugin/always.js';
 import { certificateAdmission } from '../admission/plugin/certificates.js';
-import { namespaceLifecycle, type NamespaceReader } from '../admission/plugin/namespace-lifecycle.js';
+import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
 import { namespaceAutoProvision, namespaceExists } from '../admission/plugin/namespaces.js';
 import { nodeRestriction } from '../admission/plugin/node-restriction/node-restriction.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
@@ -10,6 +10,7 @@ import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admissio
 import { serviceAccountAdmission } from '../admission/plugin/service-account/service-account.js';
 import { denyServiceExternalIPs } from '../admission/plugin/services.js';
 import { absentPlugins, enabledPlugins } from '../admission/plugin-names.js';
+import type { NamespaceSource } from '../admission/sources.js';
 import type { KubeObject } from '../apimachinery/meta.js';
 import type { Authorizer } from '../authorization/authorizer/interfaces.js';
 import { DetachedObject } from '../registry/generic/detached-object.js';
@@ -27,6 +28,7 @@ export interface AdmissionPluginDependencies {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly authorizer: Authorizer;
+  readonly namespaces: NamespaceSource;
   /** By the names that types have in the store. */
   readonly stores: ReadonlyMap<string, ResourceStore>;
   /** The server's own clients, whose writes pass the same plugins. Not to be used before the chain is made. */
@@ -46,8 +48,7 @@ export function standalonePlugins(dependencies: AdmissionPluginDependencies): Ad
 }
 
 function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
-  const { authorizer, clients, stores } = dependencies;
-  const namespaces = namespaceReader(stores.get('namespaces'));
+  const { authorizer, clients, namespaces, stores } = dependencies;
   const reader = (type: string): ObjectReader => objectReader(stores.get(type));
   const provision = (name: string): Promise<KubeObject> =>
     clients()
@@ -109,9 +110,4 @@ function objectReader(store: ResourceStore | undefined): ObjectReader {
       return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);
     },
   };
-}
-
-function namespaceReader(store: ResourceStore | undefined): NamespaceReader {
-  const reader = objectReader(store);
-  return { cached: (name) => reader.cached('', name), live: (name) => reader.live('', name) };
 }
