@@ -2,6 +2,9 @@ import type { Status } from '../apimachinery/errors.js';
 import type { JsonValue } from '../apimachinery/json.js';
 import type { Stopwatch } from '../util/stopwatch.js';
 
+/** From which level of the audit policy on something is written. */
+export type AuditLevel = 'Metadata' | 'Request' | 'RequestResponse';
+
 /** Where a request is audited: told of what came, what is answered and what took how long. Each call costs nothing where the level is too low. */
 export interface AuditRecorder extends Stopwatch {
   /** What the client sent, decoded; called before it is changed. */

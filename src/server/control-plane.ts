@@ -2,18 +2,21 @@ import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../admission/chain.js';
 import type { TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../authentication/user/user.js';
+import { admissionPolicyTypes } from '../registry/admissionregistration/index.js';
 import { customResourceDefinitionType } from '../registry/apiextensions/customresourcedefinition/type.js';
 import { authenticationReviews } from '../registry/authentication/reviews.js';
 import { authorizationReviews } from '../registry/authorization/reviews.js';
 import { certificateSigningRequests } from '../registry/certificates/certificatesigningrequests/type.js';
 import { builtinResourceTypes } from '../registry/core/index.js';
 import { LocalClients } from '../registry/generic/local-client.js';
+import type { ResourceStore } from '../registry/generic/resource-store.js';
 import { rbacTypes } from '../registry/rbac/types.js';
 import { standalonePlugins } from './admission-plugins.js';
 import { makeAuthorization } from './authorization.js';
 import { installVirtual } from './builtin-apis.js';
 import type { Authorities } from './loop-context.js';
 import { Loops } from './loops.js';
+import { paramAccess } from './param-access.js';
 import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
 import { type ServiceAccountTokens, withTokenRequests } from './service-account-tokens.js';
 
@@ -48,10 +51,11 @@ export async function buildControlPlane(
   const { authorizer, rbac, ruleResolver } = authorization;
   const foundation = await openFoundation(context);
   const { registry, mergeTypes } = foundation;
-  const stores = foundation.install([
+  const stores: ReadonlyMap<string, ResourceStore> = foundation.install([
     ...withTokenRequests(builtinResourceTypes(), options, accounts, clock),
     ...rbacTypes({ authorizer, rules: rbac }),
     certificateSigningRequests,
+    ...admissionPolicyTypes(paramAccess(authorizer, registry, () => stores)),
     customResourceDefinitionType({}),
   ]);
   installVirtual(

@@ -7,6 +7,7 @@ import type { FieldManager } from '../../managedfields/interfaces.js';
 import type { ResourceStore } from '../../registry/generic/resource-store.js';
 import type { Strategy } from '../../registry/rest/interfaces.js';
 import type { ServedVersion } from '../../registry/rest/served.js';
+import { admissionVersions } from '../../registry/generic/admission-versions.js';
 import type { RequestContext } from '../../request/context.js';
 import type { FeatureGates } from '../../util/feature-gates.js';
 import type { StoredObject } from '../../storage/interfaces.js';
@@ -96,11 +97,12 @@ export function admissionAttributes(
     dryRun: context.dryRun,
     user: context.user,
     signal: context.signal,
+    versions: admissionVersions(served, scope.subresource),
     warn: (text) => {
       context.warn(text);
     },
-    annotate: (key, value) => {
-      context.annotate(key, value);
+    annotate: (key, value, level) => {
+      context.annotate(key, value, level);
     },
   };
 }

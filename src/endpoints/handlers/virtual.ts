@@ -2,6 +2,7 @@ import { ApiError, newGenericNotFound } from '../../apimachinery/errors.js';
 import { formatGroupVersion, type KubeObject } from '../../apimachinery/meta.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import type { VirtualApi } from '../../registry/rest/api-registry.js';
+import type { AuditLevel } from '../../request/audit.js';
 import type { RequestContext } from '../../request/context.js';
 import { ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
@@ -66,8 +67,8 @@ export async function virtualHandler(
     warn: (text: string) => {
       context.warn(text);
     },
-    annotate: (key: string, value: string) => {
-      context.annotate(key, value);
+    annotate: (key: string, value: string, level?: AuditLevel) => {
+      context.annotate(key, value, level);
     },
   };
   await environment.admission.admit(attributes);

@@ -17,6 +17,7 @@ import type { ResourceStore } from '../generic/resource-store.js';
 import { compareVersions, type StoredApi } from '../rest/api-registry.js';
 import type { ResourceType, ResourceVersion } from '../rest/interfaces.js';
 import type { PortableDefinition, ScalePaths, ServedVersion } from '../rest/served.js';
+import { customAdmissionView } from './admission-view.js';
 import { customAttributes } from './attributes.js';
 import { type CompiledDefinition, type CompiledVersion, readScale } from './compiled.js';
 import { decodeCustom } from './decode.js';
@@ -240,6 +241,7 @@ function servedVersion(
     discovery: discoveryEntries(definition, version),
     openApiSchema: version.schema,
     returnsDeletedObject: false,
+    admission: customAdmissionView(definition, options.conversion, formOf),
     watchesEnd: options.watchesEnd,
     fieldNames: supportedFieldNames([
       'metadata.name',

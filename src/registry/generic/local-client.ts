@@ -17,6 +17,7 @@ import type {
   TypeClients,
   TypeListener,
 } from '../rest/type-client.js';
+import { admissionVersions } from './admission-versions.js';
 import { createObject } from './create.js';
 import { deleteObject } from './delete.js';
 import { EventTurns, LARGE, ownTurn } from './event-turns.js';
@@ -326,6 +327,7 @@ class LocalClient implements TypeClient {
       dryRun: false,
       user: context.user,
       signal: context.signal,
+      versions: admissionVersions(served, context.info.subresource),
       warn: () => undefined,
       annotate: () => undefined,
     };

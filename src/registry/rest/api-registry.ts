@@ -1,5 +1,5 @@
 import type { FieldManager } from '../../managedfields/interfaces.js';
-import type { GroupResource } from '../../apimachinery/meta.js';
+import type { GroupResource, GroupVersionKind } from '../../apimachinery/meta.js';
 import type { ApiGroup, ApiResourceEntry } from './interfaces.js';
 import type { ServedVersion } from './served.js';
 import type { VirtualType } from './virtual.js';
@@ -69,6 +69,14 @@ export class ApiRegistry {
 
   lookup(group: string, version: string, resource: string): InstalledApi | undefined {
     return this.groups.get(group)?.get(version)?.resources.get(resource);
+  }
+
+  /** The resource whose objects are of a kind; undefined if no served type has it. */
+  resourceOfKind({ group, version, kind }: GroupVersionKind): string | undefined {
+    for (const [resource, api] of this.groups.get(group)?.get(version)?.resources ?? []) {
+      if ((api.kind === 'virtual' ? api.type.kind : api.served.gvk.kind) === kind) return resource;
+    }
+    return undefined;
   }
 
   /** Whether a group has built-in versions. */

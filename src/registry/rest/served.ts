@@ -4,6 +4,7 @@ import type { GroupResource, GroupVersionKind, KubeObject } from '../../apimachi
 import type { FieldNames } from '../../apimachinery/fields.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
+import type { VersionedResource } from '../../admission/interfaces.js';
 import type { ApiResourceEntry, CreatedSubresource, Strategy, VersionView } from './interfaces.js';
 
 export interface DecodedObject {
@@ -53,6 +54,16 @@ export interface PortableDefinition {
   readonly review: ((body: string) => Promise<string>) | undefined;
 }
 
+/** A type as webhooks and policies see it, which may speak another version of it than the request. */
+export interface AdmissionView {
+  /** All versions of the type that have the subresource, in the order of its definition. */
+  equivalents(subresource: string): readonly VersionedResource[];
+  /** The object in another version; what was given is not changed, but may be shared. Throws ApiError. */
+  convert(object: KubeObject, kind: GroupVersionKind): KubeObject | Promise<KubeObject>;
+  /** What a mutation made, as an object of the kind, with its defaults. Takes over what it is given. Throws DecodeError. */
+  complete(changed: JsonObject, kind: GroupVersionKind): KubeObject;
+}
+
 /**
  * One version of a type with everything that handlers need to serve it. Strategies and schemas belong to the version,
  * because defaults, pruning and validation follow the version that the client speaks.
@@ -100,6 +111,8 @@ export interface ServedVersion extends VersionView {
   readonly watchesEnd?: AbortSignal | undefined;
   /** Of a custom type whose writes another thread can do. */
   readonly portable?: PortableDefinition | undefined;
+  /** What admission does with objects of this type in other versions. */
+  readonly admission?: AdmissionView | undefined;
   /** Which field selectors this version takes. */
   readonly fieldNames: FieldNames;
 }

@@ -310,8 +310,8 @@ export class TaskRunner {
       warn: (text) => {
         this.send({ type: 'warning', task: id, text });
       },
-      annotate: (key, value) => {
-        this.send({ type: 'annotation', task: id, key, value });
+      annotate: (key, value, level) => {
+        this.send({ type: 'annotation', task: id, key, value, level });
       },
       audit: task.audited ? this.audit(id) : undefined,
     };

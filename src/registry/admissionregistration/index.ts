@@ -1,0 +1,14 @@
+import type { ResourceType } from '../rest/interfaces.js';
+import { mutatingAdmissionPolicies } from './mutatingadmissionpolicies/type.js';
+import { mutatingAdmissionPolicyBindings } from './mutatingadmissionpolicybindings/type.js';
+import type { ParamAccess } from './shared/param-access.js';
+import { validatingAdmissionPolicies } from './validatingadmissionpolicies/type.js';
+import { validatingAdmissionPolicyBindings } from './validatingadmissionpolicybindings/type.js';
+
+/** The policies of admission and their bindings. */
+export const admissionPolicyTypes = (access: ParamAccess): readonly ResourceType[] => [
+  validatingAdmissionPolicies(access),
+  validatingAdmissionPolicyBindings(access),
+  mutatingAdmissionPolicies(access),
+  mutatingAdmissionPolicyBindings(access),
+];

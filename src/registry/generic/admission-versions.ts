@@ -1,0 +1,27 @@
+import type { AttributeVersions } from '../../admission/interfaces.js';
+import type { AdmissionView, ServedVersion } from '../rest/served.js';
+
+/** The versions of a type for the admission of a request for it, or for a subresource of it. */
+export function admissionVersions(
+  { admission }: Pick<ServedVersion, 'admission'>,
+  subresource: string,
+): AttributeVersions | undefined {
+  return admission === undefined ? undefined : new VersionsOf(admission, subresource);
+}
+
+class VersionsOf implements AttributeVersions {
+  readonly convert: AttributeVersions['convert'];
+  readonly complete: AttributeVersions['complete'];
+
+  constructor(
+    private readonly view: AdmissionView,
+    private readonly subresource: string,
+  ) {
+    this.convert = view.convert.bind(view);
+    this.complete = view.complete.bind(view);
+  }
+
+  get equivalents(): AttributeVersions['equivalents'] {
+    return this.view.equivalents(this.subresource);
+  }
+}
