@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../admission/chain.js';
+import { AdmissionMetrics } from '../admission/metrics.js';
 import type { TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../authentication/user/user.js';
 import { admissionPolicyTypes, webhookConfigurationTypes } from '../registry/admissionregistration/index.js';
@@ -73,9 +74,9 @@ export async function buildControlPlane(
     new LocalClients({ registry, admission, clock, fieldManager, ...(user !== undefined && { user, authorizer }) });
   const own = (): LocalClients => clients('kube-apiserver');
   const namespaces = localNamespaces(registry);
-  const admission = admissionChain(
-    standalonePlugins({ options, clock, logger, authorizer, namespaces, stores, clients: own }),
-  );
+  const metrics = new AdmissionMetrics(context.registry, () => clock.monotonic());
+  const plugins = standalonePlugins({ options, clock, logger, authorizer, namespaces, stores, clients: own });
+  const admission = admissionChain(plugins, metrics);
   accounts.objects.attach(stores, clients('kube-apiserver').for({ group: '', resource: 'secrets' }));
   const loops = new Loops({
     ...foundation,
