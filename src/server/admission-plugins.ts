@@ -1,9 +1,10 @@
 import type { AdmissionPlugin } from '../admission/interfaces.js';
+import type { AdmissionSources } from '../admission/sources.js';
 import type { ObjectReader } from '../admission/object-reader.js';
 import { alwaysAdmit, alwaysDeny } from '../admission/plugin/always.js';
 import { certificateAdmission } from '../admission/plugin/certificates.js';
-import { namespaceLifecycle, type NamespaceReader } from '../admission/plugin/namespace-lifecycle.js';
-import { namespaceAutoProvision, namespaceExists } from '../admission/plugin/namespaces.js';
+import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
+import { namespaceAutoProvision, namespaceExists, type NamespaceReader } from '../admission/plugin/namespaces.js';
 import { nodeRestriction } from '../admission/plugin/node-restriction/node-restriction.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
 import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
@@ -27,6 +28,7 @@ export interface AdmissionPluginDependencies {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly authorizer: Authorizer;
+  readonly sources: AdmissionSources;
   /** By the names that types have in the store. */
   readonly stores: ReadonlyMap<string, ResourceStore>;
   /** The server's own clients, whose writes pass the same plugins. Not to be used before the chain is made. */
@@ -46,7 +48,7 @@ export function standalonePlugins(dependencies: AdmissionPluginDependencies): Ad
 }
 
 function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
-  const { authorizer, clients, stores } = dependencies;
+  const { authorizer, clients, sources, stores } = dependencies;
   const namespaces = namespaceReader(stores.get('namespaces'));
   const reader = (type: string): ObjectReader => objectReader(stores.get(type));
   const provision = (name: string): Promise<KubeObject> =>
@@ -64,7 +66,7 @@ function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<st
   return {
     AlwaysAdmit: alwaysAdmit,
     NamespaceAutoProvision: () => namespaceAutoProvision(namespaces, provision),
-    NamespaceLifecycle: () => namespaceLifecycle(namespaces),
+    NamespaceLifecycle: () => namespaceLifecycle(sources.namespaces),
     NamespaceExists: () => namespaceExists(namespaces),
     ServiceAccount: serviceAccounts,
     NodeRestriction: () =>

@@ -15,6 +15,7 @@ import { standalonePlugins } from './admission-plugins.js';
 import { makeAuthorization } from './authorization.js';
 import { installVirtual } from './builtin-apis.js';
 import type { Authorities } from './loop-context.js';
+import { localSources } from './local-sources.js';
 import { Loops } from './loops.js';
 import { paramAccess } from './param-access.js';
 import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
@@ -69,8 +70,9 @@ export async function buildControlPlane(
   );
   const clients = (fieldManager: string, user?: UserInfo): LocalClients =>
     new LocalClients({ registry, admission, clock, fieldManager, ...(user !== undefined && { user, authorizer }) });
+  const sources = localSources(registry);
   const own = (): LocalClients => clients('kube-apiserver');
-  const admission = admissionChain(standalonePlugins({ options, clock, logger, authorizer, stores, clients: own }));
+  const admission = admissionChain(standalonePlugins({ options, clock, logger, authorizer, sources, stores, clients: own }));
   accounts.objects.attach(stores, clients('kube-apiserver').for({ group: '', resource: 'secrets' }));
   const loops = new Loops({
     ...foundation,

@@ -1,8 +1,14 @@
 import { ApiError, newNotFound } from '../../apimachinery/errors.js';
 import { messageOf } from '../../util/error-message.js';
+import type { KubeObject } from '../../apimachinery/meta.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
 import { refusal } from '../refusal.js';
-import type { NamespaceReader } from './namespace-lifecycle.js';
+
+/** Access to namespaces: what the cache has, and a fresh read where the cache has nothing. */
+export interface NamespaceReader {
+  cached(name: string): KubeObject | undefined;
+  live(name: string): Promise<KubeObject | undefined>;
+}
 
 const NAMESPACES = { group: '', resource: 'namespaces' };
 

@@ -1,7 +1,7 @@
 import { newAlreadyExists } from '../../apimachinery/errors.js';
 import { fakeAttributes } from '../attributes.fake.js';
 import { alwaysAdmit, alwaysDeny } from './always.js';
-import type { NamespaceReader } from './namespace-lifecycle.js';
+import type { NamespaceReader } from './namespaces.js';
 import { namespaceAutoProvision, namespaceExists } from './namespaces.js';
 import { denyServiceExternalIPs } from './services.js';
 
