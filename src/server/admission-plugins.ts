@@ -1,4 +1,5 @@
 import type { AdmissionPlugin } from '../admission/interfaces.js';
+import type { AdmissionSources } from '../admission/sources.js';
 import type { ObjectReader } from '../admission/object-reader.js';
 import { alwaysAdmit, alwaysDeny } from '../admission/plugin/always.js';
 import { certificateAdmission } from '../admission/plugin/certificates.js';
@@ -10,7 +11,6 @@ import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admissio
 import { serviceAccountAdmission } from '../admission/plugin/service-account/service-account.js';
 import { denyServiceExternalIPs } from '../admission/plugin/services.js';
 import { absentPlugins, enabledPlugins } from '../admission/plugin-names.js';
-import type { NamespaceSource } from '../admission/sources.js';
 import type { KubeObject } from '../apimachinery/meta.js';
 import type { Authorizer } from '../authorization/authorizer/interfaces.js';
 import { DetachedObject } from '../registry/generic/detached-object.js';
@@ -28,7 +28,7 @@ export interface AdmissionPluginDependencies {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly authorizer: Authorizer;
-  readonly namespaces: NamespaceSource;
+  readonly sources: AdmissionSources;
   /** By the names that types have in the store. */
   readonly stores: ReadonlyMap<string, ResourceStore>;
   /** The server's own clients, whose writes pass the same plugins. Not to be used before the chain is made. */
@@ -48,7 +48,8 @@ export function standalonePlugins(dependencies: AdmissionPluginDependencies): Ad
 }
 
 function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
-  const { authorizer, clients, namespaces, stores } = dependencies;
+  const { authorizer, clients, sources, stores } = dependencies;
+  const { namespaces } = sources;
   const reader = (type: string): ObjectReader => objectReader(stores.get(type));
   const provision = (name: string): Promise<KubeObject> =>
     clients()
@@ -65,7 +66,7 @@ function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<st
   return {
     AlwaysAdmit: alwaysAdmit,
     NamespaceAutoProvision: () => namespaceAutoProvision(namespaces, provision),
-    NamespaceLifecycle: () => namespaceLifecycle(namespaces),
+    NamespaceLifecycle: () => namespaceLifecycle(sources.namespaces),
     NamespaceExists: () => namespaceExists(namespaces),
     ServiceAccount: serviceAccounts,
     NodeRestriction: () =>

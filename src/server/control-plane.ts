@@ -16,7 +16,7 @@ import { standalonePlugins } from './admission-plugins.js';
 import { makeAuthorization } from './authorization.js';
 import { installVirtual } from './builtin-apis.js';
 import type { Authorities } from './loop-context.js';
-import { localNamespaces } from './local-sources.js';
+import { localSources } from './local-sources.js';
 import { Loops } from './loops.js';
 import { paramAccess } from './param-access.js';
 import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
@@ -72,10 +72,10 @@ export async function buildControlPlane(
   );
   const clients = (fieldManager: string, user?: UserInfo): LocalClients =>
     new LocalClients({ registry, admission, clock, fieldManager, ...(user !== undefined && { user, authorizer }) });
+  const sources = localSources(registry);
   const own = (): LocalClients => clients('kube-apiserver');
-  const namespaces = localNamespaces(registry);
   const metrics = new AdmissionMetrics(context.registry, () => clock.monotonic());
-  const plugins = standalonePlugins({ options, clock, logger, authorizer, namespaces, stores, clients: own });
+  const plugins = standalonePlugins({ options, clock, logger, authorizer, sources, stores, clients: own });
   const admission = admissionChain(plugins, metrics);
   accounts.objects.attach(stores, clients('kube-apiserver').for({ group: '', resource: 'secrets' }));
   const loops = new Loops({
