@@ -1,4 +1,5 @@
 import { type DetailedJson, JsonError } from '../../apimachinery/decode-json.js';
+import { newInternalError } from '../../apimachinery/errors.js';
 import { metadataFieldNames, supportedFieldNames } from '../../apimachinery/fields.js';
 import { isObject, type JsonObject, type JsonValue, objectAt, stringifyJson } from '../../apimachinery/json.js';
 import {
@@ -169,6 +170,16 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
   };
 }
 
+/** What does not fit a kind after a mutation is no fault of the client's. */
+function orInternal<T>(decodeObject: () => T): T {
+  try {
+    return decodeObject();
+  } catch (error) {
+    if (error instanceof DecodeError) throw newInternalError(error.message);
+    throw error;
+  }
+}
+
 /** Built-in types have one version each, except for those that share their objects (events). */
 function builtinAdmissionView(type: ResourceType, decodeObject: ServedVersion['decode']): AdmissionView {
   const versions = type.versions.map(({ name }) => ({
@@ -178,7 +189,8 @@ function builtinAdmissionView(type: ResourceType, decodeObject: ServedVersion['d
   return {
     equivalents: () => versions,
     convert: (object) => object,
-    complete: (changed) => decodeObject({ value: changed, duplicates: [] }, false).object,
+    complete: (changed) => orInternal(() => decodeObject({ value: changed, duplicates: [] }, false).object),
+    exchanged: () => undefined,
   };
 }
 
