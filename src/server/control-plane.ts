@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../admission/chain.js';
+import { AdmissionMetrics } from '../admission/metrics.js';
 import type { TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../authentication/user/user.js';
 import { admissionPolicyTypes } from '../registry/admissionregistration/index.js';
@@ -72,7 +73,18 @@ export async function buildControlPlane(
     new LocalClients({ registry, admission, clock, fieldManager, ...(user !== undefined && { user, authorizer }) });
   const sources = localSources(registry);
   const own = (): LocalClients => clients('kube-apiserver');
-  const admission = admissionChain(standalonePlugins({ options, clock, logger, authorizer, sources, stores, clients: own }));
+  const metrics = new AdmissionMetrics(context.registry, () => clock.monotonic());
+  const plugins = standalonePlugins({
+    options,
+    clock,
+    logger,
+    authorizer,
+    sources,
+    stores,
+    clients: own,
+    metrics: context.registry,
+  });
+  const admission = admissionChain(plugins, metrics);
   accounts.objects.attach(stores, clients('kube-apiserver').for({ group: '', resource: 'secrets' }));
   const loops = new Loops({
     ...foundation,
