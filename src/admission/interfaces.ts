@@ -2,6 +2,7 @@ import type { UserInfo } from '../authentication/user/user.js';
 import type { GroupResource, GroupVersionKind, GroupVersionResource, KubeObject } from '../apimachinery/meta.js';
 import type { JsonObject } from '../apimachinery/json.js';
 import type { AuditLevel } from '../request/audit.js';
+import type { Type } from '../structured-merge-diff/schema.js';
 import type { Reinvocation } from './reinvocation.js';
 
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
@@ -23,6 +24,8 @@ export interface AttributeVersions {
    * what it is given. Throws DecodeError.
    */
   complete(changed: JsonObject, kind: GroupVersionKind): KubeObject;
+  /** How the objects of the kind merge; undefined: nothing is known of it. */
+  mergeType(kind: GroupVersionKind): Type | undefined;
 }
 
 /** What a request wants to change (apiserver, admission.Attributes). */

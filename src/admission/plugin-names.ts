@@ -49,7 +49,7 @@ export const ADMISSION_PLUGINS: readonly PluginName[] = [
   { name: 'NodeDeclaredFeatureValidator', ...ON_ELSEWHERE },
   { name: 'JobValidation', ...ON_ELSEWHERE },
   { name: 'PodResizeValidator', ...ON_ELSEWHERE },
-  { name: 'MutatingAdmissionPolicy', ...ON_ELSEWHERE },
+  { name: 'MutatingAdmissionPolicy', ...ON },
   { name: 'MutatingAdmissionWebhook', ...ON_ELSEWHERE },
   { name: 'ValidatingAdmissionPolicy', ...ON },
   { name: 'ValidatingAdmissionWebhook', ...ON_ELSEWHERE },

@@ -9,7 +9,8 @@ import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
 import { namespaceAutoProvision, namespaceExists, type NamespaceReader } from '../admission/plugin/namespaces.js';
 import { nodeRestriction } from '../admission/plugin/node-restriction/node-restriction.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
-import { validatingPolicyMetrics } from '../admission/plugin/policy/metrics.js';
+import { mutatingPolicyMetrics, validatingPolicyMetrics } from '../admission/plugin/policy/metrics.js';
+import { mutatingAdmissionPolicy } from '../admission/plugin/policy/mutating.js';
 import { validatingAdmissionPolicy } from '../admission/plugin/policy/validating.js';
 import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
 import { serviceAccountAdmission } from '../admission/plugin/service-account/service-account.js';
@@ -102,6 +103,7 @@ function policyMakers(dependencies: AdmissionPluginDependencies): Readonly<Recor
   const { authorizer, clock, metrics, sources } = dependencies;
   const common = { authorizer, clock, sources, conditionMetrics: matchConditionsMetrics(clock, metrics) };
   return {
+    MutatingAdmissionPolicy: () => mutatingAdmissionPolicy({ ...common, metrics: mutatingPolicyMetrics(metrics) }),
     ValidatingAdmissionPolicy: () =>
       validatingAdmissionPolicy({ ...common, metrics: validatingPolicyMetrics(metrics) }),
   };

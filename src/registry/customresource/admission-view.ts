@@ -28,6 +28,7 @@ export function customAdmissionView(
     },
     convert: (object, kind) => settled(() => conversion.convert(object, formatGroupVersion(kind))),
     complete: (changed, kind) => completeOwn(withMetadata(changed), kind),
+    mergeType: (kind) => formOf(formatGroupVersion(kind))?.mergeType,
   };
 }
 

@@ -12,6 +12,7 @@ export function admissionVersions(
 class VersionsOf implements AttributeVersions {
   readonly convert: AttributeVersions['convert'];
   readonly complete: AttributeVersions['complete'];
+  readonly mergeType: AttributeVersions['mergeType'];
 
   constructor(
     private readonly view: AdmissionView,
@@ -19,6 +20,7 @@ class VersionsOf implements AttributeVersions {
   ) {
     this.convert = view.convert.bind(view);
     this.complete = view.complete.bind(view);
+    this.mergeType = view.mergeType.bind(view);
   }
 
   get equivalents(): AttributeVersions['equivalents'] {

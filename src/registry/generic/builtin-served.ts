@@ -157,7 +157,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     discovery: discoveryEntries(type, version),
     openApiSchema: undefined,
     returnsDeletedObject: type.returnsDeletedObject === true,
-    admission: builtinAdmissionView(type, decodeObject),
+    admission: builtinAdmissionView(type, decodeObject, serving.mergeTypes),
     fieldNames:
       version.selectableFields.length === 0
         ? metadataFieldNames
@@ -170,7 +170,11 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
 }
 
 /** Built-in types have one version each, except for those that share their objects (events). */
-function builtinAdmissionView(type: ResourceType, decodeObject: ServedVersion['decode']): AdmissionView {
+function builtinAdmissionView(
+  type: ResourceType,
+  decodeObject: ServedVersion['decode'],
+  mergeTypes: BuiltinTypes,
+): AdmissionView {
   const versions = type.versions.map(({ name }) => ({
     resource: { group: type.group, version: name, resource: type.resource },
     kind: { group: type.group, version: name, kind: type.kind },
@@ -179,6 +183,7 @@ function builtinAdmissionView(type: ResourceType, decodeObject: ServedVersion['d
     equivalents: () => versions,
     convert: (object) => object,
     complete: (changed) => decodeObject({ value: changed, duplicates: [] }, false).object,
+    mergeType: (kind) => mergeTypes.typeOf(kind),
   };
 }
 

@@ -5,6 +5,7 @@ import type { FieldNames } from '../../apimachinery/fields.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
 import type { VersionedResource } from '../../admission/interfaces.js';
+import type { Type } from '../../structured-merge-diff/schema.js';
 import type { ApiResourceEntry, CreatedSubresource, Strategy, VersionView } from './interfaces.js';
 
 export interface DecodedObject {
@@ -13,10 +14,7 @@ export interface DecodedObject {
   readonly strictErrors: readonly string[];
 }
 
-/** The body is not an object of the type: the text stands after `… cannot be handled as a Widget: `. */
-export class DecodeError extends Error {
-  override readonly name = 'DecodeError';
-}
+export { DecodeError } from '../../apimachinery/decode-error.js';
 
 /** How a subresource writes the object it belongs to. */
 export interface ServedSubresource {
@@ -62,6 +60,8 @@ export interface AdmissionView {
   convert(object: KubeObject, kind: GroupVersionKind): KubeObject | Promise<KubeObject>;
   /** What a mutation made, as an object of the kind, with its defaults. Takes over what it is given. Throws DecodeError. */
   complete(changed: JsonObject, kind: GroupVersionKind): KubeObject;
+  /** How the objects of the kind merge; undefined: nothing is known of it. */
+  mergeType(kind: GroupVersionKind): Type | undefined;
 }
 
 /**
