@@ -3,6 +3,7 @@ import type { GroupResource, GroupVersionKind, GroupVersionResource, KubeObject 
 import type { JsonObject } from '../apimachinery/json.js';
 import type { FloatLiterals } from '../apimachinery/json-parser.js';
 import type { AuditLevel } from '../request/audit.js';
+import type { Type } from '../structured-merge-diff/schema.js';
 import type { Reinvocation } from './reinvocation.js';
 
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
@@ -26,6 +27,8 @@ export interface AttributeVersions {
   complete(changed: JsonObject, kind: GroupVersionKind, floats?: FloatLiterals): KubeObject;
   /** The request's object has got the contents of one that a mutation made, which may have fields that are not to be stored. */
   exchanged(object: KubeObject): void;
+  /** How the objects of the kind merge; undefined: nothing is known of it. */
+  mergeType(kind: GroupVersionKind): Type | undefined;
 }
 
 /** What a request wants to change (apiserver, admission.Attributes). */

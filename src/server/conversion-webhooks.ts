@@ -22,9 +22,9 @@ export const resolveByDns: ServiceResolver = (namespace, name, port) =>
   Promise.resolve({ host: `${name}.${namespace}.svc`, port });
 
 /** By the services that are stored here: an external name, a cluster's address; one without an address is left to DNS. */
-export function resolveByServices(services: Pick<TypeClient, 'get'>): ServiceResolver {
+export function resolveByServices(services: () => Pick<TypeClient, 'get'>): ServiceResolver {
   return async (namespace, name, port) => {
-    const service = await services.get(namespace, name);
+    const service = await services().get(namespace, name);
     if (service === undefined) throw new Error(`service "${name}" not found`);
     const spec = objectAt(service, 'spec') ?? {};
     const externalName = stringAt(spec, 'externalName') ?? '';

@@ -36,6 +36,7 @@ export function customAdmissionView(
       return object;
     },
     exchanged,
+    mergeType: (kind) => formOf(formatGroupVersion(kind))?.mergeType,
   };
 }
 

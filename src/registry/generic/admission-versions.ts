@@ -13,6 +13,7 @@ class VersionsOf implements AttributeVersions {
   readonly convert: AttributeVersions['convert'];
   readonly complete: AttributeVersions['complete'];
   readonly exchanged: AttributeVersions['exchanged'];
+  readonly mergeType: AttributeVersions['mergeType'];
 
   constructor(
     private readonly view: AdmissionView,
@@ -21,6 +22,7 @@ class VersionsOf implements AttributeVersions {
     this.convert = view.convert;
     this.complete = view.complete;
     this.exchanged = view.exchanged;
+    this.mergeType = view.mergeType;
   }
 
   get equivalents(): AttributeVersions['equivalents'] {

@@ -158,7 +158,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     discovery: discoveryEntries(type, version),
     openApiSchema: undefined,
     returnsDeletedObject: type.returnsDeletedObject === true,
-    admission: builtinAdmissionView(type, decodeObject),
+    admission: builtinAdmissionView(type, decodeObject, serving.mergeTypes),
     fieldNames:
       version.selectableFields.length === 0
         ? metadataFieldNames
@@ -181,7 +181,11 @@ function orInternal<T>(decodeObject: () => T): T {
 }
 
 /** Built-in types have one version each, except for those that share their objects (events). */
-function builtinAdmissionView(type: ResourceType, decodeObject: ServedVersion['decode']): AdmissionView {
+function builtinAdmissionView(
+  type: ResourceType,
+  decodeObject: ServedVersion['decode'],
+  mergeTypes: BuiltinTypes,
+): AdmissionView {
   const versions = type.versions.map(({ name }) => ({
     resource: { group: type.group, version: name, resource: type.resource },
     kind: { group: type.group, version: name, kind: type.kind },
@@ -191,6 +195,7 @@ function builtinAdmissionView(type: ResourceType, decodeObject: ServedVersion['d
     convert: (object) => object,
     complete: (changed) => orInternal(() => decodeObject({ value: changed, duplicates: [] }, false).object),
     exchanged: () => undefined,
+    mergeType: (kind) => mergeTypes.typeOf(kind),
   };
 }
 

@@ -13,10 +13,7 @@ export interface DecodedObject {
   readonly strictErrors: readonly string[];
 }
 
-/** The body is not an object of the type: the text stands after `… cannot be handled as a Widget: `. */
-export class DecodeError extends Error {
-  override readonly name = 'DecodeError';
-}
+export { DecodeError } from '../../apimachinery/decode-error.js';
 
 /** How a subresource writes the object it belongs to. */
 export interface ServedSubresource {
@@ -62,6 +59,7 @@ export interface AdmissionView {
   readonly convert: AttributeVersions['convert'];
   readonly complete: AttributeVersions['complete'];
   readonly exchanged: AttributeVersions['exchanged'];
+  readonly mergeType: AttributeVersions['mergeType'];
 }
 
 /**

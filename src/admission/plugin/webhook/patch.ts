@@ -2,7 +2,12 @@ import { ApiError, newInternalError } from '../../../apimachinery/errors.js';
 import { deepCopy, deepEqual, isObject, type JsonValue } from '../../../apimachinery/json.js';
 import type { FloatLiterals } from '../../../apimachinery/json-parser.js';
 import { type GroupVersionKind, type KubeObject, quote } from '../../../apimachinery/meta.js';
-import { applyJsonPatch, decodeJsonPatch, MAX_COPY_BYTES } from '../../../apimachinery/patch/json-patch.js';
+import {
+  applyOperations,
+  decodeJsonPatch,
+  type JsonPatchOperation,
+  PatchFailure,
+} from '../../../apimachinery/patch/json-patch.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import { type AnsweredStatus, CallError, rejection } from './errors.js';
 import type { Hook } from './hooks.js';
@@ -38,7 +43,7 @@ export function applyPatch(answered: AnsweredPatch, { versions }: AdmissionAttri
     const { status } = rejection(hook.name, answered.status);
     throw new CallError(hook.name, `unsupported patch type ${quote(patchType)}`, status.code);
   }
-  const patched = applyJsonPatch(object, patch, MAX_COPY_BYTES, newInternalError);
+  const patched = apply(object, patch);
   const floats: FloatLiterals = new Map();
   const result = literals.size === 0 ? deepCopy(patched) : literals.resolve(patched, floats);
   if (!isObject(result)) throw newInternalError('the patch leaves no object');
@@ -55,5 +60,15 @@ function decode(hook: Hook, text: string): ReturnType<typeof decodeJsonPatch> {
     if (!(error instanceof ApiError)) throw error;
     const why = `received undecodable patch in webhook response: ${error.message}`;
     throw new CallError(hook.name, why, UNAVAILABLE);
+  }
+}
+
+/** What is wrong with a patch is no fault of the client's. */
+function apply(object: KubeObject, patch: readonly JsonPatchOperation[]): JsonValue {
+  try {
+    return applyOperations(object, patch);
+  } catch (error) {
+    if (error instanceof PatchFailure) throw newInternalError(error.message);
+    throw error;
   }
 }
