@@ -1,6 +1,6 @@
 import { newInternalError } from '../../../apimachinery/errors.js';
 import { deepCopy, deepEqual } from '../../../apimachinery/json.js';
-import type { GroupVersionKind, KubeObject } from '../../../apimachinery/meta.js';
+import { goJson, type GroupVersionKind, type KubeObject } from '../../../apimachinery/meta.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
 import { exchangeContents } from '../../exchange.js';
@@ -128,7 +128,7 @@ class Round {
     } catch (error) {
       failure = error;
     }
-    this.annotate(MUTATION + place, { configuration: hook.configuration, webhook: hook.name, mutated: changed });
+    this.attributes.annotate(MUTATION + place, `{${identity(hook)},"mutated":${String(changed)}}`);
     observeCall(invocation, metrics, clock.monotonic() - began, failure);
     if (changed) {
       memory.noteChange();
@@ -160,15 +160,11 @@ class Round {
     );
     if (made === undefined) return false;
     const { object, operations, changed } = made;
-    const value = { configuration: hook.configuration, webhook: hook.name, patch: operations, patchType: 'JSONPatch' };
-    this.attributes.annotate(PATCH + place, JSON.stringify(value), 'Request');
+    const annotation = `{${identity(hook)},"patch":${goJson(operations)},"patchType":"JSONPatch"}`;
+    this.attributes.annotate(PATCH + place, annotation, 'Request');
     objects.replace(object);
     this.dirty = true;
     return changed;
-  }
-
-  private annotate(key: string, value: object): void {
-    this.attributes.annotate(key, JSON.stringify(value));
   }
 
   private async objectsIn(matched: VersionedResource): Promise<ReviewedObjects> {
@@ -198,3 +194,7 @@ class Round {
     this.dirty = false;
   }
 }
+
+/** The beginning of annotations, in the order in which kube-apiserver writes them. */
+const identity = ({ configuration, name }: Hook): string =>
+  `"configuration":${goJson(configuration)},"webhook":${goJson(name)}`;
