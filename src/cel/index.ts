@@ -28,12 +28,13 @@ export {
 } from './values/value.js';
 export type { Value } from './values/value.js';
 export { fromJson } from './schema/json.js';
+export { formatDuration, formatTimestamp } from './values/time.js';
 export { DeclType, SchemaTypes, adapterOf, withTypeAndObjectMeta } from './schema/decl-type.js';
 export type { Adapter } from './schema/json.js';
 export { escapeIdentifier, unescapeIdentifier } from './schema/decl-type.js';
 export { kubernetesEnvironment } from './kubernetes.js';
 export type { ExpressionOrigin } from './kubernetes.js';
-export { AUTHORIZER_TYPES, AuthorizerValue, ResourceCheck } from './library/authorizer.js';
+export { AUTHORIZER_TYPES, AnswerPending, AuthorizerValue, ResourceCheck } from './library/authorizer.js';
 export type { AuthorizationAnswer, AuthorizationQuery, Authorize, ResourceQuery } from './library/authorizer.js';
 export { JSON_PATCH_LIBRARY } from './library/extensions.js';
 export { estimateCost } from './cost/estimate.js';

@@ -1,4 +1,7 @@
+import type { Registry } from 'prom-client';
+import { matchConditionsMetrics } from '../admission/cel/metrics.js';
 import type { AdmissionPlugin } from '../admission/interfaces.js';
+import type { AdmissionSources } from '../admission/sources.js';
 import type { ObjectReader } from '../admission/object-reader.js';
 import { alwaysAdmit, alwaysDeny } from '../admission/plugin/always.js';
 import { certificateAdmission } from '../admission/plugin/certificates.js';
@@ -6,11 +9,17 @@ import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
 import { namespaceAutoProvision, namespaceExists } from '../admission/plugin/namespaces.js';
 import { nodeRestriction } from '../admission/plugin/node-restriction/node-restriction.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
+import { mutatingPolicyMetrics, validatingPolicyMetrics } from '../admission/plugin/policy/metrics.js';
+import { mutatingAdmissionPolicy } from '../admission/plugin/policy/mutating.js';
+import { validatingAdmissionPolicy } from '../admission/plugin/policy/validating.js';
 import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
 import { serviceAccountAdmission } from '../admission/plugin/service-account/service-account.js';
+import type { WebhookPoster } from '../admission/plugin/webhook/caller.js';
+import { WebhookMetrics } from '../admission/plugin/webhook/metrics.js';
+import { mutatingWebhooks } from '../admission/plugin/webhook/mutating.js';
+import { validatingWebhooks } from '../admission/plugin/webhook/validating.js';
 import { denyServiceExternalIPs } from '../admission/plugin/services.js';
 import { absentPlugins, enabledPlugins } from '../admission/plugin-names.js';
-import type { NamespaceSource } from '../admission/sources.js';
 import type { KubeObject } from '../apimachinery/meta.js';
 import type { Authorizer } from '../authorization/authorizer/interfaces.js';
 import { DetachedObject } from '../registry/generic/detached-object.js';
@@ -28,7 +37,11 @@ export interface AdmissionPluginDependencies {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly authorizer: Authorizer;
-  readonly namespaces: NamespaceSource;
+  readonly sources: AdmissionSources;
+  /** Where the plugins' metrics are registered. */
+  readonly metrics: Registry;
+  /** Calls admission webhooks. */
+  readonly webhooks: WebhookPoster;
   /** By the names that types have in the store. */
   readonly stores: ReadonlyMap<string, ResourceStore>;
   /** The server's own clients, whose writes pass the same plugins. Not to be used before the chain is made. */
@@ -48,7 +61,8 @@ export function standalonePlugins(dependencies: AdmissionPluginDependencies): Ad
 }
 
 function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
-  const { authorizer, clients, namespaces, stores } = dependencies;
+  const { authorizer, clients, sources, stores } = dependencies;
+  const { namespaces } = sources;
   const reader = (type: string): ObjectReader => objectReader(stores.get(type));
   const provision = (name: string): Promise<KubeObject> =>
     clients()
@@ -65,7 +79,7 @@ function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<st
   return {
     AlwaysAdmit: alwaysAdmit,
     NamespaceAutoProvision: () => namespaceAutoProvision(namespaces, provision),
-    NamespaceLifecycle: () => namespaceLifecycle(namespaces),
+    NamespaceLifecycle: () => namespaceLifecycle(sources.namespaces),
     NamespaceExists: () => namespaceExists(namespaces),
     ServiceAccount: serviceAccounts,
     NodeRestriction: () =>
@@ -85,7 +99,32 @@ function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<st
     CertificateSigning: certificatePlugin('CertificateSigning'),
     CertificateSubjectRestriction: certificatePlugin('CertificateSubjectRestriction'),
     DenyServiceExternalIPs: denyServiceExternalIPs,
+    ...dynamicMakers(dependencies),
     AlwaysDeny: alwaysDeny,
+  };
+}
+
+/** The plugins that follow configurations: policies and webhooks. */
+function dynamicMakers(dependencies: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
+  const { authorizer, clock, metrics, sources, webhooks, logger } = dependencies;
+  const common = { authorizer, clock, sources, conditionMetrics: matchConditionsMetrics(clock, metrics) };
+  const ofWebhooks = {
+    poster: webhooks,
+    namespaces: sources.namespaces,
+    authorizer,
+    clock,
+    metrics: new WebhookMetrics(metrics),
+    conditions: common.conditionMetrics,
+    onFailure: (webhook: string, error: Error) => {
+      logger.warn('a webhook failed and was passed over', { webhook, error: error.message });
+    },
+  };
+  return {
+    MutatingAdmissionPolicy: () => mutatingAdmissionPolicy({ ...common, metrics: mutatingPolicyMetrics(metrics) }),
+    MutatingAdmissionWebhook: () => mutatingWebhooks(sources.mutatingWebhooks, ofWebhooks),
+    ValidatingAdmissionPolicy: () =>
+      validatingAdmissionPolicy({ ...common, metrics: validatingPolicyMetrics(metrics) }),
+    ValidatingAdmissionWebhook: () => validatingWebhooks(sources.validatingWebhooks, ofWebhooks),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../admission/chain.js';
+import { AdmissionMetrics } from '../admission/metrics.js';
 import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
 import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../aggregation/api-services.js';
 import { ClusterNamespaces } from '../aggregation/cluster-namespaces.js';
@@ -57,7 +58,10 @@ export async function buildAggregatedPlane(
   foundation.install([resourceDefinitionType()]);
   const namespaces = new ClusterNamespaces(clients.main);
   const quotas = new ClusterQuotas(clients.main);
-  const admission = admissionChain([namespaceLifecycle(namespaces), quotas]);
+  const admission = admissionChain(
+    [namespaceLifecycle(namespaces), quotas],
+    new AdmissionMetrics(context.registry, () => clock.monotonic()),
+  );
   const local = new LocalClients({ registry, admission, clock, fieldManager: 'annex' });
   const warn = (what: string) => (name: string, error: unknown) => {
     logger.warn(`${what}: ${name}`, { error: messageOf(error) });

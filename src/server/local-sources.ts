@@ -12,8 +12,12 @@ export function localSources(registry: ApiRegistry): AdmissionSources {
   const of = (resource: string): LocalConfigurations =>
     localConfigurations(registry, { group: GROUP, version: 'v1', resource });
   return {
-    mutatingWebhooks: of('mutatingwebhookconfigurations'),
-    validatingWebhooks: of('validatingwebhookconfigurations'),
+    get mutatingWebhooks() {
+      return of('mutatingwebhookconfigurations');
+    },
+    get validatingWebhooks() {
+      return of('validatingwebhookconfigurations');
+    },
     mutatingPolicies: of('mutatingadmissionpolicies'),
     mutatingPolicyBindings: of('mutatingadmissionpolicybindings'),
     validatingPolicies: of('validatingadmissionpolicies'),
