@@ -53,7 +53,7 @@ export const ADMISSION_PLUGINS: readonly PluginName[] = [
   { name: 'MutatingAdmissionWebhook', ...ON_ELSEWHERE },
   { name: 'ValidatingAdmissionPolicy', ...ON_ELSEWHERE },
   { name: 'ValidatingAdmissionWebhook', ...ON_ELSEWHERE },
-  { name: 'ResourceQuota', ...ON_ELSEWHERE },
+  { name: 'ResourceQuota', ...ON },
   { name: 'AlwaysDeny', ...OFF },
 ];
 

@@ -7,6 +7,7 @@ import { namespaceAutoProvision, namespaceExists } from '../admission/plugin/nam
 import { nodeRestriction } from '../admission/plugin/node-restriction/node-restriction.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
 import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
+import { type QuotaObjects, ResourceQuotaAdmission } from '../admission/plugin/resource-quota/resource-quota.js';
 import { serviceAccountAdmission } from '../admission/plugin/service-account/service-account.js';
 import { denyServiceExternalIPs } from '../admission/plugin/services.js';
 import { absentPlugins, enabledPlugins } from '../admission/plugin-names.js';
@@ -84,6 +85,7 @@ function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<st
     CertificateSigning: certificatePlugin('CertificateSigning'),
     CertificateSubjectRestriction: certificatePlugin('CertificateSubjectRestriction'),
     DenyServiceExternalIPs: denyServiceExternalIPs,
+    ResourceQuota: () => new ResourceQuotaAdmission(quotaObjects(dependencies), dependencies.clock),
     AlwaysDeny: alwaysDeny,
   };
 }
@@ -99,6 +101,20 @@ function givesAccounts({ options, logger }: AdmissionPluginDependencies): boolea
     'the ServiceAccount admission plugin is off, as serviceaccount-controller is; --enable-admission-plugins=ServiceAccount turns it on',
   );
   return false;
+}
+
+function quotaObjects({ clients, stores }: AdmissionPluginDependencies): QuotaObjects {
+  const type = { group: '', resource: 'resourcequotas' };
+  const cache = stores.get('resourcequotas')?.cache;
+  return {
+    cached: (namespace) =>
+      // Most servers have no quotas at all.
+      cache === undefined || cache.size() === 0
+        ? []
+        : Array.from(cache.peekAll(`${namespace}/`), (quota) => quota.decode() as KubeObject),
+    live: (namespace, name) => clients().for(type).get(namespace, name),
+    updateStatus: (quota) => clients().for(type).updateStatus(quota),
+  };
 }
 
 function objectReader(store: ResourceStore | undefined): ObjectReader {
