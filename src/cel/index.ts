@@ -33,7 +33,7 @@ export type { Adapter } from './schema/json.js';
 export { escapeIdentifier, unescapeIdentifier } from './schema/decl-type.js';
 export { kubernetesEnvironment } from './kubernetes.js';
 export type { ExpressionOrigin } from './kubernetes.js';
-export { AUTHORIZER_TYPES, AuthorizerValue, ResourceCheck } from './library/authorizer.js';
+export { AUTHORIZER_TYPES, AnswerPending, AuthorizerValue, ResourceCheck } from './library/authorizer.js';
 export type { AuthorizationAnswer, AuthorizationQuery, Authorize, ResourceQuery } from './library/authorizer.js';
 export { JSON_PATCH_LIBRARY } from './library/extensions.js';
 export { estimateCost } from './cost/estimate.js';

@@ -98,16 +98,6 @@ export class Program {
     return { kind: 'value', value, cost };
   }
 
-  /** The same for bindings with an authorizer: a promise where an answer takes time. */
-  evaluateSoon(bindings: Bindings, limit = Infinity): Outcome | Promise<Outcome> {
-    try {
-      return this.evaluate(bindings, limit);
-    } catch (error) {
-      if (!(error instanceof AnswerPending)) throw error;
-      return error.answer.then(() => this.evaluateAsync(bindings, limit));
-    }
-  }
-
   /**
    * The same for bindings with an authorizer whose answers take time: the evaluation is repeated when an answer has
    * arrived. The cost limit bounds how many checks there can be.

@@ -1,8 +1,9 @@
 import type { AdmissionPlugin } from '../admission/interfaces.js';
+import type { AdmissionSources } from '../admission/sources.js';
 import type { ObjectReader } from '../admission/object-reader.js';
 import { alwaysAdmit, alwaysDeny } from '../admission/plugin/always.js';
 import { certificateAdmission } from '../admission/plugin/certificates.js';
-import { namespaceLifecycle, type NamespaceReader } from '../admission/plugin/namespace-lifecycle.js';
+import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
 import { namespaceAutoProvision, namespaceExists } from '../admission/plugin/namespaces.js';
 import { nodeRestriction } from '../admission/plugin/node-restriction/node-restriction.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
@@ -28,6 +29,7 @@ export interface AdmissionPluginDependencies {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly authorizer: Authorizer;
+  readonly sources: AdmissionSources;
   /** By the names that types have in the store. */
   readonly stores: ReadonlyMap<string, ResourceStore>;
   /** The server's own clients, whose writes pass the same plugins. Not to be used before the chain is made. */
@@ -47,8 +49,8 @@ export function standalonePlugins(dependencies: AdmissionPluginDependencies): Ad
 }
 
 function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
-  const { authorizer, clients, stores } = dependencies;
-  const namespaces = namespaceReader(stores.get('namespaces'));
+  const { authorizer, clients, sources, stores } = dependencies;
+  const { namespaces } = sources;
   const reader = (type: string): ObjectReader => objectReader(stores.get(type));
   const provision = (name: string): Promise<KubeObject> =>
     clients()
@@ -65,7 +67,7 @@ function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<st
   return {
     AlwaysAdmit: alwaysAdmit,
     NamespaceAutoProvision: () => namespaceAutoProvision(namespaces, provision),
-    NamespaceLifecycle: () => namespaceLifecycle(namespaces),
+    NamespaceLifecycle: () => namespaceLifecycle(sources.namespaces),
     NamespaceExists: () => namespaceExists(namespaces),
     ServiceAccount: serviceAccounts,
     NodeRestriction: () =>
@@ -125,9 +127,4 @@ function objectReader(store: ResourceStore | undefined): ObjectReader {
       return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);
     },
   };
-}
-
-function namespaceReader(store: ResourceStore | undefined): NamespaceReader {
-  const reader = objectReader(store);
-  return { cached: (name) => reader.cached('', name), live: (name) => reader.live('', name) };
 }

@@ -3,7 +3,7 @@ import { admissionChain } from '../admission/chain.js';
 import { AdmissionMetrics } from '../admission/metrics.js';
 import type { TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../authentication/user/user.js';
-import { admissionPolicyTypes } from '../registry/admissionregistration/index.js';
+import { admissionPolicyTypes, webhookConfigurationTypes } from '../registry/admissionregistration/index.js';
 import { customResourceDefinitionType } from '../registry/apiextensions/customresourcedefinition/type.js';
 import { authenticationReviews } from '../registry/authentication/reviews.js';
 import { authorizationReviews } from '../registry/authorization/reviews.js';
@@ -16,6 +16,7 @@ import { standalonePlugins } from './admission-plugins.js';
 import { makeAuthorization } from './authorization.js';
 import { installVirtual } from './builtin-apis.js';
 import type { Authorities } from './loop-context.js';
+import { localSources } from './local-sources.js';
 import { Loops } from './loops.js';
 import { paramAccess } from './param-access.js';
 import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
@@ -56,6 +57,7 @@ export async function buildControlPlane(
     ...withTokenRequests(builtinResourceTypes(), options, accounts, clock),
     ...rbacTypes({ authorizer, rules: rbac }),
     certificateSigningRequests,
+    ...webhookConfigurationTypes,
     ...admissionPolicyTypes(paramAccess(authorizer, registry, () => stores)),
     customResourceDefinitionType({}),
   ]);
@@ -70,9 +72,10 @@ export async function buildControlPlane(
   );
   const clients = (fieldManager: string, user?: UserInfo): LocalClients =>
     new LocalClients({ registry, admission, clock, fieldManager, ...(user !== undefined && { user, authorizer }) });
+  const sources = localSources(registry);
   const own = (): LocalClients => clients('kube-apiserver');
   const metrics = new AdmissionMetrics(context.registry, () => clock.monotonic());
-  const plugins = standalonePlugins({ options, clock, logger, authorizer, stores, clients: own });
+  const plugins = standalonePlugins({ options, clock, logger, authorizer, sources, stores, clients: own });
   const admission = admissionChain(plugins, metrics);
   accounts.objects.attach(stores, clients('kube-apiserver').for({ group: '', resource: 'secrets' }));
   const loops = new Loops({

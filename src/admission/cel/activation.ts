@@ -1,4 +1,4 @@
-import { fromJson, type Bindings, type Outcome, type Value } from '../../cel/index.js';
+import { AnswerPending, fromJson, type Bindings, type Value } from '../../cel/index.js';
 import { withFloats } from '../../apimachinery/float.js';
 import type { JsonObject } from '../../apimachinery/json.js';
 import type { AuthorizerValues } from './authorizer.js';
@@ -87,16 +87,10 @@ export class Activation {
     this.bindings = new Variables(input, this.variables) as unknown as Bindings;
   }
 
-  /** Throws BudgetExceeded; answers at once unless an authorizer takes time. */
-  evaluate(expression: CompiledExpression): Evaluation | Promise<Evaluation> {
-    const { program, error, source } = expression;
+  /** Throws BudgetExceeded, and AnswerPending where an authorizer takes time. */
+  evaluate({ program, error, source }: CompiledExpression): Evaluation {
     if (program === undefined) return { error: `compilation error: ${error ?? ''}` };
-    const outcome = program.evaluateSoon(this.bindings, PER_CALL_LIMIT);
-    if (outcome instanceof Promise) return outcome.then((settled) => this.settle(settled, source));
-    return this.settle(outcome, source);
-  }
-
-  private settle(outcome: Outcome, source: string): Evaluation {
+    const outcome = program.evaluate(this.bindings, PER_CALL_LIMIT);
     this.pay(this.variables?.takeCost() ?? 0);
     this.pay(outcome.cost);
     if (outcome.kind === 'value') return { value: outcome.value };
@@ -109,5 +103,15 @@ export class Activation {
       throw new BudgetExceeded();
     }
     this.budget -= cost;
+  }
+}
+
+/** Evaluates, and does so again when an answer of the authorizer has arrived that was not there. The cost limits bound how often. */
+export function settled<T>(evaluate: () => T): T | Promise<T> {
+  try {
+    return evaluate();
+  } catch (error) {
+    if (!(error instanceof AnswerPending)) throw error;
+    return error.answer.then(() => settled(evaluate));
   }
 }

@@ -1,5 +1,5 @@
 import { types } from '../../cel/index.js';
-import { Activation, BudgetExceeded, type ActivationInput, type Evaluation } from './activation.js';
+import { Activation, BudgetExceeded, settled, type ActivationInput, type Evaluation } from './activation.js';
 import { MATCH_CONDITIONS_BUDGET } from './budget.js';
 import { admissionEnvironment } from './environment.js';
 import { compileExpression, type CompiledExpression } from './expression.js';
@@ -60,38 +60,24 @@ export class MatchConditions {
   match(input: ActivationInput, operation: string): MatchResult | Promise<MatchResult> {
     if (this.empty) return MATCHES;
     const started = this.metrics?.now() ?? 0;
-    // As in kube-apiserver `namespaceObject` is null here.
-    const activation = new Activation({ ...input, namespace: undefined }, MATCH_CONDITIONS_BUDGET);
-    const done = (result: MatchResult): MatchResult => {
+    const done = (results: readonly Evaluation[] | string): MatchResult => {
+      const result = typeof results === 'string' ? this.failure(results) : this.judge(results, operation);
       if (!result.matches) this.metrics?.evaluated(this.owner, operation, this.metrics.now() - started);
       return result;
     };
-    const failed = (error: unknown): MatchResult => {
-      if (!(error instanceof BudgetExceeded)) throw error;
-      return done(this.failure(error.message));
-    };
-    try {
-      const results = this.evaluateFrom(activation, 0, []);
-      if (!(results instanceof Promise)) return done(this.judge(results, operation));
-      return results.then((settled) => done(this.judge(settled, operation))).catch(failed);
-    } catch (error) {
-      return failed(error);
-    }
+    const results = settled(() => this.evaluate(input));
+    return results instanceof Promise ? results.then(done) : done(results);
   }
 
-  private evaluateFrom(
-    activation: Activation,
-    from: number,
-    results: Evaluation[],
-  ): readonly Evaluation[] | Promise<readonly Evaluation[]> {
-    for (let i = from; i < this.conditions.length; i++) {
-      const result = activation.evaluate((this.conditions[i] as CompiledCondition).expression);
-      if (result instanceof Promise) {
-        return result.then((settled) => this.evaluateFrom(activation, i + 1, [...results, settled]));
-      }
-      results.push(result);
+  /** A text: why no condition is looked at any more. As in kube-apiserver `namespaceObject` is null. */
+  private evaluate(input: ActivationInput): readonly Evaluation[] | string {
+    const activation = new Activation({ ...input, namespace: undefined }, MATCH_CONDITIONS_BUDGET);
+    try {
+      return this.conditions.map(({ expression }) => activation.evaluate(expression));
+    } catch (error) {
+      if (error instanceof BudgetExceeded) return error.message;
+      throw error;
     }
-    return results;
   }
 
   private judge(results: readonly Evaluation[], operation: string): MatchResult {

@@ -95,19 +95,37 @@ function checkFields(item: JsonObject, i: number, errors: string[], refuse: (tex
   }
 }
 
-/** Why an operation could not be carried out. Clients only learn that one could not. */
+/** Why an operation could not be carried out, in the words of kube-apiserver's library. */
 class Inapplicable extends Error {}
 
 const INDEX = /^[-+]?[0-9]{1,15}$/;
+const MISSING = 'missing value';
+
+const notAnIndex = (key: string): string => `strconv.Atoi: parsing ${quote(key)}: invalid syntax`;
 
 function index(key: string, length: number, insert: boolean): number {
-  if (!INDEX.test(key)) throw new Inapplicable(`not an index: ${quote(key)}`);
+  if (!INDEX.test(key)) {
+    const why = notAnIndex(key);
+    throw new Inapplicable(insert ? `value was not a proper array index: '${key}': ${why}` : why);
+  }
   const given = Number(key);
   const limit = insert ? length + 1 : length;
   // Negative indices count from the end.
   const at = given < 0 ? given + limit : given;
-  if (at < 0 || at >= limit) throw new Inapplicable(`Unable to access invalid index: ${key}`);
+  if (at < 0 || at >= limit) {
+    throw new Inapplicable(`Unable to access invalid index: ${String(given)}: invalid index referenced`);
+  }
   return at;
+}
+
+/** Runs a step of an operation; what is wrong with it is told with the operation. */
+function within<T>(what: string, step: () => T): T {
+  try {
+    return step();
+  } catch (error) {
+    if (error instanceof Inapplicable) throw new Inapplicable(`${what}: ${error.message}`);
+    throw error;
+  }
 }
 
 type Container = JsonObject | JsonValue[];
@@ -133,38 +151,40 @@ class Patcher {
   }
 
   run(operation: JsonPatchOperation): void {
-    switch (operation['op']) {
+    const { op } = operation;
+    switch (op) {
       case 'add':
-        this.add(this.text(operation, 'path'), valueOf(operation));
+        this.add(this.text(operation, 'add', 'path', true), valueOf(operation));
         break;
       case 'remove':
-        this.remove(this.text(operation, 'path'));
+        this.remove(this.text(operation, 'remove', 'path', true));
         break;
       case 'replace':
-        this.replace(this.text(operation, 'path'), operation);
+        this.replace(this.text(operation, 'replace', 'path'), operation);
         break;
-      case 'move': {
-        const from = this.text(operation, 'from');
-        const value = this.get(from);
-        this.remove(from);
-        this.add(this.text(operation, 'path'), value ?? null);
+      case 'move':
+        this.move(operation);
         break;
-      }
       case 'test':
-        this.test(this.text(operation, 'path'), operation);
+        this.test(this.text(operation, 'test', 'path'), operation);
         break;
       case 'copy':
-        this.copy(this.text(operation, 'from'), this.text(operation, 'path'));
+        this.copy(operation);
         break;
       default:
-        throw new Inapplicable('Unexpected kind');
+        throw new Inapplicable(`Unexpected kind: ${typeof op === 'string' ? op : 'unknown'}`);
     }
   }
 
-  private text(operation: JsonPatchOperation, field: string): string {
+  /** `brief`: why it is not there is not said. */
+  private text(operation: JsonPatchOperation, op: string, field: 'path' | 'from', brief = false): string {
     const value = operation[field];
-    if (typeof value !== 'string') throw new Inapplicable(`operation missing ${field} field`);
-    return value;
+    if (typeof value === 'string') return value;
+    const why =
+      value === undefined || value === null
+        ? `operation${field === 'from' ? ',' : ''} missing ${field} field: ${MISSING}`
+        : `json: cannot unmarshal ${goKind(value)} into Go value of type string`;
+    throw new Inapplicable(`${op} operation failed to decode ${field}: ${brief ? MISSING : why}`);
   }
 
   private writable<T extends Container>(container: T): T {
@@ -178,17 +198,19 @@ class Patcher {
    * The container that a path's last token stands in, and that token. What stands before the first slash is ignored. Also
    * what is only looked at becomes the patch's own: kube-apiserver shows it in another order than what no path leads through.
    */
-  private find(path: string): [Container, string] {
+  private find(path: string, missing: string): [Container, string] {
     const tokens = path.split('/').map(decodeToken);
     const key = tokens.pop();
-    if (tokens.length === 0 || key === undefined) throw new Inapplicable(`doc is missing path: ${quote(path)}`);
+    const fail = (): never => {
+      throw new Inapplicable(`${missing}: ${MISSING}`);
+    };
+    if (tokens.length === 0 || key === undefined) return fail();
     let current = this.root;
     for (const token of tokens.slice(1)) {
-      const at = Array.isArray(current) ? index(token, current.length, false) : token;
-      const next = (current as JsonObject)[at];
-      if (!isContainer(next) || (typeof at === 'string' && !Object.hasOwn(current, at))) {
-        throw new Inapplicable(`doc is missing path: ${quote(path)}`);
-      }
+      const at = Array.isArray(current) ? existing(token, current.length) : token;
+      const next = at === undefined ? undefined : (current as JsonObject)[at];
+      if (at === undefined || !isContainer(next)) return fail();
+      if (typeof at === 'string' && !Object.hasOwn(current, at)) return fail();
       const child = this.writable(next);
       (current as JsonObject)[at] = child;
       current = child;
@@ -196,46 +218,69 @@ class Patcher {
     return [current, key];
   }
 
-  /** Undefined where an object lacks the key; an array must have the index. */
-  private get(path: string): JsonValue | undefined {
-    const [container, key] = this.find(path);
-    if (Array.isArray(container)) return container[index(key, container.length, false)];
-    return Object.hasOwn(container, key) ? container[key] : undefined;
-  }
-
   private add(path: string, value: JsonValue): void {
-    const [container, key] = this.find(path);
-    if (!Array.isArray(container)) container[key] = value;
-    else if (key === '-') container.push(value);
-    else container.splice(index(key, container.length, true), 0, value);
+    const place = this.find(path, `add operation does not apply: doc is missing path: "${path}"`);
+    within(`error in add for path: '${path}'`, () => {
+      put(place, value);
+    });
   }
 
   private remove(path: string): void {
-    const [container, key] = this.find(path);
-    if (Array.isArray(container)) container.splice(index(key, container.length, false), 1);
-    else if (!Object.hasOwn(container, key)) throw new Inapplicable(`Unable to remove nonexistent key: ${key}`);
-    else delete container[key];
+    const place = this.find(path, `remove operation does not apply: doc is missing path: "${path}"`);
+    within(`error in remove for path: '${path}'`, () => {
+      take(place);
+    });
+  }
+
+  private move(operation: JsonPatchOperation): void {
+    const from = this.text(operation, 'move', 'from');
+    const source = this.find(from, `move operation does not apply: doc is missing from path: ${from}`);
+    const value = within(`error in move for path: '${source[1]}'`, () => {
+      const moved = get(source);
+      take(source);
+      return moved ?? null;
+    });
+    const path = this.text(operation, 'move', 'path');
+    const place = this.find(path, `move operation does not apply: doc is missing destination path: ${path}`);
+    within(`error in move for path: '${path}'`, () => {
+      put(place, value);
+    });
   }
 
   /** An object need not have the key that is replaced, as in kube-apiserver. */
   private replace(path: string, operation: JsonPatchOperation): void {
     const value = valueOf(operation);
     if (path === '') {
-      if (!isContainer(value)) throw new Inapplicable('replace operation value must be object or array');
+      if (!isContainer(value)) {
+        throw new Inapplicable('replace operation value must be object or array: %!w(<nil>)');
+      }
       this.root = this.writable(value);
       return;
     }
-    const [container, key] = this.find(path);
-    if (Array.isArray(container)) container[index(key, container.length, false)] = value;
-    else container[key] = value;
+    const [container, key] = this.find(path, `replace operation does not apply: doc is missing path: ${path}`);
+    if (!Array.isArray(container)) {
+      container[key] = value;
+      return;
+    }
+    const at = existing(key, container.length);
+    if (at === undefined) {
+      throw new Inapplicable(`replace operation does not apply: doc is missing key: ${path}: ${MISSING}`);
+    }
+    container[at] = value;
   }
 
   private test(path: string, operation: JsonPatchOperation): void {
     const expected = operation['value'];
-    const actual = path === '' ? this.root : this.get(path);
-    if (!testEqual(actual, expected)) throw new Inapplicable(`testing value ${path} failed`);
-    if (path === '' || !isContainer(actual)) return;
-    const [container, key] = this.find(path);
+    const failed = `testing value ${path} failed: test failed`;
+    if (path === '') {
+      if (!testEqual(this.root, expected)) throw new Inapplicable(failed);
+      return;
+    }
+    const place = this.find(path, `test operation does not apply: is missing path: ${path}`);
+    const actual = within(`error in test for path: '${path}'`, () => get(place));
+    if (!testEqual(actual, expected)) throw new Inapplicable(failed);
+    if (!isContainer(actual)) return;
+    const [container, key] = place;
     (container as JsonObject)[Array.isArray(container) ? index(key, container.length, false) : key] =
       this.allWritable(actual);
   }
@@ -258,15 +303,51 @@ class Patcher {
     return copy;
   }
 
-  private copy(from: string, path: string): void {
-    const value = this.get(from) ?? null;
-    this.find(path);
+  private copy(operation: JsonPatchOperation): void {
+    const from = this.text(operation, 'copy', 'from');
+    const source = this.find(from, `copy operation does not apply: doc is missing from path: ${from}`);
+    const value = within(`error in copy for from: '${from}'`, () => get(source) ?? null);
+    const path = this.text(operation, 'copy', 'path', true);
+    const place = this.find(path, `copy operation does not apply: doc is missing destination path: ${path}`);
     if (value !== null) this.copied += Buffer.byteLength(stringifyJson(value));
     if (this.copied > this.maxCopyBytes) {
-      throw new Inapplicable('Unable to complete the copy, the accumulated size increase of copy exceeds the limit');
+      const sizes = `${String(this.copied)}, exceeding the limit ${String(this.maxCopyBytes)}`;
+      throw new Inapplicable(`Unable to complete the copy, the accumulated size increase of copy is ${sizes}`);
     }
-    this.add(path, this.snapshot(value));
+    within('error while adding value during copy', () => {
+      put(place, this.snapshot(value));
+    });
   }
+}
+
+type Place = readonly [Container, string];
+
+/** An index that the array has. */
+function existing(key: string, length: number): number | undefined {
+  try {
+    return index(key, length, false);
+  } catch (error) {
+    if (error instanceof Inapplicable) return undefined;
+    throw error;
+  }
+}
+
+/** Undefined where an object lacks the key; an array must have the index. */
+function get([container, key]: Place): JsonValue | undefined {
+  if (Array.isArray(container)) return container[index(key, container.length, false)];
+  return Object.hasOwn(container, key) ? container[key] : undefined;
+}
+
+function put([container, key]: Place, value: JsonValue): void {
+  if (!Array.isArray(container)) container[key] = value;
+  else if (key === '-') container.push(value);
+  else container.splice(index(key, container.length, true), 0, value);
+}
+
+function take([container, key]: Place): void {
+  if (Array.isArray(container)) container.splice(index(key, container.length, false), 1);
+  else if (Object.hasOwn(container, key)) Reflect.deleteProperty(container, key);
+  else throw new Inapplicable(`Unable to remove nonexistent key: ${key}: ${MISSING}`);
 }
 
 const valueOf = (operation: JsonPatchOperation): JsonValue => operation['value'] ?? null;
@@ -287,19 +368,20 @@ function testEqual(actual: JsonValue | undefined, expected: JsonValue | undefine
 }
 
 /**
- * The document after the patch; neither is changed, and what the patch does not touch is shared with them. Throws the
- * 422 that clients see when an operation does not apply or a test fails.
+ * The document after the patch; neither is changed, and what the patch does not touch is shared with them. Throws what `refuse`
+ * makes of the reason when an operation does not apply or a test fails: by default the 422 that clients see, who are not told why.
  */
 export function applyJsonPatch(
   document: JsonObject,
   operations: readonly JsonPatchOperation[],
   maxCopyBytes = MAX_COPY_BYTES,
+  refuse: (why: string) => Error = unprocessable,
 ): JsonValue {
   const patcher = new Patcher(document, maxCopyBytes);
   try {
     for (const operation of operations) patcher.run(operation);
   } catch (error) {
-    if (error instanceof Inapplicable) throw unprocessable();
+    if (error instanceof Inapplicable) throw refuse(error.message);
     throw error;
   }
   return patcher.result();

@@ -153,6 +153,11 @@ export interface ResourceCache {
   revision(): Revision;
   /** Number of objects. */
   size(): number;
+  /**
+   * Calls the listener, synchronously, after every change of what `peek` and `peekAll` show; the function returned ends it. Absent where
+   * the cache stands over another one.
+   */
+  onChange?(listener: () => void): () => void;
   /** The same cache, with a watch on what its reads take, for caches that do more than read. Absent: reading is all. */
   under?(watch: Stopwatch): ResourceCache;
 }

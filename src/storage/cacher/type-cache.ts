@@ -55,6 +55,7 @@ export class TypeCache implements ResourceCache {
   private history: TypeHistory;
   private groups = new WatchGroups();
   private readonly watchers = new Set<CacheWatcher>();
+  private readonly listeners = new Set<() => void>();
   /** Events that came while the type was being loaded. */
   private pending: LogEvent[] | undefined = [];
   private overflowed = false;
@@ -171,8 +172,14 @@ export class TypeCache implements ResourceCache {
     else this.overflowed = true;
   }
 
+  onChange(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
   /** Hands what came to the watchers. */
   flush(): void {
+    if (this.pending === undefined) for (const listener of this.listeners) listener();
     this.groups.flush();
     for (const watcher of this.watchers) watcher.checkBacklog();
   }
@@ -323,6 +330,7 @@ export class TypeCache implements ResourceCache {
     this.setShown(revision);
     this.pending = undefined;
     for (const event of pending) if (event.revision > revision) this.apply(event);
+    for (const listener of this.listeners) listener();
   }
 
   private setTree(tree: ItemTree, undecodable: number): void {
