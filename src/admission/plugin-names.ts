@@ -51,7 +51,7 @@ export const ADMISSION_PLUGINS: readonly PluginName[] = [
   { name: 'PodResizeValidator', ...ON_ELSEWHERE },
   { name: 'MutatingAdmissionPolicy', ...ON_ELSEWHERE },
   { name: 'MutatingAdmissionWebhook', ...ON_ELSEWHERE },
-  { name: 'ValidatingAdmissionPolicy', ...ON_ELSEWHERE },
+  { name: 'ValidatingAdmissionPolicy', ...ON },
   { name: 'ValidatingAdmissionWebhook', ...ON_ELSEWHERE },
   { name: 'ResourceQuota', ...ON },
   { name: 'AlwaysDeny', ...OFF },

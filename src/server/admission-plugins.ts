@@ -1,3 +1,5 @@
+import type { Registry } from 'prom-client';
+import { matchConditionsMetrics } from '../admission/cel/metrics.js';
 import type { AdmissionPlugin } from '../admission/interfaces.js';
 import type { AdmissionSources } from '../admission/sources.js';
 import type { ObjectReader } from '../admission/object-reader.js';
@@ -7,6 +9,8 @@ import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
 import { namespaceAutoProvision, namespaceExists } from '../admission/plugin/namespaces.js';
 import { nodeRestriction } from '../admission/plugin/node-restriction/node-restriction.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
+import { validatingPolicyMetrics } from '../admission/plugin/policy/metrics.js';
+import { validatingAdmissionPolicy } from '../admission/plugin/policy/validating.js';
 import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
 import { type QuotaObjects, ResourceQuotaAdmission } from '../admission/plugin/resource-quota/resource-quota.js';
 import { serviceAccountAdmission } from '../admission/plugin/service-account/service-account.js';
@@ -30,6 +34,8 @@ export interface AdmissionPluginDependencies {
   readonly clock: Clock;
   readonly authorizer: Authorizer;
   readonly sources: AdmissionSources;
+  /** Where the plugins' metrics are registered. */
+  readonly metrics: Registry;
   /** By the names that types have in the store. */
   readonly stores: ReadonlyMap<string, ResourceStore>;
   /** The server's own clients, whose writes pass the same plugins. Not to be used before the chain is made. */
@@ -87,8 +93,19 @@ function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<st
     CertificateSigning: certificatePlugin('CertificateSigning'),
     CertificateSubjectRestriction: certificatePlugin('CertificateSubjectRestriction'),
     DenyServiceExternalIPs: denyServiceExternalIPs,
+    ...policyMakers(dependencies),
     ResourceQuota: () => new ResourceQuotaAdmission(quotaObjects(dependencies), dependencies.clock),
     AlwaysDeny: alwaysDeny,
+  };
+}
+
+/** The plugins that evaluate policies. */
+function policyMakers(dependencies: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
+  const { authorizer, clock, metrics, sources } = dependencies;
+  const common = { authorizer, clock, sources, conditionMetrics: matchConditionsMetrics(clock, metrics) };
+  return {
+    ValidatingAdmissionPolicy: () =>
+      validatingAdmissionPolicy({ ...common, metrics: validatingPolicyMetrics(metrics) }),
   };
 }
 

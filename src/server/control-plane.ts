@@ -75,7 +75,16 @@ export async function buildControlPlane(
   const sources = localSources(registry);
   const own = (): LocalClients => clients('kube-apiserver');
   const metrics = new AdmissionMetrics(context.registry, () => clock.monotonic());
-  const plugins = standalonePlugins({ options, clock, logger, authorizer, sources, stores, clients: own });
+  const plugins = standalonePlugins({
+    options,
+    clock,
+    logger,
+    authorizer,
+    sources,
+    stores,
+    clients: own,
+    metrics: context.registry,
+  });
   const admission = admissionChain(plugins, metrics);
   accounts.objects.attach(stores, clients('kube-apiserver').for({ group: '', resource: 'secrets' }));
   const loops = new Loops({
