@@ -68,6 +68,18 @@ test('new limits are taken over, and what is used of them', async () => {
   expect(dig(treeOf(await http.get(path)), 'status', 'hard')).toEqual({ configmaps: '1' });
 });
 
+test('a quota of nothing has an empty status', async () => {
+  await quota('nothing', { secrets: '1' });
+  await used('nothing', { secrets: '0' });
+  const path = '/api/v1/namespaces/nothing/resourcequotas/q';
+  const headers = { 'content-type': 'application/merge-patch+json' };
+  const body = { spec: { hard: null } };
+  expect((await http.send({ method: 'PATCH', path, body, headers })).status).toBe(200);
+  await eventually('the status is empty', async () =>
+    JSON.stringify(dig(treeOf(await http.get(path)), 'status')) === '{}' ? true : undefined,
+  );
+});
+
 test('pods that have ended use nothing, and every pod has an account', async () => {
   await quota('pods', { pods: '1', 'requests.cpu': '1' });
   await used('pods', { pods: '0', 'requests.cpu': '0' });

@@ -176,9 +176,12 @@ export class ResourceQuotaController {
     const hard = objectAt(quota, 'spec')?.['hard'];
     const before = resourceList(status?.['used']);
     const limits = resourceList(hard);
-    const known = status?.['hard'] !== undefined && status['used'] !== undefined;
-    if (known && isEqual(limits, resourceList(status['hard'])) && isEqual(used, before)) return;
-    await this.client.updateStatus({ ...quota, status: { hard: toJson(limits), used: toJson(used) } } as KubeObject);
+    if (isEqual(limits, resourceList(status?.['hard'])) && isEqual(used, before)) return;
+    const written = {
+      ...(limits.size > 0 && { hard: toJson(limits) }),
+      ...(used.size > 0 && { used: toJson(used) }),
+    };
+    await this.client.updateStatus({ ...quota, status: written });
     // Of something that admission has charged the object may not have been stored yet.
     const isLess = [...used].some(([name, amount]) => (before.get(name)?.compare(amount) ?? 0) > 0);
     if (isLess) this.later(key, VERIFY_MILLIS);

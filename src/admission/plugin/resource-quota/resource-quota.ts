@@ -73,7 +73,7 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
       };
       const refuse = (error: unknown): void => {
         timer.cancel();
-        reject(error as Error);
+        reject(error);
       };
       this.add(namespace, { attributes, change, evaluator, allow, refuse });
     });
