@@ -1,5 +1,4 @@
 import { objectAt } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
 import { isEqual, resourceList, toJson } from '../../quota/resource-list.js';
 import { splitKey as storeKey } from '../../registry/generic/resource-store.js';
 import { WATCH_ALL, watchToItsEnd } from '../../registry/generic/watch-to-end.js';

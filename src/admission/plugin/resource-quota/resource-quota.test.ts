@@ -54,7 +54,7 @@ const map = (name: string, given: Partial<AdmissionAttributes> = {}): AdmissionA
 
 async function outcomes(plugin: ResourceQuotaAdmission, ...changes: AdmissionAttributes[]): Promise<string[]> {
   const settled = await Promise.allSettled(changes.map(async (change) => plugin.validate(change)));
-  return settled.map((one) => (one.status === 'fulfilled' ? 'allowed' : String((one.reason as Error).message)));
+  return settled.map((one) => (one.status === 'fulfilled' ? 'allowed' : (one.reason as Error).message));
 }
 
 let quotas: FakeQuotas;

@@ -6,6 +6,7 @@ import { evaluatorOf } from '../../../quota/evaluators.js';
 import { isEqual, toJson } from '../../../quota/resource-list.js';
 import { type Quota, quotaOf } from '../../../quota/quota.js';
 import type { Clock } from '../../../util/clock.js';
+import { messageOf } from '../../../util/error-message.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../interfaces.js';
 import { refusal } from '../../refusal.js';
 import { NewestQuotas } from './newest-quotas.js';
@@ -73,7 +74,7 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
       };
       const refuse = (error: unknown): void => {
         timer.cancel();
-        reject(error);
+        reject(error instanceof Error ? error : new Error(messageOf(error)));
       };
       this.add(namespace, { attributes, change, evaluator, allow, refuse });
     });
