@@ -12,7 +12,7 @@ const layers = {
   storage: ['request'],
   managedfields: ['structured-merge-diff', 'schema'],
   quota: [],
-  admission: ['cel', 'quota', 'request', 'authentication', 'authorization'],
+  admission: ['cel', 'quota', 'request', 'authentication', 'authorization', 'structured-merge-diff', 'client'],
   registry: ['storage', 'schema', 'request', 'admission', 'authentication', 'authorization', 'managedfields', 'structured-merge-diff', 'cel'],
   endpoints: ['registry', 'managedfields', 'admission', 'request', 'storage', 'schema', 'authentication', 'authorization', 'structured-merge-diff'],
   aggregation: ['quota', 'client', 'authentication', 'authorization', 'admission', 'request'],

@@ -49,10 +49,10 @@ export const ADMISSION_PLUGINS: readonly PluginName[] = [
   { name: 'NodeDeclaredFeatureValidator', ...ON_ELSEWHERE },
   { name: 'JobValidation', ...ON_ELSEWHERE },
   { name: 'PodResizeValidator', ...ON_ELSEWHERE },
-  { name: 'MutatingAdmissionPolicy', ...ON_ELSEWHERE },
-  { name: 'MutatingAdmissionWebhook', ...ON_ELSEWHERE },
+  { name: 'MutatingAdmissionPolicy', ...ON },
+  { name: 'MutatingAdmissionWebhook', ...ON },
   { name: 'ValidatingAdmissionPolicy', ...ON },
-  { name: 'ValidatingAdmissionWebhook', ...ON_ELSEWHERE },
+  { name: 'ValidatingAdmissionWebhook', ...ON },
   { name: 'ResourceQuota', ...ON },
   { name: 'AlwaysDeny', ...OFF },
 ];

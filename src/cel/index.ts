@@ -28,6 +28,7 @@ export {
 } from './values/value.js';
 export type { Value } from './values/value.js';
 export { fromJson } from './schema/json.js';
+export { formatDuration, formatTimestamp } from './values/time.js';
 export { DeclType, SchemaTypes, adapterOf, withTypeAndObjectMeta } from './schema/decl-type.js';
 export type { Adapter } from './schema/json.js';
 export { escapeIdentifier, unescapeIdentifier } from './schema/decl-type.js';

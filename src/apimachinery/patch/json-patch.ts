@@ -3,6 +3,7 @@ import { NumberRangeError } from '../json-syntax.js';
 import { newBadRequest, newRequestEntityTooLarge } from '../errors.js';
 import { isObject, type JsonObject, type JsonValue, stringifyJson } from '../json.js';
 import type { Parts } from '../json-parser.js';
+import { textOf } from '../json-values.js';
 import { quote } from '../meta.js';
 import { unprocessable } from './errors.js';
 import { Literals } from './literals.js';
@@ -96,36 +97,44 @@ function checkFields(item: JsonObject, i: number, errors: string[], refuse: (tex
 }
 
 /** Why an operation could not be carried out, in the words of kube-apiserver's library. */
-class Inapplicable extends Error {}
+export class PatchFailure extends Error {
+  override readonly name = 'PatchFailure';
+  constructor(
+    message: string,
+    /** The operation is a test, and the value is another one. */
+    readonly isTest = false,
+  ) {
+    super(message);
+  }
+}
+
+const missing = (text: string): PatchFailure => new PatchFailure(`${text}: missing value`);
+
+/** Says of a failure what was being done. */
+function during<T>(what: string, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof PatchFailure) throw new PatchFailure(`${what}: ${error.message}`, error.isTest);
+    throw error;
+  }
+}
 
 const INDEX = /^[-+]?[0-9]{1,15}$/;
-const MISSING = 'missing value';
-
-const notAnIndex = (key: string): string => `strconv.Atoi: parsing ${quote(key)}: invalid syntax`;
 
 function index(key: string, length: number, insert: boolean): number {
   if (!INDEX.test(key)) {
-    const why = notAnIndex(key);
-    throw new Inapplicable(insert ? `value was not a proper array index: '${key}': ${why}` : why);
+    const syntax = `strconv.Atoi: parsing ${quote(key)}: invalid syntax`;
+    throw new PatchFailure(insert ? `value was not a proper array index: '${key}': ${syntax}` : syntax);
   }
   const given = Number(key);
   const limit = insert ? length + 1 : length;
   // Negative indices count from the end.
   const at = given < 0 ? given + limit : given;
   if (at < 0 || at >= limit) {
-    throw new Inapplicable(`Unable to access invalid index: ${String(given)}: invalid index referenced`);
+    throw new PatchFailure(`Unable to access invalid index: ${String(given)}: invalid index referenced`);
   }
   return at;
-}
-
-/** Runs a step of an operation; what is wrong with it is told with the operation. */
-function within<T>(what: string, step: () => T): T {
-  try {
-    return step();
-  } catch (error) {
-    if (error instanceof Inapplicable) throw new Inapplicable(`${what}: ${error.message}`);
-    throw error;
-  }
 }
 
 type Container = JsonObject | JsonValue[];
@@ -151,40 +160,37 @@ class Patcher {
   }
 
   run(operation: JsonPatchOperation): void {
-    const { op } = operation;
-    switch (op) {
+    switch (operation['op']) {
       case 'add':
-        this.add(this.text(operation, 'add', 'path', true), valueOf(operation));
+        this.add(this.text(operation, 'path'), valueOf(operation));
         break;
       case 'remove':
-        this.remove(this.text(operation, 'remove', 'path', true));
+        this.remove(this.text(operation, 'path'));
         break;
       case 'replace':
-        this.replace(this.text(operation, 'replace', 'path'), operation);
+        this.replace(this.text(operation, 'path'), operation);
         break;
       case 'move':
-        this.move(operation);
+        this.move(this.text(operation, 'from'), operation);
         break;
       case 'test':
-        this.test(this.text(operation, 'test', 'path'), operation);
+        this.test(this.text(operation, 'path'), operation);
         break;
       case 'copy':
-        this.copy(operation);
+        this.copy(this.text(operation, 'from'), this.text(operation, 'path'));
         break;
       default:
-        throw new Inapplicable(`Unexpected kind: ${typeof op === 'string' ? op : 'unknown'}`);
+        throw new PatchFailure(`Unexpected kind: ${textOf(operation['op']) || 'unknown'}`);
     }
   }
 
-  /** `brief`: why it is not there is not said. */
-  private text(operation: JsonPatchOperation, op: string, field: 'path' | 'from', brief = false): string {
+  private text(operation: JsonPatchOperation, field: 'path' | 'from'): string {
     const value = operation[field];
     if (typeof value === 'string') return value;
-    const why =
-      value === undefined || value === null
-        ? `operation${field === 'from' ? ',' : ''} missing ${field} field: ${MISSING}`
-        : `json: cannot unmarshal ${goKind(value)} into Go value of type string`;
-    throw new Inapplicable(`${op} operation failed to decode ${field}: ${brief ? MISSING : why}`);
+    const op = textOf(operation['op']);
+    const what = field === 'from' ? 'operation, missing from field' : 'operation missing path field';
+    const isTerse = field === 'path' && (op === 'add' || op === 'remove' || op === 'copy');
+    throw missing(`${op} operation failed to decode ${field}${isTerse ? '' : `: ${what}`}`);
   }
 
   private writable<T extends Container>(container: T): T {
@@ -198,19 +204,17 @@ class Patcher {
    * The container that a path's last token stands in, and that token. What stands before the first slash is ignored. Also
    * what is only looked at becomes the patch's own: kube-apiserver shows it in another order than what no path leads through.
    */
-  private find(path: string, missing: string): [Container, string] {
+  private find(path: string, absent: string): [Container, string] {
     const tokens = path.split('/').map(decodeToken);
     const key = tokens.pop();
-    const fail = (): never => {
-      throw new Inapplicable(`${missing}: ${MISSING}`);
-    };
-    if (tokens.length === 0 || key === undefined) return fail();
+    if (tokens.length === 0 || key === undefined) throw missing(absent);
     let current = this.root;
     for (const token of tokens.slice(1)) {
-      const at = Array.isArray(current) ? existing(token, current.length) : token;
+      const at = Array.isArray(current) ? placeOf(token, current.length) : token;
       const next = at === undefined ? undefined : (current as JsonObject)[at];
-      if (at === undefined || !isContainer(next)) return fail();
-      if (typeof at === 'string' && !Object.hasOwn(current, at)) return fail();
+      if (at === undefined || !isContainer(next) || (typeof at === 'string' && !Object.hasOwn(current, at))) {
+        throw missing(absent);
+      }
       const child = this.writable(next);
       (current as JsonObject)[at] = child;
       current = child;
@@ -219,31 +223,16 @@ class Patcher {
   }
 
   private add(path: string, value: JsonValue): void {
-    const place = this.find(path, `add operation does not apply: doc is missing path: "${path}"`);
-    within(`error in add for path: '${path}'`, () => {
-      put(place, value);
+    const [container, key] = this.find(path, `add operation does not apply: doc is missing path: "${path}"`);
+    during(`error in add for path: '${path}'`, () => {
+      insert(container, key, value);
     });
   }
 
   private remove(path: string): void {
-    const place = this.find(path, `remove operation does not apply: doc is missing path: "${path}"`);
-    within(`error in remove for path: '${path}'`, () => {
-      take(place);
-    });
-  }
-
-  private move(operation: JsonPatchOperation): void {
-    const from = this.text(operation, 'move', 'from');
-    const source = this.find(from, `move operation does not apply: doc is missing from path: ${from}`);
-    const value = within(`error in move for path: '${source[1]}'`, () => {
-      const moved = get(source);
-      take(source);
-      return moved ?? null;
-    });
-    const path = this.text(operation, 'move', 'path');
-    const place = this.find(path, `move operation does not apply: doc is missing destination path: ${path}`);
-    within(`error in move for path: '${path}'`, () => {
-      put(place, value);
+    const [container, key] = this.find(path, `remove operation does not apply: doc is missing path: "${path}"`);
+    during(`error in remove for path: '${path}'`, () => {
+      drop(container, key);
     });
   }
 
@@ -252,7 +241,7 @@ class Patcher {
     const value = valueOf(operation);
     if (path === '') {
       if (!isContainer(value)) {
-        throw new Inapplicable('replace operation value must be object or array: %!w(<nil>)');
+        throw new PatchFailure('replace operation value must be object or array: %!w(<nil>)');
       }
       this.root = this.writable(value);
       return;
@@ -262,25 +251,36 @@ class Patcher {
       container[key] = value;
       return;
     }
-    const at = existing(key, container.length);
-    if (at === undefined) {
-      throw new Inapplicable(`replace operation does not apply: doc is missing key: ${path}: ${MISSING}`);
-    }
+    const at = placeOf(key, container.length);
+    if (at === undefined) throw missing(`replace operation does not apply: doc is missing key: ${path}`);
     container[at] = value;
+  }
+
+  private move(from: string, operation: JsonPatchOperation): void {
+    const [source, name] = this.find(from, `move operation does not apply: doc is missing from path: ${from}`);
+    const value = during(`error in move for path: '${name}'`, () => {
+      const found = read(source, name);
+      drop(source, name);
+      return found;
+    });
+    const path = this.text(operation, 'path');
+    const [target, key] = this.find(path, `move operation does not apply: doc is missing destination path: ${path}`);
+    during(`error in move for path: '${path}'`, () => {
+      insert(target, key, value ?? null);
+    });
   }
 
   private test(path: string, operation: JsonPatchOperation): void {
     const expected = operation['value'];
-    const failed = `testing value ${path} failed: test failed`;
+    const failed = new PatchFailure(`testing value ${path} failed: test failed`, true);
     if (path === '') {
-      if (!testEqual(this.root, expected)) throw new Inapplicable(failed);
+      if (!testEqual(this.root, expected)) throw failed;
       return;
     }
-    const place = this.find(path, `test operation does not apply: is missing path: ${path}`);
-    const actual = within(`error in test for path: '${path}'`, () => get(place));
-    if (!testEqual(actual, expected)) throw new Inapplicable(failed);
+    const [container, key] = this.find(path, `test operation does not apply: is missing path: ${path}`);
+    const actual = during(`error in test for path: '${path}'`, () => read(container, key));
+    if (!testEqual(actual, expected)) throw failed;
     if (!isContainer(actual)) return;
-    const [container, key] = place;
     (container as JsonObject)[Array.isArray(container) ? index(key, container.length, false) : key] =
       this.allWritable(actual);
   }
@@ -303,51 +303,46 @@ class Patcher {
     return copy;
   }
 
-  private copy(operation: JsonPatchOperation): void {
-    const from = this.text(operation, 'copy', 'from');
-    const source = this.find(from, `copy operation does not apply: doc is missing from path: ${from}`);
-    const value = within(`error in copy for from: '${from}'`, () => get(source) ?? null);
-    const path = this.text(operation, 'copy', 'path', true);
-    const place = this.find(path, `copy operation does not apply: doc is missing destination path: ${path}`);
+  private copy(from: string, path: string): void {
+    const [source, name] = this.find(from, `copy operation does not apply: doc is missing from path: ${from}`);
+    const value = during(`error in copy for from: '${from}'`, () => read(source, name)) ?? null;
+    const [target, key] = this.find(path, `copy operation does not apply: doc is missing destination path: ${path}`);
     if (value !== null) this.copied += Buffer.byteLength(stringifyJson(value));
     if (this.copied > this.maxCopyBytes) {
-      const sizes = `${String(this.copied)}, exceeding the limit ${String(this.maxCopyBytes)}`;
-      throw new Inapplicable(`Unable to complete the copy, the accumulated size increase of copy is ${sizes}`);
+      throw new PatchFailure(
+        `Unable to complete the copy, the accumulated size increase of copy is ${String(this.copied)}, exceeding the limit ${String(this.maxCopyBytes)}`,
+      );
     }
-    within('error while adding value during copy', () => {
-      put(place, this.snapshot(value));
+    during('error while adding value during copy', () => {
+      insert(target, key, this.snapshot(value));
     });
   }
 }
 
-type Place = readonly [Container, string];
-
-/** An index that the array has. */
-function existing(key: string, length: number): number | undefined {
-  try {
-    return index(key, length, false);
-  } catch (error) {
-    if (error instanceof Inapplicable) return undefined;
-    throw error;
-  }
-}
-
 /** Undefined where an object lacks the key; an array must have the index. */
-function get([container, key]: Place): JsonValue | undefined {
+function read(container: Container, key: string): JsonValue | undefined {
   if (Array.isArray(container)) return container[index(key, container.length, false)];
   return Object.hasOwn(container, key) ? container[key] : undefined;
 }
 
-function put([container, key]: Place, value: JsonValue): void {
+function insert(container: Container, key: string, value: JsonValue): void {
   if (!Array.isArray(container)) container[key] = value;
   else if (key === '-') container.push(value);
   else container.splice(index(key, container.length, true), 0, value);
 }
 
-function take([container, key]: Place): void {
+function drop(container: Container, key: string): void {
   if (Array.isArray(container)) container.splice(index(key, container.length, false), 1);
-  else if (Object.hasOwn(container, key)) Reflect.deleteProperty(container, key);
-  else throw new Inapplicable(`Unable to remove nonexistent key: ${key}: ${MISSING}`);
+  else if (!Object.hasOwn(container, key)) throw missing(`Unable to remove nonexistent key: ${key}`);
+  else delete container[key];
+}
+
+/** An index that an array has; undefined: it has none of that name. */
+function placeOf(key: string, length: number): number | undefined {
+  if (!INDEX.test(key)) return undefined;
+  const given = Number(key);
+  const at = given < 0 ? given + length : given;
+  return at < 0 || at >= length ? undefined : at;
 }
 
 const valueOf = (operation: JsonPatchOperation): JsonValue => operation['value'] ?? null;
@@ -368,21 +363,28 @@ function testEqual(actual: JsonValue | undefined, expected: JsonValue | undefine
 }
 
 /**
- * The document after the patch; neither is changed, and what the patch does not touch is shared with them. Throws what `refuse`
- * makes of the reason when an operation does not apply or a test fails: by default the 422 that clients see, who are not told why.
+ * The document after the patch; neither is changed, and what the patch does not touch is shared with them. Throws PatchFailure.
  */
+export function applyOperations(
+  document: JsonObject,
+  operations: readonly JsonPatchOperation[],
+  maxCopyBytes = MAX_COPY_BYTES,
+): JsonValue {
+  const patcher = new Patcher(document, maxCopyBytes);
+  for (const operation of operations) patcher.run(operation);
+  return patcher.result();
+}
+
+/** The same for the patch of a client, who only learns that an operation does not apply: throws that 422. */
 export function applyJsonPatch(
   document: JsonObject,
   operations: readonly JsonPatchOperation[],
   maxCopyBytes = MAX_COPY_BYTES,
-  refuse: (why: string) => Error = unprocessable,
 ): JsonValue {
-  const patcher = new Patcher(document, maxCopyBytes);
   try {
-    for (const operation of operations) patcher.run(operation);
+    return applyOperations(document, operations, maxCopyBytes);
   } catch (error) {
-    if (error instanceof Inapplicable) throw refuse(error.message);
+    if (error instanceof PatchFailure) throw unprocessable();
     throw error;
   }
-  return patcher.result();
 }

@@ -12,13 +12,17 @@ export function admissionVersions(
 class VersionsOf implements AttributeVersions {
   readonly convert: AttributeVersions['convert'];
   readonly complete: AttributeVersions['complete'];
+  readonly exchanged: AttributeVersions['exchanged'];
+  readonly mergeType: AttributeVersions['mergeType'];
 
   constructor(
     private readonly view: AdmissionView,
     private readonly subresource: string,
   ) {
-    this.convert = view.convert.bind(view);
-    this.complete = view.complete.bind(view);
+    this.convert = view.convert;
+    this.complete = view.complete;
+    this.exchanged = view.exchanged;
+    this.mergeType = view.mergeType;
   }
 
   get equivalents(): AttributeVersions['equivalents'] {

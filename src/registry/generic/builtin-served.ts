@@ -1,4 +1,5 @@
 import { type DetailedJson, JsonError } from '../../apimachinery/decode-json.js';
+import { newInternalError } from '../../apimachinery/errors.js';
 import { metadataFieldNames, supportedFieldNames } from '../../apimachinery/fields.js';
 import { isObject, type JsonObject, type JsonValue, objectAt, stringifyJson } from '../../apimachinery/json.js';
 import {
@@ -157,7 +158,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     discovery: discoveryEntries(type, version),
     openApiSchema: undefined,
     returnsDeletedObject: type.returnsDeletedObject === true,
-    admission: builtinAdmissionView(type, decodeObject),
+    admission: builtinAdmissionView(type, decodeObject, serving.mergeTypes),
     fieldNames:
       version.selectableFields.length === 0
         ? metadataFieldNames
@@ -169,8 +170,22 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
   };
 }
 
+/** What does not fit a kind after a mutation is no fault of the client's. */
+function orInternal<T>(decodeObject: () => T): T {
+  try {
+    return decodeObject();
+  } catch (error) {
+    if (error instanceof DecodeError) throw newInternalError(error.message);
+    throw error;
+  }
+}
+
 /** Built-in types have one version each, except for those that share their objects (events). */
-function builtinAdmissionView(type: ResourceType, decodeObject: ServedVersion['decode']): AdmissionView {
+function builtinAdmissionView(
+  type: ResourceType,
+  decodeObject: ServedVersion['decode'],
+  mergeTypes: BuiltinTypes,
+): AdmissionView {
   const versions = type.versions.map(({ name }) => ({
     resource: { group: type.group, version: name, resource: type.resource },
     kind: { group: type.group, version: name, kind: type.kind },
@@ -178,7 +193,9 @@ function builtinAdmissionView(type: ResourceType, decodeObject: ServedVersion['d
   return {
     equivalents: () => versions,
     convert: (object) => object,
-    complete: (changed) => decodeObject({ value: changed, duplicates: [] }, false).object,
+    complete: (changed) => orInternal(() => decodeObject({ value: changed, duplicates: [] }, false).object),
+    exchanged: () => undefined,
+    mergeType: (kind) => mergeTypes.typeOf(kind),
   };
 }
 

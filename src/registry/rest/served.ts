@@ -4,7 +4,7 @@ import type { GroupResource, GroupVersionKind, KubeObject } from '../../apimachi
 import type { FieldNames } from '../../apimachinery/fields.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
-import type { VersionedResource } from '../../admission/interfaces.js';
+import type { AttributeVersions, VersionedResource } from '../../admission/interfaces.js';
 import type { ApiResourceEntry, CreatedSubresource, Strategy, VersionView } from './interfaces.js';
 
 export interface DecodedObject {
@@ -13,10 +13,7 @@ export interface DecodedObject {
   readonly strictErrors: readonly string[];
 }
 
-/** The body is not an object of the type: the text stands after `… cannot be handled as a Widget: `. */
-export class DecodeError extends Error {
-  override readonly name = 'DecodeError';
-}
+export { DecodeError } from '../../apimachinery/decode-error.js';
 
 /** How a subresource writes the object it belongs to. */
 export interface ServedSubresource {
@@ -58,10 +55,11 @@ export interface PortableDefinition {
 export interface AdmissionView {
   /** All versions of the type that have the subresource, in the order of its definition. */
   equivalents(subresource: string): readonly VersionedResource[];
-  /** The object in another version; what was given is not changed, but may be shared. Throws ApiError. */
-  convert(object: KubeObject, kind: GroupVersionKind): KubeObject | Promise<KubeObject>;
-  /** What a mutation made, as an object of the kind, with its defaults. Takes over what it is given. Throws DecodeError. */
-  complete(changed: JsonObject, kind: GroupVersionKind): KubeObject;
+  /** See AttributeVersions. */
+  readonly convert: AttributeVersions['convert'];
+  readonly complete: AttributeVersions['complete'];
+  readonly exchanged: AttributeVersions['exchanged'];
+  readonly mergeType: AttributeVersions['mergeType'];
 }
 
 /**

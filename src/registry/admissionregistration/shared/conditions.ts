@@ -1,6 +1,6 @@
+import type { FieldError } from '../../../apimachinery/field-error.js';
 import {
   duplicate,
-  FieldError,
   type FieldPath,
   invalid,
   notSupported,

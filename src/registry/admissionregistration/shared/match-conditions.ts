@@ -5,7 +5,7 @@ import { duplicate, type FieldError, type FieldPath, required, tooMany } from '.
 import { type JsonValue, stringAt } from '../../../apimachinery/json.js';
 import { objectsOf } from '../../../apimachinery/json-values.js';
 import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
-import { trimSpace } from '../../../schema/cel/rule.js';
+import { trimSpace } from '../../../util/trim-space.js';
 import { expressionErrors } from './expressions.js';
 
 const MAX_CONDITIONS = 64;

@@ -1,4 +1,5 @@
-import { forbidden, FieldPath, type FieldError } from '../../../apimachinery/field-error.js';
+import type { FieldPath } from '../../../apimachinery/field-error.js';
+import { forbidden, type FieldError } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { compareUtf8, type GroupVersionKind, type KubeObject } from '../../../apimachinery/meta.js';
 import { SYSTEM_PRIVILEGED_GROUP, type UserInfo } from '../../../authentication/user/user.js';

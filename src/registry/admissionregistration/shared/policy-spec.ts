@@ -1,14 +1,8 @@
-import {
-  type FieldError,
-  type FieldPath,
-  FieldError as Problem,
-  invalid,
-  notSupported,
-  required,
-} from '../../../apimachinery/field-error.js';
+import type { FieldError as Problem } from '../../../apimachinery/field-error.js';
+import { type FieldError, type FieldPath, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { objectsOf } from '../../../apimachinery/json-values.js';
-import { trimSpace } from '../../../schema/cel/rule.js';
+import { trimSpace } from '../../../util/trim-space.js';
 import { conditionExpressions, validateMatchConditions } from './match-conditions.js';
 import { expressionErrors, type PolicyCompiler } from './expressions.js';
 import { validateMatchResources } from './match-resources.js';

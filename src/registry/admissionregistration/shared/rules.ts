@@ -56,17 +56,13 @@ function validateResources(resources: readonly string[], path: FieldPath): Field
   /** `x` of `x/*`, and of `*` + `/x` */
   const anySubresource = new Set<string>();
   const anyResource = new Set<string>();
-  let withoutSubresource = false;
   resources.forEach((entry, i) => {
     if (entry === '') {
       errors.push(required(path.index(i)));
       return;
     }
     const slash = entry.indexOf('/');
-    if (slash < 0) {
-      withoutSubresource = entry !== '*';
-      return;
-    }
+    if (slash < 0) return;
     const [resource, subresource] = [entry.slice(0, slash), entry.slice(slash + 1)];
     if (anySubresource.has(resource)) {
       errors.push(invalid(path.index(i), entry, `if '${resource}/*' is present, must not specify ${entry}`));
@@ -80,7 +76,8 @@ function validateResources(resources: readonly string[], path: FieldPath): Field
   if (resources.length > 1 && resources.includes('*/*')) {
     errors.push(invalid(path, [...resources], "if '*/*' is present, must not specify other resources"));
   }
-  if (resources.includes('*') && withoutSubresource) {
+  const lastWhole = resources.findLast((entry) => entry !== '' && !entry.includes('/')) ?? '*';
+  if (resources.includes('*') && lastWhole !== '*') {
     const why = "if '*' is present, must not specify other resources without subresources";
     errors.push(invalid(path, [...resources], why));
   }

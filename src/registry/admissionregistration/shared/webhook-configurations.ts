@@ -1,5 +1,6 @@
 import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
 import { objectsOf } from '../../../apimachinery/json-values.js';
+import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import type { KubeObject } from '../../../apimachinery/meta.js';
 import { nameIsDnsSubdomain } from '../../../apimachinery/validation/names.js';
 import { builtinType, nothing } from '../../core/shared/resource-type.js';
@@ -22,12 +23,21 @@ function defaultWebhook(webhook: JsonObject): void {
   if (service !== undefined) service['port'] ??= HTTPS_PORT;
 }
 
+/** An empty bundle is not written, but is not none: whoever gives one has changed the webhook. */
+const givesEmptyBundle = (object: KubeObject): boolean =>
+  objectsOf(object['webhooks']).some((webhook) => {
+    const config = objectAt(webhook, 'clientConfig');
+    return config !== undefined && emptyMembersOf(config)?.['caBundle'] !== undefined;
+  });
+
 const strategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: false,
   hasGeneration: true,
   prepareForCreate: nothing,
-  prepareForUpdate: nothing,
+  prepareForUpdate: (_context, object, old) => {
+    if (givesEmptyBundle(object)) object.metadata.generation = (old.metadata.generation ?? 0) + 1;
+  },
   validateCreate: (_context, object) => validateConfiguration(object, undefined),
   validateUpdate: (_context, object, old) => validateConfiguration(object, old),
   warningsOnCreate: (_context, object) => staticSuffixWarnings(object),

@@ -1,0 +1,45 @@
+import { isObject, type JsonObject } from '../../../apimachinery/json.js';
+import type { KubeObject } from '../../../apimachinery/meta.js';
+import { applyOperations, PatchFailure, type JsonPatchOperation } from '../../../apimachinery/patch/json-patch.js';
+import { CelList, type Value } from '../../../cel/index.js';
+import { NotJsonError, toJson, typeNameProblems } from '../../cel/json-value.js';
+import { ObjectLiteral, PatchOperation } from '../../cel/types.js';
+import { MutationError } from './mutation-error.js';
+
+/** The object after a JSON patch, which is what an expression came to; undefined if a test in it fails. Throws MutationError. */
+export function applyPatch(object: KubeObject, value: Value): JsonObject | undefined {
+  if (!(value instanceof CelList)) {
+    throw new MutationError('type mismatch: JSONPatchType.expression should evaluate to array');
+  }
+  const operations = Array.from(value, operationOf);
+  try {
+    const patched = applyOperations(object, operations);
+    return isObject(patched) ? patched : {};
+  } catch (error) {
+    if (!(error instanceof PatchFailure)) throw error;
+    if (error.isTest) return undefined;
+    throw new MutationError(`JSON Patch: ${error.message}`);
+  }
+}
+
+function operationOf(item: Value): JsonPatchOperation {
+  if (!(item instanceof PatchOperation)) {
+    throw new MutationError('type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch');
+  }
+  const { op, path, from, value } = item;
+  const operation: JsonPatchOperation = { op, path };
+  if (from !== '') operation['from'] = from;
+  if (value === undefined) return operation;
+  if (value instanceof ObjectLiteral) {
+    const problems = typeNameProblems(value, value.typeName);
+    if (problems.length > 0) throw new MutationError(`type mismatch: ${problems.join('\n')}`);
+  }
+  try {
+    operation['value'] = toJson(value);
+  } catch (error) {
+    if (!(error instanceof NotJsonError)) throw error;
+    const why = `JSONPath valueExpression evaluated to a type that could not marshal to JSON: ${error.message}`;
+    throw new MutationError(why);
+  }
+  return operation;
+}
