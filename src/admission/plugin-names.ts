@@ -53,7 +53,7 @@ export const ADMISSION_PLUGINS: readonly PluginName[] = [
   { name: 'MutatingAdmissionWebhook', ...ON },
   { name: 'ValidatingAdmissionPolicy', ...ON },
   { name: 'ValidatingAdmissionWebhook', ...ON },
-  { name: 'ResourceQuota', ...ON_ELSEWHERE },
+  { name: 'ResourceQuota', ...ON },
   { name: 'AlwaysDeny', ...OFF },
 ];
 

@@ -13,6 +13,7 @@ import { mutatingPolicyMetrics, validatingPolicyMetrics } from '../admission/plu
 import { mutatingAdmissionPolicy } from '../admission/plugin/policy/mutating.js';
 import { validatingAdmissionPolicy } from '../admission/plugin/policy/validating.js';
 import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
+import { type QuotaObjects, ResourceQuotaAdmission } from '../admission/plugin/resource-quota/resource-quota.js';
 import { serviceAccountAdmission } from '../admission/plugin/service-account/service-account.js';
 import type { WebhookPoster } from '../admission/plugin/webhook/caller.js';
 import { WebhookMetrics } from '../admission/plugin/webhook/metrics.js';
@@ -100,6 +101,7 @@ function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<st
     CertificateSubjectRestriction: certificatePlugin('CertificateSubjectRestriction'),
     DenyServiceExternalIPs: denyServiceExternalIPs,
     ...dynamicMakers(dependencies),
+    ResourceQuota: () => new ResourceQuotaAdmission(quotaObjects(dependencies), dependencies.clock),
     AlwaysDeny: alwaysDeny,
   };
 }
@@ -139,6 +141,20 @@ function givesAccounts({ options, logger }: AdmissionPluginDependencies): boolea
     'the ServiceAccount admission plugin is off, as serviceaccount-controller is; --enable-admission-plugins=ServiceAccount turns it on',
   );
   return false;
+}
+
+function quotaObjects({ clients, stores }: AdmissionPluginDependencies): QuotaObjects {
+  const type = { group: '', resource: 'resourcequotas' };
+  const cache = stores.get('resourcequotas')?.cache;
+  return {
+    cached: (namespace) =>
+      // Most servers have no quotas at all.
+      cache === undefined || cache.size() === 0
+        ? []
+        : Array.from(cache.peekAll(`${namespace}/`), (quota) => quota.decode() as KubeObject),
+    live: (namespace, name) => clients().for(type).get(namespace, name),
+    updateStatus: (quota) => clients().for(type).updateStatus(quota),
+  };
 }
 
 function objectReader(store: ResourceStore | undefined): ObjectReader {

@@ -7,6 +7,7 @@ import { ClusterRoleAggregation } from '../controllers/clusterrole-aggregation.j
 import { GarbageCollector } from '../controllers/garbage-collector.js';
 import { LegacyTokenCleaner } from '../controllers/legacy-token-cleaner.js';
 import { NamespaceController } from '../controllers/namespaces.js';
+import { ResourceQuotaController } from '../controllers/resource-quota/resource-quota.js';
 import { rootCaPublisher } from '../controllers/root-ca-publisher.js';
 import { ServiceAccountTokens } from '../controllers/service-account-tokens.js';
 import { defaultServiceAccounts } from '../controllers/service-accounts.js';
@@ -57,6 +58,7 @@ const ACCOUNTS: Readonly<Record<string, string>> = {
   'garbage-collector-controller': 'generic-garbage-collector',
   'legacy-serviceaccount-token-cleaner-controller': 'legacy-service-account-token-cleaner',
   'namespace-controller': 'namespace-controller',
+  'resourcequota-controller': 'resourcequota-controller',
   'root-ca-certificate-publisher-controller': 'root-ca-cert-publisher',
   'serviceaccount-controller': 'service-account-controller',
   'token-cleaner-controller': 'token-cleaner',
@@ -120,6 +122,9 @@ export class Controllers {
         new ClusterRoleAggregation(client, clock, (text) => {
           failed('', text);
         }).start(signal);
+      },
+      'resourcequota-controller': (local, onError) => {
+        new ResourceQuotaController({ registry, clients: local, clock, onError }).start(signal);
       },
       ...this.accountStarters(),
       ...this.certificateStarters(),
