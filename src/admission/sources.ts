@@ -40,10 +40,10 @@ export interface ParamSource {
   /** Undefined where no served type has the kind: `failed to find resource referenced by paramKind: …`. Asks anew every time, since types come and go. */
   open(kind: GroupVersionKind): ParamStore | undefined | Promise<ParamStore | undefined>;
   /**
-   * The kinds that the policies of one consumer (a plugin's name) refer to now, whenever that has changed. New ones are followed before a
-   * request needs them; those that no consumer refers to any more are let go.
+   * The kinds that policies refer to now, those of both plugins together. New ones are followed before a request needs them; all others
+   * are let go.
    */
-  retain(consumer: string, kinds: readonly GroupVersionKind[]): void;
+  retain(kinds: readonly GroupVersionKind[]): void;
 }
 
 /** Namespaces, for selectors, for `namespaceObject`, and for what may be created in them. */

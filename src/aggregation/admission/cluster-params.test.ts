@@ -109,16 +109,15 @@ test('a request waits a second for the first list, and not at all once that was 
   expect([store?.synced(), await store?.get('ns', 'a')]).toMatchObject([true, { metadata: { name: 'a' } }]);
 });
 
-test('kinds are followed while a consumer refers to them', async () => {
+test('kinds are followed while policies refer to them', async () => {
   const { cluster, params, told } = setUp();
   cluster.served.set('/apis/example.com/v1', ['Size sizes!']);
-  params.retain('validating', [CONFIGMAP, SIZE]);
-  params.retain('mutating', [CONFIGMAP]);
+  params.retain([CONFIGMAP, SIZE, CONFIGMAP, OWN]);
   await settle();
   expect([...cluster.followed.keys()]).toEqual([MAPS, '/apis/example.com/v1/sizes']);
-  params.retain('validating', []);
+  params.retain([CONFIGMAP]);
   expect([...cluster.followed.keys()]).toEqual([MAPS]);
-  params.retain('mutating', []);
+  params.retain([]);
   expect(cluster.followed.size).toBe(0);
   expect(told).toEqual(['forgotten example.com/v1, Kind=Size', 'forgotten /v1, Kind=ConfigMap']);
 });

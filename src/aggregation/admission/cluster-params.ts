@@ -31,7 +31,6 @@ interface Lookup {
 /** The params of the cluster, each kind followed while a policy refers to it. */
 export class ClusterParams implements ParamSource {
   private readonly lookups = new Map<string, Lookup>();
-  private readonly wanted = new Map<string, ReadonlySet<string>>();
   private stopped = false;
 
   constructor(private readonly options: ClusterParamsOptions) {}
@@ -43,10 +42,9 @@ export class ClusterParams implements ParamSource {
     return lookup.store ?? lookup.looking?.then(() => lookup.store);
   }
 
-  retain(consumer: string, kinds: readonly GroupVersionKind[]): void {
-    this.wanted.set(consumer, new Set(kinds.map(formatGroupVersionKind)));
-    const all = new Set([...this.wanted.values()].flatMap((names) => [...names]));
-    for (const [name, lookup] of this.lookups) if (!all.has(name)) this.forget(name, lookup);
+  retain(kinds: readonly GroupVersionKind[]): void {
+    const names = new Set(kinds.map(formatGroupVersionKind));
+    for (const [name, lookup] of this.lookups) if (!names.has(name)) this.forget(name, lookup);
     for (const kind of kinds) void this.open(kind);
   }
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../apimachinery/json.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
-import { ClusterError, type ClusterAnswer, type ClusterListener } from '../../client/cluster-client.js';
+import type { ClusterAnswer, ClusterError, ClusterListener } from '../../client/cluster-client.js';
 
 /** Something that is followed: its listener, and how it fails. */
 export interface Followed {
