@@ -115,7 +115,10 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
   await writeDeletedCollection(scope, deleted, media);
 }
 
-/** Admission of a deletion: mutating plugins may refuse it too, and see the object as the old one. */
+/**
+ * Admission of a deletion: mutating plugins may refuse it too, and see the object as the old one. The objects of a collection have no name
+ * there, as the request names none.
+ */
 function admitDelete(scope: RequestScope, options: DeleteOptions): (object: KubeObject) => Promise<void> {
   const { admission } = scope.environment;
   const optionsObject = {
@@ -126,14 +129,8 @@ function admitDelete(scope: RequestScope, options: DeleteOptions): (object: Kube
     ...(options.propagationPolicy === undefined ? {} : { propagationPolicy: options.propagationPolicy }),
   };
   return async (object) => {
-    const attributes = admissionAttributes(
-      scope,
-      'DELETE',
-      object.metadata.name ?? '',
-      undefined,
-      object,
-      optionsObject,
-    );
+    const { name } = scope.context.info;
+    const attributes = admissionAttributes(scope, 'DELETE', name, undefined, object, optionsObject);
     await admission.admit(attributes);
     await admission.validate(attributes);
   };
