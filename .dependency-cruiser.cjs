@@ -11,7 +11,7 @@ const layers = {
   request: ['authentication'],
   storage: ['request'],
   managedfields: ['structured-merge-diff', 'schema'],
-  admission: ['cel', 'request', 'authentication', 'authorization', 'structured-merge-diff'],
+  admission: ['cel', 'request', 'authentication', 'authorization', 'structured-merge-diff', 'client'],
   registry: ['storage', 'schema', 'request', 'admission', 'authentication', 'authorization', 'managedfields', 'structured-merge-diff', 'cel'],
   endpoints: ['registry', 'managedfields', 'admission', 'request', 'storage', 'schema', 'authentication', 'authorization', 'structured-merge-diff'],
   aggregation: ['client', 'authentication', 'authorization', 'admission', 'request'],

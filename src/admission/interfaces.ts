@@ -1,6 +1,7 @@
 import type { UserInfo } from '../authentication/user/user.js';
 import type { GroupResource, GroupVersionKind, GroupVersionResource, KubeObject } from '../apimachinery/meta.js';
 import type { JsonObject } from '../apimachinery/json.js';
+import type { FloatLiterals } from '../apimachinery/json-parser.js';
 import type { AuditLevel } from '../request/audit.js';
 import type { Type } from '../structured-merge-diff/schema.js';
 import type { Reinvocation } from './reinvocation.js';
@@ -21,9 +22,11 @@ export interface AttributeVersions {
   convert(object: KubeObject, kind: GroupVersionKind): KubeObject | Promise<KubeObject>;
   /**
    * What a mutation made, as an object of the kind: types of built-in fields checked, unknown ones dropped, defaults set. Takes over
-   * what it is given. Throws DecodeError.
+   * what it is given. Throws ApiError. `floats`: the literals of its numbers, where they are known.
    */
-  complete(changed: JsonObject, kind: GroupVersionKind): KubeObject;
+  complete(changed: JsonObject, kind: GroupVersionKind, floats?: FloatLiterals): KubeObject;
+  /** The request's object has got the contents of one that a mutation made, which may have fields that are not to be stored. */
+  exchanged(object: KubeObject): void;
   /** How the objects of the kind merge; undefined: nothing is known of it. */
   mergeType(kind: GroupVersionKind): Type | undefined;
 }
@@ -48,6 +51,8 @@ export interface AdmissionAttributes {
   readonly signal: AbortSignal;
   /** Absent: the kind has one version, and nobody changes its objects. */
   readonly versions?: AttributeVersions | undefined;
+  /** Takes down how long webhooks took (milliseconds): it is no time of the server's own. */
+  waited?(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void;
   warn(text: string): void;
   /** `level`: from which level of the audit log on the annotation is shown; absent: always. */
   annotate(key: string, value: string, level?: AuditLevel): void;

@@ -50,9 +50,9 @@ export const ADMISSION_PLUGINS: readonly PluginName[] = [
   { name: 'JobValidation', ...ON_ELSEWHERE },
   { name: 'PodResizeValidator', ...ON_ELSEWHERE },
   { name: 'MutatingAdmissionPolicy', ...ON },
-  { name: 'MutatingAdmissionWebhook', ...ON_ELSEWHERE },
+  { name: 'MutatingAdmissionWebhook', ...ON },
   { name: 'ValidatingAdmissionPolicy', ...ON },
-  { name: 'ValidatingAdmissionWebhook', ...ON_ELSEWHERE },
+  { name: 'ValidatingAdmissionWebhook', ...ON },
   { name: 'ResourceQuota', ...ON_ELSEWHERE },
   { name: 'AlwaysDeny', ...OFF },
 ];

@@ -45,6 +45,8 @@ export interface ParamSource {
 
 /** Namespaces, for selectors, for `namespaceObject`, and for what may be created in them. */
 export interface NamespaceSource {
+  /** What is cached, where that is; the object is not to be changed. */
+  cached(name: string): KubeObject | undefined;
   /** What is cached, or else a fresh read; undefined where it does not exist. The object is not to be changed. */
   get(name: string): KubeObject | undefined | Promise<KubeObject | undefined>;
 }

@@ -8,6 +8,10 @@ export class ClusterNamespaces implements NamespaceSource {
 
   constructor(private readonly client: Pick<ClusterClient, 'follow' | 'must'>) {}
 
+  cached(name: string): KubeObject | undefined {
+    return this.namespaces.get(name);
+  }
+
   get(name: string): KubeObject | undefined | Promise<KubeObject | undefined> {
     return this.namespaces.get(name) ?? this.client.must('GET', `/api/v1/namespaces/${encodeURIComponent(name)}`);
   }
@@ -19,6 +23,8 @@ export class ClusterNamespaces implements NamespaceSource {
       delete: (namespace: KubeObject) => void this.namespaces.delete(nameOf(namespace)),
       replaced: (all: readonly KubeObject[]) => {
         this.namespaces = new Map(all.map((namespace) => [nameOf(namespace), namespace]));
+      },
+      heard: () => {
         told.mended();
       },
     };

@@ -41,6 +41,8 @@ export class ClusterQuotas implements AdmissionPlugin {
         this.quotas = new Map();
         for (const quota of all) this.set(quota);
         this.synced = true;
+      },
+      heard: () => {
         told.mended();
       },
     };

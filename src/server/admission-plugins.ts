@@ -6,7 +6,7 @@ import type { ObjectReader } from '../admission/object-reader.js';
 import { alwaysAdmit, alwaysDeny } from '../admission/plugin/always.js';
 import { certificateAdmission } from '../admission/plugin/certificates.js';
 import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
-import { namespaceAutoProvision, namespaceExists, type NamespaceReader } from '../admission/plugin/namespaces.js';
+import { namespaceAutoProvision, namespaceExists } from '../admission/plugin/namespaces.js';
 import { nodeRestriction } from '../admission/plugin/node-restriction/node-restriction.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
 import { mutatingPolicyMetrics, validatingPolicyMetrics } from '../admission/plugin/policy/metrics.js';
@@ -14,6 +14,10 @@ import { mutatingAdmissionPolicy } from '../admission/plugin/policy/mutating.js'
 import { validatingAdmissionPolicy } from '../admission/plugin/policy/validating.js';
 import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
 import { serviceAccountAdmission } from '../admission/plugin/service-account/service-account.js';
+import type { WebhookPoster } from '../admission/plugin/webhook/caller.js';
+import { WebhookMetrics } from '../admission/plugin/webhook/metrics.js';
+import { mutatingWebhooks } from '../admission/plugin/webhook/mutating.js';
+import { validatingWebhooks } from '../admission/plugin/webhook/validating.js';
 import { denyServiceExternalIPs } from '../admission/plugin/services.js';
 import { absentPlugins, enabledPlugins } from '../admission/plugin-names.js';
 import type { KubeObject } from '../apimachinery/meta.js';
@@ -36,6 +40,8 @@ export interface AdmissionPluginDependencies {
   readonly sources: AdmissionSources;
   /** Where the plugins' metrics are registered. */
   readonly metrics: Registry;
+  /** Calls admission webhooks. */
+  readonly webhooks: WebhookPoster;
   /** By the names that types have in the store. */
   readonly stores: ReadonlyMap<string, ResourceStore>;
   /** The server's own clients, whose writes pass the same plugins. Not to be used before the chain is made. */
@@ -56,7 +62,7 @@ export function standalonePlugins(dependencies: AdmissionPluginDependencies): Ad
 
 function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
   const { authorizer, clients, sources, stores } = dependencies;
-  const namespaces = namespaceReader(stores.get('namespaces'));
+  const { namespaces } = sources;
   const reader = (type: string): ObjectReader => objectReader(stores.get(type));
   const provision = (name: string): Promise<KubeObject> =>
     clients()
@@ -93,19 +99,32 @@ function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<st
     CertificateSigning: certificatePlugin('CertificateSigning'),
     CertificateSubjectRestriction: certificatePlugin('CertificateSubjectRestriction'),
     DenyServiceExternalIPs: denyServiceExternalIPs,
-    ...policyMakers(dependencies),
+    ...dynamicMakers(dependencies),
     AlwaysDeny: alwaysDeny,
   };
 }
 
-/** The plugins that evaluate policies. */
-function policyMakers(dependencies: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
-  const { authorizer, clock, metrics, sources } = dependencies;
+/** The plugins that follow configurations: policies and webhooks. */
+function dynamicMakers(dependencies: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
+  const { authorizer, clock, metrics, sources, webhooks, logger } = dependencies;
   const common = { authorizer, clock, sources, conditionMetrics: matchConditionsMetrics(clock, metrics) };
+  const ofWebhooks = {
+    poster: webhooks,
+    namespaces: sources.namespaces,
+    authorizer,
+    clock,
+    metrics: new WebhookMetrics(metrics),
+    conditions: common.conditionMetrics,
+    onFailure: (webhook: string, error: Error) => {
+      logger.warn('a webhook failed and was passed over', { webhook, error: error.message });
+    },
+  };
   return {
     MutatingAdmissionPolicy: () => mutatingAdmissionPolicy({ ...common, metrics: mutatingPolicyMetrics(metrics) }),
+    MutatingAdmissionWebhook: () => mutatingWebhooks(sources.mutatingWebhooks, ofWebhooks),
     ValidatingAdmissionPolicy: () =>
       validatingAdmissionPolicy({ ...common, metrics: validatingPolicyMetrics(metrics) }),
+    ValidatingAdmissionWebhook: () => validatingWebhooks(sources.validatingWebhooks, ofWebhooks),
   };
 }
 
@@ -130,9 +149,4 @@ function objectReader(store: ResourceStore | undefined): ObjectReader {
       return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);
     },
   };
-}
-
-function namespaceReader(store: ResourceStore | undefined): NamespaceReader {
-  const reader = objectReader(store);
-  return { cached: (name) => reader.cached('', name), live: (name) => reader.live('', name) };
 }

@@ -1,9 +1,11 @@
 import { setMaxListeners } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { admissionChain } from '../admission/chain.js';
 import { AdmissionMetrics } from '../admission/metrics.js';
 import type { TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../authentication/user/user.js';
-import { admissionPolicyTypes } from '../registry/admissionregistration/index.js';
+import { admissionPolicyTypes, webhookConfigurationTypes } from '../registry/admissionregistration/index.js';
+import { WebhookClients } from '../client/webhook/clients.js';
 import { customResourceDefinitionType } from '../registry/apiextensions/customresourcedefinition/type.js';
 import { authenticationReviews } from '../registry/authentication/reviews.js';
 import { authorizationReviews } from '../registry/authorization/reviews.js';
@@ -16,6 +18,7 @@ import { standalonePlugins } from './admission-plugins.js';
 import { makeAuthorization } from './authorization.js';
 import { installVirtual } from './builtin-apis.js';
 import type { Authorities } from './loop-context.js';
+import { resolveByServices } from './conversion-webhooks.js';
 import { localSources } from './local-sources.js';
 import { Loops } from './loops.js';
 import { paramAccess } from './param-access.js';
@@ -57,6 +60,7 @@ export async function buildControlPlane(
     ...withTokenRequests(builtinResourceTypes(), options, accounts, clock),
     ...rbacTypes({ authorizer, rules: rbac }),
     certificateSigningRequests,
+    ...webhookConfigurationTypes,
     ...admissionPolicyTypes(paramAccess(authorizer, registry, () => stores)),
     customResourceDefinitionType({}),
   ]);
@@ -74,6 +78,11 @@ export async function buildControlPlane(
   const sources = localSources(registry);
   const own = (): LocalClients => clients('kube-apiserver');
   const metrics = new AdmissionMetrics(context.registry, () => clock.monotonic());
+  const webhooks = new WebhookClients({
+    resolve: resolveByServices(() => own().for({ group: '', resource: 'services' })),
+    clock,
+    readFile: (path) => readFile(path, 'utf8'),
+  });
   const plugins = standalonePlugins({
     options,
     clock,
@@ -83,6 +92,7 @@ export async function buildControlPlane(
     stores,
     clients: own,
     metrics: context.registry,
+    webhooks,
   });
   const admission = admissionChain(plugins, metrics);
   accounts.objects.attach(stores, clients('kube-apiserver').for({ group: '', resource: 'secrets' }));
@@ -105,6 +115,7 @@ export async function buildControlPlane(
     hooks: loops.hooks(),
     stop: () => {
       stop.abort();
+      webhooks.close();
     },
   });
 }

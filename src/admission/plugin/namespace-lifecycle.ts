@@ -22,10 +22,13 @@ export function namespaceLifecycle(namespaces: NamespaceSource): AdmissionPlugin
       // Namespaces themselves, cluster-scoped objects, deletions and access reviews are let through.
       if (isNamespace || namespace === '' || operation === 'DELETE' || isAccessReview(attributes)) return;
       const found = namespaces.get(namespace);
-      const checkFound = (one: KubeObject | undefined): void => {
-        check(attributes, one);
-      };
-      return found instanceof Promise ? found.then(checkFound) : checkFound(found);
+      if (!(found instanceof Promise)) {
+        check(attributes, found);
+        return;
+      }
+      return found.then((read) => {
+        check(attributes, read);
+      });
     },
   };
 }

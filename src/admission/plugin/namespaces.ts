@@ -1,30 +1,26 @@
 import { ApiError, newNotFound } from '../../apimachinery/errors.js';
 import { messageOf } from '../../util/error-message.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
 import { refusal } from '../refusal.js';
-
-/** Access to namespaces: what the cache has, and a fresh read where the cache has nothing. */
-export interface NamespaceReader {
-  cached(name: string): KubeObject | undefined;
-  live(name: string): Promise<KubeObject | undefined>;
-}
+import type { NamespaceSource } from '../sources.js';
 
 const NAMESPACES = { group: '', resource: 'namespaces' };
 
 const isAboutNamespaces = ({ kind }: AdmissionAttributes): boolean => kind.group === '' && kind.kind === 'Namespace';
 
 /** Refuses every request in a namespace that does not exist. */
-export function namespaceExists(namespaces: NamespaceReader): AdmissionPlugin {
+export function namespaceExists(namespaces: NamespaceSource): AdmissionPlugin {
   return {
     name: 'NamespaceExists',
     handles: (operation) => operation !== 'CONNECT',
     readsObjects: () => false,
     validate(attributes) {
       const { namespace } = attributes;
-      if (namespace === '' || isAboutNamespaces(attributes) || namespaces.cached(namespace) !== undefined) return;
-      return namespaces.live(namespace).then((live) => {
-        if (live === undefined) throw newNotFound(NAMESPACES, namespace);
+      if (namespace === '' || isAboutNamespaces(attributes)) return;
+      const found = namespaces.get(namespace);
+      if (found !== undefined && !(found instanceof Promise)) return;
+      return Promise.resolve(found).then((read) => {
+        if (read === undefined) throw newNotFound(NAMESPACES, namespace);
       });
     },
   };
@@ -32,7 +28,7 @@ export function namespaceExists(namespaces: NamespaceReader): AdmissionPlugin {
 
 /** Creates the namespace of an object that is created, where there is none. `provision` creates it. */
 export function namespaceAutoProvision(
-  namespaces: NamespaceReader,
+  namespaces: NamespaceSource,
   provision: (namespace: string) => Promise<unknown>,
 ): AdmissionPlugin {
   return {

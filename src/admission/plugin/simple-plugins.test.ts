@@ -1,13 +1,16 @@
 import { newAlreadyExists } from '../../apimachinery/errors.js';
 import { fakeAttributes } from '../attributes.fake.js';
 import { alwaysAdmit, alwaysDeny } from './always.js';
-import type { NamespaceReader } from './namespaces.js';
+import type { NamespaceSource } from '../sources.js';
 import { namespaceAutoProvision, namespaceExists } from './namespaces.js';
 import { denyServiceExternalIPs } from './services.js';
 
-const reader = (cached: readonly string[], live: readonly string[]): NamespaceReader => ({
+const reader = (cached: readonly string[], live: readonly string[]): NamespaceSource => ({
   cached: (name) => (cached.includes(name) ? { metadata: { name } } : undefined),
-  live: (name) => Promise.resolve(live.includes(name) ? { metadata: { name } } : undefined),
+  get: (name) =>
+    cached.includes(name)
+      ? { metadata: { name } }
+      : Promise.resolve(live.includes(name) ? { metadata: { name } } : undefined),
 });
 
 test('AlwaysAdmit has nothing to say', () => {

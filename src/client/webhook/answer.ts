@@ -19,6 +19,8 @@ export interface AnswerKind {
 
 /** Kinds that the decoder knows beside the one asked for, and then cannot make that one of. */
 const RELATED: ReadonlySet<string> = new Set([
+  'admission.k8s.io/v1 AdmissionReview',
+  'admission.k8s.io/v1beta1 AdmissionReview',
   'authentication.k8s.io/v1 TokenReview',
   'authentication.k8s.io/v1 SelfSubjectReview',
   'authentication.k8s.io/v1beta1 TokenReview',

@@ -29,6 +29,10 @@ export interface RemoteConfig {
   readonly dial?: (() => Promise<{ readonly host: string; readonly port: number }>) | undefined;
   /** Longer answers are not read. Default: 4 MiB. */
   readonly maxAnswerBytes?: number | undefined;
+  /** Calls at a time; more wait for one to end. Default: 128. */
+  readonly maxCalls?: number | undefined;
+  /** Whether the client's own timeout ends calls, which errors then say, or the time of the request. Default: the client's. */
+  readonly timeout?: 'client' | 'request' | undefined;
   /** The user's `exec` entry with the cluster entry, for whoever runs credential plugins. */
   readonly exec: { readonly user: JsonObject; readonly cluster: JsonObject; readonly directory: string } | undefined;
 }

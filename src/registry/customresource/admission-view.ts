@@ -1,25 +1,27 @@
 import type { VersionedResource } from '../../admission/interfaces.js';
-import { deepCopy, type JsonObject } from '../../apimachinery/json.js';
-import { formatGroupVersion, type GroupVersionKind, type KubeObject } from '../../apimachinery/meta.js';
+import { newInternalError } from '../../apimachinery/errors.js';
+import { noteFloats } from '../../apimachinery/float.js';
+import type { JsonObject } from '../../apimachinery/json.js';
+import { formatGroupVersion, type KubeObject } from '../../apimachinery/meta.js';
 import { MetadataError, readMetadata } from '../../schema/metadata.js';
 import { settled } from '../generic/settled.js';
-import { type AdmissionView, DecodeError } from '../rest/served.js';
+import type { AdmissionView } from '../rest/served.js';
 import { type CompiledVersion, readScale } from './compiled.js';
 import type { Conversion } from './conversion.js';
 import type { Definition, DefinitionVersion } from './definition.js';
 import { SCALE_GVK } from './scale.js';
 
-/** A custom type for webhooks and policies: they may speak any version that its definition lists, served or not. */
+/**
+ * A custom type for webhooks and policies: they may speak any version that its definition lists, served or not. `exchanged` is
+ * called for objects that may have fields the schema does not know.
+ */
 export function customAdmissionView(
   definition: Definition,
   conversion: Conversion,
   formOf: (groupVersion: string) => CompiledVersion | undefined,
+  exchanged: (object: KubeObject) => void,
 ): AdmissionView {
   const cached = new Map<string, readonly VersionedResource[]>();
-  const completeOwn = (object: KubeObject, kind: GroupVersionKind): KubeObject => {
-    formOf(formatGroupVersion(kind))?.schema.applyDefaults(object);
-    return object;
-  };
   return {
     equivalents(subresource) {
       let known = cached.get(subresource);
@@ -27,19 +29,24 @@ export function customAdmissionView(
       return known;
     },
     convert: (object, kind) => settled(() => conversion.convert(object, formatGroupVersion(kind))),
-    complete: (changed, kind) => completeOwn(withMetadata(changed), kind),
+    complete: (changed, kind, floats) => {
+      const object = withMetadata(changed);
+      if (floats !== undefined) noteFloats(object, floats);
+      formOf(formatGroupVersion(kind))?.schema.applyDefaults(object);
+      return object;
+    },
+    exchanged,
     mergeType: (kind) => formOf(formatGroupVersion(kind))?.mergeType,
   };
 }
 
 /** Unlike a body, what a webhook made is read with its metadata alone checked; the schema validates the rest later. */
 function withMetadata(changed: JsonObject): KubeObject {
-  const given = changed['metadata'];
+  const { metadata } = changed;
   try {
-    const metadata = given === undefined ? {} : readMetadata(deepCopy(given), false);
-    return { ...changed, metadata } as KubeObject;
+    return { ...changed, metadata: metadata === undefined ? {} : readMetadata(metadata, false) } as KubeObject;
   } catch (error) {
-    if (error instanceof MetadataError) throw new DecodeError(error.message);
+    if (error instanceof MetadataError) throw newInternalError(error.message);
     throw error;
   }
 }

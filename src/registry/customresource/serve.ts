@@ -241,7 +241,9 @@ function servedVersion(
     discovery: discoveryEntries(definition, version),
     openApiSchema: version.schema,
     returnsDeletedObject: false,
-    admission: customAdmissionView(definition, options.conversion, formOf),
+    admission: customAdmissionView(definition, options.conversion, formOf, (object) => {
+      if (!compiled.preserveUnknownFields) unpruned.add(object);
+    }),
     watchesEnd: options.watchesEnd,
     fieldNames: supportedFieldNames([
       'metadata.name',

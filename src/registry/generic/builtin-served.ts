@@ -34,6 +34,7 @@ import {
   type ServedVersion,
 } from '../rest/served.js';
 import { storageVersionHash } from '../customresource/discovery.js';
+import { decodedOrInternal } from './admission-versions.js';
 import type { ResourceStore } from './resource-store.js';
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
@@ -182,7 +183,8 @@ function builtinAdmissionView(
   return {
     equivalents: () => versions,
     convert: (object) => object,
-    complete: (changed) => decodeObject({ value: changed, duplicates: [] }, false).object,
+    complete: (changed) => decodedOrInternal(() => decodeObject({ value: changed, duplicates: [] }, false).object),
+    exchanged: () => undefined,
     mergeType: (kind) => mergeTypes.typeOf(kind),
   };
 }

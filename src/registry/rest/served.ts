@@ -4,8 +4,7 @@ import type { GroupResource, GroupVersionKind, KubeObject } from '../../apimachi
 import type { FieldNames } from '../../apimachinery/fields.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
-import type { VersionedResource } from '../../admission/interfaces.js';
-import type { Type } from '../../structured-merge-diff/schema.js';
+import type { AttributeVersions, VersionedResource } from '../../admission/interfaces.js';
 import type { ApiResourceEntry, CreatedSubresource, Strategy, VersionView } from './interfaces.js';
 
 export interface DecodedObject {
@@ -56,12 +55,11 @@ export interface PortableDefinition {
 export interface AdmissionView {
   /** All versions of the type that have the subresource, in the order of its definition. */
   equivalents(subresource: string): readonly VersionedResource[];
-  /** The object in another version; what was given is not changed, but may be shared. Throws ApiError. */
-  convert(object: KubeObject, kind: GroupVersionKind): KubeObject | Promise<KubeObject>;
-  /** What a mutation made, as an object of the kind, with its defaults. Takes over what it is given. Throws DecodeError. */
-  complete(changed: JsonObject, kind: GroupVersionKind): KubeObject;
-  /** How the objects of the kind merge; undefined: nothing is known of it. */
-  mergeType(kind: GroupVersionKind): Type | undefined;
+  /** See AttributeVersions. */
+  readonly convert: AttributeVersions['convert'];
+  readonly complete: AttributeVersions['complete'];
+  readonly exchanged: AttributeVersions['exchanged'];
+  readonly mergeType: AttributeVersions['mergeType'];
 }
 
 /**

@@ -14,10 +14,13 @@ export class LocalNamespaces implements NamespaceSource {
     private readonly store: Pick<ResourceStore, 'fresh'> & { readonly cache: Pick<ResourceStore['cache'], 'peek'> },
   ) {}
 
-  get(name: string): KubeObject | undefined | Promise<KubeObject | undefined> {
+  cached(name: string): KubeObject | undefined {
     const cached = this.store.cache.peek(name);
-    if (cached === undefined) return this.live(name);
-    return this.decoded.get(cached, () => cached.decode() as KubeObject);
+    return cached === undefined ? undefined : this.decoded.get(cached, () => cached.decode() as KubeObject);
+  }
+
+  get(name: string): KubeObject | undefined | Promise<KubeObject | undefined> {
+    return this.cached(name) ?? this.live(name);
   }
 
   private async live(name: string): Promise<KubeObject | undefined> {

@@ -1,5 +1,4 @@
-import type {
-  FieldError} from '../../../apimachinery/field-error.js';
+import type { FieldError } from '../../../apimachinery/field-error.js';
 import {
   duplicate,
   type FieldPath,

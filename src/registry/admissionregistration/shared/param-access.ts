@@ -1,4 +1,4 @@
-import type { FieldPath} from '../../../apimachinery/field-error.js';
+import type { FieldPath } from '../../../apimachinery/field-error.js';
 import { forbidden, type FieldError } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { compareUtf8, type GroupVersionKind, type KubeObject } from '../../../apimachinery/meta.js';

@@ -1,12 +1,5 @@
-import type {
-  FieldError as Problem} from '../../../apimachinery/field-error.js';
-import {
-  type FieldError,
-  type FieldPath,
-  invalid,
-  notSupported,
-  required,
-} from '../../../apimachinery/field-error.js';
+import type { FieldError as Problem } from '../../../apimachinery/field-error.js';
+import { type FieldError, type FieldPath, invalid, notSupported, required } from '../../../apimachinery/field-error.js';
 import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
 import { objectsOf } from '../../../apimachinery/json-values.js';
 import { trimSpace } from '../../../util/trim-space.js';
