@@ -1,8 +1,7 @@
-import { ApiError, newInternalError } from '../../../apimachinery/errors.js';
+import { ApiError } from '../../../apimachinery/errors.js';
 import { deepEqual, type JsonObject } from '../../../apimachinery/json.js';
 import { carryFloats } from '../../../apimachinery/float.js';
 import { formatGroupVersionKind, type KubeObject } from '../../../apimachinery/meta.js';
-import { DecodeError } from '../../../apimachinery/decode-error.js';
 import { messageOf } from '../../../util/error-message.js';
 import { Activation, BudgetExceeded, settled, type ActivationInput } from '../../cel/activation.js';
 import { RUNTIME_BUDGET } from '../../cel/budget.js';
@@ -59,7 +58,7 @@ interface Versioned {
   object: KubeObject | undefined;
   changed: boolean;
   /** Why the object is none of its kind. A later mutation may mend that. */
-  fault: DecodeError | undefined;
+  fault: ApiError | undefined;
 }
 
 /** The mutation of one request, in one pass. */
@@ -215,7 +214,7 @@ class MutatingRequest {
       versioned.object = completed;
       versioned.fault = undefined;
     } catch (error) {
-      if (!(error instanceof DecodeError)) throw error;
+      if (!(error instanceof ApiError)) throw error;
       versioned.object = changed as KubeObject;
       versioned.fault = error;
     }
@@ -227,7 +226,7 @@ class MutatingRequest {
     if (!changed || object === undefined || attributes.object === undefined) return;
     if (fault !== undefined) {
       this.errors.throwFirst();
-      throw newInternalError(fault.message);
+      throw fault;
     }
     this.wantAnotherPass();
     const { kind, versions } = attributes;
@@ -238,5 +237,6 @@ class MutatingRequest {
     for (const key of Object.keys(target)) if (made[key] === undefined) Reflect.deleteProperty(target, key);
     Object.assign(target, made);
     carryFloats(target, made);
+    versions?.exchanged(attributes.object);
   }
 }
