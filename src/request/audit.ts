@@ -7,6 +7,8 @@ export type AuditLevel = 'Metadata' | 'Request' | 'RequestResponse';
 
 /** Where a request is audited: told of what came, what is answered and what took how long. Each call costs nothing where the level is too low. */
 export interface AuditRecorder extends Stopwatch {
+  /** Whether what belongs to this level is written. */
+  records(level: AuditLevel): boolean;
   /** What the client sent, decoded; called before it is changed. */
   requestObject(make: () => JsonValue): void;
   /** What the client gets. */

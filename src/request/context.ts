@@ -18,6 +18,8 @@ export interface RequestContext {
   warn(text: string): void;
   /** Adds an annotation to the audit event, if the event's level is at least `level`. */
   annotate(key: string, value: string, level?: AuditLevel): void;
+  /** Takes down how long an admission webhook took: that is no time of the server's own. */
+  waitedForWebhook?(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void;
   /** Where the request is audited; undefined: it is not. */
   readonly audit?: AuditRecorder | undefined;
   /** `--dry-run`: everything but the write. */

@@ -87,7 +87,7 @@ export function admissionAttributes(
   return {
     operation,
     kind: served.gvk,
-    resource: { version: served.gvk.version, ...served.groupResource },
+    resource: { version: served.version.name, ...served.groupResource },
     subresource: scope.subresource,
     namespace: admissionNamespace(scope, name),
     name,
@@ -104,6 +104,7 @@ export function admissionAttributes(
     annotate: (key, value, level) => {
       context.annotate(key, value, level);
     },
+    waited: (layer, millis) => context.waitedForWebhook?.(layer, millis),
   };
 }
 

@@ -11,6 +11,9 @@ import { writeCreated } from '../responsewriters/object.js';
 import { readBody } from './body.js';
 import { decodeAs } from './decode-body.js';
 import { builtinDecoder } from '../../registry/generic/builtin-served.js';
+import { soleVersion } from '../../registry/generic/admission-versions.js';
+import { changeOptions } from './admission-options.js';
+import { admitMutations } from './admit.js';
 import { Query } from './query.js';
 import { responseOptions } from './respond.js';
 import type { HandlerEnvironment } from './scope.js';
@@ -60,10 +63,13 @@ export async function virtualHandler(
     name: object.metadata.name ?? '',
     object,
     oldObject: undefined,
-    options: { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1' },
+    options: changeOptions({ request }, 'CreateOptions'),
     dryRun: options.dryRun,
     user: context.user,
     signal: context.signal,
+    versions: soleVersion(target.decode),
+    waited: (layer: 'mutating-webhook' | 'validating-webhook', millis: number) =>
+      context.waitedForWebhook?.(layer, millis),
     warn: (text: string) => {
       context.warn(text);
     },
@@ -71,7 +77,7 @@ export async function virtualHandler(
       context.annotate(key, value, level);
     },
   };
-  await environment.admission.admit(attributes);
+  await admitMutations(environment.admission, attributes);
   await environment.admission.validate(attributes);
   const answer = await type.create(context, object, info.namespace);
   await writeCreated(context, request, response, answer, type, media, responseOptions({ environment }));

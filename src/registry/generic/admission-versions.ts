@@ -1,5 +1,6 @@
 import type { AttributeVersions } from '../../admission/interfaces.js';
-import type { AdmissionView, ServedVersion } from '../rest/served.js';
+import { newInternalError } from '../../apimachinery/errors.js';
+import { type AdmissionView, DecodeError, type ServedVersion } from '../rest/served.js';
 
 /** The versions of a type for the admission of a request for it, or for a subresource of it. */
 export function admissionVersions(
@@ -27,5 +28,24 @@ class VersionsOf implements AttributeVersions {
 
   get equivalents(): AttributeVersions['equivalents'] {
     return this.view.equivalents(this.subresource);
+  }
+}
+
+/** The versions of a kind that is only created: there is one. */
+export const soleVersion = (decode: ServedVersion['decode']): AttributeVersions => ({
+  equivalents: [],
+  convert: (object) => object,
+  complete: (changed) => decodedOrInternal(() => decode({ value: changed, duplicates: [] }, false).object),
+  exchanged: () => undefined,
+  mergeType: () => undefined,
+});
+
+/** What does not fit a kind after a mutation is no fault of the client's. */
+export function decodedOrInternal<T>(decode: () => T): T {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof DecodeError) throw newInternalError(error.message);
+    throw error;
   }
 }

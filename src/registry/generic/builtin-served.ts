@@ -1,5 +1,4 @@
 import { type DetailedJson, JsonError } from '../../apimachinery/decode-json.js';
-import { newInternalError } from '../../apimachinery/errors.js';
 import { metadataFieldNames, supportedFieldNames } from '../../apimachinery/fields.js';
 import { isObject, type JsonObject, type JsonValue, objectAt, stringifyJson } from '../../apimachinery/json.js';
 import {
@@ -35,6 +34,7 @@ import {
   type ServedVersion,
 } from '../rest/served.js';
 import { storageVersionHash } from '../customresource/discovery.js';
+import { decodedOrInternal } from './admission-versions.js';
 import type { ResourceStore } from './resource-store.js';
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
@@ -170,16 +170,6 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
   };
 }
 
-/** What does not fit a kind after a mutation is no fault of the client's. */
-function orInternal<T>(decodeObject: () => T): T {
-  try {
-    return decodeObject();
-  } catch (error) {
-    if (error instanceof DecodeError) throw newInternalError(error.message);
-    throw error;
-  }
-}
-
 /** Built-in types have one version each, except for those that share their objects (events). */
 function builtinAdmissionView(
   type: ResourceType,
@@ -193,9 +183,10 @@ function builtinAdmissionView(
   return {
     equivalents: () => versions,
     convert: (object) => object,
-    complete: (changed) => orInternal(() => decodeObject({ value: changed, duplicates: [] }, false).object),
+    complete: (changed) => decodedOrInternal(() => decodeObject({ value: changed, duplicates: [] }, false).object),
     exchanged: () => undefined,
     mergeType: (kind) => mergeTypes.typeOf(kind),
+    schemaOf: (kind) => mergeTypes.schemaOf(kind),
   };
 }
 

@@ -41,7 +41,8 @@ test('where a request is audited, what came, what was answered and what took tim
   const layers: string[] = [];
   const noted: JsonValue[] = [];
   const audit: AuditRecorder = {
-    requestObject: (make) => noted.push(make()),
+    records: () => true,
+        requestObject: (make) => noted.push(make()),
     responseObject: (make) => noted.push(make()),
     responseStatus: () => undefined,
     monotonic: () => performance.now(),
