@@ -5,7 +5,7 @@ import { type Answer, digText, treeOf } from '../../integration/client.js';
 import { ADMIN, eventually, NOBODY } from '../../integration/server.js';
 import type { TestCluster } from '../cluster.js';
 import { Webhook } from '../webhook.js';
-import { GROUP, widgetsPath, widgetText } from '../widgets.js';
+import { available, definitionText, GROUP, widgetsPath, widgetText } from '../widgets.js';
 
 const NAMESPACE = 'admitted';
 const API = 'admissionregistration.k8s.io/v1';
@@ -135,6 +135,30 @@ export function admission(cluster: TestCluster): void {
       expect(said(await create('janes', undefined, NOBODY))).toEqual(denied('users', 'jane of blue', 'janes'));
       expect(said(await create('admins'))).toEqual([201, undefined]);
       await remove('validatingadmissionpolicy/users', 'validatingadmissionpolicybinding/users');
+    });
+
+    test('a policy for one version of a type holds for the others, unless it is to match exactly', async () => {
+      const group = 'versions.e2e.example.com';
+      await cluster.kubectl.ok(['create', '-f', '-'], { stdin: definitionText(group, 'annex', ['v1', 'v2']) });
+      await available(cluster, group, 'v1');
+      await available(cluster, group, 'v2');
+      const resourceRules = [{ ...widgets(['CREATE']), apiGroups: [group], apiVersions: ['v2'] }];
+      const ofVersion = (matchPolicy: string): string =>
+        policy('versions', {
+          matchConstraints: { matchPolicy, resourceRules },
+          validations: [{ expression: 'false', messageExpression: 'request.kind.version + object.apiVersion' }],
+        });
+      const post = (name: string): Promise<Answer> =>
+        cluster.http.post(widgetsPath(NAMESPACE, '', group), widgetText(name, { colour: 'red' }, {}, group));
+      await apply(ofVersion('Equivalent'), binding('versions'));
+      await eventually('the policy holds', async () => ((await post(`v${++count}`)).status === 422 ? true : undefined));
+      expect(digText(treeOf(await post('one')), 'message')).toMatch(/denied request: v2versions.e2e.example.com\/v2$/);
+      await apply(ofVersion('Exact'));
+      await eventually('the policy no longer holds', async () =>
+        (await post(`v${++count}`)).status === 201 ? true : undefined,
+      );
+      await remove('validatingadmissionpolicybinding/versions', 'validatingadmissionpolicy/versions');
+      await cluster.kubectl.ok(['delete', `resourcedefinition/widgets.${group}`]);
     });
 
     test('params that may not be read: the failure policy decides, and it is reported', async () => {
