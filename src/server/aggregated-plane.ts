@@ -23,6 +23,7 @@ import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { aggregatedPlugins } from './aggregated-plugins.js';
 import { ClusterAdmission } from './cluster-admission.js';
+import type { ClusterAdmissionMetrics } from './cluster-admission-metrics.js';
 import { type ClusterLinks, toldTo } from './cluster-links.js';
 import { conversions, resolveByDns } from './conversion-webhooks.js';
 import type { DelegationMetrics } from './delegation-metrics.js';
@@ -36,6 +37,7 @@ const REVIEW_TTL_MILLIS = 10_000;
 
 export interface AggregatedPlaneDependencies {
   readonly delegation: DelegationMetrics;
+  readonly admissionMetrics: ClusterAdmissionMetrics;
   readonly links: ClusterLinks;
   readonly clients: { readonly main: ClusterClient; readonly authz: ClusterClient };
   openCertificates(backend: Backend): Promise<ServingCertificates>;
@@ -148,13 +150,13 @@ interface ClusterAdmissionParts {
 /** The chain, with the webhooks and policies of the cluster unless a flag says otherwise. */
 function clusterAdmission(
   { options, clock, logger, registry }: ServerContext,
-  { clients, links }: AggregatedPlaneDependencies,
+  { admissionMetrics, clients, links }: AggregatedPlaneDependencies,
   { ownParams, ...parts }: ClusterAdmissionParts,
 ): { admission: AdmissionChain; followed: ClusterAdmission | undefined; webhooks: WebhookClients } {
   const { namespaces } = parts;
   const client = clients.main;
   const followed = options.admissionFromCluster
-    ? new ClusterAdmission({ client, clock, logger, registry, links, namespaces, ownParams })
+    ? new ClusterAdmission({ client, clock, logger, metrics: admissionMetrics, links, namespaces, ownParams })
     : undefined;
   if (followed === undefined) {
     logger.warn(

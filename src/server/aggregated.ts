@@ -149,6 +149,7 @@ export async function startAggregated(
   const { delegation, links } = metrics;
   const plane = await buildAggregatedPlane(context, {
     delegation,
+    admissionMetrics: metrics.admission,
     links,
     clients,
     openCertificates: (backend) => openCertificates(options, backend, clock),

@@ -4,6 +4,7 @@ import { FakeCluster, settle } from '../aggregation/admission/cluster.fake.js';
 import { FakeClock } from '../util/clock.js';
 import type { Logger } from '../util/logger.js';
 import { ClusterAdmission } from './cluster-admission.js';
+import { ClusterAdmissionMetrics } from './cluster-admission-metrics.js';
 import { ClusterLinks } from './cluster-links.js';
 
 const V1 = '/apis/admissionregistration.k8s.io/v1';
@@ -37,7 +38,7 @@ function setUp() {
     client: cluster,
     clock,
     logger,
-    registry,
+    metrics: new ClusterAdmissionMetrics(registry),
     links: new ClusterLinks(registry, logger, clock),
     namespaces: { cached: () => undefined, get: () => undefined },
     ownParams: { open: () => undefined, retain: () => undefined },

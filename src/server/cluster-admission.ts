@@ -1,4 +1,3 @@
-import type { Registry } from 'prom-client';
 import type { AdmissionSources, NamespaceSource, ParamSource } from '../admission/sources.js';
 import { ClusterConfigurations } from '../aggregation/admission/cluster-configurations.js';
 import { ClusterParams } from '../aggregation/admission/cluster-params.js';
@@ -7,7 +6,7 @@ import type { ClusterClient } from '../client/cluster-client.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import type { Logger } from '../util/logger.js';
-import { CellGauge } from '../util/metrics.js';
+import type { ClusterAdmissionMetrics } from './cluster-admission-metrics.js';
 import type { ClusterLinks } from './cluster-links.js';
 import type { PlaneCheck } from './store-checks.js';
 
@@ -30,7 +29,7 @@ export interface ClusterAdmissionOptions {
   readonly client: Pick<ClusterClient, 'call' | 'follow'>;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly registry: Registry;
+  readonly metrics: ClusterAdmissionMetrics;
   readonly links: ClusterLinks;
   readonly namespaces: NamespaceSource;
   /** Params of the kinds that this server serves. */
@@ -43,7 +42,6 @@ export class ClusterAdmission {
   private readonly followed: Readonly<Record<Configuration, ClusterConfigurations>>;
   private readonly params: ClusterParams;
   private readonly broken = new Map<string, string>();
-  private readonly unreadable: CellGauge;
   private readonly told = new Map<string, { readonly text: string; readonly at: number }>();
 
   constructor(private readonly options: ClusterAdmissionOptions) {
@@ -67,7 +65,7 @@ export class ClusterAdmission {
       params: this.params,
       namespaces,
     };
-    this.unreadable = this.metrics();
+    options.metrics.followed = Object.values(this.followed);
   }
 
   start(signal: AbortSignal): void {
@@ -116,30 +114,16 @@ export class ClusterAdmission {
     });
   }
 
-  private metrics(): CellGauge {
-    const { registry } = this.options;
-    const help =
-      'For how long the cluster has not confirmed the webhook configurations and policies that admission goes by; 0 while the watch stands.';
-    const name = 'annex_admission_configuration_age_seconds';
-    new CellGauge({ name, help, labels: ['resource'] }, registry, (gauge) => {
-      for (const source of Object.values(this.followed)) gauge.cell(source.resource).value = source.ageSeconds();
-    });
-    const labels = ['kind'];
-    const unreadable =
-      '1 while the params of this kind, which a policy of the cluster refers to, cannot be read: failurePolicy decides.';
-    return new CellGauge({ name: 'annex_admission_params_unreadable', help: unreadable, labels }, registry);
-  }
-
   private paramEvents(): {
     broken(kind: GroupVersionKind, error: unknown): void;
     heard(kind: GroupVersionKind): void;
     forgotten(kind: GroupVersionKind): void;
   } {
-    const { clock, logger } = this.options;
+    const { clock, logger, metrics } = this.options;
     return {
       broken: (kind, error) => {
         const name = formatGroupVersionKind(kind);
-        this.unreadable.cell(name).value = 1;
+        metrics.unreadableParams.cell(name).value = 1;
         const text = messageOf(error);
         const now = clock.monotonic();
         const before = this.told.get(name);
@@ -151,12 +135,12 @@ export class ClusterAdmission {
       },
       heard: (kind) => {
         const name = formatGroupVersionKind(kind);
-        this.unreadable.cell(name).value = 0;
+        metrics.unreadableParams.cell(name).value = 0;
         if (this.told.delete(name)) logger.info(`params of kind ${name} can be read again`);
       },
       forgotten: (kind) => {
         const name = formatGroupVersionKind(kind);
-        this.unreadable.drop(name);
+        metrics.unreadableParams.drop(name);
         this.told.delete(name);
       },
     };

@@ -132,6 +132,14 @@ test('a kind that the cluster no longer serves is let go', async () => {
   expect(await params.open(CONFIGMAP)).toBeUndefined();
 });
 
+test('a kind with too many objects is not kept', async () => {
+  const { cluster, params, told } = setUp();
+  const store = await params.open(CONFIGMAP);
+  cluster.list(MAPS, ...Array.from({ length: 50_001 }, (_, i) => object('ns', `m${i}`)));
+  expect([store?.synced(), await store?.get('ns', 'm1'), cluster.followed.size]).toEqual([false, undefined, 0]);
+  expect(told).toEqual(['broken /v1, Kind=ConfigMap: there are more than 50000 objects of it']);
+});
+
 test('after the stop nothing is followed', async () => {
   const { cluster, params } = setUp();
   await params.open(CONFIGMAP);

@@ -8,6 +8,9 @@ import { type DiscoveredResource, groupVersionPath } from './served-versions.js'
 /** As long as kube-apiserver waits in a request for params that it has just begun to follow. */
 const FIRST_LIST_MILLIS = 1_000;
 
+/** A kind with more objects than these is no kind of params: it is not kept in memory. */
+const MAX_OBJECTS = 50_000;
+
 export interface ParamEvents {
   broken(kind: GroupVersionKind, error: unknown): void;
   heard(kind: GroupVersionKind): void;
@@ -18,6 +21,7 @@ export class FollowedParams implements ParamStore {
   readonly namespaced: boolean;
   /** By namespace, then by name. */
   private objects = new Map<string, Map<string, KubeObject>>();
+  private count = 0;
   private listed = false;
   private failed = false;
   private resolveFirst: () => void = () => undefined;
@@ -64,22 +68,34 @@ export class FollowedParams implements ParamStore {
   }
 
   private listener(events: ParamEvents): ClusterListener {
+    const bound = (count: number): void => {
+      if (count <= MAX_OBJECTS) return;
+      this.stop();
+      this.objects.clear();
+      this.listed = false;
+      this.failed = true;
+      events.broken(this.kind, new Error(`there are more than ${MAX_OBJECTS} objects of it`));
+    };
     return {
       upsert: (object) => {
         this.set(object);
+        bound(this.count);
       },
       delete: ({ metadata: { namespace = '', name = '' } }) => {
         const objects = this.objects.get(namespace);
-        objects?.delete(name);
+        if (objects?.delete(name) === true) this.count--;
         if (objects?.size === 0) this.objects.delete(namespace);
       },
       replaced: (all) => {
         this.objects = new Map();
+        this.count = 0;
         for (const object of all) this.set(object);
         this.listed = true;
         this.resolveFirst();
+        bound(this.count);
       },
       heard: () => {
+        if (this.stopping.signal.aborted) return;
         this.failed = false;
         events.heard(this.kind);
       },
@@ -91,6 +107,7 @@ export class FollowedParams implements ParamStore {
     const { namespace = '', name = '' } = object.metadata;
     const objects = this.objects.get(namespace) ?? new Map<string, KubeObject>();
     this.objects.set(namespace, objects);
+    if (!objects.has(name)) this.count++;
     objects.set(name, { ...object, apiVersion: formatGroupVersion(this.kind), kind: this.kind.kind });
   }
 }

@@ -157,8 +157,17 @@ export function admission(cluster: TestCluster): void {
       await eventually('the policy no longer holds', async () =>
         (await post(`v${++count}`)).status === 201 ? true : undefined,
       );
+      await post('kept');
+      // As in kube-apiserver a policy keeps objects, but not the definition that takes them along.
+      const keep = { ...widgets(['DELETE']), apiGroups: [group] };
+      await apply(policy('versions', { matchConstraints: { resourceRules: [keep] }, ...deny('false', 'it stays') }));
+      await eventually('the policy keeps objects', async () => {
+        const { code, stderr } = await cluster.kubectl.run(['delete', `widgets.${group}`, 'kept', '-n', NAMESPACE]);
+        if (code === 0) await post('kept');
+        return stderr.includes('it stays') ? true : undefined;
+      });
+      await cluster.kubectl.ok(['delete', `resourcedefinition/widgets.${group}`, '--timeout=60s']);
       await remove('validatingadmissionpolicybinding/versions', 'validatingadmissionpolicy/versions');
-      await cluster.kubectl.ok(['delete', `resourcedefinition/widgets.${group}`]);
     });
 
     test('params that may not be read: the failure policy decides, and it is reported', async () => {
