@@ -103,7 +103,7 @@ class Struct {
     return Object.fromEntries(
       Object.entries(value).map(([key, member]) => {
         if (member !== null && typeof member !== 'string')
-          throw this.mismatch(member ?? null, `${field}.${key}`, 'string');
+          throw this.mismatch(member ?? null, field, 'string');
         return [key, member ?? ''];
       }),
     );
