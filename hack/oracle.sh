@@ -2,6 +2,7 @@
 # Replays the recorded scenarios of kube-apiserver against a fresh server.
 #   hack/oracle.sh [embedded|mongodb] [arguments of oracle.py check, e.g. -v 3 --only '^cel']
 # For mongodb it starts a mongod of its own, unless ORACLE_MONGODB_URI names a replica set.
+# ORACLE_CONTROLLERS turns controllers on, for scenarios that need them: ORACLE_CONTROLLERS=NAME hack/oracle.sh embedded --with NAME.
 # ANNEX_MAIN names another build than dist/main.js, ORACLE_PORT another port.
 # Needs Python 3.11 with PyYAML; prints one line a scenario and `N passed, M failed`.
 set -euo pipefail
@@ -16,7 +17,7 @@ port=${ORACLE_PORT:-6460}
 token=oracle-$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
 printf '%s,admin,admin,system:masters\n' "$token" > "$scratch/tokens.csv"
 flags=(--data-dir "$scratch/data" --secure-port "$port" --bind-address 127.0.0.1 --token-auth-file "$scratch/tokens.csv"
-  --controllers= --feature-gates=WatchList=true --storage-backend "$backend")
+  --controllers="${ORACLE_CONTROLLERS:-}" --feature-gates=WatchList=true --storage-backend "$backend")
 if [ "$backend" = mongodb ]; then
   flags+=(--mongodb-uri "$ORACLE_MONGODB_URI" --mongodb-database "oracle$$")
 fi

@@ -15,6 +15,7 @@ import { Program } from './program.js';
 import type { Issue } from './source.js';
 import { formatIssues } from './source.js';
 import { validate } from './checker/validators.js';
+import { CelError } from './values/value.js';
 
 export interface EnvironmentOptions {
   readonly libraries: readonly Library[];
@@ -110,7 +111,9 @@ export class Environment implements Declarations {
     const known = this.variables.get(name);
     if (known !== undefined) return known;
     const decl = this.options.structs?.(name);
-    return decl?.create === undefined ? undefined : typeConstant(name, decl.type);
+    if (decl?.create === undefined) return undefined;
+    // As in the reference implementation, which knows such types only where objects of them are made.
+    return { ...typeConstant(name, decl.type), value: new CelError(`reference to undefined type: ${name}`) };
   }
 
   function(name: string): FunctionDecl | undefined {

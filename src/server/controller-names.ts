@@ -12,6 +12,7 @@ const CONTROLLERS: Readonly<Record<string, string>> = {
   'serviceaccount-controller': 'serviceaccount',
   'serviceaccount-token-controller': 'serviceaccount-token',
   'token-cleaner-controller': 'tokencleaner',
+  'validatingadmissionpolicy-status-controller': 'validatingadmissionpolicy-status',
 };
 
 /** Off unless named. */

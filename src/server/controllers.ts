@@ -11,11 +11,13 @@ import { rootCaPublisher } from '../controllers/root-ca-publisher.js';
 import { ServiceAccountTokens } from '../controllers/service-account-tokens.js';
 import { defaultServiceAccounts } from '../controllers/service-accounts.js';
 import { TokenCleaner } from '../controllers/token-cleaner.js';
+import { ValidatingPolicyStatus } from '../controllers/validating-policy-status.js';
 import type { TypeClient, TypeClients } from '../registry/rest/type-client.js';
 import { messageOf } from '../util/error-message.js';
 import { enabledControllers } from './controller-names.js';
 import type { Credentials } from './data-directory.js';
 import { deleteEach } from './delete-each.js';
+import { knownTypes } from './known-types.js';
 import type { Authorities, LoopOptions } from './loop-context.js';
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -60,6 +62,7 @@ const ACCOUNTS: Readonly<Record<string, string>> = {
   'root-ca-certificate-publisher-controller': 'root-ca-cert-publisher',
   'serviceaccount-controller': 'service-account-controller',
   'token-cleaner-controller': 'token-cleaner',
+  'validatingadmissionpolicy-status-controller': 'validatingadmissionpolicy-status-controller',
 };
 
 /** Gets its clients and what it tells errors; starts and returns. */
@@ -99,7 +102,7 @@ export class Controllers {
   }
 
   private starters(): Readonly<Record<string, Starter>> {
-    const { clock, registry, signal } = this.context;
+    const { clock, mergeTypes, registry, signal } = this.context;
     return {
       'namespace-controller': (local, failed) => {
         const namespaces = local.for({ group: '', resource: 'namespaces' });
@@ -120,6 +123,10 @@ export class Controllers {
         new ClusterRoleAggregation(client, clock, (text) => {
           failed('', text);
         }).start(signal);
+      },
+      'validatingadmissionpolicy-status-controller': (local, failed) => {
+        const client = local.for({ group: 'admissionregistration.k8s.io', resource: 'validatingadmissionpolicies' });
+        new ValidatingPolicyStatus({ client, types: knownTypes(registry, mergeTypes), clock, failed }).start(signal);
       },
       ...this.accountStarters(),
       ...this.certificateStarters(),

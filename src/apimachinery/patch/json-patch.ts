@@ -180,7 +180,7 @@ class Patcher {
         this.copy(this.text(operation, 'from'), this.text(operation, 'path'));
         break;
       default:
-        throw new PatchFailure(`Unexpected kind: ${textOf(operation['op']) || 'unknown'}`);
+        throw new PatchFailure(`Unexpected kind: ${typeof operation['op'] === 'string' ? operation['op'] : 'unknown'}`);
     }
   }
 

@@ -46,6 +46,7 @@ export function customAdmissionView(
     },
     exchanged,
     mergeType: (kind) => formOf(formatGroupVersion(kind))?.mergeType,
+    schemaOf: (kind) => formOf(formatGroupVersion(kind))?.version.schema,
   };
 }
 

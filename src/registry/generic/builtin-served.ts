@@ -186,6 +186,7 @@ function builtinAdmissionView(
     complete: (changed) => decodedOrInternal(() => decodeObject({ value: changed, duplicates: [] }, false).object),
     exchanged: () => undefined,
     mergeType: (kind) => mergeTypes.typeOf(kind),
+    schemaOf: (kind) => mergeTypes.schemaOf(kind),
   };
 }
 

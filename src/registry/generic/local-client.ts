@@ -199,6 +199,18 @@ class LocalClient implements TypeClient {
     );
   }
 
+  applyStatus(object: KubeObject, fieldManager: string): Promise<KubeObject> {
+    const { served } = this.api();
+    const { strategy, fieldManager: manager } = served.subresources['status'] ?? served;
+    return this.write(
+      object,
+      strategy,
+      (current) => manager.apply(current, object, fieldManager, true),
+      'status',
+      true,
+    );
+  }
+
   private async write(
     object: KubeObject,
     strategy: Strategy,
@@ -220,7 +232,7 @@ class LocalClient implements TypeClient {
       namespace,
       name,
       dryRun: false,
-      forceAllowCreate: apply,
+      forceAllowCreate: apply && subresource === '',
       expectedUid: object.metadata.uid,
       transform: async (current) => {
         await pause();

@@ -1,20 +1,34 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import {
+  formatGroupVersionKind,
+  type GroupVersionKind,
+  type KubeObject,
+  parseGroupVersion,
+} from '../../../apimachinery/meta.js';
 import type { Value } from '../../../cel/index.js';
 import { fieldType } from '../../../structured-merge-diff/kinds.js';
 import { mergeValues } from '../../../structured-merge-diff/merge.js';
 import type { Type } from '../../../structured-merge-diff/schema.js';
 import { TypeMismatchError, validateValue } from '../../../structured-merge-diff/validate.js';
-import { NotJsonError, toJson, typeNameProblems } from '../../cel/json-value.js';
+import { type JsonOptions, NotJsonError, toJson, typeNameProblems } from '../../cel/json-value.js';
 import { MutationError } from './mutation-error.js';
 
 /** The object after an apply configuration, which is what an expression came to. Throws MutationError. */
-export function applyConfiguration(object: KubeObject, value: Value, type: Type): JsonObject {
+export function applyConfiguration(object: KubeObject, value: Value, type: Type, kind: GroupVersionKind): JsonObject {
   const problems = typeNameProblems(value, 'Object');
   if (problems.length > 0) throw new MutationError(`type mismatch: ${problems.join('\n')}`);
-  const configuration = { ...json(value), apiVersion: object.apiVersion, kind: object.kind };
+  const { apiVersion, kind: kindName } = object;
+  const told = { yes: false };
+  const checked = { ...json(value, { exact: true, told }), apiVersion, kind: kindName };
+  let configuration = checked;
   const merged = applying(() => {
-    check('failed to convert patch object to typed object', type, configuration, false);
+    const named = kindNamed(object);
+    if (named !== formatGroupVersionKind(kind)) {
+      throw new MutationError(`failed to convert patch object to typed object: no corresponding type for ${named}`);
+    }
+    check('failed to convert patch object to typed object', type, checked, false);
+    if (told.yes) configuration = { ...json(value, { exact: true }), apiVersion, kind: kindName };
+    if (told.yes) check('failed to convert patch object to typed object', type, configuration, false);
     const atomic = atomicParts(type, configuration, '');
     if (atomic.length > 0) {
       const which = atomic.join(', ');
@@ -26,9 +40,14 @@ export function applyConfiguration(object: KubeObject, value: Value, type: Type)
   return isObject(merged) ? merged : {};
 }
 
-function json(value: Value): JsonObject {
+function kindNamed({ apiVersion = '', kind = '' }: KubeObject): string {
+  const { group, version } = parseGroupVersion(apiVersion) ?? { group: '', version: '' };
+  return formatGroupVersionKind({ group, version, kind });
+}
+
+function json(value: Value, options: JsonOptions): JsonObject {
   try {
-    const converted = toJson(value);
+    const converted = toJson(value, options);
     return isObject(converted) ? converted : {};
   } catch (error) {
     if (error instanceof NotJsonError) throw new MutationError(`invalid return type: ${error.message}`);

@@ -1,5 +1,6 @@
-import { isObject, type JsonObject } from '../../../apimachinery/json.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { newInternalError } from '../../../apimachinery/errors.js';
+import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json.js';
+import { goJson, type KubeObject } from '../../../apimachinery/meta.js';
 import { applyOperations, PatchFailure, type JsonPatchOperation } from '../../../apimachinery/patch/json-patch.js';
 import { CelList, type Value } from '../../../cel/index.js';
 import { NotJsonError, toJson, typeNameProblems } from '../../cel/json-value.js';
@@ -13,13 +14,18 @@ export function applyPatch(object: KubeObject, value: Value): JsonObject | undef
   }
   const operations = Array.from(value, operationOf);
   try {
-    const patched = applyOperations(object, operations);
-    return isObject(patched) ? patched : {};
+    return withKind(applyOperations(object, operations));
   } catch (error) {
     if (!(error instanceof PatchFailure)) throw error;
     if (error.isTest) return undefined;
     throw new MutationError(`JSON Patch: ${error.message}`);
   }
+}
+
+/** What has no kind is no object. Throws ApiError. */
+function withKind(patched: JsonValue): JsonObject {
+  if (isObject(patched) && typeof patched['kind'] === 'string' && patched['kind'] !== '') return patched;
+  throw newInternalError(`Object 'Kind' is missing in '${goJson(patched)}'`);
 }
 
 function operationOf(item: Value): JsonPatchOperation {

@@ -1,8 +1,7 @@
-import { ApiError, newInternalError } from '../../../apimachinery/errors.js';
+import { ApiError } from '../../../apimachinery/errors.js';
 import { deepEqual, type JsonObject } from '../../../apimachinery/json.js';
 import { carryFloats } from '../../../apimachinery/float.js';
 import { formatGroupVersionKind, type KubeObject } from '../../../apimachinery/meta.js';
-import { DecodeError } from '../../../apimachinery/decode-error.js';
 import { messageOf } from '../../../util/error-message.js';
 import { Activation, BudgetExceeded, settled, type ActivationInput } from '../../cel/activation.js';
 import { RUNTIME_BUDGET } from '../../cel/budget.js';
@@ -58,6 +57,8 @@ interface Versioned {
   readonly input: VersionedInput;
   object: KubeObject | undefined;
   changed: boolean;
+  /** Why the object is none of its kind. A later mutation may mend that. */
+  fault: ApiError | undefined;
 }
 
 /** The mutation of one request, in one pass. */
@@ -112,7 +113,13 @@ class MutatingRequest {
     const known = this.versions.get(key);
     if (known !== undefined) return known;
     const input = await this.view.input(resource);
-    const versioned = { resource, input, object: input.object as KubeObject | undefined, changed: false };
+    const versioned = {
+      resource,
+      input,
+      object: input.object as KubeObject | undefined,
+      changed: false,
+      fault: undefined,
+    };
     this.versions.set(key, versioned);
     return versioned;
   }
@@ -167,7 +174,7 @@ class MutatingRequest {
     const seconds = (): number => (clock.monotonic() - started) / 1000;
     try {
       const changed = await settled(() => this.evaluate(mutation, input, current));
-      versioned.object = changed === undefined ? current.object : this.complete(changed, current);
+      if (changed !== undefined) this.complete(changed, versioned);
       versioned.changed = true;
       metrics.checked(policy.name, binding, 'no_error', seconds());
     } catch (error) {
@@ -192,25 +199,35 @@ class MutatingRequest {
     if (expression.program === undefined) throw new MutationError(expression.error ?? '');
     const { value, error } = new Activation(input, RUNTIME_BUDGET).evaluate(expression);
     if (value === undefined) throw new MutationError(error ?? '');
-    return type === 'ApplyConfiguration' ? applyConfiguration(object, value, mergeType) : applyPatch(object, value);
+    return type === 'ApplyConfiguration'
+      ? applyConfiguration(object, value, mergeType, resource.kind)
+      : applyPatch(object, value);
   }
 
-  /** What a mutation made, with defaults and, where the type is built in, of the type. */
-  private complete(changed: JsonObject, { object, resource }: Versioned): KubeObject {
+  /** Takes over what a mutation made, with defaults and, where the type is built in, of the type. */
+  private complete(changed: JsonObject, versioned: Versioned): void {
+    const { object, resource } = versioned;
     try {
-      const completed = this.attributes.versions?.complete(changed, resource.kind) ?? (changed as KubeObject);
+      const { versions } = this.attributes;
+      const completed = versions === undefined ? (changed as KubeObject) : versions.complete(changed, resource.kind);
       if (object !== undefined) carryFloats(completed, object);
-      return completed;
+      versioned.object = completed;
+      versioned.fault = undefined;
     } catch (error) {
-      if (error instanceof DecodeError) throw newInternalError(error.message);
-      throw error;
+      if (!(error instanceof ApiError)) throw error;
+      versioned.object = changed as KubeObject;
+      versioned.fault = error;
     }
   }
 
   /** Puts what the policies made in the place of the request's object. */
-  private async adopt({ resource, object, changed }: Versioned): Promise<void> {
+  private async adopt({ resource, object, changed, fault }: Versioned): Promise<void> {
     const { attributes } = this;
     if (!changed || object === undefined || attributes.object === undefined) return;
+    if (fault !== undefined) {
+      this.errors.throwFirst();
+      throw fault;
+    }
     this.wantAnotherPass();
     const { kind, versions } = attributes;
     const isOwn = formatGroupVersionKind(kind) === formatGroupVersionKind(resource.kind);
@@ -220,5 +237,6 @@ class MutatingRequest {
     for (const key of Object.keys(target)) if (made[key] === undefined) Reflect.deleteProperty(target, key);
     Object.assign(target, made);
     carryFloats(target, made);
+    versions?.exchanged(attributes.object);
   }
 }
