@@ -40,8 +40,8 @@ export interface AdmissionPluginDependencies {
   readonly sources: AdmissionSources;
   /** Where the plugins' metrics are registered. */
   readonly metrics: Registry;
-  /** Calls admission webhooks. */
-  readonly webhooks: WebhookPoster;
+  /** Call admission webhooks. */
+  readonly webhooks: { readonly mutating: WebhookPoster; readonly validating: WebhookPoster };
   /** By the names that types have in the store. */
   readonly stores: ReadonlyMap<string, ResourceStore>;
   /** The server's own clients, whose writes pass the same plugins. Not to be used before the chain is made. */
@@ -109,7 +109,6 @@ function dynamicMakers(dependencies: AdmissionPluginDependencies): Readonly<Reco
   const { authorizer, clock, metrics, sources, webhooks, logger } = dependencies;
   const common = { authorizer, clock, sources, conditionMetrics: matchConditionsMetrics(clock, metrics) };
   const ofWebhooks = {
-    poster: webhooks,
     namespaces: sources.namespaces,
     authorizer,
     clock,
@@ -121,10 +120,12 @@ function dynamicMakers(dependencies: AdmissionPluginDependencies): Readonly<Reco
   };
   return {
     MutatingAdmissionPolicy: () => mutatingAdmissionPolicy({ ...common, metrics: mutatingPolicyMetrics(metrics) }),
-    MutatingAdmissionWebhook: () => mutatingWebhooks(sources.mutatingWebhooks, ofWebhooks),
+    MutatingAdmissionWebhook: () =>
+      mutatingWebhooks(sources.mutatingWebhooks, { ...ofWebhooks, poster: webhooks.mutating }),
     ValidatingAdmissionPolicy: () =>
       validatingAdmissionPolicy({ ...common, metrics: validatingPolicyMetrics(metrics) }),
-    ValidatingAdmissionWebhook: () => validatingWebhooks(sources.validatingWebhooks, ofWebhooks),
+    ValidatingAdmissionWebhook: () =>
+      validatingWebhooks(sources.validatingWebhooks, { ...ofWebhooks, poster: webhooks.validating }),
   };
 }
 
