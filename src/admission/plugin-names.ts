@@ -36,7 +36,7 @@ export const ADMISSION_PLUGINS: readonly PluginName[] = [
   { name: 'StorageObjectInUseProtection', ...ON },
   { name: 'PodGroupProtection', ...ON_ELSEWHERE },
   { name: 'OwnerReferencesPermissionEnforcement', ...OFF_ELSEWHERE },
-  { name: 'PersistentVolumeClaimResize', ...ON_ELSEWHERE },
+  { name: 'PersistentVolumeClaimResize', ...ON },
   { name: 'RuntimeClass', ...ON },
   { name: 'CertificateApproval', ...ON },
   { name: 'CertificateSigning', ...ON },

@@ -5,6 +5,7 @@ import type { AdmissionSources } from '../admission/sources.js';
 import type { ObjectReader } from '../admission/object-reader.js';
 import { alwaysAdmit, alwaysDeny } from '../admission/plugin/always.js';
 import { certificateAdmission } from '../admission/plugin/certificates.js';
+import { persistentVolumeClaimResize } from '../admission/plugin/claim-resize.js';
 import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
 import { namespaceAutoProvision, namespaceExists } from '../admission/plugin/namespaces.js';
 import { nodeRestriction } from '../admission/plugin/node-restriction/node-restriction.js';
@@ -95,6 +96,7 @@ function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<st
     Priority: podPriority,
     DefaultTolerationSeconds: defaultTolerationSeconds,
     StorageObjectInUseProtection: storageObjectInUseProtection,
+    PersistentVolumeClaimResize: persistentVolumeClaimResize,
     RuntimeClass: runtimeClass,
     CertificateApproval: certificatePlugin('CertificateApproval'),
     CertificateSigning: certificatePlugin('CertificateSigning'),
