@@ -44,7 +44,7 @@ export const ADMISSION_PLUGINS: readonly PluginName[] = [
   { name: 'CertificateSubjectRestriction', ...ON },
   { name: 'DefaultIngressClass', ...ON_ELSEWHERE },
   { name: 'DenyServiceExternalIPs', ...OFF },
-  { name: 'PodTopologyLabels', ...ON_ELSEWHERE },
+  { name: 'PodTopologyLabels', ...ON },
   { name: 'PodGroupWorkloadExists', ...ON_ELSEWHERE },
   { name: 'NodeDeclaredFeatureValidator', ...ON_ELSEWHERE },
   { name: 'JobValidation', ...ON_ELSEWHERE },

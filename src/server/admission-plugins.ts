@@ -13,6 +13,7 @@ import { storageObjectInUseProtection, taintNodesByCondition } from '../admissio
 import { mutatingPolicyMetrics, validatingPolicyMetrics } from '../admission/plugin/policy/metrics.js';
 import { mutatingAdmissionPolicy } from '../admission/plugin/policy/mutating.js';
 import { validatingAdmissionPolicy } from '../admission/plugin/policy/validating.js';
+import { podTopologyLabels } from '../admission/plugin/pod-topology.js';
 import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
 import { type QuotaObjects, ResourceQuotaAdmission } from '../admission/plugin/resource-quota/resource-quota.js';
 import { serviceAccountAdmission } from '../admission/plugin/service-account/service-account.js';
@@ -102,6 +103,7 @@ function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<st
     CertificateSigning: certificatePlugin('CertificateSigning'),
     CertificateSubjectRestriction: certificatePlugin('CertificateSubjectRestriction'),
     DenyServiceExternalIPs: denyServiceExternalIPs,
+    PodTopologyLabels: () => podTopologyLabels(reader('nodes')),
     ...dynamicMakers(dependencies),
     ResourceQuota: () => new ResourceQuotaAdmission(quotaObjects(dependencies), dependencies.clock),
     AlwaysDeny: alwaysDeny,
