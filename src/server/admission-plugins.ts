@@ -5,6 +5,7 @@ import type { AdmissionSources } from '../admission/sources.js';
 import type { ObjectReader } from '../admission/object-reader.js';
 import { alwaysAdmit, alwaysDeny } from '../admission/plugin/always.js';
 import { certificateAdmission } from '../admission/plugin/certificates.js';
+import { persistentVolumeClaimResize } from '../admission/plugin/claim-resize.js';
 import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
 import { namespaceAutoProvision, namespaceExists } from '../admission/plugin/namespaces.js';
 import { nodeRestriction } from '../admission/plugin/node-restriction/node-restriction.js';
@@ -12,7 +13,9 @@ import { storageObjectInUseProtection, taintNodesByCondition } from '../admissio
 import { mutatingPolicyMetrics, validatingPolicyMetrics } from '../admission/plugin/policy/metrics.js';
 import { mutatingAdmissionPolicy } from '../admission/plugin/policy/mutating.js';
 import { validatingAdmissionPolicy } from '../admission/plugin/policy/validating.js';
+import { podTopologyLabels } from '../admission/plugin/pod-topology.js';
 import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
+import { type QuotaObjects, ResourceQuotaAdmission } from '../admission/plugin/resource-quota/resource-quota.js';
 import { serviceAccountAdmission } from '../admission/plugin/service-account/service-account.js';
 import type { WebhookPoster } from '../admission/plugin/webhook/caller.js';
 import { WebhookMetrics } from '../admission/plugin/webhook/metrics.js';
@@ -94,12 +97,15 @@ function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<st
     Priority: podPriority,
     DefaultTolerationSeconds: defaultTolerationSeconds,
     StorageObjectInUseProtection: storageObjectInUseProtection,
+    PersistentVolumeClaimResize: persistentVolumeClaimResize,
     RuntimeClass: runtimeClass,
     CertificateApproval: certificatePlugin('CertificateApproval'),
     CertificateSigning: certificatePlugin('CertificateSigning'),
     CertificateSubjectRestriction: certificatePlugin('CertificateSubjectRestriction'),
     DenyServiceExternalIPs: denyServiceExternalIPs,
+    PodTopologyLabels: () => podTopologyLabels(reader('nodes')),
     ...dynamicMakers(dependencies),
+    ResourceQuota: () => new ResourceQuotaAdmission(quotaObjects(dependencies), dependencies.clock),
     AlwaysDeny: alwaysDeny,
   };
 }
@@ -140,6 +146,20 @@ function givesAccounts({ options, logger }: AdmissionPluginDependencies): boolea
     'the ServiceAccount admission plugin is off, as serviceaccount-controller is; --enable-admission-plugins=ServiceAccount turns it on',
   );
   return false;
+}
+
+function quotaObjects({ clients, stores }: AdmissionPluginDependencies): QuotaObjects {
+  const type = { group: '', resource: 'resourcequotas' };
+  const cache = stores.get('resourcequotas')?.cache;
+  return {
+    cached: (namespace) =>
+      // Most servers have no quotas at all.
+      cache === undefined || cache.size() === 0
+        ? []
+        : Array.from(cache.peekAll(`${namespace}/`), (quota) => quota.decode() as KubeObject),
+    live: (namespace, name) => clients().for(type).get(namespace, name),
+    updateStatus: (quota) => clients().for(type).updateStatus(quota),
+  };
 }
 
 function objectReader(store: ResourceStore | undefined): ObjectReader {
