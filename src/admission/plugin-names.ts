@@ -36,7 +36,7 @@ export const ADMISSION_PLUGINS: readonly PluginName[] = [
   { name: 'StorageObjectInUseProtection', ...ON },
   { name: 'PodGroupProtection', ...ON_ELSEWHERE },
   { name: 'OwnerReferencesPermissionEnforcement', ...OFF_ELSEWHERE },
-  { name: 'PersistentVolumeClaimResize', ...ON_ELSEWHERE },
+  { name: 'PersistentVolumeClaimResize', ...ON },
   { name: 'RuntimeClass', ...ON },
   { name: 'CertificateApproval', ...ON },
   { name: 'CertificateSigning', ...ON },
@@ -44,7 +44,7 @@ export const ADMISSION_PLUGINS: readonly PluginName[] = [
   { name: 'CertificateSubjectRestriction', ...ON },
   { name: 'DefaultIngressClass', ...ON_ELSEWHERE },
   { name: 'DenyServiceExternalIPs', ...OFF },
-  { name: 'PodTopologyLabels', ...ON_ELSEWHERE },
+  { name: 'PodTopologyLabels', ...ON },
   { name: 'PodGroupWorkloadExists', ...ON_ELSEWHERE },
   { name: 'NodeDeclaredFeatureValidator', ...ON_ELSEWHERE },
   { name: 'JobValidation', ...ON_ELSEWHERE },
@@ -53,7 +53,7 @@ export const ADMISSION_PLUGINS: readonly PluginName[] = [
   { name: 'MutatingAdmissionWebhook', ...ON },
   { name: 'ValidatingAdmissionPolicy', ...ON },
   { name: 'ValidatingAdmissionWebhook', ...ON },
-  { name: 'ResourceQuota', ...ON_ELSEWHERE },
+  { name: 'ResourceQuota', ...ON },
   { name: 'AlwaysDeny', ...OFF },
 ];
 

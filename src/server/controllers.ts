@@ -7,6 +7,7 @@ import { ClusterRoleAggregation } from '../controllers/clusterrole-aggregation.j
 import { GarbageCollector } from '../controllers/garbage-collector.js';
 import { LegacyTokenCleaner } from '../controllers/legacy-token-cleaner.js';
 import { NamespaceController } from '../controllers/namespaces.js';
+import { ResourceQuotaController } from '../controllers/resource-quota/resource-quota.js';
 import { rootCaPublisher } from '../controllers/root-ca-publisher.js';
 import { ServiceAccountTokens } from '../controllers/service-account-tokens.js';
 import { defaultServiceAccounts } from '../controllers/service-accounts.js';
@@ -59,6 +60,7 @@ const ACCOUNTS: Readonly<Record<string, string>> = {
   'garbage-collector-controller': 'generic-garbage-collector',
   'legacy-serviceaccount-token-cleaner-controller': 'legacy-service-account-token-cleaner',
   'namespace-controller': 'namespace-controller',
+  'resourcequota-controller': 'resourcequota-controller',
   'root-ca-certificate-publisher-controller': 'root-ca-cert-publisher',
   'serviceaccount-controller': 'service-account-controller',
   'token-cleaner-controller': 'token-cleaner',
@@ -127,6 +129,9 @@ export class Controllers {
       'validatingadmissionpolicy-status-controller': (local, failed) => {
         const client = local.for({ group: 'admissionregistration.k8s.io', resource: 'validatingadmissionpolicies' });
         new ValidatingPolicyStatus({ client, types: knownTypes(registry, mergeTypes), clock, failed }).start(signal);
+      },
+      'resourcequota-controller': (local, onError) => {
+        new ResourceQuotaController({ registry, clients: local, clock, onError }).start(signal);
       },
       ...this.accountStarters(),
       ...this.certificateStarters(),

@@ -185,7 +185,7 @@ describe('nodes', () => {
     ['taints', node({}, { taints: [{ key: 'a' }] }), node({}), 'node "n" is not allowed to modify taints'],
     [
       'owners',
-      { ...node({}), metadata: { name: 'n', ownerReferences: [OWNER] } } as unknown as KubeObject,
+      { ...node({}), metadata: { name: 'n', ownerReferences: [OWNER] } },
       node({}),
       'node "n" is not allowed to modify ownerReferences',
     ],
@@ -233,7 +233,7 @@ describe('tokens', () => {
       plural: 'serviceaccounts',
       subresource: 'token',
       name: 'sa',
-      object: { metadata: {}, spec: { boundObjectRef: ref, audiences } } as unknown as KubeObject,
+      object: { metadata: {}, spec: { boundObjectRef: ref, audiences } },
     });
   const bound = (name: string, uid: string): JsonObject => ({ apiVersion: 'v1', kind: 'Pod', name, uid });
 
@@ -293,7 +293,7 @@ test('requests for the certificates of kubelets', async () => {
       object: {
         metadata: { name: 'x' },
         spec: { signerName, request: Buffer.from(pem).toString('base64') },
-      } as KubeObject,
+      },
     });
   const of = (commonName: string): string => makeCertificateRequest({ commonName, organizations: ['system:nodes'] });
   const serving = 'kubernetes.io/kubelet-serving';

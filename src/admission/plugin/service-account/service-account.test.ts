@@ -17,7 +17,7 @@ const accounts = fakeReader(
     metadata: { annotations: { 'kubernetes.io/enforce-mountable-secrets': 'true' } },
     secrets: [{ name: 'ok' }],
     imagePullSecrets: [{ name: 'pull' }],
-  } as Partial<KubeObject>),
+  }),
 );
 const plugin = serviceAccountAdmission({ accounts, clock: systemClock, generateName: (prefix) => `${prefix}abcde` });
 

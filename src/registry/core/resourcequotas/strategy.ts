@@ -71,10 +71,8 @@ export const quotaStrategy: Strategy = {
   warningsOnCreate: (_context, object) => warnings(object),
 };
 
-const { warningsOnCreate: _none, ...common } = quotaStrategy;
-
 export const quotaStatusStrategy: Strategy = {
-  ...common,
+  ...quotaStrategy,
   resetFields: resets(['spec']),
   prepareForUpdate: (_context, object, old) => {
     keepField('spec', object, old);
