@@ -2,10 +2,12 @@ import type { AdmissionPlugin } from '../admission/interfaces.js';
 import type { ObjectReader } from '../admission/object-reader.js';
 import { alwaysAdmit, alwaysDeny } from '../admission/plugin/always.js';
 import { certificateAdmission } from '../admission/plugin/certificates.js';
+import { persistentVolumeClaimResize } from '../admission/plugin/claim-resize.js';
 import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
 import { namespaceAutoProvision, namespaceExists } from '../admission/plugin/namespaces.js';
 import { nodeRestriction } from '../admission/plugin/node-restriction/node-restriction.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
+import { podTopologyLabels } from '../admission/plugin/pod-topology.js';
 import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
 import { type QuotaObjects, ResourceQuotaAdmission } from '../admission/plugin/resource-quota/resource-quota.js';
 import { serviceAccountAdmission } from '../admission/plugin/service-account/service-account.js';
@@ -67,11 +69,13 @@ function makersOf(dependencies: AdmissionPluginDependencies): PluginMakers {
     Priority: podPriority,
     DefaultTolerationSeconds: defaultTolerationSeconds,
     StorageObjectInUseProtection: storageObjectInUseProtection,
+    PersistentVolumeClaimResize: persistentVolumeClaimResize,
     RuntimeClass: runtimeClass,
     CertificateApproval: certificatePlugin('CertificateApproval'),
     CertificateSigning: certificatePlugin('CertificateSigning'),
     CertificateSubjectRestriction: certificatePlugin('CertificateSubjectRestriction'),
     DenyServiceExternalIPs: denyServiceExternalIPs,
+    PodTopologyLabels: () => podTopologyLabels(reader('nodes')),
     ...dynamicPlugins(dependencies),
     ResourceQuota: () => new ResourceQuotaAdmission(quotaObjects(dependencies), dependencies.clock),
     AlwaysDeny: alwaysDeny,

@@ -1,6 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { admissionChain } from '../admission/chain.js';
 import { AdmissionMetrics } from '../admission/metrics.js';
 import type { AdmissionChain, AdmissionPlugin } from '../admission/interfaces.js';
@@ -13,7 +12,6 @@ import type { Authorizer } from '../authorization/authorizer/interfaces.js';
 import { DelegatedAuthorizer } from '../authorization/delegated.js';
 import { PrivilegedGroupAuthorizer, UnionAuthorizer } from '../authorization/union/union.js';
 import type { ClusterClient } from '../client/cluster-client.js';
-import { WebhookClients } from '../client/webhook/clients.js';
 import { DefinitionRegistration } from '../controllers/definition-registration.js';
 import { LocalClients } from '../registry/generic/local-client.js';
 import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../registry/kubeannex/resource-definitions.js';
@@ -25,6 +23,7 @@ import { aggregatedPlugins } from './aggregated-plugins.js';
 import { ClusterAdmission } from './cluster-admission.js';
 import type { ClusterAdmissionMetrics } from './cluster-admission-metrics.js';
 import { type ClusterLinks, toldTo } from './cluster-links.js';
+import { type AdmissionWebhookClients, admissionWebhookClients } from './webhook-clients.js';
 import { conversions, resolveByDns } from './conversion-webhooks.js';
 import type { DelegationMetrics } from './delegation-metrics.js';
 import { groupVersions } from './group-versions.js';
@@ -67,7 +66,9 @@ export async function buildAggregatedPlane(
   foundation.install([resourceDefinitionType()]);
   const namespaces = new ClusterNamespaces(clients.main);
   const quotas = new ClusterQuotas(clients.main);
-  const { admission, followed, webhooks } = clusterAdmission(context, dependencies, {
+  const webhooks = await admissionWebhookClients({ options, clock, logger, resolve: resolveByDns });
+  const { admission, followed } = clusterAdmission(context, dependencies, {
+    webhooks,
     authorizer,
     namespaces,
     quotas,
@@ -145,6 +146,7 @@ interface ClusterAdmissionParts {
   readonly namespaces: NamespaceSource;
   readonly quotas: AdmissionPlugin;
   readonly ownParams: ParamSource;
+  readonly webhooks: AdmissionWebhookClients;
 }
 
 /** The chain, with the webhooks and policies of the cluster unless a flag says otherwise. */
@@ -152,7 +154,7 @@ function clusterAdmission(
   { options, clock, logger, registry }: ServerContext,
   { admissionMetrics, clients, links }: AggregatedPlaneDependencies,
   { ownParams, ...parts }: ClusterAdmissionParts,
-): { admission: AdmissionChain; followed: ClusterAdmission | undefined; webhooks: WebhookClients } {
+): { admission: AdmissionChain; followed: ClusterAdmission | undefined } {
   const { namespaces } = parts;
   const client = clients.main;
   const followed = options.admissionFromCluster
@@ -163,18 +165,16 @@ function clusterAdmission(
       '--admission-from-cluster=false: no webhook and no policy of the cluster sees what is written to the types that Annex serves',
     );
   }
-  const webhooks = new WebhookClients({ resolve: resolveByDns, clock, readFile: (path) => readFile(path, 'utf8') });
   const plugins = aggregatedPlugins({
     ...parts,
     options,
     clock,
     logger,
     metrics: registry,
-    webhooks,
     sources: followed?.sources,
   });
   const admission = admissionChain(plugins, new AdmissionMetrics(registry, () => clock.monotonic()));
-  return { admission, followed, webhooks };
+  return { admission, followed };
 }
 
 function delegatedAuthorizer(clock: Clock, dependencies: AggregatedPlaneDependencies): DelegatedAuthorizer {

@@ -1,11 +1,9 @@
 import { setMaxListeners } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { admissionChain } from '../admission/chain.js';
 import { AdmissionMetrics } from '../admission/metrics.js';
 import type { TokenAuthenticator } from '../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../authentication/user/user.js';
 import { admissionPolicyTypes, webhookConfigurationTypes } from '../registry/admissionregistration/index.js';
-import { WebhookClients } from '../client/webhook/clients.js';
 import { customResourceDefinitionType } from '../registry/apiextensions/customresourcedefinition/type.js';
 import { authenticationReviews } from '../registry/authentication/reviews.js';
 import { authorizationReviews } from '../registry/authorization/reviews.js';
@@ -19,6 +17,7 @@ import { makeAuthorization } from './authorization.js';
 import { installVirtual } from './builtin-apis.js';
 import type { Authorities } from './loop-context.js';
 import { resolveByServices } from './conversion-webhooks.js';
+import { admissionWebhookClients } from './webhook-clients.js';
 import { localSources } from './local-sources.js';
 import { Loops } from './loops.js';
 import { paramAccess } from './param-access.js';
@@ -78,10 +77,11 @@ export async function buildControlPlane(
   const sources = localSources(registry);
   const own = (): LocalClients => clients('kube-apiserver');
   const metrics = new AdmissionMetrics(context.registry, () => clock.monotonic());
-  const webhooks = new WebhookClients({
-    resolve: resolveByServices(() => own().for({ group: '', resource: 'services' })),
+  const webhooks = await admissionWebhookClients({
+    options,
     clock,
-    readFile: (path) => readFile(path, 'utf8'),
+    logger,
+    resolve: resolveByServices(() => own().for({ group: '', resource: 'services' })),
   });
   const plugins = standalonePlugins({
     options,

@@ -22,8 +22,8 @@ export interface DynamicPluginDependencies {
   readonly sources: AdmissionSources;
   /** Where the plugins' metrics are registered. */
   readonly metrics: Registry;
-  /** Calls admission webhooks. */
-  readonly webhooks: WebhookPoster;
+  /** Call admission webhooks. */
+  readonly webhooks: { readonly mutating: WebhookPoster; readonly validating: WebhookPoster };
 }
 
 /** Makes plugins, by name; undefined where one has no part in this server. */
@@ -45,7 +45,6 @@ export function dynamicPlugins(dependencies: DynamicPluginDependencies): PluginM
   const { authorizer, clock, metrics, sources, webhooks, logger } = dependencies;
   const common = { authorizer, clock, sources, conditionMetrics: matchConditionsMetrics(clock, metrics) };
   const ofWebhooks = {
-    poster: webhooks,
     namespaces: sources.namespaces,
     authorizer,
     clock,
@@ -57,9 +56,11 @@ export function dynamicPlugins(dependencies: DynamicPluginDependencies): PluginM
   };
   return {
     MutatingAdmissionPolicy: () => mutatingAdmissionPolicy({ ...common, metrics: mutatingPolicyMetrics(metrics) }),
-    MutatingAdmissionWebhook: () => mutatingWebhooks(sources.mutatingWebhooks, ofWebhooks),
+    MutatingAdmissionWebhook: () =>
+      mutatingWebhooks(sources.mutatingWebhooks, { ...ofWebhooks, poster: webhooks.mutating }),
     ValidatingAdmissionPolicy: () =>
       validatingAdmissionPolicy({ ...common, metrics: validatingPolicyMetrics(metrics) }),
-    ValidatingAdmissionWebhook: () => validatingWebhooks(sources.validatingWebhooks, ofWebhooks),
+    ValidatingAdmissionWebhook: () =>
+      validatingWebhooks(sources.validatingWebhooks, { ...ofWebhooks, poster: webhooks.validating }),
   };
 }

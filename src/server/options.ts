@@ -241,6 +241,13 @@ export const FLAGS = {
     [],
     `Admission plugins not to run, of those that run by default (${DEFAULT_PLUGINS.join(', ')}). ${PLUGIN_NAMES}`,
   ),
+  admissionControlConfigFile: flag(
+    ADMISSION,
+    'admission-control-config-file',
+    text,
+    '',
+    'File with an AdmissionConfiguration: the kubeconfigs whose users call admission webhooks.',
+  ),
   controllers: flag(
     CONTROLLERS,
     'controllers',

@@ -37,7 +37,7 @@ export class WebhookClients {
   }
 
   /** Resolves with whatever was answered; rejects with a ResponseError where nothing was, or another Error where nobody can be called. */
-  post(config: JsonObject, body: string, timeoutSeconds: number, signal: AbortSignal): Promise<WebhookResponse> {
+  async post(config: JsonObject, body: string, timeoutSeconds: number, signal: AbortSignal): Promise<WebhookResponse> {
     const transport: WebhookTransport = this.transport(config, timeoutSeconds);
     return postRetrying(transport, body, timeoutSeconds * 1000, this.options.clock, signal);
   }
@@ -70,6 +70,9 @@ export class WebhookClients {
       maxCalls: MAX_CALLS,
       timeout: 'request',
     };
+    if (remote.ca !== undefined && !remote.ca.includes('-----BEGIN CERTIFICATE-----')) {
+      throw new Error('unable to load root certificates: unable to parse bytes as PEM block');
+    }
     const plugin = source?.(remote);
     return new HttpsTransport(plugin === undefined ? { ...remote, exec: undefined } : remote, readFile, plugin);
   }

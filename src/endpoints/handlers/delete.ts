@@ -1,5 +1,5 @@
 import { newBadRequest, newForbidden, newInvalid, newMethodNotSupported } from '../../apimachinery/errors.js';
-import type { JsonObject } from '../../apimachinery/json.js';
+import { type JsonObject, objectAt } from '../../apimachinery/json.js';
 import type { KubeObject } from '../../apimachinery/meta.js';
 import { deleteObject, type DeleteOptions, type Deleted } from '../../registry/generic/delete.js';
 import { FieldPath, invalid } from '../../apimachinery/field-error.js';
@@ -131,8 +131,13 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
 function admitDelete(scope: RequestScope, name: string, options: DeleteOptions): (object: KubeObject) => Promise<void> {
   const { admission } = scope.environment;
   const optionsObject = optionsOf(options);
+  // Types that are deleted in two phases are deleted by their uid.
+  const byUid = scope.served.type.deletion.beforeDelete !== undefined && options.preconditions.uid === undefined;
   return async (object) => {
-    const attributes = admissionAttributes(scope, 'DELETE', name, undefined, object, optionsObject);
+    const { uid } = object.metadata;
+    const preconditions = { ...(objectAt(optionsObject, 'preconditions') ?? {}), uid };
+    const shown = byUid && uid !== undefined ? { ...optionsObject, preconditions } : optionsObject;
+    const attributes = admissionAttributes(scope, 'DELETE', name, undefined, object, shown);
     await admission.admit(attributes);
     await admission.validate(attributes);
   };
@@ -148,7 +153,7 @@ function optionsOf(options: DeleteOptions): JsonObject {
     kind: 'DeleteOptions',
     apiVersion: 'meta.k8s.io/v1',
     ...(options.gracePeriodSeconds !== undefined && { gracePeriodSeconds: options.gracePeriodSeconds }),
-    ...(Object.keys(preconditions).length > 0 && { preconditions }),
+    ...(options.givesPreconditions === true && { preconditions }),
     ...(options.orphanDependents !== undefined && { orphanDependents: options.orphanDependents }),
     ...(options.propagationPolicy !== undefined && { propagationPolicy: options.propagationPolicy }),
     ...(options.dryRun && { dryRun: ['All'] }),

@@ -1,8 +1,16 @@
 import type { VersionedResource } from '../../admission/interfaces.js';
-import { newInternalError } from '../../apimachinery/errors.js';
+import { ApiError, newInternalError } from '../../apimachinery/errors.js';
 import { noteFloats } from '../../apimachinery/float.js';
-import type { JsonObject } from '../../apimachinery/json.js';
-import { formatGroupVersion, type KubeObject } from '../../apimachinery/meta.js';
+import { type JsonObject, stringAt } from '../../apimachinery/json.js';
+import {
+  formatGroupVersion,
+  formatGroupVersionKind,
+  goJson,
+  type GroupVersionKind,
+  type KubeObject,
+  parseGroupVersion,
+  quote,
+} from '../../apimachinery/meta.js';
 import { MetadataError, readMetadata } from '../../schema/metadata.js';
 import { settled } from '../generic/settled.js';
 import type { AdmissionView } from '../rest/served.js';
@@ -29,8 +37,9 @@ export function customAdmissionView(
       return known;
     },
     convert: (object, kind) => settled(() => conversion.convert(object, formatGroupVersion(kind))),
-    complete: (changed, kind, floats) => {
-      const object = withMetadata(changed);
+    complete: (changed, kind, { floats, dropsInvalidMetadata = false } = {}) => {
+      checkKind(changed, kind);
+      const object = withMetadata(changed, dropsInvalidMetadata);
       if (floats !== undefined) noteFloats(object, floats);
       formOf(formatGroupVersion(kind))?.schema.applyDefaults(object);
       return object;
@@ -41,13 +50,25 @@ export function customAdmissionView(
   };
 }
 
-/** Unlike a body, what a webhook made is read with its metadata alone checked; the schema validates the rest later. */
-function withMetadata(changed: JsonObject): KubeObject {
+/** A mutation that makes another type's object of it is no fault of the client's. */
+function checkKind(changed: JsonObject, wanted: GroupVersionKind): void {
+  const kind = stringAt(changed, 'kind') ?? '';
+  if (kind === '') throw newInternalError(`Object 'Kind' is missing in '${goJson(changed)}'`);
+  const given = parseGroupVersion(stringAt(changed, 'apiVersion') ?? '') ?? { group: '', version: '' };
+  if (given.group === wanted.group && given.version === wanted.version) return;
+  const shown = formatGroupVersionKind({ ...given, kind });
+  const to = quote(formatGroupVersion(wanted));
+  throw new ApiError(500, '', `${shown} is unstructured and is not suitable for converting to ${to}`);
+}
+
+/** Unlike a body, what a mutation made is read with its metadata alone checked; the schema validates the rest later. */
+function withMetadata(changed: JsonObject, dropsInvalid: boolean): KubeObject {
   const { metadata } = changed;
   try {
-    return { ...changed, metadata: metadata === undefined ? {} : readMetadata(metadata, false) } as KubeObject;
+    return { ...changed, metadata: metadata === undefined ? {} : readMetadata(metadata, dropsInvalid) } as KubeObject;
   } catch (error) {
-    if (error instanceof MetadataError) throw newInternalError(error.message);
+    if (error instanceof MetadataError)
+      throw newInternalError(dropsInvalid ? 'system metadata was not initialized' : error.message);
     throw error;
   }
 }

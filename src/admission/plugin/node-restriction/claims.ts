@@ -10,7 +10,9 @@ const THEIRS = ['capacity', 'conditions', 'allocatedResourceStatuses', 'allocate
 function fixedParts(claim: KubeObject | undefined): JsonObject {
   const { resourceVersion: _version, managedFields: _fields, ...metadata } = claim?.metadata ?? {};
   const status = Object.entries(objectAt(claim, 'status') ?? {}).filter(([key]) => !THEIRS.includes(key));
-  return { ...claim, metadata: metadata, status: Object.fromEntries(status) };
+  const { apiVersion: _apiVersion, kind: _kind, ...rest } = claim ?? {};
+  // kube-apiserver's unversioned object does not say what it is.
+  return { ...rest, metadata, status: Object.fromEntries(status) };
 }
 
 /** Lets a node write the progress of resizing into the status of a claim. */
