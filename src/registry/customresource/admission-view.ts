@@ -65,7 +65,7 @@ function checkKind(changed: JsonObject, wanted: GroupVersionKind): void {
 function withMetadata(changed: JsonObject, dropsInvalid: boolean): KubeObject {
   const { metadata } = changed;
   try {
-    return { ...changed, metadata: metadata === undefined ? {} : readMetadata(metadata, dropsInvalid) } as KubeObject;
+    return { ...changed, metadata: metadata === undefined ? {} : readMetadata(metadata, dropsInvalid) };
   } catch (error) {
     if (error instanceof MetadataError)
       throw newInternalError(dropsInvalid ? 'system metadata was not initialized' : error.message);
