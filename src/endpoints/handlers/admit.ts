@@ -33,5 +33,6 @@ export function admitMutations(admission: AdmissionChain, attributes: AdmissionA
     );
   };
   const pending = admission.admit(attributes);
-  return pending instanceof Promise ? pending.then(check) : check();
+  if (pending instanceof Promise) return pending.then(check);
+  check();
 }

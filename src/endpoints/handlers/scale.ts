@@ -122,11 +122,11 @@ function storeScaled(scope: RequestScope, paths: ScalePaths, change: ScaleChange
 
 /** Admission sees Scales. */
 function scaleValidators(scope: RequestScope, paths: ScalePaths): ReturnType<typeof validators> {
-  const { validateCreate, validateUpdate } = validators({ ...scope, served: asScale(scope.served) });
+  const ofScale = validators({ ...scope, served: asScale(scope.served) });
   const scale = (object: KubeObject): KubeObject => scaleOf(object, paths).scale;
   return {
-    validateCreate: (object) => validateCreate(scale(object)),
-    validateUpdate: (object, old) => validateUpdate(scale(object), scale(old)),
+    validateCreate: (object) => ofScale.validateCreate(scale(object)),
+    validateUpdate: (object, old) => ofScale.validateUpdate(scale(object), scale(old)),
   };
 }
 

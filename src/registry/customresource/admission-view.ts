@@ -20,14 +20,14 @@ import type { Definition, DefinitionVersion } from './definition.js';
 import { SCALE_GVK } from './scale.js';
 
 /**
- * A custom type for webhooks and policies: they may speak any version that its definition lists, served or not. `exchanged` is
- * called for objects that may have fields the schema does not know.
+ * A custom type for webhooks and policies: they may speak any version that its definition lists, served or not. Objects that a
+ * mutation changed are noted in `changed`: they may have fields that the schema does not know.
  */
 export function customAdmissionView(
   definition: Definition,
   conversion: Conversion,
   formOf: (groupVersion: string) => CompiledVersion | undefined,
-  exchanged: (object: KubeObject) => void,
+  changed: { add(object: KubeObject): void; has(object: KubeObject): boolean },
 ): AdmissionView {
   const cached = new Map<string, readonly VersionedResource[]>();
   return {
@@ -44,7 +44,12 @@ export function customAdmissionView(
       formOf(formatGroupVersion(kind))?.schema.applyDefaults(object);
       return object;
     },
-    exchanged,
+    exchanged: (object) => {
+      changed.add(object);
+    },
+    copied: (copy, object) => {
+      if (changed.has(object)) changed.add(copy);
+    },
     mergeType: (kind) => formOf(formatGroupVersion(kind))?.mergeType,
     schemaOf: (kind) => formOf(formatGroupVersion(kind))?.version.schema,
   };
@@ -65,7 +70,7 @@ function checkKind(changed: JsonObject, wanted: GroupVersionKind): void {
 function withMetadata(changed: JsonObject, dropsInvalid: boolean): KubeObject {
   const { metadata } = changed;
   try {
-    return { ...changed, metadata: metadata === undefined ? {} : readMetadata(metadata, dropsInvalid) } as KubeObject;
+    return { ...changed, metadata: metadata === undefined ? {} : readMetadata(metadata, dropsInvalid) };
   } catch (error) {
     if (error instanceof MetadataError)
       throw newInternalError(dropsInvalid ? 'system metadata was not initialized' : error.message);

@@ -8,7 +8,7 @@ import { callHook, type Invocation, observeCall, refusalOf, requestOver, type We
 import { CallError } from './errors.js';
 import { Hooks, type PlacedHook } from './hooks.js';
 import { notReady, whenReady } from './ready.js';
-import { ReviewedObjects } from './review.js';
+import type { ReviewedObjects } from './review.js';
 import { objectsAs } from './versions.js';
 import { shouldCall } from './should-call.js';
 

@@ -75,7 +75,7 @@ function world(type: 'mutating' | 'validating', hooks: readonly JsonObject[], an
   const failures: string[] = [];
   const source = new FakeSource(hooks);
   const post = async (config: JsonObject, body: string): Promise<WebhookResponse> => {
-    const name = String(config['url']).split('/').at(-1) ?? '';
+    const name = (config['url'] as string).split('/').at(-1) ?? '';
     const review = JSON.parse(body) as Review;
     calls.push({ name, review });
     const response = await (answers[name] ?? allow)(review);
@@ -184,7 +184,7 @@ describe('mutating webhooks', () => {
   test('those that want it are asked again after a later change, once', async () => {
     const reinvoked = { reinvocationPolicy: 'IfNeeded' };
     const { plugin, calls } = world('mutating', [hook('a', reinvoked), hook('b'), hook('c', reinvoked)], {
-      c: ({ request: { object } }) => adds('/data/n', `${String((object?.['data'] as JsonObject)['n'] ?? '')}x`),
+      c: ({ request: { object } }) => adds('/data/n', `${((object?.['data'] as JsonObject)['n'] as string | undefined) ?? ''}x`),
     });
     const other: AdmissionPlugin = { name: 'Other', handles: () => true, admit: () => undefined };
     const { attributes } = request();
