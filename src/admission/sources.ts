@@ -35,11 +35,14 @@ export interface ParamStore {
   list(namespace: string, selector: LabelSelector): readonly KubeObject[] | Promise<readonly KubeObject[]>;
 }
 
-/** Params by kind. A kind is followed from the first `open` on until `retain` leaves it out. */
+/** Params by kind. */
 export interface ParamSource {
   /** Undefined where no served type has the kind: `failed to find resource referenced by paramKind: …`. Asks anew every time, since types come and go. */
   open(kind: GroupVersionKind): ParamStore | undefined | Promise<ParamStore | undefined>;
-  /** The kinds that policies name now: starts following new ones before a request needs them, and lets go of all others. */
+  /**
+   * The kinds that policies refer to now, those of both plugins together. New ones are followed before a request needs them; all others
+   * are let go.
+   */
   retain(kinds: readonly GroupVersionKind[]): void;
 }
 

@@ -1,7 +1,4 @@
-import type { Registry } from 'prom-client';
-import { matchConditionsMetrics } from '../admission/cel/metrics.js';
 import type { AdmissionPlugin } from '../admission/interfaces.js';
-import type { AdmissionSources } from '../admission/sources.js';
 import type { ObjectReader } from '../admission/object-reader.js';
 import { alwaysAdmit, alwaysDeny } from '../admission/plugin/always.js';
 import { certificateAdmission } from '../admission/plugin/certificates.js';
@@ -10,60 +7,35 @@ import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
 import { namespaceAutoProvision, namespaceExists } from '../admission/plugin/namespaces.js';
 import { nodeRestriction } from '../admission/plugin/node-restriction/node-restriction.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from '../admission/plugin/nodes-and-volumes.js';
-import { mutatingPolicyMetrics, validatingPolicyMetrics } from '../admission/plugin/policy/metrics.js';
-import { mutatingAdmissionPolicy } from '../admission/plugin/policy/mutating.js';
-import { validatingAdmissionPolicy } from '../admission/plugin/policy/validating.js';
 import { podTopologyLabels } from '../admission/plugin/pod-topology.js';
 import { defaultTolerationSeconds, podPriority, runtimeClass } from '../admission/plugin/pods.js';
 import { type QuotaObjects, ResourceQuotaAdmission } from '../admission/plugin/resource-quota/resource-quota.js';
 import { serviceAccountAdmission } from '../admission/plugin/service-account/service-account.js';
-import type { WebhookPoster } from '../admission/plugin/webhook/caller.js';
-import { WebhookMetrics } from '../admission/plugin/webhook/metrics.js';
-import { mutatingWebhooks } from '../admission/plugin/webhook/mutating.js';
-import { validatingWebhooks } from '../admission/plugin/webhook/validating.js';
 import { denyServiceExternalIPs } from '../admission/plugin/services.js';
-import { absentPlugins, enabledPlugins } from '../admission/plugin-names.js';
 import type { KubeObject } from '../apimachinery/meta.js';
-import type { Authorizer } from '../authorization/authorizer/interfaces.js';
 import { DetachedObject } from '../registry/generic/detached-object.js';
 import type { ResourceStore } from '../registry/generic/resource-store.js';
 import { generateName } from '../registry/generic/system-fields.js';
 import type { TypeClients } from '../registry/rest/type-client.js';
-import type { Clock } from '../util/clock.js';
-import type { Logger } from '../util/logger.js';
 import { enabledControllers } from './controller-names.js';
+import { type DynamicPluginDependencies, dynamicPlugins, enabled, type PluginMakers } from './dynamic-plugins.js';
 import type { Options } from './options.js';
 
 /** What the plugins of standalone mode work with. */
-export interface AdmissionPluginDependencies {
+export interface AdmissionPluginDependencies extends DynamicPluginDependencies {
   readonly options: Options;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly authorizer: Authorizer;
-  readonly sources: AdmissionSources;
-  /** Where the plugins' metrics are registered. */
-  readonly metrics: Registry;
-  /** Call admission webhooks. */
-  readonly webhooks: { readonly mutating: WebhookPoster; readonly validating: WebhookPoster };
   /** By the names that types have in the store. */
   readonly stores: ReadonlyMap<string, ResourceStore>;
   /** The server's own clients, whose writes pass the same plugins. Not to be used before the chain is made. */
   readonly clients: () => TypeClients;
 }
 
-/** Makes a plugin; undefined where it has no part in this server. */
-type Maker = () => AdmissionPlugin | undefined;
-
 /** The plugins that the flags leave on, in kube-apiserver's order. THE PLACE where standalone mode's plugins are listed. */
 export function standalonePlugins(dependencies: AdmissionPluginDependencies): AdmissionPlugin[] {
-  const { options, logger } = dependencies;
-  const absent = absentPlugins(options);
-  if (absent.length > 0) logger.info('these admission plugins have nothing to do here', { plugins: absent.join(', ') });
-  const makers = new Map<string, Maker>(Object.entries(makersOf(dependencies)));
-  return enabledPlugins(options).flatMap((name) => makers.get(name)?.() ?? []);
+  return enabled(dependencies, makersOf(dependencies));
 }
 
-function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
+function makersOf(dependencies: AdmissionPluginDependencies): PluginMakers {
   const { authorizer, clients, sources, stores } = dependencies;
   const { namespaces } = sources;
   const reader = (type: string): ObjectReader => objectReader(stores.get(type));
@@ -76,7 +48,7 @@ function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<st
       ? serviceAccountAdmission({ accounts: reader('serviceaccounts'), clock: dependencies.clock, generateName })
       : undefined;
   const certificates = certificateAdmission(authorizer);
-  const certificatePlugin = (name: string): Maker => {
+  const certificatePlugin = (name: string): PluginMakers[string] => {
     return () => certificates.find((plugin) => plugin.name === name);
   };
   return {
@@ -104,34 +76,9 @@ function makersOf(dependencies: AdmissionPluginDependencies): Readonly<Record<st
     CertificateSubjectRestriction: certificatePlugin('CertificateSubjectRestriction'),
     DenyServiceExternalIPs: denyServiceExternalIPs,
     PodTopologyLabels: () => podTopologyLabels(reader('nodes')),
-    ...dynamicMakers(dependencies),
+    ...dynamicPlugins(dependencies),
     ResourceQuota: () => new ResourceQuotaAdmission(quotaObjects(dependencies), dependencies.clock),
     AlwaysDeny: alwaysDeny,
-  };
-}
-
-/** The plugins that follow configurations: policies and webhooks. */
-function dynamicMakers(dependencies: AdmissionPluginDependencies): Readonly<Record<string, Maker>> {
-  const { authorizer, clock, metrics, sources, webhooks, logger } = dependencies;
-  const common = { authorizer, clock, sources, conditionMetrics: matchConditionsMetrics(clock, metrics) };
-  const ofWebhooks = {
-    namespaces: sources.namespaces,
-    authorizer,
-    clock,
-    metrics: new WebhookMetrics(metrics),
-    conditions: common.conditionMetrics,
-    onFailure: (webhook: string, error: Error) => {
-      logger.warn('a webhook failed and was passed over', { webhook, error: error.message });
-    },
-  };
-  return {
-    MutatingAdmissionPolicy: () => mutatingAdmissionPolicy({ ...common, metrics: mutatingPolicyMetrics(metrics) }),
-    MutatingAdmissionWebhook: () =>
-      mutatingWebhooks(sources.mutatingWebhooks, { ...ofWebhooks, poster: webhooks.mutating }),
-    ValidatingAdmissionPolicy: () =>
-      validatingAdmissionPolicy({ ...common, metrics: validatingPolicyMetrics(metrics) }),
-    ValidatingAdmissionWebhook: () =>
-      validatingWebhooks(sources.validatingWebhooks, { ...ofWebhooks, poster: webhooks.validating }),
   };
 }
 

@@ -2,20 +2,25 @@ import type { X509Certificate } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../admission/chain.js';
 import { AdmissionMetrics } from '../admission/metrics.js';
-import { namespaceLifecycle } from '../admission/plugin/namespace-lifecycle.js';
+import type { AdmissionChain, AdmissionPlugin } from '../admission/interfaces.js';
+import type { NamespaceSource, ParamSource } from '../admission/sources.js';
 import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../aggregation/api-services.js';
 import { ClusterNamespaces } from '../aggregation/cluster-namespaces.js';
 import { Owner } from '../aggregation/owner.js';
 import { ClusterQuotas } from '../aggregation/resource-quota.js';
+import type { Authorizer } from '../authorization/authorizer/interfaces.js';
 import { DelegatedAuthorizer } from '../authorization/delegated.js';
 import { PrivilegedGroupAuthorizer, UnionAuthorizer } from '../authorization/union/union.js';
 import type { ClusterClient } from '../client/cluster-client.js';
 import { DefinitionRegistration } from '../controllers/definition-registration.js';
 import { LocalClients } from '../registry/generic/local-client.js';
 import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../registry/kubeannex/resource-definitions.js';
+import { LocalParams } from '../registry/sources/local-params.js';
 import type { Backend } from '../storage/interfaces.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
+import { aggregatedPlugins } from './aggregated-plugins.js';
+import { ClusterAdmission } from './cluster-admission.js';
 import { type ClusterLinks, toldTo } from './cluster-links.js';
 import { conversions, resolveByDns } from './conversion-webhooks.js';
 import type { DelegationMetrics } from './delegation-metrics.js';
@@ -23,6 +28,7 @@ import { groupVersions } from './group-versions.js';
 import { advertisedAddress, hostPort } from './host-address.js';
 import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
 import type { ServingCertificates } from './serving-certificates.js';
+import { type AdmissionWebhookClients, admissionWebhookClients } from './webhook-clients.js';
 import { startDefinitions } from './start-definitions.js';
 
 const REVIEW_TTL_MILLIS = 10_000;
@@ -58,10 +64,12 @@ export async function buildAggregatedPlane(
   foundation.install([resourceDefinitionType()]);
   const namespaces = new ClusterNamespaces(clients.main);
   const quotas = new ClusterQuotas(clients.main);
-  const admission = admissionChain(
-    [namespaceLifecycle(namespaces), quotas],
-    new AdmissionMetrics(context.registry, () => clock.monotonic()),
-  );
+  const { admission, followed, webhooks } = await clusterAdmission(context, dependencies, {
+    authorizer,
+    namespaces,
+    quotas,
+    ownParams: new LocalParams(registry),
+  });
   const local = new LocalClients({ registry, admission, clock, fieldManager: 'annex' });
   const warn = (what: string) => (name: string, error: unknown) => {
     logger.warn(`${what}: ${name}`, { error: messageOf(error) });
@@ -90,6 +98,8 @@ export async function buildAggregatedPlane(
       signal,
     });
   };
+  // Before anything is registered: whoever is sent requests has seen by what to admit them.
+  followed?.start(signal);
   const register = (): Promise<void> => {
     void namespaces.follow(signal, toldTo(links, 'namespaces'));
     void quotas.follow(signal, toldTo(links, 'quotas'));
@@ -111,8 +121,11 @@ export async function buildAggregatedPlane(
       { name: 'start-definitions', run: definitions },
       { name: 'start-registration', run: register },
     ],
+    ...(followed !== undefined && { checks: [followed.check] }),
     // The signal has ended the loops.
-    stop: () => undefined,
+    stop: () => {
+      webhooks.close();
+    },
   });
   return {
     ...plane,
@@ -122,6 +135,47 @@ export async function buildAggregatedPlane(
     },
     carried: (authority) => services.carry(authority),
   };
+}
+
+interface ClusterAdmissionParts {
+  readonly authorizer: Authorizer;
+  readonly namespaces: NamespaceSource;
+  readonly quotas: AdmissionPlugin;
+  readonly ownParams: ParamSource;
+}
+
+/** The chain, with the webhooks and policies of the cluster unless a flag says otherwise. */
+async function clusterAdmission(
+  { options, clock, logger, registry }: ServerContext,
+  { clients, links }: AggregatedPlaneDependencies,
+  { ownParams, ...parts }: ClusterAdmissionParts,
+): Promise<{
+  admission: AdmissionChain;
+  followed: ClusterAdmission | undefined;
+  webhooks: AdmissionWebhookClients;
+}> {
+  const { namespaces } = parts;
+  const client = clients.main;
+  const followed = options.admissionFromCluster
+    ? new ClusterAdmission({ client, clock, logger, registry, links, namespaces, ownParams })
+    : undefined;
+  if (followed === undefined) {
+    logger.warn(
+      '--admission-from-cluster=false: no webhook and no policy of the cluster sees what is written to the types that Annex serves',
+    );
+  }
+  const webhooks = await admissionWebhookClients({ options, clock, logger, resolve: resolveByDns });
+  const plugins = aggregatedPlugins({
+    ...parts,
+    options,
+    clock,
+    logger,
+    metrics: registry,
+    webhooks,
+    sources: followed?.sources,
+  });
+  const admission = admissionChain(plugins, new AdmissionMetrics(registry, () => clock.monotonic()));
+  return { admission, followed, webhooks };
 }
 
 function delegatedAuthorizer(clock: Clock, dependencies: AggregatedPlaneDependencies): DelegatedAuthorizer {

@@ -1,4 +1,4 @@
-import { flag, FlagError, int, text } from './flags.js';
+import { bool, flag, FlagError, int, text } from './flags.js';
 
 const AGGREGATION = 'Aggregation flags:';
 
@@ -35,6 +35,13 @@ export const AGGREGATION_FLAGS = {
     '',
     'ClusterRole that owns the APIServices: when it is deleted, as uninstalling does, the garbage collector of the cluster deletes them. Nobody owns them without it.',
   ),
+  admissionFromCluster: flag(
+    AGGREGATION,
+    'admission-from-cluster',
+    bool,
+    true,
+    'Webhook configurations and admission policies of the cluster hold for the types that Annex serves, too. Without it no webhook and no policy sees their requests, because the API server of the cluster does not admit what it proxies.',
+  ),
   serviceCaFile: flag(
     AGGREGATION,
     'service-ca-file',
@@ -48,6 +55,7 @@ interface AggregationOptions {
   readonly kubeconfig: string;
   readonly serviceName: string;
   readonly ownerClusterRole: string;
+  readonly admissionFromCluster: boolean;
   readonly serviceCaFile: string;
   readonly tlsCertFile: string;
 }
@@ -62,6 +70,7 @@ export function validateAggregationOptions(options: AggregationOptions): void {
   }
   if (!isAggregated(options)) {
     if (options.serviceCaFile !== '') throw new FlagError('--service-ca-file needs --service-name');
+    if (!options.admissionFromCluster) throw new FlagError('--admission-from-cluster needs --service-name');
     if (options.ownerClusterRole !== '') throw new FlagError('--owner-cluster-role needs --service-name');
   } else if ((options.tlsCertFile === '') !== (options.serviceCaFile === '')) {
     throw new FlagError('--tls-cert-file and --service-ca-file are given together, or neither of them');

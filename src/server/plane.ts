@@ -118,6 +118,8 @@ export interface PlaneParts {
   /** Host and port under which clients reach the server. */
   readonly serverAddress: () => string;
   readonly hooks: ControlPlane['hooks'];
+  /** Beside those of the store and the cacher. */
+  readonly checks?: readonly PlaneCheck[];
   /** Ends the loops, before the store is closed. */
   stop(): void;
 }
@@ -147,7 +149,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     install: (server) => {
       installDocuments(server, registry, environment, serverAddress, !isAggregated(options));
     },
-    checks: storeChecks(foundation.backend, foundation.cacher, isAggregated(options)),
+    checks: [...storeChecks(foundation.backend, foundation.cacher, isAggregated(options)), ...(parts.checks ?? [])],
     hooks,
     endWatches: () => {
       environment.watches.endAll();
