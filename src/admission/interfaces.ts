@@ -14,6 +14,13 @@ export interface VersionedResource {
   readonly kind: GroupVersionKind;
 }
 
+export interface CompletionOptions {
+  /** The literals of the numbers, where they are known. */
+  readonly floats?: FloatLiterals;
+  /** What does not fit the metadata of a custom resource is dropped, as when a stored object is read, instead of refused. */
+  readonly dropsInvalidMetadata?: boolean;
+}
+
 /** The versions in which the objects of a request exist. */
 export interface AttributeVersions {
   /** All versions under which the type has the request's subresource, the request's own among them, in kube-apiserver's order. */
@@ -22,9 +29,9 @@ export interface AttributeVersions {
   convert(object: KubeObject, kind: GroupVersionKind): KubeObject | Promise<KubeObject>;
   /**
    * What a mutation made, as an object of the kind: types of built-in fields checked, unknown ones dropped, defaults set. Takes over
-   * what it is given. Throws ApiError. `floats`: the literals of its numbers, where they are known.
+   * what it is given. Throws ApiError.
    */
-  complete(changed: JsonObject, kind: GroupVersionKind, floats?: FloatLiterals): KubeObject;
+  complete(changed: JsonObject, kind: GroupVersionKind, how?: CompletionOptions): KubeObject;
   /** The request's object has got the contents of one that a mutation made, which may have fields that are not to be stored. */
   exchanged(object: KubeObject): void;
   /** How the objects of the kind merge; undefined: nothing is known of it. */

@@ -22,13 +22,13 @@ import { messageOf } from '../util/error-message.js';
 import { aggregatedPlugins } from './aggregated-plugins.js';
 import { ClusterAdmission } from './cluster-admission.js';
 import { type ClusterLinks, toldTo } from './cluster-links.js';
+import { type AdmissionWebhookClients, admissionWebhookClients } from './webhook-clients.js';
 import { conversions, resolveByDns } from './conversion-webhooks.js';
 import type { DelegationMetrics } from './delegation-metrics.js';
 import { groupVersions } from './group-versions.js';
 import { advertisedAddress, hostPort } from './host-address.js';
 import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
 import type { ServingCertificates } from './serving-certificates.js';
-import { type AdmissionWebhookClients, admissionWebhookClients } from './webhook-clients.js';
 import { startDefinitions } from './start-definitions.js';
 
 const REVIEW_TTL_MILLIS = 10_000;
@@ -64,7 +64,9 @@ export async function buildAggregatedPlane(
   foundation.install([resourceDefinitionType()]);
   const namespaces = new ClusterNamespaces(clients.main);
   const quotas = new ClusterQuotas(clients.main);
-  const { admission, followed, webhooks } = await clusterAdmission(context, dependencies, {
+  const webhooks = await admissionWebhookClients({ options, clock, logger, resolve: resolveByDns });
+  const { admission, followed } = clusterAdmission(context, dependencies, {
+    webhooks,
     authorizer,
     namespaces,
     quotas,
@@ -142,18 +144,15 @@ interface ClusterAdmissionParts {
   readonly namespaces: NamespaceSource;
   readonly quotas: AdmissionPlugin;
   readonly ownParams: ParamSource;
+  readonly webhooks: AdmissionWebhookClients;
 }
 
 /** The chain, with the webhooks and policies of the cluster unless a flag says otherwise. */
-async function clusterAdmission(
+function clusterAdmission(
   { options, clock, logger, registry }: ServerContext,
   { clients, links }: AggregatedPlaneDependencies,
   { ownParams, ...parts }: ClusterAdmissionParts,
-): Promise<{
-  admission: AdmissionChain;
-  followed: ClusterAdmission | undefined;
-  webhooks: AdmissionWebhookClients;
-}> {
+): { admission: AdmissionChain; followed: ClusterAdmission | undefined } {
   const { namespaces } = parts;
   const client = clients.main;
   const followed = options.admissionFromCluster
@@ -164,18 +163,16 @@ async function clusterAdmission(
       '--admission-from-cluster=false: no webhook and no policy of the cluster sees what is written to the types that Annex serves',
     );
   }
-  const webhooks = await admissionWebhookClients({ options, clock, logger, resolve: resolveByDns });
   const plugins = aggregatedPlugins({
     ...parts,
     options,
     clock,
     logger,
     metrics: registry,
-    webhooks,
     sources: followed?.sources,
   });
   const admission = admissionChain(plugins, new AdmissionMetrics(registry, () => clock.monotonic()));
-  return { admission, followed, webhooks };
+  return { admission, followed };
 }
 
 function delegatedAuthorizer(clock: Clock, dependencies: AggregatedPlaneDependencies): DelegatedAuthorizer {

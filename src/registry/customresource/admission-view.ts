@@ -37,9 +37,9 @@ export function customAdmissionView(
       return known;
     },
     convert: (object, kind) => settled(() => conversion.convert(object, formatGroupVersion(kind))),
-    complete: (changed, kind, floats) => {
+    complete: (changed, kind, { floats, dropsInvalidMetadata = false } = {}) => {
       checkKind(changed, kind);
-      const object = withMetadata(changed);
+      const object = withMetadata(changed, dropsInvalidMetadata);
       if (floats !== undefined) noteFloats(object, floats);
       formOf(formatGroupVersion(kind))?.schema.applyDefaults(object);
       return object;
@@ -61,16 +61,14 @@ function checkKind(changed: JsonObject, wanted: GroupVersionKind): void {
   throw new ApiError(500, '', `${shown} is unstructured and is not suitable for converting to ${to}`);
 }
 
-/**
- * Unlike a body, what a mutation made is read as a stored object is: metadata of other types are dropped, and the schema validates
- * the rest later.
- */
-function withMetadata(changed: JsonObject): KubeObject {
+/** Unlike a body, what a mutation made is read with its metadata alone checked; the schema validates the rest later. */
+function withMetadata(changed: JsonObject, dropsInvalid: boolean): KubeObject {
   const { metadata } = changed;
   try {
-    return { ...changed, metadata: metadata === undefined ? {} : readMetadata(metadata, true) } as KubeObject;
+    return { ...changed, metadata: metadata === undefined ? {} : readMetadata(metadata, dropsInvalid) } as KubeObject;
   } catch (error) {
-    if (error instanceof MetadataError) throw newInternalError('system metadata was not initialized');
+    if (error instanceof MetadataError)
+      throw newInternalError(dropsInvalid ? 'system metadata was not initialized' : error.message);
     throw error;
   }
 }

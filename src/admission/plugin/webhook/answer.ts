@@ -102,8 +102,7 @@ class Struct {
     const value = (this.typed(field, 'object') as JsonObject | undefined) ?? {};
     return Object.fromEntries(
       Object.entries(value).map(([key, member]) => {
-        if (member !== null && typeof member !== 'string')
-          throw this.mismatch(member ?? null, field, 'string');
+        if (member !== null && typeof member !== 'string') throw this.mismatch(member ?? null, field, 'string');
         return [key, member ?? ''];
       }),
     );

@@ -48,7 +48,7 @@ export function applyPatch(answered: AnsweredPatch, { versions }: AdmissionAttri
   const result = literals.size === 0 ? deepCopy(patched) : literals.resolve(patched, floats);
   if (!isObject(result)) throw newInternalError('the patch leaves no object');
   const changed = !deepEqual(object, result);
-  const made = versions?.complete(result, kind, floats) ?? (result as KubeObject);
+  const made = versions?.complete(result, kind, { floats, dropsInvalidMetadata: true }) ?? (result as KubeObject);
   const operations = literals.size === 0 ? [...patch] : literals.resolve([...patch], new Map());
   return { object: made, operations, changed };
 }
