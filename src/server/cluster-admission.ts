@@ -27,7 +27,7 @@ type Configuration = keyof typeof CONFIGURATIONS;
 const REPEAT_MILLIS = 600_000;
 
 export interface ClusterAdmissionOptions {
-  readonly client: ClusterClient;
+  readonly client: Pick<ClusterClient, 'call' | 'follow'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly registry: Registry;
