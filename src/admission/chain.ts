@@ -64,7 +64,16 @@ class Step {
   timed(operation: AdmissionOperation, work: () => Promise<void> | void): Promise<void> | void {
     const { times } = this;
     if (times === undefined || !this.handles(operation)) return work();
-    return this.measured(times, operation, this.now(), work);
+    const start = this.now();
+    let pending: Promise<void> | void;
+    try {
+      pending = work();
+    } catch (error) {
+      times.observe(operation, true, this.now() - start);
+      throw error;
+    }
+    if (pending instanceof Promise) return this.observed(pending, times, operation, start);
+    times.observe(operation, false, this.now() - start);
   }
 
   run(operation: AdmissionOperation, call: Call, from = 0): Promise<void> | void {
@@ -74,46 +83,38 @@ class Step {
     for (let i = from; i < plugins.length; i++) {
       const { plugin, times } = plugins[i] as TimedPlugin;
       if (!plugin.handles(operation)) continue;
-      if (times === undefined) {
-        const pending = call(plugin);
-        if (pending instanceof Promise) return pending.then(() => this.run(operation, call, i + 1));
-        continue;
+      let pending: Promise<void> | void;
+      try {
+        pending = call(plugin);
+      } catch (error) {
+        times?.observe(operation, true, this.now() - start);
+        throw error;
       }
-      const pending = this.measured(times, operation, start, () => call(plugin));
-      if (pending instanceof Promise) return pending.then(() => this.run(operation, call, i + 1));
-      start = this.ended;
+      if (pending instanceof Promise) {
+        const done = times === undefined ? pending : this.observed(pending, times, operation, start);
+        return done.then(() => this.run(operation, call, i + 1));
+      }
+      if (times === undefined) continue;
+      const end = this.now();
+      times.observe(operation, false, end - start);
+      start = end;
     }
   }
 
-  /** When the last measurement ended. */
-  private ended = 0;
-
-  private measured(
+  private observed(
+    pending: Promise<void>,
     times: StepTimes,
     operation: AdmissionOperation,
     start: number,
-    work: () => Promise<void> | void,
-  ): Promise<void> | void {
-    const done = (rejected: boolean): void => {
-      this.ended = this.now();
-      times.observe(operation, rejected, this.ended - start);
-    };
-    const failed = (error: unknown): never => {
-      done(true);
-      throw error;
-    };
-    let pending: Promise<void> | void;
-    try {
-      pending = work();
-    } catch (error) {
-      return failed(error);
-    }
-    if (!(pending instanceof Promise)) {
-      done(false);
-      return;
-    }
-    return pending.then(() => {
-      done(false);
-    }, failed);
+  ): Promise<void> {
+    return pending.then(
+      () => {
+        times.observe(operation, false, this.now() - start);
+      },
+      (error: unknown) => {
+        times.observe(operation, true, this.now() - start);
+        throw error;
+      },
+    );
   }
 }

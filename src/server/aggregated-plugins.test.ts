@@ -12,6 +12,7 @@ const NOTHING: ConfigurationSource = {
   whenSynced: () => Promise.resolve(),
   subscribe: () => () => undefined,
 };
+const nobody = { post: () => Promise.reject(new Error('nobody is called')) };
 const namespaces = { cached: () => undefined, get: () => undefined };
 const SOURCES = {
   mutatingWebhooks: NOTHING,
@@ -34,7 +35,7 @@ function namesOf(flags: { enable?: string[]; disable?: string[] } = {}, followed
     clock: new FakeClock(),
     authorizer: { authorize: () => Promise.resolve({ decision: 'no-opinion', reason: '' }) },
     metrics: new Registry(),
-    webhooks: { post: () => Promise.reject(new Error('nobody is called')) },
+    webhooks: { mutating: nobody, validating: nobody },
     namespaces,
     quotas: { name: 'ResourceQuota', handles: () => true },
     sources: followed ? SOURCES : undefined,

@@ -126,12 +126,12 @@ export class Controllers {
           failed('', text);
         }).start(signal);
       },
+      'resourcequota-controller': (local, onError) => {
+        new ResourceQuotaController({ registry, clients: local, clock, onError }).start(signal);
+      },
       'validatingadmissionpolicy-status-controller': (local, failed) => {
         const client = local.for({ group: 'admissionregistration.k8s.io', resource: 'validatingadmissionpolicies' });
         new ValidatingPolicyStatus({ client, types: knownTypes(registry, mergeTypes), clock, failed }).start(signal);
-      },
-      'resourcequota-controller': (local, onError) => {
-        new ResourceQuotaController({ registry, clients: local, clock, onError }).start(signal);
       },
       ...this.accountStarters(),
       ...this.certificateStarters(),

@@ -42,7 +42,7 @@ test('where a request is audited, what came, what was answered and what took tim
   const noted: JsonValue[] = [];
   const audit: AuditRecorder = {
     records: () => true,
-        requestObject: (make) => noted.push(make()),
+    requestObject: (make) => noted.push(make()),
     responseObject: (make) => noted.push(make()),
     responseStatus: () => undefined,
     monotonic: () => performance.now(),

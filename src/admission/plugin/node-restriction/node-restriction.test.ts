@@ -124,6 +124,7 @@ describe('pods', () => {
     expect(await change({ operation: 'DELETE', oldObject: bound('m') })).toBe(
       'node "n" can only delete pods with spec.nodeName set to itself',
     );
+    expect(await change({ operation: 'DELETE', name: '', oldObject: bound('n') })).toBe('pod "" not found');
     expect(await change({ operation: 'UPDATE', object: bound('n'), oldObject: bound('n') })).toBe(
       'unexpected operation "UPDATE", node "n" can only create and delete mirror pods',
     );

@@ -37,6 +37,8 @@ function admitWhole(nodes: ObjectReader, node: string, attributes: AdmissionAttr
     const why = `unexpected operation ${quote(operation)}, node ${quote(node)} can only create and delete mirror pods`;
     throw refusal(attributes, why);
   }
+  // Of a collection: as kube-apiserver finds no pod without a name, nodes delete none that way.
+  if (attributes.name === '') throw newNotFound({ group: '', resource: 'pod' }, '');
   if (nodeOf(oldObject) !== node) {
     throw refusal(attributes, `node ${quote(node)} can only delete pods with spec.nodeName set to itself`);
   }

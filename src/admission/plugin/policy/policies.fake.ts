@@ -54,6 +54,7 @@ export class FakeSources implements AdmissionSources {
   };
 
   readonly namespaces: AdmissionSources['namespaces'] = {
+    cached: () => undefined,
     get: (name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: { team: 'a' } } }),
   };
 
