@@ -28,13 +28,14 @@ function namesOf(flags: { enable?: string[]; disable?: string[] } = {}, followed
   const silent = (): undefined => undefined;
   const logger = { info: silent, warn: silent, error: silent, v: silent } as unknown as Logger;
   const { enable: enableAdmissionPlugins = [], disable: disableAdmissionPlugins = [] } = flags;
+  const nobody = { post: () => Promise.reject(new Error('nobody is called')) };
   const plugins = aggregatedPlugins({
     options: { enableAdmissionPlugins, disableAdmissionPlugins } as unknown as Options,
     logger,
     clock: new FakeClock(),
     authorizer: { authorize: () => Promise.resolve({ decision: 'no-opinion', reason: '' }) },
     metrics: new Registry(),
-    webhooks: { post: () => Promise.reject(new Error('nobody is called')) },
+    webhooks: { mutating: nobody, validating: nobody },
     namespaces,
     quotas: { name: 'ResourceQuota', handles: () => true },
     sources: followed ? SOURCES : undefined,
