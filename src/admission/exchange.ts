@@ -1,5 +1,5 @@
-import { takeFloats } from '../apimachinery/float.js';
-import type { KubeObject } from '../apimachinery/meta.js';
+import { takeFloats } from '../apimachinery/json/float.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from './interfaces.js';
 
 /** Gives the request's object the contents that a mutation made: the object itself stays the one that handlers hold. */

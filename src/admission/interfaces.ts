@@ -1,9 +1,9 @@
 import type { UserInfo } from '../authentication/user/user.js';
-import type { GroupResource, GroupVersionKind, GroupVersionResource, KubeObject } from '../apimachinery/meta.js';
-import type { JsonObject } from '../apimachinery/json.js';
-import type { FloatLiterals } from '../apimachinery/json-parser.js';
+import type { GroupResource, GroupVersionKind, GroupVersionResource, KubeObject } from '../apimachinery/meta/meta.js';
+import type { JsonObject } from '../apimachinery/json/json.js';
+import type { FloatLiterals } from '../apimachinery/json/parser.js';
 import type { AuditLevel } from '../request/audit.js';
-import type { Type } from '../structured-merge-diff/schema.js';
+import type { Type } from '../structured-merge-diff/schema/schema.js';
 import type { Reinvocation } from './reinvocation.js';
 
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';

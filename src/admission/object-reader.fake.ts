@@ -1,4 +1,4 @@
-import type { KubeObject } from '../apimachinery/meta.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { ObjectReader } from './object-reader.js';
 
 /** A cache and store that both have these objects. */

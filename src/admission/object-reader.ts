@@ -1,4 +1,4 @@
-import type { KubeObject } from '../apimachinery/meta.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 
 /** Objects of one type for plugins. The namespace of cluster-scoped ones is ''. */
 export interface ObjectReader {

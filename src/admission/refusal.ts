@@ -1,4 +1,4 @@
-import { type ApiError, newForbidden } from '../apimachinery/errors.js';
+import { type ApiError, newForbidden } from '../apimachinery/meta/errors.js';
 import type { AdmissionAttributes } from './interfaces.js';
 
 /** What refusals call the object: before it has a name, by the prefix of the name it is going to have. */

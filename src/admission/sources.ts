@@ -1,5 +1,5 @@
-import type { LabelSelector } from '../apimachinery/labels.js';
-import type { GroupVersionKind, KubeObject } from '../apimachinery/meta.js';
+import type { LabelSelector } from '../apimachinery/selectors/labels.js';
+import type { GroupVersionKind, KubeObject } from '../apimachinery/meta/meta.js';
 
 /**
  * The configurations of one kind that admission follows: webhook configurations, policies or bindings. Standalone they are the

@@ -1,8 +1,8 @@
 import type { AdmissionAttributes, AdmissionPlugin } from '../admission/interfaces.js';
-import { newForbidden } from '../apimachinery/errors.js';
-import { deepCopy, type JsonObject, objectAt } from '../apimachinery/json.js';
-import type { KubeObject } from '../apimachinery/meta.js';
-import { Quantity } from '../apimachinery/quantity.js';
+import { newForbidden } from '../apimachinery/meta/errors.js';
+import { deepCopy, type JsonObject, objectAt } from '../apimachinery/json/json.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import { Quantity } from '../apimachinery/meta/quantity.js';
 import { exceededText } from '../quota/charge.js';
 import { countName } from '../quota/object-count.js';
 import { ONE, type ResourceList } from '../quota/resource-list.js';

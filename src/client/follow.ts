@@ -1,5 +1,5 @@
-import { isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
-import type { KubeObject } from '../apimachinery/meta.js';
+import { isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { type Clock, sleep } from '../util/clock.js';
 import { ClusterError } from './cluster-error.js';
 

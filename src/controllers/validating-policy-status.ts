@@ -1,7 +1,7 @@
-import { ApiError } from '../apimachinery/errors.js';
-import { objectAt } from '../apimachinery/json.js';
-import type { KubeObject } from '../apimachinery/meta.js';
-import { checkPolicyTypes, type KnownTypes } from '../registry/admissionregistration/type-checking.js';
+import { ApiError } from '../apimachinery/meta/errors.js';
+import { objectAt } from '../apimachinery/json/json.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import { checkPolicyTypes, type KnownTypes } from '../registry/builtin/admissionregistration/type-checking.js';
 import type { TypeClient } from '../registry/rest/type-client.js';
 import type { Clock, Timer } from '../util/clock.js';
 

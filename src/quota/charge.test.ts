@@ -1,5 +1,5 @@
-import type { JsonObject } from '../apimachinery/json.js';
-import type { KubeObject } from '../apimachinery/meta.js';
+import type { JsonObject } from '../apimachinery/json/json.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { charge } from './charge.js';
 import type { Evaluator, QuotaChange } from './evaluator.js';
 import { evaluatorOf } from './evaluators.js';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../apimachinery/meta.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { Evaluator, QuotaChange } from './evaluator.js';
 import { isAbout, type Quota } from './quota.js';
 import { add, excess, only, printed, printedNames, type ResourceList } from './resource-list.js';

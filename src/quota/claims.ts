@@ -1,6 +1,6 @@
-import { objectAt, stringAt } from '../apimachinery/json.js';
-import type { KubeObject } from '../apimachinery/meta.js';
-import type { Quantity } from '../apimachinery/quantity.js';
+import { objectAt, stringAt } from '../apimachinery/json/json.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import type { Quantity } from '../apimachinery/meta/quantity.js';
 import { type Evaluator, matchesValues } from './evaluator.js';
 import { countName } from './object-count.js';
 import { ONE, type ResourceList, resourceList } from './resource-list.js';

@@ -1,4 +1,4 @@
-import type { GroupResource, KubeObject } from '../apimachinery/meta.js';
+import type { GroupResource, KubeObject } from '../apimachinery/meta/meta.js';
 import type { ResourceList } from './resource-list.js';
 
 /** One requirement of a quota's scopes and scope selector. */

@@ -1,4 +1,4 @@
-import { formatGroupResource, type GroupResource } from '../apimachinery/meta.js';
+import { formatGroupResource, type GroupResource } from '../apimachinery/meta/meta.js';
 import { claims } from './claims.js';
 import type { Evaluator } from './evaluator.js';
 import { objectCount } from './object-count.js';

@@ -1,4 +1,4 @@
-import { formatGroupResource, type GroupResource } from '../apimachinery/meta.js';
+import { formatGroupResource, type GroupResource } from '../apimachinery/meta/meta.js';
 import type { Evaluator } from './evaluator.js';
 import { ONE } from './resource-list.js';
 

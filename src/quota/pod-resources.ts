@@ -1,7 +1,7 @@
-import { type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
-import { objectsOf, textOf } from '../apimachinery/json-values.js';
-import type { KubeObject } from '../apimachinery/meta.js';
-import type { Quantity } from '../apimachinery/quantity.js';
+import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../apimachinery/json/values.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import type { Quantity } from '../apimachinery/meta/quantity.js';
 import { add, greatest, only, type ResourceList, resourceList } from './resource-list.js';
 
 type Part = 'requests' | 'limits';

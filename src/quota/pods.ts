@@ -1,7 +1,7 @@
-import { type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
-import { objectsOf, textOf } from '../apimachinery/json-values.js';
-import { compareUtf8, type KubeObject } from '../apimachinery/meta.js';
-import { timeMillis } from '../apimachinery/time.js';
+import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../apimachinery/json/values.js';
+import { compareUtf8, type KubeObject } from '../apimachinery/meta/meta.js';
+import { timeMillis } from '../apimachinery/meta/time.js';
 import { isQualifiedName } from '../apimachinery/validation/names.js';
 import { type Evaluator, matchesValues, type ScopeRequirement } from './evaluator.js';
 import { countName } from './object-count.js';

@@ -1,6 +1,6 @@
-import { type JsonObject, objectAt } from '../apimachinery/json.js';
-import { objectsOf, textOf, textsOf } from '../apimachinery/json-values.js';
-import type { KubeObject } from '../apimachinery/meta.js';
+import { type JsonObject, objectAt } from '../apimachinery/json/json.js';
+import { objectsOf, textOf, textsOf } from '../apimachinery/json/values.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { Evaluator, ScopeRequirement } from './evaluator.js';
 import { type ResourceList, resourceList } from './resource-list.js';
 

@@ -1,6 +1,6 @@
-import { isObject, type JsonObject, type JsonValue } from '../apimachinery/json.js';
-import { compareUtf8 } from '../apimachinery/meta.js';
-import { Quantity } from '../apimachinery/quantity.js';
+import { isObject, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
+import { compareUtf8 } from '../apimachinery/meta/meta.js';
+import { Quantity } from '../apimachinery/meta/quantity.js';
 
 /** Amounts by the names of resources. */
 export type ResourceList = ReadonlyMap<string, Quantity>;

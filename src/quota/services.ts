@@ -1,7 +1,7 @@
-import { objectAt, stringAt } from '../apimachinery/json.js';
-import { objectsOf } from '../apimachinery/json-values.js';
-import type { KubeObject } from '../apimachinery/meta.js';
-import { Quantity } from '../apimachinery/quantity.js';
+import { objectAt, stringAt } from '../apimachinery/json/json.js';
+import { objectsOf } from '../apimachinery/json/values.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import { Quantity } from '../apimachinery/meta/quantity.js';
 import type { Evaluator } from './evaluator.js';
 import { countName } from './object-count.js';
 import { ONE, type ResourceList, ZERO } from './resource-list.js';

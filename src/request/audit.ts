@@ -1,5 +1,5 @@
-import type { Status } from '../apimachinery/errors.js';
-import type { JsonValue } from '../apimachinery/json.js';
+import type { Status } from '../apimachinery/meta/errors.js';
+import type { JsonValue } from '../apimachinery/json/json.js';
 import type { Stopwatch } from '../util/stopwatch.js';
 
 /** From which level of the audit policy on something is written. */

@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { JsonObject } from '../../src/apimachinery/json.js';
-import { objectAt, stringAt } from '../../src/apimachinery/json.js';
-import { createCertificate, generateKey, keyPem } from '../../src/util/certificates.js';
+import type { JsonObject } from '../../src/apimachinery/json/json.js';
+import { objectAt, stringAt } from '../../src/apimachinery/json/json.js';
+import { createCertificate, generateKey, keyPem } from '../../src/pki/certificates.js';
 import { authority } from './certificates.js';
 
 const HOUR = 3_600_000;

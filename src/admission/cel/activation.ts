@@ -1,6 +1,6 @@
 import { AnswerPending, fromJson, type Bindings, type Value } from '../../cel/index.js';
-import { withFloats } from '../../apimachinery/float.js';
-import type { JsonObject } from '../../apimachinery/json.js';
+import { withFloats } from '../../apimachinery/json/float.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { AuthorizerValues } from './authorizer.js';
 import { OUT_OF_BUDGET, PER_CALL_LIMIT } from './budget.js';
 import type { CompiledExpression } from './expression.js';

@@ -1,7 +1,7 @@
 import { AuthorizerValue, ResourceCheck, type AuthorizationQuery } from '../../cel/index.js';
-import { parseFieldSelector } from '../../apimachinery/fields.js';
-import { parseLabelSelector } from '../../apimachinery/label-parser.js';
-import { SelectorError } from '../../apimachinery/labels.js';
+import { parseFieldSelector } from '../../apimachinery/selectors/field-selectors.js';
+import { parseLabelSelector } from '../../apimachinery/selectors/label-parser.js';
+import { SelectorError } from '../../apimachinery/selectors/labels.js';
 import { ALL_SERVICE_ACCOUNTS, SERVICE_ACCOUNT_PREFIX, type UserInfo } from '../../authentication/user/user.js';
 import type {
   Authorizer,

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
-import { quote } from '../../apimachinery/meta.js';
+import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 import {
   CelList,
   CelMap,

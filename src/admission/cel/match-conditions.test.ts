@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../apimachinery/json.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { AuthorizationResult, Authorizer } from '../../authorization/authorizer/interfaces.js';
 import { authorizerValues } from './authorizer.js';
 import { compileMatchConditions, type MatchConditionsOwner, type MatchResult } from './match-conditions.js';

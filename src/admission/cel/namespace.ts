@@ -1,4 +1,4 @@
-import { objectAt, type JsonObject } from '../../apimachinery/json.js';
+import { objectAt, type JsonObject } from '../../apimachinery/json/json.js';
 
 const METADATA = [
   'name',

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { AdmissionAttributes, VersionedResource } from '../interfaces.js';
 import type { ActivationInput } from './activation.js';

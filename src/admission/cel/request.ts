@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../apimachinery/json.js';
-import type { GroupVersionKind, GroupVersionResource } from '../../apimachinery/meta.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import type { GroupVersionKind, GroupVersionResource } from '../../apimachinery/meta/meta.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 
 /** What the AdmissionRequest of a request says about it. */

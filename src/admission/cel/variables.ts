@@ -8,7 +8,7 @@ import {
   type Type,
   type Value,
 } from '../../cel/index.js';
-import { quote } from '../../apimachinery/meta.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 import { PER_CALL_LIMIT } from './budget.js';
 import { compileExpression, type CompiledExpression } from './expression.js';
 import { VARIABLES_TYPE } from './types.js';

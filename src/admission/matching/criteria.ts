@@ -1,8 +1,8 @@
-import { newInternalError } from '../../apimachinery/errors.js';
-import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
-import { labelSelectorFromObject } from '../../apimachinery/label-selector-object.js';
-import { LabelSelector, SelectorError } from '../../apimachinery/labels.js';
-import type { GroupResource } from '../../apimachinery/meta.js';
+import { newInternalError } from '../../apimachinery/meta/errors.js';
+import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { labelSelectorFromObject } from '../../apimachinery/selectors/label-selector-object.js';
+import { LabelSelector, SelectorError } from '../../apimachinery/selectors/labels.js';
+import type { GroupResource } from '../../apimachinery/meta/meta.js';
 import { type Rule, ruleConcerns, rulesOf } from './rules.js';
 
 /** What a webhook or a policy is about, read once per revision of its object. */

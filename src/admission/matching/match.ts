@@ -1,6 +1,6 @@
-import { newInternalError, newNotFound } from '../../apimachinery/errors.js';
-import type { LabelSet } from '../../apimachinery/labels.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import { newInternalError, newNotFound } from '../../apimachinery/meta/errors.js';
+import type { LabelSet } from '../../apimachinery/selectors/labels.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes, VersionedResource } from '../interfaces.js';
 import type { NamespaceSource } from '../sources.js';
 import { type MatchCriteria, readable } from './criteria.js';

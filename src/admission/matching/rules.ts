@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../apimachinery/json.js';
-import { objectsOf, textsOf } from '../../apimachinery/json-values.js';
-import type { GroupVersionResource } from '../../apimachinery/meta.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import { objectsOf, textsOf } from '../../apimachinery/json/values.js';
+import type { GroupVersionResource } from '../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from '../interfaces.js';
 
 /** A RuleWithOperations or NamedRuleWithOperations of admissionregistration.k8s.io. */

@@ -1,7 +1,7 @@
-import { objectAt, stringAt } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import { objectAt, stringAt } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { resourceList, ZERO } from '../../quota/resource-list.js';
-import type { Quantity } from '../../apimachinery/quantity.js';
+import type { Quantity } from '../../apimachinery/meta/quantity.js';
 import type { AdmissionPlugin } from '../interfaces.js';
 import { refusal } from '../refusal.js';
 

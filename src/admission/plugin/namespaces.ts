@@ -1,4 +1,4 @@
-import { ApiError, newNotFound } from '../../apimachinery/errors.js';
+import { ApiError, newNotFound } from '../../apimachinery/meta/errors.js';
 import { messageOf } from '../../util/error-message.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
 import { refusal } from '../refusal.js';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { fakeAttributes } from '../attributes.fake.js';
 import { fakeReader } from '../object-reader.fake.js';
 import { podTopologyLabels } from './pod-topology.js';

@@ -1,4 +1,4 @@
-import { objectAt, stringAt } from '../../apimachinery/json.js';
+import { objectAt, stringAt } from '../../apimachinery/json/json.js';
 import type { AdmissionPlugin } from '../interfaces.js';
 import type { ObjectReader } from '../object-reader.js';
 

@@ -1,5 +1,5 @@
-import { objectAt } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import { objectAt } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { AdmissionPlugin } from '../interfaces.js';
 import { refusal } from '../refusal.js';
 

@@ -1,4 +1,4 @@
-import { newAlreadyExists } from '../../apimachinery/errors.js';
+import { newAlreadyExists } from '../../apimachinery/meta/errors.js';
 import { fakeAttributes } from '../attributes.fake.js';
 import { alwaysAdmit, alwaysDeny } from './always.js';
 import type { NamespaceSource } from '../sources.js';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { ClusterError } from '../../client/cluster-client.js';
 import { FakeClock } from '../../util/clock.js';
 import { ClusterConfigurations } from './cluster-configurations.js';

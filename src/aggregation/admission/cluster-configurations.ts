@@ -1,6 +1,6 @@
 import { Changes } from '../../admission/changes.js';
 import type { ConfigurationSource } from '../../admission/sources.js';
-import { compareUtf8, type KubeObject } from '../../apimachinery/meta.js';
+import { compareUtf8, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../client/cluster-client.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { discover, groupVersionPath } from './served-versions.js';

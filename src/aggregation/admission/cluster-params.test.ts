@@ -1,6 +1,6 @@
 import type { ParamStore } from '../../admission/sources.js';
-import { labelSelectorFromObject } from '../../apimachinery/label-selector-object.js';
-import { formatGroupVersionKind, type GroupVersionKind, type KubeObject } from '../../apimachinery/meta.js';
+import { labelSelectorFromObject } from '../../apimachinery/selectors/label-selector-object.js';
+import { formatGroupVersionKind, type GroupVersionKind, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { ClusterError } from '../../client/cluster-client.js';
 import { FakeClock } from '../../util/clock.js';
 import { ClusterParams } from './cluster-params.js';

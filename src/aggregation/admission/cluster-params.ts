@@ -1,5 +1,5 @@
 import type { ParamSource, ParamStore } from '../../admission/sources.js';
-import { formatGroupVersionKind, type GroupVersionKind } from '../../apimachinery/meta.js';
+import { formatGroupVersionKind, type GroupVersionKind } from '../../apimachinery/meta/meta.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import type { Clock } from '../../util/clock.js';
 import { FollowedParams, type ParamEvents } from './followed-params.js';

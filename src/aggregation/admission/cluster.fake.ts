@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { ClusterAnswer, ClusterError, ClusterListener } from '../../client/cluster-client.js';
 
 /** Something that is followed: its listener, and how it fails. */

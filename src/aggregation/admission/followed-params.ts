@@ -1,6 +1,11 @@
 import type { ParamStore } from '../../admission/sources.js';
-import type { LabelSelector } from '../../apimachinery/labels.js';
-import { compareUtf8, formatGroupVersion, type GroupVersionKind, type KubeObject } from '../../apimachinery/meta.js';
+import type { LabelSelector } from '../../apimachinery/selectors/labels.js';
+import {
+  compareUtf8,
+  formatGroupVersion,
+  type GroupVersionKind,
+  type KubeObject,
+} from '../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient, type ClusterListener } from '../../client/cluster-client.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { type DiscoveredResource, groupVersionPath } from './served-versions.js';

@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from '../../apimachinery/json.js';
-import type { GroupVersion } from '../../apimachinery/meta.js';
+import { isObject, type JsonObject } from '../../apimachinery/json/json.js';
+import type { GroupVersion } from '../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../client/cluster-client.js';
 
 /** A resource as the cluster's discovery describes it. */

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
+import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import type { RemoteConfig } from './kubeconfig.js';
 
 const HTTPS_PORT = 443;

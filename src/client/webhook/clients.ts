@@ -1,4 +1,4 @@
-import { type JsonObject, stringifyJson } from '../../apimachinery/json.js';
+import { type JsonObject, stringifyJson } from '../../apimachinery/json/json.js';
 import type { Clock } from '../../util/clock.js';
 import { type ServiceResolver, webhookRemote, webhookTarget, type WebhookCredentials } from './client-config.js';
 import type { WebhookResponse, WebhookTransport } from './connection.js';

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
-import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
-import { objectsOf } from '../../apimachinery/json-values.js';
+import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { objectsOf } from '../../apimachinery/json/values.js';
 import type { WebhookCredentials } from './client-config.js';
 import { loadUser, named, parseKubeconfig, type ReadFile } from './kubeconfig.js';
 

@@ -1,13 +1,13 @@
-import { objectAt } from '../../apimachinery/json.js';
-import { formatGroupResource, type KubeObject } from '../../apimachinery/meta.js';
+import { objectAt } from '../../apimachinery/json/json.js';
+import { formatGroupResource, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { usageOf } from '../../quota/charge.js';
 import type { Evaluator } from '../../quota/evaluator.js';
 import { evaluatorOf, specialEvaluators } from '../../quota/evaluators.js';
 import { scopesOf } from '../../quota/quota.js';
 import { add, only, type ResourceList, resourceList, ZERO } from '../../quota/resource-list.js';
-import { Quantity } from '../../apimachinery/quantity.js';
-import type { ApiRegistry, StoredApi } from '../../registry/rest/api-registry.js';
-import { nextTurn } from '../../storage/slicing.js';
+import { Quantity } from '../../apimachinery/meta/quantity.js';
+import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
+import { nextTurn } from '../../scheduling/slicing.js';
 
 /** Objects that are decoded in one turn of the event loop. */
 const TURN = 100;

@@ -1,6 +1,6 @@
-import { objectAt, stringifyJson } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
-import { keyOf, splitKey } from '../object-cache.js';
+import { objectAt, stringifyJson } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { keyOf, splitKey } from '../garbage-collector/object-cache.js';
 
 interface Known {
   readonly uid: string;

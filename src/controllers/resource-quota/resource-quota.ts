@@ -1,14 +1,14 @@
-import { objectAt } from '../../apimachinery/json.js';
+import { objectAt } from '../../apimachinery/json/json.js';
 import { isEqual, resourceList, toJson } from '../../quota/resource-list.js';
-import { splitKey as storeKey } from '../../registry/generic/resource-store.js';
-import { WATCH_ALL, watchToItsEnd } from '../../registry/generic/watch-to-end.js';
-import type { ApiRegistry } from '../../registry/rest/api-registry.js';
+import { splitKey as storeKey } from '../../registry/generic/store/resource-store.js';
+import { WATCH_ALL, watchToItsEnd } from '../../registry/generic/loopback/watch-to-end.js';
+import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import type { TypeClient, TypeClients } from '../../registry/rest/type-client.js';
 import type { WatchEvent } from '../../storage/cacher/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { isOvertaken } from '../errors.js';
-import { keyOf, splitKey } from '../object-cache.js';
+import { keyOf, splitKey } from '../garbage-collector/object-cache.js';
 import { measure, type MeasuredType, measuredTypes } from './measure.js';
 import { QuotaIndex } from './quota-index.js';
 

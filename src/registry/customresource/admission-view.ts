@@ -1,7 +1,7 @@
 import type { VersionedResource } from '../../admission/interfaces.js';
-import { ApiError, newInternalError } from '../../apimachinery/errors.js';
-import { noteFloats } from '../../apimachinery/float.js';
-import { type JsonObject, stringAt } from '../../apimachinery/json.js';
+import { ApiError, newInternalError } from '../../apimachinery/meta/errors.js';
+import { noteFloats } from '../../apimachinery/json/float.js';
+import { type JsonObject, stringAt } from '../../apimachinery/json/json.js';
 import {
   formatGroupVersion,
   formatGroupVersionKind,
@@ -10,12 +10,12 @@ import {
   type KubeObject,
   parseGroupVersion,
   quote,
-} from '../../apimachinery/meta.js';
+} from '../../apimachinery/meta/meta.js';
 import { MetadataError, readMetadata } from '../../schema/metadata.js';
-import { settled } from '../generic/settled.js';
+import { settled } from '../generic/loopback/settled.js';
 import type { AdmissionView } from '../rest/served.js';
 import { type CompiledVersion, readScale } from './compiled.js';
-import type { Conversion } from './conversion.js';
+import type { Conversion } from './conversion/conversion.js';
 import type { Definition, DefinitionVersion } from './definition.js';
 import { SCALE_GVK } from './scale.js';
 

@@ -1,5 +1,5 @@
 import type { AttributeVersions } from '../../admission/interfaces.js';
-import { newInternalError } from '../../apimachinery/errors.js';
+import { newInternalError } from '../../apimachinery/meta/errors.js';
 import { type AdmissionView, DecodeError, type ServedVersion } from '../rest/served.js';
 
 /** The versions of a type for the admission of a request for it, or for a subresource of it. */

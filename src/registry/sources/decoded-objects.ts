@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 
 /** Decoded forms of cached objects that are read again and again, the least recently used dropped beyond a number of stored bytes. */

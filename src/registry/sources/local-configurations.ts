@@ -1,6 +1,6 @@
 import { Changes } from '../../admission/changes.js';
 import type { ConfigurationSource } from '../../admission/sources.js';
-import { compareUtf8, type KubeObject } from '../../apimachinery/meta.js';
+import { compareUtf8, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { CachedObject, ResourceCache } from '../../storage/cacher/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 

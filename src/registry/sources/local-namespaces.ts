@@ -1,7 +1,7 @@
 import type { NamespaceSource } from '../../admission/sources.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
-import { DetachedObject } from '../generic/detached-object.js';
-import type { ResourceStore } from '../generic/resource-store.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { DetachedObject } from '../generic/loopback/detached-object.js';
+import type { ResourceStore } from '../generic/store/resource-store.js';
 import { DecodedObjects } from './decoded-objects.js';
 
 const MAX_DECODED_BYTES = 4 << 20;

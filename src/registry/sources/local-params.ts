@@ -1,9 +1,9 @@
 import type { ParamSource, ParamStore } from '../../admission/sources.js';
-import type { LabelSelector } from '../../apimachinery/labels.js';
-import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
+import type { LabelSelector } from '../../apimachinery/selectors/labels.js';
+import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { SelectionPredicate } from '../../storage/selection-predicate.js';
-import type { ApiRegistry, StoredApi } from '../rest/api-registry.js';
+import type { ApiRegistry, StoredApi } from '../generic/store/api-registry.js';
 import { DecodedObjects } from './decoded-objects.js';
 
 /** Stored bytes of the decoded params of one kind. */

@@ -1,6 +1,6 @@
 import { request } from 'node:https';
-import type { JsonObject } from '../../../src/apimachinery/json.js';
-import { objectAt, stringAt } from '../../../src/apimachinery/json.js';
+import type { JsonObject } from '../../../src/apimachinery/json/json.js';
+import { objectAt, stringAt } from '../../../src/apimachinery/json/json.js';
 import { type Answer, digText, treeOf } from '../../integration/client.js';
 import { ADMIN, eventually, NOBODY } from '../../integration/server.js';
 import type { TestCluster } from '../cluster.js';

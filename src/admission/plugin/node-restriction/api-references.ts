@@ -1,6 +1,6 @@
-import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
-import { objectsOf } from '../../../apimachinery/json-values.js';
-import { type KubeObject, quote } from '../../../apimachinery/meta.js';
+import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../apimachinery/json/values.js';
+import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import { podConfigMapNames, podSecretNames } from '../../../authorization/node/references.js';
 
 /** What a pod refers to in the API, or why that cannot be said. */

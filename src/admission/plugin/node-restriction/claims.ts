@@ -1,5 +1,5 @@
-import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import { type KubeObject, quote } from '../../../apimachinery/meta.js';
+import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
+import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import { refusal } from '../../refusal.js';

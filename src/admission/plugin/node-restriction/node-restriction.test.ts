@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../../apimachinery/json.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
-import { makeCertificateRequest } from '../../../util/certificate-request.fake.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { makeCertificateRequest } from '../../../pki/certificate-request.fake.js';
 import { fakeAttributes } from '../../attributes.fake.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import { fakeReader } from '../../object-reader.fake.js';

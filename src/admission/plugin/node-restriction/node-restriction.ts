@@ -1,8 +1,8 @@
-import { objectAt, stringAt } from '../../../apimachinery/json.js';
-import { quote } from '../../../apimachinery/meta.js';
+import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { quote } from '../../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
 import { nodeIdentity } from '../../../authorization/node/node-authorizer.js';
-import { CertificateRequestError, parseCertificateRequest } from '../../../util/certificate-request.js';
+import { CertificateRequestError, parseCertificateRequest } from '../../../pki/certificate-request.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../interfaces.js';
 import type { ObjectReader } from '../../object-reader.js';
 import { refusal } from '../../refusal.js';

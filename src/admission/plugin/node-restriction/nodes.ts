@@ -1,5 +1,5 @@
-import { deepEqual, isObject, objectAt } from '../../../apimachinery/json.js';
-import { quote } from '../../../apimachinery/meta.js';
+import { deepEqual, isObject, objectAt } from '../../../apimachinery/json/json.js';
+import { quote } from '../../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import { refusal } from '../../refusal.js';
 

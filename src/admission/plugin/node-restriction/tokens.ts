@@ -1,7 +1,7 @@
-import { newNotFound } from '../../../apimachinery/errors.js';
-import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
-import { objectsOf, textsOf } from '../../../apimachinery/json-values.js';
-import { type KubeObject, quote } from '../../../apimachinery/meta.js';
+import { newNotFound } from '../../../apimachinery/meta/errors.js';
+import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { objectsOf, textsOf } from '../../../apimachinery/json/values.js';
+import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import type { ObjectReader } from '../../object-reader.js';

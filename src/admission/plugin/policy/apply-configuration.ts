@@ -1,14 +1,14 @@
-import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import {
   formatGroupVersionKind,
   type GroupVersionKind,
   type KubeObject,
   parseGroupVersion,
-} from '../../../apimachinery/meta.js';
+} from '../../../apimachinery/meta/meta.js';
 import type { Value } from '../../../cel/index.js';
-import { fieldType } from '../../../structured-merge-diff/kinds.js';
+import { fieldType } from '../../../structured-merge-diff/schema/kinds.js';
 import { mergeValues } from '../../../structured-merge-diff/merge.js';
-import type { Type } from '../../../structured-merge-diff/schema.js';
+import type { Type } from '../../../structured-merge-diff/schema/schema.js';
 import { TypeMismatchError, validateValue } from '../../../structured-merge-diff/validate.js';
 import { type JsonOptions, NotJsonError, toJson, typeNameProblems } from '../../cel/json-value.js';
 import { MutationError } from './mutation-error.js';

@@ -1,6 +1,6 @@
-import { textsOf } from '../../../apimachinery/json-values.js';
-import { stringAt } from '../../../apimachinery/json.js';
-import { goJson } from '../../../apimachinery/meta.js';
+import { textsOf } from '../../../apimachinery/json/values.js';
+import { stringAt } from '../../../apimachinery/json/json.js';
+import { goJson } from '../../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import type { Binding } from './hooks.js';
 

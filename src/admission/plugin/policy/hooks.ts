@@ -1,5 +1,5 @@
-import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json.js';
-import type { GroupResource, GroupVersionKind, KubeObject } from '../../../apimachinery/meta.js';
+import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import type { GroupResource, GroupVersionKind, KubeObject } from '../../../apimachinery/meta/meta.js';
 import { concerns, policyCriteria, type MatchCriteria } from '../../matching/criteria.js';
 import type { ConfigurationSource } from '../../sources.js';
 

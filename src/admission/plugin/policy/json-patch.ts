@@ -1,6 +1,6 @@
-import { newInternalError } from '../../../apimachinery/errors.js';
-import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json.js';
-import { goJson, type KubeObject } from '../../../apimachinery/meta.js';
+import { newInternalError } from '../../../apimachinery/meta/errors.js';
+import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import { goJson, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import { applyOperations, PatchFailure, type JsonPatchOperation } from '../../../apimachinery/patch/json-patch.js';
 import { CelList, type Value } from '../../../cel/index.js';
 import { NotJsonError, toJson, typeNameProblems } from '../../cel/json-value.js';

@@ -1,4 +1,4 @@
-import { ApiError } from '../../../apimachinery/errors.js';
+import { ApiError } from '../../../apimachinery/meta/errors.js';
 import { refusal } from '../../refusal.js';
 import { isExempt, match } from '../../matching/match.js';
 import type { MatchCriteria } from '../../matching/criteria.js';

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
-import type { ApiError } from '../../../apimachinery/errors.js';
-import type { JsonObject } from '../../../apimachinery/json.js';
+import type { ApiError } from '../../../apimachinery/meta/errors.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { admissionChain } from '../../chain.js';
 import type { AdmissionPlugin } from '../../interfaces.js';
 import { mutatingPolicyMetrics } from './metrics.js';

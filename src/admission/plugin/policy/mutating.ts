@@ -1,7 +1,7 @@
-import { ApiError } from '../../../apimachinery/errors.js';
-import { deepEqual, type JsonObject } from '../../../apimachinery/json.js';
-import { carryFloats } from '../../../apimachinery/float.js';
-import { formatGroupVersionKind, type KubeObject } from '../../../apimachinery/meta.js';
+import { ApiError } from '../../../apimachinery/meta/errors.js';
+import { deepEqual, type JsonObject } from '../../../apimachinery/json/json.js';
+import { carryFloats } from '../../../apimachinery/json/float.js';
+import { formatGroupVersionKind, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import { messageOf } from '../../../util/error-message.js';
 import { Activation, BudgetExceeded, settled, type ActivationInput } from '../../cel/activation.js';
 import { RUNTIME_BUDGET } from '../../cel/budget.js';

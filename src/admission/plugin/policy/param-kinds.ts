@@ -1,4 +1,4 @@
-import type { GroupVersionKind } from '../../../apimachinery/meta.js';
+import type { GroupVersionKind } from '../../../apimachinery/meta/meta.js';
 import type { AdmissionSources, ParamSource } from '../../sources.js';
 
 interface NamesParams {

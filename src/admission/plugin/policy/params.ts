@@ -1,8 +1,8 @@
-import type { JsonObject } from '../../../apimachinery/json.js';
-import { objectAt, stringAt } from '../../../apimachinery/json.js';
-import { labelSelectorFromObject } from '../../../apimachinery/label-selector-object.js';
-import { SelectorError } from '../../../apimachinery/labels.js';
-import { formatGroupVersionKind, type KubeObject } from '../../../apimachinery/meta.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { labelSelectorFromObject } from '../../../apimachinery/selectors/label-selector-object.js';
+import { SelectorError } from '../../../apimachinery/selectors/labels.js';
+import { formatGroupVersionKind, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { ParamSource, ParamStore } from '../../sources.js';
 import { kindOfParams, type Binding, type ParamKind } from './hooks.js';
 

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../../apimachinery/json.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
-import { DEDUCED } from '../../../structured-merge-diff/schema.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { DEDUCED } from '../../../structured-merge-diff/schema/schema.js';
 import { FakeClock } from '../../../util/clock.js';
 import { fakeAttributes } from '../../attributes.fake.js';
 import type { AdmissionAttributes } from '../../interfaces.js';

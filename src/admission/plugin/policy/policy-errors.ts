@@ -1,5 +1,5 @@
-import { ApiError } from '../../../apimachinery/errors.js';
-import { quote } from '../../../apimachinery/meta.js';
+import { ApiError } from '../../../apimachinery/meta/errors.js';
+import { quote } from '../../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import { refusal } from '../../refusal.js';
 import type { CompiledPolicy } from './hooks.js';

@@ -1,5 +1,5 @@
-import { deepCopy, deepEqual, type JsonValue } from '../../../apimachinery/json.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { deepCopy, deepEqual, type JsonValue } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 
 /** Which mutations of a request run again in the second pass of the mutating plugins. */
 export class PolicyReinvocation {

@@ -1,5 +1,5 @@
-import { ApiError } from '../../../apimachinery/errors.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { ApiError } from '../../../apimachinery/meta/errors.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { RequestView } from '../../cel/request-view.js';
 import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
 import type { AdmissionSources, ParamStore } from '../../sources.js';

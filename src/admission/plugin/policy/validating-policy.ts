@@ -1,6 +1,6 @@
-import { objectAt, stringAt } from '../../../apimachinery/json.js';
-import { objectsOf } from '../../../apimachinery/json-values.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { types } from '../../../cel/index.js';
 import type { CompiledExpression } from '../../cel/expression.js';
 import type { MatchConditions, MatchConditionsMetrics } from '../../cel/match-conditions.js';

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import type { ApiError } from '../../../apimachinery/errors.js';
+import type { ApiError } from '../../../apimachinery/meta/errors.js';
 import type { AdmissionPlugin } from '../../interfaces.js';
 import { validatingPolicyMetrics } from './metrics.js';
 import { binding, clock, createOf, FakeSources, policy } from './policies.fake.js';
@@ -89,7 +89,9 @@ test('params are those of the binding, and their kind is followed', async () => 
   sources.validatingPolicies.set(
     policy('max', {
       paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
-      validations: [{ expression: 'int(object.data.size) <= int(params.data.max)', messageExpression: 'string(params.kind)' }],
+      validations: [
+        { expression: 'int(object.data.size) <= int(params.data.max)', messageExpression: 'string(params.kind)' },
+      ],
     }),
   );
   const paramRef = { name: 'limits', parameterNotFoundAction: 'Deny' };

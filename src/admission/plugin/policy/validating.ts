@@ -1,6 +1,6 @@
-import { ApiError, newNotFound } from '../../../apimachinery/errors.js';
-import { textsOf } from '../../../apimachinery/json-values.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { ApiError, newNotFound } from '../../../apimachinery/meta/errors.js';
+import { textsOf } from '../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
 import type { Clock } from '../../../util/clock.js';
 import { settled } from '../../cel/activation.js';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 
 const MAX = 100;
 

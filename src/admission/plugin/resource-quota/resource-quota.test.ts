@@ -1,6 +1,6 @@
-import { newConflict } from '../../../apimachinery/errors.js';
-import { objectAt } from '../../../apimachinery/json.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { newConflict } from '../../../apimachinery/meta/errors.js';
+import { objectAt } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { type Clock, systemClock } from '../../../util/clock.js';
 import { fakeAttributes } from '../../attributes.fake.js';
 import type { AdmissionAttributes } from '../../interfaces.js';

@@ -1,5 +1,5 @@
-import { newInternalError } from '../../../apimachinery/errors.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { newInternalError } from '../../../apimachinery/meta/errors.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { charge } from '../../../quota/charge.js';
 import type { Evaluator, QuotaChange } from '../../../quota/evaluator.js';
 import { evaluatorOf } from '../../../quota/evaluators.js';

@@ -1,6 +1,6 @@
-import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 
 const namesOf = (account: KubeObject, field: string): ReadonlySet<string> =>
   new Set(objectsOf(account[field]).map(({ name }) => textOf(name)));

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../../apimachinery/json.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { systemClock } from '../../../util/clock.js';
 import { fakeAttributes } from '../../attributes.fake.js';
 import { fakeReader } from '../../object-reader.fake.js';

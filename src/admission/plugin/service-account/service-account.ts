@@ -1,7 +1,7 @@
-import { newNotFound } from '../../../apimachinery/errors.js';
-import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
-import { objectsOf } from '../../../apimachinery/json-values.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { newNotFound } from '../../../apimachinery/meta/errors.js';
+import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { podSecretNames } from '../../../authorization/node/references.js';
 import { type Clock, sleep } from '../../../util/clock.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../interfaces.js';

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../../apimachinery/json.js';
-import { objectsOf, textOf } from '../../../apimachinery/json-values.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
 
 const VOLUME = 'kube-api-access-';
 const MOUNT_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';

@@ -1,8 +1,8 @@
 import { MalformedAnswer } from '../../../client/webhook/answer.js';
-import { goKind } from '../../../apimachinery/decode-json.js';
-import type { StatusDetails } from '../../../apimachinery/errors.js';
-import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json.js';
-import { illegalBase64At } from '../../../util/go-base64.js';
+import { goKind } from '../../../apimachinery/json/decode.js';
+import type { StatusDetails } from '../../../apimachinery/meta/errors.js';
+import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import { illegalBase64At } from '../../../go/base64.js';
 import type { AnsweredStatus } from './errors.js';
 
 /** The response of an AdmissionReview. */

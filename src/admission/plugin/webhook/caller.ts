@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { MalformedAnswer } from '../../../client/webhook/answer.js';
 import { ResponseError, type WebhookResponse } from '../../../client/webhook/connection.js';
-import { ApiError } from '../../../apimachinery/errors.js';
-import type { JsonObject } from '../../../apimachinery/json.js';
+import { ApiError } from '../../../apimachinery/meta/errors.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { isQualifiedName } from '../../../apimachinery/validation/names.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
 import type { Clock } from '../../../util/clock.js';

@@ -1,5 +1,5 @@
-import { ApiError, newInternalError, type StatusDetails } from '../../../apimachinery/errors.js';
-import { quote } from '../../../apimachinery/meta.js';
+import { ApiError, newInternalError, type StatusDetails } from '../../../apimachinery/meta/errors.js';
+import { quote } from '../../../apimachinery/meta/meta.js';
 
 /** A webhook that could not be called, or gave no usable answer. Its failure policy decides what becomes of the request. */
 export class CallError extends Error {

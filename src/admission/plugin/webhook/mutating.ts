@@ -1,6 +1,6 @@
-import { newInternalError } from '../../../apimachinery/errors.js';
-import { deepCopy, deepEqual } from '../../../apimachinery/json.js';
-import { goJson, type GroupVersionKind, type KubeObject } from '../../../apimachinery/meta.js';
+import { newInternalError } from '../../../apimachinery/meta/errors.js';
+import { deepCopy, deepEqual } from '../../../apimachinery/json/json.js';
+import { goJson, type GroupVersionKind, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
 import { exchangeContents } from '../../exchange.js';

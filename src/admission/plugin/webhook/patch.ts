@@ -1,7 +1,7 @@
-import { ApiError, newInternalError } from '../../../apimachinery/errors.js';
-import { deepCopy, deepEqual, isObject, type JsonValue } from '../../../apimachinery/json.js';
-import type { FloatLiterals } from '../../../apimachinery/json-parser.js';
-import { type GroupVersionKind, type KubeObject, quote } from '../../../apimachinery/meta.js';
+import { ApiError, newInternalError } from '../../../apimachinery/meta/errors.js';
+import { deepCopy, deepEqual, isObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import type { FloatLiterals } from '../../../apimachinery/json/parser.js';
+import { type GroupVersionKind, type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import {
   applyOperations,
   decodeJsonPatch,

@@ -1,4 +1,4 @@
-import type { ApiError } from '../../../apimachinery/errors.js';
+import type { ApiError } from '../../../apimachinery/meta/errors.js';
 import { type Clock, sleep } from '../../../util/clock.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import { refusal } from '../../refusal.js';

@@ -1,8 +1,8 @@
 import { answeredObject } from '../../../client/webhook/answer.js';
 import type { WebhookResponse } from '../../../client/webhook/connection.js';
-import { type JsonObject, stringAt, stringifyJson } from '../../../apimachinery/json.js';
-import { formatGroupVersionKind, parseGroupVersion, quote } from '../../../apimachinery/meta.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { type JsonObject, stringAt, stringifyJson } from '../../../apimachinery/json/json.js';
+import { formatGroupVersionKind, parseGroupVersion, quote } from '../../../apimachinery/meta/meta.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { admissionRequest } from '../../cel/request.js';
 import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
 import { readAnswer, type AnsweredReview } from './answer.js';

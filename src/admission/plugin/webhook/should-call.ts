@@ -1,4 +1,4 @@
-import { newForbidden } from '../../../apimachinery/errors.js';
+import { newForbidden } from '../../../apimachinery/meta/errors.js';
 import { authorizerValues } from '../../cel/authorizer.js';
 import { admissionRequest } from '../../cel/request.js';
 import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';

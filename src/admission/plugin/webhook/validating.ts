@@ -1,4 +1,4 @@
-import { newInternalError } from '../../../apimachinery/errors.js';
+import { newInternalError } from '../../../apimachinery/meta/errors.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
 import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../interfaces.js';

@@ -1,4 +1,4 @@
-import type { GroupVersionKind, KubeObject } from '../../../apimachinery/meta.js';
+import type { GroupVersionKind, KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import { ReviewedObjects } from './review.js';
 

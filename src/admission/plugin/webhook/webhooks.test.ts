@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { ResponseError, type WebhookResponse } from '../../../client/webhook/connection.js';
-import { ApiError } from '../../../apimachinery/errors.js';
-import type { JsonObject } from '../../../apimachinery/json.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { ApiError } from '../../../apimachinery/meta/errors.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { FakeClock } from '../../../util/clock.js';
 import { fakeAttributes } from '../../attributes.fake.js';
 import { matchConditionsMetrics } from '../../cel/metrics.js';
@@ -184,7 +184,8 @@ describe('mutating webhooks', () => {
   test('those that want it are asked again after a later change, once', async () => {
     const reinvoked = { reinvocationPolicy: 'IfNeeded' };
     const { plugin, calls } = world('mutating', [hook('a', reinvoked), hook('b'), hook('c', reinvoked)], {
-      c: ({ request: { object } }) => adds('/data/n', `${((object?.['data'] as JsonObject)['n'] as string | undefined) ?? ''}x`),
+      c: ({ request: { object } }) =>
+        adds('/data/n', `${((object?.['data'] as JsonObject)['n'] as string | undefined) ?? ''}x`),
     });
     const other: AdmissionPlugin = { name: 'Other', handles: () => true, admit: () => undefined };
     const { attributes } = request();

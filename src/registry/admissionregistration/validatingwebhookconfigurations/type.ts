@@ -1,8 +1,0 @@
-import { nothing } from '../../core/shared/resource-type.js';
-import { webhookConfigurations } from '../shared/webhook-configurations.js';
-
-export const validatingWebhookConfigurations = webhookConfigurations(
-  'validatingwebhookconfigurations',
-  'ValidatingWebhookConfiguration',
-  nothing,
-);

@@ -1,0 +1,121 @@
+import { setMaxListeners } from 'node:events';
+import { admissionChain } from '../../admission/chain.js';
+import { AdmissionMetrics } from '../../admission/metrics.js';
+import type { TokenAuthenticator } from '../../authentication/authenticator/interfaces.js';
+import type { UserInfo } from '../../authentication/user/user.js';
+import { admissionPolicyTypes, webhookConfigurationTypes } from '../../registry/builtin/admissionregistration/index.js';
+import { customResourceDefinitionType } from '../../registry/apiextensions/customresourcedefinition/type.js';
+import { authenticationReviews } from '../../registry/builtin/authentication/reviews.js';
+import { authorizationReviews } from '../../registry/builtin/authorization/reviews.js';
+import { certificateSigningRequests } from '../../registry/builtin/certificates/certificatesigningrequests/type.js';
+import { builtinResourceTypes } from '../../registry/builtin/core/index.js';
+import { LocalClients } from '../../registry/generic/loopback/local-client.js';
+import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
+import { rbacTypes } from '../../registry/builtin/rbac/types.js';
+import { standalonePlugins } from './admission-plugins.js';
+import { makeAuthorization } from './access/authorization.js';
+import { installVirtual } from '../../registry/builtin/install.js';
+import type { Authorities } from './hook-context.js';
+import { resolveByServices } from './access/conversion-webhooks.js';
+import { admissionWebhookClients } from './webhook-clients.js';
+import { localSources } from './local-sources.js';
+import { Loops } from './post-start-hooks.js';
+import { paramAccess } from './param-access.js';
+import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
+import { type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
+
+export interface ControlPlaneDependencies {
+  /** Host and port under which clients reach the server. */
+  readonly serverAddress: () => string;
+  /** All token methods, for TokenReview; undefined: there is none. */
+  readonly tokens: TokenAuthenticator | undefined;
+  readonly accounts: ServiceAccountTokens;
+  readonly authorities: Authorities;
+}
+
+/**
+ * Store, cacher, registry, handlers and controllers of standalone mode. THE PLACE where they are put together: everything below the
+ * chain is constructed here and nowhere else.
+ */
+export async function buildControlPlane(
+  context: ServerContext,
+  dependencies: ControlPlaneDependencies,
+): Promise<ControlPlane> {
+  const { options, clock, logger } = context;
+  const { accounts, authorities, serverAddress, tokens } = dependencies;
+  const stop = new AbortController();
+  // Every loop listens for the end.
+  setMaxListeners(0, stop.signal);
+  const authorization = await makeAuthorization(options, {
+    clock,
+    logger,
+    registry: context.registry,
+    signal: stop.signal,
+  });
+  const { authorizer, rbac, ruleResolver } = authorization;
+  const foundation = await openFoundation(context);
+  const { registry, mergeTypes } = foundation;
+  const stores: ReadonlyMap<string, ResourceStore> = foundation.install([
+    ...withTokenRequests(builtinResourceTypes(), options, accounts, clock),
+    ...rbacTypes({ authorizer, rules: rbac }),
+    certificateSigningRequests,
+    ...webhookConfigurationTypes,
+    ...admissionPolicyTypes(paramAccess(authorizer, registry, () => stores)),
+    customResourceDefinitionType({}),
+  ]);
+  installVirtual(
+    [
+      ...authorizationReviews({ authorizer, ruleResolver }),
+      ...authenticationReviews({ tokens, apiAudiences: accounts.apiAudiences, clock }),
+    ],
+    registry,
+    mergeTypes,
+    clock,
+  );
+  const clients = (fieldManager: string, user?: UserInfo): LocalClients =>
+    new LocalClients({ registry, admission, clock, fieldManager, ...(user !== undefined && { user, authorizer }) });
+  const sources = localSources(registry);
+  const own = (): LocalClients => clients('kube-apiserver');
+  const metrics = new AdmissionMetrics(context.registry, () => clock.monotonic());
+  const webhooks = await admissionWebhookClients({
+    options,
+    clock,
+    logger,
+    resolve: resolveByServices(() => own().for({ group: '', resource: 'services' })),
+  });
+  const plugins = standalonePlugins({
+    options,
+    clock,
+    logger,
+    authorizer,
+    sources,
+    stores,
+    clients: own,
+    metrics: context.registry,
+    webhooks,
+  });
+  const admission = admissionChain(plugins, metrics);
+  accounts.objects.attach(stores, clients('kube-apiserver').for({ group: '', resource: 'secrets' }));
+  const loops = new Loops({
+    ...foundation,
+    options,
+    clock,
+    logger,
+    authorization,
+    authorities,
+    clients,
+    admission,
+    signal: stop.signal,
+  });
+  return assemblePlane(context, foundation, {
+    admission,
+    authorizer,
+    rules: rbac,
+    serverAddress,
+    hooks: loops.hooks(),
+    stop: () => {
+      stop.abort();
+      webhooks.close();
+    },
+  });
+}
