@@ -1,4 +1,4 @@
-import { AnswerPending, fromJson, type Bindings, type Value } from '../../cel/index.js';
+import { AnswerPending, fromJson, type Bindings, type Value } from '@annex/cel';
 import { withFloats } from '../../apimachinery/json/float.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { AuthorizerValues } from './authorizer.js';

@@ -1,4 +1,4 @@
-import { AuthorizerValue, ResourceCheck, type AuthorizationQuery } from '../../cel/index.js';
+import { AuthorizerValue, ResourceCheck, type AuthorizationQuery } from '@annex/cel';
 import { parseFieldSelector } from '../../apimachinery/selectors/field-selectors.js';
 import { parseLabelSelector } from '../../apimachinery/selectors/label-parser.js';
 import { SelectorError } from '../../apimachinery/selectors/labels.js';

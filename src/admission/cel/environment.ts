@@ -6,7 +6,7 @@ import {
   type Environment,
   type ExpressionOrigin,
   type VariableDecl,
-} from '../../cel/index.js';
+} from '@annex/cel';
 import { NAMESPACE_TYPE, REQUEST_TYPE, admissionStruct, patchStruct } from './types.js';
 
 /** The variables that not every expression has. */

@@ -1,4 +1,4 @@
-import type { Environment, Program, Type } from '../../cel/index.js';
+import type { Environment, Program, Type } from '@annex/cel';
 
 /** An expression of a policy or webhook, compiled once per revision of its object. */
 export interface CompiledExpression {

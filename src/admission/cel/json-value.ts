@@ -14,7 +14,7 @@ import {
   formatTimestamp,
   type Value,
   typeName,
-} from '../../cel/index.js';
+} from '@annex/cel';
 import { ObjectLiteral } from './types.js';
 
 /** A value that is no JSON. */

@@ -1,4 +1,4 @@
-import { types } from '../../cel/index.js';
+import { types } from '@annex/cel';
 import { Activation, BudgetExceeded, settled, type ActivationInput, type Evaluation } from './activation.js';
 import { MATCH_CONDITIONS_BUDGET } from './budget.js';
 import { admissionEnvironment } from './environment.js';

@@ -1,4 +1,4 @@
-import { CelError, Opaque, types, type StructDecl, type Type, type Value } from '../../cel/index.js';
+import { CelError, Opaque, types, type StructDecl, type Type, type Value } from '@annex/cel';
 
 const { BOOL, DYN, INT, STRING, TIMESTAMP, listOf, mapOf, objectType } = types;
 

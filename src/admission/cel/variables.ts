@@ -7,7 +7,7 @@ import {
   type StructDecl,
   type Type,
   type Value,
-} from '../../cel/index.js';
+} from '@annex/cel';
 import { quote } from '../../apimachinery/meta/meta.js';
 import { PER_CALL_LIMIT } from './budget.js';
 import { compileExpression, type CompiledExpression } from './expression.js';

@@ -5,7 +5,7 @@ import {
   type KubeObject,
   parseGroupVersion,
 } from '../../../apimachinery/meta/meta.js';
-import type { Value } from '../../../cel/index.js';
+import type { Value } from '@annex/cel';
 import { fieldType } from '../../../structured-merge-diff/schema/kinds.js';
 import { mergeValues } from '../../../structured-merge-diff/merge.js';
 import type { Type } from '../../../structured-merge-diff/schema/schema.js';

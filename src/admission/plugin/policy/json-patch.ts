@@ -2,7 +2,7 @@ import { newInternalError } from '../../../apimachinery/meta/errors.js';
 import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import { goJson, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import { applyOperations, PatchFailure, type JsonPatchOperation } from '../../../apimachinery/patch/json-patch.js';
-import { CelList, type Value } from '../../../cel/index.js';
+import { CelList, type Value } from '@annex/cel';
 import { NotJsonError, toJson, typeNameProblems } from '../../cel/json-value.js';
 import { ObjectLiteral, PatchOperation } from '../../cel/types.js';
 import { MutationError } from './mutation-error.js';

@@ -1,6 +1,6 @@
 import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../apimachinery/json/values.js';
-import type { Environment, Type } from '../../../cel/index.js';
+import type { Environment, Type } from '@annex/cel';
 import { admissionEnvironment, type OptionalVariables } from '../../cel/environment.js';
 import { compileExpression, type CompiledExpression } from '../../cel/expression.js';
 import {

@@ -1,7 +1,7 @@
 import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { types } from '../../../cel/index.js';
+import { types } from '@annex/cel';
 import type { CompiledExpression } from '../../cel/expression.js';
 import type { MatchConditions, MatchConditionsMetrics } from '../../cel/match-conditions.js';
 import type { Composition } from '../../cel/variables.js';

@@ -2,7 +2,7 @@ import { MalformedAnswer } from '../../../client/webhook/answer.js';
 import { goKind } from '../../../apimachinery/json/decode.js';
 import type { StatusDetails } from '../../../apimachinery/meta/errors.js';
 import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
-import { illegalBase64At } from '../../../go/base64.js';
+import { illegalBase64At } from '@annex/cel/formats/base64';
 import type { AnsweredStatus } from './errors.js';
 
 /** The response of an AdmissionReview. */

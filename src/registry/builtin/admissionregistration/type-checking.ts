@@ -7,7 +7,7 @@ import {
   SchemaTypes,
   types,
   type VariableDecl,
-} from '../../../cel/index.js';
+} from '@annex/cel';
 import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, textOf, textsOf } from '../../../apimachinery/json/values.js';
 import {

@@ -1,5 +1,5 @@
 import { OBJECT_TYPE, PATCH_TYPE } from '../../../../admission/cel/types.js';
-import { types } from '../../../../cel/index.js';
+import { types } from '@annex/cel';
 import {
   type FieldError,
   FieldPath,

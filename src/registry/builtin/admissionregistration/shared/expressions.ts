@@ -1,7 +1,7 @@
 import { admissionEnvironment, type OptionalVariables } from '../../../../admission/cel/environment.js';
 import { compileExpression, type CompiledExpression } from '../../../../admission/cel/expression.js';
 import { Composition } from '../../../../admission/cel/variables.js';
-import type { Environment, ExpressionOrigin, Type } from '../../../../cel/index.js';
+import type { Environment, ExpressionOrigin, Type } from '@annex/cel';
 import { FieldError, type FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
 
 /** Compiles the expressions of one policy that is being written, each in the environment that it may use. */

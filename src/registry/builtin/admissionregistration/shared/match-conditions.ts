@@ -1,6 +1,6 @@
 import { admissionEnvironment } from '../../../../admission/cel/environment.js';
 import { compileExpression } from '../../../../admission/cel/expression.js';
-import { types } from '../../../../cel/index.js';
+import { types } from '@annex/cel';
 import {
   duplicate,
   type FieldError,

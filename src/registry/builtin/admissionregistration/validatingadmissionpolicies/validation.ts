@@ -1,4 +1,4 @@
-import { types } from '../../../../cel/index.js';
+import { types } from '@annex/cel';
 import {
   duplicate,
   type FieldError,
