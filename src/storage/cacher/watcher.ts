@@ -86,9 +86,10 @@ export class CacheWatcher implements Watcher, Member {
     try {
       await nextTurn();
       await this.sendInitial();
-      if (this.seen > this.source.revision()) await this.source.reach(this.seen, this.stopping.signal);
       while (!this.stopped) {
         if (this.full || this.live) await this.poked();
+        // It starts in the future, or the log that it read is ahead of the cache.
+        else if (this.seen > this.source.revision()) await this.source.reach(this.seen, this.stopping.signal);
         else if (this.position < this.source.history.start) await this.readLog();
         else if (this.position < this.source.history.end) await this.catchUp();
         else this.join();
