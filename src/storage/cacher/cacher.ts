@@ -1,4 +1,4 @@
-import { systemClock, type Clock, type Timer } from '../../util/clock.js';
+import { sleep, systemClock, type Clock, type Timer } from '../../util/clock.js';
 import { StorageError } from '../errors.js';
 import type { Backend, LogEvent, Revision } from '../interfaces.js';
 import { Budget, type BudgetStats } from './budget.js';
@@ -24,6 +24,8 @@ export interface CacherOptions {
   /** Events that a watcher whose transport is full may be behind before it is ended. */
   readonly maxBacklog?: number;
   readonly maxWatchersPerType?: number;
+  /** Events of a type that may gather while it is loaded; beyond that the load begins anew. */
+  readonly maxPending?: number;
 }
 
 /** What the cacher holds, for metrics. */
@@ -89,6 +91,7 @@ export class StorageCacher implements Cacher {
       newest: this.newest,
       maxBacklog: maxBacklog ?? 10_000,
       maxWatchers: maxWatchersPerType ?? 100_000,
+      maxPending: this.options.maxPending ?? 50_000,
     };
     this.trouble = '';
     this.following = this.follow();
@@ -154,7 +157,7 @@ export class StorageCacher implements Cacher {
       this.trouble = `the cache does not follow the store: ${error.message}`;
       const isLost = error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large');
       // The first time it goes on at once; a store that loses its events again and again is given time.
-      if (!isLost || !(await this.reload()) || retry > RETRY_MILLIS) await this.pause(retry);
+      if (!isLost || !(await this.reload()) || retry > RETRY_MILLIS) await sleep(this.clock, retry, signal);
       retry = Math.min(retry * 2, MAX_RETRY_MILLIS);
     }
   }
@@ -233,20 +236,6 @@ export class StorageCacher implements Cacher {
       });
     });
     return fresh;
-  }
-
-  private pause(millis: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.clock.setTimer(millis, resolve);
-      this.stopping.signal.addEventListener(
-        'abort',
-        () => {
-          timer.cancel();
-          resolve();
-        },
-        { once: true },
-      );
-    });
   }
 
   private tick(): void {

@@ -6,8 +6,6 @@ import type { Budget } from './budget.js';
 import { cachedItem, type CachedItem } from './cached-item.js';
 import type { CachedType } from './interfaces.js';
 
-/** Events that may gather while a type is loaded; beyond that the load begins anew. */
-const MAX_PENDING = 50_000;
 const MAX_PENDING_BYTES = 64 << 20;
 const LOAD_ATTEMPTS = 5;
 const RETRY_MILLIS = 500;
@@ -17,6 +15,8 @@ export interface LoadOptions {
   readonly backend: Pick<Backend, 'list'>;
   readonly clock: Clock;
   readonly budget: Budget;
+  /** Events that may gather; beyond that the load begins anew. */
+  readonly maxPending: number;
   /** The type as it is described now. */
   type(): CachedType;
   /** Everything up to here has been given to the caches of all types. */
@@ -34,11 +34,14 @@ class Pending {
   overflowed = false;
   private bytes = 0;
 
-  constructor(readonly after: Revision) {}
+  constructor(
+    readonly after: Revision,
+    private readonly maxEvents: number,
+  ) {}
 
   take(event: LogEvent): void {
     this.bytes += event.object.bytes.length;
-    if (this.events.length >= MAX_PENDING || this.bytes > MAX_PENDING_BYTES) this.overflow();
+    if (this.events.length >= this.maxEvents || this.bytes > MAX_PENDING_BYTES) this.overflow();
     if (!this.overflowed) this.events.push(event);
   }
 
@@ -57,7 +60,7 @@ export class TypeLoad {
   private cancelled = false;
 
   constructor(private readonly options: LoadOptions) {
-    this.pending = new Pending(options.followed());
+    this.pending = new Pending(options.followed(), options.maxPending);
   }
 
   take(event: LogEvent): void {
@@ -67,7 +70,7 @@ export class TypeLoad {
   /** Nothing is installed from now on. */
   cancel(): void {
     this.cancelled = true;
-    this.pending = new Pending(0);
+    this.pending = new Pending(0, 0);
   }
 
   /** Resolves when the type is installed, or when the load was cancelled. */
@@ -81,7 +84,7 @@ export class TypeLoad {
         await new Promise<void>((resolve) => this.options.clock.setTimer(RETRY_MILLIS, resolve));
       }
       if (this.cancelled) return;
-      this.pending = new Pending(this.options.followed());
+      this.pending = new Pending(this.options.followed(), this.options.maxPending);
     }
   }
 

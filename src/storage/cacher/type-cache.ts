@@ -38,6 +38,7 @@ export interface Shared {
   readonly newest: NewestRevision;
   readonly maxBacklog: number;
   readonly maxWatchers: number;
+  readonly maxPending: number;
 }
 
 /** After so long the version that lists show moves up, well within the history that watches may begin in. */
@@ -171,12 +172,13 @@ export class TypeCache implements ResourceCache {
   load(): void {
     if (this.phase.name === 'closed') return;
     const { resource, shared } = this;
-    const { backend, clock, budget, waits } = shared;
+    const { backend, clock, budget, waits, maxPending } = shared;
     const load = new TypeLoad({
       resource,
       backend,
       clock,
       budget,
+      maxPending,
       type: () => this.type,
       followed: () => waits.revision,
       install: (items, revision, events) => {

@@ -1,0 +1,43 @@
+/** A stream of numbers that a seed determines. */
+export class Random {
+  constructor(private state: number) {}
+
+  /** From 0 to before 1. */
+  next(): number {
+    this.state = (this.state + 0x6d2b79f5) | 0;
+    let t = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** From 0 to before `end`. */
+  below(end: number): number {
+    return Math.floor(this.next() * end);
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability;
+  }
+
+  pick<T>(of: readonly T[]): T {
+    const chosen = of[this.below(of.length)];
+    if (chosen === undefined) throw new Error('nothing to choose from');
+    return chosen;
+  }
+
+  /** One of them, according to their weights. */
+  weighted<T>(of: readonly (readonly [number, T])[]): T {
+    let at = this.next() * of.reduce((sum, [weight]) => sum + weight, 0);
+    for (const [weight, value] of of) {
+      at -= weight;
+      if (at < 0) return value;
+    }
+    return this.pick(of)[1];
+  }
+}
+
+/** The seeds of a run: one that the environment names, or so many in a row from a fixed one on. */
+export function seedsOf(variable: string, count: number, first = 1): number[] {
+  const given = process.env[variable];
+  return given === undefined ? Array.from({ length: count }, (_, i) => first + i) : given.split(',').map(Number);
+}
