@@ -330,7 +330,7 @@ export class Explorer {
   ): void {
     const state = this.backend.stateAt(resource, revision);
     if (this.painted.get(resource) !== true)
-      for (const [key, event] of state) if (!event.object.bytes.includes('"green"')) state.delete(key);
+      for (const [key, event] of state) if (!Buffer.from(event.object.bytes).includes('"green"')) state.delete(key);
     const shown = items.map((item) => `${item.key}@${item.revision}`).sort();
     same(`the green ones of ${resource} at ${revision}`, shown, contentOf(state));
   }
