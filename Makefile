@@ -12,7 +12,7 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go e2e oracle bench bench-mongodb bench-replicas lint typecheck format docs tools clean
+.PHONY: manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go faults e2e oracle bench bench-mongodb bench-replicas lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -75,6 +75,9 @@ test-integration: dist/.built ## Tests through HTTP and of the stores.
 
 test-kubectl: dist/.built tools ## The conformance of kubectl.
 	$(BIN)/jest test/conformance
+
+faults: dist/.built ## Two servers while MongoDB and the way to it fail, for MINUTES (ANNEX_FAULT_SEED=… repeats a run).
+	ANNEX_FAULT_MINUTES=$(or $(MINUTES),20) $(BIN)/jest test/faults/faults
 
 e2e: dist/.built ## End to end: Annex in a cluster of real parts, where Go 1.26 is there to build them.
 	hack/e2e.sh

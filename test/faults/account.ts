@@ -41,12 +41,15 @@ export interface Session {
   until: number;
 }
 
+/** Examples of each kind of problem. */
+const SHOWN = 6;
+
 /** What all clients were told, and whether it can be true. */
 export class Account {
   readonly writes: Write[] = [];
   readonly lists: Listed[] = [];
   readonly sessions: Session[] = [];
-  readonly problems: string[] = [];
+  private readonly problems = new Map<string, string[]>();
   newest = 0;
   private readonly byKey = new Map<string, Write[]>();
   private readonly byRevision = new Map<number, Write>();
@@ -64,15 +67,28 @@ export class Account {
     if (revision === undefined || revision === 0) return;
     const other = this.all.get(revision);
     if (other !== undefined)
-      this.problem(`revision ${revision} was acknowledged twice: ${brief(other)}, ${brief(write)}`);
+      this.problem(
+        'revisions acknowledged twice',
+        `revision ${revision} was acknowledged twice: ${brief(other)}, ${brief(write)}`,
+      );
     this.byRevision.set(revision, write);
     this.all.set(revision, write);
-    if (last >= revision) this.problem(`${brief(write)} is not newer than ${last}`);
+    if (last >= revision) this.problem('writes not in order', `${brief(write)} is not newer than ${last}`);
     this.newest = Math.max(this.newest, revision);
   }
 
-  problem(text: string): void {
-    if (this.problems.length < 200) this.problems.push(text);
+  problem(kind: string, text: string): void {
+    const of = this.problems.get(kind);
+    if (of === undefined) this.problems.set(kind, [text]);
+    else of.push(text);
+  }
+
+  /** By kind: how many there are, and the first ones. */
+  private told(): string[] {
+    return [...this.problems].flatMap(([kind, texts]) => [
+      `${kind}: ${texts.length}`,
+      ...texts.slice(0, SHOWN).map((text) => `  ${text}`),
+    ]);
   }
 
   /** To be called when all writers have ended; what is shown is checked against all that was acknowledged. */
@@ -83,15 +99,21 @@ export class Account {
     for (const [revision, write] of this.byRevision) {
       const told = log.get(revision);
       if (told !== undefined && (told.key !== write.key || told.value !== write.value))
-        this.problem(`${brief(write)}, but watches were told ${told.type} ${told.key} ${told.value}`);
+        this.problem(
+          'writes told otherwise',
+          `${brief(write)}, but watches were told ${told.type} ${told.key} ${told.value}`,
+        );
     }
-    return this.problems;
+    return this.told();
   }
 
   private checkList(list: Listed): void {
     const where = `${list.what} at ${list.server}, revision ${list.revision}`;
     if (list.revision < list.atLeast)
-      this.problem(`${where}: ${list.atLeast} was acknowledged before it was asked for`);
+      this.problem(
+        `stale lists at ${list.server}`,
+        `${where}: ${list.atLeast} was acknowledged before it was asked for`,
+      );
     let missing = 0;
     let example = '';
     for (const [key, writes] of this.byKey) {
@@ -100,7 +122,8 @@ export class Account {
       missing++;
       example ||= why;
     }
-    if (missing > 0) this.problem(`${where}: ${missing} keys are wrong, such as: ${example}`);
+    if (missing > 0)
+      this.problem(`wrong lists at ${list.server}`, `${where}: ${missing} keys are wrong, such as: ${example}`);
   }
 
   /** All events by revision, as told by any watch; all must agree. */
@@ -111,7 +134,10 @@ export class Account {
         const known = log.get(event.revision);
         if (known === undefined) log.set(event.revision, event);
         else if (known.key !== event.key || known.type !== event.type || known.value !== event.value)
-          this.problem(`${server} told ${JSON.stringify(event)}, somebody else ${JSON.stringify(known)}`);
+          this.problem(
+            'watches that differ',
+            `${server} told ${JSON.stringify(event)}, somebody else ${JSON.stringify(known)}`,
+          );
       }
     }
     return log;
@@ -122,7 +148,11 @@ export class Account {
     let last = from;
     const told = new Set<number>();
     for (const { revision } of events) {
-      if (revision <= last) this.problem(`a watch at ${server} from ${from} told ${revision} after ${last}`);
+      if (revision <= last)
+        this.problem(
+          `watches out of order at ${server}`,
+          `a watch at ${server} from ${from} told ${revision} after ${last}`,
+        );
       last = revision;
       told.add(revision);
     }

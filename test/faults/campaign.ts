@@ -55,7 +55,7 @@ export async function campaign({ pair, seed, millis, report }: Campaign): Promis
   await converge(pair, maps, informers);
   for (const target of pair.replicas) {
     const list = await listNow(target, leases, 'the last list of leases', LEASES);
-    if (list === undefined) leases.problem(`${target.name} lists no leases`);
+    if (list === undefined) leases.problem('no answer', `${target.name} lists no leases`);
     else leases.lists.push(list);
   }
   watching.abort();
@@ -74,7 +74,10 @@ async function recovered(pair: Pair, account: Account, after: string): Promise<v
       const writer = new Writer(target, account, new Random(1));
       while (!(await writer.writeOnce())) {
         if (performance.now() - begun > RECOVERY_MILLIS) {
-          account.problem(`${target.name} does not write again within ${RECOVERY_MILLIS / 1000} s after: ${after}`);
+          account.problem(
+            'no recovery',
+            `${target.name} does not write again within ${RECOVERY_MILLIS / 1000} s after: ${after}`,
+          );
           return;
         }
         await pause(200);
@@ -92,7 +95,7 @@ async function converge(pair: Pair, account: Account, informers: readonly Inform
       await pause(500);
       list = await listNow(target, account, 'the last list');
     }
-    if (list === undefined) account.problem(`${target.name} answers no list at the end`);
+    if (list === undefined) account.problem('no answer', `${target.name} answers no list at the end`);
     else lists.push(list);
   }
   account.lists.push(...lists);
@@ -101,13 +104,19 @@ async function converge(pair: Pair, account: Account, informers: readonly Inform
   const expected = text(first.objects);
   for (const list of lists)
     if (text(list.objects) !== expected)
-      account.problem(`${list.server} ends with other objects: ${difference(first, list)}`);
+      account.problem(
+        'servers that differ at the end',
+        `${list.server} ends with other objects: ${difference(first, list)}`,
+      );
   const end = performance.now() + CONVERGENCE_MILLIS;
   for (const informer of informers) {
     while (text(informer.objects) !== expected && performance.now() < end) await pause(100);
     if (text(informer.objects) === expected) continue;
     const { size } = informer.objects;
-    account.problem(`an informer at ${informer.server} stays wrong: ${size} objects instead of ${first.objects.size}`);
+    account.problem(
+      'informers that stay wrong',
+      `an informer at ${informer.server} stays wrong: ${size} objects instead of ${first.objects.size}`,
+    );
   }
 }
 
