@@ -163,6 +163,7 @@ export class Account {
     if (missed.length > 0) {
       const some = [...new Set(missed)].sort((a, b) => a - b);
       this.problem(
+        `watches that miss events at ${server}`,
         `a watch at ${server} from ${from} to ${until} missed ${some.length}: ${some.slice(0, 5).join(', ')}`,
       );
     }

@@ -18,7 +18,7 @@ export interface Campaign {
   readonly pair: Pair;
   readonly seed: number;
   readonly millis: number;
-  report(line: string): void;
+  readonly report: (line: string) => void;
 }
 
 /** Clients at both servers, and faults, for so long. Returns what cannot be true of what the clients were told. */

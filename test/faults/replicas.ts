@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TestServer } from '../integration/server.js';
-import { Mongod, ReplicaSet } from '../storage/mongod.js';
+import { type Mongod, ReplicaSet } from '../storage/mongod.js';
 import { FaultProxy } from './proxy.js';
 import { Client, type Endpoint } from './requests.js';
 

@@ -65,8 +65,12 @@ export class Mongod {
     private readonly flags: readonly string[],
   ) {}
 
-  static async start(path: string, flags: readonly string[] = ['--replSet', 'rs0']): Promise<Mongod> {
-    const folder = await mkdtemp(join(tmpdir(), 'annex-mongod-'));
+  static async start(
+    path: string,
+    flags: readonly string[] = ['--replSet', 'rs0'],
+    parent = tmpdir(),
+  ): Promise<Mongod> {
+    const folder = await mkdtemp(join(parent, 'annex-mongod-'));
     const mongod = new Mongod(path, await freePort(), folder, flags);
     started.add(mongod);
     try {

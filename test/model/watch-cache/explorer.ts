@@ -408,12 +408,9 @@ export class Explorer {
   }
 
   private async last(resource: string): Promise<{ readonly revision: Revision }> {
-    let answered = false;
-    const list = this.cacheOf(resource)
-      .list({ mode: 'most-recent' }, page())
-      .finally(() => (answered = true));
+    const list = this.cacheOf(resource).list({ mode: 'most-recent' }, page());
     list.catch(() => undefined);
-    for (let i = 0; i < ROUNDS_TO_SETTLE && !answered; i++) await this.settle();
+    await this.settle();
     checkList(this.backend, resource, await list);
     return list;
   }

@@ -232,7 +232,7 @@ export class FakeBackend implements Pick<Backend, 'list' | 'currentRevision' | '
             };
           } catch (error) {
             tell = () => {
-              reject(error as Error);
+              reject(error instanceof Error ? error : new Error(String(error)));
             };
           }
         },
