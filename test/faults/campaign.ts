@@ -2,8 +2,8 @@ import { Random } from '../model/random.js';
 import { pause } from '../storage/mongod.js';
 import { Account, type Listed, type Write } from './account.js';
 import { holdLease, Informer, LEASES, listNow, NAMESPACE, readLists, Writer, type Target } from './clients.js';
-import type { Pair } from './replicas.js';
-import { schedule, suffer } from './schedule.js';
+import type { Pair, Replica } from './replicas.js';
+import { type Kind, schedule, suffer } from './schedule.js';
 
 export const WINDOW_SECONDS = 10;
 
@@ -18,11 +18,16 @@ export interface Campaign {
   readonly pair: Pair;
   readonly seed: number;
   readonly millis: number;
+  /** The servers that take writes, beside those that are only read from. */
+  readonly writers: readonly Replica[];
+  /** What goes wrong. */
+  readonly kinds: readonly Kind[];
   readonly report: (line: string) => void;
 }
 
 /** Clients at both servers, and faults, for so long. Returns what cannot be true of what the clients were told. */
-export async function campaign({ pair, seed, millis, report }: Campaign): Promise<readonly string[]> {
+export async function campaign(options: Campaign): Promise<readonly string[]> {
+  const { pair, seed, millis, writers, kinds, report } = options;
   const acknowledged = new Map<number, Write>();
   const maps = new Account(acknowledged);
   const leases = new Account(acknowledged);
@@ -36,19 +41,23 @@ export async function campaign({ pair, seed, millis, report }: Campaign): Promis
   });
   const informers = pair.replicas.flatMap((target) => [new Informer(target, maps), new Informer(target, maps)]);
   const watches = informers.map((informer) => informer.run(watching.signal));
-  const work = pair.replicas.flatMap((target) => [
-    ...Array.from({ length: WRITERS }, () => new Writer(target, maps, random).run(stopping.signal)),
-    ...Array.from({ length: READERS }, () => readLists(target, maps, stopping.signal)),
-    holdLease(target, leases, stopping.signal),
-  ]);
+  const work = [
+    ...writers.flatMap((target) => [
+      ...Array.from({ length: WRITERS }, () => new Writer(target, maps, random).run(stopping.signal)),
+      holdLease(target, leases, stopping.signal),
+    ]),
+    ...pair.replicas.flatMap((target) =>
+      Array.from({ length: READERS }, () => readLists(target, maps, stopping.signal)),
+    ),
+  ];
   const end = performance.now() + millis;
-  const faults = schedule(new Random(seed), WINDOW_SECONDS * 1_000);
+  const faults = schedule(kinds, new Random(seed), WINDOW_SECONDS * 1_000);
   do {
     const fault = faults.next().value;
     await pause(CALM_MILLIS);
     report(`${fault.name} for ${fault.millis} ms, at revision ${maps.newest}`);
     await suffer(pair, fault);
-    await recovered(pair, maps, fault.name);
+    await recovered(writers, maps, fault.name);
   } while (performance.now() < end);
   stopping.abort();
   await Promise.all(work);
@@ -67,10 +76,10 @@ export async function campaign({ pair, seed, millis, report }: Campaign): Promis
 }
 
 /** Both servers acknowledge a write that begins after the fault. */
-async function recovered(pair: Pair, account: Account, after: string): Promise<void> {
+async function recovered(writers: readonly Replica[], account: Account, after: string): Promise<void> {
   const begun = performance.now();
   await Promise.all(
-    pair.replicas.map(async (target: Target) => {
+    writers.map(async (target: Target) => {
       const writer = new Writer(target, account, new Random(1));
       while (!(await writer.writeOnce())) {
         if (performance.now() - begun > RECOVERY_MILLIS) {

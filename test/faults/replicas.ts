@@ -21,7 +21,7 @@ export class Replica {
     private readonly flags: readonly string[],
     uri: string,
   ) {
-    mkdirSync(folder);
+    mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'uri'), uri);
     this.client = new Client(() => {
       if (this.endpoint === undefined) throw new Error('the server has not started');

@@ -10,7 +10,7 @@ export interface Fault {
   end(pair: Pair): Promise<void> | void;
 }
 
-type Kind = Omit<Fault, 'millis'>;
+export type Kind = Omit<Fault, 'millis'>;
 
 const heal = ({ proxy }: Pair): void => {
   proxy.pass();
@@ -38,7 +38,8 @@ function killed(name: string, which: (pair: Pair) => Replica): Kind {
   };
 }
 
-const KINDS: readonly Kind[] = [
+/** Of the way between the proxied server and MongoDB. */
+export const LINK_FAULTS: readonly Kind[] = [
   link('connections cut', ({ proxy }) => {
     proxy.cut();
   }),
@@ -57,6 +58,10 @@ const KINDS: readonly Kind[] = [
   link('requests late by 700 ms', ({ proxy }) => {
     proxy.delay(700, 'requests');
   }),
+];
+
+export const ALL_FAULTS: readonly Kind[] = [
+  ...LINK_FAULTS,
   stopped('proxied', (pair) => pair.proxied),
   stopped('direct', (pair) => pair.direct),
   killed('proxied', (pair) => pair.proxied),
@@ -89,9 +94,13 @@ const KINDS: readonly Kind[] = [
 ];
 
 /** All kinds of faults again and again in an order of their own, shorter and longer than the history window. */
-export function* schedule(random: Random, windowMillis: number): Generator<Fault, never, undefined> {
+export function* schedule(
+  kinds: readonly Kind[],
+  random: Random,
+  windowMillis: number,
+): Generator<Fault, never, undefined> {
   for (;;) {
-    const order = KINDS.map((kind) => ({ kind, rank: random.next() })).sort((a, b) => a.rank - b.rank);
+    const order = kinds.map((kind) => ({ kind, rank: random.next() })).sort((a, b) => a.rank - b.rank);
     for (const { kind } of order) {
       const millis = random.chance(0.5)
         ? windowMillis * (0.2 + random.next() * 0.3)
