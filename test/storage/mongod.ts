@@ -103,6 +103,11 @@ export class Mongod {
     const log = createWriteStream(join(this.folder, 'mongod.log'), { flags: 'a' });
     child.stdout.pipe(log);
     child.stderr.pipe(log);
+    // Its disk may be full too.
+    log.on('error', () => {
+      child.stdout.resume();
+      child.stderr.resume();
+    });
     this.child = child;
     const killed = (): boolean => child.kill('SIGKILL');
     process.once('exit', killed);
