@@ -157,11 +157,11 @@ class Schedule {
     };
     if (this.guards.fence && floor >= first) return end('overtaken');
     yield;
-    if (transaction.over) return 'busy';
+    if (database.isOver(transaction)) return 'busy';
     if (log.has(first)) return end('stale');
     if (!database.lock(transaction, `log ${first}`)) return end('busy');
     yield;
-    if (transaction.over) return 'busy';
+    if (database.isOver(transaction)) return 'busy';
     if ((states.get(key) ?? 0) !== expected) return end('mismatch');
     if (!database.lock(transaction, `state ${key}`)) return end('busy');
     yield;

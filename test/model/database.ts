@@ -66,6 +66,10 @@ export class Database {
     return transaction;
   }
 
+  isOver({ over }: Transaction): boolean {
+    return over;
+  }
+
   seen(transaction: Transaction): Version {
     return this.versions[transaction.snapshot] ?? EMPTY;
   }
@@ -88,7 +92,7 @@ export class Database {
     transaction: Transaction,
     change: (version: Version) => Version,
   ): { readonly index: number; readonly term: number } | undefined {
-    if (transaction.over) return undefined;
+    if (this.isOver(transaction)) return undefined;
     this.abort(transaction);
     return this.push([...transaction.locks], change(this.latest));
   }
