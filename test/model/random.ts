@@ -1,4 +1,4 @@
-/** A stream of numbers that a seed determines. */
+/** Numbers that look random and are the same for the same seed (mulberry32). */
 export class Random {
   constructor(private state: number) {}
 
@@ -17,6 +17,11 @@ export class Random {
 
   chance(probability: number): boolean {
     return this.next() < probability;
+  }
+
+  /** True once in `times` on average. */
+  once(times: number): boolean {
+    return this.below(times) === 0;
   }
 
   pick<T>(of: readonly T[]): T {
