@@ -4,15 +4,12 @@ export class Random {
 
   /** From 0 to before 1. */
   next(): number {
-    this.state = (this.state + 0x6d2b79f5) | 0;
-    let t = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+    return this.whole() / 2 ** 32;
   }
 
   /** From 0 to before `end`. */
   below(end: number): number {
-    return Math.floor(this.next() * end);
+    return this.whole() % end;
   }
 
   chance(probability: number): boolean {
@@ -38,6 +35,14 @@ export class Random {
       if (at < 0) return value;
     }
     return this.pick(of)[1];
+  }
+
+  private whole(): number {
+    this.state = (this.state + 0x6d2b79f5) >>> 0;
+    let value = this.state;
+    value = Math.imul(value ^ (value >>> 15), value | 1);
+    value ^= value + Math.imul(value ^ (value >>> 7), value | 61);
+    return (value ^ (value >>> 14)) >>> 0;
   }
 }
 
