@@ -4,7 +4,7 @@ import { nextTurn, SLICE_MILLIS } from '../slicing.js';
 import { CachedEvent, type Change } from './events.js';
 import type { TypeHistory } from './history.js';
 import type { CacheWatchOptions, Watcher, WatchReceiver } from './interfaces.js';
-import { rangeOf, type State } from './page.js';
+import { rangeOf, tooOld, type State } from './page.js';
 import type { Member, Scope, WatchGroups } from './watch-groups.js';
 
 /** What a watcher needs of the cache it belongs to. */
@@ -240,9 +240,13 @@ export class CacheWatcher implements Watcher, Member {
 
   private async replay(signal: AbortSignal): Promise<void> {
     const { source } = this;
-    for await (const batch of source.log(this.seen, signal)) {
+    let last = this.seen;
+    for await (const batch of source.log(last, signal)) {
       const events: CachedEvent[] = [];
       for (const event of batch) {
+        // The log has no holes; where one shows, events are lost.
+        if (event.revision !== last + 1) throw tooOld(last);
+        last = event.revision;
         const change = source.change(event);
         if (change !== undefined) this.select(change, events);
       }
