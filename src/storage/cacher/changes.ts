@@ -1,11 +1,11 @@
 import type { LogEvent } from '../interfaces.js';
-import type { ItemLeaf } from './blocks.js';
+import type { ItemLeaf } from './tree/blocks.js';
 import type { Budget } from './budget.js';
-import { cachedItem, type CachedItem, type Home } from './cached-item.js';
+import { cachedItem, type CachedItem, type Home } from './tree/cached-item.js';
 import { Change } from './events.js';
 import type { TypeHistory } from './history.js';
 import type { CachedType } from './interfaces.js';
-import type { ItemTree } from './page.js';
+import type { ItemTree } from './tree/page.js';
 
 /** What an event of the backend's log changes. */
 export function loggedChange(event: LogEvent, type: CachedType, budget: Budget): Change {

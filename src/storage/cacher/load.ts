@@ -1,9 +1,9 @@
 import type { Clock } from '../../util/clock.js';
 import { StorageError } from '../errors.js';
 import type { Backend, LogEvent, Revision, StoredObject } from '../interfaces.js';
-import { nextTurn, SLICE_MILLIS } from '../slicing.js';
+import { nextTurn, SLICE_MILLIS } from '../../scheduling/slicing.js';
 import type { Budget } from './budget.js';
-import { cachedItem, type CachedItem } from './cached-item.js';
+import { cachedItem, type CachedItem } from './tree/cached-item.js';
 import type { CachedType } from './interfaces.js';
 
 const MAX_PENDING_BYTES = 64 << 20;
