@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 BIN := node_modules/.bin
-SOURCES := $(shell find src -name '*.ts' -not -name '*.test.ts')
+SOURCES := $(shell find src packages -name '*.ts' -not -name '*.test.ts')
 # Where the commands of the reference control plane are built to, once.
 TOOLS := $(or $(ANNEX_TOOLS_DIR),.cache/tools)
 KUBECTL := $(TOOLS)/kubectl
@@ -18,7 +18,7 @@ help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
 
 # Not npm ci: it refuses a lock file that lacks the optional binaries of other platforms, which not every registry has.
-node_modules/.installed: package.json package-lock.json
+node_modules/.installed: package.json package-lock.json $(wildcard packages/*/package.json)
 	npm install --no-save --no-audit --no-fund
 	@touch $@
 
@@ -45,12 +45,12 @@ lint: node_modules/.installed ## ESLint, the layers, the format.
 	@status=0; for part in $$(hack/lint-parts.sh); do \
 	  NODE_OPTIONS=--max-old-space-size=3072 $(BIN)/eslint $${part//,/ } || status=1; \
 	done; \
-	$(BIN)/depcruise src || status=1; \
-	$(BIN)/prettier --check --log-level warn src test || status=1; \
+	$(BIN)/depcruise src packages || status=1; \
+	$(BIN)/prettier --check --log-level warn src packages test || status=1; \
 	exit $$status
 
 format: node_modules/.installed ## Formats sources and tests.
-	$(BIN)/prettier --write --log-level warn src test
+	$(BIN)/prettier --write --log-level warn src packages test
 
 docs: dist/.built ## Writes docs/flags.md and docs/metrics.md anew.
 	node hack/docs.mjs
@@ -68,7 +68,7 @@ $(PYTHON): hack/requirements.txt
 	@touch $@
 
 test-unit: node_modules/.installed ## Unit tests.
-	$(BIN)/jest src
+	$(BIN)/jest src packages
 
 test-integration: dist/.built ## Tests through HTTP and of the stores.
 	$(BIN)/jest test --testPathIgnorePatterns test/conformance --testPathIgnorePatterns test/e2e

@@ -11,17 +11,26 @@ const out = resolve(process.argv[2] ?? join(root, 'dist'));
 const entries = [
   'main',
   'offload/worker',
-  'cel/index',
   'schema/cel/index',
   // Of hack/docs.mjs.
   'server/metrics/aggregation-metrics',
   'server/options/options',
 ];
 
+/** The packages of this repository are bundled; all others are external. */
+const workspaces = {
+  name: 'workspaces',
+  setup({ onResolve }) {
+    onResolve({ filter: /^@annex\// }, ({ path }) => ({ path: fileURLToPath(import.meta.resolve(path)) }));
+  },
+};
+
 rmSync(out, { recursive: true, force: true });
 await build({
-  entryPoints: entries.map((name) => join(root, 'src', `${name}.ts`)),
-  outbase: join(root, 'src'),
+  entryPoints: {
+    ...Object.fromEntries(entries.map((name) => [name, join(root, 'src', `${name}.ts`)])),
+    'cel/index': join(root, 'packages/cel/src/index.ts'),
+  },
   outdir: out,
   chunkNames: 'chunks/[name]-[hash]',
   bundle: true,
@@ -30,6 +39,7 @@ await build({
   platform: 'node',
   target: 'node20',
   packages: 'external',
+  plugins: [workspaces],
   sourcemap: true,
   logLevel: 'warning',
   tsconfig: join(root, 'tsconfig.build.json'),
