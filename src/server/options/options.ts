@@ -13,6 +13,7 @@ const STORAGE = 'Storage flags:';
 const SERVING = 'Secure serving flags:';
 const AUTHENTICATION = 'Authentication flags:';
 const FEATURES = 'Features flags:';
+const API_ENABLEMENT = 'API enablement flags:';
 const CONTROLLERS = 'Controllers flags:';
 const LOGS = 'Logs flags:';
 const ADMISSION = 'Admission flags:';
@@ -230,6 +231,13 @@ export const FLAGS = {
   ...AUTHORIZATION_FLAGS,
   ...AUDIT_FLAGS,
   ...AGGREGATION_FLAGS,
+  runtimeConfig: flag(
+    API_ENABLEMENT,
+    'runtime-config',
+    list,
+    [],
+    'Pairs of key and value (true where there is none) that switch APIs on or off: <group>/<version> for a version, /v1 for that of the core group, <group>/<version>/<resource> for one resource; api/all, api/ga, api/beta and api/alpha for all versions of built-in types, or those of a stage. A longer key goes before a shorter one. Versions of custom resources can be switched off, too, to rehearse their removal; their objects are kept.',
+  ),
   featureGates: flag(
     FEATURES,
     'feature-gates',
