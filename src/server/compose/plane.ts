@@ -90,7 +90,11 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
   );
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
   await backend.open();
-  const cacher = new RoutedCacher(logs, { clock, budgetBytes: options.cacheBudget });
+  const cacher = new RoutedCacher(logs, {
+    clock,
+    budgetBytes: options.cacheBudget,
+    snapshots: featureGates.enabled('ListFromCacheSnapshot'),
+  });
   await cacher.start();
   registerCacherMetrics(() => cacher.stats(), metrics);
   const registry = new ApiRegistry(new RuntimeConfig(options.runtimeConfig));

@@ -36,6 +36,7 @@ export function drainMillis(options: Options): number {
 /** What a process starts with. */
 export function serverContext(options: Options, root: string, clock: Clock, logger: Logger): ServerContext {
   const registry = new Registry();
+  for (const warning of featureGates.warnings) logger.warn(warning);
   return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry) };
 }
 
@@ -171,7 +172,7 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
       random: Math.random,
       strictTransportSecurity: options.strictTransportSecurity.join('; '),
       audit: audit?.hook,
-      parseSelectors: selectorsOf,
+      parseSelectors: featureGates.enabled('AuthorizeWithSelectors') ? selectorsOf : undefined,
     },
   });
   const hooks = plane.hooks.map((hook) => new PostStartHook(hook.name, () => hook.run()));

@@ -81,6 +81,11 @@ export function parseOptions(given: Readonly<Record<string, unknown>>): Options 
   setVersions(options);
   unnamed(() => new RuntimeConfig(options.runtimeConfig));
   named('feature-gates', () => featureGates.set(options.featureGates.join(',')));
+  if (options.authenticationConfig !== '' && !featureGates.enabled('StructuredAuthenticationConfiguration')) {
+    throw new FlagError(
+      'set --feature-gates=StructuredAuthenticationConfiguration=true to use authentication-config file',
+    );
+  }
   named('controllers', () => enabledControllers(options.controllers));
   return options;
 }
