@@ -308,10 +308,11 @@ export function validateOptions(options: Options): void {
     throw new FlagError('--legacy-service-account-token-clean-up-period must be positive');
   }
   if (options.requestTimeout === 0) throw new FlagError('--request-timeout must be positive');
+  // First: what has no effect at all need not be consistent either.
+  validateAggregationOptions(options);
   validateAuthenticationOptions(options);
   validateStorageOptions(options);
   validateAuthorizationOptions(options);
-  validateAggregationOptions(options);
   validateRequestHeader(options);
   validateAdmissionPlugins(options);
 }
