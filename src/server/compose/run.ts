@@ -7,7 +7,9 @@ import { type Clock, sleep } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
-import { CellGauge, metricsRegistry, resetCounts } from '../../util/metrics.js';
+import { metricLifecycles } from '../../util/metric-lifecycle.js';
+import { metricConfiguration } from '../options/metrics-options.js';
+import { CellGauge, metricsRegistry, registerMetricCounts, resetCounts, shownMetrics } from '../../util/metrics.js';
 import { compiledInstructions, loadPatterns } from '@annex/cel/re2';
 import { TimerWheel } from '../../util/timer-wheel.js';
 import { type ApiServer, createServer, type TlsMaterial } from '../http/api-server.js';
@@ -37,12 +39,13 @@ export function drainMillis(options: Options): number {
 export function serverContext(options: Options, root: string, clock: Clock, logger: Logger): ServerContext {
   const registry = new Registry();
   for (const warning of featureGates.warnings) logger.warn(warning);
+  metricLifecycles.configure(metricConfiguration(options));
   return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry) };
 }
 
 function installCommon(
   server: ApiServer,
-  { options, clock, registry }: ServerContext,
+  { options, clock, logger, registry }: ServerContext,
   version: string,
   slis: Registry,
 ): void {
@@ -54,6 +57,7 @@ function installCommon(
   registerDocument(server, '/version', 'application/json', (_context, _request, response) => {
     send(response, 200, 'application/json', info);
   });
+  for (const metric of metricLifecycles.deprecated()) logger.warn('a metric is deprecated', { metric });
   const startedAt = Math.floor(clock.now() / 1000);
   server.register('/metrics', metricsHandler([metricsRegistry, registry, slis], startedAt));
   server.register('/metrics/slis', metricsHandler([slis], startedAt));
@@ -69,12 +73,13 @@ const metricsHandler =
       return;
     }
     // Merged anew: what was registered after this has to be in it.
-    const all = Registry.merge([...registries]);
+    const all = shownMetrics(registries);
     response.setHeader('Process-Start-Time-Unix', startedAt);
     send(response, 200, `${all.contentType}; escaping=underscores`, await all.metrics());
   };
 
 function registerProcessMetrics(registry: Registry): void {
+  registerMetricCounts(registry);
   collectDefaultMetrics({ register: registry });
   const gauge = {
     name: 'kubernetes_feature_enabled',

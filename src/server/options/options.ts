@@ -6,6 +6,7 @@ import { AGGREGATION_FLAGS, validateAggregationOptions } from './aggregation-opt
 import { AUDIT_FLAGS } from '../compose/access/audit.js';
 import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorization-options.js';
 import { bool, duration, flag, type Flag, FlagError, float, int, ip, list, text } from './flags.js';
+import { METRICS_FLAGS, validateMetricsOptions } from './metrics-options.js';
 import { STORAGE_FLAGS, validateStorageOptions } from './storage-options.js';
 
 const GENERIC = 'Generic flags:';
@@ -238,6 +239,7 @@ export const FLAGS = {
     [],
     'Pairs of key and value (true where there is none) that switch APIs on or off: <group>/<version> for a version, /v1 for that of the core group, <group>/<version>/<resource> for one resource; api/all, api/ga, api/beta and api/alpha for all versions of built-in types, or those of a stage. A longer key goes before a shorter one. Versions of custom resources can be switched off, too, to rehearse their removal; their objects are kept.',
   ),
+  ...METRICS_FLAGS,
   featureGates: flag(
     FEATURES,
     'feature-gates',
@@ -311,6 +313,7 @@ export function validateOptions(options: Options): void {
   // First: what has no effect at all need not be consistent either.
   validateAggregationOptions(options);
   validateAuthenticationOptions(options);
+  validateMetricsOptions(options);
   validateStorageOptions(options);
   validateAuthorizationOptions(options);
   validateRequestHeader(options);
