@@ -45,7 +45,7 @@ export function serverContext(options: Options, root: string, clock: Clock, logg
 
 function installCommon(
   server: ApiServer,
-  { options, clock, logger, registry }: ServerContext,
+  { options, clock, registry }: ServerContext,
   version: string,
   slis: Registry,
 ): void {
@@ -57,7 +57,6 @@ function installCommon(
   registerDocument(server, '/version', 'application/json', (_context, _request, response) => {
     send(response, 200, 'application/json', info);
   });
-  for (const metric of metricLifecycles.deprecated()) logger.warn('a metric is deprecated', { metric });
   const startedAt = Math.floor(clock.now() / 1000);
   server.register('/metrics', metricsHandler([metricsRegistry, registry, slis], startedAt));
   server.register('/metrics/slis', metricsHandler([slis], startedAt));
@@ -201,6 +200,7 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
     await plane.close();
     throw listenError(error, options);
   }
+  for (const metric of metricLifecycles.deprecated()) logger.warn('a metric is deprecated', { metric });
   return {
     server,
     port,
