@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { stringify } from 'yaml';
+import { toYaml } from '../apimachinery/yaml/yaml.js';
 
 export interface KubeconfigOptions {
   readonly server: string;
@@ -25,7 +25,7 @@ export function makeKubeconfig(options: KubeconfigOptions, read: (path: string) 
   if (!URL.canParse(server) || new URL(server).protocol !== 'https:')
     throw new Error(`--server: ${server} is not an https address`);
   const data = (path: string): string => read(path).toString('base64');
-  return stringify({
+  return toYaml({
     apiVersion: 'v1',
     kind: 'Config',
     'current-context': 'annex',
