@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Command } from 'commander';
+import type { JsonObject } from '../apimachinery/json/json.js';
 import { toYaml } from '../apimachinery/yaml/yaml.js';
 
 export interface KubeconfigOptions {
@@ -37,7 +38,7 @@ export function makeKubeconfig(options: KubeconfigOptions, read: (path: string) 
   });
 }
 
-function credentials(options: KubeconfigOptions, data: (path: string) => string): Record<string, unknown> {
+function credentials(options: KubeconfigOptions, data: (path: string) => string): JsonObject {
   const { token, clientCertificate, clientKey, execCommand } = options;
   if ((clientCertificate === undefined) !== (clientKey === undefined)) {
     throw new Error('--client-certificate and --client-key must be given together');
@@ -54,7 +55,7 @@ function credentials(options: KubeconfigOptions, data: (path: string) => string)
   return {
     exec: {
       apiVersion: 'client.authentication.k8s.io/v1',
-      command: execCommand,
+      ...(execCommand !== undefined && { command: execCommand }),
       args: [...(options.execArg ?? [])],
       env: (options.execEnv ?? []).map(variable),
       interactiveMode: options.execInteractiveMode,
