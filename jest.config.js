@@ -8,8 +8,8 @@ export default {
   // Of a cluster of its own: `make e2e`.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/e2e/'],
   setupFiles: ['<rootDir>/test/setup.ts'],
-  // What the servers of the tests log is looked through for secrets, after all tests.
-  globalSetup: '<rootDir>/test/secrecy/setup.ts',
+  // The build is that of the sources. What the servers of the tests log is looked through for secrets, after all tests.
+  globalSetup: '<rootDir>/test/global-setup.ts',
   globalTeardown: '<rootDir>/test/secrecy/leaks.ts',
   moduleNameMapper: {
     '^@annex/cel/re2$': '<rootDir>/packages/cel/src/re2/re2.ts',
