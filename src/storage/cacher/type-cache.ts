@@ -39,6 +39,8 @@ export interface Shared {
   readonly maxBacklog: number;
   readonly maxWatchers: number;
   readonly maxPending: number;
+  /** Whether exact lists may be answered from memory. */
+  readonly snapshots: boolean;
 }
 
 /** After so long the version that lists show moves up, well within the history that watches may begin in. */
@@ -275,7 +277,10 @@ export class TypeCache implements ResourceCache {
 
   private takeStates(at: ReadAt): Taken {
     const { retyped } = this;
-    if (at.mode === 'exact') return { at, state: this.history.stateAt(at.revision, this.state()), retyped };
+    if (at.mode === 'exact') {
+      const state = this.shared.snapshots ? this.history.stateAt(at.revision, this.state()) : undefined;
+      return { at, state, retyped };
+    }
     const shown = this.state(this.show(at));
     return { at, state: { ...shown, revision: this.revision() }, shown, retyped };
   }
