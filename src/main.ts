@@ -5,11 +5,11 @@ import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
 import { kubeconfigCommand } from './cli/kubeconfig.js';
 import { tokenCommand } from './cli/token.js';
-import { isAggregated } from './server/aggregation-options.js';
-import { describeFailure, doctorCommand, normalizeArguments, serveCommand } from './server/command-line.js';
-import type { Options } from './server/options.js';
+import { isAggregated } from './server/options/aggregation-options.js';
+import { describeFailure, doctorCommand, normalizeArguments, serveCommand } from './server/options/command-line.js';
+import type { Options } from './server/options/options.js';
 import { systemClock } from './util/clock.js';
-import { annexVersion, KUBERNETES_VERSION } from './server/version.js';
+import { annexVersion, KUBERNETES_VERSION } from './server/http/documents/version.js';
 
 // Keys of JSON objects are data: without this accessor `__proto__` is one like any other.
 Reflect.deleteProperty(Object.prototype, '__proto__');
@@ -24,7 +24,7 @@ interface Started {
 }
 
 async function standalone(options: Options): Promise<Started> {
-  const { startStandalone } = await import('./server/standalone.js');
+  const { startStandalone } = await import('./server/compose/standalone.js');
   const server = await startStandalone(options, root);
   const lines = [
     `Annex serves the Kubernetes API (${KUBERNETES_VERSION}) on ${server.url}.`,
@@ -37,7 +37,7 @@ async function standalone(options: Options): Promise<Started> {
 }
 
 async function aggregated(options: Options): Promise<Started> {
-  const { startAggregated } = await import('./server/aggregated.js');
+  const { startAggregated } = await import('./server/compose/aggregated.js');
   const server = await startAggregated(options, root);
   const lines = [
     `Annex extends the cluster's API, on port ${String(server.port)}.`,

@@ -1,6 +1,6 @@
 import type { UserInfo } from '../authentication/user/user.js';
-import type { GroupResource, GroupVersionKind, GroupVersionResource, KubeObject } from '../apimachinery/meta.js';
-import type { JsonObject } from '../apimachinery/json.js';
+import type { GroupResource, GroupVersionKind, GroupVersionResource, KubeObject } from '../apimachinery/meta/meta.js';
+import type { JsonObject } from '../apimachinery/json/json.js';
 
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
 

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
-import { deepCopy, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
-import type { KubeObject } from '../apimachinery/meta.js';
+import { deepCopy, type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterListener } from '../client/cluster-client.js';
-import { createCertificate, generateKey } from '../util/certificates.js';
+import { createCertificate, generateKey } from '../pki/certificates.js';
 import { FakeClock } from '../util/clock.js';
 import { ApiServices, type ServedGroupVersion } from './api-services.js';
 import { Owner } from './owner.js';

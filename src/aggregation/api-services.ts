@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
-import { deepEqual, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
-import type { KubeObject } from '../apimachinery/meta.js';
+import { deepEqual, type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
 import { type Clock, sleep, type Timer } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';

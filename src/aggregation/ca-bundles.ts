@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { Clock } from '../util/clock.js';
-import { pem, pemBlocks } from '../util/der.js';
+import { pem, pemBlocks } from '../pki/der.js';
 
 const LABEL = 'CERTIFICATE';
 /** How long a CA that this replica does not need stays in an APIService. */

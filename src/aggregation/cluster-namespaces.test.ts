@@ -1,4 +1,4 @@
-import type { KubeObject } from '../apimachinery/meta.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { ClusterListener } from '../client/cluster-client.js';
 import { ClusterNamespaces } from './cluster-namespaces.js';
 

@@ -1,5 +1,5 @@
 import type { NamespaceReader } from '../admission/plugin/namespace-lifecycle.js';
-import type { KubeObject } from '../apimachinery/meta.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { ClusterClient } from '../client/cluster-client.js';
 
 /** The cluster's namespaces: a copy kept by a watch, and a fresh read where it knows nothing. */

@@ -1,7 +1,7 @@
-import type { JsonObject } from '../apimachinery/json.js';
-import type { KubeObject } from '../apimachinery/meta.js';
+import type { JsonObject } from '../apimachinery/json/json.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { ClusterListener } from '../client/cluster-client.js';
-import { createCertificate, generateKey } from '../util/certificates.js';
+import { createCertificate, generateKey } from '../pki/certificates.js';
 import { FrontProxyTrust } from './front-proxy.js';
 
 function ca(): string {

@@ -1,6 +1,6 @@
-import { parseJson } from '../apimachinery/decode-json.js';
-import { type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
-import type { KubeObject } from '../apimachinery/meta.js';
+import { parseJson } from '../apimachinery/json/decode.js';
+import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { CaBundle } from '../authentication/request/client-ca.js';
 import type { RequestHeaderConfig } from '../authentication/request/request-header.js';
 import type { ClusterClient } from '../client/cluster-client.js';

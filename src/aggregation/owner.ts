@@ -1,4 +1,4 @@
-import type { KubeObject, OwnerReference } from '../apimachinery/meta.js';
+import type { KubeObject, OwnerReference } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
 
 const API_VERSION = 'rbac.authorization.k8s.io/v1';

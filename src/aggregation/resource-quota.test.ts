@@ -1,7 +1,7 @@
 import type { AdmissionAttributes } from '../admission/interfaces.js';
-import { ApiError } from '../apimachinery/errors.js';
-import { deepCopy, type JsonObject, objectAt } from '../apimachinery/json.js';
-import type { KubeObject } from '../apimachinery/meta.js';
+import { ApiError } from '../apimachinery/meta/errors.js';
+import { deepCopy, type JsonObject, objectAt } from '../apimachinery/json/json.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterListener } from '../client/cluster-client.js';
 import { ClusterQuotas } from './resource-quota.js';
 

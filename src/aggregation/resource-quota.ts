@@ -1,8 +1,8 @@
 import type { AdmissionAttributes, AdmissionPlugin } from '../admission/interfaces.js';
-import { newForbidden } from '../apimachinery/errors.js';
-import { deepCopy, type JsonObject, objectAt } from '../apimachinery/json.js';
-import { formatGroupResource, type KubeObject } from '../apimachinery/meta.js';
-import { Quantity } from '../apimachinery/quantity.js';
+import { newForbidden } from '../apimachinery/meta/errors.js';
+import { deepCopy, type JsonObject, objectAt } from '../apimachinery/json/json.js';
+import { formatGroupResource, type KubeObject } from '../apimachinery/meta/meta.js';
+import { Quantity } from '../apimachinery/meta/quantity.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
 
 const MAX_ATTEMPTS = 8;

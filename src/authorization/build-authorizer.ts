@@ -1,4 +1,4 @@
-import { aggregate, FieldPath } from '../apimachinery/field-error.js';
+import { aggregate, FieldPath } from '../apimachinery/meta/field-error.js';
 import type { Clock } from '../util/clock.js';
 import { AbacAuthorizer } from './abac/abac.js';
 import { parsePolicyFile } from './abac/policy.js';

@@ -1,4 +1,4 @@
-import { type JsonObject, stringAt, stringifyJson } from '../apimachinery/json.js';
+import { type JsonObject, stringAt, stringifyJson } from '../apimachinery/json/json.js';
 import type { Clock } from '../util/clock.js';
 import type { Authorizer, AuthorizationResult, AuthorizerAttributes } from './authorizer/interfaces.js';
 import { result } from './authorizer/results.js';

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { configMetrics, hashLabel } from '../util/config-metrics.js';
+import { configMetrics, hashLabel } from '../util/files/config-metrics.js';
 import { CellCounter, CellHistogram, metricsRegistry } from '../util/metrics.js';
 import type { AuthorizationMetrics } from './authorizer/instrumentation.js';
 

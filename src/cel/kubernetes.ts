@@ -2,15 +2,15 @@ import { Environment } from './environment.js';
 import type { Library } from './library/library.js';
 import { AUTHORIZER_LIBRARY, SELECTORS_LIBRARY } from './library/authorizer.js';
 import { EXTENDED_LISTS_LIBRARY, LISTS_LIBRARY } from './library/lists.js';
-import { FORMAT_LIBRARY } from './library/named-formats.js';
-import { CIDR_LIBRARY, IP_LIBRARY } from './library/net.js';
+import { FORMAT_LIBRARY } from './library/kubernetes/named-formats.js';
+import { CIDR_LIBRARY, IP_LIBRARY } from './library/kubernetes/net.js';
 import { OPTIONAL_LIBRARY } from './library/optional.js';
-import { QUANTITY_LIBRARY } from './library/quantity.js';
+import { QUANTITY_LIBRARY } from './library/kubernetes/quantity.js';
 import { REGEX_LIBRARY } from './library/regex.js';
-import { SEMVER_LIBRARY } from './library/semver.js';
+import { SEMVER_LIBRARY } from './library/kubernetes/semver.js';
 import { SETS_LIBRARY, TWO_VARIABLE_LIBRARY } from './library/extensions.js';
 import { STRINGS_LIBRARY } from './library/strings.js';
-import { URLS_LIBRARY } from './library/urls.js';
+import { URLS_LIBRARY } from './library/kubernetes/urls.js';
 import { WELL_KNOWN_NAMES, wellKnownStruct } from './library/well-known.js';
 
 /** Whether an expression is being written now or was accepted before. */

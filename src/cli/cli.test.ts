@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { createCertificate, generateKey, keyPem } from '../util/certificates.js';
+import { createCertificate, generateKey, keyPem } from '../pki/certificates.js';
 import type { Clock } from '../util/clock.js';
 import { makeKubeconfig, type KubeconfigOptions } from './kubeconfig.js';
 import { execCredential, readExecInfo, type TokenOptions } from './token.js';

@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:https';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createCertificate, generateKey, keyPem } from '../util/certificates.js';
+import { createCertificate, generateKey, keyPem } from '../pki/certificates.js';
 import { systemClock } from '../util/clock.js';
 import { ClusterClient } from './cluster-client.js';
 

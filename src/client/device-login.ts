@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:https';
 import { type Clock, sleep } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
-import { readBounded } from '../util/read-bounded.js';
+import { readBounded } from '../util/files/read-bounded.js';
 
 const MAX_BYTES = 1024 * 1024;
 const TIMEOUT_MILLIS = 30_000;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FakeClock } from '../util/clock.js';
 import { NEVER_ABORTED } from '../util/never-aborted.js';
-import { createCertificate, generateKey, keyPem } from '../util/certificates.js';
+import { createCertificate, generateKey, keyPem } from '../pki/certificates.js';
 import { clusterInfo, ExecCredentialSource, readExecConfig, readExecCredential } from './exec-credential.js';
 
 const V1 = 'client.authentication.k8s.io/v1';

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { isAbsolute, join, normalize, sep } from 'node:path';
-import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../apimachinery/json.js';
-import { objectsOf, textsOf } from '../apimachinery/json-values.js';
+import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { objectsOf, textsOf } from '../apimachinery/json/values.js';
 import type { Clock } from '../util/clock.js';
 import type { CredentialSource } from './webhook/connections.js';
 

@@ -1,13 +1,13 @@
 import { compactVerify } from 'jose';
-import { ApiError } from '../apimachinery/errors.js';
-import { objectAt, stringAt } from '../apimachinery/json.js';
+import { ApiError } from '../apimachinery/meta/errors.js';
+import { objectAt, stringAt } from '../apimachinery/json/json.js';
 import { FakeTypeClients } from '../registry/rest/type-client.fake.js';
 import { FakeClock } from '../util/clock.js';
-import { BootstrapSigner } from './bootstrap-signer.js';
-import { rootCaPublisher } from './root-ca-publisher.js';
-import { ServiceAccountTokens } from './service-account-tokens.js';
-import { defaultServiceAccounts } from './service-accounts.js';
-import { TokenCleaner } from './token-cleaner.js';
+import { BootstrapSigner } from './bootstrap/bootstrap-signer.js';
+import { rootCaPublisher } from './certificates/root-ca-publisher.js';
+import { ServiceAccountTokens } from './service-accounts/service-account-tokens.js';
+import { defaultServiceAccounts } from './service-accounts/service-accounts.js';
+import { TokenCleaner } from './bootstrap/token-cleaner.js';
 
 const b64 = (text: string): string => Buffer.from(text).toString('base64');
 /** All promises that can go on have gone on. */

@@ -1,5 +1,5 @@
-import { ApiError } from '../apimachinery/errors.js';
-import type { KubeObject } from '../apimachinery/meta.js';
+import { ApiError } from '../apimachinery/meta/errors.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { FakeTypeClient } from '../registry/rest/type-client.fake.js';
 import { FakeClock } from '../util/clock.js';
 import { ClusterRoleAggregation } from './clusterrole-aggregation.js';

@@ -1,5 +1,5 @@
-import type { KubeObject } from '../apimachinery/meta.js';
-import { aggregatedRules, aggregationSelectors, sameRules } from '../registry/rbac/aggregation.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import { aggregatedRules, aggregationSelectors, sameRules } from '../registry/builtin/rbac/aggregation.js';
 import type { TypeClient } from '../registry/rest/type-client.js';
 import type { Clock, Timer } from '../util/clock.js';
 

@@ -1,4 +1,4 @@
-import { ApiError } from '../apimachinery/errors.js';
+import { ApiError } from '../apimachinery/meta/errors.js';
 
 /** Whether a controller need not mind: the object is gone, somebody was faster, or its namespace is being deleted. */
 export function isOvertaken(error: unknown): boolean {

@@ -1,7 +1,7 @@
 import { FakeTypeClients } from '../registry/rest/type-client.fake.js';
 import { FakeClock } from '../util/clock.js';
-import { LegacyTokenCleaner } from './legacy-token-cleaner.js';
-import { dayOf, LegacyTokenTracking, parseDay, trackedSince } from './legacy-token-tracking.js';
+import { LegacyTokenCleaner } from './service-accounts/legacy-token-cleaner.js';
+import { dayOf, LegacyTokenTracking, parseDay, trackedSince } from './service-accounts/legacy-token-tracking.js';
 
 const DAY = 86_400_000;
 const PERIOD = 10 * DAY;

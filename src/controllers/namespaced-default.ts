@@ -1,10 +1,10 @@
-import { objectAt } from '../apimachinery/json.js';
-import type { KubeObject } from '../apimachinery/meta.js';
+import { objectAt } from '../apimachinery/json/json.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { TypeClient, TypeClients } from '../registry/rest/type-client.js';
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import { unlessOvertaken } from './errors.js';
-import { ObjectCache, splitKey } from './object-cache.js';
+import { ObjectCache, splitKey } from './garbage-collector/object-cache.js';
 
 export interface NamespacedDefaultOptions {
   readonly clients: TypeClients;

@@ -1,7 +1,7 @@
-import { ApiError } from '../apimachinery/errors.js';
-import { deepCopy, deepEqual, type JsonObject, objectAt } from '../apimachinery/json.js';
-import { formatTime, hasDeletionTimestamp, type KubeObject } from '../apimachinery/meta.js';
-import type { ApiRegistry, StoredApi } from '../registry/rest/api-registry.js';
+import { ApiError } from '../apimachinery/meta/errors.js';
+import { deepCopy, deepEqual, type JsonObject, objectAt } from '../apimachinery/json/json.js';
+import { formatTime, hasDeletionTimestamp, type KubeObject } from '../apimachinery/meta/meta.js';
+import type { ApiRegistry, StoredApi } from '../registry/generic/store/api-registry.js';
 import type { TypeClient } from '../registry/rest/type-client.js';
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';

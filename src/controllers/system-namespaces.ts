@@ -1,4 +1,4 @@
-import { ApiError } from '../apimachinery/errors.js';
+import { ApiError } from '../apimachinery/meta/errors.js';
 import type { TypeClient } from '../registry/rest/type-client.js';
 import { type Clock, sleep } from '../util/clock.js';
 

@@ -2,10 +2,10 @@ import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SharedAuthority } from '../server/serving-certificates.js';
+import { SharedAuthority } from '../server/certificates/serving-certificates.js';
 import { EmbeddedBackend } from '../storage/embedded/backend.js';
 import { systemClock } from '../util/clock.js';
-import { createCertificate, generateKey } from '../util/certificates.js';
+import { createCertificate, generateKey } from '../pki/certificates.js';
 import { checkCaBundles, servedAuthorities } from './authorities.js';
 import { lineOf } from './finding.js';
 

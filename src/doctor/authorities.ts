@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
+import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
 import { parseBundle } from '../authentication/request/client-ca.js';
-import { readFile } from '../server/data-directory.js';
-import { SERVING_AUTHORITIES, servingCas } from '../server/serving-certificates.js';
-import { mongodbUri, type StorageOptions } from '../server/storage-options.js';
+import { readFile } from '../server/certificates/data-directory.js';
+import { SERVING_AUTHORITIES, servingCas } from '../server/certificates/serving-certificates.js';
+import { mongodbUri, type StorageOptions } from '../server/options/storage-options.js';
 import { EmbeddedBackend } from '../storage/embedded/backend.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createCertificate, generateKey, keyPem } from '../util/certificates.js';
+import { createCertificate, generateKey, keyPem } from '../pki/certificates.js';
 import { FakeClock } from '../util/clock.js';
 import { checkCertificates } from './certificates.js';
 import { lineOf } from './finding.js';

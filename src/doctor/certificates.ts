@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
-import { pemBlocks } from '../util/der.js';
+import { pemBlocks } from '../pki/der.js';
 import type { Clock } from '../util/clock.js';
 import { parseBundle } from '../authentication/request/client-ca.js';
-import { parsePair, readFile } from '../server/data-directory.js';
+import { parsePair, readFile } from '../server/certificates/data-directory.js';
 import { type Finding, ok, skipped, wrong } from './finding.js';
 
 const CHECK = 'serving certificate';

@@ -1,5 +1,5 @@
-import { doctorCommand, normalizeArguments } from '../server/command-line.js';
-import type { Options } from '../server/options.js';
+import { doctorCommand, normalizeArguments } from '../server/options/command-line.js';
+import type { Options } from '../server/options/options.js';
 
 describe('annex doctor', () => {
   async function run(...args: string[]): Promise<Options | undefined> {

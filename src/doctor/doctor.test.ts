@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
-import type { JsonObject } from '../apimachinery/json.js';
-import { objectAt, stringAt } from '../apimachinery/json.js';
-import type { KubeObject } from '../apimachinery/meta.js';
+import type { JsonObject } from '../apimachinery/json/json.js';
+import { objectAt, stringAt } from '../apimachinery/json/json.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError } from '../client/cluster-client.js';
-import { createCertificate, generateKey } from '../util/certificates.js';
+import { createCertificate, generateKey } from '../pki/certificates.js';
 import type { Cluster } from './cluster.js';
 import { examineCluster } from './doctor.js';
 import { lineOf } from './finding.js';

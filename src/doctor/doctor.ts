@@ -1,5 +1,5 @@
 import { ClusterClient } from '../client/cluster-client.js';
-import type { Options } from '../server/options.js';
+import type { Options } from '../server/options/options.js';
 import type { Clock } from '../util/clock.js';
 import { servedAuthorities } from './authorities.js';
 import { checkCertificates } from './certificates.js';

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Db, Document } from 'mongodb';
 import { checkDirectory } from '../storage/embedded/directory.js';
 import { EmbeddedBackend } from '../storage/embedded/backend.js';
-import { mongodbUri, type StorageOptions } from '../server/storage-options.js';
+import { mongodbUri, type StorageOptions } from '../server/options/storage-options.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { type Finding, ok, skipped, wrong } from './finding.js';

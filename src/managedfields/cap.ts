@@ -1,5 +1,5 @@
-import { compareUtf8 } from '../apimachinery/meta.js';
-import { FieldSet } from '../structured-merge-diff/field-set.js';
+import { compareUtf8 } from '../apimachinery/meta/meta.js';
+import { FieldSet } from '../structured-merge-diff/fieldpath/field-set.js';
 import type { Managed } from './managed.js';
 
 /** The most entries of updates that an object keeps. */

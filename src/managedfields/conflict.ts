@@ -1,6 +1,6 @@
-import { type ApiError, newApplyConflict } from '../apimachinery/errors.js';
-import { quote } from '../apimachinery/meta.js';
-import { formatPath } from '../structured-merge-diff/path-element.js';
+import { type ApiError, newApplyConflict } from '../apimachinery/meta/errors.js';
+import { quote } from '../apimachinery/meta/meta.js';
+import { formatPath } from '../structured-merge-diff/fieldpath/path-element.js';
 import type { Conflict } from '../structured-merge-diff/updater.js';
 import { parseIdentifier } from './managed.js';
 

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../apimachinery/json.js';
-import { type GroupKind, formatGroupKind } from '../apimachinery/meta.js';
+import type { JsonObject } from '../apimachinery/json/json.js';
+import { type GroupKind, formatGroupKind } from '../apimachinery/meta/meta.js';
 
 const lists = (...names: string[]): JsonObject => Object.fromEntries(names.map((name) => [name, null]));
 const texts = (...names: string[]): JsonObject => Object.fromEntries(names.map((name) => [name, '']));

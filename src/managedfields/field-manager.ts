@@ -1,13 +1,13 @@
-import { ApiError, newBadRequest } from '../apimachinery/errors.js';
-import { deepCopy, isObject, type JsonObject, type JsonValue } from '../apimachinery/json.js';
+import { ApiError, newBadRequest } from '../apimachinery/meta/errors.js';
+import { deepCopy, isObject, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
 import {
   formatGroupVersion,
   formatGroupVersionKind,
   formatTime,
   type KubeObject,
   type ManagedFieldsEntry,
-} from '../apimachinery/meta.js';
-import type { FieldSet } from '../structured-merge-diff/field-set.js';
+} from '../apimachinery/meta/meta.js';
+import type { FieldSet } from '../structured-merge-diff/fieldpath/field-set.js';
 import { type Conflict, ConflictsError } from '../structured-merge-diff/updater.js';
 import { capUpdateManagers } from './cap.js';
 import { conflictError } from './conflict.js';

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../apimachinery/json.js';
-import type { GroupVersionKind, KubeObject } from '../apimachinery/meta.js';
-import type { Type } from '../structured-merge-diff/schema.js';
+import type { JsonObject } from '../apimachinery/json/json.js';
+import type { GroupVersionKind, KubeObject } from '../apimachinery/meta/meta.js';
+import type { Type } from '../structured-merge-diff/schema/schema.js';
 import type { Clock } from '../util/clock.js';
 
 /**

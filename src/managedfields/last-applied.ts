@@ -1,5 +1,5 @@
-import { deepCopy, isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
-import { goJson, type KubeObject } from '../apimachinery/meta.js';
+import { deepCopy, isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { goJson, type KubeObject } from '../apimachinery/meta/meta.js';
 
 const ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
 /** Of all annotations of an object, keys and values. */

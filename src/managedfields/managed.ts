@@ -1,7 +1,7 @@
-import { isObject, type JsonValue } from '../apimachinery/json.js';
-import { compareUtf8, formatTime, type ManagedFieldsEntry, quote } from '../apimachinery/meta.js';
-import { FieldSet } from '../structured-merge-diff/field-set.js';
-import { toFieldsV1 } from '../structured-merge-diff/serialize.js';
+import { isObject, type JsonValue } from '../apimachinery/json/json.js';
+import { compareUtf8, formatTime, type ManagedFieldsEntry, quote } from '../apimachinery/meta/meta.js';
+import { FieldSet } from '../structured-merge-diff/fieldpath/field-set.js';
+import { toFieldsV1 } from '../structured-merge-diff/fieldpath/serialize.js';
 import type { Managers, VersionedSet } from '../structured-merge-diff/updater.js';
 import type { FieldSetCache } from './field-set-cache.js';
 

@@ -1,5 +1,5 @@
 import { FIELD_MANAGER_MAX_LENGTH, isPrintable } from '../apimachinery/validation/object-meta.js';
-import { wellFormed } from '../util/utf8.js';
+import { wellFormed } from '../util/text/utf8.js';
 
 const PLAIN = /^[ -~]*$/;
 

@@ -1,4 +1,4 @@
-import type { KubeObject, ManagedFieldsEntry } from '../apimachinery/meta.js';
+import type { KubeObject, ManagedFieldsEntry } from '../apimachinery/meta/meta.js';
 import { FakeClock } from '../util/clock.js';
 import { createScaleFieldManager, ScaleManagedFields } from './scale.js';
 

@@ -1,8 +1,8 @@
-import type { ManagedFieldsEntry } from '../apimachinery/meta.js';
-import type { JsonValue } from '../apimachinery/json.js';
-import { FieldSet } from '../structured-merge-diff/field-set.js';
-import { PathElement } from '../structured-merge-diff/path-element.js';
-import { customResourceType } from '../structured-merge-diff/custom-resource.js';
+import type { ManagedFieldsEntry } from '../apimachinery/meta/meta.js';
+import type { JsonValue } from '../apimachinery/json/json.js';
+import { FieldSet } from '../structured-merge-diff/fieldpath/field-set.js';
+import { PathElement } from '../structured-merge-diff/fieldpath/path-element.js';
+import { customResourceType } from '../structured-merge-diff/schema/custom-resource.js';
 import type { Clock } from '../util/clock.js';
 import { emptyObjectOf } from './empty-objects.js';
 import { createFieldManager, fieldSets } from './field-manager.js';

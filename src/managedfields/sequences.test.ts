@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ApiError } from '../apimachinery/errors.js';
-import { deepCopy, isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json.js';
-import { type KubeObject, type ManagedFieldsEntry, parseGroupVersion } from '../apimachinery/meta.js';
-import { BuiltinTypes } from '../structured-merge-diff/builtin-types.js';
-import { customResourceType, type Type } from '../structured-merge-diff/custom-resource.js';
+import { ApiError } from '../apimachinery/meta/errors.js';
+import { deepCopy, isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { type KubeObject, type ManagedFieldsEntry, parseGroupVersion } from '../apimachinery/meta/meta.js';
+import { BuiltinTypes } from '../structured-merge-diff/schema/builtin-types.js';
+import { customResourceType, type Type } from '../structured-merge-diff/schema/custom-resource.js';
 import { FakeClock } from '../util/clock.js';
 import { emptyObjectOf } from './empty-objects.js';
 import { createFieldManager } from './field-manager.js';

@@ -1,17 +1,17 @@
-import { JsonError } from '../apimachinery/json-syntax.js';
-import { ApiError, newBadRequest } from '../apimachinery/errors.js';
-import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../apimachinery/json.js';
+import { JsonError } from '../apimachinery/json/syntax.js';
+import { ApiError, newBadRequest } from '../apimachinery/meta/errors.js';
+import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../apimachinery/json/json.js';
 import {
   formatGroupVersion,
   formatGroupVersionKind,
   type KubeObject,
   parseGroupVersion,
-} from '../apimachinery/meta.js';
+} from '../apimachinery/meta/meta.js';
 import { conversionError } from '../apimachinery/scheme/convert.js';
 import { goType } from '../apimachinery/scheme/types.js';
-import { FieldSet } from '../structured-merge-diff/field-set.js';
-import { PathElement } from '../structured-merge-diff/path-element.js';
-import type { Type } from '../structured-merge-diff/schema.js';
+import { FieldSet } from '../structured-merge-diff/fieldpath/field-set.js';
+import { PathElement } from '../structured-merge-diff/fieldpath/path-element.js';
+import type { Type } from '../structured-merge-diff/schema/schema.js';
 import { type Managers, type TypedValue, Updater } from '../structured-merge-diff/updater.js';
 import { validateValue } from '../structured-merge-diff/validate.js';
 import { messageOf } from '../util/error-message.js';

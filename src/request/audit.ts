@@ -1,5 +1,5 @@
-import type { Status } from '../apimachinery/errors.js';
-import type { JsonValue } from '../apimachinery/json.js';
+import type { Status } from '../apimachinery/meta/errors.js';
+import type { JsonValue } from '../apimachinery/json/json.js';
 import type { Stopwatch } from '../util/stopwatch.js';
 
 /** Where a request is audited: told of what came, what is answered and what took how long. Each call costs nothing where the level is too low. */

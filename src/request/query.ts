@@ -1,6 +1,6 @@
-import { unescapePath } from '../util/unescape-path.js';
+import { unescapePath } from '../go/unescape-path.js';
 
-export { unescapePath } from '../util/unescape-path.js';
+export { unescapePath } from '../go/unescape-path.js';
 
 /** Parameters of a URL in their order of values, as Go's url.Values has them. */
 export type Query = ReadonlyMap<string, readonly string[]>;

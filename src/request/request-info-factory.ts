@@ -1,5 +1,5 @@
 import type { RequestInfo } from './request-info.js';
-import { compareUtf8 } from '../apimachinery/meta.js';
+import { compareUtf8 } from '../apimachinery/meta/meta.js';
 import { first, flag, parseQuery, type Query } from './query.js';
 
 const NO_PARTS: readonly string[] = [];

@@ -5,11 +5,11 @@
 // large ones. A tree of uniform nodes needs none, and checks a 2 KiB object in a few microseconds, because paths are
 // made only for errors and every walk skips the parts of the schema that do not concern it.
 import { createHash } from 'node:crypto';
-import type { FieldError } from '../apimachinery/field-error.js';
-import { type JsonObject, type JsonValue } from '../apimachinery/json.js';
-import { goJson } from '../apimachinery/meta.js';
+import type { FieldError } from '../apimachinery/meta/field-error.js';
+import { type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
+import { goJson } from '../apimachinery/meta/meta.js';
 import { blockedRules } from './cel/index.js';
-import { DefaultValues, applyDefaults, boundOfDefaults } from './defaults.js';
+import { DefaultValues, applyDefaults, boundOfDefaults } from './defaulting/defaults.js';
 import { coerceEmbedded, validateEmbedded } from './embedded.js';
 import type {
   CompileOptions,
@@ -21,7 +21,7 @@ import type {
   ValidationOptions,
 } from './interfaces.js';
 import { validateListTypes } from './list-types.js';
-import { defaultsInMetadata, settleMetadataDefaults } from './metadata-defaults.js';
+import { defaultsInMetadata, settleMetadataDefaults } from './defaulting/metadata-defaults.js';
 import { EMPTY_NODE, type MadeParts, SchemaNode } from './node.js';
 import { pruneObject, pruneRead, pruneUnknown } from './prune.js';
 import { NONE } from './ratchet.js';

@@ -1,6 +1,6 @@
-import { type FieldError, FieldPath, invalid, required } from '../apimachinery/field-error.js';
-import { Float, type JsonObject, type JsonValue } from '../apimachinery/json.js';
-import { type ObjectMeta, parseGroupVersion } from '../apimachinery/meta.js';
+import { type FieldError, FieldPath, invalid, required } from '../apimachinery/meta/field-error.js';
+import { Float, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
+import { type ObjectMeta, parseGroupVersion } from '../apimachinery/meta/meta.js';
 import { isDns1035Label, nameIsPathSegment } from '../apimachinery/validation/names.js';
 import { validateObjectMeta } from '../apimachinery/validation/object-meta.js';
 import { inOrderOfKeys, MetadataError, readMetadata } from './metadata.js';

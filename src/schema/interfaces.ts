@@ -1,5 +1,5 @@
-import type { FieldError } from '../apimachinery/field-error.js';
-import type { JsonObject, JsonValue } from '../apimachinery/json.js';
+import type { FieldError } from '../apimachinery/meta/field-error.js';
+import type { JsonObject, JsonValue } from '../apimachinery/json/json.js';
 
 /** JSONSchemaProps of apiextensions.k8s.io/v1, as it stands in a CRD. */
 export type JsonSchemaProps = JsonObject;

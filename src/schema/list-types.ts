@@ -1,5 +1,5 @@
-import { type FieldError, duplicate, invalid } from '../apimachinery/field-error.js';
-import { isObject, type JsonObject, type JsonValue } from '../apimachinery/json.js';
+import { type FieldError, duplicate, invalid } from '../apimachinery/meta/field-error.js';
+import { isObject, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
 import type { SchemaNode } from './node.js';
 import { keyOf } from './ratchet.js';
 

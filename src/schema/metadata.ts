@@ -1,7 +1,7 @@
-import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
-import { goKind } from '../apimachinery/decode-json.js';
-import { compareUtf8 } from '../apimachinery/meta.js';
-import { canonicalTime, TimeError } from '../apimachinery/time.js';
+import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json/json.js';
+import { goKind } from '../apimachinery/json/decode.js';
+import { compareUtf8 } from '../apimachinery/meta/meta.js';
+import { canonicalTime, TimeError } from '../apimachinery/meta/time.js';
 
 /** The Go type of a metadata field, as far as decoding looks at it. */
 type FieldType = 'string' | 'uid' | 'int64' | 'int32' | 'bool' | 'time' | 'strings' | 'map' | 'any' | StructList;

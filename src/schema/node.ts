@@ -1,8 +1,8 @@
-import { Float, isObject, type JsonObject, type JsonValue } from '../apimachinery/json.js';
-import { formatCheckFor, supportedFormat } from './formats.js';
+import { Float, isObject, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
+import { formatCheckFor, supportedFormat } from './formats/formats.js';
 import type { JsonSchemaProps } from './interfaces.js';
 import { type NumericRules, compileNumeric } from './numeric.js';
-import { type Pattern, patternFor } from '../util/re2.js';
+import { type Pattern, patternFor } from '../re2/re2.js';
 
 /** What a JSON value is, as bits, in the way Go's decoder of unstructured objects sees it. */
 export const STRING = 1;

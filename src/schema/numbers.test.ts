@@ -1,4 +1,4 @@
-import { Float, type JsonObject, type JsonValue } from '../apimachinery/json.js';
+import { Float, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
 import { compileSchema } from './compile.js';
 
 const float = (value: number): number => new Float(value) as unknown as number;

@@ -1,6 +1,6 @@
-import { Printed } from '../apimachinery/field-error.js';
-import { formatFloat } from '../apimachinery/go-format.js';
-import type { JsonObject, JsonValue } from '../apimachinery/json.js';
+import { Printed } from '../apimachinery/meta/field-error.js';
+import { formatFloat } from '../apimachinery/json/go-format.js';
+import type { JsonObject, JsonValue } from '../apimachinery/json/json.js';
 
 /** A bound or factor, prepared for both ways in which kube-apiserver compares: as int64 and as float64. */
 interface Limit {

@@ -1,5 +1,5 @@
-import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
-import { compareUtf8 } from '../apimachinery/meta.js';
+import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json/json.js';
+import { compareUtf8 } from '../apimachinery/meta/meta.js';
 import type { SchemaNode } from './node.js';
 
 /** Unknown fields of one object are listed up to this number of fields and of characters; a last entry counts the rest. */

@@ -1,4 +1,4 @@
-import { deepEqual, Float, isObject, type JsonObject, type JsonValue } from '../apimachinery/json.js';
+import { deepEqual, Float, isObject, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
 import type { SchemaNode } from './node.js';
 
 /** Stands for an old value that cannot be correlated with the new one. */

@@ -1,6 +1,6 @@
-import { notSupported, tooLong, typeInvalid } from '../apimachinery/field-error.js';
-import { deepEqual, Float, type JsonValue } from '../apimachinery/json.js';
-import { goJson, quote } from '../apimachinery/meta.js';
+import { notSupported, tooLong, typeInvalid } from '../apimachinery/meta/field-error.js';
+import { deepEqual, Float, type JsonValue } from '../apimachinery/json/json.js';
+import { goJson, quote } from '../apimachinery/meta/meta.js';
 import { FLOAT, INTEGER, type SchemaNode, kindOf, typeFault } from './node.js';
 import { numberPasses, numericFaults } from './numeric.js';
 import type { Walk } from './walk.js';

@@ -1,6 +1,6 @@
-import { type FieldError, FieldPath, invalid } from '../apimachinery/field-error.js';
-import { goFormat, goTypeName } from '../apimachinery/go-format.js';
-import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
+import { type FieldError, FieldPath, invalid } from '../apimachinery/meta/field-error.js';
+import { goFormat, goTypeName } from '../apimachinery/json/go-format.js';
+import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json/json.js';
 import type { ScalePaths } from './interfaces.js';
 
 const MAX_INT32 = 2 ** 31 - 1;

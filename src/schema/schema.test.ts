@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import { type JsonObject, type JsonValue, deepCopy, deepEqual } from '../apimachinery/json.js';
+import { type JsonObject, type JsonValue, deepCopy, deepEqual } from '../apimachinery/json/json.js';
 import { growth } from '../util/growth.fake.js';
 import { compileSchema } from './compile.js';
-import { JsonPath, JsonPathError } from './json-path.js';
+import { JsonPath, JsonPathError } from './columns/json-path.js';
 import { MAX_SCHEMA_DEPTH, SchemaTooDeepError } from './node.js';
-import { patternFor } from '../util/re2.js';
+import { patternFor } from '../re2/re2.js';
 import { MAX_ERRORS } from './walk.js';
 
 const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'object', properties, ...more });

@@ -1,5 +1,5 @@
-import { FieldPath } from '../apimachinery/field-error.js';
-import type { JsonObject } from '../apimachinery/json.js';
+import { FieldPath } from '../apimachinery/meta/field-error.js';
+import type { JsonObject } from '../apimachinery/json/json.js';
 import { compileSchema } from './compile.js';
 import { nodesInSteps, partsOf } from './steps.js';
 import { isStructuralInSteps, structuralError, validateStructural } from './structural.js';

@@ -1,4 +1,4 @@
-import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json.js';
+import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json/json.js';
 import type { JsonSchemaProps } from './interfaces.js';
 import { EMPTY_NODE, type MadeParts, MAX_SCHEMA_DEPTH, SchemaNode, SchemaTooDeepError } from './node.js';
 

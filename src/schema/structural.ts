@@ -1,11 +1,11 @@
-import { type FieldError, FieldPath, forbidden, invalid, required } from '../apimachinery/field-error.js';
-import { type JsonObject, type JsonValue, isObject, objectAt } from '../apimachinery/json.js';
-import { compareUtf8 } from '../apimachinery/meta.js';
+import { type FieldError, FieldPath, forbidden, invalid, required } from '../apimachinery/meta/field-error.js';
+import { type JsonObject, type JsonValue, isObject, objectAt } from '../apimachinery/json/json.js';
+import { compareUtf8 } from '../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../apimachinery/scheme/empty-members.js';
 import type { JsonSchemaProps } from './interfaces.js';
 import { textOf } from './node.js';
 import { batchesOf, partsOf } from './steps.js';
-import { patternFor } from '../util/re2.js';
+import { patternFor } from '../re2/re2.js';
 
 /** Where a schema stands: some messages differ by it. */
 type Level = 'root' | 'item' | 'field';

@@ -1,6 +1,6 @@
-import { type FieldError, invalid, required, tooMany } from '../apimachinery/field-error.js';
-import type { JsonObject, JsonValue } from '../apimachinery/json.js';
-import { quote } from '../apimachinery/meta.js';
+import { type FieldError, invalid, required, tooMany } from '../apimachinery/meta/field-error.js';
+import type { JsonObject, JsonValue } from '../apimachinery/json/json.js';
+import { quote } from '../apimachinery/meta/meta.js';
 import {
   BOOLEAN,
   FLOAT,

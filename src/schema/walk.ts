@@ -1,5 +1,5 @@
-import { type FieldError, invalid, type Printed } from '../apimachinery/field-error.js';
-import type { JsonValue } from '../apimachinery/json.js';
+import { type FieldError, invalid, type Printed } from '../apimachinery/meta/field-error.js';
+import type { JsonValue } from '../apimachinery/json/json.js';
 
 /** Errors beyond this number are not collected; a last one says so. */
 export const MAX_ERRORS = 10_000;

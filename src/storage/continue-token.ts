@@ -1,5 +1,5 @@
-import { goKind, JsonError, parseJson } from '../apimachinery/decode-json.js';
-import { isObject, type JsonObject, type JsonValue, stringAt } from '../apimachinery/json.js';
+import { goKind, JsonError, parseJson } from '../apimachinery/json/decode.js';
+import { isObject, type JsonObject, type JsonValue, stringAt } from '../apimachinery/json/json.js';
 import type { Revision } from './interfaces.js';
 
 /** Kubernetes' own continue token: base64url JSON of version, revision and the key to go on from. */

@@ -1,5 +1,5 @@
-import { type JsonObject, objectAt, stringifyJson } from '../apimachinery/json.js';
-import { storesUnseen } from '../apimachinery/unseen.js';
+import { type JsonObject, objectAt, stringifyJson } from '../apimachinery/json/json.js';
+import { storesUnseen } from '../apimachinery/json/unseen.js';
 import type { EncodedObject, StoredObject } from './interfaces.js';
 import { INCOMPLETE } from './object-bytes.js';
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../apimachinery/json.js';
+import type { JsonObject } from '../apimachinery/json/json.js';
 
 /**
  * The storage contract. A backend keeps the current objects and a *log*: one entry for each committed write, under

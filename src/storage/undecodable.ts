@@ -1,5 +1,5 @@
-import { goKind, JsonError, parseJson } from '../apimachinery/decode-json.js';
-import { isObject } from '../apimachinery/json.js';
+import { goKind, JsonError, parseJson } from '../apimachinery/json/decode.js';
+import { isObject } from '../apimachinery/json/json.js';
 import { StorageError, type Undecodable } from './errors.js';
 import type { StoredObject } from './interfaces.js';
 

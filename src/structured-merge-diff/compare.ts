@@ -1,9 +1,9 @@
-import { deepEqual, type JsonObject, type JsonValue } from '../apimachinery/json.js';
-import { FieldSet, type SetNode } from './field-set.js';
-import { fieldType, isEmptyMap, type Kind, kindOf, member } from './kinds.js';
+import { deepEqual, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
+import { FieldSet, type SetNode } from './fieldpath/field-set.js';
+import { fieldType, isEmptyMap, type Kind, kindOf, member } from './schema/kinds.js';
 import { itemElement, ItemNames, itemText, samePlaces } from './list-items.js';
-import { PathElement } from './path-element.js';
-import type { ListType, MapType, Type } from './schema.js';
+import { PathElement } from './fieldpath/path-element.js';
+import type { ListType, MapType, Type } from './schema/schema.js';
 import { addedContent, type Content } from './to-field-set.js';
 
 /** What a change did. */

@@ -1,8 +1,8 @@
-import { isObject, type JsonObject, type JsonValue } from '../apimachinery/json.js';
-import { compareUtf8, quote } from '../apimachinery/meta.js';
-import { member } from './kinds.js';
-import { PathElement } from './path-element.js';
-import type { ListType } from './schema.js';
+import { isObject, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
+import { compareUtf8, quote } from '../apimachinery/meta/meta.js';
+import { member } from './schema/kinds.js';
+import { PathElement } from './fieldpath/path-element.js';
+import type { ListType } from './schema/schema.js';
 import { compareValues, elementText, hasTwins } from './value.js';
 
 interface ListKey {

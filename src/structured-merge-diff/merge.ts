@@ -1,7 +1,7 @@
-import { deepCopy, type JsonObject, type JsonValue } from '../apimachinery/json.js';
-import { fieldType, isEmptyMap, kindOf, member } from './kinds.js';
+import { deepCopy, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
+import { fieldType, isEmptyMap, kindOf, member } from './schema/kinds.js';
 import { ItemNames } from './list-items.js';
-import type { ListType, MapType, Type } from './schema.js';
+import type { ListType, MapType, Type } from './schema/schema.js';
 
 /**
  * Merges a configuration into a live value: what the configuration holds wins, nothing is removed. Items of lists stand as in `live`

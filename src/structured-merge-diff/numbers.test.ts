@@ -1,8 +1,8 @@
-import { type JsonObject, type JsonValue, stringifyJson } from '../apimachinery/json.js';
-import { customResourceType } from './custom-resource.js';
-import { FieldSet } from './field-set.js';
-import { PathElement } from './path-element.js';
-import { readFieldsV1, toFieldsV1 } from './serialize.js';
+import { type JsonObject, type JsonValue, stringifyJson } from '../apimachinery/json/json.js';
+import { customResourceType } from './schema/custom-resource.js';
+import { FieldSet } from './fieldpath/field-set.js';
+import { PathElement } from './fieldpath/path-element.js';
+import { readFieldsV1, toFieldsV1 } from './fieldpath/serialize.js';
 import { compare } from './compare.js';
 import { mergeValues } from './merge.js';
 import { toFieldSet } from './to-field-set.js';

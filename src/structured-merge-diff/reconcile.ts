@@ -1,5 +1,5 @@
-import { FieldSet, type SetNode } from './field-set.js';
-import { DEDUCED, type MapType, type Type, UNTYPED } from './schema.js';
+import { FieldSet, type SetNode } from './fieldpath/field-set.js';
+import { DEDUCED, type MapType, type Type, UNTYPED } from './schema/schema.js';
 
 /**
  * Brings a set that was written under an older schema in line with the type: where a map or list has become atomic, who owned

@@ -1,9 +1,9 @@
-import type { JsonObject, JsonValue } from '../apimachinery/json.js';
-import { FieldSet, type SetNode } from './field-set.js';
-import { fieldType, isEmptyMap, kindOf } from './kinds.js';
+import type { JsonObject, JsonValue } from '../apimachinery/json/json.js';
+import { FieldSet, type SetNode } from './fieldpath/field-set.js';
+import { fieldType, isEmptyMap, kindOf } from './schema/kinds.js';
 import { itemElement, itemText } from './list-items.js';
-import { PathElement } from './path-element.js';
-import type { ListType, MapType, Type } from './schema.js';
+import { PathElement } from './fieldpath/path-element.js';
+import type { ListType, MapType, Type } from './schema/schema.js';
 
 /**
  * The value without the fields and items of the set. A list or map that loses all it had becomes null. The result shares what

@@ -1,9 +1,9 @@
-import type { JsonValue } from '../apimachinery/json.js';
-import { FieldSet, nonEmpty, type SetNode } from './field-set.js';
-import { isEmptyMap, kindOf } from './kinds.js';
+import type { JsonValue } from '../apimachinery/json/json.js';
+import { FieldSet, nonEmpty, type SetNode } from './fieldpath/field-set.js';
+import { isEmptyMap, kindOf } from './schema/kinds.js';
 import { itemElement, ItemNames } from './list-items.js';
-import { PathElement } from './path-element.js';
-import type { ListType, MapType, Type } from './schema.js';
+import { PathElement } from './fieldpath/path-element.js';
+import type { ListType, MapType, Type } from './schema/schema.js';
 
 /** What a walk puts into the set for a value: whether the value itself, and what below it. */
 export interface Content {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import type { JsonObject, JsonValue } from '../apimachinery/json.js';
+import type { JsonObject, JsonValue } from '../apimachinery/json/json.js';
 import { compare } from './compare.js';
-import { customResourceType } from './custom-resource.js';
-import type { FieldSet } from './field-set.js';
+import { customResourceType } from './schema/custom-resource.js';
+import type { FieldSet } from './fieldpath/field-set.js';
 import { toFieldSet } from './to-field-set.js';
 import { ConflictsError, type Managers, type TypedValue, Updater } from './updater.js';
 import { validateValue } from './validate.js';

@@ -1,11 +1,11 @@
-import { deepEqual, type JsonValue } from '../apimachinery/json.js';
+import { deepEqual, type JsonValue } from '../apimachinery/json/json.js';
 import { compare, type Comparison } from './compare.js';
-import { FieldSet } from './field-set.js';
+import { FieldSet } from './fieldpath/field-set.js';
 import { mergeValues } from './merge.js';
-import type { PathElement } from './path-element.js';
+import type { PathElement } from './fieldpath/path-element.js';
 import { reconcile } from './reconcile.js';
 import { removeItems } from './remove.js';
-import type { Type } from './schema.js';
+import type { Type } from './schema/schema.js';
 import { toFieldSet } from './to-field-set.js';
 
 /** A value that was validated against its type, and the version that both are of. */

@@ -1,9 +1,9 @@
-import type { JsonObject, JsonValue } from '../apimachinery/json.js';
-import { formatPlain, formatSyntax, goType } from './format.js';
-import { fieldType, kindOf } from './kinds.js';
+import type { JsonObject, JsonValue } from '../apimachinery/json/json.js';
+import { formatPlain, formatSyntax, goType } from './fieldpath/format.js';
+import { fieldType, kindOf } from './schema/kinds.js';
 import { itemElement, ItemNames, itemProblem, itemText } from './list-items.js';
-import type { ListType, MapType, Scalar, Type } from './schema.js';
-import { MAX_DEPTH } from './serialize.js';
+import type { ListType, MapType, Scalar, Type } from './schema/schema.js';
+import { MAX_DEPTH } from './fieldpath/serialize.js';
 
 export interface ValidationError {
   path: string;

@@ -1,5 +1,5 @@
-import { isObject, type JsonObject, type JsonValue } from '../apimachinery/json.js';
-import { compareUtf8 } from '../apimachinery/meta.js';
+import { isObject, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
+import { compareUtf8 } from '../apimachinery/meta/meta.js';
 
 /** Rank of a value's type in the order of values. */
 function rank(value: JsonValue): number {

@@ -21,9 +21,9 @@ import { RequestHeaderAuthenticator } from '../../src/authentication/request/req
 import { UnionRequestAuthenticator } from '../../src/authentication/request/union.js';
 import { X509Authenticator } from '../../src/authentication/request/x509.js';
 import { BootstrapTokenAuthenticator } from '../../src/authentication/token/bootstrap.js';
-import { verificationKey } from '../../src/authentication/token/service-account-keys.js';
-import { JwtSigner } from '../../src/authentication/token/service-account-signer.js';
-import { ServiceAccountTokenAuthenticator } from '../../src/authentication/token/service-account.js';
+import { verificationKey } from '../../src/authentication/token/service-account/service-account-keys.js';
+import { JwtSigner } from '../../src/authentication/token/service-account/service-account-signer.js';
+import { ServiceAccountTokenAuthenticator } from '../../src/authentication/token/service-account/service-account.js';
 import { TokenCache } from '../../src/authentication/token/token-cache.js';
 import { TokenFileAuthenticator } from '../../src/authentication/token/token-file.js';
 import { WebhookTokenAuthenticator } from '../../src/authentication/token/webhook.js';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/apimachinery/json.js';
+import type { JsonObject } from '../../src/apimachinery/json/json.js';
 
 const text = (rules: JsonObject = {}): JsonObject => ({ type: 'string', ...rules });
 const count = (rules: JsonObject = {}): JsonObject => ({ type: 'integer', minimum: 0, ...rules });

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/apimachinery/json.js';
+import type { JsonObject } from '../../src/apimachinery/json/json.js';
 
 /** `length` hexadecimal digits that differ from seed to seed. */
 function padding(length: number, seed: number): string {

@@ -1,7 +1,7 @@
-import type { JsonObject } from '../../src/apimachinery/json.js';
-import type { KubeObject } from '../../src/apimachinery/meta.js';
+import type { JsonObject } from '../../src/apimachinery/json/json.js';
+import type { KubeObject } from '../../src/apimachinery/meta/meta.js';
 import { createFieldManager } from '../../src/managedfields/field-manager.js';
-import { customResourceType } from '../../src/structured-merge-diff/custom-resource.js';
+import { customResourceType } from '../../src/structured-merge-diff/schema/custom-resource.js';
 import { systemClock } from '../../src/util/clock.js';
 
 /** Microseconds per create, update and apply of a report-like object of 2 and 20 KiB. */

@@ -2,7 +2,7 @@
  * Cost of the schema layer: prune, default and validate. To be run as ES modules, as the server is: jest's transform
  * makes calls between modules several times slower. Prints CPU microseconds an object, and milliseconds of the hostile cases.
  */
-import type { JsonObject, JsonValue } from '../../src/apimachinery/json.js';
+import type { JsonObject, JsonValue } from '../../src/apimachinery/json/json.js';
 import { compileSchema } from '../../src/schema/compile.js';
 import type { CompiledSchema } from '../../src/schema/interfaces.js';
 import { BENCH_SCHEMA } from './bench-crd.js';

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { JsonObject } from '../../src/apimachinery/json.js';
+import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import type { CachedList, Representation, ResourceCache, WatchEvent } from '../../src/storage/cacher/interfaces.js';
 import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';

@@ -13,8 +13,8 @@ import {
 import { walk } from '../../src/cel/ast.js';
 import { LIBRARIES } from '../../src/cel/kubernetes.js';
 import { STANDARD_FUNCTIONS } from '../../src/cel/library/standard.js';
-import { FieldPath } from '../../src/apimachinery/field-error.js';
-import type { JsonObject } from '../../src/apimachinery/json.js';
+import { FieldPath } from '../../src/apimachinery/meta/field-error.js';
+import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { PER_CALL_LIMIT, RUNTIME_BUDGET, compileRules, validateRuleDefinitions } from '../../src/schema/cel/index.js';
 
 /**

@@ -3,9 +3,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
-import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../src/apimachinery/json.js';
-import { normalizeArguments, serveCommand } from '../../src/server/command-line.js';
-import type { Options } from '../../src/server/options.js';
+import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../src/apimachinery/json/json.js';
+import { normalizeArguments, serveCommand } from '../../src/server/options/command-line.js';
+import type { Options } from '../../src/server/options/options.js';
 
 const root = resolve(__dirname, '../..');
 const chart = join(root, 'charts/annex');

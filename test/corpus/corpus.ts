@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type { FieldError } from '../../src/apimachinery/field-error.js';
-import { type JsonObject, deepCopy, objectAt, stringAt } from '../../src/apimachinery/json.js';
-import { parseJson } from '../../src/apimachinery/decode-json.js';
-import type { ObjectMeta } from '../../src/apimachinery/meta.js';
+import type { FieldError } from '../../src/apimachinery/meta/field-error.js';
+import { type JsonObject, deepCopy, objectAt, stringAt } from '../../src/apimachinery/json/json.js';
+import { parseJson } from '../../src/apimachinery/json/decode.js';
+import type { ObjectMeta } from '../../src/apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../src/apimachinery/validation/names.js';
 import { validateObjectMeta } from '../../src/apimachinery/validation/object-meta.js';
 import { compileSchema } from '../../src/schema/compile.js';

@@ -1,5 +1,5 @@
-import { type JsonObject, deepEqual, stringAt } from '../../src/apimachinery/json.js';
-import type { KubeObject } from '../../src/apimachinery/meta.js';
+import { type JsonObject, deepEqual, stringAt } from '../../src/apimachinery/json/json.js';
+import type { KubeObject } from '../../src/apimachinery/meta/meta.js';
 import { customResourceDefinitionStrategy } from '../../src/registry/apiextensions/customresourcedefinition/strategy.js';
 import type { RequestContext } from '../../src/request/context.js';
 import { Corpus, type Served, comparable, create, expectedMessages, servedVersions } from './corpus.js';

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { parseJson } from '../../src/apimachinery/decode-json.js';
-import { type JsonObject, type JsonValue, deepCopy, stringifyJson } from '../../src/apimachinery/json.js';
-import type { KubeObject } from '../../src/apimachinery/meta.js';
+import { parseJson } from '../../src/apimachinery/json/decode.js';
+import { type JsonObject, type JsonValue, deepCopy, stringifyJson } from '../../src/apimachinery/json/json.js';
+import type { KubeObject } from '../../src/apimachinery/meta/meta.js';
 import { customResourceDefinitionStrategy } from '../../src/registry/apiextensions/customresourcedefinition/strategy.js';
 import type { RequestContext } from '../../src/request/context.js';
 import { compileSchema } from '../../src/schema/compile.js';
-import { tableConvertorFor } from '../../src/schema/table.js';
+import { tableConvertorFor } from '../../src/schema/columns/table.js';
 import { type Served, create } from './corpus.js';
 
 /** Answers of kube-apiserver (see the README beside the files). */

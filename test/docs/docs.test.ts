@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { FLAGS } from '../../src/server/options.js';
+import { FLAGS } from '../../src/server/options/options.js';
 
 const ROOT = join(__dirname, '../..');
 const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8');

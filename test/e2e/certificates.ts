@@ -1,7 +1,7 @@
 import { createPublicKey, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createCertificate, generateKey, type Issuer, keyPem } from '../../src/util/certificates.js';
+import { createCertificate, generateKey, type Issuer, keyPem } from '../../src/pki/certificates.js';
 
 const HOUR = 3_600_000;
 

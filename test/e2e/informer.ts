@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import type { JsonObject } from '../../src/apimachinery/json.js';
+import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { digList, treeOf } from '../integration/client.js';
 import { eventually } from '../integration/server.js';
 import { GROUP } from './widgets.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JsonObject, JsonValue } from '../../src/apimachinery/json.js';
+import type { JsonObject, JsonValue } from '../../src/apimachinery/json/json.js';
 import { dig } from '../integration/client.js';
 import { ADMIN, ROOT, scratchFolder, TestServer } from '../integration/server.js';
 import { SPEC, rules, specs } from './cel-rules.js';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { JsonObject, JsonValue } from '../../src/apimachinery/json.js';
+import type { JsonObject, JsonValue } from '../../src/apimachinery/json/json.js';
 import { type GrammarOptions, type Kind, debris, expressions } from '../cel/grammar.js';
 
 /** The spec that rules are about; bounds keep most estimates within their limits. */

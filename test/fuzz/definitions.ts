@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { JsonObject, JsonValue } from '../../src/apimachinery/json.js';
+import type { JsonObject, JsonValue } from '../../src/apimachinery/json/json.js';
 import type { FuzzRequest } from './client.js';
 import { type Edit, edited, type Path, pathsOf, utf8 } from './mutations.js';
 import { mostly, pick } from './parts.js';

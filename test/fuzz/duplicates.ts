@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { isObject, type JsonValue } from '../../src/apimachinery/json.js';
+import { isObject, type JsonValue } from '../../src/apimachinery/json/json.js';
 import type { FuzzRequest } from './client.js';
 import { type Kind, objectOf } from './fixtures.js';
 import { utf8 } from './mutations.js';

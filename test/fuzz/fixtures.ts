@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/apimachinery/json.js';
+import type { JsonObject } from '../../src/apimachinery/json/json.js';
 
 /** Resource types that requests go to. */
 export interface Kind {

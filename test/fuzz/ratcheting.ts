@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { deepCopy, type JsonObject, type JsonValue } from '../../src/apimachinery/json.js';
+import { deepCopy, type JsonObject, type JsonValue } from '../../src/apimachinery/json/json.js';
 import type { FuzzRequest } from './client.js';
 import { anyEdit, type Edit, edited, pathsOf, utf8 } from './mutations.js';
 import { changed, drop, withVersion } from './ownership.js';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/apimachinery/json.js';
+import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { type FuzzAnswer, FuzzClient, type FuzzRequest, type Target } from './client.js';
 import { BUILT_IN, CUSTOM, DEFINITIONS, type Kind, NAMES, objectOf, PLAIN, RULES } from './fixtures.js';
 import { SHAPES } from './shapes.js';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import type { JsonObject } from '../../src/apimachinery/json.js';
+import type { JsonObject } from '../../src/apimachinery/json/json.js';
 
 const root = resolve(__dirname, '../..');
 const example = join(root, 'examples/crds/wgpolicyk8s.io_policyreports.yaml');

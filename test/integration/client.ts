@@ -1,7 +1,7 @@
 import { connect as connectHttp2, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
-import type { JsonObject, JsonValue } from '../../src/apimachinery/json.js';
+import type { JsonObject, JsonValue } from '../../src/apimachinery/json/json.js';
 import { ADMIN, PATIENCE_MILLIS, type TestServer } from './server.js';
 
 export interface Answer {

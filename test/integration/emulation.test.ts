@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JsonObject } from '../../src/apimachinery/json.js';
+import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { dig, digText, Http1, treeOf } from './client.js';
 import { run, scratchFolder, TestServer } from './server.js';
 

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JsonObject } from '../../src/apimachinery/json.js';
+import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { ancientMongod } from '../storage/ancient-mongod.js';
 import { findMongod, Mongod, ReplicaSet, withClient } from '../storage/mongod.js';
 import { dig, digList, digText, Http1, Http2, treeOf, WatchReader } from './client.js';

@@ -1,6 +1,6 @@
 import { connect } from 'node:tls';
 import { WebSocket } from 'ws';
-import { parseJson } from '../../src/apimachinery/decode-json.js';
+import { parseJson } from '../../src/apimachinery/json/decode.js';
 import { digText, Http1, treeOf } from './client.js';
 import { configMap } from './objects.js';
 import { ADMIN, eventually, NOBODY, serverForFile } from './server.js';

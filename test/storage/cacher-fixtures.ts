@@ -1,4 +1,4 @@
-import { objectAt, stringAt, type JsonObject } from '../../src/apimachinery/json.js';
+import { objectAt, stringAt, type JsonObject } from '../../src/apimachinery/json/json.js';
 import type {
   Attributes,
   CachedList,

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { JsonObject } from '../../src/apimachinery/json.js';
+import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { encodeObject } from '../../src/storage/encode.js';
 import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
 import type { Backend, LogEvent, Revision, StoredObject, WriteRequest } from '../../src/storage/interfaces.js';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { JsonObject, JsonValue } from '../../src/apimachinery/json.js';
+import type { JsonObject, JsonValue } from '../../src/apimachinery/json/json.js';
 import { encodeObject } from '../../src/storage/encode.js';
 import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
 import { collect, commit, everything, put, RESOURCE } from './fixtures.js';

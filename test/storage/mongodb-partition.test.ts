@@ -1,7 +1,7 @@
 import os from 'node:os';
 import { MongoClient } from 'mongodb';
 import type { MongoBackend, MongoOptions } from '../../src/storage/mongodb/backend.js';
-import { WriterSession } from '../../src/storage/mongodb/writer-session.js';
+import { WriterSession } from '../../src/storage/mongodb/commit/writer-session.js';
 import { systemClock } from '../../src/util/clock.js';
 import { FaultProxy } from '../faults/proxy.js';
 import { collect, commit, everything, put, remove, RESOURCE } from './fixtures.js';

@@ -1,11 +1,11 @@
 import { encodeObject } from '../../src/storage/encode.js';
 import type { MongoOptions } from '../../src/storage/mongodb/backend.js';
 import type { EncodedObject } from '../../src/storage/interfaces.js';
-import type { PendingWrite } from '../../src/storage/mongodb/batch.js';
+import type { PendingWrite } from '../../src/storage/mongodb/commit/batch.js';
 import { entriesOf, logPlace, MAIN_LOG } from '../../src/storage/mongodb/documents.js';
 import type { LogFollower } from '../../src/storage/mongodb/follower.js';
 import { headId, Heads } from '../../src/storage/mongodb/heads.js';
-import { statesBefore } from '../../src/storage/mongodb/states-before.js';
+import { statesBefore } from '../../src/storage/mongodb/commit/states-before.js';
 import { collect, commit, decode, everything, put, remove, RESOURCE, widget } from './fixtures.js';
 import { withClient } from './mongod.js';
 import { hasMongod, mongoOptions, OpenBackends } from './mongodb-fixtures.js';

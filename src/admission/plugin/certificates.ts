@@ -1,8 +1,8 @@
-import { newForbidden } from '../../apimachinery/errors.js';
-import { deepEqual, objectAt, stringAt } from '../../apimachinery/json.js';
-import { type GroupResource, type KubeObject, quote } from '../../apimachinery/meta.js';
+import { newForbidden } from '../../apimachinery/meta/errors.js';
+import { deepEqual, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { type GroupResource, type KubeObject, quote } from '../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
-import { CertificateRequestError, parseCertificateRequest } from '../../util/certificate-request.js';
+import { CertificateRequestError, parseCertificateRequest } from '../../pki/certificate-request.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
 
 const GROUP = 'certificates.k8s.io';

@@ -1,5 +1,5 @@
-import { ApiError, newForbidden, newNotFound } from '../../apimachinery/errors.js';
-import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
+import { ApiError, newForbidden, newNotFound } from '../../apimachinery/meta/errors.js';
+import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
 
 /** Namespaces that cannot be deleted. */

@@ -1,4 +1,4 @@
-import { isObject, objectAt } from '../../apimachinery/json.js';
+import { isObject, objectAt } from '../../apimachinery/json/json.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
 
 const creates = (operation: string): boolean => operation === 'CREATE';

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { admissionChain } from '../chain.js';
 import type { AdmissionAttributes, AdmissionOperation } from '../interfaces.js';
 import { storageObjectInUseProtection, taintNodesByCondition } from './nodes-and-volumes.js';

@@ -1,6 +1,6 @@
-import { ApiError, newForbidden } from '../../apimachinery/errors.js';
-import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
-import { type GroupResource, type KubeObject, quote } from '../../apimachinery/meta.js';
+import { ApiError, newForbidden } from '../../apimachinery/meta/errors.js';
+import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { type GroupResource, type KubeObject, quote } from '../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
 import { own } from '../../util/own.js';
 

@@ -1,6 +1,6 @@
-import { ApiError } from '../errors.js';
-import { goFormat, goTypeName } from '../go-format.js';
-import type { JsonObject, JsonValue } from '../json.js';
+import { ApiError } from '../meta/errors.js';
+import { goFormat, goTypeName } from '../json/go-format.js';
+import type { JsonObject, JsonValue } from '../json/json.js';
 
 /** Go's `%s` of nothing. */
 export const NO_TYPE = '%!s(<nil>)';

@@ -1,5 +1,5 @@
-import { goFormat } from '../go-format.js';
-import { isObject, type JsonObject, type JsonValue } from '../json.js';
+import { goFormat } from '../json/go-format.js';
+import { isObject, type JsonObject, type JsonValue } from '../json/json.js';
 import { DIRECTIVE, ORDER_PREFIX } from './directives.js';
 import { badArgument, internal, noMergeKey } from './errors.js';
 

@@ -1,6 +1,6 @@
-import type { JsonObject, JsonValue } from '../json.js';
-import type { FloatLiterals } from '../json-parser.js';
-import { escapeHtml, goJson } from '../meta.js';
+import type { JsonObject, JsonValue } from '../json/json.js';
+import type { FloatLiterals } from '../json/parser.js';
+import { escapeHtml, goJson } from '../meta/meta.js';
 
 interface Literal {
   readonly text: string;

@@ -1,7 +1,7 @@
-import { decodeDetailed, goKind, JsonError } from '../decode-json.js';
-import { newBadRequest } from '../errors.js';
-import { isObject, type JsonObject, type JsonValue } from '../json.js';
-import { quote } from '../meta.js';
+import { decodeDetailed, goKind, JsonError } from '../json/decode.js';
+import { newBadRequest } from '../meta/errors.js';
+import { isObject, type JsonObject, type JsonValue } from '../json/json.js';
+import { quote } from '../meta/meta.js';
 import type { TextPatch } from './json-patch.js';
 import { Literals } from './literals.js';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { ApiError } from '../errors.js';
-import { deepCopy, type JsonObject, type JsonValue } from '../json.js';
-import type { FloatLiterals } from '../json-parser.js';
+import { ApiError } from '../meta/errors.js';
+import { deepCopy, type JsonObject, type JsonValue } from '../json/json.js';
+import type { FloatLiterals } from '../json/parser.js';
 import { goType } from '../scheme/types.js';
 import { applyJsonPatch, decodeJsonPatch } from './json-patch.js';
 import { applyMergePatch, decodeMergePatch } from './merge-patch.js';

@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from '../json.js';
-import { goFormat } from '../go-format.js';
+import { isObject, type JsonObject } from '../json/json.js';
+import { goFormat } from '../json/go-format.js';
 import { builtinSchema } from '../scheme/builtin-schema.js';
 import { applyStrategicMergePatch, decodeStrategicMergePatch } from './strategic-merge.js';
 

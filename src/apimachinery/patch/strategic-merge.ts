@@ -1,10 +1,10 @@
-import { decodeDetailed, goKind, JsonError } from '../decode-json.js';
-import type { ApiError } from '../errors.js';
-import { newBadRequest } from '../errors.js';
-import { goFormat, goTypeName } from '../go-format.js';
-import { deepCopy, Float, isObject, type JsonObject, type JsonValue } from '../json.js';
-import type { FloatLiterals } from '../json-parser.js';
-import { quote } from '../meta.js';
+import { decodeDetailed, goKind, JsonError } from '../json/decode.js';
+import type { ApiError } from '../meta/errors.js';
+import { newBadRequest } from '../meta/errors.js';
+import { goFormat, goTypeName } from '../json/go-format.js';
+import { deepCopy, Float, isObject, type JsonObject, type JsonValue } from '../json/json.js';
+import type { FloatLiterals } from '../json/parser.js';
+import { quote } from '../meta/meta.js';
 import { dereference, type GoType } from '../scheme/types.js';
 import { DELETE_PREFIX, DIRECTIVE, ORDER_PREFIX, RETAIN_KEYS } from './directives.js';
 import { badArgument, internal, NO_TYPE, noMergeKey, unprocessable } from './errors.js';

@@ -1,8 +1,8 @@
-import type { DetailedJson } from '../decode-json.js';
-import { noteFloats } from '../float.js';
-import { JsonError } from '../json-syntax.js';
-import { isObject, type JsonObject, type JsonValue } from '../json.js';
-import { formatGroupVersion, type GroupVersionKind, type KubeObject, quote } from '../meta.js';
+import type { DetailedJson } from '../json/decode.js';
+import { noteFloats } from '../json/float.js';
+import { JsonError } from '../json/syntax.js';
+import { isObject, type JsonObject, type JsonValue } from '../json/json.js';
+import { formatGroupVersion, type GroupVersionKind, type KubeObject, quote } from '../meta/meta.js';
 import { TypedDecoder } from './decoder.js';
 import { convertNumbers } from './go-numbers.js';
 import { goType, type GoType } from './types.js';

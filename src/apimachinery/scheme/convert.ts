@@ -1,6 +1,6 @@
-import { JsonError } from '../json-syntax.js';
-import { isObject, type JsonValue } from '../json.js';
-import { goTypeName } from '../go-format.js';
+import { JsonError } from '../json/syntax.js';
+import { isObject, type JsonValue } from '../json/json.js';
+import { goTypeName } from '../json/go-format.js';
 import { TypedDecoder } from './decoder.js';
 import { convertNumbers } from './go-numbers.js';
 import type { GoType } from './types.js';

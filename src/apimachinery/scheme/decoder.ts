@@ -1,10 +1,10 @@
-import { goKind } from '../decode-json.js';
-import type { FloatLiterals, Parts, Replaced } from '../json-parser.js';
-import { JsonError } from '../json-syntax.js';
-import { isObject, type JsonObject, type JsonValue } from '../json.js';
-import { canonicalQuantity, QuantityError } from '../quantity.js';
-import { canonicalMicroTime, canonicalTime, TimeError } from '../time.js';
-import { illegalBase64At } from '../../util/go-base64.js';
+import { goKind } from '../json/decode.js';
+import type { FloatLiterals, Parts, Replaced } from '../json/parser.js';
+import { JsonError } from '../json/syntax.js';
+import { isObject, type JsonObject, type JsonValue } from '../json/json.js';
+import { canonicalQuantity, QuantityError } from '../meta/quantity.js';
+import { canonicalMicroTime, canonicalTime, TimeError } from '../meta/time.js';
+import { illegalBase64At } from '../../go/base64.js';
 import { noteEmpty } from './empty-members.js';
 import type { GoType } from './types.js';
 import { inTypeOrder, withSortedKeys, zeroValue } from './written-form.js';

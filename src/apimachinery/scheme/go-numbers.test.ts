@@ -1,4 +1,4 @@
-import { Float, type JsonObject, type JsonValue } from '../json.js';
+import { Float, type JsonObject, type JsonValue } from '../json/json.js';
 import { builtinSchema } from './builtin-schema.js';
 import { conversionError } from './convert.js';
 import { convertNumbers } from './go-numbers.js';

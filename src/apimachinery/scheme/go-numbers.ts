@@ -1,5 +1,5 @@
-import { toInt64 } from '../float.js';
-import { Float, isObject, type JsonObject, type JsonValue } from '../json.js';
+import { toInt64 } from '../json/float.js';
+import { Float, isObject, type JsonObject, type JsonValue } from '../json/json.js';
 import type { GoType } from './types.js';
 
 /**

@@ -1,7 +1,7 @@
-import { unifiedDiff } from '../../util/unified-diff.js';
-import { readDataFile } from '../data-files.js';
-import { isObject, type JsonObject, type JsonValue, stringifyJson } from '../json.js';
-import { compareUtf8, goJson } from '../meta.js';
+import { unifiedDiff } from '../../util/text/unified-diff.js';
+import { readDataFile } from './data-files.js';
+import { isObject, type JsonObject, type JsonValue, stringifyJson } from '../json/json.js';
+import { compareUtf8, goJson } from '../meta/meta.js';
 import { emptyMembersOf } from './empty-members.js';
 
 /** A type as `data/types/internal.json` describes it. */

@@ -1,4 +1,4 @@
-import { parseGroupVersion } from '../meta.js';
+import { parseGroupVersion } from '../meta/meta.js';
 import { isRegistered, schemaOfSibling } from './registered-kinds.js';
 
 const CRD = 'apiextensions.k8s.io';

@@ -1,4 +1,4 @@
-import { type GroupVersionKind, formatGroupVersion, parseGroupVersion } from '../meta.js';
+import { type GroupVersionKind, formatGroupVersion, parseGroupVersion } from '../meta/meta.js';
 import { builtinSchema, type BuiltinSchema } from './builtin-schema.js';
 
 /** Kinds without a schema here that kube-apiserver's decoder knows: those it does not serve, or we do not. `*`: and its list. */

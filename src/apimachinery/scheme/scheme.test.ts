@@ -1,5 +1,5 @@
-import { decodeDetailed } from '../decode-json.js';
-import type { JsonObject } from '../json.js';
+import { decodeDetailed } from '../json/decode.js';
+import type { JsonObject } from '../json/json.js';
 import { requireSchema } from './builtin-schema.js';
 import { conversionError } from './convert.js';
 

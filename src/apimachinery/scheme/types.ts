@@ -1,5 +1,5 @@
-import { readDataFile } from '../data-files.js';
-import { formatGroupVersion, type GroupVersionKind } from '../meta.js';
+import { readDataFile } from './data-files.js';
+import { formatGroupVersion, type GroupVersionKind } from '../meta/meta.js';
 
 export type GoKind =
   | 'struct'

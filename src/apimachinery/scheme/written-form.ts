@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../json.js';
+import type { JsonObject, JsonValue } from '../json/json.js';
 import { noteEmpty } from './empty-members.js';
 import type { GoField, GoType } from './types.js';
 

@@ -1,5 +1,5 @@
-import { ipText, parseIp, type IpAddress } from '../../util/ip-address.js';
-import { quote } from '../meta.js';
+import { ipText, parseIp, type IpAddress } from '../../go/ip-address.js';
+import { quote } from '../meta/meta.js';
 
 /** `zeros` also where the length has leading ones. */
 function parseRange(text: string): (IpAddress & { readonly prefix: number }) | undefined {

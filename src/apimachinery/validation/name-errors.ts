@@ -1,4 +1,4 @@
-import { type FieldError, type FieldPath, invalid } from '../field-error.js';
+import { type FieldError, type FieldPath, invalid } from '../meta/field-error.js';
 import { isDns1123Label, isDns1123Subdomain, isLabelValue, isQualifiedName } from './names.js';
 
 const told =

@@ -1,4 +1,4 @@
-import type { ObjectMeta } from '../meta.js';
+import type { ObjectMeta } from '../meta/meta.js';
 import {
   isDns1035Label,
   isDns1123Label,

@@ -1,5 +1,5 @@
-import { FieldPath, type FieldError, forbidden, invalid, Printed, required, tooLong } from '../field-error.js';
-import { deepEqual, type JsonValue, stringifyJson } from '../json.js';
+import { FieldPath, type FieldError, forbidden, invalid, Printed, required, tooLong } from '../meta/field-error.js';
+import { deepEqual, type JsonValue, stringifyJson } from '../json/json.js';
 import {
   compareUtf8,
   goJson,
@@ -9,8 +9,8 @@ import {
   type OwnerReference,
   parseGroupVersion,
   quote,
-} from '../meta.js';
-import { strayByte } from '../../util/utf8.js';
+} from '../meta/meta.js';
+import { strayByte } from '../../util/text/utf8.js';
 import { labelErrors, labelValueErrors, qualifiedNameErrors } from './name-errors.js';
 import { isQualifiedName } from './names.js';
 

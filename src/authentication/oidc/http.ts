@@ -1,5 +1,5 @@
 import { Agent, request } from 'node:https';
-import { readBounded } from '../../util/read-bounded.js';
+import { readBounded } from '../../util/files/read-bounded.js';
 
 const TIMEOUT_MILLIS = 30_000;
 const MAX_BYTES = 1024 * 1024;

@@ -1,4 +1,4 @@
-import { quote } from '../../apimachinery/meta.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 import type { Clock } from '../../util/clock.js';
 import { readToken, texts } from '../token/jws.js';
 import { formatMessageList } from '../token/messages.js';

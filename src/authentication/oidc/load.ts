@@ -1,7 +1,7 @@
-import { goKind, JsonError } from '../../apimachinery/decode-json.js';
-import { isObject, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { compareUtf8, kindNotRegistered, quote } from '../../apimachinery/meta.js';
-import { parseYaml } from '../../apimachinery/yaml.js';
+import { goKind, JsonError } from '../../apimachinery/json/decode.js';
+import { isObject, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { compareUtf8, kindNotRegistered, quote } from '../../apimachinery/meta/meta.js';
+import { parseYaml } from '../../apimachinery/yaml/yaml.js';
 import {
   type AnonymousConfig,
   type AuthenticationConfiguration,

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { CompactSign } from 'jose';
-import { aggregate } from '../../apimachinery/field-error.js';
+import { aggregate } from '../../apimachinery/meta/field-error.js';
 import { FakeClock } from '../../util/clock.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import { AuthenticationError } from '../authenticator/interfaces.js';

@@ -1,5 +1,5 @@
 import { compactVerify, type CryptoKey, importJWK, type JWK } from 'jose';
-import { quote } from '../../apimachinery/meta.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 import type { Clock, Timer } from '../../util/clock.js';
 import type { ProviderClient } from './http.js';
 import { messageOf } from '../../util/error-message.js';

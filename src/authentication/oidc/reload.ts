@@ -1,8 +1,8 @@
-import { aggregate, type FieldError, FieldPath, forbidden } from '../../apimachinery/field-error.js';
-import { deepEqual } from '../../apimachinery/json.js';
+import { aggregate, type FieldError, FieldPath, forbidden } from '../../apimachinery/meta/field-error.js';
+import { deepEqual } from '../../apimachinery/json/json.js';
 import { type Clock, sleep } from '../../util/clock.js';
-import type { ConfigMetrics } from '../../util/config-metrics.js';
-import { reloadOnChange } from '../../util/file-reload.js';
+import type { ConfigMetrics } from '../../util/files/config-metrics.js';
+import { reloadOnChange } from '../../util/files/file-reload.js';
 import type { AuthenticationResponse, MaybePromise, TokenAuthenticator } from '../authenticator/interfaces.js';
 import type { OidcDependencies } from './authenticator.js';
 import { loadAuthenticationConfiguration } from './load.js';

@@ -1,6 +1,13 @@
 import { X509Certificate } from 'node:crypto';
-import { duplicate, type FieldError, FieldPath, invalid, required, tooMany } from '../../apimachinery/field-error.js';
-import { quote } from '../../apimachinery/meta.js';
+import {
+  duplicate,
+  type FieldError,
+  FieldPath,
+  invalid,
+  required,
+  tooMany,
+} from '../../apimachinery/meta/field-error.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 import { subdomainErrors } from '../../apimachinery/validation/name-errors.js';
 import { compileExpression, Expression, type Purpose } from './expressions.js';
 import type {

@@ -1,4 +1,4 @@
-import { headerText } from '../../util/header-text.js';
+import { headerText } from '../../util/text/header-text.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import {
   AuthenticationError,

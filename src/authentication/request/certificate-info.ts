@@ -1,5 +1,5 @@
 import { createHash, type X509Certificate } from 'node:crypto';
-import { contextTag, type DerNode, oidText, readDer, stringText, Tag } from '../../util/der.js';
+import { contextTag, type DerNode, oidText, readDer, stringText, Tag } from '../../pki/der.js';
 
 const COMMON_NAME = '2.5.4.3';
 const ORGANIZATION = '2.5.4.10';

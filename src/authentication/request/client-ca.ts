@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { pem, pemBlocks } from '../../util/der.js';
+import { pem, pemBlocks } from '../../pki/der.js';
 import { CertificateInfo } from './certificate-info.js';
 
 const MAX_DEPTH = 8;

@@ -1,8 +1,8 @@
 import type { TLSSocket } from 'node:tls';
 import { messageOf } from '../../util/error-message.js';
 import type { Clock } from '../../util/clock.js';
-import { headerText } from '../../util/header-text.js';
-import { unescapePath } from '../../util/unescape-path.js';
+import { headerText } from '../../util/text/header-text.js';
+import { unescapePath } from '../../go/unescape-path.js';
 import {
   AuthenticationError,
   type AuthenticationRequest,

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
-import { createCertificate, generateKey, type KeyPair } from '../../util/certificates.js';
+import { createCertificate, generateKey, type KeyPair } from '../../pki/certificates.js';
 import { FakeClock } from '../../util/clock.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import type {

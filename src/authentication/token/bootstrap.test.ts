@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { FakeClock } from '../../util/clock.js';
 import * as secrets from '../../util/same-secret.js';
 import { BootstrapTokenAuthenticator } from './bootstrap.js';

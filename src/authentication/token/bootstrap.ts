@@ -1,6 +1,6 @@
-import { objectAt, stringAt } from '../../apimachinery/json.js';
-import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
-import { parseTime, TimeError } from '../../apimachinery/time.js';
+import { objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
+import { parseTime, TimeError } from '../../apimachinery/meta/time.js';
 import type { Clock } from '../../util/clock.js';
 import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator/interfaces.js';
 import { sameSecret } from '../../util/same-secret.js';

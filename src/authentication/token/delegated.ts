@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
-import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
-import { textsOf } from '../../apimachinery/json-values.js';
+import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { textsOf } from '../../apimachinery/json/values.js';
 import type { Clock } from '../../util/clock.js';
 import {
   AuthenticationError,

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator/interfaces.js';
-import { CsvError, parseCsv } from '../../util/csv.js';
+import { CsvError, parseCsv } from '../../go/csv.js';
 
 /** Users by tokens from a table. Tokens are kept and compared as salted digests, so that how long a look-up takes tells nothing. */
 export class TokenFileAuthenticator implements TokenAuthenticator {

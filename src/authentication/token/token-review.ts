@@ -1,5 +1,5 @@
-import { flagField, objectField, textField, textsField } from '../../apimachinery/go-fields.js';
-import { type JsonObject, stringifyJson } from '../../apimachinery/json.js';
+import { flagField, objectField, textField, textsField } from '../../apimachinery/json/go-fields.js';
+import { type JsonObject, stringifyJson } from '../../apimachinery/json/json.js';
 import { answeredObject } from '../../client/webhook/answer.js';
 import type { WebhookResponse } from '../../client/webhook/connection.js';
 import type { UserInfo } from '../user/user.js';

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../apimachinery/json.js';
-import { wellFormed } from '../../util/utf8.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import { wellFormed } from '../../util/text/utf8.js';
 import type { UserInfo } from './user.js';
 
 /** A user as objects show one; what is empty is left out. Names come from headers, too, whose bytes need not be UTF-8. */

@@ -1,7 +1,7 @@
-import { JsonError, interpretTypeMeta, parseJson } from '../../apimachinery/decode-json.js';
-import { FieldTypeError, flagField, objectField, textField } from '../../apimachinery/go-fields.js';
-import { isObject, type JsonObject } from '../../apimachinery/json.js';
-import { kindNotRegistered, parseGroupVersion } from '../../apimachinery/meta.js';
+import { JsonError, interpretTypeMeta, parseJson } from '../../apimachinery/json/decode.js';
+import { FieldTypeError, flagField, objectField, textField } from '../../apimachinery/json/go-fields.js';
+import { isObject, type JsonObject } from '../../apimachinery/json/json.js';
+import { kindNotRegistered, parseGroupVersion } from '../../apimachinery/meta/meta.js';
 import { ALL_AUTHENTICATED } from '../../authentication/user/user.js';
 
 const GROUP = 'abac.authorization.kubernetes.io';

@@ -1,4 +1,4 @@
-import { quote } from '../../apimachinery/meta.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 import type { AuthorizationResult, Decision } from './interfaces.js';
 
 export const NO_OPINION: AuthorizationResult = { decision: 'no-opinion', reason: '' };

@@ -1,5 +1,5 @@
-import type { FieldRequirement } from '../../apimachinery/fields.js';
-import type { LabelRequirement } from '../../apimachinery/labels.js';
+import type { FieldRequirement } from '../../apimachinery/selectors/field-selectors.js';
+import type { LabelRequirement } from '../../apimachinery/selectors/labels.js';
 import type { SelectorRequirement } from './interfaces.js';
 
 const LABEL_OPERATORS: Readonly<Record<string, string>> = {

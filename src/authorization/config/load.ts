@@ -1,8 +1,8 @@
-import { goKind, JsonError } from '../../apimachinery/decode-json.js';
-import { isObject, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { compareUtf8, kindNotRegistered, quote } from '../../apimachinery/meta.js';
-import { parseYaml } from '../../apimachinery/yaml.js';
-import { parseGoDuration } from '../../util/go-duration.js';
+import { goKind, JsonError } from '../../apimachinery/json/decode.js';
+import { isObject, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { compareUtf8, kindNotRegistered, quote } from '../../apimachinery/meta/meta.js';
+import { parseYaml } from '../../apimachinery/yaml/yaml.js';
+import { parseGoDuration } from '../../go/duration.js';
 import {
   AuthorizationConfigError,
   type AuthorizationConfiguration,

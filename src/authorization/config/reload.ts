@@ -1,6 +1,6 @@
 import type { UserInfo } from '../../authentication/user/user.js';
 import type { Clock } from '../../util/clock.js';
-import { reloadOnChange } from '../../util/file-reload.js';
+import { reloadOnChange } from '../../util/files/file-reload.js';
 import type { AuthorizationMetrics } from '../authorizer/instrumentation.js';
 import type {
   AuthorizationResult,

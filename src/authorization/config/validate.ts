@@ -9,9 +9,9 @@ import {
   required,
   Printed,
   tooMany,
-} from '../../apimachinery/field-error.js';
+} from '../../apimachinery/meta/field-error.js';
 import { isDns1123Subdomain } from '../../apimachinery/validation/names.js';
-import { formatGoDuration } from '../../util/go-duration.js';
+import { formatGoDuration } from '../../go/duration.js';
 import { aggregateTexts } from '../authorizer/results.js';
 import type { CompiledCondition, MatchExpressionCompiler } from '../webhook/match-conditions.js';
 import {

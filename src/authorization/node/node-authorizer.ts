@@ -1,4 +1,4 @@
-import { quote } from '../../apimachinery/meta.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 import { NODE_USER_PREFIX, NODES_GROUP, type UserInfo } from '../../authentication/user/user.js';
 import type {
   AuthorizationResult,

@@ -1,5 +1,5 @@
-import { objectAt, stringAt } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import { objectAt, stringAt } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { podReferences, volumeReferences, type ReferenceKind, type VolumeReferences } from './references.js';
 
 interface PodEntry {

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { AuthorizerAttributes } from '../authorizer/interfaces.js';
 import { NodeAuthorizer } from './node-authorizer.js';
 import { NodeGraph } from './node-graph.js';

@@ -1,6 +1,6 @@
-import { objectAt, stringAt, type JsonObject } from '../../apimachinery/json.js';
-import { objectsOf } from '../../apimachinery/json-values.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import { objectAt, stringAt, type JsonObject } from '../../apimachinery/json/json.js';
+import { objectsOf } from '../../apimachinery/json/values.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 
 /** Kinds that a node may reach through its pods. */
 export type ReferenceKind =

@@ -1,4 +1,4 @@
-import { quote } from '../../apimachinery/meta.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 import { SERVICE_ACCOUNT_PREFIX, type UserInfo } from '../../authentication/user/user.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../authorizer/interfaces.js';
 import { PermissionTable } from './permission-table.js';

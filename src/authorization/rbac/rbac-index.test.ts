@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import type { JsonObject } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 import type { AuthorizerAttributes } from '../authorizer/interfaces.js';
 import { RbacIndex } from './rbac-index.js';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 import type {
   AuthorizationResult,

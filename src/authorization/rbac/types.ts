@@ -1,6 +1,6 @@
-import { objectAt, stringAt, type JsonObject } from '../../apimachinery/json.js';
-import { objectsOf, textsOf } from '../../apimachinery/json-values.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import { objectAt, stringAt, type JsonObject } from '../../apimachinery/json/json.js';
+import { objectsOf, textsOf } from '../../apimachinery/json/values.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 
 export const RBAC_GROUP = 'rbac.authorization.k8s.io';

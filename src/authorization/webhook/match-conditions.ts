@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../apimachinery/json.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { Clock } from '../../util/clock.js';
 import type { AuthorizationMetrics } from '../authorizer/instrumentation.js';
 import type { AuthorizerAttributes } from '../authorizer/interfaces.js';

@@ -1,5 +1,5 @@
-import { flagField, objectField, textField } from '../../apimachinery/go-fields.js';
-import { stringifyJson, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { flagField, objectField, textField } from '../../apimachinery/json/go-fields.js';
+import { stringifyJson, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import { type AnswerKind, answeredObject, objectOfKind } from '../../client/webhook/answer.js';
 import type { WebhookResponse } from '../../client/webhook/connection.js';
 import type { AuthorizerAttributes, SelectorRequirement } from '../authorizer/interfaces.js';

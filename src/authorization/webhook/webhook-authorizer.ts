@@ -1,4 +1,4 @@
-import { stringifyJson } from '../../apimachinery/json.js';
+import { stringifyJson } from '../../apimachinery/json/json.js';
 import { sleep, type Clock } from '../../util/clock.js';
 import type { AuthorizationMetrics, WebhookOutcome } from '../authorizer/instrumentation.js';
 import type {

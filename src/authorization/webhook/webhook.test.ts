@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../apimachinery/json.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import { FakeClock } from '../../util/clock.js';
 import { noMetrics } from '../authorizer/instrumentation.fake.js';
 import type { AuthorizationMetrics } from '../authorizer/instrumentation.js';

@@ -14,7 +14,7 @@ import {
 } from '../values/value.js';
 import { codePointLength } from '../values/text.js';
 import { InternalError, work, workOnText, MAX_RANGE } from '../work.js';
-import { formatRegexSize } from '../library/named-formats.js';
+import { formatRegexSize } from '../library/kubernetes/named-formats.js';
 
 /** The owner's specification asks 40 for a list that an author wrote; lists that macros make cost 10. */
 export const LIST_LITERAL = 40;

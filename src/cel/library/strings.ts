@@ -6,7 +6,7 @@ import { codePointLength, isAscii, isFlat, find, findLast, occurrences, split } 
 import type { Integer } from '../values/integer.js';
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, CelList, NO_SUCH_OVERLOAD } from '../values/value.js';
-import { formatText } from './format-text.js';
+import { formatText } from './kubernetes/format-text.js';
 import { work } from '../work.js';
 import { boundText, onString, onStrings } from './helpers.js';
 

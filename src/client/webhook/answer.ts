@@ -1,7 +1,7 @@
-import { interpretTypeMeta, parseJson } from '../../apimachinery/decode-json.js';
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { kindNotRegistered } from '../../apimachinery/meta.js';
-import { parseYaml } from '../../apimachinery/yaml.js';
+import { interpretTypeMeta, parseJson } from '../../apimachinery/json/decode.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { kindNotRegistered } from '../../apimachinery/meta/meta.js';
+import { parseYaml } from '../../apimachinery/yaml/yaml.js';
 import { postError, type WebhookResponse } from './connection.js';
 import { messageOf } from '../../util/error-message.js';
 

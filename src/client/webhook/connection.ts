@@ -1,6 +1,6 @@
-import { parsePlainJson } from '../../apimachinery/decode-json.js';
-import { isObject, stringAt } from '../../apimachinery/json.js';
-import { quote } from '../../apimachinery/meta.js';
+import { parsePlainJson } from '../../apimachinery/json/decode.js';
+import { isObject, stringAt } from '../../apimachinery/json/json.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 
 export interface WebhookResponse {
   readonly status: number;

@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { dirname, isAbsolute, join } from 'node:path';
-import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { objectsOf, textsOf } from '../../apimachinery/json-values.js';
-import { parseYaml } from '../../apimachinery/yaml.js';
+import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { objectsOf, textsOf } from '../../apimachinery/json/values.js';
+import { parseYaml } from '../../apimachinery/yaml/yaml.js';
 
 /** A kubeconfig that cannot be used; the server does not start with it. */
 export class KubeconfigError extends Error {

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { createCertificate, generateKey, keyPem } from '../../util/certificates.js';
+import { createCertificate, generateKey, keyPem } from '../../pki/certificates.js';
 import { ResponseError } from './connection.js';
 import { KubeconfigError, loadKubeconfig, type RemoteConfig } from './kubeconfig.js';
 import { HttpsTransport } from './transport.js';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { pipeline } from 'node:stream';
-import { readBounded } from '../../util/read-bounded.js';
+import { readBounded } from '../../util/files/read-bounded.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
 import { Connections, type CredentialSource } from './connections.js';
 import { KubeconfigError, type ReadFile, type RemoteConfig } from './kubeconfig.js';

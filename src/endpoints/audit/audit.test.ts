@@ -1,8 +1,8 @@
 import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
-import { ApiError, newForbidden, newUnauthorized, type Status } from '../../apimachinery/errors.js';
+import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
+import { ApiError, newForbidden, newUnauthorized, type Status } from '../../apimachinery/meta/errors.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { RequestInfo } from '../../request/request-info.js';
 import { FakeClock } from '../../util/clock.js';

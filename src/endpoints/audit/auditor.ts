@@ -1,12 +1,12 @@
 import { isIP } from 'node:net';
-import { type ApiError, type Status, toApiError } from '../../apimachinery/errors.js';
-import { isObject, type JsonObject, type JsonValue, stringAt, stringifyJson } from '../../apimachinery/json.js';
-import { formatMicroTime } from '../../apimachinery/meta.js';
+import { type ApiError, type Status, toApiError } from '../../apimachinery/meta/errors.js';
+import { isObject, type JsonObject, type JsonValue, stringAt, stringifyJson } from '../../apimachinery/json/json.js';
+import { formatMicroTime } from '../../apimachinery/meta/meta.js';
 import { userInfoJson } from '../../authentication/user/user-info.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { AuditRecorder } from '../../request/audit.js';
 import type { Clock } from '../../util/clock.js';
-import { formatGoDuration } from '../../util/go-duration.js';
+import { formatGoDuration } from '../../go/duration.js';
 import type { Layer } from '../../util/stopwatch.js';
 import { messageOf } from '../../util/error-message.js';
 import type { AuditHook } from '../filters/chain-config.js';

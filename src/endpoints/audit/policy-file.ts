@@ -1,8 +1,8 @@
-import { interpretTypeMeta, JsonError } from '../../apimachinery/decode-json.js';
-import { FieldTypeError, flagField, objectsField, textField, textsField } from '../../apimachinery/go-fields.js';
-import { isObject, type JsonObject } from '../../apimachinery/json.js';
-import { kindNotRegistered } from '../../apimachinery/meta.js';
-import { parseYaml } from '../../apimachinery/yaml.js';
+import { interpretTypeMeta, JsonError } from '../../apimachinery/json/decode.js';
+import { FieldTypeError, flagField, objectsField, textField, textsField } from '../../apimachinery/json/go-fields.js';
+import { isObject, type JsonObject } from '../../apimachinery/json/json.js';
+import { kindNotRegistered } from '../../apimachinery/meta/meta.js';
+import { parseYaml } from '../../apimachinery/yaml/yaml.js';
 
 /** A policy file that cannot be used. */
 export class AuditPolicyError extends Error {

@@ -5,7 +5,7 @@ import {
   invalid,
   notSupported,
   required,
-} from '../../apimachinery/field-error.js';
+} from '../../apimachinery/meta/field-error.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import { AuditPolicyError, readPolicyFile, type WrittenRule } from './policy-file.js';

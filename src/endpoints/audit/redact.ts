@@ -1,5 +1,5 @@
-import type { Status } from '../../apimachinery/errors.js';
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import type { Status } from '../../apimachinery/meta/errors.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import type { RequestInfo } from '../../request/request-info.js';
 
 const REDACTED = '<redacted>';

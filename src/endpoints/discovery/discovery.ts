@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type ApiError, newGenericNotFound } from '../../apimachinery/errors.js';
-import { type JsonObject, stringifyJson } from '../../apimachinery/json.js';
+import { type ApiError, newGenericNotFound } from '../../apimachinery/meta/errors.js';
+import { type JsonObject, stringifyJson } from '../../apimachinery/json/json.js';
 import type { ApiGroup, ApiGroupVersion } from '../../registry/rest/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
 import { respondNotFoundText } from '../handlers/respond.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
-import { formatGroupVersion, type GroupVersionKind } from '../../apimachinery/meta.js';
+import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
+import { formatGroupVersion, type GroupVersionKind } from '../../apimachinery/meta/meta.js';
 import type { ApiGroup, ApiGroupVersion, ApiResourceEntry } from '../../registry/rest/interfaces.js';
 
 /** What identifies the version in which a type is stored, in an APIResource. */

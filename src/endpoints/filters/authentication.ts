@@ -1,5 +1,5 @@
 import { messageOf } from '../../util/error-message.js';
-import { newUnauthorized } from '../../apimachinery/errors.js';
+import { newUnauthorized } from '../../apimachinery/meta/errors.js';
 import { AuthenticationError, type AuthenticationResponse } from '../../authentication/authenticator/interfaces.js';
 import { ALL_UNAUTHENTICATED, ANONYMOUS } from '../../authentication/user/user.js';
 import { attributesOf } from './authorization.js';

@@ -1,4 +1,4 @@
-import { quote } from '../../apimachinery/meta.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import { timed } from '../../util/stopwatch.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';

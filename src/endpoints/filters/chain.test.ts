@@ -1,5 +1,5 @@
 import { AuthenticationError } from '../../authentication/authenticator/interfaces.js';
-import { newNotFound } from '../../apimachinery/errors.js';
+import { newNotFound } from '../../apimachinery/meta/errors.js';
 import { FILTERS } from './chain.js';
 import { ALICE, MASTER, message, Stage } from './stage.fake.js';
 

@@ -3,7 +3,7 @@ import { withAuthentication } from './authentication.js';
 import { withAuthorization } from './authorization.js';
 import type { ChainConfig, Filter, Step } from './chain-config.js';
 import { withDeadline } from './deadline.js';
-import { withImpersonation } from './impersonation.js';
+import { withImpersonation } from './impersonation/impersonation.js';
 import { withMaxInFlight } from './max-in-flight.js';
 import { withPanicRecovery } from './panic-recovery.js';
 import { withRequestInfo } from './request-info.js';

@@ -1,7 +1,7 @@
 import { messageOf } from '../../util/error-message.js';
-import { newBadRequest } from '../../apimachinery/errors.js';
+import { newBadRequest } from '../../apimachinery/meta/errors.js';
 import { first, parseQuery } from '../../request/query.js';
-import { parseGoDuration } from '../../util/go-duration.js';
+import { parseGoDuration } from '../../go/duration.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
 import { send } from './status.js';

@@ -5,7 +5,7 @@ import type { UserInfo } from '../../authentication/user/user.js';
 import type { AuditRecorder } from '../../request/audit.js';
 import type { RequestContext } from '../../request/context.js';
 import type { RequestInfo } from '../../request/request-info.js';
-import { headerText } from '../../util/header-text.js';
+import { headerText } from '../../util/text/header-text.js';
 import { WheelEntry } from '../../util/timer-wheel.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { WarningRecorder } from './warnings.js';

@@ -1,5 +1,5 @@
-import { type ApiError, newForbidden } from '../../apimachinery/errors.js';
-import { quote } from '../../apimachinery/meta.js';
+import { type ApiError, newForbidden } from '../../apimachinery/meta/errors.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 
 /** Keeps texts from looking like HTML; quotes stay. */

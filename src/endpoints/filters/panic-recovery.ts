@@ -1,5 +1,5 @@
 import { messageOf } from '../../util/error-message.js';
-import { ApiError, toApiError } from '../../apimachinery/errors.js';
+import { ApiError, toApiError } from '../../apimachinery/meta/errors.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
 import { writeText } from './status.js';

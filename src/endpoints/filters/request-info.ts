@@ -2,7 +2,7 @@ import { isLongRunning, newRequestInfo, RequestInfoError } from '../../request/r
 import type { ChainConfig, Step } from './chain-config.js';
 import { escapeHtml } from './forbidden.js';
 import { writeText } from './status.js';
-import { quote } from '../../apimachinery/meta.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 
 /** Finds out what is asked for, and sets the headers that every answer from here on has. */
 export function withRequestInfo(next: Step, config: ChainConfig): Step {

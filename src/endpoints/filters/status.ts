@@ -1,4 +1,4 @@
-import type { ApiError } from '../../apimachinery/errors.js';
+import type { ApiError } from '../../apimachinery/meta/errors.js';
 import type { HttpResponse } from '../http.js';
 import type { Exchange } from './exchange.js';
 

@@ -3,12 +3,12 @@ import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/sy
 import type { ServedCreation } from '../../registry/rest/served.js';
 import { negotiate } from '../negotiation/media.js';
 import { writeCreated } from '../responsewriters/object.js';
-import { readBody } from './body.js';
-import { decodeAs } from './decode-body.js';
-import { Query } from './query.js';
+import { readBody } from './request/body.js';
+import { decodeAs } from './request/decode-body.js';
+import { Query } from './request/query.js';
 import { responseOptions } from './respond.js';
-import { admissionAttributes, type RequestScope } from './scope.js';
-import { createOrUpdateOptions } from './write-options.js';
+import { admissionAttributes, type RequestScope } from '../router/scope.js';
+import { createOrUpdateOptions } from './request/write-options.js';
 
 /** POST of a subresource that is an object of its own kind. */
 export async function createSubresourceHandler(scope: RequestScope, creation: ServedCreation): Promise<void> {

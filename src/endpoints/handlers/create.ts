@@ -1,17 +1,17 @@
-import { newMethodNotSupported } from '../../apimachinery/errors.js';
+import { newMethodNotSupported } from '../../apimachinery/meta/errors.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { createObject } from '../../registry/generic/create.js';
-import { settled } from '../../registry/generic/settled.js';
-import { isTooLarge } from '../../registry/generic/resource-store.js';
+import { settled } from '../../registry/generic/loopback/settled.js';
+import { isTooLarge } from '../../registry/generic/store/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
-import { readBody } from './body.js';
-import { decodeBody, inputFormat } from './decode-body.js';
+import { readBody } from './request/body.js';
+import { decodeBody, inputFormat } from './request/decode-body.js';
 import { hereOrElsewhere } from './large-writes.js';
 import { negotiateObject, writeWritten } from './respond.js';
-import { Query } from './query.js';
-import { admissionAttributes, type RequestScope } from './scope.js';
-import { createOrUpdateOptions, type WriteOptions } from './write-options.js';
+import { Query } from './request/query.js';
+import { admissionAttributes, type RequestScope } from '../router/scope.js';
+import { createOrUpdateOptions, type WriteOptions } from './request/write-options.js';
 
 /** POST on a collection. */
 export async function createHandler(scope: RequestScope): Promise<void> {

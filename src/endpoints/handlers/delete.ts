@@ -1,16 +1,16 @@
-import { newBadRequest, newForbidden, newInvalid, newMethodNotSupported } from '../../apimachinery/errors.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import { newBadRequest, newForbidden, newInvalid, newMethodNotSupported } from '../../apimachinery/meta/errors.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { deleteObject, type DeleteOptions, type Deleted } from '../../registry/generic/delete.js';
-import { FieldPath, invalid } from '../../apimachinery/field-error.js';
+import { FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
 import { deleteUndecodable } from '../../registry/generic/unsafe-delete.js';
 import { deleteCollection } from '../../registry/generic/delete-collection.js';
-import { readBody } from './body.js';
-import { deleteOptions } from './delete-options.js';
+import { readBody } from './request/body.js';
+import { deleteOptions } from './request/delete-options.js';
 import { elsewhere } from './large-writes.js';
-import { listOptions } from './list-options.js';
+import { listOptions } from './request/list-options.js';
 import { negotiateObject, writeDeletedCollection, writeSuccess, writeWritten } from './respond.js';
-import { Query } from './query.js';
-import { admissionAttributes, type RequestScope } from './scope.js';
+import { Query } from './request/query.js';
+import { admissionAttributes, type RequestScope } from '../router/scope.js';
 
 /** DELETE on an object. */
 export async function deleteHandler(scope: RequestScope): Promise<void> {

@@ -1,10 +1,10 @@
-import { newBadRequest } from '../../apimachinery/errors.js';
+import { newBadRequest } from '../../apimachinery/meta/errors.js';
 import { isUncached, requestedRevision } from '../../registry/generic/resource-version.js';
-import type { GroupResource } from '../../apimachinery/meta.js';
+import type { GroupResource } from '../../apimachinery/meta/meta.js';
 import type { ReadAt } from '../../storage/cacher/interfaces.js';
 import { negotiateObject, writeStored } from './respond.js';
-import { Query } from './query.js';
-import type { RequestScope } from './scope.js';
+import { Query } from './request/query.js';
+import type { RequestScope } from '../router/scope.js';
 
 /** GET on an object, or on a subresource that shows the same object. Without a promise where nothing has to be waited for: most gets are answered at once. */
 export function getHandler(scope: RequestScope): Promise<void> | void {

@@ -1,6 +1,6 @@
-import { nextTurn } from '../../storage/slicing.js';
-import type { RequestScope } from './scope.js';
-import { weightOf } from './weight.js';
+import { nextTurn } from '../../scheduling/slicing.js';
+import type { RequestScope } from '../router/scope.js';
+import { weightOf } from './request/weight.js';
 
 /** Bodies and objects that are at least this large together (see `weightOf`) are worked on outside of the thread that answers everybody. */
 const LARGE = 64 * 1024;

@@ -1,8 +1,8 @@
 import { listObjects } from '../../registry/generic/list.js';
 import { negotiateList, writeListResult } from './respond.js';
-import { listOptions } from './list-options.js';
-import { Query } from './query.js';
-import type { RequestScope } from './scope.js';
+import { listOptions } from './request/list-options.js';
+import { Query } from './request/query.js';
+import type { RequestScope } from '../router/scope.js';
 import { serveWatch } from './watch.js';
 
 /** GET on a collection: a list, or a watch where `watch` asks for it. */

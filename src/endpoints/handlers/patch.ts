@@ -4,32 +4,32 @@ import {
   newInternalError,
   newMethodNotSupported,
   newNotFound,
-} from '../../apimachinery/errors.js';
-import { decodeCborPatch } from '../../apimachinery/codec/body.js';
-import { goKind, JsonError } from '../../apimachinery/decode-json.js';
-import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { goFormat } from '../../apimachinery/go-format.js';
-import type { FloatLiterals } from '../../apimachinery/json-parser.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+} from '../../apimachinery/meta/errors.js';
+import { decodeCborPatch } from '../../apimachinery/protobuf/body.js';
+import { goKind, JsonError } from '../../apimachinery/json/decode.js';
+import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { goFormat } from '../../apimachinery/json/go-format.js';
+import type { FloatLiterals } from '../../apimachinery/json/parser.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { applyJsonPatch, type DecodedPatch, decodeJsonPatch } from '../../apimachinery/patch/json-patch.js';
 import { Literals } from '../../apimachinery/patch/literals.js';
 import { applyMergePatch, decodeMergePatch } from '../../apimachinery/patch/merge-patch.js';
 import { decodeStrategicMergePatch } from '../../apimachinery/patch/strategic-merge.js';
-import { parseYaml } from '../../apimachinery/yaml.js';
+import { parseYaml } from '../../apimachinery/yaml/yaml.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
-import { settled } from '../../registry/generic/settled.js';
+import { settled } from '../../registry/generic/loopback/settled.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
-import { readBody } from './body.js';
+import { readBody } from './request/body.js';
 import { hereOrElsewhere } from './large-writes.js';
-import { decodePatched, refusePatch } from './patched-object.js';
+import { decodePatched, refusePatch } from './request/patched-object.js';
 import { negotiateObject } from './respond.js';
-import { Query } from './query.js';
-import type { RequestScope } from './scope.js';
+import { Query } from './request/query.js';
+import type { RequestScope } from '../router/scope.js';
 import { checkName, requireNamespace, storeNext } from './update.js';
-import { warnOfStrictErrors } from './strict-errors.js';
-import { patchOptions, type WriteOptions } from './write-options.js';
+import { warnOfStrictErrors } from './request/strict-errors.js';
+import { patchOptions, type WriteOptions } from './request/write-options.js';
 
 const APPLY_YAML = 'application/apply-patch+yaml';
 const APPLY_CBOR = 'application/apply-patch+cbor';

@@ -1,7 +1,7 @@
-import type { KubeObject } from '../../apimachinery/meta.js';
-import type { JsonObject } from '../../apimachinery/json.js';
-import { DetachedObject } from '../../registry/generic/detached-object.js';
-import { prepare } from '../../registry/generic/settled.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import { DetachedObject } from '../../registry/generic/loopback/detached-object.js';
+import { prepare } from '../../registry/generic/loopback/settled.js';
 import type { DeletedCollection } from '../../registry/generic/delete-collection.js';
 import type { ListResult } from '../../registry/generic/list.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
@@ -12,8 +12,8 @@ import { writeList } from '../responsewriters/list.js';
 import { isLargeObject } from '../responsewriters/items.js';
 import { writeObject, writeTree } from '../responsewriters/object.js';
 import type { ResponseOptions } from '../responsewriters/options.js';
-import { Query } from './query.js';
-import type { RequestScope } from './scope.js';
+import { Query } from './request/query.js';
+import type { RequestScope } from '../router/scope.js';
 
 /** The form in which an object is wanted. */
 export function negotiateObject(scope: RequestScope, query: Query): NegotiatedMedia {

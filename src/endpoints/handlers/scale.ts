@@ -1,26 +1,26 @@
-import { ApiError, newBadRequest, newInternalError } from '../../apimachinery/errors.js';
-import { deepCopy, isObject, type JsonObject, objectAt } from '../../apimachinery/json.js';
-import { type KubeObject, quote } from '../../apimachinery/meta.js';
+import { ApiError, newBadRequest, newInternalError } from '../../apimachinery/meta/errors.js';
+import { deepCopy, isObject, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
+import { type KubeObject, quote } from '../../apimachinery/meta/meta.js';
 import { ScaleManagedFields } from '../../managedfields/scale.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { decodeScale, SCALE_GVK } from '../../registry/customresource/scale.js';
 import { scaleTable } from '../../registry/customresource/scale-table.js';
-import { storedAs } from '../../registry/generic/settled.js';
+import { storedAs } from '../../registry/generic/loopback/settled.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { type Updated, updateObject } from '../../registry/generic/update.js';
 import type { ScalePaths, ServedVersion } from '../../registry/rest/served.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import { writeObject } from '../responsewriters/object.js';
-import { readBody } from './body.js';
-import { decodeBody } from './decode-body.js';
+import { readBody } from './request/body.js';
+import { decodeBody } from './request/decode-body.js';
 import { askedVersion, readAt } from './get.js';
 import { isApply, type Mechanism, patchMechanism } from './patch.js';
-import { Query } from './query.js';
+import { Query } from './request/query.js';
 import { negotiateObject, responseOptions } from './respond.js';
-import type { RequestScope } from './scope.js';
+import type { RequestScope } from '../router/scope.js';
 import { checkName, validators } from './update.js';
-import { createOrUpdateOptions, patchOptions, type FieldValidation } from './write-options.js';
+import { createOrUpdateOptions, patchOptions, type FieldValidation } from './request/write-options.js';
 
 /** Stands for replicas that are not set, so that a write must set them. */
 const UNSET = -2147483648;

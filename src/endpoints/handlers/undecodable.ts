@@ -1,6 +1,6 @@
-import { ApiError, newInternalError, type StatusCause } from '../../apimachinery/errors.js';
-import { formatGroupResource } from '../../apimachinery/meta.js';
-import type { ResourceStore } from '../../registry/generic/resource-store.js';
+import { ApiError, newInternalError, type StatusCause } from '../../apimachinery/meta/errors.js';
+import { formatGroupResource } from '../../apimachinery/meta/meta.js';
+import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import { StorageError, type Undecodable } from '../../storage/errors.js';
 
 /** Objects that one answer names. */

@@ -1,23 +1,23 @@
-import { newBadRequest, newInternalError, newMethodNotSupported } from '../../apimachinery/errors.js';
-import { carryFloats } from '../../apimachinery/float.js';
-import { deepCopy } from '../../apimachinery/json.js';
+import { newBadRequest, newInternalError, newMethodNotSupported } from '../../apimachinery/meta/errors.js';
+import { carryFloats } from '../../apimachinery/json/float.js';
+import { deepCopy } from '../../apimachinery/json/json.js';
 import { knowAs } from '../../apimachinery/scheme/empty-members.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
-import { settled } from '../../registry/generic/settled.js';
-import { isTooLarge } from '../../registry/generic/resource-store.js';
+import { settled } from '../../registry/generic/loopback/settled.js';
+import { isTooLarge } from '../../registry/generic/store/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/system-fields.js';
 import { updateObject, type UpdateRequest } from '../../registry/generic/update.js';
 import { forbidden } from '../filters/forbidden.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
-import { readBody } from './body.js';
-import { decodeBody } from './decode-body.js';
+import { readBody } from './request/body.js';
+import { decodeBody } from './request/decode-body.js';
 import { hereOrElsewhere } from './large-writes.js';
 import { negotiateObject, writeWritten } from './respond.js';
-import { Query } from './query.js';
-import { admissionAttributes, type RequestScope } from './scope.js';
-import { createOrUpdateOptions, type WriteOptions } from './write-options.js';
+import { Query } from './request/query.js';
+import { admissionAttributes, type RequestScope } from '../router/scope.js';
+import { createOrUpdateOptions, type WriteOptions } from './request/write-options.js';
 
 /** PUT on an object, or on a subresource that writes it. */
 export async function updateHandler(scope: RequestScope): Promise<void> {

@@ -1,17 +1,22 @@
-import { type ApiError, newMethodNotSupported, newResourceExpired, toApiError } from '../../apimachinery/errors.js';
+import {
+  type ApiError,
+  newMethodNotSupported,
+  newResourceExpired,
+  toApiError,
+} from '../../apimachinery/meta/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
 import { isUncached, parseResourceVersion } from '../../registry/generic/resource-version.js';
 import { StorageError } from '../../storage/errors.js';
-import { nextTurn, SLICE_MILLIS } from '../../storage/slicing.js';
+import { nextTurn, SLICE_MILLIS } from '../../scheduling/slicing.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { type AwayFrame, eventFrames, type EventFrames } from '../responsewriters/events.js';
 import { parseIncludeObject } from '../responsewriters/table.js';
 import type { HttpResponse } from '../http.js';
-import type { ListOptions } from './list-options.js';
-import type { Query } from './query.js';
+import type { ListOptions } from './request/list-options.js';
+import type { Query } from './request/query.js';
 import { itemElsewhere, responseOptions } from './respond.js';
-import type { RequestScope } from './scope.js';
+import type { RequestScope } from '../router/scope.js';
 
 /** In the words of a type that kube-apiserver watches without a cache. */
 const TOO_OLD_UNCACHED = 'The resourceVersion for the provided watch is too old.';

@@ -1,4 +1,4 @@
-import { ApiError, newNotAcceptable, newUnsupportedMediaType } from '../../apimachinery/errors.js';
+import { ApiError, newNotAcceptable, newUnsupportedMediaType } from '../../apimachinery/meta/errors.js';
 import { type AcceptClause, namesOneOf, parseAccept } from './accept.js';
 
 export type Encoding = 'json' | 'yaml' | 'protobuf' | 'cbor';

@@ -1,4 +1,4 @@
-import { ApiError } from '../../apimachinery/errors.js';
+import { ApiError } from '../../apimachinery/meta/errors.js';
 import { parseAccept } from './accept.js';
 import { negotiate, negotiateInput, negotiatePatch, negotiateStatus, type Offer } from './media.js';
 

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import type { JsonSchemaProps } from '../../schema/interfaces.js';
 
 export const objectMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';

@@ -1,5 +1,5 @@
 import protobuf from 'protobufjs';
-import type { JsonObject } from '../../apimachinery/json.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import { encodeDocumentV3 } from './gnostic-v3.js';
 
 /** The parts of gnostic's openapi.v3 that the documents have, with its numbers. */

@@ -1,5 +1,5 @@
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { wireFixed64, wireVarint } from '../../apimachinery/codec/wire.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { wireFixed64, wireVarint } from '../../apimachinery/protobuf/wire.js';
 import { any, anys, eachReversed, extensions, named, Writer } from './gnostic.js';
 
 type Write = (writer: Writer, from: JsonObject) => void;

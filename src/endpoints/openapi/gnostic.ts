@@ -1,6 +1,6 @@
-import { toYaml } from '../../apimachinery/yaml-emitter.js';
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import { ReverseWriter, wireBytes, wireFixed64, wireVarint } from '../../apimachinery/codec/wire.js';
+import { toYaml } from '../../apimachinery/yaml/emitter.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { ReverseWriter, wireBytes, wireFixed64, wireVarint } from '../../apimachinery/protobuf/wire.js';
 
 /**
  * OpenAPI v2 in Protobuf, in the messages of gnostic (openapi.v2). Messages are written from their end, so that the fields stand

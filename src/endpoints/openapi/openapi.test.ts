@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import type { RequestContext } from '../../request/context.js';
 import { FakeClock } from '../../util/clock.js';
 import { downConvert, publishSchema } from './custom-schema.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gzip as gzipCallback } from 'node:zlib';
 import { promisify } from 'node:util';
-import { type JsonObject, stringifyJson } from '../../apimachinery/json.js';
+import { type JsonObject, stringifyJson } from '../../apimachinery/json/json.js';
 import type { RequestContext } from '../../request/context.js';
 import type { Clock } from '../../util/clock.js';
 import type { HttpRequest, HttpResponse } from '../http.js';

@@ -1,5 +1,5 @@
 import { deserialize, serialize } from 'node:v8';
-import { isObject, type JsonObject, type JsonValue, stringifyJson } from '../../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue, stringifyJson } from '../../apimachinery/json/json.js';
 import { encodeDefinition, encodePath } from './gnostic.js';
 import { encodeDocumentV3 } from './gnostic-v3.js';
 import type { OpenApiGroupVersion, PublishedComponents } from './source.js';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../apimachinery/json.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import { type Operation, queryTypes } from './operations.js';
 
 /** What a version of OpenAPI writes differently. */

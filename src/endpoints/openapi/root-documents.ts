@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../apimachinery/json.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import { camelGroup, meta } from './operations.js';
 import { securitySchemes } from './spec-v3.js';
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../apimachinery/json.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { JsonSchemaProps } from '../../schema/interfaces.js';
 
 /** A subresource as documentation shows it. */

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import { addEmbedded, type Dialect, downConvert, publishSchema, typeProperties } from './custom-schema.js';
 import { customDefinition, type Operation, queryTypes, tagOf } from './operations.js';
 import type { OpenApiGroupVersion, OpenApiKind } from './source.js';

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue, stringAt } from '../../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue, stringAt } from '../../apimachinery/json/json.js';
 import { addEmbedded, descriptions, type Dialect, publishSchema, typeProperties } from './custom-schema.js';
 import {
   customDefinition,

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { Revision } from '../../storage/interfaces.js';
 

@@ -1,7 +1,7 @@
-import { encodeCbor, cborListHead, cborListTail, selfDescribed } from '../../apimachinery/codec/cbor.js';
-import type { ProtobufCodec, TypeMeta } from '../../apimachinery/codec/protobuf.js';
-import { type JsonObject, stringifyJson } from '../../apimachinery/json.js';
-import { toYaml } from '../../apimachinery/yaml.js';
+import { encodeCbor, cborListHead, cborListTail, selfDescribed } from '../../apimachinery/cbor/cbor.js';
+import type { ProtobufCodec, TypeMeta } from '../../apimachinery/protobuf/protobuf.js';
+import { type JsonObject, stringifyJson } from '../../apimachinery/json/json.js';
+import { toYaml } from '../../apimachinery/yaml/yaml.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { indentJson } from './indent.js';
 

@@ -1,7 +1,7 @@
-import { encodeCborEvent } from '../../apimachinery/codec/cbor.js';
-import { encodeWatchEvent, type ProtobufCodec } from '../../apimachinery/codec/protobuf.js';
-import type { Status } from '../../apimachinery/errors.js';
-import type { JsonObject } from '../../apimachinery/json.js';
+import { encodeCborEvent } from '../../apimachinery/cbor/cbor.js';
+import { encodeWatchEvent, type ProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
+import type { Status } from '../../apimachinery/meta/errors.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { CachedObject, EventFrame, WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../apimachinery/json.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
 import type { CachedList, CachedObject, Representation } from '../../storage/cacher/interfaces.js';

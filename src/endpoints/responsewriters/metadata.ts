@@ -1,4 +1,4 @@
-import { objectAt, stringifyJson } from '../../apimachinery/json.js';
+import { objectAt, stringifyJson } from '../../apimachinery/json/json.js';
 import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 

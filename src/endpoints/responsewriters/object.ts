@@ -1,6 +1,6 @@
-import type { Status } from '../../apimachinery/errors.js';
-import type { JsonObject } from '../../apimachinery/json.js';
-import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
+import type { Status } from '../../apimachinery/meta/errors.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
 import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';

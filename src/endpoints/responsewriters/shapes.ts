@@ -1,6 +1,6 @@
-import type { ProtobufCodec, TypeMeta } from '../../apimachinery/codec/protobuf.js';
-import { type JsonObject, type JsonValue, objectAt, stringifyJson } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { ProtobufCodec, TypeMeta } from '../../apimachinery/protobuf/protobuf.js';
+import { type JsonObject, type JsonValue, objectAt, stringifyJson } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';

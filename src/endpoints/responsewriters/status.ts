@@ -1,9 +1,9 @@
-import type { ApiError } from '../../apimachinery/errors.js';
-import { isObject, type JsonValue, stringifyJson } from '../../apimachinery/json.js';
+import type { ApiError } from '../../apimachinery/meta/errors.js';
+import { isObject, type JsonValue, stringifyJson } from '../../apimachinery/json/json.js';
 import type { RequestContext } from '../../request/context.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { negotiateStatus } from '../negotiation/media.js';
-import { wellFormed } from '../../util/utf8.js';
+import { wellFormed } from '../../util/text/utf8.js';
 import { timed } from '../../util/stopwatch.js';
 import { isClosed, sendBytes, type WriterOptions } from './body.js';
 import { encodeTree } from './encoders.js';

@@ -1,9 +1,9 @@
-import { newBadRequest } from '../../apimachinery/errors.js';
-import { type JsonObject, type JsonValue, objectAt, stringAt, stringifyJson } from '../../apimachinery/json.js';
-import { type KubeObject, quote } from '../../apimachinery/meta.js';
+import { newBadRequest } from '../../apimachinery/meta/errors.js';
+import { type JsonObject, type JsonValue, objectAt, stringAt, stringifyJson } from '../../apimachinery/json/json.js';
+import { type KubeObject, quote } from '../../apimachinery/meta/meta.js';
 import type { AgeText, TableColumn, VersionView } from '../../registry/rest/interfaces.js';
 import type { CachedList, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
-import { humanDuration } from '../../util/human-duration.js';
+import { humanDuration } from '../../util/text/human-duration.js';
 import { metadataBytes } from './metadata.js';
 import { memo, metaGroupVersion, partialHead } from './shapes.js';
 

@@ -1,4 +1,4 @@
-import { ApiError } from '../../apimachinery/errors.js';
+import { ApiError } from '../../apimachinery/meta/errors.js';
 import type { ResourceType } from '../../registry/rest/interfaces.js';
 
 /** The name of the type inside kube-apiserver, which its refusals show. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../apimachinery/json.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import { customAttributes } from './attributes.js';
 import { type Definition, readDefinition } from './definition.js';
 

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { simplePath } from '../../schema/scale.js';
 import type { Attributes } from '../../storage/cacher/interfaces.js';
 import type { Definition } from './definition.js';

@@ -1,11 +1,11 @@
 import { serialize } from 'node:v8';
-import { type JsonObject, stringAt } from '../../apimachinery/json.js';
+import { type JsonObject, stringAt } from '../../apimachinery/json/json.js';
 import { compileRules } from '../../schema/cel/index.js';
 import { compileSchema } from '../../schema/compile.js';
 import type { CompiledSchema, RulesValidator, ScalePaths } from '../../schema/interfaces.js';
 import type { MadeParts } from '../../schema/node.js';
 import { nodesInSteps } from '../../schema/steps.js';
-import { customResourceType, type Type } from '../../structured-merge-diff/custom-resource.js';
+import { customResourceType, type Type } from '../../structured-merge-diff/schema/custom-resource.js';
 import type { Definition, DefinitionVersion } from './definition.js';
 
 let ids = 0;

@@ -1,7 +1,7 @@
-import type { DetailedJson } from '../../apimachinery/decode-json.js';
-import { noteFloats } from '../../apimachinery/float.js';
-import type { JsonObject } from '../../apimachinery/json.js';
-import { compareUtf8, type GroupVersionKind, type KubeObject, quote } from '../../apimachinery/meta.js';
+import type { DetailedJson } from '../../apimachinery/json/decode.js';
+import { noteFloats } from '../../apimachinery/json/float.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import { compareUtf8, type GroupVersionKind, type KubeObject, quote } from '../../apimachinery/meta/meta.js';
 import { inOrderOfKeys, MetadataError, readMetadata } from '../../schema/metadata.js';
 import { DecodeError, type DecodedObject } from '../rest/served.js';
 import type { CompiledVersion } from './compiled.js';

@@ -1,6 +1,6 @@
-import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
-import { objectsOf, textsOf } from '../../apimachinery/json-values.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { objectsOf, textsOf } from '../../apimachinery/json/values.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 
 /** What serving needs to know of a CustomResourceDefinition or ResourceDefinition that has been validated. */
 export interface Definition {

@@ -1,7 +1,7 @@
-import type { DetailedJson } from '../../apimachinery/decode-json.js';
-import { goKind } from '../../apimachinery/decode-json.js';
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
-import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
+import type { DetailedJson } from '../../apimachinery/json/decode.js';
+import { goKind } from '../../apimachinery/json/decode.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
 import { strictErrors } from '../../apimachinery/scheme/builtin-schema.js';
 import { MetadataError, readMetadata } from '../../schema/metadata.js';
 import { DecodeError, type DecodedObject } from '../rest/served.js';

@@ -1,14 +1,14 @@
-import { type FieldError, FieldPath, invalid } from '../../apimachinery/field-error.js';
-import { keepFloats, withFloats } from '../../apimachinery/float.js';
-import { deepCopy, deepEqual } from '../../apimachinery/json.js';
-import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
+import { type FieldError, FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
+import { keepFloats, withFloats } from '../../apimachinery/json/float.js';
+import { deepCopy, deepEqual } from '../../apimachinery/json/json.js';
+import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import {
   finalizerWarnings,
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from '../../apimachinery/validation/object-meta.js';
-import { withPauses } from '../../util/pauses.js';
+import { withPauses } from '../../scheduling/pauses.js';
 import type { CompiledSchema, ValidationOptions } from '../../schema/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
 

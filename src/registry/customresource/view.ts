@@ -1,13 +1,13 @@
-import { ApiError } from '../../apimachinery/errors.js';
-import { deepEqual, type JsonObject, stringAt } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import { ApiError } from '../../apimachinery/meta/errors.js';
+import { deepEqual, type JsonObject, stringAt } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { CompiledSchema } from '../../schema/interfaces.js';
 import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
-import { parseJson } from '../../apimachinery/decode-json.js';
+import { parseJson } from '../../apimachinery/json/decode.js';
 import { ConversionPending } from '../../managedfields/interfaces.js';
-import type { Conversion } from './conversion.js';
+import type { Conversion } from './conversion/conversion.js';
 import { encodeObject } from '../../storage/encode.js';
-import { startSlices } from '../../storage/slicing.js';
+import { startSlices } from '../../scheduling/slicing.js';
 import type { Clock } from '../../util/clock.js';
 
 /** What decoding an object of one version takes. */

@@ -1,6 +1,6 @@
-import { noteFloats } from '../../apimachinery/float.js';
-import type { FloatLiterals } from '../../apimachinery/json-parser.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import { noteFloats } from '../../apimachinery/json/float.js';
+import type { FloatLiterals } from '../../apimachinery/json/parser.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../request/context.js';
 import type { Strategy } from '../rest/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';

@@ -1,8 +1,8 @@
-import { newInvalid } from '../../apimachinery/errors.js';
-import { FieldPath, type FieldError } from '../../apimachinery/field-error.js';
-import { withFloats } from '../../apimachinery/float.js';
-import { deepEqual } from '../../apimachinery/json.js';
-import { type KubeObject, parseGroupVersion } from '../../apimachinery/meta.js';
+import { newInvalid } from '../../apimachinery/meta/errors.js';
+import { FieldPath, type FieldError } from '../../apimachinery/meta/field-error.js';
+import { withFloats } from '../../apimachinery/json/float.js';
+import { deepEqual } from '../../apimachinery/json/json.js';
+import { type KubeObject, parseGroupVersion } from '../../apimachinery/meta/meta.js';
 import { nameIsPathSegment } from '../../apimachinery/validation/names.js';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../apimachinery/validation/object-meta.js';
 import type { RequestContext } from '../../request/context.js';

@@ -1,14 +1,14 @@
-import { ApiError, newAlreadyExists, newGenerateNameConflict } from '../../apimachinery/errors.js';
-import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
-import { carryFloats } from '../../apimachinery/float.js';
-import { deepCopy } from '../../apimachinery/json.js';
+import { ApiError, newAlreadyExists, newGenerateNameConflict } from '../../apimachinery/meta/errors.js';
+import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
+import { carryFloats } from '../../apimachinery/json/float.js';
+import { deepCopy } from '../../apimachinery/json/json.js';
 import type { RequestContext } from '../../request/context.js';
 import { StorageError } from '../../storage/errors.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { beforeCreate } from './before.js';
-import { decodeStored } from './detached-object.js';
-import type { ResourceStore } from './resource-store.js';
+import { decodeStored } from './loopback/detached-object.js';
+import type { ResourceStore } from './store/resource-store.js';
 import { namesRevision } from './resource-version.js';
 import { fillSystemFields, generateName } from './system-fields.js';
 

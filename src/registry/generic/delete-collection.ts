@@ -1,10 +1,10 @@
-import { ApiError } from '../../apimachinery/errors.js';
+import { ApiError } from '../../apimachinery/meta/errors.js';
 import { messageOf } from '../../util/error-message.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import { deleteObject, type DeleteRequest } from './delete.js';
 import { listObjects } from './list.js';
 import type { ListRequest } from './list-options.js';
-import { type ResourceStore, splitKey } from './resource-store.js';
+import { type ResourceStore, splitKey } from './store/resource-store.js';
 
 /** Deletions under way at once; they share the store's commits. */
 const WORKERS = 64;

@@ -1,7 +1,7 @@
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { StorageError } from '../../storage/errors.js';
 import { deleteObject, type DeleteOptions, type Deleted, type DeleteRequest } from './delete.js';
-import { CONTEXT, LateCache, servedWith } from './late-cache.fake.js';
+import { CONTEXT, LateCache, servedWith } from './loopback/late-cache.fake.js';
 
 const OPTIONS: DeleteOptions = {
   gracePeriodSeconds: undefined,

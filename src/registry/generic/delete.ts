@@ -1,11 +1,11 @@
-import { newConflict, newNotFound } from '../../apimachinery/errors.js';
-import type { JsonObject } from '../../apimachinery/json.js';
-import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
+import { newConflict, newNotFound } from '../../apimachinery/meta/errors.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../request/context.js';
 import type { Revision, StoredObject } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
-import { storedAs } from './settled.js';
-import type { ResourceStore } from './resource-store.js';
+import { storedAs } from './loopback/settled.js';
+import type { ResourceStore } from './store/resource-store.js';
 
 export const FINALIZER_ORPHAN = 'orphan';
 export const FINALIZER_FOREGROUND = 'foregroundDeletion';

@@ -1,9 +1,9 @@
-import { parseJson } from '../../apimachinery/decode-json.js';
-import type { JsonObject } from '../../apimachinery/json.js';
+import { parseJson } from '../../apimachinery/json/decode.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import { encodeObject, markIncomplete } from '../../storage/encode.js';
 import { encodedBytes, isIncomplete, withRevision } from '../../storage/object-bytes.js';
-import { DetachedObject } from './detached-object.js';
+import { DetachedObject } from './loopback/detached-object.js';
 import { isUnchanged } from './unchanged.js';
 
 const widget = (spec: JsonObject): JsonObject => ({

@@ -1,4 +1,4 @@
-import { ApiError, newRequestEntityTooLarge, newResourceExpired } from '../../apimachinery/errors.js';
+import { ApiError, newRequestEntityTooLarge, newResourceExpired } from '../../apimachinery/meta/errors.js';
 import { StorageError } from '../../storage/errors.js';
 
 /**

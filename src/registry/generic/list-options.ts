@@ -1,4 +1,4 @@
-import { newBadRequest } from '../../apimachinery/errors.js';
+import { newBadRequest } from '../../apimachinery/meta/errors.js';
 import { ContinueTokenError, decodeContinueToken } from '../../storage/continue-token.js';
 import type { ReadAt } from '../../storage/cacher/interfaces.js';
 import type { SelectionPredicate } from '../../storage/selection-predicate.js';

@@ -1,10 +1,10 @@
-import { ApiError, newResourceExpired } from '../../apimachinery/errors.js';
+import { ApiError, newResourceExpired } from '../../apimachinery/meta/errors.js';
 import { encodeContinueToken } from '../../storage/continue-token.js';
 import { StorageError } from '../../storage/errors.js';
 import type { CachedList } from '../../storage/cacher/interfaces.js';
 import { interpretStorageError } from './interpret-error.js';
 import { type ListRequest, type ListStart, resolveList } from './list-options.js';
-import type { ResourceStore } from './resource-store.js';
+import type { ResourceStore } from './store/resource-store.js';
 import { isUncached } from './resource-version.js';
 
 const CONTINUE_EXPIRED =

@@ -1,5 +1,5 @@
-import { ApiError, newBadRequest } from '../../apimachinery/errors.js';
-import { type GroupResource, quote } from '../../apimachinery/meta.js';
+import { ApiError, newBadRequest } from '../../apimachinery/meta/errors.js';
+import { type GroupResource, quote } from '../../apimachinery/meta/meta.js';
 import type { Revision } from '../../storage/interfaces.js';
 
 /** strconv.ParseUint's refusal of a text, or undefined where it is a number. */

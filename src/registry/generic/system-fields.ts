@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { newBadRequest } from '../../apimachinery/errors.js';
-import { formatTime, type KubeObject, type ObjectMeta, type OwnerReference } from '../../apimachinery/meta.js';
-import { deepEqual } from '../../apimachinery/json.js';
+import { newBadRequest } from '../../apimachinery/meta/errors.js';
+import { formatTime, type KubeObject, type ObjectMeta, type OwnerReference } from '../../apimachinery/meta/meta.js';
+import { deepEqual } from '../../apimachinery/json/json.js';
 
 /** Letters and digits that spell no words (apiserver, storage/names). */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
-import { parseJson } from '../../apimachinery/decode-json.js';
-import { noteUnseen } from '../../apimachinery/unseen.js';
+import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
+import { parseJson } from '../../apimachinery/json/decode.js';
+import { noteUnseen } from '../../apimachinery/json/unseen.js';
 import { encodeObject } from '../../storage/encode.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import { encodedBytes } from '../../storage/object-bytes.js';

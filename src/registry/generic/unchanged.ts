@@ -1,7 +1,7 @@
-import { deepEqual, objectAt } from '../../apimachinery/json.js';
+import { deepEqual, objectAt } from '../../apimachinery/json/json.js';
 import type { EncodedObject, StoredObject } from '../../storage/interfaces.js';
 import { INCOMPLETE, isIncomplete, revisionSpan } from '../../storage/object-bytes.js';
-import { decodeStored } from './detached-object.js';
+import { decodeStored } from './loopback/detached-object.js';
 
 /** Whether an object is what is stored already, its revision aside; the order of keys means nothing. */
 export function isUnchanged(next: EncodedObject, current: StoredObject): boolean {

@@ -1,9 +1,9 @@
-import { newInvalid, newNotFound } from '../../apimachinery/errors.js';
-import { FieldPath, invalid } from '../../apimachinery/field-error.js';
+import { newInvalid, newNotFound } from '../../apimachinery/meta/errors.js';
+import { FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
 import { StorageError } from '../../storage/errors.js';
 import type { StoredObject } from '../../storage/interfaces.js';
-import { decodeStored } from './detached-object.js';
-import type { ResourceStore } from './resource-store.js';
+import { decodeStored } from './loopback/detached-object.js';
+import type { ResourceStore } from './store/resource-store.js';
 
 const OPTION = 'ignoreStoreReadErrorWithClusterBreakingPotential';
 

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
-import type { ApiError } from '../../apimachinery/errors.js';
-import type { JsonObject } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { ApiError } from '../../apimachinery/meta/errors.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Strategy } from '../rest/interfaces.js';
-import { decodeStored } from './detached-object.js';
+import { decodeStored } from './loopback/detached-object.js';
 import { deleteObject } from './delete.js';
-import { CONTEXT, LateCache, servedWith, strategy } from './late-cache.fake.js';
+import { CONTEXT, LateCache, servedWith, strategy } from './loopback/late-cache.fake.js';
 import { updateObject, type Updated, type UpdateRequest } from './update.js';
 
 function update(

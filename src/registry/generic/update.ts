@@ -1,15 +1,15 @@
-import { newConflict, newInvalid, newNotFound } from '../../apimachinery/errors.js';
-import { FieldPath, invalid } from '../../apimachinery/field-error.js';
-import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta.js';
-import { deepEqual, type JsonObject } from '../../apimachinery/json.js';
-import { holdsUnseen } from '../../apimachinery/unseen.js';
+import { newConflict, newInvalid, newNotFound } from '../../apimachinery/meta/errors.js';
+import { FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
+import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
+import { deepEqual, type JsonObject } from '../../apimachinery/json/json.js';
+import { holdsUnseen } from '../../apimachinery/json/unseen.js';
 import type { RequestContext } from '../../request/context.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { beforeCreate, beforeUpdate } from './before.js';
-import { OwnWrite, type ResourceStore } from './resource-store.js';
-import { storedAs } from './settled.js';
+import { OwnWrite, type ResourceStore } from './store/resource-store.js';
+import { storedAs } from './loopback/settled.js';
 import { objectResourceVersion } from './resource-version.js';
 import { fillSystemFields } from './system-fields.js';
 

@@ -1,4 +1,4 @@
-import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json.js';
+import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import type { Attributes } from '../../storage/cacher/interfaces.js';
 
 /** Labels, name and namespace of an object, and the fields that its type adds. */

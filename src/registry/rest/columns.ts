@@ -1,6 +1,6 @@
-import type { JsonValue } from '../../apimachinery/json.js';
-import type { KubeObject } from '../../apimachinery/meta.js';
-import { humanDuration } from '../../util/human-duration.js';
+import type { JsonValue } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { humanDuration } from '../../util/text/human-duration.js';
 import type { TableColumn, TableConvertor } from './interfaces.js';
 
 /** What kube-apiserver says of the fields in the columns that most types have. */

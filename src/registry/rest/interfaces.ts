@@ -1,7 +1,7 @@
-import type { ApiError } from '../../apimachinery/errors.js';
-import type { FieldError } from '../../apimachinery/field-error.js';
-import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
-import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
+import type { ApiError } from '../../apimachinery/meta/errors.js';
+import type { FieldError } from '../../apimachinery/meta/field-error.js';
+import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
+import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../request/context.js';
 import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 

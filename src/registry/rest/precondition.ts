@@ -1,4 +1,4 @@
-import { newConflict } from '../../apimachinery/errors.js';
+import { newConflict } from '../../apimachinery/meta/errors.js';
 import type { DeletionStrategy } from './interfaces.js';
 
 /** What types that check preconditions of deletions by themselves say of those that fail. */

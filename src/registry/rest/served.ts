@@ -1,7 +1,7 @@
-import type { DetailedJson } from '../../apimachinery/decode-json.js';
-import type { JsonObject } from '../../apimachinery/json.js';
-import type { GroupResource, GroupVersionKind, KubeObject } from '../../apimachinery/meta.js';
-import type { FieldNames } from '../../apimachinery/fields.js';
+import type { DetailedJson } from '../../apimachinery/json/decode.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import type { GroupResource, GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
+import type { FieldNames } from '../../apimachinery/selectors/field-selectors.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
 import type { ApiResourceEntry, CreatedSubresource, Strategy, VersionView } from './interfaces.js';

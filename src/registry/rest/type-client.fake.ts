@@ -1,6 +1,6 @@
-import { newAlreadyExists, newConflict, newNotFound } from '../../apimachinery/errors.js';
-import { deepCopy } from '../../apimachinery/json.js';
-import type { GroupResource, KubeObject } from '../../apimachinery/meta.js';
+import { newAlreadyExists, newConflict, newNotFound } from '../../apimachinery/meta/errors.js';
+import { deepCopy } from '../../apimachinery/json/json.js';
+import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
 import type { DeletePreconditions, TypeClient, TypeClients, TypeListener } from './type-client.js';
 
 /** Objects of one type in memory, for tests of controllers: versions, conflicts and watches as in the real thing. */

@@ -1,4 +1,4 @@
-import type { GroupResource, KubeObject } from '../../apimachinery/meta.js';
+import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
 
 export type DeletionPolicy = 'Background' | 'Foreground' | 'Orphan';
 

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../apimachinery/meta.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../request/context.js';
 
 /**

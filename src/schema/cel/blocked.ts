@@ -1,4 +1,4 @@
-import { type FieldError, FieldPath, invalid } from '../../apimachinery/field-error.js';
+import { type FieldError, FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
 
 /** Errors of the schema that keep rules from being evaluated. */
 const BLOCKING = new Set([

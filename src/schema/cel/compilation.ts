@@ -1,6 +1,6 @@
 import type { DeclType, Environment, Program, Type } from '../../cel/index.js';
 import { SchemaTypes, types } from '../../cel/index.js';
-import type { JsonObject } from '../../apimachinery/json.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import { resolveFieldPath } from './field-path.js';
 import type { Rule } from './rule.js';
 import { trimSpace } from './rule.js';

@@ -1,6 +1,6 @@
-import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
-import { deepEqual, isObject, objectAt } from '../../apimachinery/json.js';
-import { textsOf } from '../../apimachinery/json-values.js';
+import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
+import { deepEqual, isObject, objectAt } from '../../apimachinery/json/json.js';
+import { textsOf } from '../../apimachinery/json/values.js';
 
 type Scalar = string | number | bigint | boolean;
 

@@ -1,5 +1,5 @@
-import type { FieldError, FieldPath } from '../../apimachinery/field-error.js';
-import { forbidden } from '../../apimachinery/field-error.js';
+import type { FieldError, FieldPath } from '../../apimachinery/meta/field-error.js';
+import { forbidden } from '../../apimachinery/meta/field-error.js';
 import { UNBOUNDED } from '../../cel/index.js';
 
 /** The largest estimate that one rule may have, its possible repetitions counted. */

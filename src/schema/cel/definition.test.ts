@@ -1,5 +1,5 @@
-import { FieldPath } from '../../apimachinery/field-error.js';
-import type { JsonObject } from '../../apimachinery/json.js';
+import { FieldPath } from '../../apimachinery/meta/field-error.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import { knownExpressions, validateRuleDefinitions } from './definition.js';
 
 const ROOT = FieldPath.of('schema');

@@ -1,6 +1,6 @@
 import type { DeclType, Environment, SchemaTypes } from '../../cel/index.js';
 import { estimateCost, escapeIdentifier, kubernetesEnvironment } from '../../cel/index.js';
-import type { FieldError, FieldPath } from '../../apimachinery/field-error.js';
+import type { FieldError, FieldPath } from '../../apimachinery/meta/field-error.js';
 import {
   FieldError as FieldProblem,
   forbidden,
@@ -8,11 +8,11 @@ import {
   invalid,
   notSupported,
   required,
-} from '../../apimachinery/field-error.js';
-import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
-import { isObject, objectAt } from '../../apimachinery/json.js';
-import { objectsOf } from '../../apimachinery/json-values.js';
-import { goJson } from '../../apimachinery/meta.js';
+} from '../../apimachinery/meta/field-error.js';
+import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
+import { isObject, objectAt } from '../../apimachinery/json/json.js';
+import { objectsOf } from '../../apimachinery/json/values.js';
+import { goJson } from '../../apimachinery/meta/meta.js';
 import type { CompiledRule, RuleEnvironments } from './compilation.js';
 import { compileNode, newSchemaTypes } from './compilation.js';
 import { CostTotals, RULE_COST_LIMIT, costMessage, timesCardinality } from './cost-totals.js';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../apimachinery/json.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import { resolveFieldPath } from './field-path.js';
 
 const schema: JsonObject = {

@@ -1,6 +1,6 @@
-import { FieldPath } from '../../apimachinery/field-error.js';
-import type { JsonObject } from '../../apimachinery/json.js';
-import { isObject, objectAt } from '../../apimachinery/json.js';
+import { FieldPath } from '../../apimachinery/meta/field-error.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import { isObject, objectAt } from '../../apimachinery/json/json.js';
 
 /** A path and the schema it leads to, or why it leads nowhere. */
 export type PathResult =

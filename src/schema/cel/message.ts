@@ -1,5 +1,5 @@
 import type { Bindings, Program } from '../../cel/index.js';
-import { quote } from '../../apimachinery/meta.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 import { PER_CALL_LIMIT } from './compilation.js';
 import { trimSpace } from './rule.js';
 

@@ -1,4 +1,4 @@
-import { Float, type JsonValue } from '../../apimachinery/json.js';
+import { Float, type JsonValue } from '../../apimachinery/json/json.js';
 import { compileRules } from './validator.js';
 
 const FUNCTIONS = ['isSorted', 'sum', 'max', 'min'];

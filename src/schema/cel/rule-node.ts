@@ -1,10 +1,10 @@
 import type { Adapter, DeclType, Environment, Outcome, SchemaTypes, Value } from '../../cel/index.js';
-import { pauseNow } from '../../util/pauses.js';
+import { pauseNow } from '../../scheduling/pauses.js';
 import { Optional, adapterOf, fromJson, kubernetesEnvironment, withTypeAndObjectMeta } from '../../cel/index.js';
-import type { FieldPath } from '../../apimachinery/field-error.js';
-import { FieldError, OMIT, forbidden, invalid, required } from '../../apimachinery/field-error.js';
-import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
-import { isObject } from '../../apimachinery/json.js';
+import type { FieldPath } from '../../apimachinery/meta/field-error.js';
+import { FieldError, OMIT, forbidden, invalid, required } from '../../apimachinery/meta/field-error.js';
+import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
+import { isObject } from '../../apimachinery/json/json.js';
 import type { CompiledRule } from './compilation.js';
 import { PER_CALL_LIMIT, compileNode } from './compilation.js';
 import type { Ratchet } from './correlation.js';

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../apimachinery/json.js';
-import { objectsOf, textOf } from '../../apimachinery/json-values.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../apimachinery/json/values.js';
 
 /** One entry of x-kubernetes-validations. */
 export interface Rule {

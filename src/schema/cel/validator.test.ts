@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
+import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
 import { compileRules } from './validator.js';
 
 const string = { type: 'string', maxLength: 9 };

@@ -1,11 +1,11 @@
 import type { DeclType, SchemaTypes } from '../../cel/index.js';
 import { escapeIdentifier } from '../../cel/index.js';
-import { pauseNow } from '../../util/pauses.js';
-import type { FieldError } from '../../apimachinery/field-error.js';
-import { FieldPath } from '../../apimachinery/field-error.js';
-import type { JsonObject, JsonValue } from '../../apimachinery/json.js';
-import { isObject, objectAt } from '../../apimachinery/json.js';
-import { objectsOf } from '../../apimachinery/json-values.js';
+import { pauseNow } from '../../scheduling/pauses.js';
+import type { FieldError } from '../../apimachinery/meta/field-error.js';
+import { FieldPath } from '../../apimachinery/meta/field-error.js';
+import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
+import { isObject, objectAt } from '../../apimachinery/json/json.js';
+import { objectsOf } from '../../apimachinery/json/values.js';
 import { RUNTIME_BUDGET, newSchemaTypes } from './compilation.js';
 import { Correlation, Ratchet } from './correlation.js';
 import { rulesOf } from './rule.js';

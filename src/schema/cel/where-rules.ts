@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import { rulesOf } from './rule.js';
 
 /** Whether there are rules in a part of the schema, also where only allOf has them. Each part is looked at once. */

@@ -1,6 +1,6 @@
 import type { Revision } from '../interfaces.js';
 import type { SelectionPredicate } from '../selection-predicate.js';
-import type { CachedItem } from './cached-item.js';
+import type { CachedItem } from './tree/cached-item.js';
 import type { EventFrame, WatchEvent, WatchEventType } from './interfaces.js';
 
 /** An event as watchers get it. The framed bytes are made once per frame and dropped when the event is no longer new. */

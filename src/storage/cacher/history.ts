@@ -1,7 +1,7 @@
 import type { Clock } from '../../util/clock.js';
 import type { Revision } from '../interfaces.js';
 import type { Change } from './events.js';
-import type { State } from './page.js';
+import type { State } from './tree/page.js';
 
 /** Bounds of the recent past that a process keeps in memory; what is older is read from the backend. */
 export interface HistoryLimits {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../apimachinery/json.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { Attributes, Revision, StoredObject } from '../interfaces.js';
 import type { Stopwatch } from '../../util/stopwatch.js';
 import type { SelectionPredicate } from '../selection-predicate.js';

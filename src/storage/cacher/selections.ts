@@ -1,8 +1,8 @@
 import type { SelectionPredicate } from '../selection-predicate.js';
-import { type ItemLeaf, leafData } from './blocks.js';
+import { type ItemLeaf, leafData } from './tree/blocks.js';
 import type { Budget } from './budget.js';
-import type { CachedItem } from './cached-item.js';
-import { hashOf, labelHashes } from './label-hashes.js';
+import type { CachedItem } from './tree/cached-item.js';
+import { hashOf, labelHashes } from './tree/label-hashes.js';
 
 /** Finds what a predicate selects, leaf by leaf. */
 export class Selector {

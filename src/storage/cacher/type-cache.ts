@@ -2,11 +2,11 @@ import type { Clock } from '../../util/clock.js';
 import { StorageError, tooLarge } from '../errors.js';
 import type { Backend, LogEvent, Revision, StoredObject } from '../interfaces.js';
 import { EVERYTHING } from '../selection-predicate.js';
-import { nextTurn, SLICE_MILLIS } from '../slicing.js';
-import { dropLeaf, replaceLeaves, type ItemLeaf, type LeafData } from './blocks.js';
-import { Tree } from './btree.js';
+import { nextTurn, SLICE_MILLIS } from '../../scheduling/slicing.js';
+import { dropLeaf, replaceLeaves, type ItemLeaf, type LeafData } from './tree/blocks.js';
+import { Tree } from './tree/btree.js';
 import type { Budget } from './budget.js';
-import { cachedItem, type CachedItem, type Home } from './cached-item.js';
+import { cachedItem, type CachedItem, type Home } from './tree/cached-item.js';
 import { CachedEvent, Change } from './events.js';
 import { TypeHistory, type History } from './history.js';
 import type {
@@ -20,7 +20,7 @@ import type {
   Watcher,
   WatchReceiver,
 } from './interfaces.js';
-import { historicPage, makePage, rangeOf, tooOld, type ItemTree, type State } from './page.js';
+import { historicPage, makePage, rangeOf, tooOld, type ItemTree, type State } from './tree/page.js';
 import type { NewestRevision, RevisionWaits } from './waits.js';
 import { WatchGroups } from './watch-groups.js';
 import { CacheWatcher, type WatchSource } from './watcher.js';

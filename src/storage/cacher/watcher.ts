@@ -1,10 +1,10 @@
 import type { Clock } from '../../util/clock.js';
 import type { LogEvent, Revision } from '../interfaces.js';
-import { nextTurn, SLICE_MILLIS } from '../slicing.js';
+import { nextTurn, SLICE_MILLIS } from '../../scheduling/slicing.js';
 import { CachedEvent, type Change } from './events.js';
 import type { TypeHistory } from './history.js';
 import type { CacheWatchOptions, Watcher, WatchReceiver } from './interfaces.js';
-import { rangeOf, type State } from './page.js';
+import { rangeOf, type State } from './tree/page.js';
 import type { Member, Scope, WatchGroups } from './watch-groups.js';
 
 /** What a watcher needs of the cache it belongs to. */

@@ -3,7 +3,7 @@ import { decodedForm } from '../encode.js';
 import { StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../interfaces.js';
 import { encodedBytes, withRevision } from '../object-bytes.js';
-import { nextTurn } from '../slicing.js';
+import { nextTurn } from '../../scheduling/slicing.js';
 import { headerLength, writeHeader } from './entry.js';
 import { numberValue, objectKey, type Environment, type Operation } from './environment.js';
 import { messageOf } from '../../util/error-message.js';

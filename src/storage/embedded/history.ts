@@ -1,5 +1,5 @@
 import type { ListOptions, Revision, StoredList, StoredObject } from '../interfaces.js';
-import { nextTurn, SLICE_MILLIS } from '../slicing.js';
+import { nextTurn, SLICE_MILLIS } from '../../scheduling/slicing.js';
 import type { Clock } from '../../util/clock.js';
 import { readHeader } from './entry.js';
 import { afterPrefix, objectKey, type Environment } from './environment.js';

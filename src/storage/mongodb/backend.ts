@@ -13,8 +13,8 @@ import type {
   WriteRequest,
   WriteResult,
 } from '../interfaces.js';
-import { Appender } from './appender.js';
-import { Committer } from './committer.js';
+import { Appender } from './commit/appender.js';
+import { Committer } from './commit/committer.js';
 import { connect, newClient, redact, type ConnectionOptions } from './connection.js';
 import {
   FIRST_REVISION,
@@ -35,7 +35,7 @@ import { Indexer } from './indexes.js';
 import { LAYOUT_FORMAT, layoutText, LogLayout, newestRevision } from './layout.js';
 import { listAt } from './list.js';
 import { Reader } from './reader.js';
-import { WriterSession } from './writer-session.js';
+import { WriterSession } from './commit/writer-session.js';
 import { messageOf } from '../../util/error-message.js';
 
 export interface MongoOptions {

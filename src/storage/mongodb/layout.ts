@@ -13,7 +13,7 @@ import {
   type MetaDocument,
 } from './documents.js';
 import { isDuplicateKey } from './failures.js';
-import type { WriterDocument } from './writer-session.js';
+import type { WriterDocument } from './commit/writer-session.js';
 
 const LAYOUT = 'logs';
 /** The format of databases where types have logs of their own: versions that know nothing of them must not write there. */

@@ -1,7 +1,7 @@
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
 import { compacted, tooLarge } from '../errors.js';
 import type { ListOptions, Revision, StoredList, StoredObject } from '../interfaces.js';
-import { nextTurn } from '../slicing.js';
+import { nextTurn } from '../../scheduling/slicing.js';
 import { entriesOf, statesOf, storedOf, type LogPlace, type StateDocument } from './documents.js';
 import type { LogDocument } from './documents.js';
 import { isSnapshotLost } from './failures.js';

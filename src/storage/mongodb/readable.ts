@@ -1,5 +1,5 @@
 import { BSON } from 'mongodb';
-import { isObject, objectAt, type JsonObject, type JsonValue } from '../../apimachinery/json.js';
+import { isObject, objectAt, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import type { EncodedObject, Revision } from '../interfaces.js';
 
 /** Deeper values stand as JSON text: MongoDB refuses documents that are nested too deeply. */

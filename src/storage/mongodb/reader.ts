@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import type { StoredObject } from '../interfaces.js';
-import { nextTurn } from '../slicing.js';
+import { nextTurn } from '../../scheduling/slicing.js';
 import { readStates } from './documents.js';
 
 /** Questions to MongoDB about one type that are under way at once. Whoever comes later is asked for with the next one, */

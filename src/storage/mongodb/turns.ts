@@ -1,7 +1,7 @@
 import type { Clock } from '../../util/clock.js';
 import type { Revision } from '../interfaces.js';
 import type { LogFollower } from './follower.js';
-import type { WriterSession } from './writer-session.js';
+import type { WriterSession } from './commit/writer-session.js';
 
 /** A replica that appended within this time is considered contending, */
 const RIVAL_MILLIS = 100;

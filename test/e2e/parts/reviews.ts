@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JsonObject } from '../../../src/apimachinery/json.js';
+import type { JsonObject } from '../../../src/apimachinery/json/json.js';
 import { dig, digText, treeOf } from '../../integration/client.js';
 import { eventually, NOBODY } from '../../integration/server.js';
 import { pause } from '../../storage/mongod.js';

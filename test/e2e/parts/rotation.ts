@@ -1,11 +1,11 @@
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
 import { connect } from 'node:tls';
-import { parseJson } from '../../../src/apimachinery/decode-json.js';
-import type { JsonObject } from '../../../src/apimachinery/json.js';
-import { SERVING_AUTHORITIES } from '../../../src/server/serving-certificates.js';
+import { parseJson } from '../../../src/apimachinery/json/decode.js';
+import type { JsonObject } from '../../../src/apimachinery/json/json.js';
+import { SERVING_AUTHORITIES } from '../../../src/server/certificates/serving-certificates.js';
 import { encodeObject } from '../../../src/storage/encode.js';
 import { MongoBackend } from '../../../src/storage/mongodb/backend.js';
-import { createCertificate } from '../../../src/util/certificates.js';
+import { createCertificate } from '../../../src/pki/certificates.js';
 import { digList, digText, treeOf } from '../../integration/client.js';
 import { pause } from '../../storage/mongod.js';
 import { NAMESPACE, type TestCluster } from '../cluster.js';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/apimachinery/json.js';
+import type { JsonObject } from '../../../src/apimachinery/json/json.js';
 import { eventually } from '../../integration/server.js';
 import { type Answer, type Call, digList, digText, treeOf } from '../../integration/client.js';
 import type { TestCluster } from '../cluster.js';

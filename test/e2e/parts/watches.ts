@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../../src/apimachinery/json.js';
+import type { JsonValue } from '../../../src/apimachinery/json/json.js';
 import { dig, digList, digText, type Http1, treeOf, WatchReader } from '../../integration/client.js';
 import type { TestCluster } from '../cluster.js';
 import { Informer, informerMissing } from '../informer.js';

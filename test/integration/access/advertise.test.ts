@@ -1,5 +1,5 @@
 import { connect } from 'node:tls';
-import { defaultHostAddress } from '../../../src/server/host-address.js';
+import { defaultHostAddress } from '../../../src/server/http/host-address.js';
 import { freePort } from '../../storage/mongod.js';
 import { digText, Http1, treeOf } from '../client.js';
 import { eventually, scratchFolder, TestServer } from '../server.js';

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JsonObject } from '../../../src/apimachinery/json.js';
+import type { JsonObject } from '../../../src/apimachinery/json/json.js';
 import { dig, digText, Http1 } from '../client.js';
 import { TestCa } from '../openid/certificates.js';
 import { eventually, NOBODY, scratchFolder, TestServer } from '../server.js';

@@ -1,8 +1,8 @@
 import { createHash, createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { compactVerify } from 'jose';
 import { parse } from 'yaml';
-import { makeCertificateRequest } from '../../../src/util/certificate-request.fake.js';
-import { keyPem } from '../../../src/util/certificates.js';
+import { makeCertificateRequest } from '../../../src/pki/certificate-request.fake.js';
+import { keyPem } from '../../../src/pki/certificates.js';
 import { type Address, type Answer, digList, digText, Http1, treeOf } from '../client.js';
 import { eventually, serverForFile } from '../server.js';
 

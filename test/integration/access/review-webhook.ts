@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { JsonObject } from '../../../src/apimachinery/json.js';
+import type { JsonObject } from '../../../src/apimachinery/json/json.js';
 import { digText } from '../client.js';
 import type { TestCa } from '../openid/certificates.js';
 

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { createCertificate, generateKey, keyPem } from '../../../src/util/certificates.js';
+import { createCertificate, generateKey, keyPem } from '../../../src/pki/certificates.js';
 
 const HOUR = 3_600_000;
 

@@ -1,7 +1,7 @@
-import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { objectsAt, stringsAt } from './internal.js';
-import { clientConfigOf } from './webhook.js';
+import { clientConfigOf } from './validation/webhook.js';
 
 /** Sets what a definition may leave out, in place: names derived from the kind, no conversion, the first stored version. */
 export function setCustomResourceDefinitionDefaults(crd: KubeObject): void {

@@ -1,6 +1,6 @@
-import { FieldPath } from '../../../apimachinery/field-error.js';
-import { decodeDetailed } from '../../../apimachinery/decode-json.js';
-import type { JsonObject } from '../../../apimachinery/json.js';
+import { FieldPath } from '../../../apimachinery/meta/field-error.js';
+import { decodeDetailed } from '../../../apimachinery/json/decode.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { requireSchema } from '../../../apimachinery/scheme/builtin-schema.js';
 import { validateStructural } from '../../../schema/structural.js';
 import { printSchema, setFieldNames } from './go-print.js';

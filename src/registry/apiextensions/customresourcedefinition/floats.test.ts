@@ -1,10 +1,10 @@
-import { decodeDetailed } from '../../../apimachinery/decode-json.js';
-import { deepCopy } from '../../../apimachinery/json.js';
-import { carryFloats } from '../../../apimachinery/float.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { decodeDetailed } from '../../../apimachinery/json/decode.js';
+import { deepCopy } from '../../../apimachinery/json/json.js';
+import { carryFloats } from '../../../apimachinery/json/float.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { requireSchema } from '../../../apimachinery/scheme/builtin-schema.js';
 import { setCustomResourceDefinitionDefaults } from './defaults.js';
-import { validateCustomResourceDefinition } from './validation.js';
+import { validateCustomResourceDefinition } from './validation/validation.js';
 import { customResourceDefinitionStrategy } from './strategy.js';
 
 const schema = requireSchema('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition');

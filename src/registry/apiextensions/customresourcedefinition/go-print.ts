@@ -1,6 +1,6 @@
-import { Printed } from '../../../apimachinery/field-error.js';
-import { type JsonObject, type JsonValue, isObject } from '../../../apimachinery/json.js';
-import { compareUtf8, goJson } from '../../../apimachinery/meta.js';
+import { Printed } from '../../../apimachinery/meta/field-error.js';
+import { type JsonObject, type JsonValue, isObject } from '../../../apimachinery/json/json.js';
+import { compareUtf8, goJson } from '../../../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../../../apimachinery/scheme/empty-members.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import type { InternalSpec, InternalValidation, InternalVersion } from './internal.js';

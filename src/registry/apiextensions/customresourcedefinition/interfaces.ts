@@ -1,5 +1,5 @@
-import type { FieldError, FieldPath } from '../../../apimachinery/field-error.js';
-import type { JsonValue } from '../../../apimachinery/json.js';
+import type { FieldError, FieldPath } from '../../../apimachinery/meta/field-error.js';
+import type { JsonValue } from '../../../apimachinery/json/json.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 
 /** How many fields of a version may be selectable. */

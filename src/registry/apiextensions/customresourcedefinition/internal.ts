@@ -1,5 +1,5 @@
-import { type JsonObject, type JsonValue, isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
-import { textsOf } from '../../../apimachinery/json-values.js';
+import { type JsonObject, type JsonValue, isObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { textsOf } from '../../../apimachinery/json/values.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import { sameValue } from './same.js';
 

@@ -1,11 +1,11 @@
-import { FieldPath } from '../../../apimachinery/field-error.js';
-import { type JsonObject, objectAt } from '../../../apimachinery/json.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import { FieldPath } from '../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { customResourceDefinitionDeletion, customResourceDefinitionStrategy } from './strategy.js';
 import type { RequestContext } from '../../../request/context.js';
 import { setCustomResourceDefinitionDefaults, setStoredForm } from './defaults.js';
 import { toInternalSpec } from './internal.js';
-import { validateDeprecationWarning, validateSubresources } from './version-validation.js';
+import { validateDeprecationWarning, validateSubresources } from './validation/version-validation.js';
 
 test.each<[string, JsonObject | null, boolean, boolean]>([
   ['nothing', {}, false, false],

@@ -1,4 +1,4 @@
-import { type JsonObject, type JsonValue, deepEqual, isObject } from '../../../apimachinery/json.js';
+import { type JsonObject, type JsonValue, deepEqual, isObject } from '../../../apimachinery/json/json.js';
 
 /** Members that are pointers in Go: whether they are there matters, whatever they hold. */
 const POINTERS = new Set([

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../../apimachinery/json.js';
-import { objectAt } from '../../../apimachinery/json.js';
-import type { KubeObject } from '../../../apimachinery/meta.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import { objectAt } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../../request/context.js';
 import { objectsAt } from './internal.js';
 import {

@@ -1,9 +1,9 @@
-import { type JsonObject, deepEqual, isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
-import { aggregate, FieldPath, invalid } from '../../../apimachinery/field-error.js';
-import { type KubeObject, formatTime, quote } from '../../../apimachinery/meta.js';
+import { type JsonObject, deepEqual, isObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { aggregate, FieldPath, invalid } from '../../../apimachinery/meta/field-error.js';
+import { type KubeObject, formatTime, quote } from '../../../apimachinery/meta/meta.js';
 import { isStructuralInSteps, structuralError, validateStructural } from '../../../schema/structural.js';
-import { approvalState, isProtectedGroup } from './approval.js';
-import { caBundleFault } from './ca-bundle.js';
+import { approvalState, isProtectedGroup } from './validation/approval.js';
+import { caBundleFault } from './validation/ca-bundle.js';
 import { type InternalNames, namesOf, objectsAt } from './internal.js';
 
 /** Holds a definition back until its objects are gone. */

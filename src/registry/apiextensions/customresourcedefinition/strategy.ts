@@ -1,22 +1,22 @@
-import { withFloats } from '../../../apimachinery/float.js';
-import { type JsonObject, deepCopy, isObject, objectAt, stringAt } from '../../../apimachinery/json.js';
-import { type KubeObject, formatTime, hasDeletionTimestamp, quote } from '../../../apimachinery/meta.js';
-import { coerceDefaults } from '../../../schema/coerce-defaults.js';
-import { isRecognizedFormat } from '../../../schema/formats.js';
+import { withFloats } from '../../../apimachinery/json/float.js';
+import { type JsonObject, deepCopy, isObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { type KubeObject, formatTime, hasDeletionTimestamp, quote } from '../../../apimachinery/meta/meta.js';
+import { coerceDefaults } from '../../../schema/defaulting/coerce-defaults.js';
+import { isRecognizedFormat } from '../../../schema/formats/formats.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
-import { withPauses } from '../../../util/pauses.js';
+import { withPauses } from '../../../scheduling/pauses.js';
 import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
 import { ownPrecondition } from '../../rest/precondition.js';
 import { initialStatus, setCustomResourceDefinitionDefaults, setStoredForm, storageVersionOf } from './defaults.js';
 import { schemasOf, stringsAt, toInternalSpec } from './internal.js';
 import type { RuleChecks } from './interfaces.js';
-import { validateDefaultByRules, validateRules } from './rule-checks.js';
+import { validateDefaultByRules, validateRules } from './validation/rule-checks.js';
 import { CLEANUP_FINALIZER, setTerminating } from './status.js';
 import {
   validateCustomResourceDefinition,
   validateCustomResourceDefinitionStatusUpdate,
   validateCustomResourceDefinitionUpdate,
-} from './validation.js';
+} from './validation/validation.js';
 import { schemaHas } from './visit.js';
 
 /** How definitions are written. `given` validate the rules of their schemas. */

@@ -1,4 +1,4 @@
-import { type JsonObject, isObject } from '../../../apimachinery/json.js';
+import { type JsonObject, isObject } from '../../../apimachinery/json/json.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 
 const LISTS = ['allOf', 'anyOf', 'oneOf'];

@@ -1,0 +1,82 @@
+import { encode, Token, Type } from 'cborg';
+import { type JsonObject, type JsonValue } from '../json/json.js';
+import { CborError, CborReader } from './reader.js';
+
+/**
+ * CBOR as kube-apiserver speaks it: texts are written as byte strings (which need no check of their content), a whole object
+ * begins with the tag of self-described CBOR, and a byte string under an "expected later encoding" tag is read as that
+ * encoding's text.
+ */
+const selfDescribedTag = Buffer.from([0xd9, 0xd9, 0xf7]);
+
+const encodeOptions = {
+  float64: false,
+  typeEncoders: {
+    string: (text: string) => new Token(Type.bytes, Buffer.from(text)),
+    undefined: () => [] as never,
+  },
+};
+
+/** The value without the tag of self-described CBOR. */
+export function encodeCbor(value: JsonValue): Uint8Array {
+  return encode(withoutUndefined(value), encodeOptions);
+}
+
+/** CBOR has a value for undefined that kube-apiserver refuses; in JSON such members are absent. */
+function withoutUndefined(value: JsonValue): JsonValue {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withoutUndefined);
+  const out: JsonObject = {};
+  for (const key in value) {
+    const member = value[key];
+    if (member !== undefined) out[key] = withoutUndefined(member);
+  }
+  return out;
+}
+
+export const selfDescribed = (item: Uint8Array): Uint8Array => Buffer.concat([selfDescribedTag, item]);
+
+/** A watch event; `object` is self-described. Events follow each other without separators. */
+export function encodeCborEvent(type: string, object: Uint8Array): Uint8Array {
+  return Buffer.concat([
+    selfDescribedTag,
+    head(majorMap, 2),
+    encodeCbor('type'),
+    encodeCbor(type),
+    encodeCbor('object'),
+    object,
+  ]);
+}
+
+/** What precedes the items of a list: the other members, then the key of the items and their number. */
+export function cborListHead(members: JsonObject, itemsKey: string, count: number): Uint8Array {
+  const parts: Uint8Array[] = [selfDescribedTag, head(majorMap, Object.keys(members).length + 1)];
+  for (const key in members) parts.push(encodeCbor(key), encodeCbor(members[key] ?? null));
+  parts.push(encodeCbor(itemsKey), head(majorArray, count));
+  return Buffer.concat(parts);
+}
+
+export const cborListTail = new Uint8Array(0);
+
+const majorArray = 4;
+const majorMap = 5;
+
+/** The head of an item with a count, in the shortest form. */
+function head(major: number, count: number): Uint8Array {
+  const first = major << 5;
+  if (count < 24) return Buffer.from([first | count]);
+  if (count < 0x100) return Buffer.from([first | 24, count]);
+  if (count < 0x10000) return Buffer.from([first | 25, count >> 8, count & 0xff]);
+  const bytes = Buffer.alloc(5);
+  bytes.writeUInt8(first | 26, 0);
+  bytes.writeUInt32BE(count, 1);
+  return bytes;
+}
+
+/** One data item. Throws CborError where it is malformed or holds something that JSON cannot. */
+export function decodeCbor(bytes: Uint8Array): JsonValue {
+  const reader = new CborReader(bytes);
+  const value = reader.read();
+  if (reader.problem !== undefined) throw new CborError(reader.problem);
+  return value;
+}

@@ -1,0 +1,264 @@
+import type { JsonObject, JsonValue } from './json.js';
+import { type ExactOptions, ExactParser, type FloatLiterals, type Parts, type Replaced } from './parser.js';
+import { JsonError, jsonSyntaxError, MAX_DEPTH } from './syntax.js';
+import { textOfBytes, wellFormed } from '../../util/text/utf8.js';
+import { quote } from '../meta/meta.js';
+
+export { JsonError } from './syntax.js';
+
+/** Most strict errors (duplicate or unknown fields) that are collected for a request. */
+export const MAX_STRICT_ERRORS = 100;
+
+/** Numbers with as many digits may not fit a double. */
+const LONG_NUMBER = 16;
+
+interface Scan {
+  readonly depth: number;
+  /** Number of keys, counted by their colons. */
+  readonly keys: number;
+  /** A number that JSON.parse may change, or half a surrogate pair. */
+  readonly inexact: boolean;
+  /** A number with a fraction or an exponent. */
+  readonly floats: boolean;
+}
+
+/** One pass over the bytes. The figures are meaningful only where the text is well-formed. */
+function scan(bytes: Uint8Array): Scan {
+  let depth = 0;
+  let deepest = 0;
+  let keys = 0;
+  let inexact = false;
+  let floats = false;
+  const { length } = bytes;
+  for (let i = 0; i < length; i++) {
+    const c = bytes[i] as number;
+    if (c === 0x22) {
+      for (i++; i < length; i++) {
+        const s = bytes[i] as number;
+        if (s === 0x22) break;
+        if (s !== 0x5c) continue;
+        i++;
+        // \uD8.. to \uDF..: leave pairs and halves to the exact parser.
+        if (bytes[i] === 0x75 && ((bytes[i + 1] as number) | 0x20) === 0x64 && (bytes[i + 2] as number) > 0x37)
+          inexact = true;
+      }
+    } else if (c === 0x3a) keys++;
+    else if (c === 0x7b || c === 0x5b) {
+      if (++depth > deepest) deepest = depth;
+    } else if (c === 0x7d || c === 0x5d) depth--;
+    else if (c >= 0x30 && c <= 0x39) {
+      const start = i;
+      // JSON.parse makes a float of -0, which is an integer in Go.
+      if (c === 0x30 && bytes[i - 1] === 0x2d && bytes[i + 1] !== 0x2e) inexact = true;
+      let n = c;
+      while ((n >= 0x30 && n <= 0x39) || n === 0x2e || n === 0x65 || n === 0x45 || n === 0x2b || n === 0x2d) {
+        if (n === 0x2e) floats = true;
+        else if (n === 0x65 || n === 0x45) floats = inexact = true;
+        n = bytes[++i] ?? 0;
+      }
+      if (i - start >= LONG_NUMBER) inexact = true;
+      i--;
+    }
+  }
+  return { depth: deepest, keys, inexact, floats };
+}
+
+function countKeys(value: JsonValue | undefined): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === 'object') count += countKeys(item);
+    return count;
+  }
+  for (const key in value) {
+    count++;
+    const member = value[key];
+    if (typeof member === 'object') count += countKeys(member);
+  }
+  return count;
+}
+
+const asBytes = (input: Uint8Array | string): Uint8Array =>
+  typeof input === 'string' ? Buffer.from(input, 'utf8') : input;
+
+function asText(bytes: Uint8Array): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const text = buffer.toString('utf8');
+  // Go makes one character of each byte that is no UTF-8.
+  return text.includes('\ufffd') ? wellFormed(textOfBytes(buffer)) : text;
+}
+
+function parseText(bytes: Uint8Array, text: string, scanned: Scan): JsonValue {
+  let value: JsonValue;
+  try {
+    value = JSON.parse(text) as JsonValue;
+  } catch {
+    throw new JsonError(jsonSyntaxError(bytes) ?? 'unexpected end of JSON input');
+  }
+  if (scanned.depth > MAX_DEPTH) throw new JsonError('exceeded max depth');
+  return value;
+}
+
+/** The value of a JSON text. Throws JsonError with Go's text. */
+export function parseJson(input: Uint8Array | string): JsonValue {
+  const bytes = asBytes(input);
+  const text = typeof input === 'string' ? input : asText(bytes);
+  const scanned = scan(bytes);
+  const value = parseText(bytes, text, scanned);
+  return scanned.inexact ? new ExactParser(text, {}).parse() : value;
+}
+
+/** Characters and spellings that YAML reads otherwise than JSON, or not at all. */
+const NOT_PLAIN = /[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff]|\\[u/]|\n\s*:/;
+/** YAML takes keys of 1024 characters in the text at most. */
+const PLAIN_KEY = 128;
+const PLAIN_DEPTH = 100;
+
+/**
+ * The value of a JSON text that means the same where it is read as YAML, as most configurations that are applied do; undefined
+ * where that is not certain: then the slower reader of YAML decides.
+ */
+export function parsePlainJson(input: Uint8Array | string): JsonValue | undefined {
+  const bytes = asBytes(input);
+  if (bytes[0] !== 0x7b) return undefined;
+  const scanned = scan(bytes);
+  if (scanned.inexact || scanned.floats || scanned.depth > PLAIN_DEPTH) return undefined;
+  const text = typeof input === 'string' ? input : asText(bytes);
+  if (NOT_PLAIN.test(text)) return undefined;
+  try {
+    const value = JSON.parse(text) as JsonValue;
+    return isPlain(value) && countKeys(value) === scanned.keys ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isPlain(value: JsonValue | undefined): boolean {
+  if (typeof value === 'number') return !Object.is(value, -0);
+  if (typeof value !== 'object' || value === null) return true;
+  if (Array.isArray(value)) return value.every(isPlain);
+  for (const key in value) if (key.length > PLAIN_KEY || !isPlain(value[key])) return false;
+  return true;
+}
+
+export interface Decoded {
+  readonly value: JsonValue;
+  /** `duplicate field "spec.a"`, in the order of the text, each once. */
+  readonly duplicateFields: readonly string[];
+}
+
+/** As parseJson, and reports keys that an object has twice. The common text without any costs one walk over the result. */
+export function decodeStrict(input: Uint8Array | string): Decoded {
+  const decoded = decodeDetailed(input, true);
+  return { value: decoded.value, duplicateFields: decoded.duplicates.map((path) => `duplicate field ${quote(path)}`) };
+}
+
+/** A text with keys that occur twice, before any of them is dropped or added up. */
+export interface SourceJson {
+  readonly value: JsonValue;
+  readonly parts: Parts;
+  readonly floats: FloatLiterals;
+}
+
+/** What a typed decoder wants to know about a text. */
+export interface DetailedJson {
+  readonly value: JsonValue;
+  /** Paths of duplicate fields, in the order of the text. */
+  readonly duplicates: readonly string[];
+  /** Present where there are duplicates: the place of each key in the text, by path, to put other findings in order. */
+  readonly positions?: ReadonlyMap<string, number>;
+  /** Present where the text has floats. */
+  readonly floats?: FloatLiterals;
+  /** Present where keys occur twice and add up: what stood where a null came after it. */
+  readonly nulled?: Replaced;
+  /** Present where keys occur twice: the text as it stands, in which a typed decoder finds what does not fit. */
+  readonly source?: SourceJson;
+  /** Strict errors that stand before all others, as they are: what YAML has to say about duplicate keys. */
+  readonly sourceErrors?: readonly string[];
+}
+
+/**
+ * As decodeStrict, for decoders that compare with a schema. `merges`: objects under a key that occurs twice are added up. `literals`:
+ * tokens take the place of scalars.
+ */
+export function decodeDetailed(
+  input: Uint8Array | string,
+  strict: boolean,
+  merges = false,
+  literals?: ExactOptions['literals'],
+): DetailedJson {
+  const bytes = asBytes(input);
+  const text = typeof input === 'string' ? input : asText(bytes);
+  const scanned = scan(bytes);
+  const value = parseText(bytes, text, scanned);
+  const repeated = (strict || merges) && countKeys(value) !== scanned.keys;
+  const exact = scanned.inexact || scanned.floats || literals?.concerns(text) === true;
+  if (!exact && !repeated) return { value, duplicates: [] };
+  const floats: FloatLiterals = new Map<JsonObject | JsonValue[], Map<string, string>>();
+  if (!repeated) return { value: new ExactParser(text, { floats, literals }).parse(), duplicates: [], floats };
+  const duplicates = new Set<string>();
+  const positions = new Map<string, number>();
+  const onKey = (parent: string, key: string, again: boolean): void => {
+    const path = parent === '' ? key : `${parent}.${key}`;
+    if (again && duplicates.size < MAX_STRICT_ERRORS) {
+      duplicates.add(path);
+      positions.set(`duplicate ${path}`, positions.get(`duplicate ${path}`) ?? positions.size);
+    } else if (!again && !positions.has(path)) positions.set(path, positions.size);
+  };
+  const nulled: Replaced = new Map();
+  const source = { parts: new Map(), floats: new Map() } satisfies Omit<SourceJson, 'value'>;
+  return {
+    source: { ...source, value: new ExactParser(text, { ...source, literals }).parse() },
+    value: new ExactParser(text, { onKey, floats, merges, nulled, literals }).parse(),
+    duplicates: strict ? [...duplicates] : [],
+    positions,
+    floats,
+    nulled,
+  };
+}
+
+/**
+ * apiVersion and kind of an object's text, as the decoder that looks at nothing else finds them. Its errors are the ones
+ * that clients see for anything that is no JSON object. The empty text stands for a missing one.
+ */
+export function typeMetaOf({ value, source }: DetailedJson): { readonly apiVersion: string; readonly kind: string } {
+  return interpretTypeMeta(source?.value ?? value, source?.parts);
+}
+
+/** The same of a value. `parts`: of one in which keys occur twice. */
+export function interpretTypeMeta(
+  value: JsonValue,
+  parts?: Parts,
+): { readonly apiVersion: string; readonly kind: string } {
+  const fail = (what: string, where: string): never => {
+    throw new JsonError(`couldn't get version/kind; json parse error: json: cannot unmarshal ${what} into Go ${where}`);
+  };
+  if (value === null) return { apiVersion: '', kind: '' };
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    return fail(
+      goKind(value),
+      'value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }',
+    );
+  }
+  const found = { apiVersion: '', kind: '' };
+  for (const part of parts?.get(value) ?? [value]) {
+    for (const key in part) {
+      // This one decoder takes names in whatever letters, and the last of them counts.
+      const name = key.length === 4 ? 'kind' : 'apiVersion';
+      if (key !== name && key.toLowerCase() !== name.toLowerCase()) continue;
+      const member = part[key];
+      if (typeof member === 'string') found[name] = member;
+      else if (member !== null) return fail(goKind(member), `struct field .${name} of type string`);
+    }
+  }
+  return found;
+}
+
+/** How Go's decoder calls the kind of a JSON value. */
+export function goKind(value: JsonValue | undefined): string {
+  if (typeof value === 'string') return 'string';
+  if (typeof value === 'boolean') return 'bool';
+  if (typeof value === 'number' || typeof value === 'bigint') return 'number';
+  if (value === null || value === undefined) return 'null';
+  return Array.isArray(value) ? 'array' : 'object';
+}

@@ -1,0 +1,74 @@
+import { decodeDetailed } from './decode.js';
+import { carryFloats, keepFloats, noteFloats, withFloats } from './float.js';
+import { goFormat, goTypeName } from './go-format.js';
+import { deepCopy, deepEqual, Float, isObject, type JsonObject } from './json.js';
+import { goJson } from '../meta/meta.js';
+
+function decoded(text: string): JsonObject {
+  const { value, floats } = decodeDetailed(text, false);
+  if (floats !== undefined) noteFloats(value as JsonObject, floats);
+  return value as JsonObject;
+}
+
+const TEXT = '{"metadata":{"generation":1.0},"spec":{"a":1.0,"b":[2,{"c":3e0}],"d":1.5,"e":4},"status":{"a":-0.0}}';
+
+test('floats stand in what is judged, numbers in what is kept', () => {
+  const object = decoded(TEXT);
+  expect(JSON.stringify(object)).toBe(
+    '{"metadata":{"generation":1},"spec":{"a":1,"b":[2,{"c":3}],"d":1.5,"e":4},"status":{"a":0}}',
+  );
+  const judged = withFloats(object);
+  expect(judged).not.toBe(object);
+  expect(judged).toEqual({
+    metadata: { generation: 1 },
+    spec: { a: new Float(1), b: [2, { c: new Float(3) }], d: 1.5, e: 4 },
+    status: { a: new Float(-0) },
+  });
+  expect(deepEqual(judged['spec'], object['spec'])).toBe(false);
+});
+
+test('an object without such floats is judged itself', () => {
+  for (const text of ['{"spec":{"a":1,"d":1.5,"e":1e300}}', '{"metadata":{"generation":1.0}}']) {
+    const object = decoded(text);
+    expect(withFloats(object)).toBe(object);
+  }
+});
+
+test('copies have them, too; fields that are not taken over, and values that have changed, have not', () => {
+  const object = decoded(TEXT);
+  const copy = deepCopy(object);
+  expect(withFloats(copy)).toBe(copy);
+  carryFloats(copy, object);
+  keepFloats(copy, (field) => field === 'spec');
+  (copy['spec'] as JsonObject)['a'] = 'x';
+  expect(withFloats(copy)).toEqual({ ...copy, spec: { a: 'x', b: [2, { c: new Float(3) }], d: 1.5, e: 4 } });
+});
+
+test('floats are printed as Go prints them', () => {
+  const judged = withFloats(decoded('{"a":1e6,"b":-0.0,"c":[1.0]}'));
+  expect(goFormat(judged)).toBe('map[a:1e+06 b:-0 c:[1]]');
+  expect(goJson(judged)).toBe('{"a":1000000,"b":-0,"c":[1]}');
+  expect(goTypeName(judged['a'])).toBe('float64');
+});
+
+test('a float is no object, and equals floats alone', () => {
+  const judged = withFloats(decoded('{"a":1.0,"b":1e0,"c":2.0}'));
+  expect(isObject(judged['a'])).toBe(false);
+  expect(deepEqual(judged['a'], judged['b'])).toBe(true);
+  for (const other of [judged['c'], 1, {}]) expect(deepEqual(judged['a'], other)).toBe(false);
+});
+
+test('an integer beyond 2^53 equals no float, unless integers count as floats', () => {
+  const big = 2n ** 53n + 1n;
+  expect([deepEqual(big, 2 ** 53), deepEqual({ a: [2 ** 53] }, { a: [2n ** 53n] }), deepEqual(1n, 1)]).toEqual([
+    false,
+    false,
+    true,
+  ]);
+  expect([
+    deepEqual(big, 2 ** 53, true),
+    deepEqual({ a: [2 ** 53] }, { a: [big] }, true),
+    deepEqual(big, big - 1n, true),
+    deepEqual(big, '1', true),
+  ]).toEqual([true, true, false, false]);
+});

@@ -1,0 +1,73 @@
+import { deepCopy, Float, type JsonObject, type JsonValue } from './json.js';
+import type { FloatLiterals } from './parser.js';
+
+type Path = readonly string[];
+
+/** Where the floats of an object are, by object. */
+const places = new WeakMap<JsonObject, readonly Path[]>();
+
+/** Notes the floats of an object from the literals of its text. Those in its metadata, which is typed, do not count. */
+export function noteFloats(object: JsonObject, literals: FloatLiterals): void {
+  if (literals.size === 0) return;
+  const found: Path[] = [];
+  for (const key in object) if (key !== 'metadata') find(object[key], key, object, literals, [], found);
+  if (found.length > 0) places.set(object, found);
+}
+
+function find(
+  value: JsonValue | undefined,
+  key: string,
+  holder: JsonObject | JsonValue[],
+  literals: FloatLiterals,
+  parents: Path,
+  found: Path[],
+): void {
+  if (typeof value === 'number') {
+    const isFloat = Number.isSafeInteger(value) && literals.get(holder)?.has(key) === true;
+    if (isFloat) found.push([...parents, key]);
+  } else if (typeof value === 'object' && value !== null) {
+    const path = [...parents, key];
+    for (const [name, member] of Object.entries(value)) find(member, name, value, literals, path, found);
+  }
+}
+
+/** Makes known of a copy of an object, or of one that has taken over its parts, what is known of the object. */
+export function carryFloats(copy: JsonObject, object: JsonObject): void {
+  const known = places.get(object);
+  if (known !== undefined) places.set(copy, known);
+}
+
+/** Forgets the floats in fields that are not taken over from what the client sent. */
+export function keepFloats(object: JsonObject, isKept: (field: string) => boolean): void {
+  const known = places.get(object);
+  if (known !== undefined)
+    places.set(
+      object,
+      known.filter(([field = '']) => isKept(field)),
+    );
+}
+
+/** The object as it is judged: itself where it has no floats, else a copy that holds them. */
+export function withFloats<T extends JsonObject>(object: T): T {
+  const known = places.get(object);
+  if (known === undefined || known.length === 0) return object;
+  const copy = deepCopy(object);
+  for (const path of known) {
+    let holder: JsonValue | undefined = copy;
+    for (const key of path.slice(0, -1))
+      holder = typeof holder === 'object' ? (holder as JsonObject | null)?.[key] : undefined;
+    const key = path.at(-1) ?? '';
+    const value = typeof holder === 'object' ? (holder as JsonObject | null)?.[key] : undefined;
+    // To the type checker it is one of the numbers that trees may hold.
+    if (typeof value === 'number') (holder as JsonObject)[key] = new Float(value) as unknown as number;
+  }
+  return copy;
+}
+
+const MIN_INT64 = -(2n ** 63n);
+
+/** Go's conversion of a float: what no int64 holds becomes the smallest one. */
+export function toInt64(value: number): number | bigint {
+  if (value >= 2 ** 63 || value < -(2 ** 63)) return MIN_INT64;
+  return Number.isSafeInteger(Math.trunc(value)) ? Math.trunc(value) + 0 : BigInt(Math.trunc(value));
+}

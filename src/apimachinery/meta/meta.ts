@@ -1,0 +1,168 @@
+import { strayByte, wellFormed } from '../../util/text/utf8.js';
+import { Float, type JsonObject, type JsonValue } from '../json/json.js';
+
+export interface OwnerReference extends JsonObject {
+  apiVersion?: string;
+  kind?: string;
+  name?: string;
+  uid?: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+export interface ManagedFieldsEntry extends JsonObject {
+  manager?: string;
+  operation?: string;
+  apiVersion?: string;
+  time?: string;
+  fieldsType?: string;
+  fieldsV1?: JsonObject;
+  subresource?: string;
+}
+
+/** meta/v1 ObjectMeta, after its types were checked by the decoder. */
+export interface ObjectMeta extends JsonObject {
+  name?: string;
+  generateName?: string;
+  namespace?: string;
+  selfLink?: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string | null;
+  deletionTimestamp?: string | null;
+  deletionGracePeriodSeconds?: number;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  ownerReferences?: OwnerReference[];
+  finalizers?: string[];
+  managedFields?: ManagedFieldsEntry[];
+}
+
+/** Any API object. After decoding, apiVersion, kind and metadata are present. */
+export interface KubeObject extends JsonObject {
+  apiVersion?: string;
+  kind?: string;
+  metadata: ObjectMeta;
+}
+
+export interface GroupVersion {
+  readonly group: string;
+  readonly version: string;
+}
+export interface GroupKind {
+  readonly group: string;
+  readonly kind: string;
+}
+export interface GroupResource {
+  readonly group: string;
+  readonly resource: string;
+}
+export interface GroupVersionKind extends GroupVersion, GroupKind {}
+export interface GroupVersionResource extends GroupVersion, GroupResource {}
+
+/** `v1` for the core group, else `group/version`. */
+export function formatGroupVersion(gv: GroupVersion): string {
+  return gv.group === '' ? gv.version : `${gv.group}/${gv.version}`;
+}
+
+/** Undefined where the text has more than one slash. An empty text gives empty parts. */
+export function parseGroupVersion(text: string): GroupVersion | undefined {
+  const parts = text.split('/');
+  if (parts.length > 2) return undefined;
+  return parts.length === 1 ? { group: '', version: text } : { group: parts[0] ?? '', version: parts[1] ?? '' };
+}
+
+/** `pods`, or `widgets.example.com`, as messages name a resource. */
+export function formatGroupResource(gr: GroupResource): string {
+  return gr.group === '' ? gr.resource : `${gr.resource}.${gr.group}`;
+}
+
+/** `Pod`, or `Widget.example.com`. */
+export function formatGroupKind(gk: GroupKind): string {
+  return gk.group === '' ? gk.kind : `${gk.kind}.${gk.group}`;
+}
+
+/** Go's `%v` of a GroupVersionKind: `example.com/v1, Kind=Widget`; `/v1, Kind=Pod` in the core group. */
+export function formatGroupVersionKind(gvk: GroupVersionKind): string {
+  return `${gvk.group}/${gvk.version}, Kind=${gvk.kind}`;
+}
+
+/** metav1.Time: RFC 3339 in UTC with whole seconds. */
+export function formatTime(millis: number): string {
+  return `${new Date(millis).toISOString().slice(0, 19)}Z`;
+}
+
+/** metav1.MicroTime: RFC 3339 in UTC with six digits. */
+export function formatMicroTime(millis: number): string {
+  return `${new Date(millis).toISOString().slice(0, 23)}000Z`;
+}
+
+export function hasDeletionTimestamp(object: KubeObject): boolean {
+  const at = object.metadata.deletionTimestamp;
+  return at !== undefined && at !== null;
+}
+
+/** Go's `%q` of a string, for messages: like JSON, but non-printable characters as Go escapes them. */
+export function quote(text: string): string {
+  let out = '"';
+  for (const char of text) {
+    const code = char.codePointAt(0) ?? 0;
+    if (char === '"' || char === '\\') out += `\\${char}`;
+    else if (code >= 0x20 && code < 0x7f) out += char;
+    else if (code === 7) out += '\\a';
+    else if (code === 8) out += '\\b';
+    else if (code === 9) out += '\\t';
+    else if (code === 10) out += '\\n';
+    else if (code === 11) out += '\\v';
+    else if (code === 12) out += '\\f';
+    else if (code === 13) out += '\\r';
+    else if (code < 0x20 || code === 0x7f) out += `\\x${code.toString(16).padStart(2, '0')}`;
+    else if (strayByte(code) !== undefined) out += `\\x${(code & 0xff).toString(16)}`;
+    else if (/[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(char)) out += char;
+    else if (code < 0x10000) out += `\\u${code.toString(16).padStart(4, '0')}`;
+    else out += `\\U${code.toString(16).padStart(8, '0')}`;
+  }
+  return `${out}"`;
+}
+
+/** The value's JSON text as Go's encoding/json prints it: keys of maps sorted, `<`, `>`, `&` and U+2028/9 escaped. */
+export function goJson(value: JsonValue | undefined): string {
+  if (value === undefined || value === null) return 'null';
+  if (typeof value === 'string') return goJsonString(value);
+  if (typeof value !== 'object') return String(value);
+  if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`;
+  if (value instanceof Float) return Object.is(Number(value), -0) ? '-0' : String(value);
+  const members = Object.keys(value)
+    .filter((key) => value[key] !== undefined)
+    .sort(compareUtf8);
+  return `{${members.map((key) => `${goJsonString(key)}:${goJson(value[key])}`).join(',')}}`;
+}
+
+function goJsonString(text: string): string {
+  return escapeHtml(JSON.stringify(wellFormed(text)));
+}
+
+/** JSON text as Go writes it into HTML. */
+export const escapeHtml = (json: string): string =>
+  json.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** Order of two strings by their UTF-8 bytes, which is the order of Go and of the stores. */
+export function compareUtf8(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const x = a.charCodeAt(i);
+    const y = b.charCodeAt(i);
+    if (x === y) continue;
+    // Surrogates stand for code points above all of the basic plane.
+    const surrogateX = x >= 0xd800 && x <= 0xdfff;
+    const surrogateY = y >= 0xd800 && y <= 0xdfff;
+    if (surrogateX !== surrogateY) return surrogateX ? 1 : -1;
+    return x - y;
+  }
+  return a.length - b.length;
+}
+
+/** That a decoder knows no such kind, in Kubernetes' words. */
+export const kindNotRegistered = (apiVersion: string, kind: string): string =>
+  `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;

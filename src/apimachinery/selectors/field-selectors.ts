@@ -1,0 +1,147 @@
+import { type LabelSelector, SelectorError } from './labels.js';
+import { compareUtf8, quote } from '../meta/meta.js';
+
+export interface FieldRequirement {
+  readonly field: string;
+  readonly equal: boolean;
+  readonly value: string;
+}
+
+export type FieldSet = Readonly<Record<string, string>>;
+
+/** A field selector, ready to be matched. A field that an object lacks has the empty value. */
+export class FieldSelector {
+  constructor(readonly requirements: readonly FieldRequirement[]) {}
+
+  static readonly everything = new FieldSelector([]);
+
+  get empty(): boolean {
+    return this.requirements.length === 0;
+  }
+
+  matches(fields: FieldSet): boolean {
+    for (const { field, equal, value } of this.requirements) {
+      if (((Object.hasOwn(fields, field) ? fields[field] : '') === value) !== equal) return false;
+    }
+    return true;
+  }
+
+  requiresExactMatch(field: string): string | undefined {
+    return this.requirements.find((r) => r.equal && r.field === field)?.value;
+  }
+
+  toString(): string {
+    return this.requirements.map((r) => `${r.field}${r.equal ? '=' : '!='}${escapeValue(r.value)}`).join(',');
+  }
+}
+
+/** Protects a value for a selector's text. */
+export const escapeValue = (value: string): string => value.replace(/[\\,=]/g, '\\$&');
+
+function unescapeValue(value: string): string {
+  if (!/[\\,=]/.test(value)) return value;
+  let out = '';
+  let escaped = false;
+  for (const char of value) {
+    if (escaped) {
+      if (char !== '\\' && char !== ',' && char !== '=') {
+        throw new SelectorError(`invalid field selector: invalid escape sequence: \\${char}`);
+      }
+      out += char;
+      escaped = false;
+    } else if (char === '\\') escaped = true;
+    else if (char === ',' || char === '=') {
+      throw new SelectorError(`invalid field selector: unescaped character in value: ${String(char.charCodeAt(0))}`);
+    } else out += char;
+  }
+  if (escaped) throw new SelectorError('invalid field selector: invalid escape sequence: \\');
+  return out;
+}
+
+/** Splits at commas that are not escaped. */
+function splitTerms(text: string): string[] {
+  const terms: string[] = [];
+  let start = 0;
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charAt(i);
+    if (c === '\\') i++;
+    else if (c === ',') {
+      terms.push(text.slice(start, i));
+      start = i + 1;
+    }
+  }
+  terms.push(text.slice(start));
+  return terms;
+}
+
+/** Gives a field's canonical name; throws SelectorError where the type has no such field. */
+export type FieldNames = (field: string) => string;
+
+/** For types without selectable fields of their own. */
+export const metadataFieldNames: FieldNames = (field) => {
+  if (field === 'metadata.name' || field === 'metadata.namespace') return field;
+  throw new SelectorError(`${quote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`);
+};
+
+/** For types that list their selectable fields, name and namespace included. */
+export function supportedFieldNames(fields: readonly string[]): FieldNames {
+  const known = new Set(fields);
+  return (field) => {
+    if (known.has(field)) return field;
+    throw new SelectorError(`field label not supported: ${field}`);
+  };
+}
+
+/** Reads a `fieldSelector` parameter; throws SelectorError. */
+export function parseFieldSelector(text: string, names: FieldNames = (field) => field): FieldSelector {
+  if (text === '') return FieldSelector.everything;
+  const parsed: FieldRequirement[] = [];
+  for (const term of splitTerms(text).sort(compareUtf8)) {
+    if (term === '') continue;
+    const match = /!=|==|=/.exec(term);
+    if (match === null) throw new SelectorError(`invalid selector: '${text}'; can't understand '${term}'`);
+    const value = unescapeValue(term.slice(match.index + match[0].length));
+    const field = term.slice(0, match.index);
+    if (field !== '' || value !== '') parsed.push({ field, equal: match[0] !== '!=', value });
+  }
+  // Names are looked at only after every term was read, as kube-apiserver does.
+  const requirements = parsed.map((requirement) => ({ ...requirement, field: names(requirement.field) }));
+  return new FieldSelector(requirements);
+}
+
+/** Both selectors of a request as the predicate that caches take (storage/selection-predicate). */
+export interface CompiledSelection {
+  readonly everything: boolean;
+  matches(labels: Readonly<Record<string, string>> | undefined, fields: Readonly<Record<string, string>>): boolean;
+  readonly name?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly label?: { readonly key: string; readonly value: string } | undefined;
+  readonly id?: string | undefined;
+}
+
+/** Longer ones are kept nowhere. */
+const LONGEST_ID = 1024;
+
+export function compileSelection(labels: LabelSelector, fields: FieldSelector): CompiledSelection {
+  const name = fields.requiresExactMatch('metadata.name');
+  const namespace = fields.requiresExactMatch('metadata.namespace');
+  if (labels.empty && fields.empty) return { everything: true, matches: () => true };
+  const label = labels.exactMatch();
+  const id = selectionId(labels, fields);
+  if (fields.empty) return { everything: false, matches: (set) => labels.matches(set), label, id };
+  if (labels.empty) return { everything: false, matches: (_, set) => fields.matches(set), name, namespace, id };
+  return {
+    everything: false,
+    matches: (labelSet, fieldSet) => fields.matches(fieldSet) && labels.matches(labelSet),
+    name,
+    namespace,
+    label,
+    id,
+  };
+}
+
+/** Equal for selections that are equal. */
+function selectionId(labels: LabelSelector, fields: FieldSelector): string | undefined {
+  const id = JSON.stringify([labels.selectsNothing || labels.requirements, fields.requirements]);
+  return id.length > LONGEST_ID ? undefined : id;
+}

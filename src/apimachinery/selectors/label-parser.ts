@@ -1,0 +1,143 @@
+import { FieldPath, invalid } from '../meta/field-error.js';
+import { type Item, scanAll } from './label-lexer.js';
+import { type LabelOperator, type LabelRequirement, LabelSelector, makeRequirement, SelectorError } from './labels.js';
+import { isQualifiedName } from '../validation/names.js';
+
+const END: Item = { token: 'end', literal: '' };
+const OPERATORS = 'in, notin, =, ==, !=, gt, lt';
+
+class SelectorParser {
+  private at = 0;
+  private readonly items: readonly Item[];
+  constructor(selector: string) {
+    this.items = scanAll(selector);
+  }
+
+  /** The next item; `in` and `notin` are identifiers unless an operator is expected. */
+  private peek(operator = false): Item {
+    const item = this.items[this.at] ?? END;
+    if (!operator && (item.token === 'in' || item.token === 'notin'))
+      return { token: 'identifier', literal: item.literal };
+    return item;
+  }
+
+  private next(operator = false): Item {
+    const item = this.peek(operator);
+    this.at++;
+    return item;
+  }
+
+  parse(): LabelRequirement[] {
+    const requirements: LabelRequirement[] = [];
+    for (;;) {
+      const { token, literal } = this.peek();
+      if (token === 'end') return requirements;
+      if (token !== 'identifier' && token !== '!') {
+        throw new SelectorError(`found '${literal}', expected: !, identifier, or 'end of string'`);
+      }
+      requirements.push(this.requirementOrThrow());
+      const after = this.next();
+      if (after.token === 'end') return requirements;
+      if (after.token !== ',') throw new SelectorError(`found '${after.literal}', expected: ',' or 'end of string'`);
+      const following = this.peek();
+      if (following.token !== 'identifier' && following.token !== '!') {
+        throw new SelectorError(`found '${following.literal}', expected: identifier after ','`);
+      }
+    }
+  }
+
+  private requirementOrThrow(): LabelRequirement {
+    try {
+      return this.requirement();
+    } catch (error) {
+      if (error instanceof SelectorError) throw new SelectorError(`unable to parse requirement: ${error.message}`);
+      throw error;
+    }
+  }
+
+  private requirement(): LabelRequirement {
+    let first = this.next();
+    const negated = first.token === '!';
+    if (negated) first = this.next();
+    if (first.token !== 'identifier') throw new SelectorError(`found '${first.literal}', expected: identifier`);
+    const key = first.literal;
+    const texts = isQualifiedName(key);
+    if (texts.length > 0) throw new SelectorError(invalid(FieldPath.empty, key, texts.join('; ')).toString());
+    const { token } = this.peek();
+    if (negated) return makeRequirement(key, '!', []);
+    if (token === 'end' || token === ',') return makeRequirement(key, 'exists', []);
+    const operator = this.operator();
+    return makeRequirement(
+      key,
+      operator,
+      operator === 'in' || operator === 'notin' ? this.values() : this.exactValue(),
+    );
+  }
+
+  private operator(): LabelOperator {
+    const { token, literal } = this.next(true);
+    switch (token) {
+      case 'in':
+      case 'notin':
+      case '=':
+      case '==':
+      case '!=':
+        return token;
+      case '>':
+        return 'gt';
+      case '<':
+        return 'lt';
+      default:
+        throw new SelectorError(`found '${literal}', expected: ${OPERATORS}`);
+    }
+  }
+
+  private values(): string[] {
+    const open = this.next();
+    if (open.token !== '(') throw new SelectorError(`found '${open.literal}' expected: '('`);
+    const { token, literal } = this.peek();
+    if (token === ')') {
+      this.next();
+      return [''];
+    }
+    if (token !== 'identifier' && token !== ',') {
+      throw new SelectorError(`found '${literal}', expected: ',', ')' or identifier`);
+    }
+    const values = this.identifiers();
+    if (this.next().token !== ')') throw new SelectorError(`found '${literal}', expected: ')'`);
+    return values;
+  }
+
+  private identifiers(): string[] {
+    const values: string[] = [];
+    for (;;) {
+      const { token, literal } = this.next();
+      if (token === 'identifier') {
+        values.push(literal);
+        const following = this.peek();
+        if (following.token === ')') return values;
+        if (following.token !== ',') throw new SelectorError(`found '${following.literal}', expected: ',' or ')'`);
+      } else if (token === ',') {
+        if (values.length === 0) values.push('');
+        const following = this.peek().token;
+        if (following === ')' || following === ',') values.push('');
+        if (following === ')') return values;
+      } else {
+        throw new SelectorError(`found '${literal}', expected: ',', or identifier`);
+      }
+    }
+  }
+
+  private exactValue(): string[] {
+    const { token } = this.peek();
+    if (token === 'end' || token === ',') return [''];
+    const { token: found, literal } = this.next();
+    if (found !== 'identifier') throw new SelectorError(`found '${literal}', expected: identifier`);
+    return [literal];
+  }
+}
+
+/** Reads a `labelSelector` parameter; throws SelectorError. */
+export function parseLabelSelector(text: string): LabelSelector {
+  return text === '' ? LabelSelector.everything : LabelSelector.of(new SelectorParser(text).parse());
+}

@@ -1,0 +1,79 @@
+import { type FieldError, type FieldPath, forbidden, invalid, required } from '../meta/field-error.js';
+import type { JsonObject } from '../json/json.js';
+import { textOf } from '../json/values.js';
+import { type LabelOperator, type LabelRequirement, LabelSelector, makeRequirement, SelectorError } from './labels.js';
+import { compareUtf8, quote } from '../meta/meta.js';
+import { labelValueErrors, qualifiedNameErrors } from '../validation/name-errors.js';
+import { own } from '../../util/own.js';
+
+const EXPRESSION_OPERATORS: Readonly<Record<string, LabelOperator>> = {
+  In: 'in',
+  NotIn: 'notin',
+  Exists: 'exists',
+  DoesNotExist: '!',
+};
+
+/** A LabelSelector object (meta/v1), decoded. None selects nothing, the empty one everything. Throws SelectorError. */
+export function labelSelectorFromObject(selector: JsonObject | undefined): LabelSelector {
+  if (selector === undefined) return LabelSelector.nothing;
+  const requirements: LabelRequirement[] = [];
+  const { matchLabels, matchExpressions } = selector;
+  if (typeof matchLabels === 'object' && matchLabels !== null && !Array.isArray(matchLabels)) {
+    for (const key in matchLabels) requirements.push(makeRequirement(key, '=', [textOf(matchLabels[key])]));
+  }
+  for (const expression of Array.isArray(matchExpressions) ? matchExpressions : []) {
+    if (typeof expression !== 'object' || expression === null || Array.isArray(expression)) continue;
+    const name = textOf(expression['operator']);
+    const operator = own(EXPRESSION_OPERATORS, name);
+    if (operator === undefined) throw new SelectorError(`${quote(name)} is not a valid label selector operator`);
+    const { values } = expression;
+    requirements.push(
+      makeRequirement(textOf(expression['key']), operator, Array.isArray(values) ? values.map(textOf) : []),
+    );
+  }
+  return LabelSelector.of(requirements);
+}
+
+/** Objections to a LabelSelector object within another object. */
+export function validateLabelSelector(selector: JsonObject | undefined, path: FieldPath): FieldError[] {
+  if (selector === undefined) return [];
+  const errors: FieldError[] = [];
+  const { matchLabels, matchExpressions } = selector;
+  if (typeof matchLabels === 'object' && matchLabels !== null && !Array.isArray(matchLabels)) {
+    const at = path.child('matchLabels');
+    for (const key of Object.keys(matchLabels).sort(compareUtf8)) {
+      errors.push(...qualifiedNameErrors(key, at));
+      const value = textOf(matchLabels[key]);
+      errors.push(...labelValueErrors(value, at));
+    }
+  }
+  if (!Array.isArray(matchExpressions)) return errors;
+  matchExpressions.forEach((expression, i) => {
+    if (typeof expression === 'object' && expression !== null && !Array.isArray(expression)) {
+      errors.push(...validateExpression(expression, path.child('matchExpressions').index(i)));
+    }
+  });
+  return errors;
+}
+
+function validateExpression(expression: JsonObject, path: FieldPath): FieldError[] {
+  const errors: FieldError[] = [];
+  const operator = textOf(expression['operator']);
+  const values = Array.isArray(expression['values']) ? expression['values'].map(textOf) : [];
+  const valuesPath = path.child('values');
+  if (operator === 'In' || operator === 'NotIn') {
+    if (values.length === 0) {
+      errors.push(required(valuesPath, "must be specified when `operator` is 'In' or 'NotIn'"));
+    }
+  } else if (operator === 'Exists' || operator === 'DoesNotExist') {
+    if (values.length > 0) {
+      errors.push(forbidden(valuesPath, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+    }
+  } else errors.push(invalid(path.child('operator'), operator, 'not a valid selector operator'));
+  const key = textOf(expression['key']);
+  errors.push(...qualifiedNameErrors(key, path.child('key')));
+  values.forEach((value, i) => {
+    errors.push(...labelValueErrors(value, valuesPath.index(i)));
+  });
+  return errors;
+}

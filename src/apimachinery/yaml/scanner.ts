@@ -1,0 +1,358 @@
+import { type Mark, YamlCursor } from './cursor.js';
+import {
+  type Directive,
+  scanAnchor,
+  scanBlockScalar,
+  scanDirective,
+  scanPlain,
+  scanQuoted,
+  scanTag,
+  type Tag,
+} from './lexemes.js';
+
+/** Collections within collections that Go's scanner follows. */
+const MAX_DEPTH = 10_000;
+/** Characters that a key without a question mark may have. */
+const MAX_KEY = 1024;
+
+export type Token = { readonly line: number } & (
+  | {
+      readonly type:
+        | 'document-start'
+        | 'document-end'
+        | 'stream-end'
+        | 'block-sequence'
+        | 'block-mapping'
+        | 'block-end'
+        | 'flow-sequence'
+        | 'flow-sequence-end'
+        | 'flow-mapping'
+        | 'flow-mapping-end'
+        | 'block-entry'
+        | 'flow-entry'
+        | 'key'
+        | 'value';
+    }
+  | { readonly type: 'directive'; readonly directive: Directive }
+  | { readonly type: 'alias' | 'anchor'; readonly name: string }
+  | { readonly type: 'tag'; readonly tag: Tag }
+  | { readonly type: 'scalar'; readonly value: string; readonly plain: boolean }
+);
+
+type PlainType = Exclude<Token['type'], 'directive' | 'alias' | 'anchor' | 'tag' | 'scalar'>;
+
+/** Where a key may begin, of which only a colon further on tells. */
+interface SimpleKey {
+  possible: boolean;
+  /** Nothing else than a key can stand there. */
+  readonly required: boolean;
+  readonly token: number;
+  readonly mark: Mark;
+}
+
+const NO_KEY: Readonly<SimpleKey> = {
+  possible: false,
+  required: false,
+  token: 0,
+  mark: { line: 0, column: 0, index: 0 },
+};
+
+/** The tokens of a YAML text, with the rules of YAML 1.1 and the mistakes that Go's scanner finds, where it finds them. */
+export class YamlScanner {
+  private readonly cursor: YamlCursor;
+  private tokens: Token[] = [];
+  private head = 0;
+  /** Whether the first token may be taken. */
+  private available = false;
+  /** Tokens that were taken. */
+  private taken = 0;
+  private indent = -1;
+  private readonly indents: number[] = [];
+  private flowLevel = 0;
+  /** One for each level of flow collections. */
+  private readonly keys: SimpleKey[] = [{ ...NO_KEY }];
+  /** Their levels, by the number of the token that they would begin with. */
+  private readonly levels = new Map<number, number>();
+  private keyAllowed = true;
+
+  constructor(text: string) {
+    this.cursor = new YamlCursor(text);
+  }
+
+  peek(): Token {
+    if (!this.available) while (this.needsMore()) this.fetch();
+    this.available = true;
+    return this.tokens[this.head] as Token;
+  }
+
+  take(): Token {
+    const token = this.peek();
+    this.available = false;
+    this.head++;
+    this.taken++;
+    if (this.head > 1000) {
+      this.tokens = this.tokens.slice(this.head);
+      this.head = 0;
+    }
+    return token;
+  }
+
+  /** A token that a key may begin with is held until it is known whether it does. */
+  private needsMore(): boolean {
+    if (this.head === this.tokens.length) return true;
+    const level = this.levels.get(this.taken);
+    const key = level === undefined ? undefined : this.keys[level];
+    return key !== undefined && this.isValid(key);
+  }
+
+  private isValid(key: SimpleKey): boolean {
+    if (!key.possible) return false;
+    const { line, index } = this.cursor;
+    if (key.mark.line >= line && key.mark.index + MAX_KEY >= index) return true;
+    if (key.required) this.cursor.fail("could not find expected ':'", key.mark);
+    key.possible = false;
+    return false;
+  }
+
+  private push(type: PlainType, mark: { readonly line: number } = this.cursor): void {
+    this.tokens.push({ type, line: mark.line });
+  }
+
+  private fetch(): void {
+    const { cursor } = this;
+    this.skipToToken();
+    this.unroll(cursor.column);
+    if (cursor.isEnd()) {
+      this.endStream();
+      return;
+    }
+    if (cursor.column === 0 && cursor.is('%')) {
+      this.unroll(-1);
+      this.removeKey();
+      this.keyAllowed = false;
+      const { line } = cursor;
+      this.tokens.push({ type: 'directive', line, directive: scanDirective(cursor) });
+    } else if (cursor.isDocumentIndicator('---')) this.fetchIndicator('document-start');
+    else if (cursor.isDocumentIndicator('...')) this.fetchIndicator('document-end');
+    else this.fetchContent(String.fromCharCode(cursor.at()));
+  }
+
+  private fetchContent(character: string): void {
+    const { cursor, flowLevel } = this;
+    const separated = flowLevel > 0 || cursor.isBlankOrEnd(1);
+    switch (character) {
+      case '[':
+      case '{':
+        this.beginFlow(character === '[' ? 'flow-sequence' : 'flow-mapping');
+        return;
+      case ']':
+      case '}':
+        this.endFlow(character === ']' ? 'flow-sequence-end' : 'flow-mapping-end');
+        return;
+      case ',':
+        this.removeKey();
+        this.keyAllowed = true;
+        this.indicator('flow-entry');
+        return;
+      case '-':
+        if (!cursor.isBlankOrEnd(1)) break;
+        this.fetchEntry();
+        return;
+      case '?':
+        if (!separated) break;
+        this.fetchKey();
+        return;
+      case ':':
+        if (!separated) break;
+        this.fetchValue();
+        return;
+      case '|':
+      case '>':
+        if (flowLevel > 0) break;
+        this.fetchBlockScalar(character === '|');
+        return;
+      case '*':
+      case '&':
+      case '!':
+      case "'":
+      case '"':
+        this.fetchProperty(character);
+        return;
+    }
+    if (!this.beginsPlain(character)) cursor.fail('found character that cannot start any token', cursor.mark());
+    this.saveKey();
+    this.keyAllowed = false;
+    const { line } = cursor;
+    const { value, newLine } = scanPlain(cursor, flowLevel > 0, this.indent);
+    if (newLine) this.keyAllowed = true;
+    this.tokens.push({ type: 'scalar', line, value, plain: true });
+  }
+
+  private beginsPlain(character: string): boolean {
+    const { cursor } = this;
+    if (character === '-') return !cursor.isBlank(1);
+    if (character === '?' || character === ':') return this.flowLevel === 0 && !cursor.isBlankOrEnd(1);
+    return !cursor.isBlankOrEnd() && !',[]{}#&*!|>\'"%@`'.includes(character);
+  }
+
+  /** Takes blanks, comments and line breaks. A tab may not stand where it could be taken for indentation. */
+  private skipToToken(): void {
+    const { cursor } = this;
+    for (;;) {
+      while (cursor.is(' ') || ((this.flowLevel > 0 || !this.keyAllowed) && cursor.is('\t'))) cursor.skip();
+      cursor.skipComment();
+      if (!cursor.isBreak()) return;
+      cursor.readLine();
+      if (this.flowLevel === 0) this.keyAllowed = true;
+    }
+  }
+
+  /** A key may begin here. */
+  private saveKey(): void {
+    if (!this.keyAllowed) return;
+    const { cursor } = this;
+    const required = this.flowLevel === 0 && this.indent === cursor.column;
+    const token = this.taken + this.tokens.length - this.head;
+    this.removeKey();
+    this.keys[this.keys.length - 1] = { possible: true, required, token, mark: cursor.mark() };
+    this.levels.set(token, this.keys.length - 1);
+  }
+
+  /** What may have been a key on this level is none. */
+  private removeKey(): void {
+    const key = this.keys[this.keys.length - 1];
+    if (key?.possible !== true) return;
+    if (key.required) this.cursor.fail("could not find expected ':'", key.mark);
+    key.possible = false;
+    this.levels.delete(key.token);
+  }
+
+  /** Opens a block collection where the column is further to the right than before; `at`: before which token. */
+  private roll(column: number, at: number | undefined, type: 'block-sequence' | 'block-mapping', mark: Mark): void {
+    if (this.flowLevel > 0 || this.indent >= column) return;
+    this.indents.push(this.indent);
+    this.indent = column;
+    if (this.indents.length > MAX_DEPTH) this.tooDeep();
+    this.insert(type, at, mark);
+  }
+
+  private insert(type: PlainType, at: number | undefined, mark: Mark): void {
+    const token: Token = { type, line: mark.line };
+    if (at === undefined) this.tokens.push(token);
+    else this.tokens.splice(this.head + at - this.taken, 0, token);
+  }
+
+  private tooDeep(): never {
+    const { mark } = this.keys[this.keys.length - 1] ?? NO_KEY;
+    return this.cursor.fail(`exceeded max depth of ${String(MAX_DEPTH)}`, mark);
+  }
+
+  private unroll(column: number): void {
+    if (this.flowLevel > 0) return;
+    while (this.indent > column) {
+      this.push('block-end');
+      this.indent = this.indents.pop() ?? -1;
+    }
+  }
+
+  private endStream(): void {
+    this.cursor.endLine();
+    this.unroll(-1);
+    this.removeKey();
+    this.keyAllowed = false;
+    this.push('stream-end');
+  }
+
+  private fetchIndicator(type: 'document-start' | 'document-end'): void {
+    this.unroll(-1);
+    this.removeKey();
+    this.keyAllowed = false;
+    this.indicator(type, 3);
+  }
+
+  private indicator(type: PlainType, length = 1): void {
+    this.push(type);
+    this.cursor.skip(length);
+  }
+
+  private beginFlow(type: 'flow-sequence' | 'flow-mapping'): void {
+    this.saveKey();
+    this.keys.push({ ...NO_KEY, mark: this.cursor.mark() });
+    if (++this.flowLevel > MAX_DEPTH) this.tooDeep();
+    this.keyAllowed = true;
+    this.indicator(type);
+  }
+
+  private endFlow(type: 'flow-sequence-end' | 'flow-mapping-end'): void {
+    this.removeKey();
+    if (this.flowLevel > 0) {
+      this.flowLevel--;
+      this.keys.pop();
+    }
+    this.keyAllowed = false;
+    this.indicator(type);
+  }
+
+  private fetchEntry(): void {
+    const { cursor } = this;
+    if (this.flowLevel === 0) {
+      const mark = cursor.mark();
+      if (!this.keyAllowed) cursor.fail('block sequence entries are not allowed in this context', mark);
+      this.roll(cursor.column, undefined, 'block-sequence', mark);
+    }
+    this.removeKey();
+    this.keyAllowed = true;
+    this.indicator('block-entry');
+  }
+
+  private fetchKey(): void {
+    const { cursor } = this;
+    if (this.flowLevel === 0) {
+      const mark = cursor.mark();
+      if (!this.keyAllowed) cursor.fail('mapping keys are not allowed in this context', mark);
+      this.roll(cursor.column, undefined, 'block-mapping', mark);
+    }
+    this.removeKey();
+    this.keyAllowed = this.flowLevel === 0;
+    this.indicator('key');
+  }
+
+  private fetchValue(): void {
+    const { cursor } = this;
+    const key = this.keys[this.keys.length - 1] as SimpleKey;
+    if (this.isValid(key)) {
+      this.insert('key', key.token, key.mark);
+      this.roll(key.mark.column, key.token, 'block-mapping', key.mark);
+      key.possible = false;
+      this.levels.delete(key.token);
+      this.keyAllowed = false;
+    } else {
+      if (this.flowLevel === 0) {
+        const mark = cursor.mark();
+        if (!this.keyAllowed) cursor.fail('mapping values are not allowed in this context', mark);
+        this.roll(cursor.column, undefined, 'block-mapping', mark);
+      }
+      this.keyAllowed = this.flowLevel === 0;
+    }
+    this.indicator('value');
+  }
+
+  private fetchBlockScalar(literal: boolean): void {
+    this.removeKey();
+    this.keyAllowed = true;
+    const { line } = this.cursor;
+    this.tokens.push({ type: 'scalar', line, value: scanBlockScalar(this.cursor, literal, this.indent), plain: false });
+  }
+
+  /** What a key may begin with, and no other key follows. */
+  private fetchProperty(character: '*' | '&' | '!' | "'" | '"'): void {
+    this.saveKey();
+    this.keyAllowed = false;
+    const { cursor } = this;
+    const { line } = cursor;
+    if (character === '*') this.tokens.push({ type: 'alias', line, name: scanAnchor(cursor) });
+    else if (character === '&') this.tokens.push({ type: 'anchor', line, name: scanAnchor(cursor) });
+    else if (character === '!') this.tokens.push({ type: 'tag', line, tag: scanTag(cursor) });
+    else this.tokens.push({ type: 'scalar', line, value: scanQuoted(cursor, character === "'"), plain: false });
+  }
+}

@@ -1,0 +1,262 @@
+import { shown } from '../../evaluator/access.js';
+import { plainNumber } from '../../values/time.js';
+import { compareText, quoted } from '../../values/text.js';
+import type { Value } from '../../values/value.js';
+import {
+  CelError,
+  CelList,
+  CelMap,
+  Double,
+  Duration,
+  Timestamp,
+  TypeValue,
+  Uint,
+  typeName,
+} from '../../values/value.js';
+import { toText } from '../conversions.js';
+import { work } from '../../work.js';
+import { boundText } from '../helpers.js';
+
+/** Go's default for %f and %e. */
+const DEFAULT_PRECISION = 6;
+/** A precision that no double can use; more is zeros. */
+const MAX_PRECISION = 1100;
+
+type Formatted = string | CelError;
+/** What a clause does with its argument. */
+type Clause = (value: Value) => Formatted;
+
+const fail = (message: string): CelError => new CelError(message);
+const integerOf = (value: Value): bigint | undefined => {
+  if (typeof value === 'number' || typeof value === 'bigint') return BigInt(value);
+  return value instanceof Uint ? value.value : undefined;
+};
+
+const STRING_CLAUSE =
+  'string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given ';
+
+function text(value: Value): Formatted {
+  if (value instanceof CelList) return list(value);
+  if (value instanceof CelMap) return map(value);
+  if (value === null) return 'null';
+  if (value instanceof TypeValue) return value.name;
+  const converted = toText(value);
+  if (typeof converted === 'string') return converted;
+  return fail(STRING_CLAUSE + typeName(value));
+}
+
+/** Units of work for each value inside a list or map, and for each clause. */
+const PER_ITEM = 8;
+
+/** A value inside a list or map: strings quoted, times wrapped. */
+function nested(value: Value): Formatted {
+  work(PER_ITEM);
+  if (value instanceof Double) {
+    if (Number.isFinite(value.value)) return value.value.toFixed(DEFAULT_PRECISION);
+    return quoted(shown(value));
+  }
+  const plain = text(value);
+  if (typeof plain !== 'string') return fail(`no formatting function for ${typeName(value)}`);
+  if (typeof value === 'string') {
+    work(plain.length >>> 2);
+    return quoted(plain);
+  }
+  if (value instanceof Uint8Array) return `b${quoted(plain)}`;
+  if (value instanceof Timestamp) return `timestamp(${quoted(plain)})`;
+  return value instanceof Duration ? `duration(${quoted(plain)})` : plain;
+}
+
+function list(value: CelList): Formatted {
+  const parts: string[] = [];
+  let length = 0;
+  for (const item of value) {
+    const part = nested(item);
+    if (typeof part !== 'string') return part;
+    parts.push(part);
+    boundText((length += part.length + 2));
+  }
+  return `[${parts.join(', ')}]`;
+}
+
+function map(value: CelMap): Formatted {
+  const parts: [string, string][] = [];
+  let length = 0;
+  for (const key of value.keys()) {
+    const keyText = key instanceof Double ? fail('no formatting function for map key of type double') : nested(key);
+    const item = nested(value.find(key) ?? null);
+    if (typeof keyText !== 'string') return keyText;
+    if (typeof item !== 'string') return item;
+    parts.push([keyText, item]);
+    boundText((length += keyText.length + item.length + 3));
+  }
+  parts.sort((a, b) => compareText(a[0], b[0]));
+  return `{${parts.map(([key, item]) => `${key}:${item}`).join(', ')}}`;
+}
+
+function decimal(value: Value): Formatted {
+  const number = integerOf(value);
+  if (number !== undefined) return number.toString();
+  return fail(`decimal clause can only be used on integers, was given ${typeName(value)}`);
+}
+
+/** The double that a floating-point clause prints; the names of special values stand for them. */
+function special(value: Value): number | undefined {
+  if (value instanceof Double) return value.value;
+  if (value === 'NaN') return NaN;
+  return value === 'Infinity' ? Infinity : value === '-Infinity' ? -Infinity : undefined;
+}
+
+const infinite = (value: number): string | undefined =>
+  Number.isNaN(value) ? 'NaN' : Number.isFinite(value) ? undefined : value > 0 ? '∞' : '-∞';
+
+/** Groups of three digits, as the English locale prints them. */
+const grouped = (digits: string): string => digits.replace(/\B(?=(\d{3})+(?!\d))/g, ',');
+
+/** toFixed rounds exact halves up, Go rounds them to even. */
+function halfEven(value: number, precision: number): string {
+  const rounded = value.toFixed(precision);
+  if (precision > 50) return rounded;
+  const exact = value.toFixed(Math.min(100, precision + 50));
+  if (!/^[^.]*\.?5?0*$/.test(exact.slice(precision === 0 ? exact.indexOf('.') : exact.indexOf('.') + 1 + precision)))
+    return rounded;
+  const half = exact.slice(0, exact.indexOf('.') + 1 + precision).replace(/\.$/, '');
+  const isHalf = exact[exact.indexOf('.') + 1 + precision] === '5';
+  return isHalf && Number(half.at(-1)) % 2 === 0 ? half : rounded;
+}
+
+/** A decimal expansion, rounded half to even on the exact value. */
+function exactFixed(value: number, precision: number): string {
+  if (Math.abs(value) < 1e21 && precision <= 100) return halfEven(value, precision);
+  const [whole = '0', fraction = ''] = plainNumber(value).split('.');
+  return precision === 0 ? whole : `${whole}.${fraction.slice(0, precision).padEnd(precision, '0')}`;
+}
+
+const fixed =
+  (precision: number): Clause =>
+  (value) => {
+    const number = special(value);
+    if (number === undefined)
+      return fail(`fixed-point clause can only be used on doubles, was given ${typeName(value)}`);
+    const name = infinite(number);
+    if (name !== undefined) return name;
+    const [whole = '', fraction] = exactFixed(Math.abs(number), precision).split('.');
+    const sign = number < 0 || Object.is(number, -0) ? '-' : '';
+    return sign + grouped(whole) + (fraction === undefined ? '' : `.${fraction}`);
+  };
+
+const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹';
+
+/** The English locale writes 1.5×10⁰³. The precision of the clause is the width, the digits are always six. */
+const scientific =
+  (width: number): Clause =>
+  (value) => {
+    const number = special(value);
+    if (number === undefined)
+      return fail(`scientific clause can only be used on doubles, was given ${typeName(value)}`);
+    return pad(infinite(number) ?? powerOfTen(number), width);
+  };
+
+function powerOfTen(number: number): string {
+  const [mantissa = '', power = '0'] = number.toExponential(DEFAULT_PRECISION).split('e');
+  const exponent = Number(power);
+  const digits = String(Math.abs(exponent)).padStart(2, '0');
+  const raised = Array.from(digits, (digit) => SUPERSCRIPTS[Number(digit)] ?? '').join('');
+  return `${mantissa}×10${exponent < 0 ? '⁻' : ''}${raised}`;
+}
+
+const pad = (text: string, width: number): string => ' '.repeat(Math.max(0, width - text.length)) + text;
+
+function binary(value: Value): Formatted {
+  if (typeof value === 'boolean') return value ? '1' : '0';
+  const number = integerOf(value);
+  if (number !== undefined) return number.toString(2);
+  return fail(`only integers and bools can be formatted as binary, was given ${typeName(value)}`);
+}
+
+const hex =
+  (upper: boolean): Clause =>
+  (value) => {
+    const bytes = typeof value === 'string' || value instanceof Uint8Array ? Buffer.from(value as string) : undefined;
+    const plain = bytes?.toString('hex') ?? integerOf(value)?.toString(16);
+    if (plain === undefined) {
+      return fail(`only integers, byte buffers, and strings can be formatted as hex, was given ${typeName(value)}`);
+    }
+    return upper ? plain.toUpperCase() : plain;
+  };
+
+function octal(value: Value): Formatted {
+  const number = integerOf(value);
+  if (number !== undefined) return number.toString(8);
+  return fail(`octal clause can only be used on integers, was given ${typeName(value)}`);
+}
+
+function clauseOf(letter: string, precision: number): Clause | undefined {
+  switch (letter) {
+    case 's':
+      return text;
+    case 'd':
+      return decimal;
+    case 'f':
+      return fixed(precision);
+    case 'e':
+      return scientific(precision);
+    case 'b':
+      return binary;
+    case 'x':
+      return hex(false);
+    case 'X':
+      return hex(true);
+    case 'o':
+      return octal;
+    default:
+      return undefined;
+  }
+}
+
+/** `'%s is %d'.format([…])` */
+export function formatText(format: string, args: CelList): Value {
+  let result = '';
+  let used = 0;
+  for (let at = 0; at < format.length;) {
+    const next = format.indexOf('%', at);
+    if (next < 0) return result + format.slice(at);
+    result += format.slice(at, next);
+    if (format[next + 1] === '%') {
+      result += '%';
+      at = next + 2;
+      continue;
+    }
+    if (used >= args.size) return fail(`index ${used} out of range`);
+    if (next + 1 >= format.length) return fail('unexpected end of string');
+    work(PER_ITEM);
+    const clause = parseClause(format, next + 1);
+    if ('error' in clause) return fail(`could not parse formatting clause: ${clause.error}`);
+    const formatted = clause.run(args.get(used++));
+    if (typeof formatted !== 'string') return fail(`error during formatting: ${formatted.message}`);
+    boundText(result.length + formatted.length);
+    result += formatted;
+    at = clause.end;
+  }
+  return result;
+}
+
+function parseClause(format: string, at: number): { run: Clause; end: number } | { error: string } {
+  let end = at;
+  let precision = DEFAULT_PRECISION;
+  if (format[end] === '.') {
+    const digits = /^\d*/.exec(format.slice(end + 1))?.[0] ?? '';
+    end += 1 + digits.length;
+    if (end >= format.length)
+      return { error: 'error while parsing precision: could not find end of precision specifier' };
+    if (digits === '') {
+      return {
+        error:
+          'error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax',
+      };
+    }
+    precision = Math.min(Number(digits), MAX_PRECISION);
+  }
+  const letter = String.fromCodePoint(format.codePointAt(end) ?? 0);
+  const run = clauseOf(letter, precision);
+  return run === undefined ? { error: `unrecognized formatting clause "${letter}"` } : { run, end: end + 1 };
+}

@@ -1,0 +1,355 @@
+import { ipText } from '../../../go/ip-address.js';
+import { quoted } from '../../values/text.js';
+import { fn, method, overload } from '../../declarations.js';
+import type { Library } from '../library.js';
+import { BOOL, INT, STRING, opaqueType } from '../../types.js';
+import type { Value } from '../../values/value.js';
+import { CelError, NO_SUCH_OVERLOAD, Opaque } from '../../values/value.js';
+import { onString } from '../helpers.js';
+import { typeConstant } from '../standard.js';
+
+/** An IP address without a zone. */
+export interface Address {
+  /** 32 or 128. */
+  readonly bits: number;
+  readonly value: bigint;
+}
+
+/** Why a text is no address, in Go's words. */
+class AddressError extends Error {}
+
+function bad(text: string, why: string, at?: string): never {
+  const where = at === undefined ? '' : ` (at ${quoted(at)})`;
+  throw new AddressError(`ParseAddr(${quoted(text)}): ${why}${where}`);
+}
+
+function parse4(text: string): bigint {
+  const fields = text.split('.');
+  let value = 0n;
+  fields.forEach((field, i) => {
+    const rest = fields.slice(i).join('.');
+    if (field === '') bad(text, 'IPv4 field must have at least one digit', rest === '' ? undefined : rest);
+    const odd = /[^0-9]/.exec(field);
+    if (odd !== null) bad(text, 'unexpected character', text.slice(text.length - rest.length + odd.index));
+    if (i === 4) bad(text, 'IPv4 address too long');
+    if (field.length > 1 && field.startsWith('0')) bad(text, 'IPv4 field has octet with leading zero');
+    if (Number(field) > 255) bad(text, 'IPv4 field has value >255');
+    value = (value << 8n) | BigInt(field);
+  });
+  if (fields.length < 4) bad(text, 'IPv4 address too short');
+  return value;
+}
+
+function groups(text: string, part: string): bigint[] {
+  if (part === '') return [];
+  const found: bigint[] = [];
+  const fields = part.split(':');
+  fields.forEach((field, i) => {
+    if (field.includes('.') && i === fields.length - 1) {
+      const value = parse4(field);
+      found.push(value >> 16n, value & 0xffffn);
+      return;
+    }
+    if (field === '') bad(text, 'each colon-separated field must have at least one digit', fields.slice(i).join(':'));
+    if (!/^[0-9a-fA-F]+$/.test(field))
+      bad(
+        text,
+        'unexpected character, want colon',
+        fields
+          .slice(i)
+          .join(':')
+          .replace(/^[0-9a-fA-F]*/, ''),
+      );
+    if (field.length > 4) bad(text, 'each group must have 4 or less digits', fields.slice(i).join(':'));
+    found.push(BigInt(`0x${field}`));
+  });
+  return found;
+}
+
+function parse6(text: string): bigint {
+  const double = text.indexOf('::');
+  let all: bigint[];
+  if (double < 0) {
+    all = groups(text, text);
+    if (all.length < 8) bad(text, 'address string too short');
+  } else {
+    const head = groups(text, text.slice(0, double));
+    const rest = text.slice(double + 2);
+    if (rest.includes('::')) bad(text, 'multiple :: in address', `::${rest.slice(rest.indexOf('::') + 2)}`);
+    const tail = groups(text, rest);
+    if (head.length + tail.length >= 8) bad(text, 'the :: must expand to at least one field of zeros');
+    all = [...head, ...new Array<bigint>(8 - head.length - tail.length).fill(0n), ...tail];
+  }
+  if (all.length > 8) bad(text, 'trailing garbage after address');
+  return all.reduce((value, group) => (value << 16n) | group, 0n);
+}
+
+const isMapped = (address: Address): boolean => address.bits === 128 && address.value >> 32n === 0xffffn;
+
+/** Reads an address; throws an AddressError. A zone is kept apart. */
+function parseAddress(text: string): Address & { readonly zone: string } {
+  for (const char of text) {
+    if (char === '.') return { bits: 32, value: parse4(text), zone: '' };
+    if (char === ':') {
+      const percent = text.indexOf('%');
+      if (percent < 0) return { bits: 128, value: parse6(text), zone: '' };
+      if (percent === text.length - 1) bad(text, 'zone must be a non-empty string');
+      return { bits: 128, value: parse6(text.slice(0, percent)), zone: text.slice(percent + 1) };
+    }
+    if (char === '%') bad(text, 'missing IPv6 address');
+  }
+  return bad(text, 'unable to parse IP');
+}
+
+const formatAddress = ({ value, bits }: Address): string => ipText(value, bits);
+
+/** The address with all but its first `bits` cleared. */
+export function mask(address: Address, bits: number): Address {
+  const shift = BigInt(address.bits - bits);
+  return { bits: address.bits, value: (address.value >> shift) << shift };
+}
+
+const IP = opaqueType('net.IP');
+const CIDR = opaqueType('net.CIDR');
+
+class IPValue extends Opaque {
+  readonly typeName = 'net.IP';
+  constructor(readonly address: Address) {
+    super();
+  }
+
+  override get cost(): number {
+    return this.address.bits / 8;
+  }
+
+  equals(other: Value): boolean | CelError {
+    if (!(other instanceof IPValue)) return NO_SUCH_OVERLOAD;
+    return this.address.bits === other.address.bits && this.address.value === other.address.value;
+  }
+}
+
+class CIDRValue extends Opaque {
+  readonly typeName = 'net.CIDR';
+  constructor(
+    readonly address: Address,
+    readonly prefix: number,
+  ) {
+    super();
+  }
+
+  override get cost(): number {
+    return Math.ceil(this.prefix / 8);
+  }
+
+  equals(other: Value): boolean | CelError {
+    if (!(other instanceof CIDRValue)) return NO_SUCH_OVERLOAD;
+    return (
+      this.prefix === other.prefix &&
+      this.address.bits === other.address.bits &&
+      this.address.value === other.address.value
+    );
+  }
+
+  contains(address: Address): boolean {
+    if (address.bits !== this.address.bits) return false;
+    return mask(address, this.prefix).value === mask(this.address, this.prefix).value;
+  }
+}
+
+/** Runs what may throw an AddressError. */
+function guarded(prefix: string, run: () => Value): Value {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof AddressError) return new CelError(prefix + error.message);
+    throw error;
+  }
+}
+
+const mapped = (text: string): CelError => new CelError(`IPv4-mapped IPv6 address ${quoted(text)} is not allowed`);
+
+function parseIP(text: string): Value {
+  return guarded(`IP Address ${quoted(text)} parse error during conversion from string: `, () => {
+    const address = parseAddress(text);
+    if (address.zone !== '') return new CelError(`IP address ${quoted(text)} with zone value is not allowed`);
+    return isMapped(address) ? mapped(text) : new IPValue(address);
+  });
+}
+
+const PARSE_ERROR = 'network address parse error during conversion from string: ';
+
+function parsePrefix(text: string): Value {
+  const slash = text.lastIndexOf('/');
+  const bad = (why: string): CelError =>
+    new CelError(`${PARSE_ERROR}${PARSE_ERROR}netip.ParsePrefix(${quoted(text)}): ${why}`);
+  if (slash < 0) return bad("no '/'");
+  return guarded(`${PARSE_ERROR}${PARSE_ERROR}netip.ParsePrefix(${quoted(text)}): `, () => {
+    const address = parseAddress(text.slice(0, slash));
+    const digits = text.slice(slash + 1);
+    if (address.zone !== '') return bad('IPv6 zones cannot be present in a prefix');
+    if (digits.length > 1 && !/^[1-9]/.test(digits)) return bad(`bad bits after slash: ${quoted(digits)}`);
+    if (!/^\d+$/.test(digits)) return bad(`bad bits after slash: ${quoted(digits)}`);
+    if (Number(digits) > address.bits) return bad('prefix length out of range');
+    if (isMapped(address)) return new CelError(`${PARSE_ERROR}${mapped(text).message}`);
+    return new CIDRValue(address, Number(digits));
+  });
+}
+
+const onIP =
+  (run: (address: Address) => Value) =>
+  (value?: Value): Value =>
+    value instanceof IPValue ? run(value.address) : NO_SUCH_OVERLOAD;
+const onCIDR =
+  (run: (cidr: CIDRValue, other: Value) => Value) =>
+  (value?: Value, other?: Value): Value =>
+    value instanceof CIDRValue ? run(value, other ?? null) : NO_SUCH_OVERLOAD;
+
+const octet = (address: Address, index: number): number =>
+  Number((address.value >> BigInt(address.bits - 8 - 8 * index)) & 0xffn);
+
+function isLoopback(address: Address): boolean {
+  return address.bits === 32 ? octet(address, 0) === 127 : address.value === 1n;
+}
+
+function isLinkLocalMulticast(address: Address): boolean {
+  if (address.bits === 32) return address.value >> 8n === 0xe00000n;
+  return ((address.value >> 112n) & 0xff0fn) === 0xff02n;
+}
+
+function isLinkLocalUnicast(address: Address): boolean {
+  return address.bits === 32 ? address.value >> 16n === 0xa9fen : address.value >> 118n === 0x3fan;
+}
+
+function isGlobalUnicast(address: Address): boolean {
+  const multicast = address.bits === 32 ? octet(address, 0) >> 4 === 14 : octet(address, 0) === 255;
+  const broadcast = address.bits === 32 && address.value === 0xffffffffn;
+  return address.value !== 0n && !broadcast && !multicast && !isLoopback(address) && !isLinkLocalUnicast(address);
+}
+
+function containsIP(cidr: CIDRValue, other: Value): Value {
+  // What is wrong with a text that is no address is not told.
+  return other instanceof IPValue ? cidr.contains(other.address) : NO_SUCH_OVERLOAD;
+}
+
+function containsCIDR(cidr: CIDRValue, other: Value): Value {
+  if (other instanceof CelError) return other;
+  if (!(other instanceof CIDRValue)) return NO_SUCH_OVERLOAD;
+  return cidr.prefix <= other.prefix && cidr.contains(other.address);
+}
+
+const formatCIDR = (cidr: CIDRValue): string => `${formatAddress(cidr.address)}/${cidr.prefix}`;
+
+export const IP_LIBRARY: Library = {
+  types: [typeConstant('net.IP', IP)],
+  functions: [
+    fn('ip', overload('string_to_ip', [STRING], IP, onString(parseIP))),
+    fn(
+      'family',
+      method(
+        'ip_family',
+        [IP],
+        INT,
+        onIP((address) => (address.bits === 32 ? 4 : 6)),
+      ),
+    ),
+    fn(
+      'ip.isCanonical',
+      overload(
+        'ip_is_canonical',
+        [STRING],
+        BOOL,
+        onString((text) => {
+          const value = parseIP(text);
+          return value instanceof IPValue ? formatAddress(value.address) === text : value;
+        }),
+      ),
+    ),
+    fn(
+      'isUnspecified',
+      method(
+        'ip_is_unspecified',
+        [IP],
+        BOOL,
+        onIP((address) => address.value === 0n),
+      ),
+    ),
+    fn('isLoopback', method('ip_is_loopback', [IP], BOOL, onIP(isLoopback))),
+    fn('isLinkLocalMulticast', method('ip_is_link_local_multicast', [IP], BOOL, onIP(isLinkLocalMulticast))),
+    fn('isLinkLocalUnicast', method('ip_is_link_local_unicast', [IP], BOOL, onIP(isLinkLocalUnicast))),
+    fn('isGlobalUnicast', method('ip_is_global_unicast', [IP], BOOL, onIP(isGlobalUnicast))),
+    fn(
+      'isIP',
+      overload(
+        'is_ip',
+        [STRING],
+        BOOL,
+        onString((text) => parseIP(text) instanceof IPValue),
+      ),
+    ),
+    fn('string', overload('ip_to_string', [IP], STRING, onIP(formatAddress))),
+  ],
+};
+
+export const CIDR_LIBRARY: Library = {
+  types: [typeConstant('net.CIDR', CIDR)],
+  functions: [
+    fn('cidr', overload('string_to_cidr', [STRING], CIDR, onString(parsePrefix))),
+    fn(
+      'containsIP',
+      method(
+        'cidr_contains_ip_string',
+        [CIDR, STRING],
+        BOOL,
+        onCIDR((cidr, other) => containsIP(cidr, parseIP(other as string))),
+      ),
+      method('cidr_contains_ip_ip', [CIDR, IP], BOOL, onCIDR(containsIP)),
+    ),
+    fn(
+      'containsCIDR',
+      method(
+        'cidr_contains_cidr_string',
+        [CIDR, STRING],
+        BOOL,
+        onCIDR((cidr, other) => containsCIDR(cidr, parsePrefix(other as string))),
+      ),
+      method('cidr_contains_cidr', [CIDR, CIDR], BOOL, onCIDR(containsCIDR)),
+    ),
+    fn(
+      'ip',
+      method(
+        'cidr_ip',
+        [CIDR],
+        IP,
+        onCIDR((cidr) => new IPValue(cidr.address)),
+      ),
+    ),
+    fn(
+      'prefixLength',
+      method(
+        'cidr_prefix_length',
+        [CIDR],
+        INT,
+        onCIDR((cidr) => cidr.prefix),
+      ),
+    ),
+    fn(
+      'masked',
+      method(
+        'cidr_masked',
+        [CIDR],
+        CIDR,
+        onCIDR((cidr) => new CIDRValue(mask(cidr.address, cidr.prefix), cidr.prefix)),
+      ),
+    ),
+    fn(
+      'isCIDR',
+      overload(
+        'is_cidr',
+        [STRING],
+        BOOL,
+        onString((text) => parsePrefix(text) instanceof CIDRValue),
+      ),
+    ),
+    fn('string', overload('cidr_to_string', [CIDR], STRING, onCIDR(formatCIDR))),
+  ],
+};

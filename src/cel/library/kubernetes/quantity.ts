@@ -1,0 +1,207 @@
+import { fn, method, overload } from '../../declarations.js';
+import type { Library } from '../library.js';
+import { BOOL, DOUBLE, INT, STRING, objectType } from '../../types.js';
+import { integer } from '../../values/integer.js';
+import type { Value } from '../../values/value.js';
+import { CelError, Double, NO_SUCH_OVERLOAD, Opaque } from '../../values/value.js';
+import { work } from '../../work.js';
+import { onString } from '../helpers.js';
+import { typeConstant } from '../standard.js';
+
+const QUANTITY = objectType('kubernetes.Quantity');
+const BILLION = 1_000_000_000n;
+const MAX_INT64 = 9223372036854775807n;
+
+/** A Kubernetes quantity: an exact number of billionths. */
+class Quantity extends Opaque {
+  readonly typeName = 'kubernetes.Quantity';
+
+  constructor(
+    readonly nanos: bigint,
+    /** Whether Kubernetes keeps the value as a 64-bit mantissa; otherwise it never counts as an integer. */
+    readonly small: boolean,
+  ) {
+    super();
+  }
+
+  equals(other: Value): boolean | CelError {
+    return other instanceof Quantity ? this.nanos === other.nanos : NO_SUCH_OVERLOAD;
+  }
+}
+
+const DECIMAL: Record<string, number> = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
+const BINARY: Record<string, bigint> = { Ki: 10n, Mi: 20n, Gi: 30n, Ti: 40n, Pi: 50n, Ei: 60n };
+const FORMAT_WRONG = `quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`;
+/** Exponents beyond this have no place in 64 bits or in billionths. */
+const MAX_EXPONENT = 100;
+
+interface Scale {
+  readonly exponent: number;
+  readonly shift: bigint;
+}
+
+function scaleOf(suffix: string): Scale | undefined {
+  const decimal = DECIMAL[suffix];
+  if (decimal !== undefined) return { exponent: decimal, shift: 0n };
+  const binary = BINARY[suffix];
+  if (binary !== undefined) return { exponent: 0, shift: binary };
+  const power = /^[eE]([+-]?\d+)$/.exec(suffix);
+  if (power === null) return undefined;
+  const exponent = Math.max(-MAX_EXPONENT, Math.min(MAX_EXPONENT, Number(power[1])));
+  return { exponent, shift: 0n };
+}
+
+/** Rounds away from zero below a billionth; binary quantities end at the largest 64-bit integer. */
+function nanosOf(digits: string, places: number, { exponent, shift }: Scale): bigint {
+  const scaled = BigInt(digits === '' ? '0' : digits) << shift;
+  const power = exponent - places + 9;
+  if (power >= 0) {
+    const nanos = scaled * 10n ** BigInt(power);
+    return shift > 0n && nanos > MAX_INT64 * BILLION ? MAX_INT64 * BILLION : nanos;
+  }
+  const divisor = 10n ** BigInt(-power);
+  return (scaled + divisor - 1n) / divisor;
+}
+
+/** Whether the mantissa and the scale are what fits the fast form. */
+function isSmall(whole: string, fraction: string, { exponent, shift }: Scale): boolean {
+  const digits = whole.replace(/^0+/, '').length || 1;
+  const precision =
+    shift > 0n
+      ? fraction === ''
+        ? 15 - digits - Math.trunc((Number(shift) * 3) / 10) - 1
+        : -1
+      : 18 - (digits + fraction.length);
+  return precision >= 0 && exponent - fraction.length >= -9;
+}
+
+// A suffix begins with what is no digit, so that there is one way to match.
+const QUANTITY_TEXT = /^([+-]?)(\d*)(?:\.(\d*))?((?:[eEinumkKMGTP]+[-+]?\d*|[-+]\d*)?)$/;
+
+function parse(text: string): Quantity | CelError {
+  work(text.length);
+  const match = QUANTITY_TEXT.exec(text);
+  if (text === '' || match === null) return new CelError(FORMAT_WRONG);
+  const [, sign = '', whole = '', fraction = '', suffix = ''] = match;
+  const scale = scaleOf(suffix);
+  if (scale === undefined) return new CelError("unable to parse quantity's suffix");
+  const nanos = nanosOf(whole + fraction, fraction.length, scale);
+  return new Quantity(sign === '-' ? -nanos : nanos, isSmall(whole, fraction, scale));
+}
+
+function asInt(quantity: Quantity): Value | undefined {
+  if (!quantity.small || quantity.nanos % BILLION !== 0n) return undefined;
+  return integer(quantity.nanos / BILLION);
+}
+
+/** Sums stay in the fast form as long as they fit it. */
+function combine(a: Quantity, nanos: bigint, small: boolean): Quantity {
+  const total = a.nanos + nanos;
+  const magnitude = total < 0n ? -total : total;
+  return new Quantity(total, a.small && small && magnitude <= MAX_INT64 * BILLION);
+}
+
+const order = (a: Quantity, b: Quantity): number => (a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : 0);
+
+function approximate(quantity: Quantity): Double {
+  const whole = quantity.nanos / BILLION;
+  return new Double(quantity.nanos % BILLION === 0n ? Number(whole) : Number(quantity.nanos) / 1e9);
+}
+
+const on =
+  (run: (quantity: Quantity) => Value) =>
+  (value?: Value): Value =>
+    value instanceof Quantity ? run(value) : NO_SUCH_OVERLOAD;
+const onTwo =
+  (run: (a: Quantity, b: Quantity) => Value) =>
+  (a?: Value, b?: Value): Value =>
+    a instanceof Quantity && b instanceof Quantity ? run(a, b) : NO_SUCH_OVERLOAD;
+const withInt =
+  (sign: bigint) =>
+  (a?: Value, b?: Value): Value =>
+    a instanceof Quantity && (typeof b === 'number' || typeof b === 'bigint')
+      ? combine(a, sign * BigInt(b) * BILLION, true)
+      : NO_SUCH_OVERLOAD;
+
+export const QUANTITY_LIBRARY: Library = {
+  types: [typeConstant('kubernetes.Quantity', QUANTITY)],
+  functions: [
+    fn('quantity', overload('string_to_quantity', [STRING], QUANTITY, onString(parse))),
+    fn(
+      'isQuantity',
+      overload(
+        'is_quantity_string',
+        [STRING],
+        BOOL,
+        onString((text) => parse(text) instanceof Quantity),
+      ),
+    ),
+    fn(
+      'sign',
+      overload(
+        'quantity_sign',
+        [QUANTITY],
+        INT,
+        on((quantity) => (quantity.nanos > 0n ? 1 : quantity.nanos < 0n ? -1 : 0)),
+      ),
+    ),
+    fn(
+      'isGreaterThan',
+      method(
+        'quantity_is_greater_than',
+        [QUANTITY, QUANTITY],
+        BOOL,
+        onTwo((a, b) => order(a, b) > 0),
+      ),
+    ),
+    fn(
+      'isLessThan',
+      method(
+        'quantity_is_less_than',
+        [QUANTITY, QUANTITY],
+        BOOL,
+        onTwo((a, b) => order(a, b) < 0),
+      ),
+    ),
+    fn('compareTo', method('quantity_compare_to', [QUANTITY, QUANTITY], INT, onTwo(order))),
+    fn('asApproximateFloat', method('quantity_get_float', [QUANTITY], DOUBLE, on(approximate))),
+    fn(
+      'asInteger',
+      method(
+        'quantity_get_int',
+        [QUANTITY],
+        INT,
+        on((quantity) => asInt(quantity) ?? new CelError('cannot convert value to integer')),
+      ),
+    ),
+    fn(
+      'isInteger',
+      method(
+        'quantity_is_integer',
+        [QUANTITY],
+        BOOL,
+        on((quantity) => asInt(quantity) !== undefined),
+      ),
+    ),
+    fn(
+      'add',
+      method(
+        'quantity_add',
+        [QUANTITY, QUANTITY],
+        QUANTITY,
+        onTwo((a, b) => combine(a, b.nanos, b.small)),
+      ),
+      method('quantity_add_int', [QUANTITY, INT], QUANTITY, withInt(1n)),
+    ),
+    fn(
+      'sub',
+      method(
+        'quantity_sub',
+        [QUANTITY, QUANTITY],
+        QUANTITY,
+        onTwo((a, b) => combine(a, -b.nanos, b.small)),
+      ),
+      method('quantity_sub_int', [QUANTITY, INT], QUANTITY, withInt(-1n)),
+    ),
+  ],
+};

@@ -1,0 +1,192 @@
+import { fn, method, overload } from '../../declarations.js';
+import type { Library } from '../library.js';
+import { BOOL, INT, STRING, objectType } from '../../types.js';
+import { MAX_UINT, integer, shortInteger } from '../../values/integer.js';
+import { quoted } from '../../values/text.js';
+import type { Value } from '../../values/value.js';
+import { CelError, NO_SUCH_OVERLOAD, Opaque } from '../../values/value.js';
+import { work } from '../../work.js';
+import { typeConstant } from '../standard.js';
+
+const SEMVER = objectType('kubernetes.Semver');
+
+/** A part of a pre-release: a number, or a text. */
+type PreRelease = bigint | string;
+
+class Semver extends Opaque {
+  readonly typeName = 'kubernetes.Semver';
+  constructor(
+    readonly numbers: readonly [bigint, bigint, bigint],
+    readonly pre: readonly PreRelease[],
+  ) {
+    super();
+  }
+
+  equals(other: Value): boolean | CelError {
+    return other instanceof Semver ? compare(this, other) === 0 : NO_SUCH_OVERLOAD;
+  }
+}
+
+const sign = <T extends bigint | string | number>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);
+
+function comparePre(a: PreRelease, b: PreRelease): number {
+  if (typeof a === 'bigint') return typeof b === 'bigint' ? sign(a, b) : -1;
+  return typeof b === 'bigint' ? 1 : sign(a, b);
+}
+
+/** Build metadata does not count; a version without a pre-release is later than those with one. */
+function compare(a: Semver, b: Semver): number {
+  for (const i of [0, 1, 2] as const) {
+    const order = sign(a.numbers[i], b.numbers[i]);
+    if (order !== 0) return order;
+  }
+  if (a.pre.length === 0 || b.pre.length === 0) return sign(b.pre.length === 0 ? 0 : 1, a.pre.length === 0 ? 0 : 1);
+  for (let i = 0; i < Math.min(a.pre.length, b.pre.length); i++) {
+    const order = comparePre(a.pre[i] ?? '', b.pre[i] ?? '');
+    if (order !== 0) return order;
+  }
+  return sign(a.pre.length, b.pre.length);
+}
+
+class SemverError extends Error {}
+
+function number(text: string, name: string): bigint {
+  const lower = name.toLowerCase();
+  if (!/^\d*$/.test(text)) throw new SemverError(`Invalid character(s) found in ${lower} number ${quoted(text)}`);
+  if (text.length > 1 && text.startsWith('0'))
+    throw new SemverError(`${name} number must not contain leading zeroes ${quoted(text)}`);
+  if (text === '') throw new SemverError('strconv.ParseUint: parsing "": invalid syntax');
+  const value = shortInteger(text) ?? MAX_UINT + 1n;
+  if (value > MAX_UINT) throw new SemverError(`strconv.ParseUint: parsing ${quoted(text)}: value out of range`);
+  return value;
+}
+
+function preRelease(text: string): PreRelease {
+  if (text === '') throw new SemverError('Prerelease is empty');
+  if (/^\d+$/.test(text)) {
+    if (text.length > 1 && text.startsWith('0')) {
+      throw new SemverError(`Numeric PreRelease version must not contain leading zeroes ${quoted(text)}`);
+    }
+    const value = shortInteger(text) ?? MAX_UINT + 1n;
+    if (value > MAX_UINT) throw new SemverError(`strconv.ParseUint: parsing ${quoted(text)}: value out of range`);
+    return value;
+  }
+  if (!/^[0-9A-Za-z-]+$/.test(text)) throw new SemverError(`Invalid character(s) found in prerelease ${quoted(text)}`);
+  return text;
+}
+
+/** Splits off what follows a mark. */
+function cut(text: string, mark: string): [string, string | undefined] {
+  const at = text.indexOf(mark);
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** At most three parts; the last keeps its dots. */
+function threeParts(text: string): string[] {
+  const parts = text.split('.');
+  return parts.length <= 3 ? parts : [...parts.slice(0, 2), parts.slice(2).join('.')];
+}
+
+function strict(text: string): Semver {
+  if (text === '') throw new SemverError('Version string empty');
+  const [first, second, last] = threeParts(text);
+  if (first === undefined || second === undefined || last === undefined)
+    throw new SemverError('No Major.Minor.Patch elements found');
+  const major = number(first, 'Major');
+  const minor = number(second, 'Minor');
+  const [version, build] = cut(last, '+');
+  const [patch, pre] = cut(version, '-');
+  const numbers = [major, minor, number(patch, 'Patch')] as const;
+  const parsed = new Semver(numbers, (pre?.split('.') ?? []).map(preRelease));
+  for (const part of build?.split('.') ?? []) {
+    if (part === '') throw new SemverError('Build meta data is empty');
+    if (!/^[0-9A-Za-z-]+$/.test(part))
+      throw new SemverError(`Invalid character(s) found in build meta data ${quoted(part)}`);
+  }
+  return parsed;
+}
+
+/** A leading v, missing parts and leading zeros are mended. */
+function normalized(text: string): Semver {
+  const parts = threeParts(text.replace(/^v/, '')).map((part) => {
+    if (part.length <= 1) return part;
+    const bare = part.replace(/^0+/, '');
+    return /^\d/.test(bare) ? bare : `0${bare}`;
+  });
+  if (parts.length < 3 && /[+-]/.test(parts.at(-1) ?? '')) {
+    throw new SemverError('short version cannot contain PreRelease/Build meta data');
+  }
+  while (parts.length < 3) parts.push('0');
+  return strict(parts.join('.'));
+}
+
+function parse(text: Value | undefined, normalize: Value | undefined): Value {
+  if (typeof text !== 'string' || typeof normalize !== 'boolean') return NO_SUCH_OVERLOAD;
+  work(text.length);
+  try {
+    return normalize ? normalized(text) : strict(text);
+  } catch (error) {
+    if (error instanceof SemverError) return new CelError(error.message);
+    throw error;
+  }
+}
+
+function isValid(text: Value | undefined, normalize: Value | undefined): Value {
+  const parsed = parse(text, normalize);
+  return parsed === NO_SUCH_OVERLOAD ? parsed : parsed instanceof Semver;
+}
+
+const part =
+  (index: 0 | 1 | 2) =>
+  (value?: Value): Value =>
+    value instanceof Semver ? (integer(BigInt.asIntN(64, value.numbers[index])) ?? 0) : NO_SUCH_OVERLOAD;
+const compared =
+  (run: (order: number) => Value) =>
+  (a?: Value, b?: Value): Value =>
+    a instanceof Semver && b instanceof Semver ? run(compare(a, b)) : NO_SUCH_OVERLOAD;
+
+export const SEMVER_LIBRARY: Library = {
+  types: [typeConstant('kubernetes.Semver', SEMVER)],
+  functions: [
+    fn(
+      'semver',
+      overload('string_to_semver', [STRING], SEMVER, (text) => parse(text, false)),
+      overload('string_bool_to_semver', [STRING, BOOL], SEMVER, parse),
+    ),
+    fn(
+      'isSemver',
+      overload('is_semver_string', [STRING], BOOL, (text) => isValid(text, false)),
+      overload('is_semver_string_bool', [STRING, BOOL], BOOL, isValid),
+    ),
+    fn(
+      'isGreaterThan',
+      method(
+        'semver_is_greater_than',
+        [SEMVER, SEMVER],
+        BOOL,
+        compared((order) => order > 0),
+      ),
+    ),
+    fn(
+      'isLessThan',
+      method(
+        'semver_is_less_than',
+        [SEMVER, SEMVER],
+        BOOL,
+        compared((order) => order < 0),
+      ),
+    ),
+    fn(
+      'compareTo',
+      method(
+        'semver_compare_to',
+        [SEMVER, SEMVER],
+        INT,
+        compared((order) => order),
+      ),
+    ),
+    fn('major', method('semver_major', [SEMVER], INT, part(0))),
+    fn('minor', method('semver_minor', [SEMVER], INT, part(1))),
+    fn('patch', method('semver_patch', [SEMVER], INT, part(2))),
+  ],
+};

@@ -1,0 +1,312 @@
+import { quoted } from '../../values/text.js';
+import { fn, method, overload } from '../../declarations.js';
+import type { Library } from '../library.js';
+import { BOOL, STRING, listOf, mapOf, objectType } from '../../types.js';
+import type { Value } from '../../values/value.js';
+import { ArrayList, CelError, EntryMap, NO_SUCH_OVERLOAD, Opaque } from '../../values/value.js';
+import { onString } from '../helpers.js';
+import { work } from '../../work.js';
+import { typeConstant } from '../standard.js';
+
+/** The parts of a URL as Go's net/url keeps them. */
+interface ParsedUrl {
+  readonly scheme: string;
+  readonly opaque: string;
+  readonly user: string | undefined;
+  /** With the port. */
+  readonly host: string;
+  /** Decoded. */
+  readonly path: string;
+  /** As written, where that differs from the default encoding. */
+  readonly rawPath: string;
+  readonly rawQuery: string;
+  readonly forceQuery: boolean;
+  readonly fragment: string;
+}
+
+/** Why a text is no URL, in Go's words. */
+class UrlError extends Error {
+  constructor(text: string, why: string) {
+    super(`parse ${quoted(text)}: ${why}`);
+  }
+}
+
+type Encoding = 'path' | 'host' | 'fragment' | 'user' | 'query';
+
+/** Whether a character is written as it is in that part. */
+function isPlain(char: string, encoding: Encoding): boolean {
+  if (/[A-Za-z0-9\-_.~]/.test(char)) return true;
+  switch (encoding) {
+    case 'host':
+      return '!$&\'()*+,;=:[]<>"'.includes(char);
+    case 'path':
+      return '$&+,/:;=@'.includes(char);
+    case 'user':
+      return '$&+,;='.includes(char);
+    case 'fragment':
+      return '$&+,/:;=?@!()*'.includes(char);
+    case 'query':
+      return false;
+  }
+}
+
+function encode(text: string, encoding: Encoding): string {
+  let result = '';
+  for (const byte of Buffer.from(text)) {
+    const char = String.fromCharCode(byte);
+    if (byte < 0x80 && isPlain(char, encoding)) result += char;
+    else result += `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  }
+  return result;
+}
+
+function decode(text: string, encoding: Encoding, whole: string): string {
+  if (encoding === 'host') {
+    const odd = /[ \\^`{|}\x00-\x1f\x7f]/.exec(text);
+    if (odd !== null) throw new UrlError(whole, `invalid character ${quoted(odd[0])} in host name`);
+  }
+  if (!text.includes('%')) return encoding === 'query' ? text.replaceAll('+', ' ') : text;
+  const bytes: Buffer[] = [];
+  for (let at = 0; at < text.length;) {
+    if (text[at] === '%') {
+      const code = text.slice(at + 1, at + 3);
+      if (!/^[0-9a-fA-F]{2}$/.test(code))
+        throw new UrlError(whole, `invalid URL escape ${quoted(text.slice(at, at + 3))}`);
+      if (encoding === 'host' && Number.parseInt(code, 16) < 0x80 && code !== '25') {
+        throw new UrlError(whole, `invalid URL escape ${quoted(text.slice(at, at + 3))}`);
+      }
+      bytes.push(Buffer.from(code, 'hex'));
+      at += 3;
+    } else {
+      const end = text.indexOf('%', at);
+      const plain = text.slice(at, end < 0 ? text.length : end);
+      bytes.push(Buffer.from(encoding === 'query' ? plain.replaceAll('+', ' ') : plain));
+      at += plain.length;
+    }
+  }
+  return Buffer.concat(bytes).toString();
+}
+
+/** The scheme and the rest; no scheme if there is no colon where one could end. */
+function splitScheme(text: string, whole: string): [string, string] {
+  const match = /^([A-Za-z][A-Za-z0-9+\-.]*):(.*)$/s.exec(text);
+  if (match !== null) return [(match[1] ?? '').toLowerCase(), match[2] ?? ''];
+  if (text.startsWith(':')) throw new UrlError(whole, 'missing protocol scheme');
+  return ['', text];
+}
+
+function parseHost(text: string, whole: string): string {
+  const last = text.lastIndexOf(']');
+  if (text.startsWith('[')) {
+    if (last < 0) throw new UrlError(whole, "missing ']' in host");
+    const port = text.slice(last + 1);
+    if (!/^(?::\d*)?$/.test(port)) throw new UrlError(whole, `invalid port ${quoted(port)} after host`);
+    return text.slice(0, last + 1).includes('%25') ? text.replace('%25', '%') : decode(text, 'host', whole);
+  }
+  const colon = text.lastIndexOf(':');
+  if (colon >= 0 && !/^:\d*$/.test(text.slice(colon))) {
+    throw new UrlError(whole, `invalid port ${quoted(text.slice(colon))} after host`);
+  }
+  return decode(text, 'host', whole);
+}
+
+interface Authority {
+  user: string | undefined;
+  host: string;
+}
+
+function parseAuthority(text: string, whole: string): Authority {
+  const at = text.lastIndexOf('@');
+  const host = parseHost(text.slice(at + 1), whole);
+  if (at < 0) return { user: undefined, host };
+  const info = text.slice(0, at);
+  if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(info)) throw new UrlError(whole, 'net/url: invalid userinfo');
+  const parts = info.includes(':') ? [info.slice(0, info.indexOf(':')), info.slice(info.indexOf(':') + 1)] : [info];
+  return { user: parts.map((part) => encode(decode(part, 'user', whole), 'user')).join(':'), host };
+}
+
+/** Reads an absolute URI or an absolute path, as Go's ParseRequestURI and then Parse do; throws a UrlError. */
+function parseUrl(text: string): ParsedUrl {
+  parse(text, text, true);
+  const hash = text.indexOf('#');
+  if (hash < 0) return parse(text, text, false);
+  const url = parse(text.slice(0, hash), text, false);
+  return { ...url, fragment: decode(text.slice(hash + 1), 'fragment', text) };
+}
+
+function parse(text: string, whole: string, viaRequest: boolean): ParsedUrl {
+  if (/[\x00-\x1f\x7f]/.test(text)) throw new UrlError(whole, 'net/url: invalid control character in URL');
+  if (text === '' && viaRequest) throw new UrlError(whole, 'empty url');
+  const empty: ParsedUrl = {
+    scheme: '',
+    opaque: '',
+    user: undefined,
+    host: '',
+    path: '',
+    rawPath: '',
+    rawQuery: '',
+    forceQuery: false,
+    fragment: '',
+  };
+  if (text === '*') return { ...empty, path: '*' };
+  const [scheme, afterScheme] = splitScheme(text, whole);
+  const question = afterScheme.indexOf('?');
+  const forceQuery = question >= 0 && question === afterScheme.length - 1;
+  const rawQuery = question < 0 ? '' : afterScheme.slice(question + 1);
+  let rest = question < 0 ? afterScheme : afterScheme.slice(0, question);
+  if (!rest.startsWith('/')) {
+    if (scheme !== '') return { ...empty, scheme, opaque: rest, rawQuery, forceQuery };
+    if (viaRequest) throw new UrlError(whole, 'invalid URI for request');
+    if (/^[^/]*:/.test(rest)) throw new UrlError(whole, 'first path segment in URL cannot contain colon');
+  }
+  let authority: Authority = { user: undefined, host: '' };
+  if ((scheme !== '' || (!viaRequest && !rest.startsWith('///'))) && rest.startsWith('//')) {
+    const slash = rest.indexOf('/', 2);
+    authority = parseAuthority(slash < 0 ? rest.slice(2) : rest.slice(2, slash), whole);
+    rest = slash < 0 ? '' : rest.slice(slash);
+  }
+  const path = decode(rest, 'path', whole);
+  const rawPath = rest === encode(path, 'path') ? '' : rest;
+  return { ...empty, ...authority, scheme, path, rawPath, rawQuery, forceQuery };
+}
+
+const VALID_PATH = /^(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/]|%[0-9a-fA-F]{2})*$/;
+
+function escapedPath(url: ParsedUrl): string {
+  if (url.rawPath !== '' && VALID_PATH.test(url.rawPath)) return url.rawPath;
+  return url.path === '*' ? '*' : encode(url.path, 'path');
+}
+
+export function hostname(url: ParsedUrl): string {
+  const close = url.host.indexOf(']');
+  if (url.host.startsWith('[') && close > 0) return url.host.slice(1, close);
+  const colon = url.host.indexOf(':');
+  return colon < 0 ? url.host : url.host.slice(0, colon);
+}
+
+export function port(url: ParsedUrl): string {
+  const match = /^(?:\[.*\]|[^\]]*?):(\d*)$/.exec(url.host);
+  return match?.[1] ?? '';
+}
+
+/** The parameters in order; those that cannot be decoded are left out. */
+export function queryOf(url: ParsedUrl): Map<string, string[]> {
+  const values = new Map<string, string[]>();
+  for (const pair of url.rawQuery.split('&')) {
+    if (pair === '' || pair.includes(';')) continue;
+    const equals = pair.indexOf('=');
+    try {
+      const key = decode(equals < 0 ? pair : pair.slice(0, equals), 'query', pair);
+      const value = equals < 0 ? '' : decode(pair.slice(equals + 1), 'query', pair);
+      const known = values.get(key);
+      if (known === undefined) values.set(key, [value]);
+      else known.push(value);
+    } catch (error) {
+      if (!(error instanceof UrlError)) throw error;
+    }
+  }
+  return values;
+}
+
+function formatUrl(url: ParsedUrl): string {
+  let text = url.scheme === '' ? '' : `${url.scheme}:`;
+  if (url.opaque !== '') text += url.opaque;
+  else {
+    const path = escapedPath(url);
+    if (url.scheme !== '' || url.host !== '' || url.user !== undefined) {
+      if (url.host !== '' || url.path !== '' || url.user !== undefined) text += '//';
+      if (url.user !== undefined) text += `${url.user}@`;
+      text += encode(url.host, 'host');
+    }
+    if (path !== '' && !path.startsWith('/') && url.host !== '') text += '/';
+    text += path;
+  }
+  if (url.forceQuery || url.rawQuery !== '') text += `?${url.rawQuery}`;
+  return url.fragment === '' ? text : `${text}#${encode(url.fragment, 'fragment')}`;
+}
+
+const URL_TYPE = objectType('kubernetes.URL');
+
+class Url extends Opaque {
+  readonly typeName = 'kubernetes.URL';
+  constructor(readonly parts: ParsedUrl) {
+    super();
+  }
+
+  equals(other: Value): boolean | CelError {
+    work((this.cost + (other instanceof Url ? other.cost : 0)) * 8);
+    return other instanceof Url ? formatUrl(this.parts) === formatUrl(other.parts) : NO_SUCH_OVERLOAD;
+  }
+}
+
+/** What is wrong with a URL, undefined if nothing. */
+export function urlProblem(text: string): string | undefined {
+  const parsed = checked(text);
+  return typeof parsed === 'string' ? parsed : undefined;
+}
+
+function checked(text: string): ParsedUrl | string {
+  work(text.length * 8);
+  try {
+    return parseUrl(text);
+  } catch (error) {
+    if (error instanceof UrlError) return error.message;
+    throw error;
+  }
+}
+
+function toUrl(text: string): Value {
+  const parsed = checked(text);
+  if (typeof parsed !== 'string') return new Url(parsed);
+  return new CelError(`URL parse error during conversion from string: ${parsed}`);
+}
+
+function query(url: ParsedUrl): Value {
+  work(url.rawQuery.length * 4);
+  const map = new EntryMap();
+  for (const [key, values] of queryOf(url)) map.insert(key, new ArrayList(values));
+  return map;
+}
+
+const on =
+  (run: (url: ParsedUrl) => Value) =>
+  (value?: Value): Value =>
+    value instanceof Url ? run(value.parts) : NO_SUCH_OVERLOAD;
+
+export const URLS_LIBRARY: Library = {
+  types: [typeConstant('kubernetes.URL', URL_TYPE)],
+  functions: [
+    fn('url', overload('string_to_url', [STRING], URL_TYPE, onString(toUrl))),
+    fn(
+      'getScheme',
+      method(
+        'url_get_scheme',
+        [URL_TYPE],
+        STRING,
+        on((url) => url.scheme),
+      ),
+    ),
+    fn(
+      'getHost',
+      method(
+        'url_get_host',
+        [URL_TYPE],
+        STRING,
+        on((url) => url.host),
+      ),
+    ),
+    fn('getHostname', method('url_get_hostname', [URL_TYPE], STRING, on(hostname))),
+    fn('getPort', method('url_get_port', [URL_TYPE], STRING, on(port))),
+    fn('getEscapedPath', method('url_get_escaped_path', [URL_TYPE], STRING, on(escapedPath))),
+    fn('getQuery', method('url_get_query', [URL_TYPE], mapOf(STRING, listOf(STRING)), on(query))),
+    fn(
+      'isURL',
+      overload(
+        'is_url_string',
+        [STRING],
+        BOOL,
+        onString((text) => urlProblem(text) === undefined),
+      ),
+    ),
+  ],
+};

@@ -1,0 +1,191 @@
+import { createHash, createHmac } from 'node:crypto';
+import { ApiError } from '../../apimachinery/meta/errors.js';
+import { objectAt } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { TypeClient, TypeClients } from '../../registry/rest/type-client.js';
+import type { Clock } from '../../util/clock.js';
+import { WorkQueue } from '../../util/work-queue.js';
+import { expirationOf, isBootstrapToken, signingToken } from './bootstrap-tokens.js';
+import { unlessOvertaken } from '../errors.js';
+import { ObjectCache } from '../garbage-collector/object-cache.js';
+
+const NAMESPACE = 'kube-public';
+const NAME = 'cluster-info';
+const SIGNATURE = 'jws-kubeconfig-';
+const READER = 'kubeadm:bootstrap-signer-clusterinfo';
+const RBAC = 'rbac.authorization.k8s.io';
+/** Annotation of cluster-info with the digest of what was published: as long as it fits, nobody else has written the content. */
+const FINGERPRINT = 'kubeannex.io/fingerprint';
+const WORK = 'sign';
+const LONGEST_WAIT_MILLIS = 86_400_000;
+
+interface Token {
+  readonly id: string;
+  readonly secret: string;
+  readonly end: number;
+}
+
+const fingerprint = (content: string): string => createHash('sha256').update(content).digest('hex');
+const base64url = (text: string): string => Buffer.from(text, 'utf8').toString('base64url');
+
+/** A JWS over the content with the content left out, as those who know the token compute it. */
+export function detachedSignature(content: string, id: string, secret: string): string {
+  const header = base64url(`{"alg":"HS256","kid":${JSON.stringify(id)}}`);
+  const signature = createHmac('sha256', secret)
+    .update(`${header}.${base64url(content)}`)
+    .digest('base64url');
+  return `${header}..${signature}`;
+}
+
+export interface BootstrapSignerOptions {
+  readonly clients: TypeClients;
+  readonly clock: Clock;
+  /** URL of the server, and the certificates that vouch for it. */
+  readonly server: string;
+  readonly rootCa: string;
+  onError(what: string, error: unknown): void;
+}
+
+/** What who knows nothing of the cluster yet has to know. */
+export function clusterInfoKubeconfig(server: string, rootCa: string): string {
+  return `apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: ${Buffer.from(rootCa, 'utf8').toString('base64')}
+    server: ${server}
+  name: ""
+contexts: null
+current-context: ""
+kind: Config
+users: null
+`;
+}
+
+/** Publishes cluster-info for everybody, with a signature of every bootstrap token that may sign. */
+export class BootstrapSigner {
+  private readonly queue: WorkQueue;
+  private readonly tokens: ObjectCache<Token>;
+  private readonly info: ObjectCache<true>;
+  private readonly client: TypeClient;
+
+  constructor(private readonly options: BootstrapSignerOptions) {
+    this.client = options.clients.for({ group: '', resource: 'configmaps' });
+    this.queue = new WorkQueue({
+      clock: options.clock,
+      work: () => this.sign(),
+      onError: (_key, error) => {
+        options.onError(NAME, error);
+      },
+    });
+    const changed = (): void => {
+      this.queue.add(WORK);
+    };
+    this.tokens = new ObjectCache<Token>({
+      keep: (secret) => {
+        const token = isBootstrapToken(secret) ? signingToken(secret) : undefined;
+        return token === undefined ? undefined : { ...token, end: expirationOf(secret) };
+      },
+      changed,
+    });
+    this.info = new ObjectCache<true>({
+      only: NAME,
+      keep: ({ metadata }) => (metadata.namespace === NAMESPACE && metadata.name === NAME ? true : undefined),
+      changed,
+    });
+  }
+
+  /** `publisher` makes cluster-info and the role for its readers; the controller itself only signs. */
+  start(publisher: TypeClients, signal: AbortSignal): void {
+    void this.publish(publisher).catch((error: unknown) => {
+      this.options.onError(NAME, error);
+    });
+    this.tokens.start(this.options.clients.for({ group: '', resource: 'secrets' }), signal);
+    this.info.start(this.client, signal);
+    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+  }
+
+  private async publish(clients: TypeClients): Promise<void> {
+    const metadata = { name: READER, namespace: NAMESPACE };
+    const apiVersion = `${RBAC}/v1`;
+    const role = {
+      apiVersion,
+      kind: 'Role',
+      metadata,
+      rules: [{ apiGroups: [''], resources: ['configmaps'], resourceNames: [NAME], verbs: ['get'] }],
+    };
+    const roleRef = { apiGroup: RBAC, kind: 'Role', name: READER };
+    const subjects = [{ apiGroup: RBAC, kind: 'User', name: 'system:anonymous' }];
+    const kubeconfig = clusterInfoKubeconfig(this.options.server, this.options.rootCa);
+    const info = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: NAME, namespace: NAMESPACE, annotations: { [FINGERPRINT]: fingerprint(kubeconfig) } },
+      data: { kubeconfig },
+    };
+    if (!(await this.ensure(clients, '', 'configmaps', info))) await this.renew(clients, kubeconfig);
+    await this.ensure(clients, RBAC, 'roles', role);
+    await this.ensure(clients, RBAC, 'rolebindings', {
+      apiVersion,
+      kind: 'RoleBinding',
+      metadata: { ...metadata },
+      roleRef,
+      subjects,
+    });
+  }
+
+  /** Whether it had to be made. */
+  private async ensure(clients: TypeClients, group: string, resource: string, object: KubeObject): Promise<boolean> {
+    const client = clients.for({ group, resource });
+    if ((await client.get(NAMESPACE, object.metadata.name ?? '')) !== undefined) return false;
+    try {
+      await client.create(object);
+      return true;
+    } catch (error) {
+      if (!(error instanceof ApiError && error.reason === 'AlreadyExists')) throw error;
+      return false;
+    }
+  }
+
+  /** Addresses and certificates change between starts; what people wrote stays. */
+  private async renew(clients: TypeClients, kubeconfig: string): Promise<void> {
+    const client = clients.for({ group: '', resource: 'configmaps' });
+    for (;;) {
+      const info = await client.get(NAMESPACE, NAME);
+      const data = objectAt(info, 'data');
+      const content = data?.['kubeconfig'];
+      if (info === undefined || typeof content !== 'string' || content === kubeconfig) return;
+      const { annotations } = info.metadata;
+      if (annotations?.[FINGERPRINT] !== fingerprint(content)) return;
+      const metadata = { ...info.metadata, annotations: { ...annotations, [FINGERPRINT]: fingerprint(kubeconfig) } };
+      try {
+        await client.update({ ...info, metadata, data: { ...data, kubeconfig } });
+        return;
+      } catch (error) {
+        // Signatures are written meanwhile.
+        if (!(error instanceof ApiError && error.reason === 'Conflict')) throw error;
+      }
+    }
+  }
+
+  private async sign(): Promise<void> {
+    await Promise.all([this.tokens.synced, this.info.synced]);
+    const now = this.options.clock.now();
+    const valid = Array.from(this.tokens.entries(), ([, token]) => token).filter(({ end }) => end > now);
+    const next = Math.min(...valid.map(({ end }) => end - now));
+    if (next < Infinity) this.queue.addAfter(WORK, Math.min(next, LONGEST_WAIT_MILLIS));
+    const info = await this.client.get(NAMESPACE, NAME);
+    const data = objectAt(info, 'data');
+    const content = data?.['kubeconfig'];
+    if (info === undefined || data === undefined || typeof content !== 'string') return;
+    const kept = Object.entries(data).filter(([key]) => !key.startsWith(SIGNATURE));
+    const signed = valid.map(
+      ({ id, secret }) => [`${SIGNATURE}${id}`, detachedSignature(content, id, secret)] as const,
+    );
+    const wanted: Record<string, string> = {};
+    for (const [key, value] of [...kept, ...signed]) if (typeof value === 'string') wanted[key] = value;
+    const same = Object.keys(data).length === Object.keys(wanted).length;
+    if (same && Object.entries(wanted).every(([key, value]) => data[key] === value)) return;
+    info['data'] = wanted;
+    await unlessOvertaken(() => this.client.update(info));
+  }
+}

@@ -1,0 +1,53 @@
+import type { TypeClients } from '../../registry/rest/type-client.js';
+import type { Clock } from '../../util/clock.js';
+import { WorkQueue } from '../../util/work-queue.js';
+import { expirationOf, isBootstrapToken } from './bootstrap-tokens.js';
+import { unlessOvertaken } from '../errors.js';
+import { ObjectCache, splitKey } from '../garbage-collector/object-cache.js';
+
+/** Timers hold no more than 2^31 ms; whoever ends later is looked at again. */
+const LONGEST_WAIT_MILLIS = 86_400_000;
+
+interface Token {
+  readonly uid: string;
+  readonly end: number;
+}
+
+/** Removes bootstrap tokens when they have ended. */
+export class TokenCleaner {
+  private readonly queue: WorkQueue;
+  private readonly tokens: ObjectCache<Token>;
+
+  constructor(
+    private readonly clients: TypeClients,
+    private readonly clock: Clock,
+    onError: (key: string, error: unknown) => void,
+  ) {
+    this.queue = new WorkQueue({ clock, work: (key) => this.sync(key), onError });
+    this.tokens = new ObjectCache<Token>({
+      keep: (secret) =>
+        isBootstrapToken(secret) ? { uid: secret.metadata.uid ?? '', end: expirationOf(secret) } : undefined,
+      changed: (key) => {
+        this.queue.add(key);
+      },
+    });
+  }
+
+  start(signal: AbortSignal): void {
+    this.tokens.start(this.clients.for({ group: '', resource: 'secrets' }), signal);
+    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+  }
+
+  private async sync(key: string): Promise<void> {
+    const [namespace, name] = splitKey(key);
+    const token = this.tokens.get(namespace, name);
+    if (token === undefined || token.end === Infinity) return;
+    const left = token.end - this.clock.now();
+    if (left > 0) {
+      this.queue.addAfter(key, Math.min(left, LONGEST_WAIT_MILLIS));
+      return;
+    }
+    const client = this.clients.for({ group: '', resource: 'secrets' });
+    await unlessOvertaken(() => client.delete(namespace, name, { uid: token.uid }));
+  }
+}

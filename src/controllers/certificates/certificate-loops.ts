@@ -1,0 +1,55 @@
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { TypeClient } from '../../registry/rest/type-client.js';
+import { type Clock, sleep } from '../../util/clock.js';
+import { WorkQueue } from '../../util/work-queue.js';
+import { isStale } from './certificates.js';
+import { unlessOvertaken } from '../errors.js';
+
+const CLEANING_MILLIS = 3_600_000;
+
+/** Hands every request for a certificate that comes or changes to `work`, as it is stored then; it may be changed. */
+export function forEachRequest(
+  client: TypeClient,
+  clock: Clock,
+  work: (request: KubeObject) => Promise<void>,
+  onError: (name: string, error: unknown) => void,
+  signal: AbortSignal,
+): void {
+  const queue = new WorkQueue({
+    clock,
+    work: async (name) => {
+      const request = await client.get('', name);
+      if (request !== undefined) await unlessOvertaken(() => work(request));
+    },
+    onError,
+  });
+  const ignore = (): void => undefined;
+  const upsert = (request: KubeObject): void => {
+    queue.add(request.metadata.name ?? '');
+  };
+  client.watch({ upsert, delete: ignore, reset: ignore, synced: ignore }, signal);
+  signal.addEventListener('abort', () => void queue.stop(), { once: true });
+}
+
+/** Removes old requests, at once and every hour. */
+export async function cleanRequests(
+  client: TypeClient,
+  clock: Clock,
+  onError: (name: string, error: unknown) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      for (const request of await client.list('')) {
+        if (isStale(request, clock.now())) {
+          await unlessOvertaken(() =>
+            client.delete('', request.metadata.name ?? '', { uid: request.metadata.uid ?? '' }),
+          );
+        }
+      }
+    } catch (error) {
+      onError('', error);
+    }
+    await sleep(clock, CLEANING_MILLIS, signal);
+  }
+}

@@ -1,0 +1,182 @@
+import { X509Certificate } from 'node:crypto';
+import { objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { textsOf } from '../../apimachinery/json/values.js';
+import { formatTime, type KubeObject } from '../../apimachinery/meta/meta.js';
+import { timeMillis } from '../../apimachinery/meta/time.js';
+import type { UserInfo } from '../../authentication/user/user.js';
+import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
+import {
+  APPROVED,
+  certificateOf,
+  conditionsOf,
+  conditionType,
+  DENIED,
+  FAILED,
+  hasCondition,
+  requestPem,
+  signerNameOf,
+  usagesOf,
+} from '../../registry/builtin/certificates/certificatesigningrequests/conditions.js';
+import type { TypeClient } from '../../registry/rest/type-client.js';
+import {
+  CertificateRequestError,
+  checkRequestSignature,
+  parseCertificateRequest,
+  type ParsedRequest,
+} from '../../pki/certificate-request.js';
+import type { Clock } from '../../util/clock.js';
+import { type SigningAuthority, signRequest } from '../../pki/sign-request.js';
+import { CLIENT_KUBELET_SIGNER, kubeletClientProblem, signerCheck } from './certificate-rules.js';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+/** What `--cluster-signing-duration` is in kube-controller-manager by default. */
+const LONGEST = 365 * DAY;
+const BACKDATE = 5 * MINUTE;
+const SHORTEST = 10 * MINUTE;
+const SHORT = 8 * HOUR;
+const DECIDED_KEPT = HOUR;
+const PENDING_KEPT = DAY;
+
+/** Approves requests of kubelets for their own client certificates, where the requester may ask for such. */
+export async function approveRequest(
+  request: KubeObject,
+  authorizer: Authorizer,
+  client: TypeClient,
+  signal: AbortSignal,
+): Promise<void> {
+  if (certificateOf(request) !== '' || hasCondition(request, APPROVED) || hasCondition(request, DENIED)) return;
+  if (signerNameOf(request) !== CLIENT_KUBELET_SIGNER) return;
+  const parsed = parseCertificateRequest(requestPem(request));
+  if (kubeletClientProblem(parsed, usagesOf(request)) !== undefined) return;
+  const user = requesterOf(request);
+  const self = user.name === parsed.commonName;
+  const recognized: readonly (readonly [string, string])[] = [
+    ...(self
+      ? [['selfnodeclient', 'Auto approving self kubelet client certificate after SubjectAccessReview.'] as const]
+      : []),
+    ['nodeclient', 'Auto approving kubelet client certificate after SubjectAccessReview.'],
+  ];
+  for (const [subresource, message] of recognized) {
+    if (!(await mayCreate(authorizer, user, subresource, signal))) continue;
+    addCondition(request, { type: APPROVED, status: 'True', reason: 'AutoApproved', message });
+    await client.updateSubresource(request, 'approval');
+    return;
+  }
+}
+
+async function mayCreate(
+  authorizer: Authorizer,
+  user: UserInfo,
+  subresource: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { decision } = await authorizer.authorize(
+    {
+      user,
+      verb: 'create',
+      resourceRequest: true,
+      namespace: '',
+      apiGroup: 'certificates.k8s.io',
+      apiVersion: '*',
+      resource: 'certificatesigningrequests',
+      subresource,
+      name: '',
+      path: '',
+    },
+    signal,
+  );
+  return decision === 'allow';
+}
+
+function requesterOf(request: KubeObject): UserInfo {
+  const spec = objectAt(request, 'spec');
+  const extra = Object.entries(objectAt(spec, 'extra') ?? {}).map(([key, value]) => [key, textsOf(value)] as const);
+  return {
+    name: stringAt(spec, 'username') ?? '',
+    uid: stringAt(spec, 'uid') ?? '',
+    groups: textsOf(spec?.['groups']),
+    extra: Object.fromEntries(extra),
+  };
+}
+
+function addCondition(request: KubeObject, condition: Record<string, string>): void {
+  request['status'] = { ...objectAt(request, 'status'), conditions: [...conditionsOf(request), condition] };
+}
+
+/** Signs approved requests of the signers that the server has; a request that its signer does not take gets a condition. */
+export async function signApproved(
+  request: KubeObject,
+  authority: SigningAuthority,
+  client: TypeClient,
+  clock: Clock,
+): Promise<void> {
+  if (certificateOf(request) !== '' || !hasCondition(request, APPROVED) || hasCondition(request, FAILED)) return;
+  if (hasCondition(request, DENIED)) return;
+  const check = signerCheck(signerNameOf(request));
+  if (check === undefined) return;
+  const parsed = parseCertificateRequest(requestPem(request));
+  const problem = check(parsed, usagesOf(request));
+  if (problem === undefined) {
+    const certificate = Buffer.from(issue(request, parsed, authority, clock.now()), 'latin1').toString('base64');
+    request['status'] = { ...objectAt(request, 'status'), certificate };
+  } else {
+    const lastUpdateTime = formatTime(clock.now());
+    addCondition(request, {
+      type: FAILED,
+      status: 'True',
+      reason: 'SignerValidationFailure',
+      message: problem,
+      lastUpdateTime,
+    });
+  }
+  await client.updateStatus(request);
+}
+
+function issue(request: KubeObject, parsed: ParsedRequest, authority: SigningAuthority, now: number): string {
+  checkRequestSignature(parsed);
+  const asked = objectAt(request, 'spec')?.['expirationSeconds'];
+  const wanted = typeof asked === 'number' ? asked * 1000 : LONGEST;
+  const duration = Math.max(SHORTEST, Math.min(wanted, LONGEST));
+  const end = Date.parse(authority.certificate.validTo);
+  if (now >= end) {
+    throw new CertificateRequestError(
+      `refusing to sign a certificate that expired in the past: NotAfter=${formatTime(end)}`,
+    );
+  }
+  const notAfter = Math.min(now + duration - (duration < SHORT ? 0 : BACKDATE), end);
+  return signRequest(parsed, { usages: usagesOf(request), notBefore: now - BACKDATE, notAfter }, authority);
+}
+
+/** Whether a request has served its purpose, or never will. */
+export function isStale(request: KubeObject, now: number): boolean {
+  const older = (time: unknown, millis: number): boolean => {
+    const at = typeof time === 'string' ? timeMillis(time) : undefined;
+    return at !== undefined && now - at > millis;
+  };
+  const conditions = conditionsOf(request);
+  const issued = certificateOf(request) !== '';
+  if (conditions.length === 0) return older(request.metadata.creationTimestamp, PENDING_KEPT);
+  return conditions.some((condition) => {
+    const at = condition['lastUpdateTime'];
+    switch (conditionType(condition)) {
+      case DENIED:
+      case FAILED:
+        return older(at, DECIDED_KEPT);
+      case APPROVED:
+        return older(at, issued ? DECIDED_KEPT : PENDING_KEPT) || (issued && hasEnded(request, now));
+      default:
+        return false;
+    }
+  });
+}
+
+function hasEnded(request: KubeObject, now: number): boolean {
+  try {
+    const pem = Buffer.from(certificateOf(request), 'base64');
+    return now > Date.parse(new X509Certificate(pem).validTo);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,39 @@
+import { objectAt } from '../../apimachinery/json/json.js';
+import type { TypeClients } from '../../registry/rest/type-client.js';
+import type { Clock } from '../../util/clock.js';
+import { NamespacedDefault } from '../namespaced-default.js';
+
+const NAME = 'kube-root-ca.crt';
+const KEY = 'ca.crt';
+const DESCRIPTION =
+  'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.';
+
+/** Keeps a config map with the certificates that vouch for the server in every namespace. */
+export function rootCaPublisher(
+  rootCa: string,
+  clients: TypeClients,
+  clock: Clock,
+  onError: (namespace: string, error: unknown) => void,
+): NamespacedDefault {
+  return new NamespacedDefault({
+    clients,
+    clock,
+    resource: 'configmaps',
+    name: NAME,
+    make: (namespace) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: NAME, namespace, annotations: { 'kubernetes.io/description': DESCRIPTION } },
+      data: { [KEY]: rootCa },
+    }),
+    accepts: (object) => {
+      const data = objectAt(object, 'data') ?? {};
+      return Object.keys(data).length === 1 && data[KEY] === rootCa;
+    },
+    mend: (object) => {
+      object['data'] = { [KEY]: rootCa };
+      object.metadata.annotations = { ...object.metadata.annotations, 'kubernetes.io/description': DESCRIPTION };
+    },
+    onError,
+  });
+}

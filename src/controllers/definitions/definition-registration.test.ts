@@ -1,0 +1,146 @@
+import { ApiError } from '../../apimachinery/meta/errors.js';
+import { deepCopy, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { TypeClient, TypeListener } from '../../registry/rest/type-client.js';
+import { FakeClock } from '../../util/clock.js';
+import { DefinitionRegistration } from './definition-registration.js';
+
+const GROUP = 'example.com';
+
+function definition(name: string, versions: JsonObject[], over: JsonObject = {}): KubeObject {
+  return {
+    metadata: { name, ...over },
+    spec: { group: GROUP, versions },
+    status: { conditions: [{ type: 'Established' }] },
+  };
+}
+
+const V1 = { name: 'v1', served: true };
+const V2 = { name: 'v2', served: true };
+
+function setUp() {
+  let listener: TypeListener | undefined;
+  const written: KubeObject[] = [];
+  const state: { refusal: ApiError | undefined } = { refusal: undefined };
+  const failures: string[] = [];
+  const client: Pick<TypeClient, 'watch' | 'updateStatus'> = {
+    watch: (given) => {
+      listener = given;
+    },
+    updateStatus: (object) => {
+      if (state.refusal !== undefined) return Promise.reject(state.refusal);
+      written.push(deepCopy(object));
+      listener?.upsert(object);
+      return Promise.resolve(object);
+    },
+  };
+  const clock = new FakeClock(Date.UTC(2026, 0, 1));
+  const registration = new DefinitionRegistration(client as TypeClient, clock, (name) => void failures.push(name));
+  registration.start(new AbortController().signal);
+  if (listener === undefined) throw new Error('nothing is watched');
+  return { registration, listener, written, state, clock, failures };
+}
+
+const settle = async (): Promise<void> => {
+  for (let i = 0; i < 50; i++) await Promise.resolve();
+};
+
+const conditionOf = (object: KubeObject | undefined): JsonObject | undefined =>
+  (objectAt(object ?? { metadata: {} }, 'status')?.['conditions'] as JsonObject[] | undefined)?.find(
+    ({ type }) => type === 'Registered',
+  );
+
+describe('DefinitionRegistration', () => {
+  test('is said when all served versions are registered, beside the other conditions', async () => {
+    const { registration, listener, written } = setUp();
+    listener.upsert(definition('a', [V1, V2, { name: 'v0', served: false }]));
+    registration.registered(GROUP, 'v1');
+    await settle();
+    expect(written).toEqual([]);
+    registration.registered(GROUP, 'v2');
+    await settle();
+    expect(written).toHaveLength(1);
+    expect(objectAt(written[0] ?? { metadata: {} }, 'status')?.['conditions']).toEqual([
+      { type: 'Established' },
+      {
+        type: 'Registered',
+        status: 'True',
+        reason: 'APIServiceRegistered',
+        message: 'the group version example.com/v1 is registered with the cluster',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
+    ]);
+  });
+
+  test('one version that is refused is the news, until it is registered', async () => {
+    const { registration, listener, written, clock } = setUp();
+    listener.upsert(definition('a', [V1, V2]));
+    registration.registered(GROUP, 'v1');
+    expect(registration.refused(GROUP, 'v2', 'it is taken')).toBe(true);
+    expect(registration.refused(GROUP, 'v2', 'it is taken')).toBe(false);
+    await settle();
+    const message = 'the group version example.com/v2 cannot be registered: it is taken';
+    expect(conditionOf(written.at(-1))).toMatchObject({ status: 'False', reason: 'GroupVersionTaken', message });
+    clock.advance(60_000);
+    registration.registered(GROUP, 'v2');
+    await settle();
+    expect(conditionOf(written.at(-1))).toMatchObject({ status: 'True', lastTransitionTime: '2026-01-01T00:01:00Z' });
+  });
+
+  test('what the cluster did not let is told with its words', async () => {
+    const { registration, listener, written } = setUp();
+    listener.upsert(definition('a', [V1]));
+    registration.failed(GROUP, 'v1', 'forbidden');
+    await settle();
+    expect(conditionOf(written[0])).toMatchObject({
+      reason: 'RegistrationFailed',
+      message: 'the group version example.com/v1 could not be registered: forbidden',
+    });
+  });
+
+  test('a definition that comes later is told what is known', async () => {
+    const { registration, listener, written } = setUp();
+    listener.upsert(definition('a', [V1]));
+    registration.registered(GROUP, 'v1');
+    await settle();
+    listener.upsert(definition('b', [V1]));
+    await settle();
+    expect(written.map(({ metadata }) => metadata.name)).toEqual(['a', 'b']);
+  });
+
+  test('nothing is kept of a group whose definitions are gone', async () => {
+    const { registration, listener, written } = setUp();
+    const one = definition('a', [V1]);
+    listener.upsert(one);
+    registration.registered(GROUP, 'v1');
+    await settle();
+    listener.delete(one);
+    listener.upsert(definition('b', [V1]));
+    await settle();
+    expect(written).toHaveLength(1);
+  });
+
+  test('nothing is said to one that is being deleted', async () => {
+    const { registration, listener, written } = setUp();
+    listener.upsert(definition('a', [V1], { deletionTimestamp: '2026-01-01T00:00:00Z' }));
+    registration.registered(GROUP, 'v1');
+    await settle();
+    expect(written).toEqual([]);
+  });
+
+  test.each([
+    [409, 'Conflict', []],
+    [500, 'InternalError', ['a']],
+  ] as const)('a failure with %d is tried again', async (code, reason, expected) => {
+    const { registration, listener, written, state, clock, failures } = setUp();
+    listener.upsert(definition('a', [V1]));
+    state.refusal = new ApiError(code, reason, 'no');
+    registration.registered(GROUP, 'v1');
+    await settle();
+    state.refusal = undefined;
+    clock.advance(60_000);
+    await settle();
+    expect(failures).toEqual(expected);
+    expect(conditionOf(written[0])).toMatchObject({ status: 'True' });
+  });
+});

@@ -1,0 +1,127 @@
+import { ApiError } from '../../apimachinery/meta/errors.js';
+import { deepCopy, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { objectsOf } from '../../apimachinery/json/values.js';
+import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
+import type { TypeClient } from '../../registry/rest/type-client.js';
+import type { Clock } from '../../util/clock.js';
+import { WorkQueue } from '../../util/work-queue.js';
+
+const CONDITION = 'Registered';
+
+interface State {
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Says in the status of definitions whether all their group versions are registered with the cluster. */
+export class DefinitionRegistration {
+  private readonly definitions = new Map<string, KubeObject>();
+  /** By `<group>/<version>`; bounded by what is served. */
+  private readonly states = new Map<string, State>();
+  private readonly queue: WorkQueue;
+
+  constructor(
+    private readonly client: TypeClient,
+    private readonly clock: Clock,
+    failed: (name: string, error: unknown) => void,
+  ) {
+    this.queue = new WorkQueue({
+      clock,
+      work: (name) => this.sync(name),
+      onError: (name, error) => {
+        // Somebody was faster: it is told to the newer state.
+        if (!(error instanceof ApiError && (error.code === 409 || error.code === 404))) failed(name, error);
+      },
+    });
+  }
+
+  start(signal: AbortSignal): void {
+    const nameOf = ({ metadata }: KubeObject): string => metadata.name ?? '';
+    this.client.watch(
+      {
+        upsert: (definition) => {
+          this.definitions.set(nameOf(definition), definition);
+          this.queue.add(nameOf(definition));
+        },
+        delete: (definition) => {
+          this.definitions.delete(nameOf(definition));
+          this.forget(groupOf(definition));
+        },
+        reset: () => {
+          this.definitions.clear();
+        },
+        synced: () => undefined,
+      },
+      signal,
+    );
+    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+  }
+
+  registered(group: string, version: string): void {
+    const message = `the group version ${group}/${version} is registered with the cluster`;
+    this.tell(group, version, { status: 'True', reason: 'APIServiceRegistered', message });
+  }
+
+  /** The group version belongs to somebody else; whether that is news. */
+  refused(group: string, version: string, why: string): boolean {
+    const message = `the group version ${group}/${version} cannot be registered: ${why}`;
+    return this.tell(group, version, { status: 'False', reason: 'GroupVersionTaken', message });
+  }
+
+  /** The cluster did not let it be registered. */
+  failed(group: string, version: string, why: string): void {
+    const message = `the group version ${group}/${version} could not be registered: ${why}`;
+    this.tell(group, version, { status: 'False', reason: 'RegistrationFailed', message });
+  }
+
+  private tell(group: string, version: string, state: State): boolean {
+    const key = `${group}/${version}`;
+    const before = this.states.get(key);
+    if (before?.reason === state.reason && before.message === state.message) return false;
+    this.states.set(key, state);
+    for (const [name, definition] of this.definitions) if (groupOf(definition) === group) this.queue.add(name);
+    return true;
+  }
+
+  /** Nothing is kept of a group without definitions. */
+  private forget(group: string): void {
+    if ([...this.definitions.values()].some((definition) => groupOf(definition) === group)) return;
+    for (const key of this.states.keys()) if (key.startsWith(`${group}/`)) this.states.delete(key);
+  }
+
+  private async sync(name: string): Promise<void> {
+    const definition = this.definitions.get(name);
+    if (definition === undefined || hasDeletionTimestamp(definition)) return;
+    const group = groupOf(definition);
+    const states = servedVersions(definition).map((version) => this.states.get(`${group}/${version}`));
+    // Nothing is said before something is known of all.
+    const worst = states.find((state) => state?.status === 'False');
+    const state = worst ?? (states.includes(undefined) ? undefined : states[0]);
+    if (state === undefined) return;
+    const next = withCondition(definition, { type: CONDITION, ...state }, this.clock.now());
+    if (next !== undefined) await this.client.updateStatus(next);
+  }
+}
+
+const groupOf = (definition: KubeObject): string => stringAt(objectAt(definition, 'spec'), 'group') ?? '';
+
+function servedVersions(definition: KubeObject): string[] {
+  return objectsOf(objectAt(definition, 'spec')?.['versions'])
+    .filter((version) => version['served'] === true)
+    .map((version) => stringAt(version, 'name') ?? '');
+}
+
+/** Undefined where the condition is there already. */
+function withCondition(definition: KubeObject, condition: JsonObject, now: number): KubeObject | undefined {
+  const next = deepCopy(definition);
+  const status = objectAt(next, 'status') ?? {};
+  const conditions = Array.isArray(status['conditions']) ? (status['conditions'] as JsonObject[]) : [];
+  const old = conditions.find((one) => one['type'] === condition['type']);
+  const unchanged = old !== undefined && old['status'] === condition['status'];
+  if (unchanged && old['message'] === condition['message'] && old['reason'] === condition['reason']) return undefined;
+  const lastTransitionTime = unchanged ? old['lastTransitionTime'] : formatTime(now);
+  status['conditions'] = [...conditions.filter((one) => one !== old), { ...condition, lastTransitionTime }];
+  next['status'] = status;
+  return next;
+}

@@ -1,0 +1,271 @@
+import { setMaxListeners } from 'node:events';
+import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
+import { deepEqual, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { isConditionTrue, readDefinition } from '../../registry/customresource/definition.js';
+import { CompiledDefinition, compileInSteps } from '../../registry/customresource/compiled.js';
+import { customAttributes } from '../../registry/customresource/attributes.js';
+import { serveDefinition, type ShowElsewhere } from '../../registry/customresource/serve.js';
+import type { Conversion } from '../../registry/customresource/conversion/conversion.js';
+import type { Definition } from '../../registry/customresource/definition.js';
+import { ResourceStore } from '../../registry/generic/store/resource-store.js';
+import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
+import type { Cacher } from '../../storage/cacher/interfaces.js';
+import type { Backend } from '../../storage/interfaces.js';
+import { startSlices } from '../../scheduling/slicing.js';
+import type { Clock } from '../../util/clock.js';
+
+/** Watches under an earlier definition get this long to see the last events. */
+const WATCH_GRACE_MILLIS = 1000;
+/** How long the cache of a deleted definition's objects is kept. */
+const FORGET_MILLIS = 5000;
+/** Custom groups come after the built-in ones in discovery. */
+const CUSTOM_GROUP_PRIORITY = 1000;
+
+export interface ServingOptions {
+  readonly registry: ApiRegistry;
+  readonly backend: Backend;
+  readonly cacher: Cacher;
+  readonly clock: Clock;
+  readonly cbor: boolean;
+  /** How objects of a definition are converted between its versions. */
+  readonly conversionOf: (definition: Definition) => Conversion;
+  /** Has another thread show large objects in other versions. */
+  readonly elsewhere: ShowElsewhere;
+  onError(name: string, error: unknown): void;
+}
+
+/** All that a Definition is read of. */
+interface Inputs {
+  readonly uid: string;
+  readonly generation: JsonValue | undefined;
+  readonly spec: JsonValue | undefined;
+  readonly names: JsonValue | undefined;
+}
+
+/** What a definition's schemas are compiled of, and to. */
+interface Compilation {
+  readonly inputs: Inputs;
+  readonly definition: Definition;
+  result: CompiledDefinition | Promise<CompiledDefinition>;
+}
+
+interface Serving {
+  readonly compilation: Compilation;
+  readonly terminating: boolean;
+  readonly established: boolean;
+  readonly groupResource: GroupResource;
+  /** Aborted when what is served of the definition is replaced or withdrawn. */
+  readonly retired: AbortController;
+  readonly watches: Watches;
+}
+
+/** The watches of a definition whose spec and names stay as they are. */
+interface Watches {
+  readonly compilation: Compilation;
+  readonly end: AbortController;
+}
+
+/** Puts definitions into service and takes them out of it, as their objects change. */
+export class DefinitionServing {
+  private readonly serving = new Map<string, Serving>();
+  private epoch = 0;
+  /** Revisions at which definitions were first seen, by uid; none for those that were there at the start. */
+  private readonly births = new Map<string, number>();
+  private live = false;
+  private readonly known = new Map<string, KubeObject>();
+  private readonly compilations = new Map<string, Compilation>();
+
+  constructor(private readonly options: ServingOptions) {}
+
+  /** All definitions of the start have been told; those that come now are new. Resolves when those that were told are served. */
+  async started(): Promise<void> {
+    this.live = true;
+    await Promise.allSettled([...this.compilations.values()].map(({ result }) => Promise.resolve(result)));
+  }
+
+  /** Resolves when the definition, which nobody else knows yet, could be served at once. */
+  async prepare(crd: KubeObject): Promise<void> {
+    await this.compilationOf(crd).result;
+  }
+
+  /**
+   * Brings what is served of a definition up to date with it: at once, or, if its schemas are large, after they were compiled in
+   * slices of time. Nothing happens where nothing of importance changed.
+   */
+  update(crd: KubeObject): void {
+    const name = crd.metadata.name ?? '';
+    const uid = crd.metadata.uid ?? '';
+    if (!this.births.has(uid)) this.births.set(uid, this.live ? Number(crd.metadata.resourceVersion ?? 0) : 0);
+    this.known.set(name, crd);
+    if (!isWanted(crd) || this.isShadowed(crd)) {
+      this.withdraw(name);
+      return;
+    }
+    const compilation = this.compilationOf(crd);
+    const { result } = compilation;
+    if (result instanceof CompiledDefinition) {
+      this.install(crd, compilation, result);
+      return;
+    }
+    result
+      .then((compiled) => {
+        if (this.known.get(name) === crd) this.install(crd, compilation, compiled);
+      })
+      .catch((error: unknown) => {
+        this.options.onError(name, error);
+      });
+  }
+
+  /** The definition is gone: so is everything that was kept of its objects. */
+  remove(crd: KubeObject): void {
+    const name = crd.metadata.name ?? '';
+    this.withdraw(name);
+    this.known.delete(name);
+    this.compilations.delete(name);
+    this.births.delete(crd.metadata.uid ?? '');
+    if (this.isShadowed(crd)) return;
+    // Watches see the last objects go before they end.
+    this.options.clock.setTimer(FORGET_MILLIS, () => {
+      if (!this.known.has(name)) this.options.cacher.remove(storageName(crd));
+    });
+  }
+
+  /** Whether the definition describes a built-in type: that is served in its stead, and the objects are not the definition's. */
+  isShadowed(crd: KubeObject): boolean {
+    const spec = objectAt(crd, 'spec');
+    const group = stringAt(spec, 'group') ?? '';
+    const resource = stringAt(objectAt(spec, 'names'), 'plural') ?? '';
+    return this.options.registry.isBuiltInType({ group, resource });
+  }
+
+  /** The store of a definition's objects, whether it is served or not. */
+  store(crd: KubeObject): ResourceStore {
+    const definition = readDefinition(crd);
+    const groupResource = { group: definition.group, resource: definition.names.plural };
+    const resource = storageName(crd);
+    const { backend, cacher, clock } = this.options;
+    const cache = cacher.add({ resource, attributes: customAttributes(definition) });
+    // Revisions of a log of the type's own say nothing about when the definition was made.
+    const bornAt = (backend.logOf?.(resource) ?? '') === '' ? this.births.get(crd.metadata.uid ?? '') : undefined;
+    return new ResourceStore(groupResource, definition.namespaced, resource, backend, cache, clock, bornAt ?? 0);
+  }
+
+  private compilationOf(crd: KubeObject): Compilation {
+    const name = crd.metadata.name ?? '';
+    const inputs = inputsOf(crd);
+    const known = this.compilations.get(name);
+    if (known !== undefined && sameInputs(known.inputs, inputs)) return known;
+    const definition = readDefinition(crd);
+    const compilation: Compilation = {
+      inputs,
+      definition,
+      result: startSlices(compileInSteps(definition), this.options.clock),
+    };
+    this.compilations.set(name, compilation);
+    const { result } = compilation;
+    if (result instanceof Promise) {
+      result.then(
+        (compiled) => {
+          compilation.result = compiled;
+        },
+        () => {
+          if (this.compilations.get(name) === compilation) this.compilations.delete(name);
+        },
+      );
+    }
+    return compilation;
+  }
+
+  private install(crd: KubeObject, compilation: Compilation, compiled: CompiledDefinition): void {
+    const name = crd.metadata.name ?? '';
+    const { definition } = compilation;
+    const terminating = isConditionTrue(crd, 'Terminating');
+    const established = isConditionTrue(crd, 'Established');
+    const before = this.serving.get(name);
+    if (before?.compilation === compilation && before.terminating === terminating && before.established === established)
+      return;
+    const store = this.store(crd);
+    const retired = new AbortController();
+    const watches = this.watchesOf(name, compilation);
+    const options = {
+      compiled,
+      store,
+      conversion: this.options.conversionOf(definition),
+      terminating,
+      epoch: ++this.epoch,
+      signal: retired.signal,
+      watchesEnd: watches.end.signal,
+      clock: this.options.clock,
+      cbor: this.options.cbor,
+      elsewhere: this.options.elsewhere,
+    };
+    const { groupResource } = store;
+    before?.retired.abort();
+    this.serving.set(name, { compilation, terminating, established, groupResource, retired, watches });
+    this.options.backend.index?.(store.resource, selectableFields(definition));
+    const { registry } = this.options;
+    // Built-in group versions have their own types alone.
+    const apis = serveDefinition(
+      options,
+      ({ version }) => version.served && !registry.isBuiltIn(definition.group, version.name),
+    );
+    const [hidden] =
+      apis.length > 0 ? [] : serveDefinition(options, ({ version }) => version.name === definition.storageVersion);
+    registry.install({ groupResource, apis, hidden, groupPriority: CUSTOM_GROUP_PRIORITY });
+  }
+
+  /** Conditions may change under running watches; what is served may not. */
+  private watchesOf(name: string, compilation: Compilation): Watches {
+    const before = this.serving.get(name)?.watches;
+    if (before?.compilation === compilation) return before;
+    if (before !== undefined) this.endLater(before);
+    return { compilation, end: endOfMany() };
+  }
+
+  private endLater(watches: Watches): void {
+    this.options.clock.setTimer(WATCH_GRACE_MILLIS, () => {
+      watches.end.abort();
+    });
+  }
+
+  private withdraw(name: string): void {
+    const serving = this.serving.get(name);
+    if (serving === undefined) return;
+    this.serving.delete(name);
+    serving.retired.abort();
+    this.endLater(serving.watches);
+    this.options.registry.remove(serving.groupResource);
+  }
+}
+
+/** The fields that clients may select by, in any version: conversion seldom moves them. */
+function selectableFields(definition: Definition): string[] {
+  const paths = definition.versions.flatMap((version) => version.selectableFields);
+  return [...new Set(paths.map((path) => path.replace(/^\./, '')))];
+}
+
+/** Thousands of watches may listen. */
+function endOfMany(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
+}
+
+/** Definitions are named `<plural>.<group>`, which is how the store names their types. */
+const storageName = (crd: KubeObject): string => crd.metadata.name ?? '';
+
+/** Whether there is anything to serve: names are accepted, or were once. */
+const isWanted = (crd: KubeObject): boolean =>
+  isConditionTrue(crd, 'NamesAccepted') || isConditionTrue(crd, 'Established');
+
+function inputsOf(crd: KubeObject): Inputs {
+  const status = crd['status'] as { acceptedNames?: JsonValue } | undefined;
+  const { uid = '', generation } = crd.metadata;
+  return { uid, generation, spec: crd['spec'], names: status?.acceptedNames };
+}
+
+/** A generation has one spec, which need not be looked through. */
+function sameInputs(a: Inputs, b: Inputs): boolean {
+  if (a.uid !== b.uid || !deepEqual(a.names, b.names)) return false;
+  return (a.generation !== undefined && a.generation === b.generation) || deepEqual(a.spec, b.spec);
+}

@@ -1,0 +1,159 @@
+import { ApiError } from '../../apimachinery/meta/errors.js';
+import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
+import { deepEqual } from '../../apimachinery/json/json.js';
+import { isConditionTrue } from '../../registry/customresource/definition.js';
+import {
+  type Condition,
+  computeNamesAccepted,
+  establish,
+  nonStructuralConditionInSteps,
+  setTerminating,
+  CLEANUP_FINALIZER,
+} from '../../registry/apiextensions/customresourcedefinition/status.js';
+import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
+import type { TypeClient } from '../../registry/rest/type-client.js';
+import { nextTurn, startSlices } from '../../scheduling/slicing.js';
+import type { Clock } from '../../util/clock.js';
+import { WorkQueue } from '../../util/work-queue.js';
+import type { DefinitionServing } from './definition-serving.js';
+
+/** Creations that began before a definition was marked as terminating get this long to end, so that their objects are found. */
+const SETTLE_MILLIS = 250;
+/** How soon a definition whose objects still wait for their finalizers is looked at again. */
+const DRAIN_POLL_MILLIS = 250;
+
+export interface DefinitionControllerOptions {
+  readonly client: TypeClient;
+  readonly serving: DefinitionServing;
+  readonly clock: Clock;
+  /** Deletes all objects of a store, as the server itself; finalizers hold them back as usual. */
+  deleteObjects(store: ResourceStore, definition: KubeObject): Promise<void>;
+  onError(name: string, error: unknown): void;
+}
+
+/**
+ * The life of definitions: their names are accepted or refused, they are established and served, and when they are deleted
+ * their objects go first, behind the customresourcecleanup finalizer.
+ */
+export class DefinitionController {
+  private readonly definitions = new Map<string, KubeObject>();
+  /** Uids of definitions that are going, with the time (monotonic) from which their objects may be deleted. */
+  private readonly settling = new Map<string, number>();
+  private readonly judged = new WeakMap<KubeObject, { readonly condition: Condition | undefined }>();
+  private readonly queue: WorkQueue;
+  private syncedOnce: (() => void) | undefined;
+  readonly synced: Promise<void>;
+
+  constructor(private readonly options: DefinitionControllerOptions) {
+    this.synced = new Promise((resolve) => {
+      this.syncedOnce = resolve;
+    });
+    this.queue = new WorkQueue({
+      clock: options.clock,
+      work: (name) => this.sync(name),
+      onError: (name, error) => {
+        // A conflict only means that a newer state is on its way.
+        if (!(error instanceof ApiError && (error.code === 409 || error.code === 404))) options.onError(name, error);
+      },
+    });
+  }
+
+  start(signal: AbortSignal): void {
+    this.options.client.watch(
+      {
+        upsert: (crd) => {
+          const name = crd.metadata.name ?? '';
+          this.definitions.set(name, crd);
+          this.options.serving.update(crd);
+          this.enqueueGroup(crd);
+        },
+        delete: (crd) => {
+          this.definitions.delete(crd.metadata.name ?? '');
+          this.settling.delete(crd.metadata.uid ?? '');
+          this.options.serving.remove(crd);
+          this.enqueueGroup(crd);
+        },
+        reset: () => {
+          this.definitions.clear();
+        },
+        synced: () => {
+          void this.options.serving.started().then(() => this.syncedOnce?.());
+        },
+      },
+      signal,
+    );
+    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+  }
+
+  /** Names are unique within a group: a change of one definition may settle another's conflict. */
+  private enqueueGroup(crd: KubeObject): void {
+    const group = groupOf(crd);
+    for (const [name, other] of this.definitions) if (groupOf(other) === group) this.queue.add(name);
+  }
+
+  private async sync(name: string): Promise<void> {
+    // Definitions can be large: reading, serving, judging and writing one are turns of their own.
+    await nextTurn();
+    const crd = this.definitions.get(name);
+    if (crd === undefined) return;
+    if (hasDeletionTimestamp(crd)) {
+      await this.finalize(crd);
+      return;
+    }
+    const others = [...this.definitions.values()].filter((other) => other !== crd && groupOf(other) === groupOf(crd));
+    const now = this.options.clock.now();
+    const named = computeNamesAccepted(crd, others, now);
+    const structural = await this.nonStructural(crd);
+    const next = establish(named, now, () => structural);
+    if (deepEqual(next['status'], crd['status'])) return;
+    // Whoever sees that a definition is established wants to use it.
+    if (isConditionTrue(next, 'Established')) await this.options.serving.prepare(next);
+    await nextTurn();
+    await this.options.client.updateStatus(next);
+  }
+
+  /** Looked at once for each state of a definition: others of its group have it judged again and again. */
+  private async nonStructural(crd: KubeObject): Promise<Condition | undefined> {
+    const judged = this.judged.get(crd);
+    if (judged !== undefined) return judged.condition;
+    const condition = await startSlices(nonStructuralConditionInSteps(crd), this.options.clock);
+    this.judged.set(crd, { condition });
+    return condition;
+  }
+
+  private async finalize(crd: KubeObject): Promise<void> {
+    if (!(crd.metadata.finalizers ?? []).includes(CLEANUP_FINALIZER)) return;
+    const { client, serving, clock } = this.options;
+    const name = crd.metadata.name ?? '';
+    const uid = crd.metadata.uid ?? '';
+    const settled = this.settling.get(uid);
+    if (settled === undefined) {
+      this.settling.set(uid, clock.monotonic() + SETTLE_MILLIS);
+      this.queue.addAfter(name, SETTLE_MILLIS);
+      await client.updateStatus(setTerminating(crd, clock.now(), 'InstanceDeletionInProgress'));
+      return;
+    }
+    if (clock.monotonic() < settled) {
+      this.queue.addAfter(name, settled - clock.monotonic());
+      return;
+    }
+    if (!serving.isShadowed(crd)) {
+      const store = serving.store(crd);
+      if (isConditionTrue(crd, 'Established')) await this.options.deleteObjects(store, crd);
+      if (store.cache.size() > 0) {
+        this.queue.addAfter(name, DRAIN_POLL_MILLIS);
+        return;
+      }
+    }
+    const reason = isConditionTrue(crd, 'Established') ? 'InstanceDeletionCompleted' : 'NeverEstablished';
+    const done = setTerminating(crd, clock.now(), reason);
+    const marked = await client.updateStatus(done);
+    const finalizers = (marked.metadata.finalizers ?? []).filter((finalizer) => finalizer !== CLEANUP_FINALIZER);
+    const next: KubeObject = { ...marked, metadata: { ...marked.metadata, finalizers } };
+    await client.update(next);
+  }
+}
+
+function groupOf(crd: KubeObject): string {
+  return (crd['spec'] as { group?: string } | undefined)?.group ?? '';
+}

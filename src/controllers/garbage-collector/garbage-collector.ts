@@ -1,0 +1,306 @@
+import { ApiError } from '../../apimachinery/meta/errors.js';
+import { deepCopy } from '../../apimachinery/json/json.js';
+import {
+  hasDeletionTimestamp,
+  type KubeObject,
+  type OwnerReference,
+  parseGroupVersion,
+} from '../../apimachinery/meta/meta.js';
+import { FINALIZER_FOREGROUND, FINALIZER_ORPHAN } from '../../registry/generic/delete.js';
+import { splitKey } from '../../registry/generic/store/resource-store.js';
+import { WATCH_ALL, watchToItsEnd } from '../../registry/generic/loopback/watch-to-end.js';
+import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
+import type { DeletionPolicy, TypeClient, TypeClients } from '../../registry/rest/type-client.js';
+import type { CachedObject, WatchEvent } from '../../storage/cacher/interfaces.js';
+import { type Clock, sleep } from '../../util/clock.js';
+import { WorkQueue } from '../../util/work-queue.js';
+import { type Dependent, kindOf, type ObjectPlace, OwnerGraph } from './owner-graph.js';
+
+export interface GarbageCollectorOptions {
+  readonly registry: ApiRegistry;
+  readonly clients: TypeClients;
+  readonly clock: Clock;
+  onError(what: string, error: unknown): void;
+}
+
+const HAS_OWNERS = Buffer.from('"ownerReferences":[');
+const IS_DELETED = Buffer.from('"deletionTimestamp":"');
+const RESTART_MILLIS = 1000;
+const FROM_ANY = { ...WATCH_ALL, start: { mode: 'any' as const }, initialEventsBookmark: false };
+
+/** How an owner stands, as seen by one of its dependents. Unknown: its type is not served, or can own no such dependent. */
+type OwnerState = 'solid' | 'dangling' | 'waiting' | 'unknown';
+
+/**
+ * Deletes objects whose owners are all gone, deletes the dependents of owners that are deleted in the foreground before them,
+ * and sets the dependents of orphaning owners free. Objects without owners cost it a search in their bytes and no memory.
+ */
+export class GarbageCollector {
+  private readonly graph = new OwnerGraph();
+  private readonly watches = new Map<string, AbortController>();
+  /** Kinds that are served, as `kindOf` writes them. */
+  private kinds: ReadonlySet<string> = new Set();
+  private readonly queue: WorkQueue;
+
+  constructor(private readonly options: GarbageCollectorOptions) {
+    this.queue = new WorkQueue({
+      clock: options.clock,
+      work: (key) => this.work(key),
+      workers: 20,
+      onError: (key, error) => {
+        if (!(error instanceof ApiError && (error.code === 409 || error.code === 404))) options.onError(key, error);
+      },
+    });
+  }
+
+  start(signal: AbortSignal): void {
+    const stop = this.options.registry.onChange(() => {
+      this.follow(signal);
+    });
+    signal.addEventListener(
+      'abort',
+      () => {
+        stop();
+        for (const watch of this.watches.values()) watch.abort();
+        void this.queue.stop();
+      },
+      { once: true },
+    );
+    this.follow(signal);
+  }
+
+  /** Watches the types that are served, each once. */
+  private follow(signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const apis = storedTypes(this.options.registry);
+    for (const [resource, watch] of this.watches) {
+      if (apis.has(resource)) continue;
+      watch.abort();
+      this.watches.delete(resource);
+      this.graph.removeAll(resource);
+    }
+    for (const [resource] of apis) {
+      if (this.watches.has(resource)) continue;
+      const watch = new AbortController();
+      this.watches.set(resource, watch);
+      void this.watch(resource, watch.signal);
+    }
+    this.followKinds();
+  }
+
+  /** Whoever has an owner of a kind that was not served until now may be judged. */
+  private followKinds(): void {
+    const before = this.kinds;
+    const now = new Set<string>();
+    for (const api of this.options.registry.all()) {
+      if (api.kind !== 'stored') continue;
+      now.add(kindOf({ apiVersion: api.served.groupVersion, kind: api.served.gvk.kind }));
+    }
+    this.kinds = now;
+    for (const kind of now) {
+      if (!before.has(kind))
+        for (const dependent of this.graph.dependentsOfKind(kind)) this.enqueueDependent(dependent);
+    }
+  }
+
+  private async watch(resource: string, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const api = storedTypes(this.options.registry).get(resource);
+      if (api !== undefined)
+        await watchToItsEnd(api.store.cache, FROM_ANY, signal, (event) => {
+          this.see(api, event);
+        }).catch(() => undefined);
+      await sleep(this.options.clock, RESTART_MILLIS, signal);
+    }
+  }
+
+  private see(api: StoredApi, event: WatchEvent): void {
+    const { object } = event;
+    if (object === undefined || object.undecodable) return;
+    const place = { resource: api.store.resource, key: object.key };
+    const bytes = Buffer.from(object.bytes.buffer, object.bytes.byteOffset, object.bytes.byteLength);
+    const hasOwners = bytes.includes(HAS_OWNERS);
+    if (event.type === 'DELETED') {
+      this.graph.remove(place);
+      // Nobody depends on anything, and this one did not either.
+      if (this.graph.size > 0 || hasOwners) this.gone(object);
+      return;
+    }
+    const before = this.graph.get(place);
+    if (hasOwners) this.seeDependent(place, object);
+    else if (before !== undefined) this.graph.remove(place);
+    if (before !== undefined) this.seeUnblocked(before);
+    if (bytes.includes(IS_DELETED)) this.queue.add(`owner\0${place.resource}\0${place.key}`);
+  }
+
+  private seeDependent(place: ObjectPlace, object: CachedObject): void {
+    const decoded = object.decode() as KubeObject;
+    const owners = decoded.metadata.ownerReferences ?? [];
+    if (owners.length === 0) {
+      this.graph.remove(place);
+      return;
+    }
+    this.graph.set({ ...place, uid: decoded.metadata.uid ?? '', owners, waiting: isForegroundDeleted(decoded) });
+    this.enqueueDependent(place);
+  }
+
+  /** Owners that may be waiting for an object that has let go of them. */
+  private seeUnblocked(before: Dependent): void {
+    const owners = this.graph.get(before)?.owners ?? [];
+    const blocks = (uid: string | undefined): boolean => owners.some((owner) => owner.uid === uid && isBlocking(owner));
+    for (const owner of before.owners) {
+      if (isBlocking(owner) && !blocks(owner.uid)) this.enqueueOwner(owner, splitKey(before.key).namespace);
+    }
+  }
+
+  private gone(object: CachedObject): void {
+    const { metadata } = object.decode() as KubeObject;
+    for (const dependent of this.graph.dependentsOf(metadata.uid ?? '')) this.enqueueDependent(dependent);
+    // An owner that waited for this one may go now.
+    for (const owner of metadata.ownerReferences ?? []) this.enqueueOwner(owner, metadata.namespace ?? '');
+  }
+
+  private enqueueDependent({ resource, key }: ObjectPlace): void {
+    this.queue.add(`dependent\0${resource}\0${key}`);
+  }
+
+  private enqueueOwner(owner: OwnerReference, namespace: string): void {
+    const api = this.apiOf(owner);
+    if (api === undefined) return;
+    this.queue.add(`owner\0${api.store.resource}\0${api.store.key(namespace, owner.name ?? '')}`);
+  }
+
+  private async work(item: string): Promise<void> {
+    const [what = '', resource = '', key = ''] = item.split('\0');
+    const api = storedTypes(this.options.registry).get(resource);
+    if (api === undefined) return;
+    const { namespace, name } = splitKey(key);
+    const client = this.options.clients.for(api.served.groupResource);
+    const object = await client.get(namespace, name);
+    if (object === undefined) return;
+    if (what === 'dependent') await this.collect(client, object);
+    else await this.finishOwner(client, object);
+  }
+
+  /** Deletes a dependent whose owners are all gone or going, or drops the references to those that are. */
+  private async collect(client: TypeClient, object: KubeObject): Promise<void> {
+    const { metadata } = object;
+    const namespace = metadata.namespace ?? '';
+    const owners = metadata.ownerReferences ?? [];
+    if (owners.length === 0 || hasDeletionTimestamp(object)) return;
+    const states = await Promise.all(owners.map((owner) => this.stateOf(owner, namespace)));
+    if (states.includes('unknown')) return;
+    if (states.includes('solid')) {
+      if (states.every((state) => state === 'solid')) return;
+      const next = deepCopy(object);
+      next.metadata.ownerReferences = owners.filter((_, i) => states[i] === 'solid');
+      await client.update(next);
+      return;
+    }
+    const dependents = this.graph.dependentsOf(metadata.uid ?? '');
+    const foreground = states.includes('waiting') && dependents.length > 0;
+    // Where a dependent waits, too, they may wait in a circle, which is opened here.
+    const latest = foreground && dependents.some(({ waiting }) => waiting) ? await letOwnersGo(client, object) : object;
+    const preconditions = { uid: metadata.uid ?? '', resourceVersion: latest.metadata.resourceVersion ?? '' };
+    await client.delete(namespace, metadata.name ?? '', preconditions, foreground ? 'Foreground' : ownPolicy(object));
+  }
+
+  private async stateOf(reference: OwnerReference, namespace: string): Promise<OwnerState> {
+    const api = this.apiOf(reference);
+    // A type that is not served may come (back).
+    if (api === undefined) return 'unknown';
+    const { namespaced } = api.served.type;
+    // An owner in no namespace cannot be looked up by a cluster-scoped dependent: it is never collected.
+    if (namespaced && namespace === '') return 'unknown';
+    const client = this.options.clients.for(api.served.groupResource);
+    const owner = await client.get(namespaced ? namespace : '', reference.name ?? '');
+    if (owner === undefined || owner.metadata.uid !== reference.uid) return 'dangling';
+    return isForegroundDeleted(owner) ? 'waiting' : 'solid';
+  }
+
+  /** An owner that is being deleted: its dependents are set free or deleted, then its finalizer goes. */
+  private async finishOwner(client: TypeClient, owner: KubeObject): Promise<void> {
+    if (!hasDeletionTimestamp(owner)) return;
+    const finalizers = owner.metadata.finalizers ?? [];
+    const dependents = this.graph.dependentsOf(owner.metadata.uid ?? '');
+    if (finalizers.includes(FINALIZER_ORPHAN)) {
+      for (const dependent of dependents) await this.orphan(dependent, owner.metadata.uid ?? '');
+      await removeFinalizer(client, owner, FINALIZER_ORPHAN);
+    } else if (finalizers.includes(FINALIZER_FOREGROUND)) {
+      const uid = owner.metadata.uid ?? '';
+      for (const dependent of dependents) this.enqueueDependent(dependent);
+      const isBlocked = dependents.some(({ owners }) => owners.some((owner) => owner.uid === uid && isBlocking(owner)));
+      if (!isBlocked) await removeFinalizer(client, owner, FINALIZER_FOREGROUND);
+    }
+  }
+
+  private async orphan(place: ObjectPlace, ownerUid: string): Promise<void> {
+    const api = storedTypes(this.options.registry).get(place.resource);
+    if (api === undefined) return;
+    const client = this.options.clients.for(api.served.groupResource);
+    const { namespace, name } = splitKey(place.key);
+    const object = await client.get(namespace, name);
+    const owners = object?.metadata.ownerReferences;
+    if (object === undefined || owners === undefined) return;
+    const kept = owners.filter((owner) => owner.uid !== ownerUid);
+    if (kept.length === owners.length) return;
+    const next = deepCopy(object);
+    if (kept.length === 0) delete next.metadata.ownerReferences;
+    else next.metadata.ownerReferences = kept;
+    await client.update(next);
+    this.graph.remove(place);
+    if (kept.length === 0) return;
+    this.graph.set({ ...place, uid: object.metadata.uid ?? '', owners: kept, waiting: isForegroundDeleted(object) });
+  }
+
+  private apiOf(reference: OwnerReference): StoredApi | undefined {
+    const gv = parseGroupVersion(reference.apiVersion ?? '');
+    for (const api of this.options.registry.all()) {
+      if (api.kind !== 'stored') continue;
+      const { gvk } = api.served;
+      if (gvk.group === gv?.group && gvk.version === gv.version && gvk.kind === reference.kind) return api;
+    }
+    return undefined;
+  }
+}
+
+const isForegroundDeleted = (object: KubeObject): boolean =>
+  hasDeletionTimestamp(object) && (object.metadata.finalizers ?? []).includes(FINALIZER_FOREGROUND);
+
+/** Whether an owner that is deleted in the foreground waits for who has this reference. */
+const isBlocking = (owner: OwnerReference): boolean => owner.blockOwnerDeletion === true;
+
+/** How the object itself asks to be deleted, by the finalizers that it carries. */
+function ownPolicy(object: KubeObject): DeletionPolicy {
+  const finalizers = object.metadata.finalizers ?? [];
+  if (finalizers.includes(FINALIZER_ORPHAN)) return 'Orphan';
+  return finalizers.includes(FINALIZER_FOREGROUND) ? 'Foreground' : 'Background';
+}
+
+/** Writes the object so that none of its owners waits for it any more. */
+async function letOwnersGo(client: TypeClient, object: KubeObject): Promise<KubeObject> {
+  const owners = object.metadata.ownerReferences ?? [];
+  if (!owners.some(isBlocking)) return object;
+  const next = deepCopy(object);
+  next.metadata.ownerReferences = owners.map((owner) =>
+    isBlocking(owner) ? { ...owner, blockOwnerDeletion: false } : owner,
+  );
+  return client.update(next);
+}
+
+async function removeFinalizer(client: TypeClient, object: KubeObject, finalizer: string): Promise<void> {
+  const next = deepCopy(object);
+  const kept = (next.metadata.finalizers ?? []).filter((name) => name !== finalizer);
+  if (kept.length === 0) delete next.metadata.finalizers;
+  else next.metadata.finalizers = kept;
+  await client.update(next);
+}
+
+/** Each stored type once, whatever the number of its versions. */
+function storedTypes(registry: ApiRegistry): Map<string, StoredApi> {
+  const types = new Map<string, StoredApi>();
+  for (const api of registry.all()) {
+    if (api.kind === 'stored' && api.served.verbs.includes('delete')) types.set(api.store.resource, api);
+  }
+  return types;
+}

@@ -1,0 +1,86 @@
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { TypeClient } from '../../registry/rest/type-client.js';
+
+export interface ObjectCacheOptions<T> {
+  /** The name of the objects that the controller is about, where it is one. */
+  readonly only?: string;
+  /** What of an object is remembered; undefined: the object is none of the controller's business. */
+  keep(object: KubeObject): T | undefined;
+  /** Told of every object that came, changed or went, with what was remembered of it last. */
+  changed(key: string, item: T): void;
+}
+
+/** What a controller remembers of the objects of one type, by `namespace/name`. */
+export class ObjectCache<T> {
+  private readonly items = new Map<string, T>();
+  private told: Set<string> | undefined = new Set();
+  private first: (() => void) | undefined;
+  /** Resolves when all objects there were have been told. */
+  readonly synced: Promise<void>;
+
+  constructor(private readonly options: ObjectCacheOptions<T>) {
+    this.synced = new Promise((resolve) => {
+      this.first = resolve;
+    });
+  }
+
+  get(namespace: string, name: string): T | undefined {
+    return this.items.get(`${namespace}/${name}`);
+  }
+
+  entries(): Iterable<readonly [string, T]> {
+    return this.items;
+  }
+
+  start(client: TypeClient, signal: AbortSignal): void {
+    client.watch(
+      {
+        only: this.options.only,
+        upsert: (object) => {
+          this.upsert(object);
+        },
+        delete: ({ metadata: { namespace = '', name = '' } }) => {
+          this.forget(`${namespace}/${name}`);
+        },
+        reset: () => {
+          this.told = new Set();
+        },
+        synced: () => {
+          const { told } = this;
+          this.told = undefined;
+          if (told !== undefined) for (const key of [...this.items.keys()]) if (!told.has(key)) this.forget(key);
+          this.first?.();
+        },
+      },
+      signal,
+    );
+  }
+
+  private upsert(object: KubeObject): void {
+    const key = keyOf(object);
+    this.told?.add(key);
+    const item = this.options.keep(object);
+    if (item === undefined) {
+      this.forget(key);
+      return;
+    }
+    this.items.set(key, item);
+    this.options.changed(key, item);
+  }
+
+  private forget(key: string): void {
+    const item = this.items.get(key);
+    if (item === undefined) return;
+    this.items.delete(key);
+    this.options.changed(key, item);
+  }
+}
+
+/** `namespace/name`, with an empty namespace for cluster-scoped types. */
+export const keyOf = ({ metadata: { namespace = '', name = '' } }: KubeObject): string => `${namespace}/${name}`;
+
+/** The parts of a key. */
+export function splitKey(key: string): readonly [namespace: string, name: string] {
+  const at = key.indexOf('/');
+  return [key.slice(0, at), key.slice(at + 1)];
+}

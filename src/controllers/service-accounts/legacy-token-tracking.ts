@@ -1,0 +1,77 @@
+import { objectAt, stringAt } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { TypeClient, TypeClients } from '../../registry/rest/type-client.js';
+import type { Clock } from '../../util/clock.js';
+import { WorkQueue } from '../../util/work-queue.js';
+import { unlessOvertaken } from '../errors.js';
+
+const NAMESPACE = 'kube-system';
+const NAME = 'kube-apiserver-legacy-service-account-token-tracking';
+const KEY = 'since';
+const DAY_MILLIS = 86_400_000;
+/** A config map that somebody keeps deleting is not made anew all the time. */
+const CREATION_MILLIS = 30 * 60_000;
+
+/** The day of a time, UTC, as it stands in labels: 2006-01-02. */
+export const dayOf = (millis: number): string => new Date(millis).toISOString().slice(0, 10);
+
+/** The first moment of a day; undefined: the text is no day. */
+export function parseDay(text: string): number | undefined {
+  const millis = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : NaN;
+  return Number.isNaN(millis) || dayOf(millis) !== text ? undefined : millis;
+}
+
+const sinceOf = (map: KubeObject | undefined): number | undefined =>
+  parseDay(stringAt(objectAt(map, 'data'), KEY) ?? '');
+
+/** From when on the use of legacy tokens is known for sure; undefined: it is not known. */
+export async function trackedSince(clients: TypeClients): Promise<number | undefined> {
+  const map = await clients.for({ group: '', resource: 'configmaps' }).get(NAMESPACE, NAME);
+  const since = sinceOf(map);
+  return since === undefined ? undefined : since + DAY_MILLIS;
+}
+
+/** Keeps a config map that says since when the server notes the use of legacy service account tokens. */
+export class LegacyTokenTracking {
+  private readonly queue: WorkQueue;
+  private readonly client: TypeClient;
+  private createdAt = -Infinity;
+
+  constructor(
+    clients: TypeClients,
+    private readonly clock: Clock,
+    onError: (key: string, error: unknown) => void,
+  ) {
+    this.client = clients.for({ group: '', resource: 'configmaps' });
+    this.queue = new WorkQueue({ clock, work: () => this.sync(), onError });
+  }
+
+  start(signal: AbortSignal): void {
+    const changed = ({ metadata: { namespace, name } }: KubeObject): void => {
+      if (namespace === NAMESPACE && name === NAME) this.queue.add(NAME);
+    };
+    const synced = (): void => {
+      this.queue.add(NAME);
+    };
+    this.client.watch({ only: NAME, upsert: changed, delete: changed, reset: () => undefined, synced }, signal);
+    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+  }
+
+  private async sync(): Promise<void> {
+    const map = await this.client.get(NAMESPACE, NAME);
+    const data = { [KEY]: dayOf(this.clock.now()) };
+    if (map !== undefined) {
+      if (sinceOf(map) !== undefined) return;
+      await unlessOvertaken(() => this.client.update({ ...map, data: { ...objectAt(map, 'data'), ...data } }));
+      return;
+    }
+    const wait = this.createdAt + CREATION_MILLIS - this.clock.monotonic();
+    if (wait > 0) {
+      this.queue.addAfter(NAME, wait);
+      return;
+    }
+    const metadata = { name: NAME, namespace: NAMESPACE };
+    await unlessOvertaken(() => this.client.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data }));
+    this.createdAt = this.clock.monotonic();
+  }
+}

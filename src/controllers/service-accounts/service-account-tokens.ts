@@ -1,0 +1,168 @@
+import { isObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { ServiceAccountTokenSigner } from '../../authentication/token/service-account/service-account-signer.js';
+import type { TypeClient, TypeClients } from '../../registry/rest/type-client.js';
+import type { Clock } from '../../util/clock.js';
+import { WorkQueue } from '../../util/work-queue.js';
+import { unlessOvertaken } from '../errors.js';
+import { ObjectCache, splitKey } from '../garbage-collector/object-cache.js';
+
+const TYPE = 'kubernetes.io/service-account-token';
+const ACCOUNT_NAME = 'kubernetes.io/service-account.name';
+const ACCOUNT_UID = 'kubernetes.io/service-account.uid';
+
+/** What is remembered of a token's Secret; never the token. */
+interface TokenSecret {
+  readonly uid: string;
+  readonly account: string;
+  /** '' while it is not filled. */
+  readonly accountUid: string;
+  readonly complete: boolean;
+}
+
+export interface ServiceAccountTokensOptions {
+  readonly clients: TypeClients;
+  readonly clock: Clock;
+  readonly signer: Pick<ServiceAccountTokenSigner, 'signForSecret'>;
+  /** PEM; goes into every Secret. */
+  readonly rootCa: string;
+  onError(key: string, error: unknown): void;
+}
+
+const encode = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
+
+/**
+ * Fills Secrets of type kubernetes.io/service-account-token with a token of their account, and removes those whose account is
+ * gone: without their Secret such tokens are refused.
+ */
+export class ServiceAccountTokens {
+  private readonly queue: WorkQueue;
+  private readonly secrets: ObjectCache<TokenSecret>;
+  /** Uids of the accounts. */
+  private readonly accounts: ObjectCache<string>;
+  /** Keys of Secrets by the key of their account. */
+  private readonly byAccount = new Map<string, Set<string>>();
+  private readonly secretClient: TypeClient;
+  private readonly accountClient: TypeClient;
+
+  constructor(private readonly options: ServiceAccountTokensOptions) {
+    this.secretClient = options.clients.for({ group: '', resource: 'secrets' });
+    this.accountClient = options.clients.for({ group: '', resource: 'serviceaccounts' });
+    this.queue = new WorkQueue({
+      clock: options.clock,
+      work: (key) => this.sync(key),
+      onError: (key, error) => {
+        options.onError(key, error);
+      },
+    });
+    this.secrets = new ObjectCache<TokenSecret>({
+      keep: (secret) => this.remember(secret),
+      changed: (key, { account }) => {
+        this.index(key, account);
+        this.queue.add(key);
+      },
+    });
+    this.accounts = new ObjectCache<string>({
+      keep: (account) => account.metadata.uid ?? '',
+      changed: (key) => {
+        for (const secret of this.byAccount.get(key) ?? []) this.queue.add(secret);
+      },
+    });
+  }
+
+  start(signal: AbortSignal): void {
+    this.secrets.start(this.secretClient, signal);
+    this.accounts.start(this.accountClient, signal);
+    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+  }
+
+  private remember(secret: KubeObject): TokenSecret | undefined {
+    const account = secret.metadata.annotations?.[ACCOUNT_NAME] ?? '';
+    if (secret['type'] !== TYPE || account === '') return undefined;
+    const accountUid = secret.metadata.annotations?.[ACCOUNT_UID] ?? '';
+    return { uid: secret.metadata.uid ?? '', account, accountUid, complete: !this.incomplete(secret) };
+  }
+
+  private incomplete(secret: KubeObject): boolean {
+    const data = objectAt(secret, 'data');
+    const { rootCa } = this.options;
+    const lacks = (key: string): boolean => (stringAt(data, key) ?? '') === '';
+    return lacks('token') || lacks('namespace') || (rootCa !== '' && stringAt(data, 'ca.crt') !== encode(rootCa));
+  }
+
+  /** A Secret that is gone stays until it was looked at, so that its account forgets it. */
+  private index(key: string, account: string): void {
+    const owner = `${splitKey(key)[0]}/${account}`;
+    const keys = this.byAccount.get(owner);
+    if (keys === undefined) this.byAccount.set(owner, new Set([key]));
+    else keys.add(key);
+  }
+
+  private async sync(key: string): Promise<void> {
+    await Promise.all([this.secrets.synced, this.accounts.synced]);
+    const [namespace, name] = splitKey(key);
+    const secret = this.secrets.get(namespace, name);
+    if (secret === undefined) {
+      await this.forgetEverywhere(namespace, name, key);
+      return;
+    }
+    const account = await this.account(namespace, secret);
+    if (account === undefined) {
+      await unlessOvertaken(() => this.secretClient.delete(namespace, name, { uid: secret.uid }));
+    } else if (!secret.complete) await unlessOvertaken(() => this.fill(namespace, name, secret, account));
+  }
+
+  /** The account's uid: what is remembered, or, where nothing is, what is stored. */
+  private async account(namespace: string, secret: TokenSecret): Promise<string | undefined> {
+    const fits = (uid: string | undefined): boolean =>
+      uid !== undefined && (secret.accountUid === '' || secret.accountUid === uid);
+    const known = this.accounts.get(namespace, secret.account);
+    if (fits(known)) return known;
+    const live = (await this.accountClient.get(namespace, secret.account))?.metadata.uid;
+    return fits(live) ? live : undefined;
+  }
+
+  private async fill(
+    namespace: string,
+    name: string,
+    { uid, account }: TokenSecret,
+    accountUid: string,
+  ): Promise<void> {
+    const secret = await this.secretClient.get(namespace, name);
+    if (secret === undefined || secret.metadata.uid !== uid || !this.incomplete(secret)) return;
+    const data: Record<string, JsonValue | undefined> = { ...objectAt(secret, 'data') };
+    if (this.options.rootCa !== '') data['ca.crt'] = encode(this.options.rootCa);
+    if ((data['namespace'] ?? '') === '') data['namespace'] = encode(namespace);
+    if ((data['token'] ?? '') === '') {
+      const serviceAccount = { name: account, uid: accountUid };
+      data['token'] = encode(await this.options.signer.signForSecret({ namespace, serviceAccount, secretName: name }));
+    }
+    secret['data'] = data;
+    secret.metadata.annotations = {
+      ...secret.metadata.annotations,
+      [ACCOUNT_NAME]: account,
+      [ACCOUNT_UID]: accountUid,
+    };
+    await this.secretClient.update(secret);
+  }
+
+  /** A Secret is gone: accounts that refer to it do so no longer. */
+  private async forgetEverywhere(namespace: string, name: string, key: string): Promise<void> {
+    for (const [owner, keys] of this.byAccount) {
+      if (!keys.delete(key)) continue;
+      if (keys.size === 0) this.byAccount.delete(owner);
+      await unlessOvertaken(() => this.forget(namespace, splitKey(owner)[1], name));
+    }
+  }
+
+  private async forget(namespace: string, accountName: string, secretName: string): Promise<void> {
+    const account = await this.accountClient.get(namespace, accountName);
+    const secrets = account?.['secrets'];
+    if (account === undefined || !Array.isArray(secrets)) return;
+    const left = secrets.filter((secret) => !(isObject(secret) && secret['name'] === secretName));
+    if (left.length === secrets.length) return;
+    if (left.length === 0) delete account['secrets'];
+    else account['secrets'] = left;
+    await this.accountClient.update(account);
+  }
+}

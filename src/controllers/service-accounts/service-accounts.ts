@@ -1,0 +1,23 @@
+import type { TypeClients } from '../../registry/rest/type-client.js';
+import type { Clock } from '../../util/clock.js';
+import { NamespacedDefault } from '../namespaced-default.js';
+
+const NAME = 'default';
+
+/** Keeps a service account `default` in every namespace. */
+export function defaultServiceAccounts(
+  clients: TypeClients,
+  clock: Clock,
+  onError: (namespace: string, error: unknown) => void,
+): NamespacedDefault {
+  return new NamespacedDefault({
+    clients,
+    clock,
+    resource: 'serviceaccounts',
+    name: NAME,
+    make: (namespace) => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: NAME, namespace } }),
+    accepts: () => true,
+    mend: () => undefined,
+    onError,
+  });
+}

@@ -1,0 +1,141 @@
+import { newBadRequest, newInvalid } from '../../../apimachinery/meta/errors.js';
+import { type FieldError, FieldPath, invalid, notSupportedConstant } from '../../../apimachinery/meta/field-error.js';
+import { isObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import { JsonError, typeMetaOf } from '../../../apimachinery/json/decode.js';
+import { kindNotRegistered, parseGroupVersion } from '../../../apimachinery/meta/meta.js';
+import { builtinSchema, requireSchema, type TypedObject } from '../../../apimachinery/scheme/builtin-schema.js';
+import type { DeleteOptions } from '../../../registry/generic/delete.js';
+import { negotiateInput } from '../../negotiation/media.js';
+import { OPTIONS, parse, UNVERSIONED } from './decode-body.js';
+import { dryRunValues, validateDryRun } from './write-options.js';
+import type { Query } from './query.js';
+import type { RequestScope } from '../../router/scope.js';
+
+const POLICIES = ['Foreground', 'Background', 'Orphan', 'nil'];
+
+/** Reads DeleteOptions from the body, or from the query where there is none, and checks them. */
+export function deleteOptions(scope: RequestScope, query: Query, body: Buffer): DeleteOptions {
+  const raw = body.length > 0 ? fromBody(scope, body) : fromQuery(query);
+  const unsafe = scope.environment.features.enabled('AllowUnsafeMalformedObjectDeletion');
+  const options: RawOptions = unsafe ? raw : { ...raw, ignoreStoreReadError: undefined };
+  const errors = validate(options);
+  if (errors.length > 0) throw newInvalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
+  return {
+    gracePeriodSeconds: options.gracePeriodSeconds,
+    orphanDependents: options.orphanDependents,
+    propagationPolicy: options.propagationPolicy,
+    preconditions: options.preconditions ?? {},
+    dryRun: options.dryRun.length > 0,
+    ignoreStoreReadError: options.ignoreStoreReadError === true,
+  };
+}
+
+interface RawOptions {
+  readonly gracePeriodSeconds: number | undefined;
+  readonly orphanDependents: boolean | undefined;
+  readonly propagationPolicy: string | undefined;
+  readonly preconditions: { uid?: string | undefined; resourceVersion?: string | undefined } | undefined;
+  readonly dryRun: readonly string[];
+  readonly ignoreStoreReadError: boolean | undefined;
+}
+
+function fromQuery(query: Query): RawOptions {
+  const policy = query.has('propagationPolicy') ? query.string('propagationPolicy') : undefined;
+  return {
+    gracePeriodSeconds: query.integer('gracePeriodSeconds'),
+    orphanDependents: query.boolean('orphanDependents'),
+    propagationPolicy: policy,
+    preconditions: preconditionsOf(query),
+    dryRun: dryRunValues(query),
+    ignoreStoreReadError: query.boolean('ignoreStoreReadErrorWithClusterBreakingPotential'),
+  };
+}
+
+/** Preconditions are given in the query by their own names. */
+function preconditionsOf(query: Query): RawOptions['preconditions'] {
+  const given = (name: string): string | undefined => query.string(name) || undefined;
+  const uid = given('uid');
+  const resourceVersion = given('resourceVersion');
+  return uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
+}
+
+/** The body may carry DeleteOptions of the meta group or of the resource's own group. */
+function fromBody(scope: RequestScope, body: Buffer): RawOptions {
+  const format = negotiateInput(scope.request.headers['content-type'], {
+    custom: false,
+    cbor: scope.environment.features.enabled('CBORServingAndStorage'),
+  });
+  try {
+    const fallback = { apiVersion: 'meta.k8s.io/v1', kind: 'DeleteOptions' };
+    const json = parse(body, format, false, scope.environment.protobuf, fallback, true);
+    const { value } = json;
+    scope.context.audit?.requestObject(() => asInternal(value));
+    const meta = typeMetaOf(json);
+    const { kind } = meta;
+    const apiVersion = meta.apiVersion === '' ? 'meta.k8s.io/v1' : meta.apiVersion;
+    const gv = parseGroupVersion(apiVersion);
+    if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${apiVersion}`);
+    if (kind !== '' && kind !== 'DeleteOptions') {
+      // These are known whatever the version, and what does not fit them is found before they are converted.
+      const unversioned = UNVERSIONED.has(kind);
+      if (unversioned) builtinSchema({ group: 'meta.k8s.io', version: 'v1', kind })?.decode(json, false);
+      throw newBadRequest(
+        unversioned || (apiVersion === 'meta.k8s.io/v1' && OPTIONS.has(kind))
+          ? `converting (v1.${kind}) to (v1.DeleteOptions): unknown conversion`
+          : kindNotRegistered(apiVersion, kind),
+      );
+    }
+    return fromObject(requireSchema('meta.k8s.io', 'v1', 'DeleteOptions').decode(json, false));
+  } catch (error) {
+    if (error instanceof JsonError) throw newBadRequest(error.message);
+    throw error;
+  }
+}
+
+/** kube-apiserver's audit log shows these options in the version that it works with itself. */
+const asInternal = (options: JsonValue): JsonValue =>
+  isObject(options) ? { ...options, kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/__internal' } : options;
+
+/** What the decoder lets through has these types. */
+function fromObject({ object }: TypedObject): RawOptions {
+  const { gracePeriodSeconds, orphanDependents, propagationPolicy, preconditions, dryRun } = object;
+  const within = isObject(preconditions) ? preconditions : undefined;
+  return {
+    gracePeriodSeconds: gracePeriodSeconds as number | undefined,
+    orphanDependents: orphanDependents as boolean | undefined,
+    propagationPolicy: propagationPolicy as string | undefined,
+    preconditions: within && {
+      uid: within['uid'] as string | undefined,
+      resourceVersion: within['resourceVersion'] as string | undefined,
+    },
+    dryRun: Array.isArray(dryRun) ? dryRun.map(String) : [],
+    ignoreStoreReadError: object['ignoreStoreReadErrorWithClusterBreakingPotential'] as boolean | undefined,
+  };
+}
+
+function validate(options: RawOptions): FieldError[] {
+  const errors: FieldError[] = [];
+  const path = FieldPath.of('propagationPolicy');
+  const policy = options.propagationPolicy;
+  if (options.orphanDependents !== undefined && policy !== undefined) {
+    errors.push(invalid(path, policy, 'orphanDependents and deletionPropagation cannot be both set'));
+  }
+  if (policy !== undefined && !POLICIES.slice(0, 3).includes(policy))
+    errors.push(notSupportedConstant(path, policy, POLICIES));
+  errors.push(...validateDryRun(options.dryRun), ...validateUnsafe(options));
+  return errors;
+}
+
+/** The unsafe deletion goes with no other option. */
+function validateUnsafe(options: RawOptions): FieldError[] {
+  if (options.ignoreStoreReadError !== true) return [];
+  const field = FieldPath.of('ignoreStoreReadErrorWithClusterBreakingPotential');
+  const refuse = (name: string): FieldError => invalid(field, true, `cannot be set together with .${name}`);
+  const errors: FieldError[] = [];
+  if (options.dryRun.length > 0) errors.push(refuse('dryRun'));
+  if (options.propagationPolicy !== undefined) errors.push(refuse('propagationPolicy'));
+  if (options.orphanDependents !== undefined) errors.push(refuse('orphanDependents'));
+  if (options.gracePeriodSeconds !== undefined) errors.push(refuse('gracePeriodSeconds'));
+  if (options.preconditions !== undefined) errors.push(refuse('preconditions'));
+  return errors;
+}

@@ -1,0 +1,125 @@
+import { newBadRequest, newInvalid } from '../../../apimachinery/meta/errors.js';
+import { type FieldError, FieldPath, forbidden, notSupportedConstant } from '../../../apimachinery/meta/field-error.js';
+import {
+  compileSelection,
+  escapeValue,
+  type FieldNames,
+  type FieldSelector,
+  parseFieldSelector,
+} from '../../../apimachinery/selectors/field-selectors.js';
+import { parseLabelSelector } from '../../../apimachinery/selectors/label-parser.js';
+import { type LabelSelector, SelectorError } from '../../../apimachinery/selectors/labels.js';
+import type { ServedVersion } from '../../../registry/rest/served.js';
+import type { ListRequest } from '../../../registry/generic/list-options.js';
+import type { SelectionPredicate } from '../../../storage/selection-predicate.js';
+import type { Query } from './query.js';
+
+/** meta/v1 ListOptions, checked. */
+export interface ListOptions extends ListRequest {
+  readonly watch: boolean;
+  readonly allowWatchBookmarks: boolean;
+  readonly sendInitialEvents: boolean | undefined;
+  /** Undefined: none was asked for. */
+  readonly timeoutSeconds: number | undefined;
+}
+
+const MATCH = FieldPath.of('resourceVersionMatch');
+
+/** Reads and checks the options of list, watch and deletecollection. `name`: the single object that the path names, or ''. */
+export function listOptions(query: Query, served: ServedVersion, name: string, watchListEnabled: boolean): ListOptions {
+  const timeoutSeconds = query.integer('timeoutSeconds');
+  const limit = query.integer('limit') ?? 0;
+  const options: UnselectedOptions = {
+    watch: query.boolean('watch') ?? false,
+    allowWatchBookmarks: query.boolean('allowWatchBookmarks') ?? false,
+    resourceVersion: query.string('resourceVersion'),
+    resourceVersionMatch: query.string('resourceVersionMatch'),
+    timeoutSeconds,
+    limit,
+    continue: query.string('continue'),
+    sendInitialEvents: query.boolean('sendInitialEvents'),
+  };
+  const withDefaults = watchListDefaults(options, watchListEnabled);
+  const errors = withDefaults.watch ? validateWatch(withDefaults, watchListEnabled) : validateList(withDefaults);
+  if (errors.length > 0) {
+    // What cannot be read at all comes before what contradicts itself; names of fields are looked up after both.
+    readSelectors(query, (field) => field);
+    throw newInvalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
+  }
+  return { predicate: predicate(query, served, name), ...withDefaults };
+}
+
+type UnselectedOptions = Omit<ListOptions, 'predicate'>;
+
+/** A watch from nothing or 0 with initial events: the legacy form asks for them implicitly, when the gate is on. */
+function watchListDefaults(options: UnselectedOptions, enabled: boolean): UnselectedOptions {
+  if (!options.watch || !enabled || options.sendInitialEvents !== undefined) return options;
+  const legacy = options.resourceVersion === '' || options.resourceVersion === '0';
+  if (!legacy || options.resourceVersionMatch !== '') return options;
+  return { ...options, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' };
+}
+
+function validateList(options: UnselectedOptions): FieldError[] {
+  const errors: FieldError[] = [];
+  const match = options.resourceVersionMatch;
+  if (match !== '') {
+    if (options.resourceVersion === '') {
+      errors.push(forbidden(MATCH, 'resourceVersionMatch is forbidden unless resourceVersion is provided'));
+    }
+    if (options.continue !== '') {
+      errors.push(forbidden(MATCH, 'resourceVersionMatch is forbidden when continue is provided'));
+    }
+    if (match !== 'Exact' && match !== 'NotOlderThan') {
+      errors.push(notSupportedConstant(MATCH, match, ['Exact', 'NotOlderThan', '']));
+    }
+    if (match === 'Exact' && options.resourceVersion === '0') {
+      errors.push(forbidden(MATCH, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
+    }
+  }
+  if (options.sendInitialEvents !== undefined) {
+    errors.push(forbidden(FieldPath.of('sendInitialEvents'), 'sendInitialEvents is forbidden for list'));
+  }
+  return errors;
+}
+
+function validateWatch(options: UnselectedOptions, enabled: boolean): FieldError[] {
+  const errors: FieldError[] = [];
+  const match = options.resourceVersionMatch;
+  if (options.sendInitialEvents !== undefined) {
+    if (match !== 'NotOlderThan') {
+      errors.push(forbidden(MATCH, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'));
+    }
+    if (!enabled) {
+      const why = 'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled';
+      errors.push(forbidden(FieldPath.of('sendInitialEvents'), why));
+    }
+  }
+  if (match !== '') {
+    if (options.sendInitialEvents === undefined) {
+      errors.push(forbidden(MATCH, 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided'));
+    }
+    if (match !== 'NotOlderThan') errors.push(notSupportedConstant(MATCH, match, ['NotOlderThan']));
+    if (options.continue !== '') {
+      errors.push(forbidden(MATCH, 'resourceVersionMatch is forbidden when continue is provided'));
+    }
+  }
+  return errors;
+}
+
+function readSelectors(query: Query, names: FieldNames): { labels: LabelSelector; fields: FieldSelector } {
+  try {
+    const labels = parseLabelSelector(query.string('labelSelector'));
+    return { labels, fields: parseFieldSelector(query.string('fieldSelector'), names) };
+  } catch (error) {
+    if (error instanceof SelectorError) throw newBadRequest(error.message);
+    throw error;
+  }
+}
+
+function predicate(query: Query, served: ServedVersion, name: string): SelectionPredicate {
+  const { labels, fields } = readSelectors(query, served.fieldNames);
+  if (name === '') return compileSelection(labels, fields);
+  if (fields.empty) return compileSelection(labels, parseFieldSelector(`metadata.name=${escapeValue(name)}`));
+  if (fields.requiresExactMatch('metadata.name') === name) return compileSelection(labels, fields);
+  throw newBadRequest("fieldSelector metadata.name doesn't match requested name");
+}

@@ -1,0 +1,224 @@
+import {
+  decodeDetailed,
+  type DetailedJson,
+  interpretTypeMeta,
+  goKind,
+  JsonError,
+} from '../../../apimachinery/json/decode.js';
+import { type ApiError, newInternalError, newInvalid } from '../../../apimachinery/meta/errors.js';
+import { FieldPath, invalid } from '../../../apimachinery/meta/field-error.js';
+import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import type { FloatLiterals, Parts } from '../../../apimachinery/json/parser.js';
+import { compareUtf8, goJson, type KubeObject, parseGroupVersion, quote } from '../../../apimachinery/meta/meta.js';
+import type { Literals } from '../../../apimachinery/patch/literals.js';
+import { schemaOfSibling } from '../../../apimachinery/scheme/registered-kinds.js';
+import { DecodeError, type DecodedObject } from '../../../registry/rest/served.js';
+import { internalMismatch, kindMismatch, NO_API_VERSION } from './decode-body.js';
+import type { RequestScope } from '../../router/scope.js';
+import { warnOfStrictErrors } from './strict-errors.js';
+import type { FieldValidation } from './write-options.js';
+
+/** What a patch made of an object. */
+export interface PatchOutcome {
+  /** Changed by decoding. */
+  readonly patched: JsonValue;
+  /** The same, for errors: shares with `current` and `patch` what was left as it stands there. */
+  readonly unchanged: JsonValue;
+  readonly patch: JsonValue;
+  readonly current: KubeObject;
+  /** Of the patched object's numbers. */
+  readonly floats: FloatLiterals;
+  /** Of the scalars that `unchanged` and `patch` hold as tokens. */
+  readonly literals: Literals;
+  /** What errors show; undefined: the patched object. */
+  readonly shown: (() => string) | undefined;
+  /** Of the patch itself. */
+  readonly strictErrors: readonly string[];
+  /** Objects of a JSON patch in which a key stands twice: where they are taken over, both are. */
+  readonly parts?: Parts | undefined;
+}
+
+/** The refusal of a patch, in kube-apiserver's form. */
+export const refusePatch = (shown: string, why: string): ApiError =>
+  newInvalid({ group: '', kind: '' }, '', [invalid(FieldPath.of('patch'), shown, why)]);
+
+/** The patched tree as an object of the version; what it must not hold is refused, or warned of, as an invalid patch. */
+export function decodePatched(scope: RequestScope, outcome: PatchOutcome, validation: FieldValidation): KubeObject {
+  const { served } = scope;
+  // The tree is changed by decoding, and seldom shown.
+  const text = validation === 'Strict' ? showPatched(scope, outcome) : undefined;
+  const refuse = (why: string): ApiError => refusePatch(text ?? showPatched(scope, outcome), why);
+  const { patched } = outcome;
+  if (!isObject(patched) && !served.type.custom && outcome.shown === undefined && patched !== null)
+    typeMeta(patched, refuse);
+  if (!isObject(patched))
+    throw refuse(`json: cannot unmarshal ${goKind(patched)} into Go value of type map[string]interface {}`);
+  const isVersionless = !served.type.custom && outcome.shown === undefined && (patched['apiVersion'] ?? '') === '';
+  let tree = patched;
+  const errors = [...outcome.strictErrors];
+  if (served.type.custom) checkCustomKind(patched, () => text ?? showPatched(scope, outcome));
+  else if (outcome.shown === undefined) {
+    checkBuiltinKind(scope, patched, refuse);
+    if (isVersionless && served.assumesVersion !== true) {
+      // Without a version the object is read as one that has no fields but these.
+      tree = {};
+      const fields = Object.keys(patched).filter((key) => key !== 'apiVersion' && key !== 'kind');
+      errors.push(...fields.sort(compareUtf8).map((key) => `unknown field ${quote(key)}`));
+    }
+  }
+  if (!served.type.custom) Object.assign(tree, { kind: served.gvk.kind, apiVersion: served.groupVersion });
+  try {
+    const decoded = decodeTree(scope, outcome, tree, validation !== 'Ignore');
+    errors.push(...decoded.strictErrors);
+    if (errors.length > 0 && validation === 'Strict') throw refuse(`strict decoding error: ${errors.join(', ')}`);
+    if (validation !== 'Ignore') warnOfStrictErrors(scope.context, errors);
+    if (served.type.custom && (decoded.object.apiVersion ?? '') === '') throw newInternalError(NO_API_VERSION);
+    // Of an object without a version nobody can tell who owns its fields.
+    if (isVersionless) decoded.object.apiVersion = '';
+    return decoded.object;
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    const shown = text ?? showPatched(scope, outcome);
+    throw refusePatch(
+      shown,
+      served.type.custom || outcome.shown !== undefined ? error.message : firstFault(scope, shown, error),
+    );
+  }
+}
+
+function decodeTree(scope: RequestScope, outcome: PatchOutcome, tree: JsonObject, strict: boolean): DecodedObject {
+  const { served } = scope;
+  const isWhole = tree === outcome.patched;
+  if (isWhole && (outcome.parts?.size ?? 0) > 0) return decodeText(scope, showPatched(scope, outcome), strict);
+  const decoded = served.decode({ value: tree, duplicates: [], floats: outcome.floats }, strict);
+  if (decoded.strictErrors.length === 0 || served.type.custom) return decoded;
+  // A strategic merge is read with its keys sorted, everything else in the order in which it is shown.
+  const strictErrors =
+    isWhole && outcome.shown === undefined
+      ? decodeText(scope, showPatched(scope, outcome), strict).strictErrors
+      : [...decoded.strictErrors].sort(compareUtf8);
+  return { ...decoded, strictErrors };
+}
+
+/** Reads the patched object as it is shown, in which fields have an order and keys may stand twice. */
+function decodeText({ served }: RequestScope, shown: string, strict: boolean): DecodedObject {
+  let json: DetailedJson;
+  try {
+    json = decodeDetailed(shown, strict, !served.type.custom);
+  } catch (error) {
+    if (error instanceof JsonError) throw refusePatch(shown, error.message);
+    throw error;
+  }
+  if (!served.type.custom)
+    Object.assign(json.value as JsonObject, { kind: served.gvk.kind, apiVersion: served.groupVersion });
+  return served.decode(json, strict);
+}
+
+/** What is wrong first in the order in which the object is shown. */
+function firstFault(scope: RequestScope, shown: string, known: DecodeError): string {
+  try {
+    decodeText(scope, shown, false);
+  } catch (error) {
+    if (error instanceof DecodeError) return error.message;
+    throw error;
+  }
+  return known.message;
+}
+
+/** What a patch has made is read with its keys sorted. */
+function typeMeta(patched: JsonValue, refuse: (why: string) => ApiError): { apiVersion: string; kind: string } {
+  try {
+    return interpretTypeMeta(isObject(patched) ? sortedKeys(patched) : patched);
+  } catch (error) {
+    if (error instanceof JsonError) throw refuse(error.message);
+    throw error;
+  }
+}
+
+const sortedKeys = (object: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.keys(object)
+      .sort(compareUtf8)
+      .map((key) => [key, object[key]]),
+  );
+
+function checkCustomKind(patched: JsonObject, shown: () => string): void {
+  const refuse = (why: string): ApiError => refusePatch(shown(), why);
+  const { kind, apiVersion } = typeMeta(patched, refuse);
+  if (parseGroupVersion(apiVersion) === undefined) throw refuse(`unexpected GroupVersion string: ${apiVersion}`);
+  if (kind === '') throw refuse(`Object 'Kind' is missing in '${shown()}'`);
+  if (patched['apiVersion'] === null)
+    throw refuse('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
+}
+
+function checkBuiltinKind(scope: RequestScope, patched: JsonObject, refuse: (why: string) => ApiError): void {
+  const { served } = scope;
+  const meta = typeMeta(patched, refuse);
+  const kind = meta.kind === '' ? served.gvk.kind : meta.kind;
+  if (meta.apiVersion === '' && served.assumesVersion !== true) {
+    if (kind === served.gvk.kind) return;
+    throw refuse(internalMismatch(served, kind, { value: patched, duplicates: [] }));
+  }
+  const groupVersion = meta.apiVersion === '' ? served.groupVersion : meta.apiVersion;
+  if (kind === served.gvk.kind && groupVersion === served.groupVersion) return;
+  // Another version of the group's kind is converted.
+  const sibling = parseGroupVersion(groupVersion)?.group === served.gvk.group;
+  if (!sibling || schemaOfSibling(served.gvk, groupVersion, kind) === undefined)
+    throw refuse(kindMismatch(served, groupVersion, kind, { value: patched, duplicates: [] }));
+}
+
+/**
+ * The patched object as errors show it: what a patch led through has its keys sorted, what it left alone has the order in
+ * which the type is written, what it brought along has the order of the patch.
+ */
+function showPatched(scope: RequestScope, { unchanged, current, patch, parts, literals, shown }: PatchOutcome): string {
+  if (shown !== undefined) return shown();
+  const originals = new Map<JsonValue, JsonValue>();
+  // A merge leaves nothing of a custom resource as it was written; its keys are sorted anyway.
+  const isSorted = scope.served.type.custom;
+  if (!isSorted || Array.isArray(patch)) pair(patch, patch, originals);
+  if (!isSorted)
+    pair(current, scope.served.decode({ value: deepCopy(current), duplicates: [] }, false).object, originals);
+  return show(unchanged, { originals, parts, literals });
+}
+
+interface Sources {
+  /** What containers that the patch left alone, or brought along, look like in their source. */
+  readonly originals: ReadonlyMap<JsonValue, JsonValue>;
+  readonly parts: Parts | undefined;
+  readonly literals: Literals;
+}
+
+/** Notes for each container of a value its like in another value of the same form. */
+function pair(value: JsonValue | undefined, like: JsonValue | undefined, into: Map<JsonValue, JsonValue>): void {
+  if (Array.isArray(value) && Array.isArray(like)) {
+    into.set(value, like);
+    for (const [i, item] of value.entries()) pair(item, like[i], into);
+  } else if (isObject(value) && isObject(like)) {
+    into.set(value, like);
+    for (const key in value) if (Object.hasOwn(like, key)) pair(value[key], like[key], into);
+  }
+}
+
+function show(value: JsonValue | undefined, sources: Sources): string {
+  const original = value === undefined ? undefined : sources.originals.get(value);
+  if (original !== undefined) return showInOrder(original, sources);
+  if (Array.isArray(value)) return `[${value.map((item) => show(item, sources)).join(',')}]`;
+  if (!isObject(value)) return sources.literals.show(value);
+  const members = Object.keys(value).filter((key) => value[key] !== undefined);
+  return `{${members
+    .sort(compareUtf8)
+    .map((key) => `${goJson(key)}:${show(value[key], sources)}`)
+    .join(',')}}`;
+}
+
+function showInOrder(value: JsonValue | undefined, sources: Sources): string {
+  const { parts, literals } = sources;
+  if (Array.isArray(value)) return `[${value.map((item) => showInOrder(item, sources)).join(',')}]`;
+  if (!isObject(value)) return literals.show(value);
+  return `{${(parts?.get(value) ?? [value])
+    .flatMap(Object.entries<JsonValue | undefined>)
+    .filter(([, member]) => member !== undefined)
+    .map(([key, member]) => `${goJson(key)}:${showInOrder(member, sources)}`)
+    .join(',')}}`;
+}

@@ -1,0 +1,62 @@
+import type { RequestScope } from '../../router/scope.js';
+
+/** A field or an item takes as long as this many bytes of text. */
+const PART = 24;
+/** Reading YAML takes several times as long as reading JSON. */
+const YAML_FACTOR = 4;
+/** The same object is so many times longer in JSON. */
+const BINARY_FACTOR = 3;
+const LINE_END = 0x0a;
+const COMMA = 0x2c;
+const OPENING_BRACE = 0x7b;
+const COPY = Buffer.from('"copy"');
+
+/** What there is in a text, counted without reading it: in strings too, which makes it a little more. */
+interface Content {
+  bytes: number;
+  parts: number;
+  objects: number;
+}
+
+/**
+ * How much work a write is, in bytes of long text: its body, the object that there is, and what defaults may add. No more than
+ * `enough` is counted exactly.
+ */
+export function weightOf(scope: RequestScope, body: Buffer, enough: number): number {
+  const { request, context, store, served } = scope;
+  const type = request.headers['content-type'] ?? '';
+  // Copies of copies: a short patch makes an object as large as the limit allows.
+  if (type.includes('json-patch') && body.includes(COPY)) return Infinity;
+  const isYaml = type.includes('yaml') && body[0] !== OPENING_BRACE;
+  const isBinary = type.includes('protobuf') || type.includes('cbor');
+  const factor = isYaml ? YAML_FACTOR : isBinary ? BINARY_FACTOR : 1;
+  if (body.length * factor >= enough) return body.length * factor;
+  const content = { bytes: body.length * factor, parts: 0, objects: 0 };
+  add(content, body, isYaml, isBinary);
+  const { info } = context;
+  if (info.name !== '') {
+    const stored = store.cache.peek(store.namespaced ? `${info.namespace}/${info.name}` : info.name)?.bytes;
+    if (stored !== undefined) {
+      content.bytes += stored.length;
+      if (content.bytes < enough) add(content, stored, false, false);
+    }
+  }
+  const parts = content.parts + (served.mostDefaults?.(content.objects) ?? 0);
+  return Math.max(content.bytes, parts * PART);
+}
+
+function add(content: Content, text: Uint8Array, byLines: boolean, isBinary: boolean): void {
+  if (isBinary) {
+    content.objects += text.length;
+    return;
+  }
+  for (let i = 0; i < text.length; i++) {
+    const byte = text[i];
+    if (byte === COMMA) content.parts++;
+    else if (byte === OPENING_BRACE) content.objects++;
+    else if (byLines && byte === LINE_END) {
+      content.parts++;
+      content.objects++;
+    }
+  }
+}

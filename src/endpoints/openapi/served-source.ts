@@ -1,0 +1,102 @@
+import { readdirSync } from 'node:fs';
+import { dataFile, readDataFile } from '../../apimachinery/scheme/data-files.js';
+import { isObject, type JsonObject, stringAt } from '../../apimachinery/json/json.js';
+import type { OpenApiGroupVersion, OpenApiKind, OpenApiSource, PublishedComponents } from './source.js';
+import type { ApiRegistry, InstalledApi } from '../../registry/generic/store/api-registry.js';
+
+/**
+ * The published schemas by group version: `apis__events.k8s.io__v1.json` holds those of `apis/events.k8s.io/v1`. What every object has is
+ * described, so that `kubectl explain` tells of the metadata of custom resources.
+ */
+export function publishedComponents(): PublishedComponents {
+  const texts = readDataFile('types', 'descriptions.json') as JsonObject;
+  const components: Record<string, Readonly<Record<string, JsonObject>>> = {};
+  for (const name of readdirSync(dataFile('openapi'))) {
+    if (!name.endsWith('.json')) continue;
+    // Files of the package, of this shape.
+    const schemas = readDataFile('openapi', name) as Record<string, JsonObject>;
+    for (const key in schemas) {
+      const [schema, text] = [schemas[key], texts[key]];
+      if (schema !== undefined && isObject(text)) schemas[key] = describe(schema, text);
+    }
+    components[name.slice(0, -'.json'.length).replaceAll('__', '/')] = schemas;
+  }
+  return components;
+}
+
+/** The schema with its description and those of its properties. */
+function describe(schema: JsonObject, text: JsonObject): JsonObject {
+  const { description = '', properties: texts } = text;
+  const { properties } = schema;
+  if (!isObject(properties) || !isObject(texts)) return { description, ...schema };
+  const described: JsonObject = {};
+  for (const name in properties) {
+    const [property, said] = [properties[name], stringAt(texts, name)];
+    described[name] = isObject(property) && said !== undefined ? { description: said, ...property } : property;
+  }
+  return { description, ...schema, properties: described };
+}
+
+/** What is served, as OpenAPI wants it; a group version in which nothing has changed is the same object as before. */
+export function openApiSource(registry: ApiRegistry): OpenApiSource {
+  const known = new Map<string, { readonly apis: readonly InstalledApi[]; readonly value: OpenApiGroupVersion }>();
+  let all: readonly OpenApiGroupVersion[] | undefined;
+  registry.onChange(() => {
+    all = undefined;
+  });
+  return {
+    groupVersions() {
+      all ??= collect(registry, known);
+      return all;
+    },
+  };
+}
+
+function collect(
+  registry: ApiRegistry,
+  known: Map<string, { readonly apis: readonly InstalledApi[]; readonly value: OpenApiGroupVersion }>,
+): readonly OpenApiGroupVersion[] {
+  const grouped = new Map<string, InstalledApi[]>();
+  for (const api of registry.all()) {
+    const { group, version } = api.kind === 'stored' ? api.served.gvk : api.type;
+    const key = `${group}/${version}`;
+    grouped.set(key, [...(grouped.get(key) ?? []), api]);
+  }
+  for (const key of known.keys()) if (!grouped.has(key)) known.delete(key);
+  return [...grouped].map(([key, apis]) => {
+    const before = known.get(key);
+    if (before?.apis.length === apis.length && before.apis.every((api, i) => api === apis[i])) return before.value;
+    const slash = key.lastIndexOf('/');
+    const group = key.slice(0, slash);
+    const version = key.slice(slash + 1);
+    const value = { group, version, custom: !registry.isBuiltIn(group, version), kinds: apis.map(kindOf) };
+    known.set(key, { apis, value });
+    return value;
+  });
+}
+
+function kindOf(api: InstalledApi): OpenApiKind {
+  if (api.kind === 'virtual') {
+    const { kind, resource, namespaced } = api.type;
+    return { kind, listKind: `${kind}List`, plural: resource, namespaced, verbs: ['create'], subresources: [] };
+  }
+  const { served } = api;
+  const { type } = served;
+  const prefix = `${type.resource}/`;
+  return {
+    kind: type.kind,
+    listKind: type.listKind,
+    plural: type.resource,
+    namespaced: type.namespaced,
+    verbs: served.verbs,
+    schema: served.openApiSchema,
+    selectableFields: served.version.selectableFields,
+    subresources: served.discovery
+      .filter((entry) => entry.name.startsWith(prefix))
+      .map(({ name, verbs, kind, group, version }) => ({
+        name: name.slice(prefix.length),
+        verbs,
+        type: group === undefined || version === undefined ? undefined : { group, version, kind },
+      })),
+  };
+}

@@ -1,0 +1,77 @@
+import { ApiError, newGenericNotFound } from '../../apimachinery/meta/errors.js';
+import { formatGroupVersion, type KubeObject } from '../../apimachinery/meta/meta.js';
+import { managerOrUserAgent } from '../../managedfields/manager-name.js';
+import type { VirtualApi } from '../../registry/generic/store/api-registry.js';
+import type { RequestContext } from '../../request/context.js';
+import { ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
+import type { HttpRequest, HttpResponse } from '../http.js';
+import { negotiate } from '../negotiation/media.js';
+import { writeCreated } from '../responsewriters/object.js';
+import { readBody } from '../handlers/request/body.js';
+import { decodeAs } from '../handlers/request/decode-body.js';
+import { builtinDecoder } from '../../registry/generic/store/builtin-served.js';
+import { Query } from '../handlers/request/query.js';
+import { responseOptions } from '../handlers/respond.js';
+import type { HandlerEnvironment } from './scope.js';
+import { createOrUpdateOptions } from '../handlers/request/write-options.js';
+
+/** POST of a type that is only created: reviews. */
+export async function virtualHandler(
+  { type, fieldManager }: VirtualApi,
+  environment: HandlerEnvironment,
+  context: RequestContext,
+  request: HttpRequest,
+  response: HttpResponse,
+): Promise<void> {
+  const { info } = context;
+  // The router knows the collection alone.
+  if (info.name !== '' || info.subresource !== '' || type.namespaced !== (info.namespace !== ''))
+    throw newGenericNotFound();
+  if (info.verb !== 'create') {
+    throw new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
+  }
+  const query = new Query(request.url ?? '');
+  const cbor = environment.features.enabled('CBORServingAndStorage');
+  const media = negotiate(
+    request.headers.accept,
+    { custom: false, cbor, transforms: true, noTables: true, route: 'object' },
+    { pretty: query.string('pretty'), userAgent: context.userAgent },
+  );
+  const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
+  const options = createOrUpdateOptions(query, 'CreateOptions');
+  context.dryRun = options.dryRun;
+  const target = {
+    gvk: type,
+    groupVersion: formatGroupVersion(type),
+    type: { custom: false },
+    decode: builtinDecoder(type),
+  };
+  const object: KubeObject = decodeAs(target, environment, context, request, body, options.fieldValidation);
+  wipeSystemFields(object.metadata);
+  ensureNamespace(type.namespaced ? info.namespace : '', object.metadata);
+  fieldManager.update(undefined, object, managerOrUserAgent(options.fieldManager, context.userAgent));
+  const attributes = {
+    operation: 'CREATE' as const,
+    kind: type,
+    resource: type,
+    subresource: '',
+    namespace: info.namespace,
+    name: object.metadata.name ?? '',
+    object,
+    oldObject: undefined,
+    options: { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1' },
+    dryRun: options.dryRun,
+    user: context.user,
+    signal: context.signal,
+    warn: (text: string) => {
+      context.warn(text);
+    },
+    annotate: (key: string, value: string) => {
+      context.annotate(key, value);
+    },
+  };
+  await environment.admission.admit(attributes);
+  await environment.admission.validate(attributes);
+  const answer = await type.create(context, object, info.namespace);
+  await writeCreated(context, request, response, answer, type, media, responseOptions({ environment }));
+}

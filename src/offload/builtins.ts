@@ -1,0 +1,27 @@
+import { customResourceDefinitionType } from '../registry/apiextensions/customresourcedefinition/type.js';
+import { certificateSigningRequests } from '../registry/builtin/certificates/certificatesigningrequests/type.js';
+import { builtinResourceTypes } from '../registry/builtin/core/index.js';
+import { resourceDefinitionType } from '../registry/builtin/kubeannex/resource-definitions.js';
+import type { EscalationDependencies } from '../registry/builtin/rbac/escalation.js';
+import { rbacTypes } from '../registry/builtin/rbac/types.js';
+import type { ResourceType } from '../registry/rest/interfaces.js';
+
+/** Built-in types whose writes depend on nothing but the request, the store, and what the main thread can be asked. */
+export function portableBuiltins(dependencies: EscalationDependencies): ResourceType[] {
+  return [
+    ...builtinResourceTypes(),
+    ...rbacTypes(dependencies),
+    certificateSigningRequests,
+    customResourceDefinitionType({}),
+    resourceDefinitionType(),
+  ];
+}
+
+/** `group/resource` of these types. */
+export function portableNames(): ReadonlySet<string> {
+  const nobody: EscalationDependencies = {
+    authorizer: { authorize: () => Promise.reject(new Error('no authorizer: only names are wanted')) },
+    rules: { policyRulesFor: () => ({ rules: [], unresolved: [] }), roleRules: () => undefined },
+  };
+  return new Set(portableBuiltins(nobody).map(({ group, resource }) => `${group}/${resource}`));
+}

@@ -1,0 +1,219 @@
+import { ApiError, type StatusDetails } from '../apimachinery/meta/errors.js';
+import type { AdmissionOperation } from '../admission/interfaces.js';
+import type { UserInfo } from '../authentication/user/user.js';
+import type { AuthorizationResult, AuthorizerAttributes } from '../authorization/authorizer/interfaces.js';
+import type { HeldRules, PolicyRule, RoleRef } from '../authorization/rbac/types.js';
+import type { Description } from '../endpoints/openapi/parts.js';
+import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
+import type { ItemForm } from '../endpoints/responsewriters/options.js';
+import type { AskedConversion } from '../registry/customresource/conversion/conversion-metrics.js';
+import type { RequestInfo } from '../request/request-info.js';
+import { StorageError, type StorageErrorCode, type Undecodable } from '../storage/errors.js';
+import type { Attributes, Revision } from '../storage/interfaces.js';
+import type { Layer } from '../util/stopwatch.js';
+import { messageOf } from '../util/error-message.js';
+
+/** A request for a worker: all that its handler looks at. */
+export interface Task {
+  readonly type: 'task';
+  readonly id: number;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Uint8Array;
+  readonly info: RequestInfo;
+  readonly user: UserInfo;
+  readonly userAgent: string;
+  readonly auditId: string;
+  readonly receivedAt: number;
+  readonly audited: boolean;
+  readonly maxRequestBodyBytes: number;
+  readonly admission: AdmissionFacts;
+  readonly definition: DefinitionFacts | undefined;
+  /** The body is an object that was read: the request is answered with it, or it is made what it is in a list. */
+  readonly read: ReadFacts | undefined;
+}
+
+export interface ReadFacts {
+  readonly key: string;
+  readonly revision: Revision;
+  /** Of an item of a list. */
+  readonly form: ItemForm | undefined;
+}
+
+/** What the admission of the request's type looks like from afar. */
+export interface AdmissionFacts {
+  readonly mutates: readonly AdmissionOperation[];
+  /** Operations whose plugins look at the object itself, so that it must be sent. */
+  readonly reads: readonly AdmissionOperation[];
+}
+
+/** A custom type, by its definition; the serialized form goes to each worker once. */
+export interface DefinitionFacts {
+  readonly id: string;
+  /** Name of the type in the store. */
+  readonly resource: string;
+  readonly cbor: boolean;
+  readonly serialized: Uint8Array | undefined;
+  /** Definitions that are not asked for any more. */
+  readonly forget: readonly string[];
+}
+
+/** An encoded object on its way. */
+export interface SentValue {
+  readonly head: string;
+  readonly tail: string;
+  readonly attributes: Attributes;
+}
+
+export interface SentObject {
+  readonly key: string;
+  readonly revision: Revision;
+  readonly bytes: Uint8Array;
+}
+
+export interface SentAdmission {
+  readonly operation: AdmissionOperation;
+  readonly name: string;
+  readonly namespace: string;
+  /** JSON; undefined: there is none, or nobody looks at it. */
+  readonly object: string | undefined;
+  readonly oldObject: string | undefined;
+  readonly options: string;
+  readonly dryRun: boolean;
+}
+
+/** What a worker cannot do itself. */
+export type Call =
+  | { readonly method: 'get'; readonly resource: string; readonly key: string }
+  | {
+      readonly method: 'write';
+      readonly resource: string;
+      readonly key: string;
+      readonly expected: Revision;
+      readonly value: SentValue | undefined;
+    }
+  | { readonly method: 'admit' | 'validate'; readonly attributes: SentAdmission }
+  | { readonly method: 'authorize'; readonly attributes: AuthorizerAttributes }
+  | { readonly method: 'policyRules'; readonly user: UserInfo; readonly namespace: string }
+  | { readonly method: 'roleRules'; readonly ref: RoleRef; readonly namespace: string }
+  /** Asks the webhook of the request's type to convert objects. */
+  | { readonly method: 'review'; readonly body: string };
+
+export interface Answers {
+  get: SentObject | undefined;
+  write: { readonly committed: boolean; readonly object: SentObject | undefined };
+  /** The object as plugins left it. */
+  admit: string | undefined;
+  validate: undefined;
+  authorize: AuthorizationResult;
+  policyRules: HeldRules;
+  roleRules: readonly PolicyRule[] | undefined;
+  review: string;
+}
+
+export interface SentResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | number | string[]>>;
+  readonly body: Uint8Array;
+  /** Of an object that was shown. */
+  readonly attributes?: Attributes;
+}
+
+export type FromWorker =
+  /** It is loaded: from now on work starts at once. */
+  | { readonly type: 'ready' }
+  | { readonly type: 'call'; readonly task: number; readonly call: number; readonly request: Call }
+  | { readonly type: 'warning'; readonly task: number; readonly text: string }
+  | { readonly type: 'annotation'; readonly task: number; readonly key: string; readonly value: string }
+  | {
+      readonly type: 'audit';
+      readonly task: number;
+      readonly what: 'request' | 'response' | 'status';
+      readonly text: string;
+    }
+  | { readonly type: 'converted'; readonly task: number; readonly asked: AskedConversion }
+  | { readonly type: 'spent'; readonly task: number; readonly layer: Layer; readonly millis: number }
+  | { readonly type: 'done'; readonly task: number; readonly response: SentResponse }
+  | { readonly type: 'failed'; readonly task: number; readonly error: SentError };
+
+/** A group version that is to be described; each kind by node:v8. */
+export interface DescribeTask {
+  readonly type: 'describe';
+  readonly id: number;
+  readonly what: Description;
+  readonly gv: Omit<OpenApiGroupVersion, 'kinds'>;
+  readonly kinds: readonly Uint8Array[];
+}
+
+/** An object that is to be shown in another version than the stored one. */
+export interface ShowTask {
+  readonly type: 'show';
+  readonly id: number;
+  readonly definition: DefinitionFacts;
+  readonly groupVersion: string;
+  readonly key: string;
+  readonly revision: Revision;
+  readonly body: Uint8Array;
+}
+
+export type ToWorker =
+  | Task
+  | ShowTask
+  | DescribeTask
+  | { readonly type: 'abort'; readonly task: number }
+  | { readonly type: 'answer'; readonly call: number; readonly value: Answers[keyof Answers] }
+  | { readonly type: 'refusal'; readonly call: number; readonly error: SentError };
+
+export interface SentError {
+  readonly message: string;
+  readonly stack?: string | undefined;
+  /** Errors that only a mistake in the program makes keep their name. */
+  readonly name?: string | undefined;
+  readonly api?: { readonly code: number; readonly reason: string; readonly details: StatusDetails | undefined };
+  readonly storage?: {
+    readonly code: StorageErrorCode;
+    readonly revision: Revision | undefined;
+    readonly current: Revision | undefined;
+    readonly undecodable: readonly Undecodable[] | undefined;
+  };
+}
+
+export function sendError(error: unknown): SentError {
+  const message = messageOf(error);
+  if (error instanceof ApiError) {
+    return { message, api: { code: error.code, reason: error.reason, details: error.details } };
+  }
+  if (error instanceof StorageError) {
+    const { revision, current, undecodable } = error.info;
+    return { message, storage: { code: error.code, revision, current, undecodable } };
+  }
+  return error instanceof Error ? { message, stack: error.stack, name: error.name } : { message };
+}
+
+export function receiveError({ message, stack, name, api, storage }: SentError): Error {
+  if (api !== undefined) return new ApiError(api.code, api.reason, message, api.details);
+  if (storage !== undefined) {
+    const { code, revision, current, undecodable } = storage;
+    return new StorageError(code, message, {
+      ...(revision === undefined ? {} : { revision }),
+      ...(current === undefined ? {} : { current }),
+      ...(undecodable === undefined ? {} : { undecodable }),
+    });
+  }
+  const error =
+    name === 'TypeError'
+      ? new TypeError(message)
+      : name === 'RangeError'
+        ? new RangeError(message)
+        : new Error(message);
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}
+
+/** A copy that can be given away: what the bytes are part of may be far larger, and stays. */
+export function detached(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const copy = new Uint8Array(bytes.length);
+  copy.set(bytes);
+  return copy;
+}

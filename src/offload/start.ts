@@ -1,0 +1,77 @@
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { effectiveVersion } from '../util/effective-version.js';
+import { featureGates } from '../util/feature-gates.js';
+import type { Registry } from 'prom-client';
+import type { Clock } from '../util/clock.js';
+import type { Logger } from '../util/logger.js';
+import { portableNames } from './builtins.js';
+import type { FromWorker } from './messages.js';
+import { LargeWritePool, type WorkerLink } from './pool.js';
+import { poolMetrics } from './pool-metrics.js';
+
+const MOST_WORKERS = 2;
+/** MiB of heap; the largest request takes a fraction of it. */
+const HEAP = 768;
+
+export interface LargeWritesContext {
+  /** The folder of the program. */
+  readonly root: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly registry: Registry;
+}
+
+/** The pool of worker threads of a process. */
+export function startLargeWrites({ clock, logger, registry, root }: LargeWritesContext): LargeWritePool {
+  const gates = [...featureGates.entries()].map(({ name, enabled }) => `${name}=${String(enabled)}`).join(',');
+  const { emulation, minCompatibility } = effectiveVersion;
+  const settings: WorkerSettings = { gates, emulation, minCompatibility };
+  return new LargeWritePool({
+    spawn: () => spawn(join(root, 'dist/server/large-writes/worker.js'), settings),
+    size: Math.max(1, Math.min(MOST_WORKERS, availableParallelism() - 1)),
+    clock,
+    logger,
+    metrics: poolMetrics(registry),
+    builtins: portableNames(),
+  });
+}
+
+/** What a worker takes over from the main thread. */
+export interface WorkerSettings {
+  readonly gates: string;
+  readonly emulation: number;
+  readonly minCompatibility: number;
+}
+
+function spawn(program: string, settings: WorkerSettings): WorkerLink {
+  const worker = new Worker(program, {
+    workerData: settings,
+    // Flags of the process, such as profilers, are the main thread's.
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: HEAP },
+  });
+  // It must not keep a process alive that wants to end.
+  worker.unref();
+  return {
+    post: (message, transfer) => {
+      worker.postMessage(message, [...transfer]);
+    },
+    listen: (received, ended) => {
+      let failure: Error | undefined;
+      worker.on('message', (message: FromWorker) => {
+        received(message);
+      });
+      worker.on('error', (error) => {
+        failure = error;
+      });
+      worker.on('exit', () => {
+        ended(failure);
+      });
+    },
+    terminate: () => {
+      void worker.terminate();
+    },
+  };
+}

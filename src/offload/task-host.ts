@@ -1,0 +1,158 @@
+import type { AdmissionAttributes } from '../admission/interfaces.js';
+import { parseJson } from '../apimachinery/json/decode.js';
+import type { Status } from '../apimachinery/meta/errors.js';
+import { isObject, type JsonObject, stringifyJson } from '../apimachinery/json/json.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import { admissionAttributes, type RequestScope } from '../endpoints/router/scope.js';
+import { definitionChanged } from '../registry/customresource/serve.js';
+import { observeConversion } from '../registry/customresource/conversion/conversion-metrics.js';
+import type { RbacRuleSource } from '../authorization/rbac/types.js';
+import type { EncodedObject, StoredObject, WriteResult } from '../storage/interfaces.js';
+import {
+  type Answers,
+  type Call,
+  detached,
+  type FromWorker,
+  type SentAdmission,
+  type SentObject,
+  type SentValue,
+} from './messages.js';
+
+/** An object that was encoded elsewhere. It is parsed only where its fields are wanted, as MongoDB's documents want them. */
+class ReceivedValue implements EncodedObject {
+  readonly head: string;
+  readonly tail: string;
+  readonly attributes: SentValue['attributes'];
+  private parsed: JsonObject | undefined;
+
+  constructor(value: SentValue) {
+    this.head = value.head;
+    this.tail = value.tail;
+    this.attributes = value.attributes;
+  }
+
+  get object(): JsonObject {
+    if (this.parsed === undefined) {
+      const object = parseObject(`${this.head}${this.tail}`);
+      const { resourceVersion: _, ...metadata } = object.metadata;
+      this.parsed = { ...object, metadata };
+    }
+    return this.parsed;
+  }
+}
+
+const parseObject = (text: string): KubeObject => {
+  const value = parseJson(text);
+  return (isObject(value) ? value : {}) as KubeObject;
+};
+
+const sent = ({ key, revision, bytes }: StoredObject): SentObject => ({ key, revision, bytes: detached(bytes) });
+
+/** Does for a worker what only the main thread can do for the request: the store, admission, authorization. */
+export async function answerCall(
+  scope: RequestScope,
+  call: Call,
+  rules: RbacRuleSource | undefined,
+): Promise<Answers[keyof Answers]> {
+  const { context, environment, served, store } = scope;
+  switch (call.method) {
+    case 'get': {
+      const stored = await store.backend.get(call.resource, call.key);
+      return stored === undefined ? undefined : sent(stored);
+    }
+    case 'write': {
+      const { resource, key, expected, value } = call;
+      context.signal.throwIfAborted();
+      if (served.portable?.retired.aborted === true) throw definitionChanged();
+      const result = await store.backend.write({
+        resource,
+        key,
+        expected,
+        previous: store.cache.peek(key),
+        value: value === undefined ? undefined : new ReceivedValue(value),
+      });
+      return sentResult(result);
+    }
+    case 'admit':
+    case 'validate':
+      return admit(scope, call.method, call.attributes);
+    case 'authorize':
+      return environment.authorizer.authorize(call.attributes, context.signal);
+    case 'policyRules':
+      return existing(rules).policyRulesFor(call.user, call.namespace);
+    case 'roleRules':
+      return existing(rules).roleRules(call.ref, call.namespace);
+    case 'review': {
+      const review = served.portable?.review;
+      if (review === undefined) throw new Error('nothing converts objects of this type');
+      return unlessAborted(review(call.body), context.signal);
+    }
+  }
+}
+
+/** Who waits for a request that is over would keep a worker from others. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abandon = (): void => {
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', abandon, { once: true });
+    work.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', abandon);
+    });
+  });
+}
+
+function existing(rules: RbacRuleSource | undefined): RbacRuleSource {
+  if (rules === undefined) throw new Error('there are no roles here');
+  return rules;
+}
+
+function sentResult(result: WriteResult): Answers['write'] {
+  const object = result.outcome === 'committed' ? result.object : result.current;
+  return { committed: result.outcome === 'committed', object: object === undefined ? undefined : sent(object) };
+}
+
+async function admit(
+  scope: RequestScope,
+  method: 'admit' | 'validate',
+  given: SentAdmission,
+): Promise<string | undefined> {
+  const { admission } = scope.environment;
+  const object = given.object === undefined ? undefined : parseObject(given.object);
+  const oldObject = given.oldObject === undefined ? undefined : parseObject(given.oldObject);
+  const options = parseObject(given.options);
+  const attributes: AdmissionAttributes = {
+    ...admissionAttributes(scope, given.operation, given.name, object, oldObject, options),
+    dryRun: given.dryRun,
+  };
+  await admission[method](attributes);
+  return method === 'admit' && object !== undefined ? stringifyJson(object) : undefined;
+}
+
+/** What a worker tells while it works. */
+type Notice = Extract<FromWorker, { readonly type: 'warning' | 'annotation' | 'audit' | 'converted' | 'spent' }>;
+
+/** Notes what a worker tells with the request, if it works on one: warnings, entries of the audit log, where time went. */
+export function passOn(context: RequestScope['context'] | undefined, notice: Notice): void {
+  switch (notice.type) {
+    case 'warning':
+      context?.warn(notice.text);
+      return;
+    case 'annotation':
+      context?.annotate(notice.key, notice.value);
+      return;
+    case 'audit': {
+      const { text } = notice;
+      if (notice.what === 'request') context?.audit?.requestObject(() => parseJson(text));
+      else if (notice.what === 'response') context?.audit?.responseObject(() => parseJson(text));
+      else context?.audit?.responseStatus(parseJson(text) as Status);
+      return;
+    }
+    case 'converted':
+      observeConversion(notice.asked);
+      return;
+    case 'spent':
+      context?.audit?.spent(notice.layer, notice.millis);
+  }
+}

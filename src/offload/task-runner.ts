@@ -1,0 +1,377 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { deserialize } from 'node:v8';
+import type { MessagePort } from 'node:worker_threads';
+import type { AdmissionAttributes, AdmissionChain } from '../admission/interfaces.js';
+import { parseJson } from '../apimachinery/json/decode.js';
+import { isObject, stringifyJson } from '../apimachinery/json/json.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import { loadProtobufCodec } from '../apimachinery/protobuf/load.js';
+import type { Authorizer } from '../authorization/authorizer/interfaces.js';
+import { createHandler } from '../endpoints/handlers/create.js';
+import { deleteHandler } from '../endpoints/handlers/delete.js';
+import { patchHandler } from '../endpoints/handlers/patch.js';
+import { Query } from '../endpoints/handlers/request/query.js';
+import { negotiateObject, writeStored } from '../endpoints/handlers/respond.js';
+import type { HandlerEnvironment, RequestScope } from '../endpoints/router/scope.js';
+import { updateHandler } from '../endpoints/handlers/update.js';
+import { WatchTracker } from '../endpoints/handlers/watch-tracker.js';
+import { describe } from '../endpoints/openapi/parts.js';
+import type { OpenApiKind, PublishedComponents } from '../endpoints/openapi/source.js';
+import { renderItem } from '../endpoints/responsewriters/items.js';
+import type { ItemForm } from '../endpoints/responsewriters/options.js';
+import { DetachedObject } from '../registry/generic/loopback/detached-object.js';
+import type { StoredApi } from '../registry/generic/store/api-registry.js';
+import { conversionOf } from '../registry/customresource/conversion/webhook-conversion.js';
+import type { AuditRecorder } from '../request/audit.js';
+import type { RequestContext } from '../request/context.js';
+import type { CachedObject } from '../storage/cacher/interfaces.js';
+import type { StoredObject, WriteRequest, WriteResult } from '../storage/interfaces.js';
+import type { Clock } from '../util/clock.js';
+import { publishedComponents } from '../endpoints/openapi/served-source.js';
+import { featureGates } from '../util/feature-gates.js';
+import {
+  type Answers,
+  type Call,
+  type DescribeTask,
+  type FromWorker,
+  type ReadFacts,
+  receiveError,
+  type SentAdmission,
+  type ShowTask,
+  type SentObject,
+  sendError,
+  type Task,
+  type ToWorker,
+} from './messages.js';
+import { RemoteTypes, type TypeBackend } from './remote-types.js';
+
+/** Collects the answer that a handler writes. */
+class CollectedResponse extends ServerResponse {
+  readonly chunks: Uint8Array[] = [];
+
+  override writeHead(status: number): this {
+    this.statusCode = status;
+    return this;
+  }
+
+  override end(chunk?: unknown): this {
+    if (chunk instanceof Uint8Array) this.chunks.push(chunk);
+    return this;
+  }
+
+  get body(): Uint8Array {
+    return this.chunks.length === 1 ? (this.chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(this.chunks);
+  }
+}
+
+interface Waiting {
+  resolve(value: Answers[keyof Answers]): void;
+  reject(error: Error): void;
+}
+
+/**
+ * The worker's side: runs the handlers of writes, one request at a time, over a store, an admission chain and an authorizer that are the
+ * main thread's. The handlers are the same as there, and so is what they answer.
+ */
+export class TaskRunner {
+  private readonly waiting = new Map<number, Waiting>();
+  private readonly types: RemoteTypes;
+  private published: PublishedComponents | undefined;
+  private calls = 0;
+  private running: { readonly id: number; readonly abort: AbortController } | undefined;
+
+  constructor(
+    private readonly port: Pick<MessagePort, 'postMessage'>,
+    private readonly clock: Clock,
+  ) {
+    this.types = new RemoteTypes(
+      this.backend(),
+      clock,
+      {
+        authorizer: this.authorizer(),
+        rules: {
+          policyRulesFor: (user, namespace) => this.call({ method: 'policyRules', user, namespace }),
+          roleRules: (ref, namespace) => this.call({ method: 'roleRules', ref, namespace }),
+        },
+      },
+      (definition) =>
+        conversionOf(definition, () => ({ send: (body) => this.call({ method: 'review', body }) }), {
+          clock,
+          observe: (asked) => {
+            this.send({ type: 'converted', task: this.running?.id ?? 0, asked });
+          },
+        }),
+    );
+  }
+
+  /** Tells that this thread has loaded its program. */
+  ready(): void {
+    this.send({ type: 'ready' });
+  }
+
+  receive(message: ToWorker): void {
+    switch (message.type) {
+      case 'task':
+        void this.run(message);
+        return;
+      case 'show':
+        void this.show(message);
+        return;
+      case 'describe':
+        this.describe(message);
+        return;
+      case 'abort':
+        if (this.running?.id === message.task) this.running.abort.abort(new Error('the request is over'));
+        return;
+      case 'answer':
+        this.settle(message.call)?.resolve(message.value);
+        return;
+      case 'refusal':
+        this.settle(message.call)?.reject(receiveError(message.error));
+    }
+  }
+
+  private settle(call: number): Waiting | undefined {
+    const waiting = this.waiting.get(call);
+    this.waiting.delete(call);
+    return waiting;
+  }
+
+  private async run(task: Task): Promise<void> {
+    const abort = new AbortController();
+    this.running = { id: task.id, abort };
+    try {
+      const request = requestOf(task);
+      const response = new CollectedResponse(request);
+      const scope = this.scope(task, request, response, abort.signal);
+      const { read } = task;
+      if (read === undefined) await handle(scope);
+      else if (read.form === undefined) await answerRead(scope, await objectOf(scope, task, read));
+      const body =
+        read?.form === undefined ? response.body : itemOf(scope, await objectOf(scope, task, read), read.form);
+      const headers: Record<string, string | number | string[]> = {};
+      for (const [name, value] of Object.entries(response.getHeaders())) if (value !== undefined) headers[name] = value;
+      this.send({ type: 'done', task: task.id, response: { status: response.statusCode, headers, body } }, body);
+    } catch (error) {
+      this.send({ type: 'failed', task: task.id, error: sendError(error) });
+    } finally {
+      this.running = undefined;
+    }
+  }
+
+  private async show({ id, definition, groupVersion, key, revision, body }: ShowTask): Promise<void> {
+    this.running = { id, abort: new AbortController() };
+    try {
+      const { served } = this.types.version(definition, groupVersion);
+      const object = new DetachedObject({ key, revision, bytes: body });
+      await served.prepare?.([object]);
+      const attributes = served.type.attributes(served.toObject(object));
+      const shown = served.json.render(object);
+      this.send({ type: 'done', task: id, response: { status: 200, headers: {}, body: shown, attributes } }, shown);
+    } catch (error) {
+      this.send({ type: 'failed', task: id, error: sendError(error) });
+    } finally {
+      this.running = undefined;
+    }
+  }
+
+  private describe({ id, what, gv, kinds }: DescribeTask): void {
+    try {
+      this.published ??= publishedComponents();
+      const whole = { ...gv, kinds: kinds.map((kind) => deserialize(kind) as OpenApiKind) };
+      const body = describe(what, whole, this.published);
+      this.send({ type: 'done', task: id, response: { status: 200, headers: {}, body } }, body);
+    } catch (error) {
+      this.send({ type: 'failed', task: id, error: sendError(error) });
+    }
+  }
+
+  /** Bytes that nobody else looks at are given away, not copied. */
+  private send(message: FromWorker, bytes?: Uint8Array): void {
+    const own = bytes?.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength;
+    this.port.postMessage(message, own ? [bytes.buffer] : []);
+  }
+
+  private call<M extends Call['method']>(request: Call & { readonly method: M }): Promise<Answers[M]> {
+    const call = ++this.calls;
+    const answer = new Promise<Answers[keyof Answers]>((resolve, reject) => {
+      this.waiting.set(call, { resolve, reject });
+    });
+    this.send({ type: 'call', task: this.running?.id ?? 0, call, request });
+    return answer as Promise<Answers[M]>;
+  }
+
+  private backend(): TypeBackend {
+    return {
+      get: async (resource, key) => stored(await this.call({ method: 'get', resource, key })),
+      write: async (type, { resource, key, expected, value }: WriteRequest): Promise<WriteResult> => {
+        const sent =
+          value === undefined
+            ? undefined
+            : { head: value.head, tail: value.tail, attributes: type.attributes(value.object) };
+        const { committed, object } = await this.call({ method: 'write', resource, key, expected, value: sent });
+        const result = stored(object);
+        return committed && result !== undefined
+          ? { outcome: 'committed', object: result }
+          : { outcome: 'conflict', current: result };
+      },
+    };
+  }
+
+  private scope(task: Task, request: IncomingMessage, response: ServerResponse, signal: AbortSignal): RequestScope {
+    const { info } = task;
+    const { served, store }: StoredApi = this.types.find(task);
+    const part = info.subresource === '' ? served : served.subresources[info.subresource];
+    if (part === undefined) throw new Error(`${info.resource}/${info.subresource} cannot be written here`);
+    const { strategy, fieldManager } = part;
+    return {
+      environment: this.environment(task),
+      context: this.context(task, signal),
+      request,
+      response,
+      served,
+      store,
+      subresource: info.subresource,
+      strategy,
+      fieldManager,
+    };
+  }
+
+  private authorizer(): Authorizer {
+    return { authorize: (attributes) => this.call({ method: 'authorize', attributes }) };
+  }
+
+  private environment({ maxRequestBodyBytes, admission }: Task): HandlerEnvironment {
+    const nothing = (): void => undefined;
+    return {
+      admission: this.admission(admission),
+      authorizer: this.authorizer(),
+      features: featureGates,
+      clock: this.clock,
+      maxRequestBodyBytes,
+      minRequestTimeoutSeconds: 0,
+      // The main thread has counted the body.
+      metrics: {
+        requestBodySize: nothing,
+        watchEvents: nothing,
+        deprecatedRequested: nothing,
+        watchStarted: () => nothing,
+      },
+      watches: new WatchTracker(),
+      get protobuf() {
+        return loadProtobufCodec();
+      },
+    };
+  }
+
+  private admission({ mutates, reads }: Task['admission']): AdmissionChain {
+    const sent = (attributes: AdmissionAttributes): SentAdmission => {
+      const { operation, name, namespace, object, oldObject, options, dryRun } = attributes;
+      const shown = (tree: KubeObject | undefined): string | undefined =>
+        tree === undefined || !reads.includes(operation) ? undefined : stringifyJson(tree);
+      return {
+        operation,
+        name,
+        namespace,
+        object: shown(object),
+        oldObject: shown(oldObject),
+        options: stringifyJson(options),
+        dryRun,
+      };
+    };
+    return {
+      mutates: (operation) => mutates.includes(operation),
+      readsObjects: (operation) => reads.includes(operation),
+      admit: async (attributes) => {
+        const changed = await this.call({ method: 'admit', attributes: sent(attributes) });
+        const { object } = attributes;
+        if (changed === undefined || object === undefined) return;
+        const tree = parseJson(changed);
+        for (const key in object) Reflect.deleteProperty(object, key);
+        if (isObject(tree)) Object.assign(object, tree);
+      },
+      validate: async (attributes) => {
+        await this.call({ method: 'validate', attributes: sent(attributes) });
+      },
+    };
+  }
+
+  private context(task: Task, signal: AbortSignal): RequestContext {
+    const { id, info, user, userAgent, auditId, receivedAt } = task;
+    return {
+      info,
+      user,
+      userAgent,
+      auditId,
+      receivedAt,
+      signal,
+      dryRun: false,
+      warn: (text) => {
+        this.send({ type: 'warning', task: id, text });
+      },
+      annotate: (key, value) => {
+        this.send({ type: 'annotation', task: id, key, value });
+      },
+      audit: task.audited ? this.audit(id) : undefined,
+    };
+  }
+
+  private audit(task: number): AuditRecorder {
+    return {
+      requestObject: (make) => {
+        this.send({ type: 'audit', task, what: 'request', text: stringifyJson(make()) });
+      },
+      responseObject: (make) => {
+        this.send({ type: 'audit', task, what: 'response', text: stringifyJson(make()) });
+      },
+      responseStatus: (status) => {
+        this.send({ type: 'audit', task, what: 'status', text: stringifyJson(status) });
+      },
+      monotonic: () => this.clock.monotonic(),
+      spent: (layer, millis) => {
+        this.send({ type: 'spent', task, layer, millis });
+      },
+    };
+  }
+}
+
+async function objectOf({ served }: RequestScope, { body }: Task, { key, revision }: ReadFacts): Promise<CachedObject> {
+  const object = new DetachedObject({ key, revision, bytes: body });
+  await served.prepare?.([object]);
+  return object;
+}
+
+async function answerRead(scope: RequestScope, object: CachedObject): Promise<void> {
+  const query = new Query(scope.request.url ?? '');
+  await writeStored(scope, 200, object, negotiateObject(scope, query), query);
+}
+
+const itemOf = ({ served, environment }: RequestScope, object: CachedObject, form: ItemForm): Uint8Array =>
+  renderItem(object, served, form, environment.protobuf);
+
+const stored = (object: SentObject | undefined): StoredObject | undefined => object;
+
+function handle(scope: RequestScope): Promise<void> {
+  switch (scope.context.info.verb) {
+    case 'create':
+      return createHandler(scope);
+    case 'update':
+      return updateHandler(scope);
+    case 'patch':
+      return patchHandler(scope);
+    case 'delete':
+      return deleteHandler(scope);
+    default:
+      throw new Error(`no handler for ${scope.context.info.verb}`);
+  }
+}
+
+function requestOf({ method, url, headers, body: sent, read }: Task): IncomingMessage {
+  const body = read === undefined ? sent : Buffer.alloc(0);
+  const request = new IncomingMessage(new Socket());
+  Object.assign(request, { method, url, headers: { ...headers, 'content-length': String(body.length) } });
+  if (body.length > 0) request.push(body);
+  request.push(null);
+  return request;
+}

@@ -1,0 +1,132 @@
+import { serialize } from 'node:v8';
+import type { AdmissionOperation } from '../admission/interfaces.js';
+import type { RequestScope } from '../endpoints/router/scope.js';
+import type { Description } from '../endpoints/openapi/parts.js';
+import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
+import type { PortableDefinition } from '../registry/rest/served.js';
+import type { CachedObject } from '../storage/cacher/interfaces.js';
+import { nextTurn } from '../scheduling/slicing.js';
+import { NEVER_ABORTED } from '../util/never-aborted.js';
+import {
+  type AdmissionFacts,
+  type DefinitionFacts,
+  type DescribeTask,
+  detached,
+  type ReadFacts,
+  type ShowTask,
+  type Task,
+} from './messages.js';
+
+/** Definitions that a worker keeps compiled. */
+const DEFINITIONS = 32;
+const OPERATIONS: readonly AdmissionOperation[] = ['CREATE', 'UPDATE', 'DELETE'];
+
+/** What a worker can be asked for. */
+export interface Work {
+  /** Undefined where it is not about a request. */
+  readonly scope: RequestScope | undefined;
+  /** Asks a webhook for work that is not about a request. */
+  readonly review?: PortableDefinition['review'];
+  readonly bytes: number;
+  readonly signal: AbortSignal;
+  /** Called when a worker is there for it, with the definitions that this worker has. */
+  message(id: number, definitions: KnownDefinitions): Task | DescribeTask | ShowTask;
+}
+
+/** The definitions that one worker has, or is about to be sent. */
+export class KnownDefinitions {
+  /** Least recently used first. */
+  private readonly ids = new Set<string>();
+
+  /** What the worker must be told to use the definition now, and the ones that it has to forget for it. */
+  use(portable: PortableDefinition, resource: string, cbor: boolean): DefinitionFacts {
+    const { id } = portable;
+    const known = this.ids.delete(id);
+    this.ids.add(id);
+    const forget = [...this.ids].slice(0, Math.max(0, this.ids.size - DEFINITIONS));
+    for (const old of forget) this.ids.delete(old);
+    return { id, resource, cbor, serialized: known ? undefined : portable.serialized(), forget };
+  }
+}
+
+/** A request with its body, or with the object that was read for it. */
+export function requestWork(scope: RequestScope, body: Uint8Array, read: ReadFacts | undefined): Work {
+  return {
+    scope,
+    bytes: body.length,
+    signal: scope.context.signal,
+    message: (id, definitions) => taskOf(id, scope, detached(body), read, definitions),
+  };
+}
+
+/** A description of a group version. Its kinds are copied one in a turn, for there may be many of them. */
+export async function describeWork(what: Description, { kinds, ...gv }: OpenApiGroupVersion): Promise<Work> {
+  const copies: Uint8Array[] = [];
+  for (const kind of kinds) {
+    copies.push(serialize(kind));
+    await nextTurn();
+  }
+  return {
+    scope: undefined,
+    bytes: copies.reduce((sum, { length }) => sum + length, 0),
+    signal: NEVER_ABORTED,
+    message: (id) => ({ type: 'describe', id, what, gv, kinds: copies }),
+  };
+}
+
+/** An object as it is shown in a version that a webhook converts to. */
+export function showWork(
+  portable: PortableDefinition,
+  groupVersion: string,
+  resource: string,
+  cbor: boolean,
+  { key, revision, bytes }: CachedObject,
+): Work {
+  return {
+    scope: undefined,
+    review: portable.review,
+    bytes: bytes.length,
+    signal: NEVER_ABORTED,
+    message: (id, definitions) => {
+      const definition = definitions.use(portable, resource, cbor);
+      return { type: 'show', id, definition, groupVersion, key, revision, body: detached(bytes) };
+    },
+  };
+}
+
+function taskOf(
+  id: number,
+  scope: RequestScope,
+  body: Uint8Array,
+  read: ReadFacts | undefined,
+  definitions: KnownDefinitions,
+): Task {
+  const { context, request, environment, served, store } = scope;
+  const { portable } = served;
+  const cbor = environment.features.enabled('CBORServingAndStorage');
+  return {
+    type: 'task',
+    id,
+    method: request.method ?? '',
+    url: request.url ?? '',
+    headers: { ...request.headers },
+    body,
+    info: context.info,
+    user: context.user,
+    userAgent: context.userAgent,
+    auditId: context.auditId,
+    receivedAt: context.receivedAt,
+    audited: context.audit !== undefined,
+    maxRequestBodyBytes: environment.maxRequestBodyBytes,
+    admission: admissionFacts(scope),
+    definition: portable === undefined ? undefined : definitions.use(portable, store.resource, cbor),
+    read,
+  };
+}
+
+function admissionFacts({ environment: { admission }, served }: RequestScope): AdmissionFacts {
+  return {
+    mutates: OPERATIONS.filter((operation) => admission.mutates(operation)),
+    reads: OPERATIONS.filter((operation) => admission.readsObjects(operation, served.groupResource)),
+  };
+}

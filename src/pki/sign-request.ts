@@ -1,0 +1,98 @@
+import { createPublicKey, type KeyObject, randomBytes, sign, type X509Certificate } from 'node:crypto';
+import type { ParsedRequest } from './certificate-request.js';
+import { extension, keyId, OID, subjectOf } from './certificates.js';
+import { bits, contextTag, der, integer, octets, oid, pem, sequence, time } from './der.js';
+import { own } from '../util/own.js';
+
+/** Bits of the key usage extension, from the first. */
+const KEY_USAGES: Readonly<Record<string, number>> = {
+  signing: 0,
+  'digital signature': 0,
+  'content commitment': 1,
+  'key encipherment': 2,
+  'data encipherment': 3,
+  'key agreement': 4,
+  'cert sign': 5,
+  'crl sign': 6,
+  'encipher only': 7,
+  'decipher only': 8,
+};
+
+const EXTENDED_USAGES: Readonly<Record<string, string>> = {
+  any: '2.5.29.37.0',
+  'server auth': '1.3.6.1.5.5.7.3.1',
+  'client auth': '1.3.6.1.5.5.7.3.2',
+  'code signing': '1.3.6.1.5.5.7.3.3',
+  'email protection': '1.3.6.1.5.5.7.3.4',
+  's/mime': '1.3.6.1.5.5.7.3.4',
+  'ipsec end system': '1.3.6.1.5.5.7.3.5',
+  'ipsec tunnel': '1.3.6.1.5.5.7.3.6',
+  'ipsec user': '1.3.6.1.5.5.7.3.7',
+  timestamping: '1.3.6.1.5.5.7.3.8',
+  'ocsp signing': '1.3.6.1.5.5.7.3.9',
+  'microsoft sgc': '1.3.6.1.4.1.311.10.3.3',
+  'netscape sgc': '2.16.840.1.113730.4.1',
+};
+
+export interface SigningTerms {
+  /** Kubernetes' names of key usages. */
+  readonly usages: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+/** An ECDSA key on P-256 with its certificate. */
+export interface SigningAuthority {
+  readonly key: KeyObject;
+  readonly certificate: X509Certificate;
+}
+
+function keyUsage(usages: readonly string[]): Buffer[] {
+  let mask = 0;
+  let last = -1;
+  for (const usage of usages) {
+    const bit = own(KEY_USAGES, usage);
+    if (bit === undefined) continue;
+    mask |= 0x8000 >> bit;
+    last = Math.max(last, bit);
+  }
+  if (last < 0) return [];
+  const content = last > 7 ? Buffer.from([mask >> 8, mask & 0xff]) : Buffer.from([mask >> 8]);
+  return [extension(OID.keyUsage, bits(content, content.length * 8 - 1 - last), true)];
+}
+
+function extendedUsage(usages: readonly string[]): Buffer[] {
+  const ids = new Set(usages.flatMap((usage) => own(EXTENDED_USAGES, usage) ?? []));
+  return ids.size === 0 ? [] : [extension(OID.extKeyUsage, sequence(...[...ids].map(oid)))];
+}
+
+/**
+ * Issues the certificate that a request asks for: its subject, key and alternative names, nothing else of it. The request's
+ * signature must have been checked. Returns PEM.
+ */
+export function signRequest(request: ParsedRequest, terms: SigningTerms, authority: SigningAuthority): string {
+  const serial = randomBytes(16);
+  serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40;
+  const algorithm = sequence(oid(OID.ecdsaWithSha256));
+  const { subjectAltName } = request;
+  const extensions = [
+    ...keyUsage(terms.usages),
+    ...extendedUsage(terms.usages),
+    extension(OID.basicConstraints, sequence(), true),
+    extension(OID.authorityKeyId, sequence(der(contextTag(0, false), keyId(createPublicKey(authority.key))))),
+    ...(subjectAltName === undefined ? [] : [sequence(oid(OID.subjectAltName), octets(subjectAltName))]),
+  ];
+  const body = sequence(
+    der(contextTag(0, true), integer(Buffer.from([2]))),
+    integer(serial),
+    algorithm,
+    subjectOf(authority.certificate),
+    sequence(time(terms.notBefore), time(terms.notAfter)),
+    request.subject,
+    request.publicKeyInfo,
+    der(contextTag(3, true), sequence(...extensions)),
+  );
+  const signature = sign('sha256', body, { key: authority.key, dsaEncoding: 'der' });
+  return pem('CERTIFICATE', sequence(body, algorithm, bits(signature)));
+}

@@ -1,0 +1,21 @@
+import { X509Certificate } from 'node:crypto';
+import { messageOf } from '../../../../util/error-message.js';
+
+const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
+
+/** Why a bundle of certificates (PEM in base64) cannot be used, or undefined. */
+export function caBundleFault(bundle: string): string | undefined {
+  const text = Buffer.from(bundle, 'base64').toString('latin1');
+  if (text === '') return undefined;
+  const blocks = text.match(BLOCK);
+  if (blocks === null) return 'unable to load root certificates: unable to parse bytes as PEM block';
+  for (const block of blocks) {
+    try {
+      new X509Certificate(block);
+    } catch (error) {
+      const why = messageOf(error);
+      return `unable to load root certificates: failed to parse certificate: ${why}`;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,134 @@
+import { FieldPath } from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { textsOf } from '../../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { hasUnprunedDefaults } from '../../../../schema/defaulting/default-validation.js';
+import type { JsonSchemaProps } from '../../../../schema/interfaces.js';
+import { structuralError, validateStructural } from '../../../../schema/structural.js';
+import { caBundleFault } from './ca-bundle.js';
+import {
+  type KnownExpressions,
+  MAX_SELECTABLE_FIELDS,
+  REVIEW_VERSIONS,
+  type RuleChecks,
+  type SchemaRequirements,
+} from '../interfaces.js';
+import { type InternalSpec, objectsAt, schemasOf } from '../internal.js';
+import { sameValue } from '../same.js';
+import { nonAtomicItems, validateMapListKeys } from './schema-validation.js';
+import { isConditionTrue } from '../status.js';
+import { schemaHas } from '../visit.js';
+import { clientConfigOf } from './webhook.js';
+
+function rulesWith(checks: RuleChecks, known: KnownExpressions): SchemaRequirements['validateRules'] {
+  const { validateRules } = checks;
+  if (validateRules === undefined) return undefined;
+  return (schema, path, schemaErrors) => validateRules(schema, path, known, schemaErrors);
+}
+
+export function requirementsForCreate(checks: RuleChecks): SchemaRequirements {
+  return {
+    schemas: true,
+    validTypes: true,
+    structural: true,
+    prunedDefaults: true,
+    atomicSets: true,
+    mapListKeys: true,
+    immutableNames: false,
+    recognizedReviewVersion: true,
+    validCaBundle: false,
+    manySelectableFields: new Set(),
+    unchangedVersions: new Set(),
+    validateRules: rulesWith(checks, { rules: new Set(), messageExpressions: new Set() }),
+    validateDefaultByRules: checks.validateDefaultByRules,
+  };
+}
+
+export function requirementsForUpdate(
+  spec: InternalSpec,
+  old: InternalSpec,
+  oldCrd: KubeObject,
+  checks: RuleChecks,
+): SchemaRequirements {
+  const unchanged = new Set(unchangedVersions(spec, old));
+  // Only for changed schemas it matters what the stored ones were like.
+  const schemas = spec.versions.every(({ name }) => unchanged.has(name)) ? [] : schemasOf(old);
+  const none = (test: (schema: JsonSchemaProps) => boolean): boolean =>
+    !schemas.some((schema) => schemaHas(schema, test));
+  return {
+    schemas:
+      old.validation?.schema !== undefined || old.versions.every(({ validation }) => validation?.schema !== undefined),
+    validTypes: none((schema) => isUnknownType(stringAt(schema, 'type') ?? '')),
+    structural: schemas.every(isStructural),
+    prunedDefaults: !schemas.some((schema) => isStructural(schema) && hasUnprunedDefaults(schema)),
+    atomicSets: none((schema) => nonAtomicItems(schema) !== undefined),
+    mapListKeys: none((schema) => validateMapListKeys(schema, FieldPath.empty).length > 0),
+    immutableNames: isConditionTrue(oldCrd, 'Established'),
+    recognizedReviewVersion: old.conversion === undefined || hasRecognizedVersion(old.conversion),
+    validCaBundle: isConditionTrue(oldCrd, 'Established') && !hasInvalidCaBundle(old),
+    manySelectableFields: new Set(manySelectableFields(spec, old)),
+    unchangedVersions: unchanged,
+    validateRules: rulesWith(checks, knownExpressions(schemas)),
+    validateDefaultByRules: checks.validateDefaultByRules,
+  };
+}
+
+const KNOWN_TYPES = new Set(['', 'string', 'number', 'integer', 'boolean', 'array', 'object']);
+const isUnknownType = (type: string): boolean => !KNOWN_TYPES.has(type);
+
+const isStructural = (schema: JsonSchemaProps): boolean =>
+  structuralError(schema) === undefined && validateStructural(schema, FieldPath.empty).length === 0;
+
+export function reviewVersionsOf(conversion: JsonObject): readonly string[] {
+  return textsOf(objectAt(conversion, 'webhook')?.['conversionReviewVersions']);
+}
+
+function hasRecognizedVersion(conversion: JsonObject): boolean {
+  const versions = reviewVersionsOf(conversion);
+  return versions.length === 0 || versions.some((version) => REVIEW_VERSIONS.includes(version));
+}
+
+function hasInvalidCaBundle(spec: InternalSpec): boolean {
+  const bundle = spec.conversion === undefined ? undefined : clientConfigOf(spec.conversion)?.['caBundle'];
+  return typeof bundle === 'string' && bundle !== '' && caBundleFault(bundle) !== undefined;
+}
+
+function* manySelectableFields(spec: InternalSpec, old: InternalSpec): Generator<string> {
+  const kept = (fields: readonly JsonObject[], before: readonly JsonObject[]): boolean =>
+    before.length > MAX_SELECTABLE_FIELDS && sameValue([...fields], [...before]);
+  if (kept(spec.selectableFields, old.selectableFields)) yield '';
+  for (const version of spec.versions) {
+    const before = old.versions.find(({ name }) => name === version.name);
+    if (before !== undefined && kept(version.selectableFields, before.selectableFields)) yield version.name;
+  }
+}
+
+function* unchangedVersions(spec: InternalSpec, old: InternalSpec): Generator<string> {
+  const schemaFor = (from: InternalSpec, name: string): JsonSchemaProps | undefined =>
+    from.versions.some(({ validation }) => validation !== undefined)
+      ? from.versions.find((version) => version.name === name)?.validation?.schema
+      : from.validation?.schema;
+  const [seen, twice] = [new Set<string>(), new Set<string>()];
+  for (const { name } of spec.versions) (seen.has(name) ? twice : seen).add(name);
+  for (const name of seen) {
+    const before = schemaFor(old, name);
+    // Of several versions with one name only the first would be compared.
+    if (before !== undefined && !twice.has(name) && sameValue(before, schemaFor(spec, name))) yield name;
+  }
+}
+
+function knownExpressions(schemas: readonly JsonSchemaProps[]): KnownExpressions {
+  const rules = new Set<string>();
+  const messageExpressions = new Set<string>();
+  for (const schema of schemas) {
+    schemaHas(schema, (part) => {
+      for (const rule of objectsAt(part, 'x-kubernetes-validations')) {
+        rules.add(stringAt(rule, 'rule') ?? '');
+        const expression = stringAt(rule, 'messageExpression') ?? '';
+        if (expression !== '') messageExpressions.add(expression);
+      }
+      return false;
+    });
+  }
+  return { rules, messageExpressions };
+}

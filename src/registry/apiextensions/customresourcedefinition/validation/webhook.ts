@@ -1,0 +1,77 @@
+import { type FieldError, type FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { inclusiveRangeError, isDns1123Subdomain } from '../../../../apimachinery/validation/names.js';
+import { quote } from '../../../../apimachinery/meta/meta.js';
+
+const FORM = '; desired format: https://host[/path]';
+
+/** The URL of a webhook: https with a host, and nothing else but a path. */
+export function validateWebhookUrl(path: FieldPath, url: string): FieldError[] {
+  const match = /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s.exec(url);
+  const fault = urlFault(url);
+  if (match === null || fault !== undefined) {
+    const why = `parse ${quote(url)}: ${fault ?? 'invalid URL'}`;
+    return [required(path, `url must be a valid URL: ${why}${FORM}`)];
+  }
+  const [, scheme = '', authority = '', , query = '', fragment = ''] = match;
+  const at = authority.lastIndexOf('@');
+  const host = authority.slice(at + 1);
+  const errors: FieldError[] = [];
+  if (scheme.toLowerCase() !== 'https') {
+    errors.push(invalid(path, scheme.toLowerCase(), `'https' is the only allowed URL scheme${FORM}`));
+  }
+  if (host === '') errors.push(invalid(path, '', `host must be specified${FORM}`));
+  if (at >= 0) {
+    errors.push(invalid(path, authority.slice(0, at), 'user information is not permitted in the URL'));
+  }
+  if (fragment !== '') errors.push(invalid(path, fragment, 'fragments are not permitted in the URL'));
+  if (query !== '') errors.push(invalid(path, query, 'query parameters are not permitted in the URL'));
+  return errors;
+}
+
+/** Why Go's url.Parse refuses the text. */
+function urlFault(url: string): string | undefined {
+  if (/[\u0000-\u001f\u007f]/.test(url)) return 'net/url: invalid control character in URL';
+  if (url.startsWith(':')) return 'missing protocol scheme';
+  const escape = /%(?![0-9a-fA-F]{2}).{0,2}/.exec(url);
+  if (escape !== null) return `invalid URL escape ${quote(escape[0])}`;
+  const authority = /^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/([^/?#]*)/.exec(url)?.[1] ?? '';
+  const host = authority.slice(authority.lastIndexOf('@') + 1);
+  if (host.startsWith('[') && !host.includes(']')) return "missing ']' in host";
+  const port = /:([^:\]]*)$/.exec(host)?.[1];
+  if (port !== undefined && !/^\d*$/.test(port)) return `invalid port ${quote(`:${port}`)} after host`;
+  return host.includes(' ') ? 'invalid character " " in host name' : undefined;
+}
+
+/** The service of a webhook. kube-apiserver's check of conversion webhooks has name and namespace the wrong way round; so has this. */
+export function validateWebhookService(path: FieldPath, service: JsonObject): FieldError[] {
+  const errors: FieldError[] = [];
+  if ((stringAt(service, 'namespace') ?? '') === '') errors.push(required(path.child('name')));
+  if ((stringAt(service, 'name') ?? '') === '') errors.push(required(path.child('namespace')));
+  const port = service['port'] ?? 443;
+  if (typeof port === 'number' && (port < 1 || port > 65535)) {
+    errors.push(invalid(path.child('port'), port, `port is not valid: ${inclusiveRangeError(1, 65535)}`));
+  }
+  const url = stringAt(service, 'path');
+  return url === undefined ? errors : [...errors, ...validatePath(path.child('path'), url)];
+}
+
+function validatePath(path: FieldPath, url: string): FieldError[] {
+  if (url === '/' || url === '') return [];
+  if (url === '//') return [invalid(path, url, 'segment[0] may not be empty')];
+  const errors: FieldError[] = [];
+  if (!url.startsWith('/')) errors.push(invalid(path, url, "must start with a '/'"));
+  const inner = url.slice(1).replace(/\/$/, '');
+  for (const [i, step] of inner.split('/').entries()) {
+    if (step === '') errors.push(invalid(path, url, `segment[${String(i)}] may not be empty`));
+    else {
+      const faults = isDns1123Subdomain(step);
+      errors.push(...faults.map((fault) => invalid(path, url, `segment[${String(i)}]: ${fault}`)));
+    }
+  }
+  return errors;
+}
+
+/** The client configuration of a conversion's webhook. */
+export const clientConfigOf = (conversion: JsonObject): JsonObject | undefined =>
+  objectAt(objectAt(conversion, 'webhook'), 'clientConfig');

@@ -1,0 +1,126 @@
+import { newBadRequest, newInternalError } from '../../../apimachinery/meta/errors.js';
+import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import { textsOf } from '../../../apimachinery/json/values.js';
+import { formatTime, type KubeObject } from '../../../apimachinery/meta/meta.js';
+import {
+  AuthenticationError,
+  type AuthenticationResponse,
+  type TokenAuthenticator,
+} from '../../../authentication/authenticator/interfaces.js';
+import { bearerTokenOf } from '../../../authentication/request/bearer-token.js';
+import { ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, type UserInfo } from '../../../authentication/user/user.js';
+import { userInfoJson } from '../../../authentication/user/user-info.js';
+import type { Clock } from '../../../util/clock.js';
+import type { VirtualType } from '../../rest/virtual.js';
+
+const GROUP = 'authentication.k8s.io';
+const VERSION = 'v1';
+const INVALID_TOKEN = 'invalid bearer token';
+
+export interface AuthenticationReviewDependencies {
+  /** All token methods of the server; undefined: there is none, and nothing is said of any token. */
+  readonly tokens: TokenAuthenticator | undefined;
+  /** For whom a token must be valid where a review names nobody (`--api-audiences`). */
+  readonly apiAudiences: readonly string[];
+  readonly clock: Clock;
+}
+
+/** The review kinds of authentication.k8s.io/v1. */
+export function authenticationReviews(dependencies: AuthenticationReviewDependencies): readonly VirtualType[] {
+  const { clock } = dependencies;
+  return [
+    {
+      ...names('SelfSubjectReview'),
+      create: (context) => Promise.resolve(selfSubjectReview(context.user, clock.now())),
+    },
+    {
+      ...names('TokenReview'),
+      create: (context, object, namespace) => tokenReview(object, namespace, context.signal, dependencies),
+    },
+  ];
+}
+
+function names(kind: string): Omit<VirtualType, 'create'> {
+  const singular = kind.toLowerCase();
+  return { group: GROUP, version: VERSION, resource: `${singular}s`, singular, kind, namespaced: false };
+}
+
+/** Whatever was sent, the answer says who sent it. */
+function selfSubjectReview(user: UserInfo, now: number): KubeObject {
+  return {
+    kind: 'SelfSubjectReview',
+    apiVersion: `${GROUP}/${VERSION}`,
+    metadata: { creationTimestamp: formatTime(now) },
+    status: { userInfo: userInfoJson(user) },
+  };
+}
+
+async function tokenReview(
+  object: KubeObject,
+  namespace: string,
+  signal: AbortSignal,
+  { tokens, apiAudiences }: AuthenticationReviewDependencies,
+): Promise<KubeObject> {
+  if (namespace !== '') throw newBadRequest(`namespace is not allowed on this type: ${namespace}`);
+  const spec = objectAt(object, 'spec');
+  const token = stringAt(spec, 'token') ?? '';
+  if (token === '') throw newBadRequest('token is required for TokenReview in authentication');
+  // What the caller claims in the status is never passed on as the server's word.
+  object['status'] = { user: {} };
+  if (tokens === undefined) return object;
+  const asked = textsOf(spec?.['audiences']);
+  const audiences = asked.length === 0 ? apiAudiences : asked;
+  // As in a header: what stands around it is no part of it.
+  const bare = bearerTokenOf(`Bearer ${token}`) ?? '';
+  const outcome = bare === '' ? INVALID_TOKEN : await authenticate(tokens, bare, audiences, signal);
+  object['status'] =
+    typeof outcome === 'string' ? { user: {}, error: outcome } : status(outcome, audiences, apiAudiences);
+  return object;
+}
+
+/** The response, or why the token is refused. */
+async function authenticate(
+  tokens: TokenAuthenticator,
+  token: string,
+  audiences: readonly string[],
+  signal: AbortSignal,
+): Promise<AuthenticationResponse | string> {
+  try {
+    return (await tokens.authenticateToken(token, audiences, signal)) ?? INVALID_TOKEN;
+  } catch (error) {
+    if (!(error instanceof AuthenticationError)) throw error;
+    return alsoInvalid(error.message);
+  }
+}
+
+/** kube-apiserver asks the method for its own loopback token too, which refuses in its own words. */
+function alsoInvalid(text: string): string {
+  if (text === '' || text === INVALID_TOKEN) return INVALID_TOKEN;
+  const several = text.startsWith('[') && text.endsWith(']');
+  return `[${INVALID_TOKEN}, ${several ? text.slice(1, -1) : text}]`;
+}
+
+function status(
+  { user, audiences: own }: AuthenticationResponse,
+  audiences: readonly string[],
+  apiAudiences: readonly string[],
+): JsonObject {
+  // A method that knows no audiences vouches for those of the server itself.
+  const valid = own ?? audiences.filter((audience) => apiAudiences.includes(audience));
+  const common = audiences.some((audience) => valid.includes(audience));
+  if (audiences.length > 0 && !common) {
+    if (own === undefined) return { user: {}, error: INVALID_TOKEN };
+    throw newInternalError('error validating audiences');
+  }
+  return {
+    authenticated: true,
+    user: userInfoJson(withAuthenticatedGroup(user)),
+    ...(valid.length > 0 && { audiences: [...valid] }),
+  };
+}
+
+function withAuthenticatedGroup(user: UserInfo): UserInfo {
+  const { name, groups } = user;
+  const known = groups.includes(ALL_AUTHENTICATED) || groups.includes(ALL_UNAUTHENTICATED);
+  return known || name === ANONYMOUS ? user : { ...user, groups: [...groups, ALL_AUTHENTICATED] };
+}

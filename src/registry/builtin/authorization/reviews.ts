@@ -1,0 +1,112 @@
+import { newBadRequest, newInvalid } from '../../../apimachinery/meta/errors.js';
+import type { FieldError } from '../../../apimachinery/meta/field-error.js';
+import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { UserInfo } from '../../../authentication/user/user.js';
+import type { Authorizer, RuleResolver, RulesResult } from '../../../authorization/authorizer/interfaces.js';
+import type { RequestContext } from '../../../request/context.js';
+import type { VirtualType } from '../../rest/virtual.js';
+import { attributesFrom, userFrom } from './attributes.js';
+import {
+  validateLocalSubjectAccessReview,
+  validateSelfSubjectAccessReview,
+  validateSubjectAccessReview,
+} from './validation.js';
+
+const GROUP = 'authorization.k8s.io';
+const VERSION = 'v1';
+
+export interface AuthorizationReviewDependencies {
+  /** The server's whole authorizer. */
+  readonly authorizer: Authorizer;
+  readonly ruleResolver: RuleResolver;
+}
+
+/** The review kinds of authorization.k8s.io/v1. */
+export function authorizationReviews(dependencies: AuthorizationReviewDependencies): readonly VirtualType[] {
+  const { authorizer, ruleResolver } = dependencies;
+  return [
+    virtualType('LocalSubjectAccessReview', true, async (context, object, namespace) => {
+      refuse(validateLocalSubjectAccessReview(object));
+      if (namespace === '') throw newBadRequest('namespace is required on this type: ');
+      if (namespace !== object.metadata.namespace) {
+        throw newBadRequest(`spec.resourceAttributes.namespace must match namespace: ${namespace}`);
+      }
+      return review(object, userFrom(specOf(object)), authorizer, context.signal);
+    }),
+    virtualType('SelfSubjectAccessReview', false, async (context, object) => {
+      refuse(validateSelfSubjectAccessReview(object));
+      return review(object, context.user, authorizer, context.signal);
+    }),
+    virtualType('SelfSubjectRulesReview', false, (context, object) =>
+      Promise.resolve(rulesReview(object, context.user, ruleResolver)),
+    ),
+    virtualType('SubjectAccessReview', false, async (context, object) => {
+      refuse(validateSubjectAccessReview(object));
+      return review(object, userFrom(specOf(object)), authorizer, context.signal);
+    }),
+  ];
+}
+
+type Create = (context: RequestContext, object: KubeObject, namespace: string) => Promise<KubeObject>;
+
+function virtualType(kind: string, namespaced: boolean, create: Create): VirtualType {
+  const singular = kind.toLowerCase();
+  return { group: GROUP, version: VERSION, resource: `${singular}s`, singular, kind, namespaced, create };
+}
+
+const specOf = (object: KubeObject): JsonObject => objectAt(object, 'spec') ?? {};
+
+/** kube-apiserver names no kind here, as its internal objects have none. */
+function refuse(errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw newInvalid({ group: GROUP, kind: '' }, '', errors);
+}
+
+async function review(
+  object: KubeObject,
+  user: UserInfo,
+  authorizer: Authorizer,
+  signal: AbortSignal,
+): Promise<KubeObject> {
+  const { attributes, selectorErrors } = attributesFrom(user, specOf(object));
+  const { decision, reason, error } = await authorizer.authorize(attributes, signal);
+  const evaluationError = [...(error === undefined ? [] : [error]), ...selectorErrors].join('; ');
+  object['status'] = {
+    allowed: decision === 'allow',
+    ...(decision === 'deny' && { denied: true }),
+    ...(reason !== '' && { reason }),
+    ...(evaluationError !== '' && { evaluationError }),
+  };
+  return object;
+}
+
+/** The answer is a new object: neither metadata nor spec of the review comes back. */
+function rulesReview(object: KubeObject, user: UserInfo, resolver: RuleResolver): KubeObject {
+  const namespace = stringAt(specOf(object), 'namespace') ?? '';
+  if (namespace === '') throw newBadRequest('no namespace on request');
+  return {
+    kind: 'SelfSubjectRulesReview',
+    apiVersion: `${GROUP}/${VERSION}`,
+    metadata: {},
+    spec: {},
+    status: rulesStatus(resolver.rulesFor(user, namespace)),
+  };
+}
+
+/** Also used for the answers of `kubectl auth can-i --list`. */
+export function rulesStatus({ resourceRules, nonResourceRules, incomplete, error }: RulesResult): JsonObject {
+  return {
+    resourceRules: resourceRules.map(({ verbs, apiGroups, resources, resourceNames }) => ({
+      verbs: [...verbs],
+      ...(apiGroups.length > 0 && { apiGroups: [...apiGroups] }),
+      ...(resources.length > 0 && { resources: [...resources] }),
+      ...(resourceNames.length > 0 && { resourceNames: [...resourceNames] }),
+    })),
+    nonResourceRules: nonResourceRules.map(({ verbs, nonResourceURLs }) => ({
+      verbs: [...verbs],
+      ...(nonResourceURLs.length > 0 && { nonResourceURLs: [...nonResourceURLs] }),
+    })),
+    incomplete,
+    ...(error !== '' && { evaluationError: error }),
+  };
+}

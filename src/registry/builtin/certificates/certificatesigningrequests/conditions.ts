@@ -1,0 +1,30 @@
+import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, textsOf } from '../../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+
+export const APPROVED = 'Approved';
+export const DENIED = 'Denied';
+export const FAILED = 'Failed';
+
+export function conditionsOf(request: KubeObject | undefined): JsonObject[] {
+  return objectsOf(objectAt(request, 'status')?.['conditions']);
+}
+
+export const conditionType = (condition: JsonObject): string => stringAt(condition, 'type') ?? '';
+
+export const hasCondition = (request: KubeObject | undefined, type: string): boolean =>
+  conditionsOf(request).some((condition) => conditionType(condition) === type);
+
+/** The issued certificate as base64; empty where there is none. */
+export const certificateOf = (request: KubeObject): string =>
+  stringAt(objectAt(request, 'status'), 'certificate') ?? '';
+
+export const signerNameOf = (request: KubeObject): string => stringAt(objectAt(request, 'spec'), 'signerName') ?? '';
+
+/** The PEM text of what is to be signed. */
+export const requestPem = (request: KubeObject): string =>
+  Buffer.from(stringAt(objectAt(request, 'spec'), 'request') ?? '', 'base64').toString('latin1');
+
+export function usagesOf(request: KubeObject): string[] {
+  return textsOf(objectAt(request, 'spec')?.['usages']);
+}

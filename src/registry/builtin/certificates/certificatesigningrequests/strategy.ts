@@ -1,0 +1,106 @@
+import { userInfoJson } from '../../../../authentication/user/user-info.js';
+import type { JsonObject } from '../../../../apimachinery/json/json.js';
+import { isObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { RequestContext } from '../../../../request/context.js';
+import type { Strategy } from '../../../rest/interfaces.js';
+import { keepField } from '../../shared/fields.js';
+import { resets } from '../../shared/resource-type.js';
+import { APPROVED, conditionsOf, conditionType, DENIED } from './conditions.js';
+import { validateSigningRequest, validateSigningRequestUpdate, type WriteRights } from './validation.js';
+
+/** Who asks is what the server knows, whatever the object claims. */
+function nameRequester({ user }: RequestContext, object: KubeObject): void {
+  const { username: _n, uid: _u, groups: _g, extra: _e, ...spec } = objectAt(object, 'spec') ?? {};
+  object['spec'] = {
+    ...spec,
+    ...userInfoJson(user),
+  };
+}
+
+const missing = (condition: JsonObject, field: string): boolean => (stringAt(condition, field) ?? '') === '';
+
+/** Gives conditions the times that they lack; a condition that stays keeps the time of its last change. */
+function stampConditions({ receivedAt }: RequestContext, object: KubeObject, old: KubeObject): void {
+  const now = formatTime(receivedAt);
+  const before = conditionsOf(old);
+  for (const condition of conditionsOf(object)) {
+    if (missing(condition, 'lastUpdateTime')) condition['lastUpdateTime'] = now;
+    if (!missing(condition, 'lastTransitionTime')) continue;
+    const same = before.find(
+      (other) =>
+        conditionType(other) === conditionType(condition) &&
+        stringAt(other, 'status') === stringAt(condition, 'status') &&
+        !missing(other, 'lastTransitionTime'),
+    );
+    condition['lastTransitionTime'] = same === undefined ? now : (stringAt(same, 'lastTransitionTime') ?? now);
+  }
+}
+
+/** Conditions of the type stay as they were, unless some were added or removed, which validation refuses. */
+function preserveConditions(object: KubeObject, old: KubeObject, type: string): void {
+  const before = conditionsOf(old).filter((condition) => conditionType(condition) === type);
+  const conditions = objectAt(object, 'status')?.['conditions'];
+  if (!Array.isArray(conditions)) return;
+  const places = conditions.flatMap((condition, i) =>
+    isObject(condition) && conditionType(condition) === type ? [i] : [],
+  );
+  if (places.length !== before.length) return;
+  places.forEach((place, i) => {
+    const condition = before[i];
+    if (condition !== undefined) conditions[place] = { ...condition };
+  });
+}
+
+const base: Omit<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'resetFields'> = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: true,
+  prepareForCreate: (context, object) => {
+    nameRequester(context, object);
+    object['status'] = {};
+  },
+  validateCreate: (_context, object) => validateSigningRequest(object),
+};
+
+const validateUpdate =
+  (rights: WriteRights): Strategy['validateUpdate'] =>
+  (_context, object, old) =>
+    validateSigningRequestUpdate(object, old, rights);
+
+/** The object itself: all but its metadata stays as it was created. */
+export const signingRequestStrategy: Strategy = {
+  ...base,
+  prepareForUpdate: (_context, object, old) => {
+    keepField('spec', object, old);
+    keepField('status', object, old);
+  },
+  validateUpdate: validateUpdate({ approval: false, certificate: false }),
+  resetFields: resets(['spec'], ['status']),
+};
+
+/** The signer's way: the certificate, and conditions but approval and denial. */
+export const signingRequestStatusStrategy: Strategy = {
+  ...base,
+  prepareForUpdate: (context, object, old) => {
+    keepField('spec', object, old);
+    preserveConditions(object, old, APPROVED);
+    preserveConditions(object, old, DENIED);
+    stampConditions(context, object, old);
+  },
+  validateUpdate: validateUpdate({ approval: false, certificate: true }),
+  resetFields: resets(['spec'], ['status', 'conditions']),
+};
+
+/** The approver's way: only conditions. */
+export const signingRequestApprovalStrategy: Strategy = {
+  ...base,
+  prepareForUpdate: (context, object, old) => {
+    stampConditions(context, object, old);
+    const conditions = objectAt(object, 'status')?.['conditions'];
+    keepField('spec', object, old);
+    const { conditions: _c, ...status } = objectAt(old, 'status') ?? {};
+    object['status'] = conditions === undefined ? status : { ...status, conditions };
+  },
+  validateUpdate: validateUpdate({ approval: true, certificate: false }),
+  resetFields: resets(['spec'], ['status', 'certificate']),
+};

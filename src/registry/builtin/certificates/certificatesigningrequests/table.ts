@@ -1,0 +1,27 @@
+import { objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { humanDuration } from '../../../../util/text/human-duration.js';
+import { Age, tableOf } from '../../shared/table.js';
+import { APPROVED, certificateOf, DENIED, FAILED, hasCondition, signerNameOf } from './conditions.js';
+
+const NONE = '<none>';
+
+function state(request: KubeObject): string {
+  const decision = hasCondition(request, DENIED) ? 'Denied' : hasCondition(request, APPROVED) ? 'Approved' : 'Pending';
+  const failed = hasCondition(request, FAILED) ? ',Failed' : '';
+  return `${decision}${failed}${certificateOf(request) === '' ? '' : ',Issued'}`;
+}
+
+function duration(request: KubeObject): string {
+  const seconds = objectAt(request, 'spec')?.['expirationSeconds'];
+  return typeof seconds === 'number' ? humanDuration(seconds * 1000) : NONE;
+}
+
+export const signingRequestTable = tableOf('apis/certificates.k8s.io/v1/certificatesigningrequests', (request) => [
+  request.metadata.name ?? '',
+  Age.of(request),
+  signerNameOf(request) || NONE,
+  stringAt(objectAt(request, 'spec'), 'username') ?? '',
+  duration(request),
+  state(request),
+]);

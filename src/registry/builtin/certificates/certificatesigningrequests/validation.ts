@@ -1,0 +1,215 @@
+import { X509Certificate } from 'node:crypto';
+import {
+  duplicate,
+  type FieldError,
+  FieldPath,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from '../../../../apimachinery/meta/field-error.js';
+import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { compareUtf8, type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
+import { internalDiff } from '../../../../apimachinery/scheme/internal-diff.js';
+import {
+  CertificateRequestError,
+  checkRequestSignature,
+  parseCertificateRequest,
+} from '../../../../pki/certificate-request.js';
+import { nextPemBlock } from '../../../../pki/pem.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
+import { validateSignerName } from '../signer-name.js';
+import {
+  APPROVED,
+  certificateOf,
+  conditionsOf,
+  conditionType,
+  DENIED,
+  FAILED,
+  requestPem,
+  signerNameOf,
+  usagesOf,
+} from './conditions.js';
+
+/** What a way of writing may change. */
+export interface WriteRights {
+  readonly approval: boolean;
+  readonly certificate: boolean;
+}
+
+const SPEC = FieldPath.of('spec');
+const CONDITIONS = FieldPath.of('status', 'conditions');
+const CERTIFICATE = FieldPath.of('status', 'certificate');
+const LEGACY_SIGNER = 'kubernetes.io/legacy-unknown';
+const MIN_SECONDS = 600;
+
+const USAGES = [
+  'any',
+  'cert sign',
+  'client auth',
+  'code signing',
+  'content commitment',
+  'crl sign',
+  'data encipherment',
+  'decipher only',
+  'digital signature',
+  'email protection',
+  'encipher only',
+  'ipsec end system',
+  'ipsec tunnel',
+  'ipsec user',
+  'key agreement',
+  'key encipherment',
+  'microsoft sgc',
+  'netscape sgc',
+  'ocsp signing',
+  's/mime',
+  'server auth',
+  'signing',
+  'timestamping',
+].sort(compareUtf8);
+
+/** What a stored object may go on having wrong. */
+interface Tolerance {
+  readonly both: boolean;
+  readonly legacySigner: boolean;
+  readonly duplicateConditions: boolean;
+  readonly emptyConditions: boolean;
+  readonly anyCertificate: boolean;
+  readonly duplicateUsages: boolean;
+  readonly unknownUsages: boolean;
+}
+
+const hasDuplicates = (list: readonly string[]): boolean => new Set(list).size < list.length;
+
+function toleranceFor(object: KubeObject, old: KubeObject | undefined): Tolerance {
+  const types = conditionsOf(old).map(conditionType);
+  const usages = old === undefined ? [] : usagesOf(old);
+  return {
+    both: types.includes(APPROVED) && types.includes(DENIED),
+    legacySigner: old !== undefined && signerNameOf(old) === LEGACY_SIGNER,
+    duplicateConditions: hasDuplicates(types),
+    emptyConditions: types.includes(''),
+    anyCertificate:
+      old !== undefined &&
+      (certificateOf(object) === certificateOf(old) || certificateProblem(certificateOf(old)) !== undefined),
+    duplicateUsages: hasDuplicates(usages),
+    unknownUsages: usages.some((usage) => !USAGES.includes(usage)),
+  };
+}
+
+function requestErrors(object: KubeObject): FieldError[] {
+  try {
+    checkRequestSignature(parseCertificateRequest(requestPem(object)));
+    return [];
+  } catch (error) {
+    if (!(error instanceof CertificateRequestError)) throw error;
+    return [invalid(SPEC.child('request'), stringAt(objectAt(object, 'spec'), 'request') ?? null, error.message)];
+  }
+}
+
+function usageErrors(object: KubeObject, tolerance: Tolerance): FieldError[] {
+  const path = SPEC.child('usages');
+  const usages = usagesOf(object);
+  if (usages.length === 0) return [required(path)];
+  const errors: FieldError[] = [];
+  usages.forEach((usage, i) => {
+    if (!tolerance.unknownUsages && !USAGES.includes(usage)) errors.push(notSupported(path.index(i), usage, USAGES));
+  });
+  usages.forEach((usage, i) => {
+    if (!tolerance.duplicateUsages && usages.indexOf(usage) < i) errors.push(duplicate(path.index(i), usage));
+  });
+  return errors;
+}
+
+/** What is wrong with an issued certificate (base64 of PEM); undefined: nothing. */
+function certificateProblem(base64: string): string | undefined {
+  if (base64 === '') return undefined;
+  const text = Buffer.from(base64, 'base64').toString('latin1');
+  let blocks = 0;
+  for (let block = nextPemBlock(text); block !== undefined; block = nextPemBlock(text, block.end)) {
+    if (block.label !== 'CERTIFICATE') return `only CERTIFICATE PEM blocks are allowed, found ${quote(block.label)}`;
+    if (block.headers) return 'no PEM block headers are permitted';
+    blocks++;
+    if (block.content.length === 0) return 'found CERTIFICATE PEM block containing 0 certificates';
+    try {
+      new X509Certificate(block.content);
+    } catch {
+      return 'x509: malformed certificate';
+    }
+  }
+  return blocks === 0 ? 'must contain at least one CERTIFICATE PEM block' : undefined;
+}
+
+const STATUSES = ['False', 'True', 'Unknown'];
+
+function conditionErrors(object: KubeObject, tolerance: Tolerance): FieldError[] {
+  const errors: FieldError[] = [];
+  const seen = new Set<string>();
+  conditionsOf(object).forEach((condition, i) => {
+    const path = CONDITIONS.index(i);
+    const type = conditionType(condition);
+    if (!tolerance.emptyConditions && type === '') errors.push(required(path.child('type')));
+    const allowed = [APPROVED, DENIED, FAILED].includes(type) ? ['True'] : STATUSES;
+    const status = stringAt(condition, 'status') ?? '';
+    if (status === '') errors.push(required(path.child('status')));
+    else if (!allowed.includes(status)) errors.push(notSupported(path.child('status'), status, allowed));
+    const other = type === APPROVED ? DENIED : type === DENIED ? APPROVED : undefined;
+    if (!tolerance.both && other !== undefined && seen.has(other)) {
+      errors.push(invalid(CONDITIONS, type, 'Approved and Denied conditions are mutually exclusive'));
+    }
+    if (!tolerance.duplicateConditions && seen.has(type)) errors.push(duplicate(path.child('type'), type));
+    seen.add(type);
+  });
+  return errors;
+}
+
+/** A request that is created (`old` undefined) or changed. */
+export function validateSigningRequest(object: KubeObject, old?: KubeObject): FieldError[] {
+  const tolerance = toleranceFor(object, old);
+  const errors = validateCoreMeta(object.metadata, false, () => []);
+  errors.push(...requestErrors(object), ...usageErrors(object, tolerance));
+  const signer = signerNameOf(object);
+  const path = SPEC.child('signerName');
+  if (signer === LEGACY_SIGNER && !tolerance.legacySigner) {
+    errors.push(invalid(path, signer, 'the legacy signerName is not allowed via this API version'));
+  } else errors.push(...validateSignerName(path, signer));
+  const seconds = objectAt(object, 'spec')?.['expirationSeconds'];
+  if (typeof seconds === 'number' && seconds < MIN_SECONDS) {
+    const why = 'may not specify a duration less than 600 seconds (10 minutes)';
+    errors.push(invalid(SPEC.child('expirationSeconds'), seconds, why));
+  }
+  errors.push(...conditionErrors(object, tolerance));
+  const problem = tolerance.anyCertificate ? undefined : certificateProblem(certificateOf(object));
+  if (problem !== undefined) errors.push(invalid(CERTIFICATE, '<certificate data>', problem));
+  return errors;
+}
+
+export function validateSigningRequestUpdate(object: KubeObject, old: KubeObject, rights: WriteRights): FieldError[] {
+  const errors = validateSigningRequest(object, old);
+  const of = (request: KubeObject, type: string): JsonObject[] =>
+    conditionsOf(request).filter((condition) => conditionType(condition) === type);
+  for (const type of [APPROVED, DENIED, FAILED]) {
+    if (of(object, type).length < of(old, type).length) {
+      errors.push(forbidden(CONDITIONS, `updates may not remove a condition of type ${quote(type)}`));
+    }
+  }
+  for (const type of rights.approval ? [] : [APPROVED, DENIED]) {
+    const now = of(object, type);
+    const before = of(old, type);
+    if (now.length > before.length) {
+      errors.push(forbidden(CONDITIONS, `updates may not add a condition of type ${quote(type)}`));
+    } else if (now.length === before.length && !deepEqual(now, before)) {
+      const differences = internalDiff('CertificateSigningRequestConditions', before, now);
+      errors.push(forbidden(CONDITIONS, `updates may not modify a condition of type ${quote(type)}\n${differences}`));
+    }
+  }
+  if (certificateOf(object) !== certificateOf(old)) {
+    if (!rights.certificate) errors.push(forbidden(CERTIFICATE, 'updates may not set certificate content'));
+    else if (certificateOf(old) !== '') {
+      errors.push(forbidden(CERTIFICATE, 'updates may not modify existing certificate content'));
+    }
+  }
+  errors.push(...validateCoreMetaUpdate(object.metadata, old.metadata));
+  return errors;
+}

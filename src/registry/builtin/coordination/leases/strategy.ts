@@ -1,0 +1,72 @@
+import {
+  type FieldError,
+  FieldPath,
+  forbidden,
+  invalid,
+  notSupported,
+} from '../../../../apimachinery/meta/field-error.js';
+import { objectAt } from '../../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../apimachinery/validation/object-meta.js';
+import type { Strategy } from '../../../rest/interfaces.js';
+
+const SPEC = FieldPath.of('spec');
+const STRATEGIES = ['OldestEmulationVersion'];
+
+/** Fields of coordinated leader election, which only an object that has them already may keep. */
+const COORDINATED = ['strategy', 'preferredHolder'] as const;
+
+function dropCoordinated(object: KubeObject, old: KubeObject | undefined): void {
+  const spec = objectAt(object, 'spec');
+  if (spec === undefined) return;
+  const before = objectAt(old, 'spec');
+  const kept = { ...spec };
+  for (const field of COORDINATED) if (before?.[field] === undefined) delete kept[field];
+  object['spec'] = kept;
+}
+
+function strategyErrors(strategy: string): FieldError[] {
+  const path = SPEC.child('strategy').child('strategy');
+  if (strategy.includes('/')) return qualifiedNameErrors(strategy, path);
+  return STRATEGIES.includes(strategy) ? [] : [notSupported(path, strategy, STRATEGIES)];
+}
+
+function specErrors(object: KubeObject): FieldError[] {
+  const spec = objectAt(object, 'spec');
+  if (spec === undefined) return [];
+  const errors: FieldError[] = [];
+  const { leaseDurationSeconds, leaseTransitions, strategy, preferredHolder } = spec;
+  if (typeof leaseDurationSeconds === 'number' && leaseDurationSeconds <= 0) {
+    errors.push(invalid(SPEC.child('leaseDurationSeconds'), leaseDurationSeconds, 'must be greater than 0'));
+  }
+  if (typeof leaseTransitions === 'number' && leaseTransitions < 0) {
+    errors.push(invalid(SPEC.child('leaseTransitions'), leaseTransitions, 'must be greater than or equal to 0'));
+  }
+  if (typeof strategy === 'string') errors.push(...strategyErrors(strategy));
+  const wantsHolder = typeof preferredHolder === 'string' && preferredHolder !== '';
+  if (wantsHolder && (strategy === undefined || strategy === '')) {
+    errors.push(forbidden(SPEC.child('preferredHolder'), 'may only be specified if `strategy` is defined'));
+  }
+  return errors;
+}
+
+export const leaseStrategy: Strategy = {
+  allowCreateOnUpdate: true,
+  allowUnconditionalUpdate: false,
+  prepareForCreate: (_context, object) => {
+    dropCoordinated(object, undefined);
+  },
+  prepareForUpdate: (_context, object, old) => {
+    dropCoordinated(object, old);
+  },
+  validateCreate: (_context, object) => [
+    ...validateObjectMeta(object.metadata, true, nameIsDnsSubdomain),
+    ...specErrors(object),
+  ],
+  validateUpdate: (_context, object, old) => [
+    ...validateObjectMetaUpdate(object.metadata, old.metadata),
+    ...specErrors(object),
+  ],
+};

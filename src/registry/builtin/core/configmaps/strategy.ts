@@ -1,0 +1,78 @@
+import { type FieldError, FieldPath, forbidden, invalid, tooLong } from '../../../../apimachinery/meta/field-error.js';
+import { deepEqual, isObject, type JsonObject, type JsonValue } from '../../../../apimachinery/json/json.js';
+import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
+import { isConfigMapKey, nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import type { Strategy } from '../../../rest/interfaces.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
+import { nothing } from '../../shared/resource-type.js';
+
+/** Bytes that all values of a ConfigMap or Secret may have together. */
+export const MAX_DATA_SIZE = 1024 * 1024;
+
+export const IMMUTABLE_TEXT = 'field is immutable when `immutable` is set';
+
+/** The entries of a map of texts, in the order of their keys. */
+export function entriesOf(object: JsonObject, field: string): [string, string][] {
+  const map = object[field];
+  if (!isObject(map)) return [];
+  return Object.keys(map)
+    .sort(compareUtf8)
+    .map((key) => [key, typeof map[key] === 'string' ? map[key] : '']);
+}
+
+/** Bytes that a base64 text stands for. */
+export function decodedLength(base64: string): number {
+  return Buffer.byteLength(base64, 'base64');
+}
+
+function validate(object: KubeObject): FieldError[] {
+  const errors = validateCoreMeta(object.metadata, true, nameIsDnsSubdomain);
+  const binary = new Map(entriesOf(object, 'binaryData'));
+  let size = 0;
+  for (const [key, value] of entriesOf(object, 'data')) {
+    const path = FieldPath.of('data').key(key);
+    errors.push(...isConfigMapKey(key).map((text) => invalid(path, key, text)));
+    if (binary.has(key)) errors.push(invalid(path, key, 'duplicate of key present in binaryData'));
+    size += Buffer.byteLength(value);
+  }
+  for (const [key, value] of binary) {
+    errors.push(...isConfigMapKey(key).map((text) => invalid(FieldPath.of('binaryData').key(key), key, text)));
+    size += decodedLength(value);
+  }
+  if (size > MAX_DATA_SIZE) errors.push(tooLong('[]', MAX_DATA_SIZE));
+  return errors;
+}
+
+/**
+ * What may not change once `immutable` is set. An empty map is not what no map is, which is what is stored of both, but for the field
+ * that has it by default.
+ */
+export function immutableErrors(
+  object: KubeObject,
+  old: KubeObject,
+  fields: readonly string[],
+  defaulted?: string,
+): FieldError[] {
+  if (old['immutable'] !== true) return [];
+  const isEmpty = (map: JsonValue | undefined): boolean => isObject(map) && Object.keys(map).length === 0;
+  const changed = fields.filter((field) => {
+    if (field !== defaulted && (isEmpty(object[field]) || isEmpty(emptyMembersOf(object)?.[field]))) return true;
+    return !deepEqual(object[field] ?? {}, old[field] ?? {});
+  });
+  if (object['immutable'] !== true) changed.unshift('immutable');
+  return changed.map((field) => forbidden(field, IMMUTABLE_TEXT));
+}
+
+export const configMapStrategy: Strategy = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: true,
+  prepareForCreate: nothing,
+  prepareForUpdate: nothing,
+  validateCreate: (_context, object) => validate(object),
+  validateUpdate: (_context, object, old) => [
+    ...validateCoreMetaUpdate(object.metadata, old.metadata),
+    ...immutableErrors(object, old, ['data', 'binaryData'], 'data'),
+    ...validate(object),
+  ],
+};

@@ -1,0 +1,18 @@
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import { builtinType } from '../../shared/resource-type.js';
+import { applyEndpointsDefaults, endpointsStrategy } from './strategy.js';
+import { endpointsTable } from './table.js';
+
+export const endpoints = builtinType({
+  group: '',
+  resource: 'endpoints',
+  singular: 'endpoints',
+  kind: 'Endpoints',
+  shortNames: ['ep'],
+  namespaced: true,
+  validateName: nameIsDnsSubdomain,
+  strategy: endpointsStrategy,
+  table: endpointsTable,
+  deprecationWarning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+  applyDefaults: applyEndpointsDefaults,
+});

@@ -1,0 +1,40 @@
+import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+
+const INVOLVED = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'] as const;
+
+/** Fields of stored events that selectors may use. */
+export const EVENT_FIELDS: readonly string[] = [
+  ...INVOLVED.map((name) => `involvedObject.${name}`),
+  'reason',
+  'reportingComponent',
+  'source',
+  'type',
+];
+
+/** Fields of events.k8s.io/v1, by their names there. */
+export const EVENTS_V1_FIELDS: readonly string[] = [
+  'reason',
+  ...INVOLVED.map((name) => `regarding.${name}`),
+  'reportingController',
+  'type',
+];
+
+/** Values of all these fields, from an event as it is stored: one cache serves the selectors of both versions. */
+export function eventFields(event: JsonObject): Record<string, string> {
+  const involved = objectAt(event, 'involvedObject');
+  const reporting = stringAt(event, 'reportingComponent') ?? '';
+  const component = stringAt(objectAt(event, 'source'), 'component') ?? '';
+  const fields: Record<string, string> = {
+    reason: stringAt(event, 'reason') ?? '',
+    reportingComponent: reporting,
+    reportingController: reporting,
+    source: component === '' ? reporting : component,
+    type: stringAt(event, 'type') ?? '',
+  };
+  for (const name of INVOLVED) {
+    const value = stringAt(involved, name) ?? '';
+    fields[`involvedObject.${name}`] = value;
+    fields[`regarding.${name}`] = value;
+  }
+  return fields;
+}

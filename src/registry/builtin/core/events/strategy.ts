@@ -1,0 +1,20 @@
+import type { GroupVersion, KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { RequestContext } from '../../../../request/context.js';
+import type { Strategy } from '../../../rest/interfaces.js';
+import { nothing } from '../../shared/resource-type.js';
+import { validateEventCreate, validateEventUpdate } from './validation.js';
+
+const requestVersion = (context: RequestContext): GroupVersion => ({
+  group: context.info.apiGroup,
+  version: context.info.apiVersion,
+});
+
+/** `toStored`: the form in which the rules are written, for versions that show events otherwise. */
+export const eventStrategy = (toStored: (event: KubeObject) => KubeObject = (event) => event): Strategy => ({
+  allowCreateOnUpdate: true,
+  allowUnconditionalUpdate: true,
+  prepareForCreate: nothing,
+  prepareForUpdate: nothing,
+  validateCreate: (context, event) => validateEventCreate(toStored(event), requestVersion(context)),
+  validateUpdate: (context, event, old) => validateEventUpdate(toStored(event), toStored(old), requestVersion(context)),
+});

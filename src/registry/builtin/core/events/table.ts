@@ -1,0 +1,44 @@
+import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { TableConvertor } from '../../../rest/interfaces.js';
+import { Age, type Cell, tableOf } from '../../shared/table.js';
+
+function source(event: KubeObject): string {
+  const given = objectAt(event, 'source');
+  const component = stringAt(given, 'component') ?? stringAt(event, 'reportingComponent') ?? '';
+  const instance = stringAt(given, 'host') ?? stringAt(event, 'reportingInstance') ?? '';
+  return instance === '' ? component : `${component}, ${instance}`;
+}
+
+function target(involved: JsonObject | undefined): string {
+  const kind = (stringAt(involved, 'kind') ?? '').toLowerCase();
+  const name = stringAt(involved, 'name') ?? '';
+  return name === '' ? kind : `${kind}/${name}`;
+}
+
+function row(event: KubeObject): Cell[] {
+  const involved = objectAt(event, 'involvedObject');
+  const series = objectAt(event, 'series');
+  const first = Age.at(stringAt(event, 'firstTimestamp') ?? event['eventTime']);
+  const last = stringAt(event, 'lastTimestamp');
+  const seen = last === undefined ? first : Age.at(last);
+  const count = series === undefined ? event['count'] : series['count'];
+  return [
+    series === undefined ? seen : Age.at(series['lastObservedTime']),
+    stringAt(event, 'type') ?? '',
+    stringAt(event, 'reason') ?? '',
+    target(involved),
+    stringAt(involved, 'fieldPath') ?? '',
+    source(event),
+    (stringAt(event, 'message') ?? '').trim(),
+    first,
+    typeof count === 'number' && (count !== 0 || series !== undefined) ? count : series === undefined ? 1 : 0,
+    event.metadata.name ?? '',
+  ];
+}
+
+/** `toStored`: the form in which the rows are written, for versions that show events otherwise. */
+export const eventTable = (
+  path: string,
+  toStored: (event: KubeObject) => KubeObject = (event) => event,
+): TableConvertor => tableOf(path, (event) => row(toStored(event)));

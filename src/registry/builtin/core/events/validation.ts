@@ -1,0 +1,144 @@
+import { FieldError, FieldPath, invalid, Printed, required } from '../../../../apimachinery/meta/field-error.js';
+import {
+  deepEqual,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+  stringAt,
+} from '../../../../apimachinery/json/json.js';
+import { goJson, type GroupVersion, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { qualifiedNameErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import { FIELD_IMMUTABLE, validateImmutableField } from '../../../../apimachinery/validation/object-meta.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
+
+const REPORTING_INSTANCE_LIMIT = 128;
+const ACTION_LIMIT = 128;
+const REASON_LIMIT = 128;
+const NOTE_LIMIT = 1024;
+
+const text = (object: KubeObject, field: string): string => stringAt(object, field) ?? '';
+
+const isSet = (value: JsonValue | undefined): boolean => value !== undefined && value !== null && value !== '';
+
+const isCore = (version: GroupVersion): boolean => version.group === '' && version.version === 'v1';
+
+const mismatch = (namespace: string): FieldError =>
+  invalid(FieldPath.of('involvedObject', 'namespace'), namespace, 'does not match event.namespace');
+
+/** Required text of at most so many bytes. */
+function boundedText(object: KubeObject, field: string, limit: number, needed: boolean): FieldError[] {
+  const value = text(object, field);
+  const errors: FieldError[] = [];
+  if (needed && value === '') errors.push(required(field));
+  if (Buffer.byteLength(value) > limit) {
+    errors.push(invalid(field, '', `can have at most ${String(limit)} characters`));
+  }
+  return errors;
+}
+
+/** Rules for all events. Those with an eventTime must be complete; they come from clients of the new API. */
+function legacyErrors(event: KubeObject, version: GroupVersion): FieldError[] {
+  const errors: FieldError[] = [];
+  const namespace = event.metadata.namespace ?? '';
+  const involved = stringAt(objectAt(event, 'involvedObject'), 'namespace') ?? '';
+  if (!isSet(event['eventTime'])) {
+    const matches = involved === '' ? namespace === '' || namespace === 'default' : namespace === involved;
+    if (!matches) errors.push(mismatch(involved));
+  } else {
+    if (involved === '' && namespace !== 'default' && namespace !== 'kube-system') errors.push(mismatch(involved));
+    const controller = text(event, 'reportingComponent');
+    const field = isCore(version) ? 'reportingComponent' : 'reportingController';
+    if (controller === '') errors.push(required(field));
+    errors.push(...qualifiedNameErrors(controller, field));
+    errors.push(
+      ...boundedText(event, 'reportingInstance', REPORTING_INSTANCE_LIMIT, true),
+      ...boundedText(event, 'action', ACTION_LIMIT, true),
+      ...boundedText(event, 'reason', REASON_LIMIT, true),
+      ...boundedText(event, 'message', NOTE_LIMIT, false),
+    );
+  }
+  errors.push(...subdomainErrors(namespace, 'namespace'));
+  return errors;
+}
+
+function seriesErrors(event: KubeObject): FieldError[] {
+  const series = objectAt(event, 'series');
+  if (series === undefined) return [];
+  const errors: FieldError[] = [];
+  const count = typeof series['count'] === 'number' ? series['count'] : 0;
+  if (count < 2) errors.push(invalid('series.count', '', 'should be at least 2'));
+  if (!isSet(series['lastObservedTime'])) errors.push(required('series.lastObservedTime'));
+  return errors;
+}
+
+const unset = (field: string): FieldError => invalid(field, '', 'needs to be unset');
+
+/** An event in its stored form (core/v1), created through either version. */
+export function validateEventCreate(event: KubeObject, version: GroupVersion): FieldError[] {
+  const errors = legacyErrors(event, version);
+  if (isCore(version)) return errors;
+  errors.push(...validateCoreMeta(event.metadata, true, nameIsDnsSubdomain), ...seriesErrors(event));
+  if (!isSet(event['eventTime'])) errors.push(required('eventTime'));
+  const type = text(event, 'type');
+  if (type !== 'Normal' && type !== 'Warning') errors.push(invalid('type', '', `has invalid value: ${type}`));
+  if (isSet(event['firstTimestamp'])) errors.push(unset('firstTimestamp'));
+  if (isSet(event['lastTimestamp'])) errors.push(unset('lastTimestamp'));
+  if (event['count'] !== undefined && event['count'] !== 0) errors.push(unset('count'));
+  const source = objectAt(event, 'source');
+  if (isSet(source?.['component']) || isSet(source?.['host'])) errors.push(unset('source'));
+  return errors;
+}
+
+/** Stored fields that an update through events.k8s.io may not change, in the order of their errors, and their zero values. */
+const IMMUTABLE: readonly (readonly [string, string, JsonValue])[] = [
+  ['involvedObject', 'involvedObject', {}],
+  ['reason', 'reason', ''],
+  ['message', 'message', ''],
+  ['source', 'source', {}],
+  ['firstTimestamp', 'firstTimestamp', null],
+  ['lastTimestamp', 'lastTimestamp', null],
+  ['count', 'count', 0],
+  ['reason', 'reason', ''],
+  ['type', 'type', ''],
+  ['eventTime', 'eventTime', null],
+  ['action', 'action', ''],
+  ['related', 'related', null],
+  ['reportingComponent', 'reportingController', ''],
+  ['reportingInstance', 'reportingInstance', ''],
+];
+
+const REFERENCE = ['Kind', 'Namespace', 'Name', 'UID', 'APIVersion', 'ResourceVersion', 'FieldPath'];
+
+/** Structures that errors print with the names of Kubernetes' internal fields. */
+const PRINTED: Readonly<Record<string, readonly string[]>> = {
+  involvedObject: REFERENCE,
+  related: REFERENCE,
+  source: ['Component', 'Host'],
+};
+
+function print(value: JsonObject, names: readonly string[]): string {
+  const members = names.map((name) => `"${name}":${goJson(value[jsonName(name)] ?? '')}`);
+  return `{${members.join(',')}}`;
+}
+
+const jsonName = (name: string): string =>
+  name === 'UID' ? 'uid' : name === 'APIVersion' ? 'apiVersion' : name.charAt(0).toLowerCase() + name.slice(1);
+
+export function validateEventUpdate(event: KubeObject, old: KubeObject, version: GroupVersion): FieldError[] {
+  const errors = legacyErrors(event, version);
+  if (isCore(version)) return errors;
+  errors.push(...validateCoreMetaUpdate(event.metadata, old.metadata));
+  if (!deepEqual(event['series'] ?? null, old['series'] ?? null)) errors.push(...seriesErrors(event));
+  for (const [field, shown, zero] of IMMUTABLE) {
+    const value = event[field] ?? zero;
+    const before = old[field] ?? zero;
+    if (isObject(value) && isObject(before) && deepEqual(value, before)) continue;
+    const names = PRINTED[shown];
+    if (isObject(value) && names !== undefined) {
+      errors.push(new FieldError('FieldValueInvalid', shown, new Printed(print(value, names)), FIELD_IMMUTABLE));
+    } else errors.push(...validateImmutableField(value, before, FieldPath.of(shown)));
+  }
+  return errors;
+}

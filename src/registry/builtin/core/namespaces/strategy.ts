@@ -1,0 +1,145 @@
+import { type FieldError, FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
+import { isObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { textsOf } from '../../../../apimachinery/json/values.js';
+import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
+import { nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
+import {
+  FINALIZER_DELETE_DEPENDENTS,
+  FINALIZER_ORPHAN_DEPENDENTS,
+} from '../../../../apimachinery/validation/object-meta.js';
+import type { DeletionStrategy, Propagation, Strategy } from '../../../rest/interfaces.js';
+import { ownPrecondition } from '../../../rest/precondition.js';
+import { keepField } from '../../shared/fields.js';
+import { legacyFinalizerErrors, validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
+import { resets } from '../../shared/resource-type.js';
+
+export const NAME_LABEL = 'kubernetes.io/metadata.name';
+export const NAMESPACE_FINALIZER = 'kubernetes';
+
+/** The finalizers of the specification, which hold a namespace until what is in it is gone. */
+export function namespaceFinalizers(object: KubeObject): string[] {
+  return textsOf(objectAt(object, 'spec')?.['finalizers']);
+}
+
+function finalizerErrors(object: KubeObject, path: (i: number) => FieldPath): FieldError[] {
+  return namespaceFinalizers(object).flatMap((name, i) => [
+    ...qualifiedNameErrors(name, path(i)),
+    ...legacyFinalizerErrors(name, path(i)),
+  ]);
+}
+
+const FINALIZERS = FieldPath.of('spec', 'finalizers');
+
+const validate = (object: KubeObject): FieldError[] => [
+  ...validateCoreMeta(object.metadata, false, nameIsDnsLabel),
+  ...finalizerErrors(object, () => FINALIZERS),
+];
+
+function setNameLabel(object: KubeObject): void {
+  const { name } = object.metadata;
+  if (name === undefined || name === '') return;
+  object.metadata.labels = { ...object.metadata.labels, [NAME_LABEL]: name };
+}
+
+/** The label with the name, and the phase. */
+export function applyNamespaceDefaults(object: KubeObject): void {
+  setNameLabel(object);
+  const status = objectAt(object, 'status') ?? {};
+  if ((stringAt(status, 'phase') ?? '') === '') object['status'] = { ...status, phase: 'Active' };
+}
+
+export const namespaceStrategy: Strategy = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: true,
+  resetFields: resets(['status']),
+  prepareForCreate: (_context, object) => {
+    object['status'] = { phase: 'Active' };
+    const finalizers = namespaceFinalizers(object);
+    if (!finalizers.includes(NAMESPACE_FINALIZER)) finalizers.push(NAMESPACE_FINALIZER);
+    object['spec'] = { ...objectAt(object, 'spec'), finalizers };
+  },
+  prepareForUpdate: (_context, object, old) => {
+    const finalizers = namespaceFinalizers(old);
+    const { finalizers: _, ...spec } = objectAt(object, 'spec') ?? {};
+    object['spec'] = finalizers.length === 0 ? spec : { ...spec, finalizers };
+    keepField('status', object, old);
+  },
+  validateCreate: (_context, object) => validate(object),
+  validateUpdate: (_context, object, old) => [
+    ...validate(object),
+    ...validateCoreMetaUpdate(object.metadata, old.metadata),
+  ],
+  canonicalize: setNameLabel,
+};
+
+function statusErrors(object: KubeObject): FieldError[] {
+  const phase = stringAt(objectAt(object, 'status'), 'phase') ?? '';
+  const path = FieldPath.of('status', 'Phase');
+  if (hasDeletionTimestamp(object)) {
+    if (phase === 'Terminating') return [];
+    return [invalid(path, phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")];
+  }
+  return phase === 'Active' ? [] : [invalid(path, phase, "may only be 'Active' if `deletionTimestamp` is empty")];
+}
+
+export const namespaceStatusStrategy: Strategy = {
+  ...namespaceStrategy,
+  resetFields: resets(['spec']),
+  prepareForUpdate: (_context, object, old) => {
+    keepField('spec', object, old);
+  },
+  validateUpdate: (_context, object, old) => [
+    ...validateCoreMetaUpdate(object.metadata, old.metadata),
+    ...statusErrors(object),
+  ],
+};
+
+export const namespaceFinalizeStrategy: Strategy = {
+  ...namespaceStrategy,
+  prepareForUpdate: (_context, object, old) => {
+    keepField('status', object, old);
+  },
+  validateUpdate: (_context, object, old) => [
+    ...validateCoreMetaUpdate(object.metadata, old.metadata),
+    ...finalizerErrors(object, (i) => FINALIZERS.index(i)),
+  ],
+};
+
+/** The finalizers of the garbage collector as the options ask for them, and as they are where the options say nothing. */
+function withPropagation(
+  finalizers: readonly string[],
+  { orphanDependents, propagationPolicy }: Propagation,
+): string[] {
+  const asked = propagationPolicy ?? '';
+  const wanted = (finalizer: string, policy: string, orphans: boolean): boolean => {
+    if (orphanDependents !== undefined) return orphanDependents === orphans;
+    return asked === '' ? finalizers.includes(finalizer) : asked === policy;
+  };
+  const kept = finalizers.filter(
+    (name) => name !== FINALIZER_ORPHAN_DEPENDENTS && name !== FINALIZER_DELETE_DEPENDENTS,
+  );
+  if (wanted(FINALIZER_ORPHAN_DEPENDENTS, 'Orphan', true)) kept.push(FINALIZER_ORPHAN_DEPENDENTS);
+  if (wanted(FINALIZER_DELETE_DEPENDENTS, 'Foreground', false)) kept.push(FINALIZER_DELETE_DEPENDENTS);
+  return kept;
+}
+
+export const namespaceDeletion: DeletionStrategy = {
+  beforeDelete: (context, object, propagation) => {
+    if (hasDeletionTimestamp(object)) return namespaceFinalizers(object).length === 0 ? undefined : object;
+    const status = isObject(object['status']) ? object['status'] : {};
+    const { finalizers: given = [], ...meta } = object.metadata;
+    const finalizers = withPropagation(given, propagation);
+    return {
+      ...object,
+      metadata: {
+        ...meta,
+        ...(finalizers.length === 0 ? {} : { finalizers }),
+        deletionTimestamp: formatTime(context.receivedAt),
+      },
+      status: { ...status, phase: 'Terminating' },
+    };
+  },
+  preconditionFailed: ownPrecondition('', 'namespaces'),
+  mayDeleteDuringUpdate: (object) => namespaceFinalizers(object).length === 0,
+};

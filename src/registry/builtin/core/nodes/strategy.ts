@@ -1,0 +1,221 @@
+import {
+  duplicate,
+  FieldError,
+  FieldPath,
+  forbidden,
+  internalError,
+  invalid,
+  Printed,
+} from '../../../../apimachinery/meta/field-error.js';
+import { deepCopy, deepEqual, isObject, type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { goJson, type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
+import { cidrErrors, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
+import { labelValueErrors, qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import type { Strategy } from '../../../rest/interfaces.js';
+import { choice } from '../../shared/checks.js';
+import { emptyListIsNull, keepField } from '../../shared/fields.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
+import { TAINT_EFFECTS } from '../../shared/node-selector.js';
+import { resets } from '../../shared/resource-type.js';
+import { quantityErrors, quantityOf, roundQuantities } from '../../shared/resources.js';
+
+const SPEC = FieldPath.of('spec');
+
+function taintErrors(object: KubeObject): FieldError[] {
+  const errors: FieldError[] = [];
+  const seen = new Set<string>();
+  objectsOf(objectAt(object, 'spec')?.['taints']).forEach((taint, i) => {
+    // Kubernetes looks for them in the specification but names them so.
+    const path = FieldPath.of('metadata', 'taints').index(i);
+    const [key, value, effect] = [textOf(taint['key']), textOf(taint['value']), textOf(taint['effect'])];
+    errors.push(...qualifiedNameErrors(key, path.child('key')));
+    errors.push(...labelValueErrors(value, path.child('value')));
+    errors.push(...choice(effect, path.child('effect'), TAINT_EFFECTS));
+    const id = `${key}\n${effect}`;
+    if (seen.has(id)) errors.push(duplicateTaint(path, taint));
+    seen.add(id);
+  });
+  return errors;
+}
+
+/** Printed with the names of the Go fields. */
+function duplicateTaint(path: FieldPath, taint: JsonObject): FieldError {
+  const added = taint['timeAdded'] ?? null;
+  const text = `{"Key":${goJson(taint['key'] ?? '')},"Value":${goJson(taint['value'] ?? '')},"Effect":${goJson(taint['effect'] ?? '')},"TimeAdded":${goJson(added)}}`;
+  const detail = 'taints must be unique by key and effect pair';
+  return new FieldError('FieldValueDuplicate', path.toString(), new Printed(text), detail);
+}
+
+const validate = (object: KubeObject): FieldError[] => [
+  ...validateCoreMeta(object.metadata, false, nameIsDnsSubdomain),
+  ...taintErrors(object),
+  ...statusErrors(object),
+  ...featureErrors(object),
+  ...podCidrErrors(object),
+];
+
+/** The single range and the list of them say the same; where they don't, the single one is right. */
+function syncPodCidrs(spec: JsonObject): void {
+  const single = textOf(spec['podCIDR']);
+  const [first = ''] = textsOf(spec['podCIDRs']);
+  if (single !== '' && single !== first) spec['podCIDRs'] = [single];
+  else if (single === '' && first !== '') spec['podCIDR'] = first;
+}
+
+/** A range of each family at most. */
+function podCidrErrors(object: KubeObject): FieldError[] {
+  const cidrs = podCidrs(object);
+  const path = SPEC.child('podCIDRs');
+  const problems = cidrs.map(cidrErrors);
+  const errors = problems.flatMap((texts, i) => texts.map((text) => invalid(path.index(i), cidrs[i], text)));
+  if (cidrs.length < 2) return errors;
+  const bad = problems.findIndex((texts) => texts.length > 0);
+  if (bad >= 0) {
+    const why = `invalid CIDR[${String(bad)}]: <nil> (invalid CIDR address: ${cidrs[bad] ?? ''})`;
+    errors.push(internalError(path, `invalid PodCIDRs. failed to check with dual stack with error:${why}`));
+  }
+  const families = new Set(cidrs.map((cidr) => cidr.includes(':')));
+  if (bad >= 0 || families.size < 2 || cidrs.length > 2) {
+    errors.push(invalid(path, cidrs, 'may specify no more than one CIDR for each IP family'));
+  }
+  return errors;
+}
+
+/** Amounts of a node, and the addresses at which it is found. */
+function statusErrors(object: KubeObject): FieldError[] {
+  const status = objectAt(object, 'status');
+  return ['capacity', 'allocatable'].flatMap((field) => {
+    const list = objectAt(status, field) ?? {};
+    return Object.keys(list).flatMap((name) =>
+      quantityErrors(name, quantityOf(list[name]), FieldPath.of('status', field, name)),
+    );
+  });
+}
+
+const FEATURE = /^[A-Z][a-zA-Z0-9]*(?:\/[a-zA-Z][a-zA-Z0-9]*)*$/;
+const FEATURE_MAX = 253;
+
+/** Features that a kubelet says it has, in the order of their names. */
+function featureErrors(object: KubeObject): FieldError[] {
+  const names = textsOf(objectAt(object, 'status')?.['declaredFeatures']);
+  return names.flatMap((name, i) => {
+    const path = FieldPath.of('status', 'declaredFeatures').index(i);
+    const errors: FieldError[] = [];
+    const before = names[i - 1];
+    if (before === name) errors.push(duplicate(path, name));
+    else if (before !== undefined && before > name)
+      errors.push(invalid(path, name, 'list must be sorted alphabetically'));
+    const shown = `invalid feature name ${quote(name)}: must`;
+    if (Buffer.byteLength(name) > FEATURE_MAX) {
+      errors.push(invalid(path, name, `${shown} be no more than ${String(FEATURE_MAX)} characters`));
+    } else if (!FEATURE.test(name)) {
+      const form =
+        "start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes";
+      errors.push(invalid(path, name, `${shown} ${form}`));
+    }
+    return errors;
+  });
+}
+
+function addressErrors(object: KubeObject): FieldError[] {
+  const seen = new Set<string>();
+  return objectsOf(objectAt(object, 'status')?.['addresses']).flatMap((address, i) => {
+    const text = `{"Type":${goJson(address['type'] ?? '')},"Address":${goJson(address['address'] ?? '')}}`;
+    if (!seen.has(text)) {
+      seen.add(text);
+      return [];
+    }
+    const path = FieldPath.of('status', 'addresses').index(i);
+    return [new FieldError('FieldValueDuplicate', path.toString(), new Printed(text), '')];
+  });
+}
+
+/** Configurations of kubelets that are kept in the cluster are no more. */
+function dropConfig(object: KubeObject): void {
+  delete objectAt(object, 'spec')?.['configSource'];
+  delete objectAt(object, 'status')?.['config'];
+}
+
+function warnings(object: KubeObject): string[] {
+  const id = textOf(objectAt(object, 'spec')?.['externalID']);
+  return [
+    ...(id === '' ? [] : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
+    ...podCidrs(object).flatMap((cidr, i) => cidrWarnings(SPEC.child('podCIDRs').index(i).toString(), cidr)),
+  ];
+}
+
+/** Capacity that is allocatable unless said otherwise, and the list of ranges for pods. */
+export function applyNodeDefaults(object: KubeObject): void {
+  const spec = objectAt(object, 'spec');
+  if (spec !== undefined) syncPodCidrs(spec);
+  const status = objectAt(object, 'status');
+  roundQuantities(objectAt(status, 'capacity'));
+  roundQuantities(objectAt(status, 'allocatable'));
+  const capacity = status?.['capacity'];
+  if (isObject(capacity) && status?.['allocatable'] === undefined) {
+    object['status'] = { ...status, allocatable: deepCopy(capacity) };
+  }
+}
+
+const podCidrs = (object: KubeObject): string[] => textsOf(objectAt(object, 'spec')?.['podCIDRs']);
+
+/** Of the specification only some fields may change, and those given once must stay. */
+function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
+  const errors = [
+    ...validateCoreMetaUpdate(object.metadata, old.metadata),
+    ...statusErrors(object),
+    ...featureErrors(object),
+    ...addressErrors(object),
+  ];
+  const spec = objectAt(object, 'spec') ?? {};
+  const before = objectAt(old, 'spec') ?? {};
+  const oldCidrs = podCidrs(old);
+  if (oldCidrs.length > 0 && !deepEqual(podCidrs(object), oldCidrs)) {
+    errors.push(forbidden(SPEC.child('podCIDRs'), 'node updates may not change podCIDR except from "" to valid'));
+  }
+  const oldProvider = textOf(before['providerID']);
+  if (oldProvider !== '' && oldProvider !== textOf(spec['providerID'])) {
+    errors.push(forbidden(SPEC.child('providerID'), 'node updates may not change providerID except from "" to valid'));
+  }
+  errors.push(...taintErrors(object));
+  if (textOf(spec['externalID']) !== textOf(before['externalID'])) {
+    errors.push(forbidden(SPEC.child('externalID'), 'may not be updated'));
+  }
+  return errors;
+}
+
+function emptyNamesAreNull(node: KubeObject): void {
+  for (const image of objectsOf(objectAt(node, 'status')?.['images'])) emptyListIsNull(image, 'names');
+}
+
+export const nodeStrategy: Strategy = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: true,
+  resetFields: resets(['status']),
+  prepareForCreate: (_context, object) => {
+    dropConfig(object);
+    emptyNamesAreNull(object);
+  },
+  prepareForUpdate: (_context, object, old) => {
+    keepField('status', object, old);
+    dropConfig(object);
+  },
+  warningsOnCreate: (_context, object) => warnings(object),
+  warningsOnUpdate: (_context, object) => warnings(object),
+  validateCreate: (_context, object) => validate(object),
+  validateUpdate: (_context, object, old) => [...validate(object), ...updateErrors(object, old)],
+};
+
+export const nodeStatusStrategy: Strategy = {
+  ...nodeStrategy,
+  resetFields: resets(['spec']),
+  prepareForUpdate: (_context, object, old) => {
+    keepField('spec', object, old);
+    dropConfig(object);
+    emptyNamesAreNull(object);
+  },
+  warningsOnUpdate: () => [],
+  validateUpdate: (_context, object, old) => updateErrors(object, old),
+};

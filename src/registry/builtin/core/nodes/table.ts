@@ -1,0 +1,47 @@
+import { objectAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
+import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { Age, tableOf } from '../../shared/table.js';
+
+const ROLE_PREFIX = 'node-role.kubernetes.io/';
+const NONE = '<none>';
+
+function status(node: KubeObject): string {
+  const ready = objectsOf(objectAt(node, 'status')?.['conditions'])
+    .filter((condition) => condition['type'] === 'Ready')
+    .pop();
+  const first = ready === undefined ? 'Unknown' : ready['status'] === 'True' ? 'Ready' : 'NotReady';
+  return objectAt(node, 'spec')?.['unschedulable'] === true ? `${first},SchedulingDisabled` : first;
+}
+
+function roles(node: KubeObject): string {
+  const found = new Set<string>();
+  for (const [key, value] of Object.entries(node.metadata.labels ?? {})) {
+    if (key.startsWith(ROLE_PREFIX) && key.length > ROLE_PREFIX.length) found.add(key.slice(ROLE_PREFIX.length));
+    else if (key === 'kubernetes.io/role' && value !== '') found.add(value);
+  }
+  return found.size === 0 ? NONE : Array.from(found).sort(compareUtf8).join(',');
+}
+
+function address(node: KubeObject, type: string): string {
+  const found = objectsOf(objectAt(node, 'status')?.['addresses']).find((entry) => entry['type'] === type);
+  return found === undefined ? NONE : textOf(found['address']);
+}
+
+export const nodeTable = tableOf('api/v1/nodes', (node) => {
+  const info = objectAt(objectAt(node, 'status'), 'nodeInfo');
+  const known = (field: string): string => textOf(info?.[field]) || '<unknown>';
+  const architecture = textOf(info?.['architecture']);
+  return [
+    node.metadata.name ?? '',
+    status(node),
+    roles(node),
+    Age.of(node),
+    textOf(info?.['kubeletVersion']),
+    address(node, 'InternalIP'),
+    address(node, 'ExternalIP'),
+    known('osImage'),
+    known('kernelVersion') + (architecture === '' ? '' : ` (${architecture})`),
+    known('containerRuntimeVersion'),
+  ];
+});

@@ -1,0 +1,178 @@
+import { type FieldError, FieldPath, forbidden } from '../../../../apimachinery/meta/field-error.js';
+import { deepEqual, isObject, type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
+import { textOf } from '../../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { copyOfStruct } from '../../../../apimachinery/scheme/empty-members.js';
+import { internalDiff } from '../../../../apimachinery/scheme/internal-diff.js';
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import type { Strategy } from '../../../rest/interfaces.js';
+import { claimSpecErrors } from '../../shared/claim-spec.js';
+import { ensureObject, keepField, setDefault } from '../../shared/fields.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
+import { validateImmutableField } from '../../../../apimachinery/validation/object-meta.js';
+import { resets } from '../../shared/resource-type.js';
+import { claimStatusErrors } from './status-validation.js';
+import { fractionWarnings, quantityOf, roundQuantities, roundResources } from '../../shared/resources.js';
+import { CLASS_ANNOTATION, CLASS_DEPRECATED } from '../../shared/volumes.js';
+
+const SPEC = FieldPath.of('spec');
+const IMMUTABLE =
+  'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims';
+
+const requestsOf = (spec: JsonObject | undefined): JsonObject | undefined =>
+  objectAt(objectAt(spec, 'resources'), 'requests');
+
+const validate = (object: KubeObject): FieldError[] => [
+  ...validateCoreMeta(object.metadata, true, nameIsDnsSubdomain),
+  ...claimSpecErrors(objectAt(object, 'spec') ?? {}, SPEC),
+];
+
+/** Whether the class is only said in another place than before, or for the first time. */
+function sameClass(object: KubeObject, old: KubeObject): 'moved' | 'new' | undefined {
+  const name = objectAt(object, 'spec')?.['storageClassName'];
+  if (name === undefined || objectAt(old, 'spec')?.['storageClassName'] !== undefined) return undefined;
+  const before = old.metadata.annotations?.[CLASS_ANNOTATION];
+  const now = object.metadata.annotations?.[CLASS_ANNOTATION];
+  if (before === undefined) return 'new';
+  if (before !== name) return undefined;
+  return now === undefined || now === before ? 'moved' : 'new';
+}
+
+/** Both specifications without what an update may change: a claim may be bound to a volume, and a bound one may ask for more. */
+function fixedParts(object: KubeObject, old: KubeObject): readonly [before: JsonObject, after: JsonObject] {
+  const before = copyOfStruct(objectAt(old, 'spec') ?? {});
+  const after = copyOfStruct(objectAt(object, 'spec') ?? {});
+  if (textOf(before['volumeName']) === '') before['volumeName'] = after['volumeName'];
+  if (sameClass(object, old) !== undefined) delete after['storageClassName'];
+  if (textOf(objectAt(old, 'status')?.['phase']) !== 'Bound') return [before, after];
+  const requests = requestsOf(after);
+  if (requests !== undefined) {
+    const storage = requestsOf(before)?.['storage'];
+    after['resources'] = { ...objectAt(after, 'resources'), requests: { ...requests, storage } };
+  }
+  after['volumeAttributesClassName'] = before['volumeAttributesClassName'];
+  return [before, after];
+}
+
+function sizeErrors(object: KubeObject, old: KubeObject): FieldError[] {
+  const size = quantityOf(requestsOf(objectAt(object, 'spec'))?.['storage']);
+  const before = quantityOf(requestsOf(objectAt(old, 'spec'))?.['storage']);
+  if (size.compare(before) >= 0) return [];
+  const has = objectAt(objectAt(old, 'status'), 'capacity')?.['storage'];
+  if (size.compare(quantityOf(has)) > 0) return [];
+  const path = SPEC.child('resources').child('requests').child('storage');
+  return [forbidden(path, 'field can not be less than status.capacity')];
+}
+
+function attributesClassErrors(object: KubeObject, old: KubeObject): FieldError[] {
+  const now = objectAt(object, 'spec')?.['volumeAttributesClassName'];
+  if (now === objectAt(old, 'spec')?.['volumeAttributesClassName']) return [];
+  if (objectAt(old, 'status')?.['currentVolumeAttributesClassName'] === undefined) return [];
+  const path = SPEC.child('volumeAttributesClassName');
+  const when = 'is forbidden when status.currentVolumeAttributesClassName is not nil';
+  if (now === undefined) return [forbidden(path, `update to nil ${when}`)];
+  return now === '' ? [forbidden(path, `update to empty string ${when}`)] : [];
+}
+
+function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
+  const errors = [...validateCoreMetaUpdate(object.metadata, old.metadata), ...validate(object)];
+  if (sameClass(object, old) !== 'moved') {
+    const [now, was] = [object, old].map(({ metadata }) => metadata.annotations?.[CLASS_ANNOTATION] ?? '');
+    errors.push(
+      ...validateImmutableField(now, was, FieldPath.of('metadata').child('annotations').child(CLASS_ANNOTATION)),
+    );
+  }
+  const [before, after] = fixedParts(object, old);
+  if (!deepEqual(after, before)) {
+    const why = `${IMMUTABLE}\n${internalDiff('PersistentVolumeClaimSpec', before, after)}`;
+    errors.push(forbidden(SPEC, why));
+  }
+  const [mode, modeBefore] = [object, old].map((claim) => objectAt(claim, 'spec')?.['volumeMode']);
+  errors.push(
+    ...sizeErrors(object, old),
+    ...validateImmutableField(mode, modeBefore, FieldPath.of('volumeMode')),
+    ...attributesClassErrors(object, old),
+  );
+  return errors;
+}
+
+export function applyClaimDefaults(object: KubeObject): void {
+  const spec = ensureObject(object, 'spec');
+  const status = ensureObject(object, 'status');
+  setDefault(status, 'phase', 'Pending');
+  spec['volumeMode'] ??= 'Filesystem';
+  roundResources(spec);
+  roundQuantities(objectAt(status, 'capacity'));
+  roundQuantities(objectAt(status, 'allocatedResources'));
+}
+
+const isVolumeOrSnapshot = (source: JsonObject): boolean => {
+  const [group, kind] = [textOf(source['apiGroup']), textOf(source['kind'])];
+  return (
+    (group === '' && kind === 'PersistentVolumeClaim') ||
+    (group === 'snapshot.storage.k8s.io' && kind === 'VolumeSnapshot')
+  );
+};
+
+/** What the claim is filled from has two fields, of which the older one takes less; they say the same. */
+function normalizeSources(object: KubeObject, old: KubeObject | undefined): void {
+  const spec = objectAt(object, 'spec');
+  if (spec === undefined) return;
+  const before = objectAt(old, 'spec') ?? {};
+  // Sources in other namespaces are a feature that is off in Kubernetes itself.
+  const foreign = textOf(objectAt(spec, 'dataSourceRef')?.['namespace']) !== '';
+  if (foreign && before['dataSourceRef'] === undefined) delete spec['dataSourceRef'];
+  const { dataSource, dataSourceRef } = spec;
+  const kept = before['dataSource'] !== undefined || before['dataSourceRef'] !== undefined;
+  if (isObject(dataSource) && dataSourceRef === undefined && !kept && !isVolumeOrSnapshot(dataSource)) {
+    delete spec['dataSource'];
+    return;
+  }
+  if (isObject(dataSource) && dataSourceRef === undefined) spec['dataSourceRef'] = { ...dataSource };
+  else if (isObject(dataSourceRef) && dataSource === undefined && textOf(dataSourceRef['namespace']) === '') {
+    spec['dataSource'] = { ...dataSourceRef };
+  }
+}
+
+function warnings(object: KubeObject): string[] {
+  const texts: string[] = [];
+  if (object.metadata.annotations?.[CLASS_ANNOTATION] !== undefined) {
+    texts.push(`metadata.annotations[${CLASS_ANNOTATION}]: ${CLASS_DEPRECATED}`);
+  }
+  const resources = objectAt(objectAt(object, 'spec'), 'resources');
+  for (const part of ['requests', 'limits']) {
+    texts.push(...fractionWarnings(objectAt(resources, part), SPEC.child('resources', part), 'storage'));
+  }
+  return texts;
+}
+
+export const claimStrategy: Strategy = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: true,
+  resetFields: resets(['status']),
+  prepareForCreate: (_context, object) => {
+    object['status'] = { phase: 'Pending' };
+    normalizeSources(object, undefined);
+  },
+  prepareForUpdate: (_context, object, old) => {
+    keepField('status', object, old);
+    normalizeSources(object, old);
+  },
+  validateCreate: (_context, object) => validate(object),
+  validateUpdate: (_context, object, old) => updateErrors(object, old),
+  warningsOnCreate: (_context, object) => warnings(object),
+  warningsOnUpdate: (_context, object) => warnings(object),
+};
+
+export const claimStatusStrategy: Strategy = {
+  ...claimStrategy,
+  resetFields: resets(['spec']),
+  prepareForUpdate: (_context, object, old) => {
+    keepField('spec', object, old);
+  },
+  validateUpdate: (_context, object, old) => [
+    ...validateCoreMetaUpdate(object.metadata, old.metadata),
+    ...claimStatusErrors(object),
+  ],
+  warningsOnUpdate: () => [],
+};

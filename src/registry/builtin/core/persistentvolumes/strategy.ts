@@ -1,0 +1,273 @@
+import { posix } from 'node:path';
+import {
+  type FieldError,
+  FieldPath,
+  forbidden,
+  invalid,
+  notSupported,
+  Printed,
+  required,
+} from '../../../../apimachinery/meta/field-error.js';
+import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt } from '../../../../apimachinery/json/json.js';
+import { textOf } from '../../../../apimachinery/json/values.js';
+import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
+import { internalDiff, internalJson } from '../../../../apimachinery/scheme/internal-diff.js';
+import { subdomainErrors, subdomainErrorsIfSet } from '../../../../apimachinery/validation/name-errors.js';
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import {
+  FIELD_IMMUTABLE,
+  semanticEqual,
+  validateImmutableField,
+} from '../../../../apimachinery/validation/object-meta.js';
+import type { RequestContext } from '../../../../request/context.js';
+import type { Strategy } from '../../../rest/interfaces.js';
+import { choice, choiceIfSet } from '../../shared/checks.js';
+import { ensureObject, keepField, setDefault } from '../../shared/fields.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
+import { nodeSelectorErrors } from '../../shared/node-selector.js';
+import { resets } from '../../shared/resource-type.js';
+import { basicQuantityErrors, roundQuantities } from '../../shared/resources.js';
+import { defaultSources } from '../../shared/volume-defaults.js';
+import {
+  accessModeErrors,
+  CLASS_ANNOTATION,
+  CLASS_DEPRECATED,
+  positiveQuantityErrors,
+  VOLUME_MODES,
+} from '../../shared/volumes.js';
+import { persistentSourceErrors } from './sources.js';
+
+const SPEC = FieldPath.of('spec');
+const RECLAIM = ['Delete', 'Recycle', 'Retain'];
+
+/** Fields of the specification that are no kind of volume. */
+const NOT_SOURCES = new Set([
+  'capacity',
+  'accessModes',
+  'claimRef',
+  'persistentVolumeReclaimPolicy',
+  'storageClassName',
+  'mountOptions',
+  'volumeMode',
+  'nodeAffinity',
+  'volumeAttributesClassName',
+]);
+
+const sourcesOf = (object: KubeObject): string[] =>
+  Object.keys(objectAt(object, 'spec') ?? {}).filter((field) => !NOT_SOURCES.has(field));
+
+/** The part of the specification that says what kind of volume it is. */
+function sourceOf(object: KubeObject): JsonObject {
+  const spec = objectAt(object, 'spec');
+  return Object.fromEntries(sourcesOf(object).map((field) => [field, spec?.[field]]));
+}
+
+/** What is wrong with a volume, whether it is created or updated. */
+export function persistentVolumeErrors(object: KubeObject): FieldError[] {
+  const errors = validateCoreMeta(object.metadata, false, nameIsDnsSubdomain);
+  const spec = objectAt(object, 'spec') ?? {};
+  errors.push(...accessModeErrors(spec['accessModes'], SPEC.child('accessModes'), ''));
+  const capacity = objectAt(spec, 'capacity') ?? {};
+  const capacityPath = SPEC.child('capacity');
+  const names = Object.keys(capacity);
+  if (names.length === 0) errors.push(required(capacityPath));
+  if (capacity['storage'] === undefined || names.length > 1) {
+    errors.push(
+      notSupported(capacityPath, spec['capacity'] ?? emptyMembersOf(spec)?.['capacity'] ?? null, ['storage']),
+    );
+  }
+  for (const name of names) {
+    const at = capacityPath.key(name);
+    errors.push(...basicQuantityErrors(capacity[name], at), ...positiveQuantityErrors(capacity[name], at));
+  }
+  const reclaim = textOf(spec['persistentVolumeReclaimPolicy']);
+  if (reclaim !== '') errors.push(...choice(reclaim, SPEC.child('persistentVolumeReclaimPolicy'), RECLAIM));
+  errors.push(...nodeAffinityErrors(spec), ...persistentSourceErrors(spec, SPEC, object.metadata.name ?? ''));
+  const host = objectAt(spec, 'hostPath');
+  if (
+    host !== undefined &&
+    reclaim === 'Recycle' &&
+    posix.normalize(textOf(host['path'])).replace(/^\/+$/, '') === ''
+  ) {
+    const why = "may not be 'recycle' for a hostPath mount of '/'";
+    errors.push(forbidden(SPEC.child('persistentVolumeReclaimPolicy'), why));
+  }
+  return [
+    ...errors,
+    ...subdomainErrorsIfSet(textOf(spec['storageClassName']), SPEC.child('storageClassName')),
+    ...choiceIfSet(spec['volumeMode'], SPEC.child('volumeMode'), VOLUME_MODES),
+    ...attributesClassErrors(spec),
+  ];
+}
+
+/** Nodes from which the volume can be reached. */
+function nodeAffinityErrors(spec: JsonObject): FieldError[] {
+  const affinity = objectAt(spec, 'nodeAffinity');
+  if (affinity === undefined) return [];
+  const path = SPEC.child('nodeAffinity', 'required');
+  const needed = objectAt(affinity, 'required');
+  return needed === undefined
+    ? [required(path, 'must specify required node constraints')]
+    : nodeSelectorErrors(needed, path);
+}
+
+function attributesClassErrors(spec: JsonObject): FieldError[] {
+  const name = spec['volumeAttributesClassName'];
+  if (typeof name !== 'string') return [];
+  const path = SPEC.child('volumeAttributesClassName');
+  const errors = name === '' ? [required(path, 'an empty string is disallowed')] : subdomainErrors(name, path);
+  if (objectAt(spec, 'csi') !== undefined) return errors;
+  return [...errors, required(SPEC.child('csi'), 'has to be specified when using volumeAttributesClassName')];
+}
+
+/** Labels of nodes that have been given other names, under which an affinity may go on. */
+const RENAMED: Readonly<Record<string, string>> = {
+  'failure-domain.beta.kubernetes.io/zone': 'topology.kubernetes.io/zone',
+  'failure-domain.beta.kubernetes.io/region': 'topology.kubernetes.io/region',
+  'beta.kubernetes.io/os': 'kubernetes.io/os',
+  'beta.kubernetes.io/arch': 'kubernetes.io/arch',
+  'beta.kubernetes.io/instance-type': 'node.kubernetes.io/instance-type',
+};
+
+/** An affinity that was given may only take over the new names of labels. */
+function affinityChangeErrors(spec: JsonObject, before: JsonObject): FieldError[] {
+  const was = objectAt(before, 'nodeAffinity');
+  if (was === undefined) return [];
+  const is = objectAt(spec, 'nodeAffinity');
+  if (is !== undefined && sameButNames(is, was)) return [];
+  const why = `${FIELD_IMMUTABLE}, except for updating from beta label to GA`;
+  return [invalid(FieldPath.of('nodeAffinity'), is === undefined ? null : printAffinity(is), why)];
+}
+
+const NODE_SELECTOR = ['Affinity', 'NodeAffinity', 'RequiredDuringSchedulingIgnoredDuringExecution'];
+
+const printAffinity = (affinity: JsonObject): Printed =>
+  new Printed(`{"Required":${internalJson('PodSpec', NODE_SELECTOR, affinity['required'])}}`);
+
+function sameButNames(is: JsonValue | undefined, was: JsonValue | undefined, name = ''): boolean {
+  // A label without another name may lose its own.
+  if (name === 'key' && typeof was === 'string' && (RENAMED[was] ?? '') === (is ?? '')) return true;
+  if (Array.isArray(is) && Array.isArray(was)) {
+    return is.length === was.length && is.every((one, i) => sameButNames(one, was[i]));
+  }
+  if (isObject(is) && isObject(was)) {
+    return [...new Set([...Object.keys(is), ...Object.keys(was)])].every((key) => sameButNames(is[key], was[key], key));
+  }
+  return semanticEqual(is, was);
+}
+
+function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
+  const spec = objectAt(object, 'spec') ?? {};
+  const before = objectAt(old, 'spec') ?? {};
+  const errors: FieldError[] = [];
+  const was = sourceOf(old);
+  const is = sourceOf(object);
+  const csi = objectAt(was, 'csi');
+  const secret = objectAt(is, 'csi')?.['controllerExpandSecretRef'];
+  // May be given once.
+  if (csi !== undefined && csi['controllerExpandSecretRef'] === undefined && secret !== undefined) {
+    is['csi'] = { ...objectAt(is, 'csi'), controllerExpandSecretRef: undefined };
+  }
+  if (!deepEqual(is, was)) {
+    const why = `spec.persistentvolumesource is immutable after creation\n${internalDiff('PersistentVolumeSource', was, is)}`;
+    errors.push(forbidden(SPEC.child('persistentvolumesource'), why));
+  }
+  errors.push(...validateImmutableField(spec['volumeMode'], before['volumeMode'], FieldPath.of('volumeMode')));
+  errors.push(...affinityChangeErrors(spec, before));
+  const [name, nameBefore] = [spec, before].map((one) => one['volumeAttributesClassName'] ?? undefined);
+  if (name === undefined && nameBefore !== undefined) {
+    errors.push(forbidden(SPEC.child('volumeAttributesClassName'), 'update from non-nil value to nil is forbidden'));
+  }
+  return errors;
+}
+
+export function applyPersistentVolumeDefaults(object: KubeObject): void {
+  const spec = ensureObject(object, 'spec');
+  setDefault(ensureObject(object, 'status'), 'phase', 'Pending');
+  setDefault(spec, 'persistentVolumeReclaimPolicy', 'Retain');
+  spec['volumeMode'] ??= 'Filesystem';
+  const host = objectAt(spec, 'hostPath');
+  if (host !== undefined) host['type'] ??= '';
+  defaultSources(spec);
+  roundQuantities(objectAt(spec, 'capacity'));
+}
+
+/** Notes when the phase changed, unless the client did. */
+function stampTransition(context: RequestContext, object: KubeObject, old: KubeObject): void {
+  const status = ensureObject(object, 'status');
+  const before = objectAt(old, 'status') ?? {};
+  const since = status['lastPhaseTransitionTime'];
+  if (status['phase'] === before['phase']) {
+    if (since === undefined && before['lastPhaseTransitionTime'] !== undefined) {
+      status['lastPhaseTransitionTime'] = before['lastPhaseTransitionTime'];
+    }
+  } else if (since === undefined || since === before['lastPhaseTransitionTime']) {
+    status['lastPhaseTransitionTime'] = formatTime(context.receivedAt);
+  }
+}
+
+const DEPRECATED_ANNOTATIONS: Readonly<Record<string, string>> = {
+  [CLASS_ANNOTATION]: CLASS_DEPRECATED,
+  'volume.beta.kubernetes.io/mount-options': 'deprecated since v1.31; use "mountOptions" attribute instead',
+};
+
+/** Kinds of volumes that no kubelet knows any more: since when they are deprecated, and when they went. */
+const DEPRECATED_SOURCES: readonly (readonly [string, string, string])[] = [
+  ['cephfs', 'v1.28', 'v1.31'],
+  ['photonPersistentDisk', 'v1.11', 'v1.16'],
+  ['scaleIO', 'v1.16', 'v1.22'],
+  ['storageos', 'v1.22', 'v1.25'],
+  ['glusterfs', 'v1.25', 'v1.26'],
+  ['rbd', 'v1.28', 'v1.31'],
+];
+
+function warnings(object: KubeObject): string[] {
+  const texts: string[] = [];
+  for (const [key, text] of Object.entries(DEPRECATED_ANNOTATIONS)) {
+    if (object.metadata.annotations?.[key] !== undefined) texts.push(`metadata.annotations[${key}]: ${text}`);
+  }
+  const spec = objectAt(object, 'spec') ?? {};
+  if (spec['persistentVolumeReclaimPolicy'] === 'Recycle') {
+    texts.push(
+      'spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.',
+    );
+  }
+  for (const [source, since, gone] of DEPRECATED_SOURCES) {
+    const shown = source === 'storageos' ? 'storageOS' : source;
+    if (spec[source] !== undefined) texts.push(`spec.${shown}: deprecated in ${since}, non-functional in ${gone}+`);
+  }
+  return texts;
+}
+
+export const persistentVolumeStrategy: Strategy = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: true,
+  resetFields: resets(['status']),
+  prepareForCreate: (context, object) => {
+    object['status'] = { phase: 'Pending', lastPhaseTransitionTime: formatTime(context.receivedAt) };
+  },
+  prepareForUpdate: (_context, object, old) => {
+    keepField('status', object, old);
+  },
+  validateCreate: (_context, object) => persistentVolumeErrors(object),
+  // kube-apiserver looks at the whole twice, and says everything twice.
+  validateUpdate: (_context, object, old) => [
+    ...persistentVolumeErrors(object),
+    ...persistentVolumeErrors(object),
+    ...updateErrors(object, old),
+  ],
+  warningsOnCreate: (_context, object) => warnings(object),
+  warningsOnUpdate: (_context, object) => warnings(object),
+};
+
+export const persistentVolumeStatusStrategy: Strategy = {
+  ...persistentVolumeStrategy,
+  resetFields: resets(['spec']),
+  prepareForUpdate: (context, object, old) => {
+    keepField('spec', object, old);
+    stampTransition(context, object, old);
+  },
+  validateUpdate: (_context, object, old) => validateCoreMetaUpdate(object.metadata, old.metadata),
+  warningsOnUpdate: () => [],
+};

@@ -1,0 +1,240 @@
+import {
+  duplicate,
+  type FieldError,
+  type FieldPath,
+  forbidden,
+  invalid,
+  notFound,
+  required,
+  tooMany,
+} from '../../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../../../../apimachinery/json/values.js';
+import { labelErrors } from '../../../../../apimachinery/validation/name-errors.js';
+import { isPortName } from '../../../../../apimachinery/validation/names.js';
+import {
+  backstepErrors,
+  choice,
+  choiceIfSet,
+  descendingPathErrors,
+  portNumberErrors,
+  PROTOCOLS,
+} from '../../../shared/checks.js';
+import { numberOf } from '../../../shared/fields.js';
+import { resourceErrors } from '../../../shared/resources.js';
+import { envErrors, envFromErrors } from './env.js';
+import { PULL_POLICIES } from '../fields.js';
+import { containerSecurityErrors } from '../validation/security.js';
+
+/** What containers are looked at with. */
+export interface PodParts {
+  /** The volumes with which nothing is wrong. */
+  readonly volumes: ReadonlyMap<string, JsonObject>;
+  /** Names of the pod's resource claims. */
+  readonly claims: ReadonlySet<string>;
+  /** Seconds until the pod is ended by force. */
+  readonly grace: number | bigint | undefined;
+  readonly restartPolicy: string;
+  readonly hostUsers: boolean;
+}
+
+const TERMINATION_POLICIES = ['File', 'FallbackToLogsOnError'];
+
+function portErrors(port: JsonObject, path: FieldPath, names: Set<string>): FieldError[] {
+  const errors: FieldError[] = [];
+  const name = textOf(port['name']);
+  if (name !== '') {
+    const texts = isPortName(name);
+    errors.push(...texts.map((text) => invalid(path.child('name'), name, text)));
+    if (texts.length === 0 && names.has(name)) errors.push(duplicate(path.child('name'), name));
+    if (texts.length === 0) names.add(name);
+  }
+  const number = numberOf(port['containerPort']);
+  const at = path.child('containerPort');
+  errors.push(...(number === 0 ? [required(at)] : portNumberErrors(number, at)));
+  const host = numberOf(port['hostPort']);
+  if (host !== 0) errors.push(...portNumberErrors(host, path.child('hostPort')));
+  return [...errors, ...choice(textOf(port['protocol']), path.child('protocol'), PROTOCOLS)];
+}
+
+const PROPAGATION = ['Bidirectional', 'HostToContainer', 'None'];
+
+function propagationErrors(mount: JsonObject, container: JsonObject, path: FieldPath): FieldError[] {
+  const mode = mount['mountPropagation'];
+  const errors = choiceIfSet(mode, path, PROPAGATION);
+  const privileged = objectAt(container, 'securityContext')?.['privileged'] === true;
+  if (mode !== 'Bidirectional' || privileged) return errors;
+  return [...errors, forbidden(path, 'Bidirectional mount propagation is available only to privileged containers')];
+}
+
+function recursiveErrors(mount: JsonObject, path: FieldPath): FieldError[] {
+  const mode = mount['recursiveReadOnly'];
+  if (mode !== 'Enabled' && mode !== 'IfPossible') {
+    return choiceIfSet(mode, path, ['Disabled', 'Enabled', 'IfPossible']);
+  }
+  const errors: FieldError[] = [];
+  if (mount['readOnly'] !== true) errors.push(forbidden(path, 'may only be specified when readOnly is true'));
+  if ((mount['mountPropagation'] ?? 'None') !== 'None') {
+    errors.push(forbidden(path, 'may only be specified when mountPropagation is None or not specified'));
+  }
+  return errors;
+}
+
+/** Where the container uses its volumes, once as files and once as devices: `path` is that of the container. */
+function mountErrors(container: JsonObject, path: FieldPath, { volumes }: PodParts): FieldError[] {
+  const all = path.child('volumeMounts');
+  const devices = new Map(
+    objectsOf(container['volumeDevices']).map((one) => [textOf(one['name']), textOf(one['devicePath'])]),
+  );
+  const devicePaths = new Set(devices.values());
+  const points = new Set<string>();
+  return objectsOf(container['volumeMounts']).flatMap((mount, i) => {
+    const at = all.index(i);
+    const name = textOf(mount['name']);
+    const point = textOf(mount['mountPath']);
+    const errors = name === '' ? [required(at.child('name'))] : [];
+    if (!volumes.has(name)) errors.push(notFound(at.child('name'), name));
+    if (point === '') errors.push(required(at.child('mountPath')));
+    if (points.has(point)) errors.push(invalid(at.child('mountPath'), point, 'must be unique'));
+    points.add(point);
+    if (devices.has(name)) errors.push(invalid(at.child('name'), name, 'must not already exist in volumeDevices'));
+    if (devicePaths.has(point)) {
+      errors.push(invalid(at.child('mountPath'), point, 'must not already exist as a path in volumeDevices'));
+    }
+    const [sub, expression] = [textOf(mount['subPath']), textOf(mount['subPathExpr'])];
+    // Of some fields kube-apiserver names the list, not the item.
+    if (sub !== '') errors.push(...descendingPathErrors(sub, all.child('subPath')));
+    if (expression !== '') {
+      const why = 'subPathExpr and subPath are mutually exclusive';
+      if (sub !== '') errors.push(invalid(at.child('subPathExpr'), expression, why));
+      errors.push(...descendingPathErrors(expression, all.child('subPathExpr')));
+    }
+    errors.push(...propagationErrors(mount, container, all.child('mountPropagation')));
+    return [...errors, ...recursiveErrors(mount, all.child('recursiveReadOnly'))];
+  });
+}
+
+function deviceErrors(container: JsonObject, path: FieldPath, { volumes }: PodParts): FieldError[] {
+  const mounts = new Map(
+    objectsOf(container['volumeMounts']).map((one) => [textOf(one['name']), textOf(one['mountPath'])]),
+  );
+  const mountPaths = new Set(mounts.values());
+  const names = new Set<string>();
+  const paths = new Set<string>();
+  return objectsOf(container['volumeDevices']).flatMap((device, i) => {
+    const [nameAt, pathAt] = [path.index(i).child('name'), path.index(i).child('devicePath')];
+    const [name, where] = [textOf(device['name']), textOf(device['devicePath'])];
+    const errors = name === '' ? [required(nameAt)] : [];
+    if (names.has(name)) errors.push(invalid(nameAt, name, 'must be unique'));
+    const volume = volumes.get(name);
+    if (volume === undefined) errors.push(notFound(nameAt, name));
+    else if (volume['persistentVolumeClaim'] === undefined && volume['ephemeral'] === undefined) {
+      const why = 'can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode';
+      errors.push(invalid(nameAt, name, why));
+    }
+    if (where === '') errors.push(required(pathAt));
+    if (paths.has(where)) errors.push(invalid(pathAt, where, 'must be unique'));
+    if (backstepErrors(where, pathAt).length > 0) {
+      errors.push(invalid(pathAt, where, "can not contain backsteps ('..')"));
+    } else paths.add(where);
+    if (mounts.has(name)) errors.push(invalid(nameAt, name, 'must not already exist in volumeMounts'));
+    if (mountPaths.has(where)) {
+      errors.push(invalid(pathAt, where, 'must not already exist as a path in volumeMounts'));
+    }
+    if (name !== '') names.add(name);
+    return errors;
+  });
+}
+
+/** What becomes of a container whose resources are changed; kube-apiserver names the list in most of what it says. */
+function resizeErrors(policies: readonly JsonObject[], path: FieldPath, restartPolicy: string): FieldError[] {
+  const seen = new Set<string>();
+  return policies.flatMap((policy, i) => {
+    const resource = textOf(policy['resourceName']);
+    const restart = textOf(policy['restartPolicy']);
+    const errors = seen.has(resource) ? [duplicate(path.index(i), resource)] : [];
+    seen.add(resource);
+    errors.push(...choice(resource, path, ['cpu', 'memory']));
+    errors.push(...choice(restart, path, ['NotRequired', 'RestartContainer']));
+    if (restartPolicy === 'Never' && restart !== 'NotRequired') {
+      errors.push(invalid(path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"));
+    }
+    return errors;
+  });
+}
+
+/** What is wrong with a container of any list. */
+export function containerErrors(container: JsonObject, path: FieldPath, parts: PodParts): FieldError[] {
+  const name = textOf(container['name']);
+  const errors = name === '' ? [required(path.child('name'))] : labelErrors(name, path.child('name'));
+  if (textOf(container['image']) === '') errors.push(required(path.child('image')));
+  const policy = textOf(container['terminationMessagePolicy']);
+  errors.push(...choice(policy, path.child('terminationMessagePolicy'), TERMINATION_POLICIES));
+  const portNames = new Set<string>();
+  objectsOf(container['ports']).forEach((port, i) =>
+    errors.push(...portErrors(port, path.child('ports').index(i), portNames)),
+  );
+  return [
+    ...errors,
+    ...envErrors(objectsOf(container['env']), path.child('env')),
+    ...envFromErrors(objectsOf(container['envFrom']), path.child('envFrom')),
+    ...mountErrors(container, path, parts),
+    ...deviceErrors(container, path.child('volumeDevices'), parts),
+    ...choice(textOf(container['imagePullPolicy']), path.child('imagePullPolicy'), PULL_POLICIES),
+    ...resourceErrors(objectAt(container, 'resources') ?? {}, path.child('resources'), parts.claims),
+    ...resizeErrors(objectsOf(container['resizePolicy']), path.child('resizePolicy'), parts.restartPolicy),
+    ...containerSecurityErrors(container, path.child('securityContext'), parts.hostUsers),
+  ];
+}
+
+/** Pods say exactly which image they mean; templates of pods may not. */
+export function paddedImageErrors(container: JsonObject, path: FieldPath): FieldError[] {
+  const image = textOf(container['image']);
+  if (image === image.trim()) return [];
+  return [invalid(path.child('image'), image, 'must not have leading or trailing whitespace')];
+}
+
+/** Ports of the host that are wanted twice. */
+export function hostPortErrors(containers: readonly JsonObject[], path: FieldPath): FieldError[] {
+  const seen = new Set<string>();
+  return containers.flatMap((container, i) =>
+    objectsOf(container['ports']).flatMap((port, j) => {
+      const number = numberOf(port['hostPort']);
+      const key = `${textOf(port['protocol'])}/${textOf(port['hostIP'])}/${String(number)}`;
+      if (number === 0 || !seen.has(key)) {
+        if (number !== 0) seen.add(key);
+        return [];
+      }
+      return [duplicate(path.index(i).child('ports').index(j).child('hostPort'), key)];
+    }),
+  );
+}
+
+const RESTART_POLICIES = ['Always', 'Never', 'OnFailure'];
+const RESTART_ACTIONS = ['Restart', 'RestartAllContainers'];
+const MAX_RULES = 20;
+const MAX_EXIT_CODES = 255;
+
+/** When a container is started again, apart from what its pod says. */
+export function restartErrors(container: JsonObject, path: FieldPath): FieldError[] {
+  const rules = objectsOf(container['restartPolicyRules']);
+  const policy = container['restartPolicy'];
+  const at = path.child('restartPolicyRules');
+  const errors = choiceIfSet(policy, path.child('restartPolicy'), RESTART_POLICIES);
+  if (typeof policy !== 'string' && rules.length > 0) {
+    errors.push(required(path.child('restartPolicy'), 'must specify restartPolicy when restart rules are used'));
+  }
+  if (rules.length > MAX_RULES) errors.push(tooMany(at, rules.length, MAX_RULES));
+  rules.forEach((rule, i) => errors.push(...ruleErrors(rule, at.index(i))));
+  return errors;
+}
+
+function ruleErrors(rule: JsonObject, path: FieldPath): FieldError[] {
+  const errors = choiceIfSet(textOf(rule['action']), path.child('action'), RESTART_ACTIONS);
+  const codes = objectAt(rule, 'exitCodes');
+  const at = path.child('exitCodes');
+  if (codes === undefined) return [...errors, required(at, 'must be specified')];
+  errors.push(...choiceIfSet(textOf(codes['operator']), at.child('operator'), ['In', 'NotIn']));
+  const count = Array.isArray(codes['values']) ? codes['values'].length : 0;
+  return count > MAX_EXIT_CODES ? [...errors, tooMany(at.child('values'), count, MAX_EXIT_CODES)] : errors;
+}

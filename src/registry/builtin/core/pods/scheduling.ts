@@ -1,0 +1,202 @@
+import {
+  duplicate,
+  type FieldError,
+  type FieldPath,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
+import { labelErrors, qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
+import { isLabelValue } from '../../../../apimachinery/validation/names.js';
+import { choice, choiceIfSet, integerOf } from '../../shared/checks.js';
+import { numberOf } from '../../shared/fields.js';
+import { nodeSelectorErrors, nodeSelectorTermErrors, TAINT_EFFECTS } from '../../shared/node-selector.js';
+import { PREFERRED, REQUIRED } from './fields.js';
+
+const POSITIVE = 'must be greater than zero';
+
+function weightErrors(term: JsonObject, path: FieldPath): FieldError[] {
+  const weight = numberOf(term['weight']);
+  return weight >= 1 && weight <= 100 ? [] : [invalid(path.child('weight'), weight, 'must be in the range 1-100')];
+}
+
+function labelKeyErrors(keys: readonly string[], selector: JsonObject | undefined, path: FieldPath): FieldError[] {
+  if (keys.length === 0) return [];
+  if (selector === undefined) return [forbidden(path, 'must not be specified when labelSelector is not set')];
+  return keys.flatMap((key, i) => qualifiedNameErrors(key, path.index(i)));
+}
+
+/** Keys of the pod's own labels, whose values become a part of the selector; none may be in there already. */
+function matchKeyErrors(
+  match: readonly string[],
+  mismatch: readonly string[],
+  selector: JsonObject | undefined,
+  path: FieldPath,
+): FieldError[] {
+  const errors = [
+    ...labelKeyErrors(match, selector, path.child('matchLabelKeys')),
+    ...labelKeyErrors(mismatch, selector, path.child('mismatchLabelKeys')),
+  ];
+  const seen = new Set(Object.keys(objectAt(selector, 'matchLabels') ?? {}));
+  for (const expression of objectsOf(selector?.['matchExpressions'])) {
+    const key = textOf(expression['key']);
+    // What was given has got an expression for each key when it is looked at, so that a key that is there was there before.
+    if (match.includes(key) && seen.has(key)) {
+      errors.push(invalid(path.index(match.lastIndexOf(key)), key, 'exists in both matchLabelKeys and labelSelector'));
+    }
+    seen.add(key);
+  }
+  match.forEach((key, i) => {
+    if (!mismatch.includes(key)) return;
+    const why = 'exists in both matchLabelKeys and mismatchLabelKeys';
+    errors.push(invalid(path.child('matchLabelKeys').index(i), key, why));
+  });
+  return errors;
+}
+
+/** Pods near which, or far from which, a pod wants to be. */
+function podTermErrors(term: JsonObject, path: FieldPath): FieldError[] {
+  const selector = objectAt(term, 'labelSelector');
+  const topology = textOf(term['topologyKey']);
+  const at = path.child('topologyKey');
+  return [
+    ...validateLabelSelector(selector, path.child('labelSelector')),
+    ...validateLabelSelector(objectAt(term, 'namespaceSelector'), path.child('namespaceSelector')),
+    ...textsOf(term['namespaces']).flatMap((name) => labelErrors(name, path.child('namespace'))),
+    ...matchKeyErrors(textsOf(term['matchLabelKeys']), textsOf(term['mismatchLabelKeys']), selector, path),
+    ...(topology === '' ? [required(at, 'can not be empty')] : []),
+    ...qualifiedNameErrors(topology, at),
+  ];
+}
+
+function podAffinityErrors(affinity: JsonObject | undefined, path: FieldPath): FieldError[] {
+  return [
+    ...objectsOf(affinity?.[REQUIRED]).flatMap((term, i) => podTermErrors(term, path.child(REQUIRED).index(i))),
+    ...objectsOf(affinity?.[PREFERRED]).flatMap((term, i) => {
+      const at = path.child(PREFERRED).index(i);
+      const inner = objectAt(term, 'podAffinityTerm') ?? {};
+      return [...weightErrors(term, at), ...podTermErrors(inner, at.child('podAffinityTerm'))];
+    }),
+  ];
+}
+
+export function affinityErrors(affinity: JsonObject | undefined, path: FieldPath): FieldError[] {
+  const nodes = objectAt(affinity, 'nodeAffinity');
+  const nodePath = path.child('nodeAffinity');
+  const needed = objectAt(nodes, REQUIRED);
+  return [
+    ...(needed === undefined ? [] : nodeSelectorErrors(needed, nodePath.child(REQUIRED))),
+    ...objectsOf(nodes?.[PREFERRED]).flatMap((term, i) => {
+      const at = nodePath.child(PREFERRED).index(i);
+      const preference = objectAt(term, 'preference') ?? {};
+      return [...weightErrors(term, at), ...nodeSelectorTermErrors(preference, at.child('preference'), false)];
+    }),
+    ...podAffinityErrors(objectAt(affinity, 'podAffinity'), path.child('podAffinity')),
+    ...podAffinityErrors(objectAt(affinity, 'podAntiAffinity'), path.child('podAntiAffinity')),
+  ];
+}
+
+function operatorErrors(toleration: JsonObject, path: FieldPath): FieldError[] {
+  const operator = textOf(toleration['operator']);
+  const value = textOf(toleration['value']);
+  const at = path.child('operator');
+  switch (operator) {
+    case '':
+    case 'Equal': {
+      const texts = isLabelValue(value);
+      return texts.length === 0 ? [] : [invalid(at, value, texts.join(';'))];
+    }
+    case 'Exists':
+      return value === '' ? [] : [invalid(at, value, "value must be empty when `operator` is 'Exists'")];
+    default: {
+      const compares = operator === 'Lt' || operator === 'Gt';
+      return [notSupported(at, operator, compares ? ['Equal', 'Exists', 'Lt', 'Gt'] : ['Equal', 'Exists'])];
+    }
+  }
+}
+
+/** Taints of nodes that a pod puts up with. */
+export function tolerationErrors(tolerations: readonly JsonObject[], path: FieldPath): FieldError[] {
+  return tolerations.flatMap((toleration, i) => {
+    const at = path.index(i);
+    const key = textOf(toleration['key']);
+    const operator = textOf(toleration['operator']);
+    const effect = textOf(toleration['effect']);
+    const errors = key === '' ? [] : qualifiedNameErrors(key, at.child('key'));
+    if (key === '' && operator !== 'Exists') {
+      const why = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
+      errors.push(invalid(at.child('operator'), operator, why));
+    }
+    if (integerOf(toleration['tolerationSeconds']) !== undefined && effect !== 'NoExecute') {
+      errors.push(invalid(at.child('effect'), effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"));
+    }
+    errors.push(...operatorErrors(toleration, at));
+    return effect === '' ? errors : [...errors, ...choice(effect, at.child('effect'), TAINT_EFFECTS)];
+  });
+}
+
+const POLICIES = ['Honor', 'Ignore'];
+const ACTIONS = ['DoNotSchedule', 'ScheduleAnyway'];
+
+/** How evenly pods are spread over parts of the cluster. */
+export function spreadErrors(constraints: readonly JsonObject[], path: FieldPath): FieldError[] {
+  return constraints.flatMap((constraint, i) => {
+    const at = path.index(i);
+    const skew = numberOf(constraint['maxSkew']);
+    const topology = textOf(constraint['topologyKey']);
+    const action = textOf(constraint['whenUnsatisfiable']);
+    const selector = objectAt(constraint, 'labelSelector');
+    const errors = skew > 0 ? [] : [invalid(at.child('maxSkew'), skew, POSITIVE)];
+    if (topology === '') errors.push(required(at.child('topologyKey'), 'can not be empty'));
+    errors.push(...choiceIfSet(action, at.child('whenUnsatisfiable'), ACTIONS));
+    const again = constraints
+      .slice(i + 1)
+      .some((one) => textOf(one['topologyKey']) === topology && textOf(one['whenUnsatisfiable']) === action);
+    if (again) errors.push(duplicate(at.child('{topologyKey, whenUnsatisfiable}'), `{${topology}, ${action}}`));
+    return [
+      ...errors,
+      ...minDomainErrors(constraint, action, at.child('minDomains')),
+      ...choiceIfSet(constraint['nodeAffinityPolicy'], at.child('nodeAffinityPolicy'), POLICIES),
+      ...choiceIfSet(constraint['nodeTaintsPolicy'], at.child('nodeTaintsPolicy'), POLICIES),
+      ...matchKeyErrors(textsOf(constraint['matchLabelKeys']), [], selector, at),
+      ...validateLabelSelector(selector, at.child('labelSelector')),
+    ];
+  });
+}
+
+function minDomainErrors(constraint: JsonObject, action: string, path: FieldPath): FieldError[] {
+  const least = constraint['minDomains'];
+  if (typeof least !== 'number') return [];
+  const errors = least > 0 ? [] : [invalid(path, least, POSITIVE)];
+  const why = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${action}`;
+  return action === 'DoNotSchedule' ? errors : [...errors, invalid(path, least, why)];
+}
+
+/** Adds what the pod's own labels say to the selectors that name keys of them. */
+export function fillSelectors(spec: JsonObject, labels: Readonly<Record<string, string>>): void {
+  const affinity = objectAt(spec, 'affinity');
+  for (const name of ['podAffinity', 'podAntiAffinity']) {
+    const pods = objectAt(affinity, name);
+    for (const term of objectsOf(pods?.[REQUIRED])) fillSelector(term, labels);
+    for (const term of objectsOf(pods?.[PREFERRED])) fillSelector(objectAt(term, 'podAffinityTerm'), labels);
+  }
+  for (const constraint of objectsOf(spec['topologySpreadConstraints'])) fillSelector(constraint, labels);
+}
+
+function fillSelector(term: JsonObject | undefined, labels: Readonly<Record<string, string>>): void {
+  const selector = objectAt(term, 'labelSelector');
+  if (term === undefined || selector === undefined) return;
+  const added = [
+    ['matchLabelKeys', 'In'],
+    ['mismatchLabelKeys', 'NotIn'],
+  ].flatMap(([field = '', operator = '']) =>
+    textsOf(term[field])
+      .filter((key) => Object.hasOwn(labels, key))
+      .map((key) => ({ key, operator, values: [labels[key] ?? ''] })),
+  );
+  if (added.length > 0) selector['matchExpressions'] = [...objectsOf(selector['matchExpressions']), ...added];
+}

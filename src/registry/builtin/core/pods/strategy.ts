@@ -1,0 +1,118 @@
+import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
+import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { isDns1123Label } from '../../../../apimachinery/validation/names.js';
+import type { RequestContext } from '../../../../request/context.js';
+import type { DeletionStrategy, Strategy } from '../../../rest/interfaces.js';
+import { emptyListIsNull, ensureObject, keepField, numberOf } from '../../shared/fields.js';
+import { validateCoreMetaUpdate } from '../../shared/meta.js';
+import { resets } from '../../shared/resource-type.js';
+import { appArmorAnnotationsToFields } from './validation/annotations.js';
+import { dropDisabled, dropDisabledStatus } from './validation/disabled.js';
+import { qosClass } from './qos.js';
+import { fillSelectors } from './scheduling.js';
+import { podStatusErrors } from './validation/status-validation.js';
+import { validatePod, validatePodUpdate } from './validation/validation.js';
+import { podWarnings } from './warnings.js';
+
+const HOSTNAME_WARNING =
+  "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: ";
+
+function nameWarnings(pod: KubeObject): string[] {
+  const texts = isDns1123Label(pod.metadata.name ?? '');
+  return texts.length === 0 ? [] : [`${HOSTNAME_WARNING}[${texts.join(' ')}]`];
+}
+
+/** The condition of a pod that gates keep from being scheduled. */
+const gated = ({ receivedAt }: RequestContext): JsonObject => ({
+  type: 'PodScheduled',
+  status: 'False',
+  lastProbeTime: null,
+  lastTransitionTime: formatTime(receivedAt),
+  reason: 'SchedulingGated',
+  message: 'Scheduling is blocked due to non-empty scheduling gates',
+});
+
+function emptySourcesAreNull(pod: KubeObject): void {
+  for (const volume of objectsOf(objectAt(pod, 'spec')?.['volumes'])) {
+    const projected = objectAt(volume, 'projected');
+    if (projected !== undefined) emptyListIsNull(projected, 'sources');
+  }
+}
+
+export const podStrategy: Strategy = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: true,
+  resetFields: resets(['status']),
+  hasGeneration: true,
+  prepareForCreate: (context, pod) => {
+    pod.metadata.generation = 1;
+    const status: JsonObject = { phase: 'Pending', qosClass: qosClass(pod) };
+    pod['status'] = status;
+    const spec = ensureObject(pod, 'spec');
+    if (objectsOf(spec['schedulingGates']).length > 0) status['conditions'] = [gated(context)];
+    dropDisabled(spec);
+    fillSelectors(spec, pod.metadata.labels ?? {});
+    emptySourcesAreNull(pod);
+    appArmorAnnotationsToFields(pod, (text) => {
+      context.warn(text);
+    });
+  },
+  prepareForUpdate: (_context, pod, old) => {
+    keepField('status', pod, old);
+    emptySourcesAreNull(pod);
+  },
+  validateCreate: (_context, pod) => validatePod(pod),
+  validateUpdate: (_context, pod, old) => validatePodUpdate(pod, old),
+  warningsOnCreate: (_context, pod) => [...nameWarnings(pod), ...podWarnings(pod)],
+};
+
+/** Who does not know of observed generations leaves them as they were, also those of conditions, one type after the other. */
+function keepGenerations(status: JsonObject, old: JsonObject): void {
+  keepGeneration(status, old);
+  const known = new Map<string, JsonObject[]>();
+  for (const condition of objectsOf(old['conditions'])) {
+    const type = textOf(condition['type']);
+    known.set(type, [...(known.get(type) ?? []), condition]);
+  }
+  for (const condition of objectsOf(status['conditions'])) {
+    const before = known.get(textOf(condition['type']))?.shift();
+    if (before !== undefined) keepGeneration(condition, before);
+  }
+}
+
+function keepGeneration(part: JsonObject, old: JsonObject): void {
+  const before = numberOf(old['observedGeneration']);
+  if (numberOf(part['observedGeneration']) === 0 && before !== 0) part['observedGeneration'] = before;
+}
+
+export const podStatusStrategy: Strategy = {
+  ...podStrategy,
+  resetFields: resets(['spec'], ['metadata', 'deletionTimestamp'], ['metadata', 'ownerReferences']),
+  prepareForUpdate: (_context, pod, old) => {
+    keepField('spec', pod, old);
+    keepField('deletionTimestamp', pod.metadata, old.metadata);
+    keepField('ownerReferences', pod.metadata, old.metadata);
+    const status = ensureObject(pod, 'status');
+    dropDisabledStatus(status);
+    const before = objectAt(old, 'status') ?? {};
+    const quality = textOf(before['qosClass']);
+    if (textOf(status['qosClass']) === '' && quality !== '') status['qosClass'] = quality;
+    keepGenerations(status, before);
+  },
+  validateUpdate: (_context, pod, old) => [
+    ...validateCoreMetaUpdate(pod.metadata, old.metadata),
+    ...podStatusErrors(pod, old),
+  ],
+};
+
+export const podDeletion: DeletionStrategy = {
+  gracePeriodSeconds: (pod, asked) => {
+    const spec = objectAt(pod, 'spec');
+    const phase = textOf(objectAt(pod, 'status')?.['phase']);
+    // Nobody has to stop what runs nowhere.
+    if (textOf(spec?.['nodeName']) === '' || phase === 'Failed' || phase === 'Succeeded') return 0;
+    const period = asked ?? numberOf(spec?.['terminationGracePeriodSeconds']);
+    return period < 0 ? 1 : period;
+  },
+};

@@ -1,0 +1,160 @@
+import { type JsonObject, type JsonValue, objectAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
+import { hasDeletionTimestamp, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { timeMillis } from '../../../../apimachinery/meta/time.js';
+import { own } from '../../../../util/own.js';
+import { numberOf } from '../../shared/fields.js';
+import { Age, type Cell, tableOf } from '../../shared/table.js';
+
+const NONE = '<none>';
+
+interface Summary {
+  reason: string;
+  ready: number;
+  restarts: number;
+  /** When a container was last restarted: milliseconds since the epoch. */
+  restartedAt: number | undefined;
+}
+
+/** Counts the restarts of a container. */
+function addRestarts(counts: Pick<Summary, 'restarts' | 'restartedAt'>, status: JsonObject): void {
+  counts.restarts += numberOf(status['restartCount']);
+  const ended = objectAt(objectAt(status, 'lastState'), 'terminated');
+  const at = timeMillis(textOf(ended?.['finishedAt']));
+  if (at !== undefined && (counts.restartedAt === undefined || at > counts.restartedAt)) counts.restartedAt = at;
+}
+
+const terminated = (status: JsonObject): JsonObject | undefined => objectAt(objectAt(status, 'state'), 'terminated');
+const waiting = (status: JsonObject): JsonObject | undefined => objectAt(objectAt(status, 'state'), 'waiting');
+
+/** Why a container ended. */
+function endReason(state: JsonObject): string {
+  const reason = textOf(state['reason']);
+  if (reason !== '') return reason;
+  const signal = numberOf(state['signal']);
+  return signal === 0 ? `ExitCode:${String(numberOf(state['exitCode']))}` : `Signal:${String(signal)}`;
+}
+
+const isTrue = (pod: KubeObject, type: string): boolean =>
+  objectsOf(objectAt(pod, 'status')?.['conditions']).some((c) => c['type'] === type && c['status'] === 'True');
+
+function restartableInitContainers(pod: KubeObject): Set<string> {
+  const containers = objectsOf(objectAt(pod, 'spec')?.['initContainers']);
+  return new Set(containers.filter((c) => c['restartPolicy'] === 'Always').map((c) => textOf(c['name'])));
+}
+
+/** Looks at init containers; true where one of them is not done. */
+function summarizeInit(pod: KubeObject, summary: Summary, restartable: ReadonlySet<string>): boolean {
+  const statuses = objectsOf(objectAt(pod, 'status')?.['initContainerStatuses']);
+  const total = objectsOf(objectAt(pod, 'spec')?.['initContainers']).length;
+  for (const [i, status] of statuses.entries()) {
+    addRestarts(summary, status);
+    const ended = terminated(status);
+    if (ended !== undefined && numberOf(ended['exitCode']) === 0) continue;
+    if (restartable.has(textOf(status['name'])) && status['started'] === true) {
+      if (status['ready'] === true) summary.ready++;
+      continue;
+    }
+    const wait = textOf(waiting(status)?.['reason']);
+    if (ended !== undefined) summary.reason = `Init:${endReason(ended)}`;
+    else if (wait !== '' && wait !== 'PodInitializing') summary.reason = `Init:${wait}`;
+    else summary.reason = `Init:${String(i)}/${String(total)}`;
+    return true;
+  }
+  return false;
+}
+
+function summarizeContainers(pod: KubeObject, summary: Summary): void {
+  let running = false;
+  let error = '';
+  for (const status of objectsOf(objectAt(pod, 'status')?.['containerStatuses']).reverse()) {
+    addRestarts(summary, status);
+    const wait = textOf(waiting(status)?.['reason']);
+    const ended = terminated(status);
+    if (wait !== '') summary.reason = wait;
+    else if (ended !== undefined) {
+      summary.reason = endReason(ended);
+      if (numberOf(ended['exitCode']) !== 0) error = summary.reason;
+    } else if (status['ready'] === true && objectAt(objectAt(status, 'state'), 'running') !== undefined) {
+      running = true;
+      summary.ready++;
+    }
+  }
+  if (summary.reason !== 'Completed') return;
+  if (running && isTrue(pod, 'Ready')) summary.reason = 'Running';
+  else if (error !== '') summary.reason = error;
+  else if (running) summary.reason = 'NotReady';
+}
+
+function summarize(pod: KubeObject, restartable: ReadonlySet<string>): Summary {
+  const status = objectAt(pod, 'status');
+  const phase = textOf(status?.['phase']);
+  const summary: Summary = {
+    reason: textOf(status?.['reason']) || phase,
+    ready: 0,
+    restarts: 0,
+    restartedAt: undefined,
+  };
+  const gated = objectsOf(status?.['conditions']).some(
+    (c) => c['type'] === 'PodScheduled' && c['reason'] === 'SchedulingGated',
+  );
+  if (gated) summary.reason = 'SchedulingGated';
+  const initializing = summarizeInit(pod, summary, restartable);
+  if (!initializing || isTrue(pod, 'Initialized')) {
+    const init = objectsOf(status?.['initContainerStatuses']).filter((s) => restartable.has(textOf(s['name'])));
+    summary.restarts = 0;
+    summary.restartedAt = undefined;
+    for (const one of init) addRestarts(summary, one);
+    summarizeContainers(pod, summary);
+  }
+  if (hasDeletionTimestamp(pod)) {
+    if (textOf(status?.['reason']) === 'NodeLost') summary.reason = 'Unknown';
+    else if (phase !== 'Failed' && phase !== 'Succeeded') summary.reason = 'Terminating';
+  }
+  return summary;
+}
+
+function gates(pod: KubeObject): string {
+  const wanted = objectsOf(objectAt(pod, 'spec')?.['readinessGates']).map((gate) => textOf(gate['conditionType']));
+  if (wanted.length === 0) return NONE;
+  const met = wanted.filter((type) => isTrue(pod, type)).length;
+  return `${String(met)}/${String(wanted.length)}`;
+}
+
+function restartsCell({ restarts, restartedAt }: Summary): Cell {
+  if (restarts === 0 || restartedAt === undefined) return String(restarts);
+  return new Age(restartedAt, `${String(restarts)} (`, ' ago)');
+}
+
+function row(pod: KubeObject): Cell[] {
+  const spec = objectAt(pod, 'spec');
+  const status = objectAt(pod, 'status');
+  const restartable = restartableInitContainers(pod);
+  const summary = summarize(pod, restartable);
+  const total = objectsOf(spec?.['containers']).length + restartable.size;
+  return [
+    pod.metadata.name ?? '',
+    `${String(summary.ready)}/${String(total)}`,
+    summary.reason,
+    restartsCell(summary),
+    Age.of(pod),
+    textOf(objectsOf(status?.['podIPs'])[0]?.['ip']) || textOf(status?.['podIP']) || NONE,
+    textOf(spec?.['nodeName']) || NONE,
+    textOf(status?.['nominatedNodeName']) || NONE,
+    gates(pod),
+  ];
+}
+
+const ENDINGS: Readonly<Record<string, string>> = {
+  Succeeded: 'The pod has completed successfully.',
+  Failed: 'The pod failed.',
+};
+
+/** By this condition clients tell pods that are over. */
+function conditions(pod: KubeObject): JsonValue | undefined {
+  const phase = textOf(objectAt(pod, 'status')?.['phase']);
+  const message = own(ENDINGS, phase);
+  return message === undefined ? undefined : [{ type: 'Completed', status: 'True', reason: phase, message }];
+}
+
+export const podTable = tableOf('api/v1/pods', row, conditions);

@@ -1,0 +1,57 @@
+import { type FieldError, type FieldPath, invalid, required } from '../../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
+import { objectsOf, textOf, textsOf } from '../../../../../apimachinery/json/values.js';
+import { maxLenCharacters, regexError } from '../../../../../apimachinery/validation/names.js';
+import { ipErrors } from '../../../shared/checks.js';
+
+const MAX_SERVERS = 3;
+const MAX_SEARCHES = 32;
+const MAX_SEARCH_TEXT = 2048;
+const MAX_SUBDOMAIN = 253;
+
+const LABEL = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
+const LABEL_FORM = new RegExp(`^${LABEL}$`);
+const SEARCH_MESSAGE =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character";
+
+/** A subdomain in which underscores may stand where dashes may, and before a label. */
+function searchProblems(name: string): string[] {
+  const problems = Buffer.byteLength(name) > MAX_SUBDOMAIN ? [maxLenCharacters(MAX_SUBDOMAIN)] : [];
+  if (name.split('.').every((label) => LABEL_FORM.test(label))) return problems;
+  return [...problems, regexError(SEARCH_MESSAGE, `${LABEL}(\\.${LABEL})*`, 'example.com')];
+}
+
+/** Where a pod looks names up. */
+export function dnsErrors(spec: JsonObject, path: FieldPath): FieldError[] {
+  const config = objectAt(spec, 'dnsConfig');
+  const servers = textsOf(config?.['nameservers']);
+  if (spec['dnsPolicy'] === 'None') {
+    if (config === undefined) return [required(path, 'must provide `dnsConfig` when `dnsPolicy` is None')];
+    const why = 'must provide at least one DNS nameserver when `dnsPolicy` is None';
+    if (servers.length === 0) return [required(path.child('nameservers'), why)];
+  }
+  const errors: FieldError[] = [];
+  const serversAt = path.child('nameservers');
+  if (servers.length > MAX_SERVERS) {
+    errors.push(invalid(serversAt, servers, `must not have more than ${String(MAX_SERVERS)} nameservers`));
+  }
+  servers.forEach((ip, i) => errors.push(...ipErrors(ip, serversAt.index(i))));
+  const searches = textsOf(config?.['searches']);
+  const at = path.child('searches');
+  if (searches.length > MAX_SEARCHES) {
+    errors.push(invalid(at, searches, `must not have more than ${String(MAX_SEARCHES)} search paths`));
+  }
+  if (Buffer.byteLength(searches.join(' ')) > MAX_SEARCH_TEXT) {
+    const why = `must not have more than ${String(MAX_SEARCH_TEXT)} characters (including spaces) in the search list`;
+    errors.push(invalid(at, searches, why));
+  }
+  searches.forEach((search, i) => {
+    if (search === '.') return;
+    const name = search.endsWith('.') ? search.slice(0, -1) : search;
+    errors.push(...searchProblems(name).map((text) => invalid(at.index(i), name, text)));
+  });
+  objectsOf(config?.['options']).forEach(({ name }, i) => {
+    if (textOf(name) === '') errors.push(required(path.child('options').index(i), 'must not be empty'));
+  });
+  return errors;
+}

@@ -1,0 +1,67 @@
+import { type FieldError, FieldPath, invalid, Printed } from '../../../../../apimachinery/meta/field-error.js';
+import { deepEqual, type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../../../apimachinery/json/values.js';
+import { emptyMembersOf } from '../../../../../apimachinery/scheme/empty-members.js';
+import { internalJson } from '../../../../../apimachinery/scheme/internal-diff.js';
+import { REQUIRED } from '../fields.js';
+
+const SPEC = FieldPath.of('spec');
+const TERMS = SPEC.child('affinity', 'nodeAffinity', REQUIRED, 'nodeSelectorTerms');
+
+/** The labels of nodes that a pod asks for may become more as long as gates hold it back. */
+export function selectorErrors(spec: JsonObject, old: JsonObject): FieldError[] {
+  const now = objectAt(spec, 'nodeSelector') ?? {};
+  const before = objectAt(old, 'nodeSelector') ?? {};
+  if (Object.entries(before).every(([key, value]) => now[key] === value)) return [];
+  const why = 'only additions to spec.nodeSelector are allowed (no mutations or deletions)';
+  const given = spec['nodeSelector'] ?? emptyMembersOf(spec)?.['nodeSelector'] ?? null;
+  return [invalid(SPEC.child('nodeSelector'), given, why)];
+}
+
+/** The terms in the unversioned type. */
+const NAMES = ['Affinity', 'NodeAffinity', 'RequiredDuringSchedulingIgnoredDuringExecution', 'NodeSelectorTerms'];
+const shown = (terms: JsonObject | JsonObject[]): Printed => new Printed(internalJson('PodSpec', NAMES, terms));
+
+const nodeAffinityOf = (spec: JsonObject): JsonObject | undefined =>
+  objectAt(objectAt(spec, 'affinity') ?? {}, 'nodeAffinity');
+
+const termsOf = (spec: JsonObject): JsonObject[] =>
+  objectsOf(objectAt(nodeAffinityOf(spec) ?? {}, REQUIRED)?.['nodeSelectorTerms']);
+
+/** Terms one of which a node must meet may each ask for more, but there may not be more or fewer of them. */
+export function nodeAffinityErrors(spec: JsonObject, old: JsonObject): FieldError[] {
+  const before = termsOf(old);
+  if (before.length === 0) return [];
+  const now = termsOf(spec);
+  if (now.length !== before.length) {
+    const given = now.length === 0 ? null : shown(now);
+    return [invalid(TERMS, given, 'no additions/deletions to non-empty NodeSelectorTerms list are allowed')];
+  }
+  return now.flatMap((term, i) =>
+    onlyAdds(term, before[i] ?? {})
+      ? []
+      : [invalid(TERMS.index(i), shown(term), 'only additions are allowed (no mutations or deletions)')],
+  );
+}
+
+function onlyAdds(term: JsonObject, before: JsonObject): boolean {
+  const lists = ['matchExpressions', 'matchFields'];
+  const count = (of: JsonObject): number => lists.reduce((sum, list) => sum + objectsOf(of[list]).length, 0);
+  // What asks for nothing selects nothing, and would select more.
+  if (count(before) === 0) return count(term) === 0;
+  return lists.every((list) => {
+    const old = objectsOf(before[list]);
+    return deepEqual(objectsOf(term[list]).slice(0, old.length), old);
+  });
+}
+
+/** The affinity of an update as if the pod's affinity to nodes had not changed. */
+export function withNodeAffinityOf(spec: JsonObject, old: JsonObject): JsonObject | undefined {
+  const affinity = objectAt(spec, 'affinity');
+  const before = nodeAffinityOf(old);
+  if (affinity === undefined) return before === undefined ? undefined : { nodeAffinity: before };
+  const { nodeAffinity, ...others } = affinity;
+  if (before !== undefined) return { ...others, nodeAffinity: before };
+  const isNew = old['affinity'] === undefined && nodeAffinity !== undefined && Object.keys(others).length === 0;
+  return isNew ? undefined : others;
+}

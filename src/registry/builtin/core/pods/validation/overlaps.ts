@@ -1,0 +1,68 @@
+import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../../../../apimachinery/json/values.js';
+import { quote } from '../../../../../apimachinery/meta/meta.js';
+
+/** A file of a volume, and what it comes from where a volume has several sources. */
+interface File {
+  readonly path: string;
+  readonly source: string;
+}
+
+const show = ({ path, source }: File): string => (source === '' ? quote(path) : `${quote(path)} (${source})`);
+
+const overlap = (a: string, b: string): boolean => `${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`);
+
+const filesOf = (holder: JsonObject | undefined, source: string): File[] =>
+  objectsOf(holder?.['items']).map(({ path }) => ({ path: textOf(path), source }));
+
+function overlaps(files: readonly File[]): string[] {
+  const before: File[] = [];
+  return files.flatMap((given) => {
+    const file = { ...given, path: given.path.replace(/\/+$/, '') };
+    const hits = file.path === '' ? [] : before.filter(({ path }) => path !== '' && overlap(path, file.path));
+    before.push(file);
+    return hits.map((hit) => `${show(file)} with ${show(hit)}`);
+  });
+}
+
+const nameOf = (kind: string, holder: JsonObject | undefined, field = 'name'): string =>
+  `${kind} ${quote(textOf(holder?.[field]))}`;
+
+/** The files of the first of a projection's sources that has any. */
+function projectedFiles(source: JsonObject): File[] {
+  for (const [field, kind] of [
+    ['configMap', 'ConfigMap'],
+    ['secret', 'Secret'],
+  ] as const) {
+    const holder = objectAt(source, field);
+    if (holder?.['items'] !== undefined) return filesOf(holder, nameOf(kind, holder));
+  }
+  const downward = objectAt(source, 'downwardAPI');
+  if (downward?.['items'] !== undefined) return filesOf(downward, 'DownwardAPI');
+  const token = objectAt(source, 'serviceAccountToken');
+  return token === undefined ? [] : [{ path: textOf(token['path']), source: 'ServiceAccountToken' }];
+}
+
+const KINDS = ['secret', 'configMap', 'downwardAPI', 'serviceAccountToken'];
+
+/** Files of one volume of which one would stand where another one stands. */
+export function overlapWarnings(volumes: readonly JsonObject[]): string[] {
+  return volumes.flatMap((volume) => {
+    const name = quote(textOf(volume['name']));
+    const warn =
+      (what: string) =>
+      (text: string): string =>
+        `volume ${name} (${what}): overlapping paths: ${text}`;
+    const map = objectAt(volume, 'configMap');
+    const secret = objectAt(volume, 'secret');
+    const sources = objectsOf(objectAt(volume, 'projected')?.['sources']);
+    const empty = sources.filter((source) => !KINDS.some((kind) => objectAt(source, kind) !== undefined));
+    return [
+      ...overlaps(filesOf(map, '')).map(warn(nameOf('ConfigMap', map))),
+      ...overlaps(filesOf(secret, '')).map(warn(nameOf('Secret', secret, 'secretName'))),
+      ...overlaps(filesOf(objectAt(volume, 'downwardAPI'), '')).map(warn('DownwardAPI')),
+      ...empty.map(() => `volume ${name} (Projected) has no sources provided`),
+      ...overlaps(sources.flatMap(projectedFiles)).map(warn('Projected')),
+    ];
+  });
+}

@@ -1,0 +1,243 @@
+import {
+  duplicate,
+  type FieldError,
+  FieldPath,
+  forbidden,
+  invalid,
+  notSupported,
+  Printed,
+  required,
+  tooLong,
+} from '../../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../../../apimachinery/meta/meta.js';
+import { emptyMembersOf } from '../../../../../apimachinery/scheme/empty-members.js';
+import { internalJson } from '../../../../../apimachinery/scheme/internal-diff.js';
+import {
+  labelErrors,
+  qualifiedNameErrors,
+  subdomainErrors,
+  subdomainErrorsIfSet,
+} from '../../../../../apimachinery/validation/name-errors.js';
+import { validateLabels } from '../../../../../apimachinery/validation/object-meta.js';
+import { choice, integerOf, ipErrors, MAX_INT32, rangeErrors } from '../../../shared/checks.js';
+import { numberOf } from '../../../shared/fields.js';
+import { resourceErrors } from '../../../shared/resources.js';
+import { allContainers, ephemeralErrors, initErrors, regularErrors } from '../containers/container-lists.js';
+import type { PodParts } from '../containers/containers.js';
+import { dnsErrors } from './dns.js';
+import { envFileErrors } from '../containers/env.js';
+import { MIRROR_ANNOTATION } from '../fields.js';
+import { aggregateErrors } from '../pod-resources.js';
+import { affinityErrors, spreadErrors, tolerationErrors } from '../scheduling.js';
+import { podSecurityErrors } from './security.js';
+import { volumeErrors } from './volumes.js';
+import { hostProcessErrors, osErrors } from './windows.js';
+
+const SPEC = FieldPath.of('spec');
+const MAX_HOSTNAME = 64;
+
+/** Devices and the like that the pod asks for by claims. */
+function claimErrors(pod: KubeObject, claims: readonly JsonObject[]): FieldError[] {
+  const path = SPEC.child('resourceClaims');
+  const names = new Set<string>();
+  return claims.flatMap((claim, i) => {
+    if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) {
+      return [forbidden('', 'static pods do not support resource claims')];
+    }
+    const at = path.index(i);
+    const name = textOf(claim['name']);
+    const errors: FieldError[] = [];
+    if (name === '') errors.push(required(at.child('name')));
+    else if (names.has(name)) errors.push(duplicate(at.child('name'), name));
+    else errors.push(...labelErrors(name, at.child('name')));
+    names.add(name);
+    const given = ['resourceClaimName', 'resourceClaimTemplateName'].filter(
+      (field) => typeof claim[field] === 'string',
+    );
+    const shown = new Printed(internalJson('PodSpec', ['ResourceClaims'], claim));
+    if (given.length > 1) {
+      const why = 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified';
+      errors.push(invalid(at, shown, why));
+    }
+    if (given.length === 0) {
+      errors.push(invalid(at, shown, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'));
+    }
+    for (const field of given) {
+      const value = textOf(claim[field]);
+      errors.push(...subdomainErrors(value, at.child(field)));
+    }
+    return errors;
+  });
+}
+
+/** Limits and requests of the pod as a whole. */
+function resourcesErrors(spec: JsonObject, claims: ReadonlySet<string>): FieldError[] {
+  const resources = objectAt(spec, 'resources');
+  if (resources === undefined) return [];
+  const path = SPEC.child('resources');
+  if (objectAt(spec, 'os')?.['name'] === 'windows') return [forbidden(path, 'may not be set for a windows pod')];
+  const claimed = resources['claims'] ?? emptyMembersOf(resources)?.['claims'];
+  const errors =
+    claimed === undefined ? [] : [forbidden(path.child('claims'), 'claims may not be set for Resources at pod-level')];
+  return [...errors, ...resourceErrors(resources, path, claims, 'pod'), ...aggregateErrors(spec, resources, path)];
+}
+
+/** In the host's network a port is that of the container. */
+function hostNetworkErrors(spec: JsonObject): FieldError[] {
+  if (spec['hostNetwork'] !== true) return [];
+  return objectsOf(spec['containers']).flatMap((container, i) =>
+    objectsOf(container['ports']).flatMap((port, j) => {
+      const host = numberOf(port['hostPort']);
+      if (host === numberOf(port['containerPort'])) return [];
+      const at = SPEC.child('containers').index(i).child('ports').index(j).child('hostPort');
+      return [invalid(at, host, 'must match `containerPort` when `hostNetwork` is true')];
+    }),
+  );
+}
+
+function gateErrors(gates: readonly JsonObject[]): FieldError[] {
+  const seen = new Set<string>();
+  return gates.flatMap((gate, i) => {
+    const name = textOf(gate['name']);
+    const at = SPEC.child('schedulingGates').index(i);
+    const errors = qualifiedNameErrors(name, at);
+    if (seen.has(name)) errors.push(duplicate(at, name));
+    seen.add(name);
+    return errors;
+  });
+}
+
+/** Users of a pod that are not those of the host exclude some of what else it may share with the host. */
+function hostUserErrors(spec: JsonObject, before: JsonObject | undefined): FieldError[] {
+  if (spec['hostUsers'] !== false) return [];
+  const why = 'when `hostUsers` is false';
+  const shared = [
+    ['hostNetwork', 'hostNetwork'],
+    ['hostPID', 'HostPID'],
+    ['hostIPC', 'HostIPC'],
+  ].filter(([field = '']) => spec[field] === true);
+  const errors = shared.map(([, shown = '']) => forbidden(SPEC.child(shown), why));
+  const hasDevices = (container: JsonObject): boolean => objectsOf(container['volumeDevices']).length > 0;
+  const had =
+    before?.['hostUsers'] === false && allContainers(before, SPEC).some(([container]) => hasDevices(container));
+  if (had) return errors;
+  const devices = allContainers(spec, SPEC).filter(([container]) => hasDevices(container));
+  return [...errors, ...devices.map(([, path]) => forbidden(path.child('volumeDevices'), why))];
+}
+
+function hostnameErrors(spec: JsonObject): FieldError[] {
+  const name = spec['hostnameOverride'];
+  if (typeof name !== 'string') return [];
+  const path = SPEC.child('hostnameOverride');
+  const errors: FieldError[] = [];
+  if (spec['setHostnameAsFQDN'] === true) {
+    errors.push(forbidden(path, 'may not be specified when setHostnameAsFQDN is true'));
+  }
+  if (spec['hostNetwork'] === true) errors.push(forbidden(path, 'may not be specified when hostNetwork is true'));
+  if (Buffer.byteLength(name) > MAX_HOSTNAME) errors.push(tooLong(path, MAX_HOSTNAME));
+  return [...errors, ...subdomainErrors(name, path)];
+}
+
+const aliasErrors = (aliases: readonly JsonObject[]): FieldError[] =>
+  aliases.flatMap((alias, i) => {
+    const path = SPEC.child('hostAliases').index(i);
+    const ip = textOf(alias['ip']);
+    const names = Array.isArray(alias['hostnames']) ? alias['hostnames'].map(textOf) : [];
+    return [
+      ...ipErrors(ip, path.child('ip')),
+      ...names.flatMap((name, j) => subdomainErrors(name, path.child('hostnames').index(j))),
+    ];
+  });
+
+/** Who and where the pod is, and when it ends. */
+function placeErrors(spec: JsonObject): FieldError[] {
+  const errors = ['serviceAccountName', 'nodeName'].flatMap((field) =>
+    subdomainErrorsIfSet(textOf(spec[field]), SPEC.child(field)),
+  );
+  const deadline = integerOf(spec['activeDeadlineSeconds']);
+  if (deadline !== undefined) errors.push(...rangeErrors(deadline, SPEC.child('activeDeadlineSeconds'), 1, MAX_INT32));
+  for (const field of ['hostname', 'subdomain']) {
+    const value = textOf(spec[field]);
+    if (value !== '') errors.push(...labelErrors(value, SPEC.child(field)));
+  }
+  return errors;
+}
+
+function classErrors(spec: JsonObject): FieldError[] {
+  const runtime = spec['runtimeClassName'];
+  const preemption = spec['preemptionPolicy'];
+  return [
+    ...subdomainErrorsIfSet(textOf(spec['priorityClassName']), SPEC.child('priorityClassName')),
+    ...(typeof runtime === 'string' ? subdomainErrors(runtime, SPEC.child('runtimeClassName')) : []),
+    ...(typeof preemption === 'string'
+      ? choice(preemption, SPEC.child('preemptionPolicy'), ['PreemptLowerPriority', 'Never'])
+      : []),
+  ];
+}
+
+function systemErrors(spec: JsonObject): FieldError[] {
+  const os = objectAt(spec, 'os');
+  if (os === undefined) return [];
+  const name = textOf(os['name']);
+  const path = SPEC.child('os');
+  if (name === '') return [required(path.child('name'))];
+  if (name !== 'linux' && name !== 'windows') return [notSupported(path, name, ['linux', 'windows'])];
+  return osErrors(spec, allContainers(spec, SPEC), SPEC, name);
+}
+
+/** What is wrong with the specification of a pod; `before` is that of the pod that is updated. */
+export function podSpecErrors(pod: KubeObject, before: JsonObject | undefined): FieldError[] {
+  const spec = objectAt(pod, 'spec') ?? {};
+  const volumes = objectsOf(spec['volumes']);
+  const claims = objectsOf(spec['resourceClaims']);
+  const [errors, sound] = volumeErrors(pod, volumes, SPEC.child('volumes'));
+  const parts: PodParts = {
+    volumes: sound,
+    claims: new Set(claims.map(({ name }) => textOf(name)).filter((name) => name !== '')),
+    grace: integerOf(spec['terminationGracePeriodSeconds']),
+    restartPolicy: textOf(spec['restartPolicy']),
+    hostUsers: spec['hostUsers'] !== false,
+  };
+  const [regular, init] = [objectsOf(spec['containers']), objectsOf(spec['initContainers'])];
+  const initBefore = before === undefined ? undefined : objectsOf(before['initContainers']);
+  const overhead = objectAt(spec, 'overhead');
+  const containers = allContainers(spec, SPEC);
+  return [
+    ...errors,
+    ...claimErrors(pod, claims),
+    ...regularErrors(regular, SPEC.child('containers'), parts),
+    ...initErrors(init, regular, SPEC.child('initContainers'), parts, initBefore),
+    ...ephemeralErrors(spec, SPEC.child('ephemeralContainers'), parts),
+    ...resourcesErrors(spec, parts.claims),
+    ...hostNetworkErrors(spec),
+    ...choice(parts.restartPolicy, SPEC.child('restartPolicy'), ['Always', 'OnFailure', 'Never']),
+    ...choice(textOf(spec['dnsPolicy']), SPEC.child('dnsPolicy'), [
+      'ClusterFirstWithHostNet',
+      'ClusterFirst',
+      'Default',
+      'None',
+    ]),
+    ...validateLabels(objectAt(spec, 'nodeSelector') as Record<string, string> | undefined, SPEC.child('nodeSelector')),
+    ...podSecurityErrors(spec, SPEC.child('securityContext')),
+    ...affinityErrors(objectAt(spec, 'affinity'), SPEC.child('affinity')),
+    ...dnsErrors(spec, SPEC.child('dnsConfig')),
+    ...objectsOf(spec['readinessGates']).flatMap(({ conditionType }, i) => {
+      const at = SPEC.child('readinessGates').index(i).child('conditionType');
+      return qualifiedNameErrors(textOf(conditionType), at);
+    }),
+    ...gateErrors(objectsOf(spec['schedulingGates'])),
+    ...spreadErrors(objectsOf(spec['topologySpreadConstraints']), SPEC.child('topologySpreadConstraints')),
+    ...hostProcessErrors(spec, containers, SPEC),
+    ...hostUserErrors(spec, before),
+    ...hostnameErrors(spec),
+    ...placeErrors(spec),
+    ...tolerationErrors(objectsOf(spec['tolerations']), SPEC.child('tolerations')),
+    ...aliasErrors(objectsOf(spec['hostAliases'])),
+    ...classErrors(spec),
+    ...(overhead === undefined ? [] : resourceErrors({ limits: overhead }, SPEC.child('overhead'), new Set())),
+    ...systemErrors(spec),
+    ...envFileErrors(containers, volumes),
+  ];
+}

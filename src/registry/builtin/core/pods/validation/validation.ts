@@ -1,0 +1,168 @@
+import {
+  type FieldError,
+  FieldPath,
+  forbidden,
+  invalid,
+  required,
+} from '../../../../../apimachinery/meta/field-error.js';
+import { deepEqual, type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../../../apimachinery/meta/meta.js';
+import { nameIsDnsSubdomain } from '../../../../../apimachinery/validation/names.js';
+import { copyOfStruct } from '../../../../../apimachinery/scheme/empty-members.js';
+import { internalDiff } from '../../../../../apimachinery/scheme/internal-diff.js';
+import { MAX_INT32, rangeErrors } from '../../../shared/checks.js';
+import { numberOf } from '../../../shared/fields.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../../../shared/meta.js';
+import { annotationChangeErrors, annotationErrors, profileMatchErrors } from './annotations.js';
+import { paddedImageErrors } from '../containers/containers.js';
+import { nodeAffinityErrors, selectorErrors, withNodeAffinityOf } from './gated-changes.js';
+import { tolerationErrors } from '../scheduling.js';
+import { podSpecErrors } from './spec-validation.js';
+
+const SPEC = FieldPath.of('spec');
+
+/** What is wrong with a pod in itself; `old` is the one that it replaces. */
+function podErrors(pod: KubeObject, old: KubeObject | undefined): FieldError[] {
+  const spec = objectAt(pod, 'spec') ?? {};
+  return [
+    ...validateCoreMeta(pod.metadata, true, nameIsDnsSubdomain),
+    ...annotationErrors(pod, old),
+    ...podSpecErrors(pod, objectAt(old, 'spec')),
+    ...accountErrors(spec),
+    ...['containers', 'initContainers'].flatMap((list) =>
+      objectsOf(spec[list]).flatMap((container, i) => paddedImageErrors(container, SPEC.child(list).index(i))),
+    ),
+  ];
+}
+
+/** A pod without an account has no tokens of one. */
+function accountErrors(spec: JsonObject): FieldError[] {
+  if (textOf(spec['serviceAccountName']) !== '') return [];
+  return objectsOf(spec['volumes']).flatMap((volume, i) =>
+    objectsOf(objectAt(volume, 'projected')?.['sources']).flatMap((source, j) => {
+      if (objectAt(source, 'serviceAccountToken') === undefined) return [];
+      const at = SPEC.child('volumes').index(i).child('projected', 'sources').index(j).child('serviceAccountToken');
+      return [forbidden(at, 'must not be specified when serviceAccountName is not set')];
+    }),
+  );
+}
+
+/** What is wrong with a pod that is created. */
+export function validatePod(pod: KubeObject): FieldError[] {
+  const spec = objectAt(pod, 'spec') ?? {};
+  const errors = podErrors(pod, undefined);
+  if (objectsOf(spec['ephemeralContainers']).length > 0) {
+    errors.push(forbidden(SPEC.child('ephemeralContainers'), 'cannot be set on create'));
+  }
+  if (textOf(spec['nodeName']) !== '' && objectsOf(spec['schedulingGates']).length > 0) {
+    errors.push(forbidden(SPEC.child('nodeName'), 'cannot be set until all schedulingGates have been cleared'));
+  }
+  return [...errors, ...profileMatchErrors(pod)];
+}
+
+const CHANGEABLE =
+  'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
+
+/** A specification in which an update has changed only what it may not change. */
+function munged(spec: JsonObject, old: JsonObject): JsonObject {
+  const taken = ['activeDeadlineSeconds', 'schedulingGates', 'tolerations'];
+  const fixed = copyOfStruct(spec, 'initContainers', ...taken);
+  for (const list of ['containers', 'initContainers']) {
+    if (spec[list] === undefined) continue;
+    const before = objectsOf(old[list]);
+    fixed[list] = objectsOf(spec[list]).map((one, i) =>
+      Object.assign(copyOfStruct(one), { image: before[i]?.['image'] }),
+    );
+  }
+  for (const field of taken) fixed[field] = old[field];
+  if (numberOf(old['terminationGracePeriodSeconds']) < 0 && spec['terminationGracePeriodSeconds'] === 1) {
+    fixed['terminationGracePeriodSeconds'] = old['terminationGracePeriodSeconds'];
+  }
+  return fixed;
+}
+
+/** Members of a v1 specification that are the security context's in the unversioned one. */
+const HOST_FIELDS = ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace', 'hostUsers'];
+
+function unversioned(spec: JsonObject): JsonObject {
+  const context: JsonObject = { ...objectAt(spec, 'securityContext') };
+  for (const field of HOST_FIELDS) context[field] = spec[field];
+  return Object.assign(copyOfStruct(spec), { securityContext: context });
+}
+
+/** Whether it `ends` what is looked at: nothing else is reported then. */
+function deadlineErrors(spec: JsonObject, old: JsonObject): readonly [errors: FieldError[], ends: boolean] {
+  const path = SPEC.child('activeDeadlineSeconds');
+  const now = spec['activeDeadlineSeconds'];
+  const before = old['activeDeadlineSeconds'];
+  if (typeof now !== 'number' && typeof now !== 'bigint') {
+    const lost = before !== undefined;
+    return [lost ? [invalid(path, null, 'must not update from a positive integer to nil value')] : [], false];
+  }
+  const outside = rangeErrors(now, path, 0, MAX_INT32);
+  if (outside.length > 0) return [outside, true];
+  if (typeof before === 'number' && before < now) {
+    return [[invalid(path, now, 'must be less than or equal to previous value')], true];
+  }
+  return [[], false];
+}
+
+/** Tolerations may become more, and their seconds others. */
+function addedTolerationErrors(spec: JsonObject, old: JsonObject): FieldError[] {
+  const rest = ({ tolerationSeconds: _, ...other }: JsonObject): JsonObject => other;
+  const given = objectsOf(spec['tolerations']);
+  const now = given.map(rest);
+  const path = SPEC.child('tolerations');
+  const lost = objectsOf(old['tolerations']).some((one) => !now.some((other) => deepEqual(rest(one), other)));
+  const why = 'existing toleration can not be modified except its tolerationSeconds';
+  return lost ? [forbidden(path, why)] : tolerationErrors(given, path);
+}
+
+/** Gates may be opened, not added. */
+function gateErrors(spec: JsonObject, old: JsonObject): FieldError[] {
+  const known = new Set(objectsOf(old['schedulingGates']).map(({ name }) => textOf(name)));
+  return objectsOf(spec['schedulingGates']).flatMap(({ name }, i) => {
+    if (known.has(textOf(name))) return [];
+    const why = `only deletion is allowed, but found new scheduling gate '${textOf(name)}'`;
+    return [forbidden(SPEC.child('schedulingGates').index(i).child('name'), why)];
+  });
+}
+
+function imageErrors(containers: readonly JsonObject[], path: FieldPath): FieldError[] {
+  return containers.flatMap((container, i) => {
+    const at = path.index(i);
+    return textOf(container['image']) === '' ? [required(at.child('image'))] : paddedImageErrors(container, at);
+  });
+}
+
+export function validatePodUpdate(pod: KubeObject, old: KubeObject): FieldError[] {
+  const errors = [
+    ...validateCoreMetaUpdate(pod.metadata, old.metadata),
+    ...podErrors(pod, old),
+    ...annotationChangeErrors(pod, old),
+  ];
+  const spec = objectAt(pod, 'spec') ?? {};
+  const before = objectAt(old, 'spec') ?? {};
+  for (const list of ['containers', 'initContainers']) {
+    const containers = objectsOf(spec[list]);
+    if (containers.length !== objectsOf(before[list]).length) {
+      errors.push(forbidden(SPEC.child(list), 'pod updates may not add or remove containers'));
+      return errors;
+    }
+    errors.push(...imageErrors(containers, SPEC.child(list)));
+  }
+  const [found, ends] = deadlineErrors(spec, before);
+  errors.push(...found);
+  if (ends) return errors;
+  errors.push(...addedTolerationErrors(spec, before), ...gateErrors(spec, before));
+  const changed = munged(spec, before);
+  if (objectsOf(before['schedulingGates']).length > 0) {
+    errors.push(...selectorErrors(changed, before), ...nodeAffinityErrors(changed, before));
+    changed['nodeSelector'] = before['nodeSelector'];
+    changed['affinity'] = withNodeAffinityOf(changed, before);
+  }
+  const [was, is] = [unversioned(before), unversioned(changed)];
+  if (!deepEqual(is, was)) errors.push(forbidden(SPEC, `${CHANGEABLE}\n${internalDiff('PodSpec', was, is)}`));
+  return errors;
+}

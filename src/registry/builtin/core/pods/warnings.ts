@@ -1,0 +1,253 @@
+import { FieldPath } from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
+import { addressWarnings } from '../../../../apimachinery/validation/addresses.js';
+import { isLabelValue } from '../../../../apimachinery/validation/names.js';
+import { integerOf } from '../../shared/checks.js';
+import { numberOf } from '../../shared/fields.js';
+import { fractionWarnings } from '../../shared/resources.js';
+import { SECCOMP_CONTAINER, SECCOMP_POD } from './validation/annotations.js';
+import { allContainers } from './containers/container-lists.js';
+import { PREFERRED, REQUIRED } from './fields.js';
+import { overlapWarnings } from './validation/overlaps.js';
+
+const SPEC = FieldPath.of('spec');
+const ANNOTATIONS = FieldPath.of('metadata', 'annotations');
+
+/** Labels of nodes under their former names. */
+const LABELS: Readonly<Record<string, string>> = {
+  'beta.kubernetes.io/arch': 'deprecated since v1.14; use "kubernetes.io/arch" instead',
+  'beta.kubernetes.io/os': 'deprecated since v1.14; use "kubernetes.io/os" instead',
+  'failure-domain.beta.kubernetes.io/region': 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
+  'failure-domain.beta.kubernetes.io/zone': 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
+  'beta.kubernetes.io/instance-type': 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
+  'app.kubernetes.io/created-by': 'deprecated since v1.9',
+  'scheduler.alpha.kubernetes.io/preferAvoidPods': 'deprecated since v1.22; use Taints and Tolerations instead',
+  'node-role.kubernetes.io/master': 'use "node-role.kubernetes.io/control-plane" instead',
+};
+
+const OLD_ANNOTATIONS: Readonly<Record<string, string>> = {
+  'scheduler.alpha.kubernetes.io/critical-pod': 'non-functional in v1.16+; use the "priorityClassName" field instead',
+  'security.alpha.kubernetes.io/sysctls': 'non-functional in v1.11+; use the "sysctls" field instead',
+  'security.alpha.kubernetes.io/unsafe-sysctls': 'non-functional in v1.11+; use the "sysctls" field instead',
+};
+
+/** Kinds of volumes: as they are called in the warning, if not as the field. */
+const VOLUMES: readonly (readonly [field: string, text: string, shown?: string])[] = [
+  ['photonPersistentDisk', 'deprecated in v1.11, non-functional in v1.16+'],
+  ['gitRepo', 'deprecated in v1.11, and disabled by default in v1.33+'],
+  ['scaleIO', 'deprecated in v1.16, non-functional in v1.22+'],
+  ['flocker', 'deprecated in v1.22, non-functional in v1.25+'],
+  ['storageos', 'deprecated in v1.22, non-functional in v1.25+', 'storageOS'],
+  ['quobyte', 'deprecated in v1.22, non-functional in v1.25+'],
+  ['glusterfs', 'deprecated in v1.25, non-functional in v1.26+'],
+  ['cephfs', 'deprecated in v1.28, non-functional in v1.31+'],
+  ['rbd', 'deprecated in v1.28, non-functional in v1.31+'],
+];
+
+function termWarnings(term: JsonObject, path: FieldPath, values: boolean): string[] {
+  return objectsOf(term['matchExpressions']).flatMap((expression, i) => {
+    const at = path.child('matchExpressions').index(i);
+    const key = textOf(expression['key']);
+    const old = LABELS[key];
+    const texts = old === undefined ? [] : [`${at.child('key').toString()}: ${key} is ${old}`];
+    if (!values) return texts;
+    textsOf(expression['values']).forEach((value, j) => {
+      const where = at.child('values').index(j).toString();
+      texts.push(...isLabelValue(value).map((why) => `${where}: ${value} is invalid, ${why}`));
+    });
+    return texts;
+  });
+}
+
+function placeWarnings(spec: JsonObject): string[] {
+  const texts: string[] = [];
+  for (const key of Object.keys(objectAt(spec, 'nodeSelector') ?? {})) {
+    const old = LABELS[key];
+    if (old !== undefined) texts.push(`${SPEC.child('nodeSelector').key(key).toString()}: ${old}`);
+  }
+  const nodes = objectAt(objectAt(spec, 'affinity'), 'nodeAffinity');
+  const path = SPEC.child('affinity', 'nodeAffinity');
+  objectsOf(objectAt(nodes, REQUIRED)?.['nodeSelectorTerms']).forEach((term, i) => {
+    texts.push(...termWarnings(term, path.child(REQUIRED, 'nodeSelectorTerms').index(i), false));
+  });
+  objectsOf(nodes?.[PREFERRED]).forEach((term, i) => {
+    const at = path.child(PREFERRED).index(i).child('preference');
+    texts.push(...termWarnings(objectAt(term, 'preference') ?? {}, at, true));
+  });
+  objectsOf(spec['topologySpreadConstraints']).forEach((constraint, i) => {
+    const at = SPEC.child('topologySpreadConstraints').index(i);
+    const key = textOf(constraint['topologyKey']);
+    const old = LABELS[key];
+    if (old !== undefined) texts.push(`${at.child('topologyKey').toString()}: ${key} is ${old}`);
+    texts.push(...noSelector(constraint, at));
+  });
+  return texts;
+}
+
+const noSelector = (term: JsonObject, path: FieldPath): string[] =>
+  objectAt(term, 'labelSelector') === undefined
+    ? [`${path.child('labelSelector').toString()}: a null labelSelector results in matching no pod`]
+    : [];
+
+/** Values of a list that were there before. */
+function again(items: readonly JsonObject[], path: FieldPath, field: string): string[] {
+  const seen = new Set<string>();
+  return items.flatMap((item, i) => {
+    const value = textOf(item[field]);
+    if (!seen.has(value)) {
+      seen.add(value);
+      return [];
+    }
+    return [`${path.index(i).child(field).toString()}: duplicate ${field} ${quote(value)}`];
+  });
+}
+
+const BYTES = ['memory', 'ephemeral-storage'];
+
+function envWarnings(container: JsonObject, path: FieldPath): string[] {
+  const seen = new Set<string>();
+  return objectsOf(container['env']).flatMap((variable, i) => {
+    const name = textOf(variable['name']);
+    if (!seen.has(name)) {
+      seen.add(name);
+      return [];
+    }
+    const ref = `$(${name})`;
+    const value = textOf(variable['value']);
+    if (objectAt(variable, 'valueFrom') === undefined && value !== ref && value.includes(ref)) return [];
+    const where = path.child('env').index(i).toString();
+    return [`${where}: hides previous definition of ${quote(name)}, which may be dropped when using apply`];
+  });
+}
+
+function containerWarnings(pod: KubeObject, container: JsonObject, path: FieldPath): string[] {
+  const key = `${SECCOMP_CONTAINER}${textOf(container['name'])}`;
+  const profile = objectAt(objectAt(container, 'securityContext'), 'seccompProfile');
+  const texts = profile === undefined ? seccompWarnings(pod, key) : [];
+  const resources = objectAt(container, 'resources');
+  for (const name of BYTES) {
+    for (const part of ['limits', 'requests']) {
+      texts.push(...fractionWarnings(objectAt(resources, part), path.child('resources', part), name));
+    }
+  }
+  return [...texts, ...envWarnings(container, path)];
+}
+
+const seccompWarnings = (pod: KubeObject, key: string): string[] =>
+  pod.metadata.annotations?.[key] === undefined
+    ? []
+    : [`${ANNOTATIONS.key(key).toString()}: non-functional in v1.27+; use the "seccompProfile" field instead`];
+
+/** As Go prints a port's members. */
+const printPort = (port: JsonObject): string =>
+  `{Name:${textOf(port['name'])} HostPort:${String(numberOf(port['hostPort']))} ContainerPort:${String(numberOf(port['containerPort']))} Protocol:${textOf(port['protocol'])} HostIP:${textOf(port['hostIP'])}}`;
+
+function portWarnings(containers: readonly (readonly [JsonObject, FieldPath])[]): string[] {
+  const seen = new Map<string, (readonly [port: JsonObject, path: FieldPath])[]>();
+  const ports = containers.flatMap(([container, path]) =>
+    objectsOf(container['ports']).map((port, i) => [port, path.child('ports').index(i)] as const),
+  );
+  const texts = ports.flatMap(([port, path]) => {
+    const [ip, host] = [textOf(port['hostIP']), numberOf(port['hostPort'])];
+    const where = path.toString();
+    const found = ip !== '' && host === 0 ? [`${where}: hostIP set without hostPort: ${printPort(port)}`] : [];
+    const key = `${String(numberOf(port['containerPort']))}/${textOf(port['protocol'])}`;
+    const others = seen.get(key) ?? [];
+    for (const [other, otherPath] of others) {
+      const [otherIp, otherHost] = [textOf(other['hostIP']), numberOf(other['hostPort'])];
+      const what =
+        ip === otherIp && host === otherHost
+          ? 'duplicate'
+          : host === 0 || otherHost === 0
+            ? 'overlapping'
+            : host === otherHost && (ip === '') !== (otherIp === '')
+              ? 'dangerously ambiguous'
+              : undefined;
+      if (what !== undefined) found.push(`${where}: ${what} port definition with ${otherPath.toString()}`);
+    }
+    seen.set(key, [...others, [port, path]]);
+    return found;
+  });
+  const names = new Map<string, string>();
+  for (const [port, path] of ports) {
+    const name = textOf(port['name']);
+    const first = names.get(name);
+    if (name === '') continue;
+    if (first === undefined) names.set(name, path.toString());
+    else {
+      const uses = `services and probes that select ports by name will use ${first}`;
+      texts.push(`${path.toString()}: duplicate port name ${quote(name)} with ${first}, ${uses}`);
+    }
+  }
+  return texts;
+}
+
+function podAffinityWarnings(spec: JsonObject): string[] {
+  return ['podAffinity', 'podAntiAffinity'].flatMap((name) => {
+    const affinity = objectAt(objectAt(spec, 'affinity'), name);
+    const path = SPEC.child('affinity', name);
+    return [
+      ...objectsOf(affinity?.[REQUIRED]).flatMap((term, i) => noSelector(term, path.child(REQUIRED).index(i))),
+      ...objectsOf(affinity?.[PREFERRED]).flatMap((term, i) =>
+        noSelector(objectAt(term, 'podAffinityTerm') ?? {}, path.child(PREFERRED).index(i).child('podAffinityTerm')),
+      ),
+    ];
+  });
+}
+
+/** What somebody who creates a pod should know of it. */
+export function podWarnings(pod: KubeObject): string[] {
+  const spec = objectAt(pod, 'spec') ?? {};
+  const containers = allContainers(spec, SPEC);
+  const volumes = objectsOf(spec['volumes']);
+  const secrets = objectsOf(spec['imagePullSecrets']);
+  const aliases = objectsOf(spec['hostAliases']);
+  const grace = integerOf(spec['terminationGracePeriodSeconds']);
+  const profile = objectAt(objectAt(spec, 'securityContext'), 'seccompProfile');
+  return [
+    ...placeWarnings(spec),
+    ...Object.entries(OLD_ANNOTATIONS)
+      .filter(([key]) => pod.metadata.annotations?.[key] !== undefined)
+      .map(([key, text]) => `${ANNOTATIONS.key(key).toString()}: ${text}`),
+    ...volumes.flatMap((volume, i) => volumeWarnings(volume, SPEC.child('volumes').index(i))),
+    ...overlapWarnings(volumes),
+    ...again(aliases, SPEC.child('hostAliases'), 'ip'),
+    ...again(secrets, SPEC.child('imagePullSecrets'), 'name'),
+    ...secrets.flatMap(({ name }, i) =>
+      textOf(name) === ''
+        ? [`${SPEC.child('imagePullSecrets').index(i).child('name').toString()}: invalid empty name ""`]
+        : [],
+    ),
+    ...BYTES.flatMap((name) => fractionWarnings(objectAt(spec, 'overhead'), SPEC.child('overhead'), name)),
+    ...(profile === undefined ? seccompWarnings(pod, SECCOMP_POD) : []),
+    ...containers.flatMap(([container, path]) => containerWarnings(pod, container, path)),
+    ...portWarnings(containers),
+    ...(grace !== undefined && grace < 0
+      ? [
+          `${SPEC.child('terminationGracePeriodSeconds').toString()}: must be >= 0; negative values are invalid and will be treated as 1`,
+        ]
+      : []),
+    ...podAffinityWarnings(spec),
+    ...textsOf(objectAt(spec, 'dnsConfig')?.['nameservers']).flatMap((ip, i) =>
+      addressWarnings(SPEC.child('dnsConfig', 'nameservers').index(i).toString(), ip),
+    ),
+    ...aliases.flatMap(({ ip }, i) =>
+      addressWarnings(SPEC.child('hostAliases').index(i).child('ip').toString(), textOf(ip)),
+    ),
+  ];
+}
+
+function volumeWarnings(volume: JsonObject, path: FieldPath): string[] {
+  const texts = VOLUMES.filter(([field]) => objectAt(volume, field) !== undefined).map(
+    ([field, text, shown = field]) => `${path.child(shown).toString()}: ${text}`,
+  );
+  const template = objectAt(objectAt(volume, 'ephemeral'), 'volumeClaimTemplate');
+  const resources = objectAt(objectAt(template, 'spec'), 'resources');
+  const at = path.child('ephemeral', 'volumeClaimTemplate', 'spec', 'resources');
+  return [
+    ...texts,
+    ...['requests', 'limits'].flatMap((part) => fractionWarnings(objectAt(resources, part), at.child(part), 'storage')),
+  ];
+}

@@ -1,0 +1,47 @@
+import type { FieldError } from '../../../../apimachinery/meta/field-error.js';
+import { isObject } from '../../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import type { Strategy } from '../../../rest/interfaces.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
+
+const ENFORCE_MOUNTABLE_SECRETS = 'kubernetes.io/enforce-mountable-secrets';
+
+/** Of the secrets that an account refers to, only the names are kept. */
+function cleanSecrets(object: KubeObject): void {
+  const { secrets } = object;
+  if (!Array.isArray(secrets)) return;
+  object['secrets'] = secrets.map((secret) => {
+    const name = isObject(secret) ? secret['name'] : undefined;
+    return name === undefined ? {} : { name };
+  });
+}
+
+const validate = (object: KubeObject): FieldError[] => validateCoreMeta(object.metadata, true, nameIsDnsSubdomain);
+
+function warnings(object: KubeObject, old: KubeObject | undefined): string[] {
+  const set = (account: KubeObject | undefined): boolean =>
+    account?.metadata.annotations?.[ENFORCE_MOUNTABLE_SECRETS] !== undefined;
+  if (set(old) || !set(object)) return [];
+  return [
+    `metadata.annotations[${ENFORCE_MOUNTABLE_SECRETS}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
+  ];
+}
+
+export const serviceAccountStrategy: Strategy = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: true,
+  prepareForCreate: (_context, object) => {
+    cleanSecrets(object);
+  },
+  prepareForUpdate: (_context, object) => {
+    cleanSecrets(object);
+  },
+  validateCreate: (_context, object) => validate(object),
+  validateUpdate: (_context, object, old) => [
+    ...validateCoreMetaUpdate(object.metadata, old.metadata),
+    ...validate(object),
+  ],
+  warningsOnCreate: (_context, object) => warnings(object, undefined),
+  warningsOnUpdate: (_context, object, old) => warnings(object, old),
+};

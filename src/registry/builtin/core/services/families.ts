@@ -1,0 +1,203 @@
+import { type FieldError, FieldPath, invalid, duplicate, required } from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
+import { textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { choiceIfSet, ipErrors } from '../../shared/checks.js';
+
+const SPEC = FieldPath.of('spec');
+const CLUSTER_IPS = SPEC.child('clusterIPs');
+const FAMILIES = SPEC.child('ipFamilies');
+const POLICY = SPEC.child('ipFamilyPolicy');
+const KNOWN_FAMILIES = ['IPv4', 'IPv6'];
+const POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
+/** The only family that addresses are given in, as on a kube-apiserver with one range of addresses. */
+const CONFIGURED = 'IPv4';
+
+const isHeadless = (spec: JsonObject): boolean => textsOf(spec['clusterIPs'])[0] === 'None';
+const familyOf = (ip: string): string => (ip.includes(':') ? 'IPv6' : 'IPv4');
+const same = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((text, i) => text === b[i]);
+
+/** What a service says of its addresses and their families, without the service before. */
+export function addressErrors(spec: JsonObject, before: JsonObject | undefined): FieldError[] {
+  if (spec['type'] === 'ExternalName') return [];
+  const ips = textsOf(spec['clusterIPs']);
+  const families = textsOf(spec['ipFamilies']);
+  const errors = pairErrors(textOf(spec['clusterIP']), ips);
+  const seen = new Set<string>();
+  families.forEach((family, i) => {
+    errors.push(...choiceIfSet(family, FAMILIES.index(i), KNOWN_FAMILIES));
+    if (seen.has(family)) errors.push(duplicate(FAMILIES.index(i), family));
+    seen.add(family);
+  });
+  errors.push(...choiceIfSet(spec['ipFamilyPolicy'], POLICY, POLICIES));
+  const wrong = singleErrors(ips, textsOf(before?.['clusterIPs']));
+  errors.push(...wrong);
+  if (ips.length > 2) errors.push(invalid(CLUSTER_IPS, ips, 'may only hold up to 2 values'));
+  if (wrong.length > 0) return errors;
+  if (ips.length > 1 && new Set(ips.map(familyOf)).size < ips.length) {
+    errors.push(invalid(CLUSTER_IPS, ips, 'may specify no more than one IP for each IP family'));
+  }
+  if (isHeadless(spec)) return errors;
+  ips.forEach((ip, i) => {
+    const family = families[i];
+    if (family === undefined || !KNOWN_FAMILIES.includes(family) || family === familyOf(ip)) return;
+    const text = `expected an ${family} value as indicated by \`ipFamilies[${String(i)}]\``;
+    errors.push(invalid(CLUSTER_IPS.index(i), ip, text));
+  });
+  return errors;
+}
+
+/** The single address and the list must say the same. */
+function pairErrors(single: string, ips: string[]): FieldError[] {
+  if (single === '') {
+    return ips.length === 0 ? [] : [invalid(CLUSTER_IPS, ips, 'must be empty when `clusterIP` is not specified')];
+  }
+  if (ips.length === 0) return [required(CLUSTER_IPS)];
+  return ips[0] === single ? [] : [invalid(CLUSTER_IPS, ips, 'first value must match `clusterIP`')];
+}
+
+/** Each for itself; what was let in before may stay. */
+function singleErrors(ips: string[], before: readonly string[]): FieldError[] {
+  return ips.flatMap((ip, i) => {
+    if (i === 0 && ip === 'None') {
+      return ips.length > 1 ? [invalid(CLUSTER_IPS, ips, "'None' must be the first and only value")] : [];
+    }
+    return before.includes(ip) ? [] : ipErrors(ip, CLUSTER_IPS.index(i));
+  });
+}
+
+/** An address once given stays, unless the service is or becomes an external name, or has none anyway. */
+export function changedAddressErrors(spec: JsonObject, before: JsonObject): FieldError[] {
+  if (spec['type'] === 'ExternalName' || before['type'] === 'ExternalName') return [];
+  if (isHeadless(spec) && isHeadless(before)) return [];
+  const [ips, old] = [textsOf(spec['clusterIPs']), textsOf(before['clusterIPs'])];
+  const changed = (i: number): FieldError => invalid(CLUSTER_IPS.index(i), ips, 'may not change once set');
+  if (ips.length === old.length) return old.flatMap((ip, i) => (ip === ips[i] ? [] : [changed(i)]));
+  const errors: FieldError[] = [];
+  if (ips.length === 0) errors.push(invalid(CLUSTER_IPS.index(0), null, 'primary clusterIP can not be unset'));
+  else if (old.length > 0 && ips[0] !== old[0]) errors.push(changed(0));
+  if (ips.length < old.length && ips.length === 1 && spec['ipFamilyPolicy'] !== 'SingleStack') {
+    const text = "must be set to 'SingleStack' when releasing the secondary clusterIP";
+    errors.push(invalid(POLICY, spec['ipFamilyPolicy'] ?? null, text));
+  }
+  return errors;
+}
+
+/** What an update leaves out stays as it was, and the list of addresses follows the single one. */
+export function followClusterIP(spec: JsonObject, before: JsonObject | undefined): void {
+  const single = textOf(spec['clusterIP']);
+  const ips = textsOf(spec['clusterIPs']);
+  if (before === undefined) {
+    if (single !== '' && ips.length === 0) spec['clusterIPs'] = [single];
+    return;
+  }
+  const [oldSingle, oldIps] = [textOf(before['clusterIP']), textsOf(before['clusterIPs'])];
+  if (before['type'] !== 'ExternalName' && spec['type'] !== 'ExternalName') {
+    if (single === '' && oldSingle !== '') spec['clusterIP'] = oldSingle;
+    if (ips.length === 0 && oldIps.length > 0) spec['clusterIPs'] = [...oldIps];
+  } else if (ips.length === 0 && oldIps.length > 0 && single === oldSingle) spec['clusterIPs'] = [...oldIps];
+  const now = textOf(spec['clusterIP']);
+  if (now === oldSingle || !same(textsOf(spec['clusterIPs']), oldIps)) return;
+  if (now === '') delete spec['clusterIPs'];
+  else spec['clusterIPs'] = [now];
+}
+
+/** A service that becomes an external name gives up what it had of addresses, unless the request says something else of them. */
+export function dropAddresses(spec: JsonObject, before: JsonObject): void {
+  if (spec['type'] !== 'ExternalName' || before['type'] === 'ExternalName') return;
+  const kept = (field: string): boolean => same(textsOf(spec[field]), textsOf(before[field]));
+  if (spec['clusterIP'] === before['clusterIP'] && kept('clusterIPs')) {
+    delete spec['clusterIP'];
+    delete spec['clusterIPs'];
+  }
+  if (kept('ipFamilies')) delete spec['ipFamilies'];
+  if (spec['ipFamilyPolicy'] === before['ipFamilyPolicy']) delete spec['ipFamilyPolicy'];
+}
+
+/**
+ * Sets the families of addresses, in place, and says what keeps them from being set. One family, but two for a headless service
+ * of which nobody knows where it leads.
+ */
+export function fillFamilies(object: KubeObject, before: JsonObject | undefined): FieldError[] {
+  const spec = objectAt(object, 'spec');
+  if (spec === undefined || spec['type'] === 'ExternalName' || keepsPreferred(spec, before)) return [];
+  const selector = objectAt(spec, 'selector');
+  const open = spec['clusterIP'] === 'None' && (selector === undefined || Object.keys(selector).length === 0);
+  if (typeof spec['ipFamilyPolicy'] !== 'string') {
+    spec['ipFamilyPolicy'] = textOf(before?.['ipFamilyPolicy']) || (open ? 'RequireDualStack' : 'SingleStack');
+  }
+  const found = addressErrors(spec, before);
+  if (found.length > 0) return found;
+  const errors = [...(before === undefined ? [] : reducedErrors(spec, before)), ...inferFamilies(spec)];
+  if (errors.length > 0) return errors;
+  const policy = textOf(spec['ipFamilyPolicy']);
+  const families = textsOf(spec['ipFamilies']);
+  if (open) {
+    const first = families[0] ?? CONFIGURED;
+    const both = families.length < 2 && policy !== 'SingleStack';
+    spec['ipFamilies'] = both ? [first, first === 'IPv4' ? 'IPv6' : 'IPv4'] : [first, ...families.slice(1)];
+    return [];
+  }
+  if (policy === 'RequireDualStack') {
+    errors.push(invalid(POLICY, policy, 'this cluster is not configured for dual-stack services'));
+  }
+  families.forEach((family, i) => {
+    if (family !== CONFIGURED) errors.push(invalid(FAMILIES.index(i), family, 'not configured on this cluster'));
+  });
+  if (errors.length === 0 && families.length === 0) spec['ipFamilies'] = [CONFIGURED];
+  return errors;
+}
+
+/** A service that prefers two families, and changes nothing of that, is left alone. */
+function keepsPreferred(spec: JsonObject, before: JsonObject | undefined): boolean {
+  return (
+    before !== undefined &&
+    spec['ipFamilyPolicy'] === 'PreferDualStack' &&
+    before['type'] === spec['type'] &&
+    ['ClusterIP', 'NodePort', 'LoadBalancer'].includes(textOf(spec['type'])) &&
+    (before['ipFamilyPolicy'] ?? 'PreferDualStack') === 'PreferDualStack' &&
+    same(textsOf(spec['clusterIPs']), textsOf(before['clusterIPs'])) &&
+    same(textsOf(spec['ipFamilies']), textsOf(before['ipFamilies']))
+  );
+}
+
+/** With one family, what is left of two goes; otherwise nothing may be given up. */
+function reducedErrors(spec: JsonObject, before: JsonObject): FieldError[] {
+  const errors: FieldError[] = [];
+  const policy = textOf(spec['ipFamilyPolicy']);
+  for (const [field, what] of [
+    ['clusterIPs', 'cluster IP'],
+    ['ipFamilies', 'IP family'],
+  ] as const) {
+    const [now, old] = [textsOf(spec[field]), textsOf(before[field])];
+    if (policy === 'SingleStack') {
+      if (now.length > 1 && same(now, old)) spec[field] = now.slice(0, 1);
+    } else if (now.length > 0 && now.length < old.length) {
+      errors.push(invalid(POLICY, policy, `must be 'SingleStack' to release the secondary ${what}`));
+    }
+  }
+  return errors;
+}
+
+/** Families of the addresses that are given, where none is. */
+function inferFamilies(spec: JsonObject): FieldError[] {
+  const errors: FieldError[] = [];
+  const ips = textsOf(spec['clusterIPs']);
+  const families = textsOf(spec['ipFamilies']);
+  const policy = textOf(spec['ipFamilyPolicy']);
+  if (policy === 'SingleStack') {
+    const text = (what: string): string =>
+      `must be 'RequireDualStack' or 'PreferDualStack' when multiple ${what} are specified`;
+    if (ips.length === 2) errors.push(invalid(POLICY, policy, text('cluster IPs')));
+    if (families.length === 2) errors.push(invalid(POLICY, policy, text('IP families')));
+  }
+  for (const [i, ip] of ips.entries()) {
+    if (ip === 'None') break;
+    if (i < families.length) continue;
+    const family = familyOf(ip);
+    if (family === CONFIGURED) spec['ipFamilies'] = [...textsOf(spec['ipFamilies']), family];
+    else errors.push(invalid(CLUSTER_IPS.index(i), ips, `${family} is not configured on this cluster`));
+  }
+  return errors;
+}

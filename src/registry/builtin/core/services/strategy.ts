@@ -1,0 +1,236 @@
+import {
+  duplicate,
+  FieldError,
+  FieldPath,
+  forbidden,
+  invalid,
+  Printed,
+  required,
+} from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { newInvalid } from '../../../../apimachinery/meta/errors.js';
+import { goJson, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { labelErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
+import { isDns1123Subdomain, nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
+import { validateLabels } from '../../../../apimachinery/validation/object-meta.js';
+import type { Strategy } from '../../../rest/interfaces.js';
+import {
+  appProtocolErrors,
+  choice,
+  choiceIfSet,
+  ipErrors,
+  portErrors as portNumberOrNameErrors,
+  portNumberErrors,
+  PROTOCOLS,
+} from '../../shared/checks.js';
+import { keepField, numberOf } from '../../shared/fields.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
+import { resets } from '../../shared/resource-type.js';
+import { addressErrors, changedAddressErrors, dropAddresses, fillFamilies, followClusterIP } from './families.js';
+import { cidrErrors, isAddress } from '../../../../apimachinery/validation/addresses.js';
+import { affinityErrors, changedTrafficErrors, dropTraffic, nodePortErrors, trafficErrors } from './traffic.js';
+import { serviceStatusWarnings, serviceWarnings } from './warnings.js';
+
+const SPEC = FieldPath.of('spec');
+const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
+const AFFINITIES = ['ClientIP', 'None'];
+
+function portErrors(port: JsonObject, needsName: boolean, path: FieldPath, names: Set<string>): FieldError[] {
+  const errors: FieldError[] = [];
+  const name = textOf(port['name']);
+  if (needsName && name === '') errors.push(required(path.child('name')));
+  else if (name !== '') {
+    errors.push(...labelErrors(name, path.child('name')));
+    if (names.has(name)) errors.push(duplicate(path.child('name'), name));
+    names.add(name);
+  }
+  return [
+    ...errors,
+    ...portNumberErrors(numberOf(port['port']), path.child('port')),
+    ...choice(textOf(port['protocol']), path.child('protocol'), PROTOCOLS),
+    ...portNumberOrNameErrors(port['targetPort'], path.child('targetPort')),
+    ...appProtocolErrors(port, path),
+  ];
+}
+
+/** Printed with the names of the Go fields, of which only the two that clash are set. */
+function duplicatePort(path: FieldPath, port: JsonObject): FieldError {
+  const [protocol, number] = [goJson(port['protocol'] ?? ''), goJson(port['port'] ?? 0)];
+  const text = `{"Name":"","Protocol":${protocol},"AppProtocol":null,"Port":${number},"TargetPort":0,"NodePort":0}`;
+  return new FieldError('FieldValueDuplicate', path.toString(), new Printed(text), '');
+}
+
+/** What a type of service cannot have. */
+function typeErrors(spec: JsonObject, headless: boolean): FieldError[] {
+  const type = textOf(spec['type']);
+  if (headless && (type === 'LoadBalancer' || type === 'NodePort')) {
+    return [invalid(SPEC.child('clusterIPs').index(0), 'None', `may not be set to 'None' for ${type} services`)];
+  }
+  if (type !== 'ExternalName') return [];
+  const set = [
+    textsOf(spec['clusterIPs']).length > 0 ? ['clusterIPs'] : [],
+    textsOf(spec['ipFamilies']).length > 0 ? ['ipFamilies'] : [],
+    textOf(spec['ipFamilyPolicy']) === '' ? [] : ['ipFamilyPolicy'],
+  ].flat();
+  const errors = set.map((field) => forbidden(SPEC.child(field), 'may not be set for ExternalName services'));
+  return [...errors, ...externalNameErrors(spec)];
+}
+
+function portsErrors(spec: JsonObject, headless: boolean): FieldError[] {
+  const errors: FieldError[] = [];
+  const ports = objectsOf(spec['ports']);
+  const path = SPEC.child('ports');
+  if (ports.length === 0 && !headless && spec['type'] !== 'ExternalName') errors.push(required(path));
+  errors.push(...typeErrors(spec, headless));
+  const names = new Set<string>();
+  ports.forEach((port, i) => errors.push(...portErrors(port, ports.length > 1, path.index(i), names)));
+  return errors;
+}
+
+function samePorts(spec: JsonObject): FieldError[] {
+  const seen = new Set<string>();
+  return objectsOf(spec['ports']).flatMap((port, i) => {
+    const key = `${textOf(port['protocol'])}/${String(numberOf(port['port']))}`;
+    if (seen.has(key)) return [duplicatePort(SPEC.child('ports').index(i), port)];
+    seen.add(key);
+    return [];
+  });
+}
+
+function externalNameErrors(spec: JsonObject): FieldError[] {
+  const path = SPEC.child('externalName');
+  const given = textOf(spec['externalName']);
+  const name = given.endsWith('.') ? given.slice(0, -1) : given;
+  if (name === '') return [required(path)];
+  return subdomainErrors(name, path);
+}
+
+function validate(object: KubeObject, old?: KubeObject): FieldError[] {
+  const errors: FieldError[] = [];
+  const spec = objectAt(object, 'spec') ?? {};
+  const headless = textsOf(spec['clusterIPs'])[0] === 'None';
+  errors.push(...portsErrors(spec, headless));
+  const selector = objectAt(spec, 'selector');
+  if (selector !== undefined)
+    errors.push(...validateLabels(selector as Record<string, string>, SPEC.child('selector')));
+  errors.push(...choice(textOf(spec['sessionAffinity']), SPEC.child('sessionAffinity'), AFFINITIES));
+  errors.push(...affinityErrors(spec));
+  errors.push(...addressErrors(spec, old === undefined ? undefined : objectAt(old, 'spec')));
+  const before = old === undefined ? undefined : objectAt(old, 'spec');
+  const known = textsOf(before?.['externalIPs']);
+  textsOf(spec['externalIPs']).forEach((ip, i) => {
+    if (!known.includes(ip)) errors.push(...ipErrors(ip, SPEC.child('externalIPs').index(i)));
+  });
+  return [
+    ...errors,
+    ...choice(textOf(spec['type']), SPEC.child('type'), TYPES),
+    ...nodePortErrors(spec),
+    ...samePorts(spec),
+    ...sourceRangeErrors(spec, before),
+    ...trafficErrors(spec),
+  ];
+}
+
+/** Under the Go field's name, as kube-apiserver has it. */
+function sourceRangeErrors(spec: JsonObject, before: JsonObject | undefined): FieldError[] {
+  const ranges = textsOf(spec['loadBalancerSourceRanges']).map((text) => text.trim());
+  if (ranges.length === 0) return [];
+  const path = SPEC.child('LoadBalancerSourceRanges');
+  const errors: FieldError[] = [];
+  if (spec['type'] !== 'LoadBalancer') errors.push(forbidden(path, "may only be used when `type` is 'LoadBalancer'"));
+  const known = textsOf(before?.['loadBalancerSourceRanges']).map((text) => text.trim());
+  ranges.forEach((text, i) => {
+    if (!known.includes(text)) errors.push(...cidrErrors(text).map((why) => invalid(path.index(i), text, why)));
+  });
+  return errors;
+}
+
+const ingressOf = (object: KubeObject): JsonObject[] =>
+  objectsOf(objectAt(objectAt(object, 'status'), 'loadBalancer')?.['ingress']);
+
+function statusErrors(object: KubeObject, old: KubeObject): FieldError[] {
+  const ingress = ingressOf(object);
+  const path = FieldPath.of('status', 'loadBalancer', 'ingress');
+  if (ingress.length > 0 && objectAt(object, 'spec')?.['type'] !== 'LoadBalancer')
+    return [forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")];
+  const known = ingressOf(old).map((entry) => textOf(entry['ip']));
+  return ingress.flatMap((entry, i) => ingressErrors(entry, path.index(i), known));
+}
+
+const IP_MODES = ['Proxy', 'VIP'];
+
+function ingressErrors(entry: JsonObject, path: FieldPath, known: readonly string[]): FieldError[] {
+  const errors: FieldError[] = [];
+  const [ip, hostname] = [textOf(entry['ip']), textOf(entry['hostname'])];
+  const mode = entry['ipMode'];
+  if (ip !== '' && !known.includes(ip)) errors.push(...ipErrors(ip, path.child('ip')));
+  if (typeof mode === 'string') {
+    if (ip === '') errors.push(forbidden(path.child('ipMode'), 'may not be specified when `ip` is not set'));
+    else errors.push(...choiceIfSet(mode, path.child('ipMode'), IP_MODES));
+  }
+  if (hostname === '') return errors;
+  const wrong = isDns1123Subdomain(hostname);
+  if (isAddress(hostname)) wrong.push('must be a DNS name, not an IP address');
+  return [...errors, ...wrong.map((why) => invalid(path.child('hostname'), hostname, why))];
+}
+
+function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
+  const errors = validateCoreMetaUpdate(object.metadata, old.metadata);
+  const [spec, before] = [objectAt(object, 'spec') ?? {}, objectAt(old, 'spec') ?? {}];
+  return [...errors, ...changedAddressErrors(spec, before), ...changedTrafficErrors(spec, before)];
+}
+
+/** Addresses and their families, before anything else: what is wrong with them is told alone. */
+function allocate(object: KubeObject, old: KubeObject | undefined): void {
+  const spec = objectAt(object, 'spec');
+  const before = old === undefined ? undefined : (objectAt(old, 'spec') ?? {});
+  if (spec === undefined) return;
+  // Nobody reads it of an external name.
+  if (spec['type'] === 'ExternalName') delete spec['internalTrafficPolicy'];
+  followClusterIP(spec, before);
+  const errors = fillFamilies(object, before);
+  if (errors.length > 0) throw newInvalid({ group: '', kind: 'Service' }, object.metadata.name ?? '', errors);
+  if (before === undefined) return;
+  dropAddresses(spec, before);
+  dropTraffic(spec, before);
+  if (spec['type'] !== 'LoadBalancer') object['status'] = { ...objectAt(object, 'status'), loadBalancer: {} };
+}
+
+export const serviceStrategy: Strategy = {
+  allowCreateOnUpdate: true,
+  allowUnconditionalUpdate: true,
+  resetFields: resets(['status']),
+  prepareForCreate: (_context, object) => {
+    object['status'] = { loadBalancer: {} };
+    allocate(object, undefined);
+  },
+  prepareForUpdate: (_context, object, old) => {
+    keepField('status', object, old);
+    allocate(object, old);
+  },
+  warningsOnCreate: (_context, object) => serviceWarnings(object),
+  warningsOnUpdate: (_context, object) => serviceWarnings(object),
+  validateCreate: (_context, object) => [
+    ...validateCoreMeta(object.metadata, true, nameIsDnsLabel),
+    ...validate(object),
+  ],
+  validateUpdate: (_context, object, old) => [...updateErrors(object, old), ...validate(object, old)],
+};
+
+export const serviceStatusStrategy: Strategy = {
+  ...serviceStrategy,
+  resetFields: resets(['spec']),
+  // An apply to the status makes the service, for which no addresses are looked for.
+  prepareForCreate: (_context, object) => {
+    object['status'] = { loadBalancer: {} };
+  },
+  warningsOnUpdate: (_context, object) => serviceStatusWarnings(object),
+  prepareForUpdate: (_context, object, old) => {
+    keepField('spec', object, old);
+  },
+  validateUpdate: (_context, object, old) => [
+    ...validateCoreMetaUpdate(object.metadata, old.metadata),
+    ...statusErrors(object, old),
+  ],
+};

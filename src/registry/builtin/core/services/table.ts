@@ -1,0 +1,58 @@
+import { isObject, type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { numberOf } from '../../shared/fields.js';
+import { Age, tableOf } from '../../shared/table.js';
+
+const NONE = '<none>';
+
+/** A set of labels as tables show it. */
+export function formatLabels(labels: unknown): string {
+  if (!isObject(labels as JsonObject | undefined)) return NONE;
+  const map = labels as JsonObject;
+  const keys = Object.keys(map).sort(compareUtf8);
+  return keys.length === 0 ? NONE : keys.map((key) => `${key}=${textOf(map[key])}`).join(',');
+}
+
+function externalIPs(service: KubeObject, spec: JsonObject): string {
+  const given = textsOf(spec['externalIPs']);
+  switch (spec['type']) {
+    case 'ClusterIP':
+    case 'NodePort':
+      return given.length === 0 ? NONE : given.join(',');
+    case 'LoadBalancer': {
+      const ingress = objectsOf(objectAt(objectAt(service, 'status'), 'loadBalancer')?.['ingress']);
+      const balanced = ingress
+        .map((entry) => textOf(entry['ip']) || textOf(entry['hostname']))
+        .filter((ip) => ip !== '');
+      const all = [...new Set(balanced)].sort(compareUtf8).concat(given);
+      return all.length === 0 ? '<pending>' : all.join(',');
+    }
+    case 'ExternalName':
+      return textOf(spec['externalName']);
+    default:
+      return '<unknown>';
+  }
+}
+
+function ports(spec: JsonObject): string {
+  const pieces = objectsOf(spec['ports']).map((port) => {
+    const node = numberOf(port['nodePort']);
+    const number = String(numberOf(port['port']));
+    return `${number}${node > 0 ? `:${String(node)}` : ''}/${textOf(port['protocol'])}`;
+  });
+  return pieces.length === 0 ? NONE : pieces.join(',');
+}
+
+export const serviceTable = tableOf('api/v1/services', (service) => {
+  const spec = objectAt(service, 'spec') ?? {};
+  return [
+    service.metadata.name ?? '',
+    textOf(spec['type']),
+    textsOf(spec['clusterIPs'])[0] ?? NONE,
+    externalIPs(service, spec),
+    ports(spec),
+    Age.of(service),
+    formatLabels(spec['selector']),
+  ];
+});

@@ -1,0 +1,137 @@
+import {
+  duplicate,
+  type FieldError,
+  FieldPath,
+  forbidden,
+  invalid,
+  required,
+} from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
+import { choice, choiceIfSet, portNumberErrors } from '../../shared/checks.js';
+import { numberOf } from '../../shared/fields.js';
+
+const SPEC = FieldPath.of('spec');
+const POLICIES = ['Cluster', 'Local'];
+const DISTRIBUTIONS = ['PreferClose', 'PreferSameZone', 'PreferSameNode'];
+const MAX_AFFINITY_SECONDS = 86400;
+
+const isBalancer = (spec: JsonObject): boolean => spec['type'] === 'LoadBalancer';
+const needsNodePort = (spec: JsonObject): boolean => isBalancer(spec) || spec['type'] === 'NodePort';
+const needsHealthCheck = (spec: JsonObject): boolean => isBalancer(spec) && spec['externalTrafficPolicy'] === 'Local';
+
+/** Whether traffic reaches the service from outside. */
+export function externallyAccessible(spec: JsonObject): boolean {
+  return needsNodePort(spec) || (spec['type'] === 'ClusterIP' && textsOf(spec['externalIPs']).length > 0);
+}
+
+/** For how long a client is sent to the same place. */
+export function affinityErrors(spec: JsonObject): FieldError[] {
+  if (spec['sessionAffinity'] !== 'ClientIP') return [];
+  const seconds = objectAt(objectAt(spec, 'sessionAffinityConfig'), 'clientIP')?.['timeoutSeconds'];
+  const path = SPEC.child('sessionAffinityConfig', 'clientIP', 'timeoutSeconds');
+  if (typeof seconds !== 'number') return [required(path, 'when session affinity type is ClientIP')];
+  const why = `must be greater than 0 and less than ${String(MAX_AFFINITY_SECONDS)}`;
+  return seconds > 0 && seconds <= MAX_AFFINITY_SECONDS ? [] : [invalid(path, seconds, why)];
+}
+
+/** Ports of nodes: a service within the cluster has none, and no other has one twice. */
+export function nodePortErrors(spec: JsonObject): FieldError[] {
+  const ports = objectsOf(spec['ports']).map((port, i) => ({
+    number: numberOf(port['nodePort']),
+    key: `${textOf(port['protocol'])}/${String(numberOf(port['nodePort']))}`,
+    path: SPEC.child('ports').index(i),
+  }));
+  const given = ports.filter(({ number }) => number !== 0);
+  const errors = spec['type'] === 'ClusterIP' ? given.map(({ path }) => unusable(path)) : [];
+  const seen = new Set<string>();
+  for (const { number, key, path } of given) {
+    if (seen.has(key)) errors.push(duplicate(path.child('nodePort'), number));
+    seen.add(key);
+  }
+  return errors;
+}
+
+const unusable = (path: FieldPath): FieldError =>
+  forbidden(path.child('nodePort'), "may not be used when `type` is 'ClusterIP'");
+
+function externalErrors(spec: JsonObject): FieldError[] {
+  const policy = textOf(spec['externalTrafficPolicy']);
+  const path = SPEC.child('externalTrafficPolicy');
+  if (externallyAccessible(spec)) return choice(policy, path, POLICIES);
+  return policy === '' ? [] : [invalid(path, policy, 'may only be set for externally-accessible services')];
+}
+
+/** No port is chosen for health checks where none is given: there is nobody who would check. */
+function healthCheckErrors(spec: JsonObject): FieldError[] {
+  const port = numberOf(spec['healthCheckNodePort']);
+  const path = SPEC.child('healthCheckNodePort');
+  if (port === 0) return [];
+  if (needsHealthCheck(spec)) return portNumberErrors(port, path);
+  const why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+  return [invalid(path, port, why)];
+}
+
+function balancerErrors(spec: JsonObject): FieldError[] {
+  const name = spec['loadBalancerClass'];
+  const path = SPEC.child('loadBalancerClass');
+  if (isBalancer(spec)) {
+    return typeof name === 'string' ? qualifiedNameErrors(name, path) : [];
+  }
+  const why = "may only be used when `type` is 'LoadBalancer'";
+  return [
+    ...(typeof spec['allocateLoadBalancerNodePorts'] === 'boolean'
+      ? [forbidden(SPEC.child('allocateLoadBalancerNodePorts'), why)]
+      : []),
+    ...(typeof name === 'string' ? [forbidden(path, why)] : []),
+  ];
+}
+
+/** Where traffic to the service comes from and goes to. */
+export function trafficErrors(spec: JsonObject): FieldError[] {
+  return [
+    ...balancerErrors(spec),
+    ...externalErrors(spec),
+    ...healthCheckErrors(spec),
+    ...choiceIfSet(spec['internalTrafficPolicy'], SPEC.child('internalTrafficPolicy'), POLICIES),
+    ...choiceIfSet(spec['trafficDistribution'], SPEC.child('trafficDistribution'), DISTRIBUTIONS),
+  ];
+}
+
+/** What an update may not change as long as it is of use. */
+export function changedTrafficErrors(spec: JsonObject, before: JsonObject): FieldError[] {
+  const errors: FieldError[] = [];
+  const path = SPEC.child('loadBalancerClass');
+  const name = spec['loadBalancerClass'];
+  if (isBalancer(spec) && isBalancer(before)) {
+    if ((name ?? null) !== (before['loadBalancerClass'] ?? null)) {
+      errors.push(invalid(path, name ?? null, 'may not change once set'));
+    }
+  }
+  errors.push(...balancerErrors(spec).filter(({ field }) => field === path.toString()));
+  const port = (one: JsonObject): number => numberOf(one['healthCheckNodePort']);
+  if (needsHealthCheck(spec) && needsHealthCheck(before) && port(spec) !== port(before)) {
+    errors.push(forbidden(SPEC.child('healthCheckNodePort'), 'field is immutable'));
+  }
+  return errors;
+}
+
+/** Takes away what the type of service had that it was, and the one that it is cannot have, unless the client changed it. */
+export function dropTraffic(spec: JsonObject, before: JsonObject): void {
+  const same = (field: string): boolean => (spec[field] ?? null) === (before[field] ?? null);
+  if (needsNodePort(before) && !needsNodePort(spec)) {
+    const had = new Set(objectsOf(before['ports']).map((port) => numberOf(port['nodePort'])));
+    const ports = objectsOf(spec['ports']);
+    const known = ports.every((port) => numberOf(port['nodePort']) === 0 || had.has(numberOf(port['nodePort'])));
+    if (known) for (const port of ports) delete port['nodePort'];
+  }
+  const health = needsHealthCheck(before) && !needsHealthCheck(spec);
+  if (health && same('healthCheckNodePort')) delete spec['healthCheckNodePort'];
+  if (isBalancer(before) && !isBalancer(spec)) {
+    for (const field of ['allocateLoadBalancerNodePorts', 'loadBalancerClass']) if (same(field)) delete spec[field];
+  }
+  if (externallyAccessible(before) && !externallyAccessible(spec) && same('externalTrafficPolicy')) {
+    delete spec['externalTrafficPolicy'];
+  }
+}

@@ -1,0 +1,30 @@
+import { objectAt } from '../../../../apimachinery/json/json.js';
+import { textOf } from '../../../../apimachinery/json/values.js';
+import { nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
+import { builtinType } from '../../shared/resource-type.js';
+import { applyServiceDefaults } from './defaults.js';
+import { serviceStatusStrategy, serviceStrategy } from './strategy.js';
+import { serviceTable } from './table.js';
+
+export const services = builtinType({
+  group: '',
+  resource: 'services',
+  singular: 'service',
+  kind: 'Service',
+  shortNames: ['svc'],
+  categories: ['all'],
+  namespaced: true,
+  validateName: nameIsDnsLabel,
+  strategy: serviceStrategy,
+  subresources: { status: serviceStatusStrategy },
+  table: serviceTable,
+  applyDefaults: applyServiceDefaults,
+  returnsDeletedObject: true,
+  // Endpoints are kept for a service, whoever wrote them.
+  deletion: { takesAlong: 'endpoints' },
+  selectableFields: ['spec.clusterIP', 'spec.type'],
+  fields: (service) => ({
+    'spec.clusterIP': textOf(objectAt(service, 'spec')?.['clusterIP']),
+    'spec.type': textOf(objectAt(service, 'spec')?.['type']),
+  }),
+});

@@ -1,0 +1,57 @@
+import { isObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { textsOf } from '../../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { addressWarnings, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
+
+const HINTS = 'service.kubernetes.io/topology-aware-hints';
+const MODE = 'service.kubernetes.io/topology-mode';
+
+/** What kube-apiserver has to say about a valid service. */
+export function serviceWarnings(object: KubeObject): string[] {
+  const spec = objectAt(object, 'spec') ?? {};
+  const { type, clusterIP, sessionAffinity, trafficDistribution } = spec;
+  const external = textsOf(spec['externalIPs']);
+  const balancer = stringAt(spec, 'loadBalancerIP') ?? '';
+  const headless = type === 'ClusterIP' && clusterIP === 'None';
+  const byName = type === 'ExternalName';
+  const each = (field: string, texts: readonly string[], look: (path: string, text: string) => string[]): string[] =>
+    texts.flatMap((text, i) => look(`spec.${field}[${String(i)}]`, text));
+  const when = (said: boolean, text: string): string[] => (said ? [text] : []);
+  const assigned = typeof clusterIP === 'string' && clusterIP !== '' && clusterIP !== 'None';
+  return [
+    ...when(
+      object.metadata.annotations?.[HINTS] !== undefined,
+      `annotation ${HINTS} is deprecated, please use ${MODE} instead`,
+    ),
+    ...(assigned ? each('clusterIPs', textsOf(spec['clusterIPs']), addressWarnings) : []),
+    ...when(headless && balancer !== '', 'spec.loadBalancerIP is ignored for headless services'),
+    ...when(headless && external.length > 0, 'spec.externalIPs is ignored for headless services'),
+    ...when(headless && sessionAffinity !== 'None', 'spec.SessionAffinity is ignored for headless services'),
+    ...each('externalIPs', external, addressWarnings),
+    ...when(
+      external.length > 0 && !headless && !byName,
+      'spec.externalIPs is deprecated and may no longer be implemented in some clusters',
+    ),
+    ...(balancer === '' ? [] : addressWarnings('spec.loadBalancerIP', balancer)),
+    ...each('loadBalancerSourceRanges', textsOf(spec['loadBalancerSourceRanges']), cidrWarnings),
+    ...when(byName && external.length > 0, 'spec.externalIPs is ignored when spec.type is "ExternalName"'),
+    ...when(
+      !byName && (stringAt(spec, 'externalName') ?? '') !== '',
+      'spec.externalName is ignored when spec.type is not "ExternalName"',
+    ),
+    ...when(
+      trafficDistribution === 'PreferClose',
+      'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"',
+    ),
+  ];
+}
+
+/** About the addresses in its status. */
+export function serviceStatusWarnings(object: KubeObject): string[] {
+  const ingress = objectAt(objectAt(object, 'status'), 'loadBalancer')?.['ingress'];
+  if (!Array.isArray(ingress)) return [];
+  return ingress.flatMap((entry, i) => {
+    const ip = isObject(entry) ? (stringAt(entry, 'ip') ?? '') : '';
+    return ip === '' ? [] : addressWarnings(`status.loadBalancer.ingress[${String(i)}]`, ip);
+  });
+}

@@ -1,0 +1,102 @@
+import { formatGroupVersion } from '../../apimachinery/meta/meta.js';
+import { requireSchema } from '../../apimachinery/scheme/builtin-schema.js';
+import { createFieldManager } from '../../managedfields/field-manager.js';
+import type { ResourceType } from '../rest/interfaces.js';
+import { serveBuiltin } from '../generic/store/builtin-served.js';
+import { ResourceStore } from '../generic/store/resource-store.js';
+import type { ApiBundle, ApiRegistry } from '../generic/store/api-registry.js';
+import type { VirtualType } from '../rest/virtual.js';
+import type { Cacher } from '../../storage/cacher/interfaces.js';
+import type { Backend } from '../../storage/interfaces.js';
+import { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
+import { isObject, type JsonObject } from '../../apimachinery/json/json.js';
+import { dataFile, readDataFile } from '../../apimachinery/scheme/data-files.js';
+import { readdirSync } from 'node:fs';
+import type { Clock } from '../../util/clock.js';
+
+export interface BuiltinApisOptions {
+  readonly registry: ApiRegistry;
+  readonly backend: Backend;
+  readonly cacher: Cacher;
+  readonly clock: Clock;
+  readonly cbor: boolean;
+  readonly mergeTypes: BuiltinTypes;
+}
+
+/** Groups in the order in which discovery lists them; those that are not here come after. */
+const GROUP_ORDER = [
+  '',
+  'apiregistration.k8s.io',
+  'events.k8s.io',
+  'authentication.k8s.io',
+  'authorization.k8s.io',
+  'certificates.k8s.io',
+  'rbac.authorization.k8s.io',
+  'admissionregistration.k8s.io',
+  'apiextensions.k8s.io',
+  'coordination.k8s.io',
+];
+
+const priorityOf = (group: string): number => {
+  const at = GROUP_ORDER.indexOf(group);
+  return at < 0 ? GROUP_ORDER.length : at;
+};
+
+/** Published schemas of the built-in types: each file under data/openapi holds the components of a group version. */
+export function loadMergeTypes(): BuiltinTypes {
+  const documents = readdirSync(dataFile('openapi'))
+    .filter((name) => name.endsWith('.json'))
+    .map((name): JsonObject => {
+      const document = readDataFile('openapi', name);
+      return isObject(document) ? document : {};
+    });
+  return new BuiltinTypes(documents);
+}
+
+/** The name under which the store keeps a built-in type: `configmaps`, `roles.rbac.authorization.k8s.io`. */
+export const builtinStorageName = (type: ResourceType): string =>
+  type.storedAs?.resource ?? (type.group === '' ? type.resource : `${type.resource}.${type.group}`);
+
+/** Installs stored built-in types, each on a cache of its own. Returns their stores by storage name. */
+export function installBuiltins(
+  types: readonly ResourceType[],
+  options: BuiltinApisOptions,
+): Map<string, ResourceStore> {
+  const stores = new Map<string, ResourceStore>();
+  // Types that share another's objects come last: the cache's attributes are the owner's.
+  for (const type of [...types].sort((a, b) => Number(a.storedAs !== undefined) - Number(b.storedAs !== undefined))) {
+    const { backend, cacher, clock, registry, cbor, mergeTypes } = options;
+    const name = builtinStorageName(type);
+    const shared = stores.get(name);
+    const cache = shared?.cache ?? cacher.add({ resource: name, attributes: (object) => type.attributes(object) });
+    const groupResource = { group: type.group, resource: type.resource };
+    const store = new ResourceStore(groupResource, type.namespaced, name, backend, cache, clock);
+    if (shared === undefined) stores.set(name, store);
+    const apis = serveBuiltin(type, { store, mergeTypes, clock, cbor });
+    registry.install({ groupResource, apis, groupPriority: priorityOf(type.group) });
+  }
+  return stores;
+}
+
+export function installVirtual(
+  types: readonly VirtualType[],
+  registry: ApiRegistry,
+  mergeTypes: BuiltinTypes,
+  clock: Clock,
+): void {
+  for (const type of types) {
+    const fieldManager = createFieldManager({
+      kind: type,
+      subresource: '',
+      typeOf: (version) => (version === formatGroupVersion(type) ? mergeTypes.typeOf(type) : undefined),
+      emptyObject: requireSchema(type.group, type.version, type.kind).empty(),
+      clock,
+    });
+    const bundle: ApiBundle = {
+      groupResource: { group: type.group, resource: type.resource },
+      apis: [{ kind: 'virtual', type, fieldManager }],
+      groupPriority: priorityOf(type.group),
+    };
+    registry.install(bundle);
+  }
+}

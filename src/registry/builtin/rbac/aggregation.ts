@@ -1,0 +1,57 @@
+import { objectAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../apimachinery/json/values.js';
+import { labelSelectorFromObject } from '../../../apimachinery/selectors/label-selector-object.js';
+import { SelectorError, type LabelSelector } from '../../../apimachinery/selectors/labels.js';
+import { compareUtf8, type KubeObject } from '../../../apimachinery/meta/meta.js';
+import { readRule, writeRule } from '../../../authorization/rbac/types.js';
+
+/** The selectors of an aggregated cluster role; undefined: it is not aggregated. */
+export function aggregationSelectors(role: KubeObject): readonly JsonObject[] | undefined {
+  const aggregation = objectAt(role, 'aggregationRule');
+  return aggregation === undefined ? undefined : objectsOf(aggregation['clusterRoleSelectors']);
+}
+
+/**
+ * The rules that an aggregated cluster role should have: those of all cluster roles that a selector matches, by name within
+ * each selector, each rule once. Undefined: the role is not aggregated, or one of its selectors is invalid.
+ */
+export function aggregatedRules(role: KubeObject, clusterRoles: Iterable<KubeObject>): JsonObject[] | undefined {
+  const selectors = aggregationSelectors(role);
+  if (selectors === undefined) return undefined;
+  const sorted = [...clusterRoles].sort((a, b) => compareUtf8(a.metadata.name ?? '', b.metadata.name ?? ''));
+  const rules = new Map<string, JsonObject>();
+  for (const selector of selectors) {
+    const compiled = compile(selector);
+    if (compiled === undefined) return undefined;
+    for (const candidate of sorted) {
+      if (candidate.metadata.name === role.metadata.name || !compiled.matches(candidate.metadata.labels)) continue;
+      for (const rule of objectsOf(candidate['rules'])) {
+        const key = ruleKey(rule);
+        if (!rules.has(key)) rules.set(key, rule);
+      }
+    }
+  }
+  return [...rules.values()];
+}
+
+/** Whether a role's rules are the given ones, in the same order. */
+export function sameRules(role: KubeObject, rules: readonly JsonObject[]): boolean {
+  const current = objectsOf(role['rules']);
+  return (
+    current.length === rules.length && current.every((rule, index) => ruleKey(rule) === ruleKey(rules[index] ?? {}))
+  );
+}
+
+/** Equal for rules that are semantically equal: absent and empty lists are the same. */
+function ruleKey(rule: JsonObject): string {
+  return JSON.stringify(writeRule(readRule(rule)));
+}
+
+function compile(selector: JsonObject): LabelSelector | undefined {
+  try {
+    return labelSelectorFromObject(selector);
+  } catch (error) {
+    if (error instanceof SelectorError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,102 @@
+import { quote } from '../../../apimachinery/meta/meta.js';
+import type { PolicyRule } from '../../../authorization/rbac/types.js';
+
+const NONE: readonly string[] = [];
+
+/**
+ * Which of the wanted permissions the owner's rules do not cover, broken down to rules with one group, resource, verb and
+ * name each (kube-apiserver's `Covers`).
+ */
+export function uncovered(owner: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {
+  const missing: PolicyRule[] = [];
+  for (const rule of wanted) {
+    for (const part of breakDown(rule)) if (!owner.some((held) => covers(held, part))) missing.push(part);
+  }
+  return missing;
+}
+
+export function* breakDown(rule: PolicyRule): Iterable<PolicyRule> {
+  const names: readonly (string | undefined)[] = rule.resourceNames.length === 0 ? [undefined] : rule.resourceNames;
+  for (const apiGroup of rule.apiGroups) {
+    for (const resource of rule.resources) {
+      for (const verb of rule.verbs) {
+        for (const name of names) {
+          yield {
+            verbs: [verb],
+            apiGroups: [apiGroup],
+            resources: [resource],
+            resourceNames: name === undefined ? NONE : [name],
+            nonResourceURLs: NONE,
+          };
+        }
+      }
+    }
+  }
+  for (const url of rule.nonResourceURLs) {
+    for (const verb of rule.verbs) {
+      yield { verbs: [verb], apiGroups: NONE, resources: NONE, resourceNames: NONE, nonResourceURLs: [url] };
+    }
+  }
+}
+
+/** `part` comes from breakDown. */
+function covers(owner: PolicyRule, part: PolicyRule): boolean {
+  if (!hasOrAll(owner.verbs, part.verbs[0]) || !hasOrAll(owner.apiGroups, part.apiGroups[0])) return false;
+  const resource = part.resources[0];
+  if (resource !== undefined && !resourceCovered(owner.resources, resource)) return false;
+  const name = part.resourceNames[0];
+  if (owner.resourceNames.length > 0 && (name === undefined || !owner.resourceNames.includes(name))) return false;
+  const url = part.nonResourceURLs[0];
+  return url === undefined || owner.nonResourceURLs.some((held) => urlCovers(held, url));
+}
+
+function hasOrAll(held: readonly string[], wanted: string | undefined): boolean {
+  return wanted === undefined || held.includes('*') || held.includes(wanted);
+}
+
+function resourceCovered(held: readonly string[], wanted: string): boolean {
+  if (held.includes('*') || held.includes(wanted)) return true;
+  const slash = wanted.indexOf('/');
+  return slash >= 0 && held.includes(`*${wanted.slice(slash)}`);
+}
+
+function urlCovers(held: string, wanted: string): boolean {
+  return held === wanted || (held.endsWith('*') && wanted.startsWith(held.replace(/\*+$/, '')));
+}
+
+/** Joins the verbs of rules for the same resource and name; the rest stays as it is. */
+export function compact(rules: readonly PolicyRule[]): PolicyRule[] {
+  const others: PolicyRule[] = [];
+  const simple = new Map<string, PolicyRule & { readonly verbs: string[] }>();
+  for (const rule of rules) {
+    const { apiGroups, resources, resourceNames, nonResourceURLs, verbs } = rule;
+    if (resourceNames.length > 1 || nonResourceURLs.length > 0 || apiGroups.length !== 1 || resources.length !== 1) {
+      others.push(rule);
+      continue;
+    }
+    const key = JSON.stringify([apiGroups, resources, resourceNames]);
+    const known = simple.get(key);
+    if (known === undefined) simple.set(key, { ...rule, verbs: [...verbs] });
+    else known.verbs.push(...verbs);
+  }
+  return [...others, ...simple.values()];
+}
+
+/** A rule as escalation messages show it: `{APIGroups:["" "apps"], Resources:["pods"], Verbs:["get"]}`. */
+export function compactString(rule: PolicyRule): string {
+  const parts: string[] = [];
+  const add = (label: string, values: readonly string[]): void => {
+    if (values.length > 0) parts.push(`${label}:${quoteList(values)}`);
+  };
+  add('APIGroups', rule.apiGroups);
+  add('Resources', rule.resources);
+  add('NonResourceURLs', rule.nonResourceURLs);
+  add('ResourceNames', rule.resourceNames);
+  add('Verbs', rule.verbs);
+  return `{${parts.join(', ')}}`;
+}
+
+/** Go's `%q` of a list of strings. */
+export function quoteList(values: readonly string[]): string {
+  return `[${values.map(quote).join(' ')}]`;
+}

@@ -1,0 +1,146 @@
+import { ApiError, newForbidden, newNotFound } from '../../../apimachinery/meta/errors.js';
+import { deepEqual, objectAt } from '../../../apimachinery/json/json.js';
+import { compareUtf8, quote, type KubeObject } from '../../../apimachinery/meta/meta.js';
+import { SYSTEM_PRIVILEGED_GROUP, type UserInfo } from '../../../authentication/user/user.js';
+import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
+import { aggregateTexts } from '../../../authorization/authorizer/results.js';
+import {
+  RBAC_GROUP,
+  readRoleRef,
+  readRules,
+  type HeldRules,
+  type PolicyRule,
+  type RoleRef,
+} from '../../../authorization/rbac/types.js';
+import type { RequestContext } from '../../../request/context.js';
+import { compact, compactString, quoteList, uncovered } from './covers.js';
+
+/** A RbacRuleSource, or one that has to ask somebody. */
+export interface AskedRules {
+  policyRulesFor(user: UserInfo, namespace: string): HeldRules | Promise<HeldRules>;
+  roleRules(
+    ref: RoleRef,
+    namespace: string,
+  ): readonly PolicyRule[] | undefined | Promise<readonly PolicyRule[] | undefined>;
+}
+
+export interface EscalationDependencies {
+  /** The server's whole authorizer, for the verbs `escalate` and `bind`. */
+  readonly authorizer: Authorizer;
+  readonly rules: AskedRules;
+}
+
+/** Every permission there is: what setting an aggregation rule takes. */
+const FULL_AUTHORITY: readonly PolicyRule[] = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'], resourceNames: [], nonResourceURLs: [] },
+  { verbs: ['*'], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: ['*'] },
+];
+
+/**
+ * The guard of roles and cluster roles, to be called before a create (`old` undefined) or an update is stored: the user must
+ * hold every permission of the role, or have `escalate` on it. Throws the ApiError for the client.
+ */
+export async function guardRole(
+  context: RequestContext,
+  object: KubeObject,
+  old: KubeObject | undefined,
+  dependencies: EscalationDependencies,
+): Promise<void> {
+  const { user, info } = context;
+  if (isPrivileged(user) || (await mayEscalate(context, dependencies.authorizer))) return;
+  if (old !== undefined && onlyCollectorFieldsChange(object, old)) return;
+  const resource = { group: RBAC_GROUP, resource: info.resource };
+  const name = object.metadata.name ?? '';
+  const problem = await escalation(context, readRules(object), dependencies.rules);
+  if (problem !== undefined) throw newForbidden(resource, name, problem);
+  if (!hasAggregationRule(object) && !hasAggregationRule(old)) return;
+  if ((await escalation(context, FULL_AUTHORITY, dependencies.rules)) !== undefined) {
+    throw newForbidden(resource, name, 'must have cluster-admin privileges to use the aggregationRule');
+  }
+}
+
+/** The guard of bindings: the user must hold every permission of the role, or have `bind` on it. */
+export async function guardBinding(
+  context: RequestContext,
+  object: KubeObject,
+  old: KubeObject | undefined,
+  dependencies: EscalationDependencies,
+): Promise<void> {
+  const { user, info } = context;
+  if (isPrivileged(user)) return;
+  if (old !== undefined && onlyCollectorFieldsChange(object, old)) return;
+  const given = readRoleRef(object);
+  const ref = given.apiGroup === '' ? { ...given, apiGroup: RBAC_GROUP } : given;
+  if (await mayBind(context, ref, dependencies.authorizer)) return;
+  const resource = { group: RBAC_GROUP, resource: info.resource };
+  if (ref.kind !== 'Role' && ref.kind !== 'ClusterRole') {
+    throw new ApiError(500, '', `unsupported role reference kind: ${quote(ref.kind)}`);
+  }
+  const rules = await dependencies.rules.roleRules(ref, info.namespace);
+  if (rules === undefined) throw newNotFound(resource, ref.name);
+  const problem = await escalation(context, rules, dependencies.rules);
+  if (problem !== undefined) throw newForbidden(resource, object.metadata.name ?? '', problem);
+}
+
+/** Why the user may not grant the rules; undefined: all of them are held. */
+async function escalation(
+  { user, info }: RequestContext,
+  rules: readonly PolicyRule[],
+  source: AskedRules,
+): Promise<string | undefined> {
+  const held = await source.policyRulesFor(user, info.namespace);
+  const missing = uncovered(held.rules, rules);
+  if (missing.length === 0) return undefined;
+  const lines = [...new Set(compact(missing).map(compactString))].sort(compareUtf8);
+  const text = `user ${quote(user.name)} (groups=${quoteList(user.groups)}) is attempting to grant RBAC permissions not currently held:\n${lines.join('\n')}`;
+  if (held.unresolved.length === 0) return text;
+  // kube-apiserver names the resource of the request here, not that of the role that is missing.
+  const errors = held.unresolved.map((ref) => `${info.resource}.${RBAC_GROUP} ${quote(ref.name)} not found`);
+  return `${text}; resolution errors: [${aggregateTexts(errors)}]`;
+}
+
+function isPrivileged(user: UserInfo): boolean {
+  return user.groups.includes(SYSTEM_PRIVILEGED_GROUP);
+}
+
+async function mayEscalate(context: RequestContext, authorizer: Authorizer): Promise<boolean> {
+  const { info, user, signal } = context;
+  const isRole = info.resource === 'roles' || info.resource === 'clusterroles';
+  if (!info.isResourceRequest || info.apiGroup !== RBAC_GROUP || !isRole) return false;
+  return allowed(authorizer, user, 'escalate', info.resource, info.name, info.namespace, signal);
+}
+
+async function mayBind(context: RequestContext, ref: RoleRef, authorizer: Authorizer): Promise<boolean> {
+  const resource = ref.kind === 'ClusterRole' ? 'clusterroles' : ref.kind === 'Role' ? 'roles' : undefined;
+  if (resource === undefined) return false;
+  const { user, info, signal } = context;
+  return allowed(authorizer, user, 'bind', resource, ref.name, info.namespace, signal, ref.apiGroup);
+}
+
+async function allowed(
+  authorizer: Authorizer,
+  user: UserInfo,
+  verb: string,
+  resource: string,
+  name: string,
+  namespace: string,
+  signal: AbortSignal,
+  apiGroup = RBAC_GROUP,
+): Promise<boolean> {
+  const base = { user, verb, resource, name, namespace, apiGroup, apiVersion: '*', subresource: '', path: '' };
+  return (await authorizer.authorize({ ...base, resourceRequest: true }, signal)).decision === 'allow';
+}
+
+function hasAggregationRule(object: KubeObject | undefined): boolean {
+  const selectors = objectAt(object, 'aggregationRule')?.['clusterRoleSelectors'];
+  return Array.isArray(selectors) && selectors.length > 0;
+}
+
+/** Owner references and finalizers may be changed by the garbage collector without holding the role's permissions. */
+export function onlyCollectorFieldsChange(object: KubeObject, old: KubeObject): boolean {
+  const bare = (from: KubeObject): KubeObject => {
+    const { ownerReferences: _o, finalizers: _f, selfLink: _s, managedFields: _m, ...metadata } = from.metadata;
+    return { ...from, metadata };
+  };
+  return deepEqual(bare(object), bare(old));
+}

@@ -1,0 +1,100 @@
+import { deepCopy, deepEqual, objectAt, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { readRoleRef, readRules, readSubjects, writeRule, type Subject } from '../../../authorization/rbac/types.js';
+import { uncovered } from './covers.js';
+
+export const AUTO_UPDATE_ANNOTATION = 'rbac.authorization.kubernetes.io/autoupdate';
+
+/** What has to be done so that an existing object grants at least what is expected. */
+export type Reconciliation =
+  | { readonly operation: 'none' }
+  | { readonly operation: 'update'; readonly object: KubeObject }
+  /** A role reference cannot be changed: delete, then create. */
+  | { readonly operation: 'recreate'; readonly object: KubeObject };
+
+const NONE: Reconciliation = { operation: 'none' };
+
+/** Missing rules, aggregation selectors, labels and annotations are added; nothing that someone added is taken away. */
+export function reconcileRole(existing: KubeObject, expected: KubeObject): Reconciliation {
+  if (isProtected(existing)) return NONE;
+  const object = deepCopy(existing);
+  const changes = [
+    mergeMetadata(object, expected),
+    addRules(object, existing, expected),
+    reconcileAggregation(object, expected),
+  ];
+  return changes.includes(true) ? { operation: 'update', object } : NONE;
+}
+
+export function reconcileBinding(existing: KubeObject, expected: KubeObject): Reconciliation {
+  if (isProtected(existing)) return NONE;
+  if (!deepEqual({ ...readRoleRef(existing) }, { ...readRoleRef(expected) })) {
+    return { operation: 'recreate', object: deepCopy(expected) };
+  }
+  const object = deepCopy(existing);
+  const changes = [mergeMetadata(object, expected), addSubjects(object, expected)];
+  return changes.includes(true) ? { operation: 'update', object } : NONE;
+}
+
+/** Whether someone has opted the object out of reconciliation. */
+export function isProtected(object: KubeObject): boolean {
+  return object.metadata.annotations?.[AUTO_UPDATE_ANNOTATION] === 'false';
+}
+
+/** What the object says goes before what is expected. */
+function mergeMetadata(object: KubeObject, expected: KubeObject): boolean {
+  let changed = false;
+  for (const field of ['annotations', 'labels'] as const) {
+    const wanted = expected.metadata[field];
+    if (wanted === undefined) continue;
+    const merged = { ...wanted, ...object.metadata[field] };
+    if (deepEqual(merged, object.metadata[field])) continue;
+    object.metadata[field] = merged;
+    changed = true;
+  }
+  return changed;
+}
+
+function addRules(object: KubeObject, existing: KubeObject, expected: KubeObject): boolean {
+  const missing = uncovered(readRules(existing), readRules(expected));
+  if (missing.length === 0) return false;
+  object['rules'] = [...list(object['rules']), ...missing.map(writeRule)];
+  return true;
+}
+
+function reconcileAggregation(object: KubeObject, expected: KubeObject): boolean {
+  const wanted = objectAt(expected, 'aggregationRule');
+  const current = objectAt(object, 'aggregationRule');
+  if (wanted === undefined) {
+    delete object['aggregationRule'];
+    return current !== undefined;
+  }
+  const selectors = list(current?.['clusterRoleSelectors']);
+  const missing = list(wanted['clusterRoleSelectors']).filter(
+    (selector) => !selectors.some((known) => deepEqual(known, selector)),
+  );
+  if (missing.length === 0) return false;
+  object['aggregationRule'] = { ...current, clusterRoleSelectors: [...selectors, ...deepCopy(missing)] };
+  return true;
+}
+
+function addSubjects(object: KubeObject, expected: KubeObject): boolean {
+  const key = ({ kind, apiGroup, namespace, name }: Subject): string =>
+    JSON.stringify([kind, apiGroup, namespace, name]);
+  const known = new Set(readSubjects(object).map(key));
+  const wanted = objectsOf(expected['subjects']);
+  const missing: JsonObject[] = [];
+  readSubjects(expected).forEach((subject, index) => {
+    if (known.has(key(subject))) return;
+    known.add(key(subject));
+    missing.push(deepCopy(wanted[index] ?? {}));
+  });
+  if (missing.length === 0) return false;
+  object['subjects'] = [...list(object['subjects']), ...missing];
+  return true;
+}
+
+function list(value: JsonValue | undefined): JsonValue[] {
+  return Array.isArray(value) ? value : [];
+}

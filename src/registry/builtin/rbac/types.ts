@@ -1,0 +1,100 @@
+import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { nameIsPathSegment } from '../../../apimachinery/validation/names.js';
+import { AGE_COLUMN, column, CREATED_AT_COLUMN, defaultTable, NAME_COLUMN, tableWithAge } from '../../rest/columns.js';
+import { objectAttributes } from '../../rest/attributes.js';
+import type { ResourceType, Strategy, TableConvertor } from '../../rest/interfaces.js';
+import { type EscalationDependencies, guardBinding, guardRole } from './escalation.js';
+import { clusterRoleBindingStrategy, clusterRoleStrategy, roleBindingStrategy, roleStrategy } from './strategy.js';
+import { defaultBinding } from './validation.js';
+
+const GROUP = 'rbac.authorization.k8s.io';
+
+/** Users, groups and service accounts of a binding, as its table shows them. */
+function subjects(binding: KubeObject): string[] {
+  const all = objectsOf(binding['subjects']);
+  const of = (kind: string): JsonObject[] => all.filter((subject) => subject['kind'] === kind);
+  const names = (kind: string): string =>
+    of(kind)
+      .map((subject) => stringAt(subject, 'name') ?? '')
+      .join(', ');
+  const accounts = of('ServiceAccount').map((s) => `${stringAt(s, 'namespace') ?? ''}/${stringAt(s, 'name') ?? ''}`);
+  return [names('User'), names('Group'), accounts.join(', ')];
+}
+
+function bindingTable(what: string, roleText: string): TableConvertor {
+  const columns = [
+    NAME_COLUMN,
+    column('Role', 'string', roleText),
+    AGE_COLUMN,
+    column('Users', 'string', `Users in the ${what}`, 1),
+    column('Groups', 'string', `Groups in the ${what}`, 1),
+    column('ServiceAccounts', 'string', `ServiceAccounts in the ${what}`, 1),
+  ];
+  return tableWithAge(columns, (binding) => {
+    const ref = objectAt(binding, 'roleRef');
+    const role = `${stringAt(ref, 'kind') ?? ''}/${stringAt(ref, 'name') ?? ''}`;
+    return [binding.metadata.name ?? '', role, ...subjects(binding)];
+  });
+}
+
+function type(
+  kind: string,
+  namespaced: boolean,
+  strategy: Strategy,
+  table: TableConvertor,
+  applyDefaults?: (object: KubeObject) => void,
+): ResourceType {
+  const singular = kind.toLowerCase();
+  return {
+    group: GROUP,
+    resource: `${singular}s`,
+    singular,
+    kind,
+    listKind: `${kind}List`,
+    shortNames: [],
+    categories: [],
+    namespaced,
+    versions: [{ name: 'v1', served: true, deprecated: false, table, selectableFields: [] }],
+    storageVersion: 'v1',
+    custom: false,
+    attributes: (object) => objectAttributes(object, namespaced),
+    validateName: nameIsPathSegment,
+    strategy,
+    subresources: {},
+    deletion: {},
+    ...(applyDefaults === undefined ? {} : { applyDefaults }),
+  };
+}
+
+/** The four kinds of role based access control, with their guards against escalation. */
+export function rbacTypes(dependencies: EscalationDependencies): readonly ResourceType[] {
+  const guarded = (strategy: Strategy, guard: typeof guardRole): Strategy => ({
+    ...strategy,
+    guard: (context, object, old) => guard(context, object, old, dependencies),
+  });
+  const roleRef =
+    'RoleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.';
+  const localRoleRef =
+    'RoleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.';
+  const roleTable: TableConvertor = { ...defaultTable, columns: [NAME_COLUMN, CREATED_AT_COLUMN] };
+  return [
+    type('Role', true, guarded(roleStrategy, guardRole), roleTable),
+    type('ClusterRole', false, guarded(clusterRoleStrategy, guardRole), roleTable),
+    type(
+      'RoleBinding',
+      true,
+      guarded(roleBindingStrategy, guardBinding),
+      bindingTable('roleBinding', localRoleRef),
+      defaultBinding,
+    ),
+    type(
+      'ClusterRoleBinding',
+      false,
+      guarded(clusterRoleBindingStrategy, guardBinding),
+      bindingTable('clusterRoleBinding', roleRef),
+      defaultBinding,
+    ),
+  ];
+}

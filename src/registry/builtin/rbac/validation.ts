@@ -1,0 +1,130 @@
+import { FieldPath, invalid, notSupported, required, type FieldError } from '../../../apimachinery/meta/field-error.js';
+import { deepEqual, objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../apimachinery/json/values.js';
+import { validateLabelSelector } from '../../../apimachinery/selectors/label-selector-object.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
+import { nameIsPathSegment } from '../../../apimachinery/validation/names.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
+import {
+  RBAC_GROUP,
+  readRoleRef,
+  readRule,
+  readSubjects,
+  type PolicyRule,
+  type Subject,
+} from '../../../authorization/rbac/types.js';
+
+/** Names of roles and bindings: any path segment, a whole name even where it is a generateName. */
+export const validateRbacName = (name: string): string[] => nameIsPathSegment(name, false);
+
+export function validateRole(role: KubeObject): FieldError[] {
+  return [...validateCoreMeta(role.metadata, true, validateRbacName), ...validateRules(role, true)];
+}
+
+export function validateClusterRole(role: KubeObject): FieldError[] {
+  const errors = [...validateCoreMeta(role.metadata, false, validateRbacName), ...validateRules(role, false)];
+  const aggregation = objectAt(role, 'aggregationRule');
+  if (aggregation === undefined) return errors;
+  const path = FieldPath.of('aggregationRule', 'clusterRoleSelectors');
+  const selectors = objectsOf(aggregation['clusterRoleSelectors']);
+  if (selectors.length === 0) {
+    errors.push(required(path, 'at least one clusterRoleSelector required if aggregationRule is non-nil'));
+  }
+  selectors.forEach((selector, index) => {
+    const found = validateLabelSelector(selector, path.index(index));
+    errors.push(...found);
+    if (found.length > 0) errors.push(invalid(path.index(index), null, 'invalid label selector.'));
+  });
+  return errors;
+}
+
+function validateRules(role: KubeObject, namespaced: boolean): FieldError[] {
+  const path = FieldPath.of('rules');
+  return objectsOf(role['rules']).flatMap((rule, index) => validateRule(readRule(rule), namespaced, path.index(index)));
+}
+
+function validateRule(rule: PolicyRule, namespaced: boolean, path: FieldPath): FieldError[] {
+  const errors: FieldError[] = [];
+  if (rule.verbs.length === 0) errors.push(required(path.child('verbs'), 'verbs must contain at least one value'));
+  if (rule.nonResourceURLs.length > 0) {
+    const urls = path.child('nonResourceURLs');
+    const value = [...rule.nonResourceURLs];
+    if (namespaced) errors.push(invalid(urls, value, 'namespaced rules cannot apply to non-resource URLs'));
+    if (rule.apiGroups.length > 0 || rule.resources.length > 0 || rule.resourceNames.length > 0) {
+      errors.push(invalid(urls, value, 'rules cannot apply to both regular resources and non-resource URLs'));
+    }
+    return errors;
+  }
+  if (rule.apiGroups.length === 0) {
+    errors.push(required(path.child('apiGroups'), 'resource rules must supply at least one api group'));
+  }
+  if (rule.resources.length === 0) {
+    errors.push(required(path.child('resources'), 'resource rules must supply at least one resource'));
+  }
+  return errors;
+}
+
+export function validateBinding(binding: KubeObject, namespaced: boolean): FieldError[] {
+  const errors = validateCoreMeta(binding.metadata, namespaced, validateRbacName);
+  const ref = readRoleRef(binding);
+  const path = FieldPath.of('roleRef');
+  if (ref.apiGroup !== RBAC_GROUP) errors.push(notSupported(path.child('apiGroup'), ref.apiGroup, [RBAC_GROUP]));
+  const kinds = namespaced ? ['Role', 'ClusterRole'] : ['ClusterRole'];
+  if (!kinds.includes(ref.kind)) errors.push(notSupported(path.child('kind'), ref.kind, kinds));
+  if (ref.name === '') errors.push(required(path.child('name')));
+  else for (const text of validateRbacName(ref.name)) errors.push(invalid(path.child('name'), ref.name, text));
+  readSubjects(binding).forEach((subject, index) => {
+    errors.push(...validateSubject(subject, namespaced, FieldPath.of('subjects').index(index)));
+  });
+  return errors;
+}
+
+function validateSubject(subject: Subject, namespaced: boolean, path: FieldPath): FieldError[] {
+  const { kind, name, apiGroup, namespace } = subject;
+  const errors: FieldError[] = [];
+  if (name === '') errors.push(required(path.child('name')));
+  switch (kind) {
+    case 'ServiceAccount':
+      if (name !== '') {
+        errors.push(...subdomainErrors(name, path.child('name')));
+      }
+      if (apiGroup !== '') errors.push(notSupported(path.child('apiGroup'), apiGroup, ['']));
+      if (!namespaced && namespace === '') errors.push(required(path.child('namespace')));
+      break;
+    case 'User':
+    case 'Group':
+      if (apiGroup !== RBAC_GROUP) errors.push(notSupported(path.child('apiGroup'), apiGroup, [RBAC_GROUP]));
+      break;
+    default:
+      errors.push(notSupported(path.child('kind'), kind, ['ServiceAccount', 'User', 'Group']));
+  }
+  return errors;
+}
+
+export function validateMetaUpdate(object: KubeObject, old: KubeObject): FieldError[] {
+  return validateCoreMetaUpdate(object.metadata, old.metadata);
+}
+
+export function validateBindingUpdate(binding: KubeObject, old: KubeObject, namespaced: boolean): FieldError[] {
+  const errors = [...validateBinding(binding, namespaced), ...validateMetaUpdate(binding, old)];
+  const ref = readRoleRef(binding);
+  if (!deepEqual({ ...ref }, { ...readRoleRef(old) })) {
+    const shown = { APIGroup: ref.apiGroup, Kind: ref.kind, Name: ref.name };
+    errors.push(invalid('roleRef', shown, 'cannot change roleRef'));
+  }
+  return errors;
+}
+
+/** Defaults of the API: the group of a role reference, and that of users and groups. Changes the object in place. */
+export function defaultBinding(binding: KubeObject): void {
+  const ref = objectAt(binding, 'roleRef');
+  if (ref === undefined) binding['roleRef'] = { apiGroup: RBAC_GROUP, kind: '', name: '' };
+  else if (isUnset(ref, 'apiGroup')) ref['apiGroup'] = RBAC_GROUP;
+  for (const subject of objectsOf(binding['subjects'])) {
+    const kind = stringAt(subject, 'kind');
+    if ((kind === 'User' || kind === 'Group') && isUnset(subject, 'apiGroup')) subject['apiGroup'] = RBAC_GROUP;
+  }
+}
+
+const isUnset = (object: JsonObject, key: string): boolean => (stringAt(object, key) ?? '') === '';

@@ -1,0 +1,61 @@
+import { type FieldError, type FieldPath, invalid, required } from '../../../apimachinery/meta/field-error.js';
+import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
+import { textOf } from '../../../apimachinery/json/values.js';
+import { validateLabelSelector } from '../../../apimachinery/selectors/label-selector-object.js';
+import { labelErrors, subdomainErrors, subdomainErrorsIfSet } from '../../../apimachinery/validation/name-errors.js';
+import { choiceIfSet } from './checks.js';
+import { accessModeErrors, positiveQuantityErrors, VOLUME_MODES } from './volumes.js';
+
+/** What a claim is filled from. */
+function sourceErrors(source: JsonObject, path: FieldPath): FieldError[] {
+  const errors = ['name', 'kind']
+    .filter((field) => textOf(source[field]) === '')
+    .map((field) => required(path.child(field)));
+  const [group, kind] = [textOf(source['apiGroup']), textOf(source['kind'])];
+  if (group === '' && kind !== 'PersistentVolumeClaim') {
+    const why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+    errors.push(invalid(path, kind, why));
+  }
+  if (group === '') return errors;
+  return [...errors, ...subdomainErrors(group, path.child('apiGroup'))];
+}
+
+function sourcesErrors(spec: JsonObject, path: FieldPath): FieldError[] {
+  const source = objectAt(spec, 'dataSource');
+  const ref = objectAt(spec, 'dataSourceRef');
+  const errors: FieldError[] = [];
+  if (source !== undefined) errors.push(...sourceErrors(source, path.child('dataSource')));
+  if (ref === undefined) return errors;
+  errors.push(...sourceErrors(ref, path.child('dataSourceRef')));
+  const namespace = textOf(ref['namespace']);
+  if (namespace !== '') {
+    const at = path.child('dataSourceRef', 'namespace');
+    errors.push(...labelErrors(namespace, at));
+  }
+  if (source === undefined) return errors;
+  // Go prints a path, whose members are its own, as an empty object.
+  if (namespace !== '') {
+    errors.push(invalid(path, {}, 'may not be specified when dataSourceRef.namespace is specified'));
+  } else if (['apiGroup', 'kind', 'name'].some((field) => !deepEqual(source[field] ?? null, ref[field] ?? null))) {
+    errors.push(invalid(path, {}, 'must match dataSourceRef'));
+  }
+  return errors;
+}
+
+/** What is wrong with what a claim asks for. */
+export function claimSpecErrors(spec: JsonObject, path: FieldPath): FieldError[] {
+  const modes = path.child('accessModes');
+  const errors = accessModeErrors(spec['accessModes'], modes, 'at least 1 access mode is required', () =>
+    validateLabelSelector(objectAt(spec, 'selector'), path.child('selector')),
+  );
+  const storage = objectAt(objectAt(spec, 'resources'), 'requests')?.['storage'];
+  const at = path.child('resources').key('storage');
+  errors.push(...(storage === undefined ? [required(at)] : positiveQuantityErrors(storage, at)));
+  errors.push(...subdomainErrorsIfSet(textOf(spec['storageClassName']), path.child('storageClassName')));
+  return [
+    ...errors,
+    ...choiceIfSet(spec['volumeMode'], path.child('volumeMode'), VOLUME_MODES),
+    ...sourcesErrors(spec, path),
+    ...subdomainErrorsIfSet(textOf(spec['volumeAttributesClassName']), path.child('volumeAttributesClassName')),
+  ];
+}

@@ -1,0 +1,29 @@
+import { FieldPath, type FieldError, invalid } from '../../../apimachinery/meta/field-error.js';
+import type { ObjectMeta } from '../../../apimachinery/meta/meta.js';
+import { validateObjectMeta, validateObjectMetaUpdate } from '../../../apimachinery/validation/object-meta.js';
+import type { NameValidator } from '../../rest/interfaces.js';
+
+const METADATA = FieldPath.of('metadata');
+
+const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
+
+/** Objections to a finalizer that has no domain and is none of the standard ones. */
+export function legacyFinalizerErrors(name: string, path: FieldPath): FieldError[] {
+  if (name.includes('/') || STANDARD_FINALIZERS.has(name)) return [];
+  return [invalid(path, name, 'name is neither a standard finalizer name nor is it fully qualified')];
+}
+
+function finalizerErrors(meta: ObjectMeta): FieldError[] {
+  const path = METADATA.child('finalizers');
+  return (meta.finalizers ?? []).flatMap((name, i) => legacyFinalizerErrors(name, path.index(i)));
+}
+
+/** Metadata of a core object that is created: the general rules and those for finalizers. */
+export function validateCoreMeta(meta: ObjectMeta, namespaced: boolean, validateName: NameValidator): FieldError[] {
+  return [...validateObjectMeta(meta, namespaced, validateName), ...finalizerErrors(meta)];
+}
+
+/** Metadata of a core object that replaces another one. */
+export function validateCoreMetaUpdate(meta: ObjectMeta, old: ObjectMeta): FieldError[] {
+  return [...validateObjectMetaUpdate(meta, old), ...finalizerErrors(meta)];
+}

@@ -1,0 +1,89 @@
+import {
+  type FieldError,
+  type FieldPath,
+  forbidden,
+  invalid,
+  required,
+} from '../../../apimachinery/meta/field-error.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import { objectsOf, textOf, textsOf } from '../../../apimachinery/json/values.js';
+import {
+  labelValueErrors,
+  qualifiedNameErrors,
+  subdomainErrors,
+} from '../../../apimachinery/validation/name-errors.js';
+
+/** What a taint of a node does to pods that do not put up with it. */
+export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
+
+const NO_OPERATOR = 'not a valid selector operator';
+
+function valuesErrors(operator: string, count: number, path: FieldPath): FieldError[] | undefined {
+  const values = path.child('values');
+  switch (operator) {
+    case 'In':
+    case 'NotIn':
+      return count > 0 ? [] : [required(values, "must be specified when `operator` is 'In' or 'NotIn'")];
+    case 'Exists':
+    case 'DoesNotExist':
+      return count === 0
+        ? []
+        : [forbidden(values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
+    case 'Gt':
+    case 'Lt':
+      return count === 1 ? [] : [required(values, "must be specified single value when `operator` is 'Lt' or 'Gt'")];
+    default:
+      return undefined;
+  }
+}
+
+/** What is asked of a node's labels. */
+function expressionErrors(requirement: JsonObject, path: FieldPath, strict: boolean): FieldError[] {
+  const operator = textOf(requirement['operator']);
+  const values = textsOf(requirement['values']);
+  const errors = valuesErrors(operator, values.length, path) ?? [
+    invalid(path.child('operator'), operator, NO_OPERATOR),
+  ];
+  errors.push(...qualifiedNameErrors(textOf(requirement['key']), path.child('key')));
+  if (!strict) return errors;
+  values.forEach((value, i) => {
+    errors.push(...labelValueErrors(value, path.child('values').index(i)));
+  });
+  return errors;
+}
+
+/** What is asked of a node's fields, of which only its name can be. */
+function fieldErrors(requirement: JsonObject, path: FieldPath): FieldError[] {
+  const operator = textOf(requirement['operator']);
+  const values = textsOf(requirement['values']);
+  const errors: FieldError[] = [];
+  if (operator !== 'In' && operator !== 'NotIn') errors.push(invalid(path.child('operator'), operator, NO_OPERATOR));
+  else if (values.length !== 1) {
+    const why = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
+    errors.push(required(path.child('values'), why));
+  }
+  const key = textOf(requirement['key']);
+  if (key !== 'metadata.name') return [...errors, invalid(path.child('key'), key, 'not a valid field selector key')];
+  values.forEach((value, i) => {
+    errors.push(...subdomainErrors(value, path.child('values').index(i)));
+  });
+  return errors;
+}
+
+/** `strict`: values have to be such as labels can have; what is only preferred may name others. */
+export function nodeSelectorTermErrors(term: JsonObject, path: FieldPath, strict: boolean): FieldError[] {
+  return [
+    ...objectsOf(term['matchExpressions']).flatMap((one, i) =>
+      expressionErrors(one, path.child('matchExpressions').index(i), strict),
+    ),
+    ...objectsOf(term['matchFields']).flatMap((one, i) => fieldErrors(one, path.child('matchFields').index(i))),
+  ];
+}
+
+/** A choice of nodes: one of its terms must hold. */
+export function nodeSelectorErrors(selector: JsonObject, path: FieldPath, strict = true): FieldError[] {
+  const at = path.child('nodeSelectorTerms');
+  const terms = objectsOf(selector['nodeSelectorTerms']);
+  if (terms.length === 0) return [required(at, 'must have at least one node selector term')];
+  return terms.flatMap((term, i) => nodeSelectorTermErrors(term, at.index(i), strict));
+}

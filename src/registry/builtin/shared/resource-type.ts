@@ -1,0 +1,94 @@
+import { isObject, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { Attributes } from '../../../storage/cacher/interfaces.js';
+import type {
+  DeletionStrategy,
+  NameValidator,
+  ResourceType,
+  StoredAs,
+  Strategy,
+  TableConvertor,
+} from '../../rest/interfaces.js';
+
+/** What a built-in type is made of; everything else follows. */
+export interface BuiltinDefinition {
+  readonly group: string;
+  readonly resource: string;
+  readonly singular: string;
+  readonly kind: string;
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly namespaced: boolean;
+  readonly validateName: NameValidator;
+  readonly strategy: Strategy;
+  readonly subresources?: Readonly<Record<string, Strategy>>;
+  readonly table: TableConvertor;
+  /** Fields that selectors may use beside name and namespace, and their values. */
+  readonly selectableFields?: readonly string[];
+  readonly fields?: (object: JsonObject) => Record<string, string>;
+  readonly deletion?: DeletionStrategy;
+  readonly applyDefaults?: (object: KubeObject) => void;
+  readonly storedAs?: StoredAs;
+  readonly returnsDeletedObject?: boolean;
+  readonly verbs?: readonly string[];
+  /** For a type whose use every answer warns of. */
+  readonly deprecationWarning?: string;
+}
+
+const NO_LABELS = undefined;
+
+function labelsOf(metadata: JsonObject | undefined): Readonly<Record<string, string>> | undefined {
+  const labels = metadata?.['labels'];
+  return isObject(labels) ? (labels as Record<string, string>) : NO_LABELS;
+}
+
+/** A built-in type in version v1, which is also the stored one. */
+export function builtinType(definition: BuiltinDefinition): ResourceType {
+  const { namespaced, fields, selectableFields = [] } = definition;
+  return {
+    group: definition.group,
+    resource: definition.resource,
+    singular: definition.singular,
+    kind: definition.kind,
+    listKind: `${definition.kind}List`,
+    shortNames: definition.shortNames ?? [],
+    categories: definition.categories ?? [],
+    namespaced,
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        deprecated: definition.deprecationWarning !== undefined,
+        deprecationWarning: definition.deprecationWarning,
+        table: definition.table,
+        selectableFields,
+      },
+    ],
+    storageVersion: 'v1',
+    custom: false,
+    attributes: (object): Attributes => {
+      const metadata = objectAt(object, 'metadata');
+      const selectable: Record<string, string> = fields === undefined ? {} : fields(object);
+      selectable['metadata.name'] = stringAt(metadata, 'name') ?? '';
+      if (namespaced) selectable['metadata.namespace'] = stringAt(metadata, 'namespace') ?? '';
+      return { labels: labelsOf(metadata), fields: selectable };
+    },
+    validateName: definition.validateName,
+    strategy: definition.strategy,
+    subresources: definition.subresources ?? {},
+    deletion: definition.deletion ?? {},
+    ...(definition.applyDefaults === undefined ? {} : { applyDefaults: definition.applyDefaults }),
+    storedAs: definition.storedAs,
+    returnsDeletedObject: definition.returnsDeletedObject,
+    verbs: definition.verbs,
+  };
+}
+
+/** Fields that a strategy resets, as managed fields want them. */
+export const resets = (
+  ...paths: readonly (readonly string[])[]
+): Readonly<Record<string, readonly (readonly string[])[]>> => ({
+  '*': paths,
+});
+
+export const nothing = (): void => undefined;

@@ -1,0 +1,201 @@
+import {
+  duplicate,
+  FieldError,
+  type FieldPath,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from '../../../apimachinery/meta/field-error.js';
+import { type JsonObject, type JsonValue, objectAt } from '../../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
+import { compareUtf8, quote } from '../../../apimachinery/meta/meta.js';
+import { Quantity } from '../../../apimachinery/meta/quantity.js';
+import { labelErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
+import { isQualifiedName } from '../../../apimachinery/validation/names.js';
+
+const HUGE_PAGES = 'hugepages-';
+const COMPUTE = ['cpu', 'memory', 'ephemeral-storage'];
+const COUNTED = ['pods', 'resourcequotas', 'services', 'replicationcontrollers', 'secrets', 'configmaps'];
+const CLAIMED = ['persistentvolumeclaims', 'services.nodeports', 'services.loadbalancers'];
+const STANDARD = new Set([
+  ...COMPUTE,
+  ...COMPUTE.map((name) => `requests.${name}`),
+  ...COMPUTE.map((name) => `limits.${name}`),
+  ...COUNTED,
+  ...CLAIMED,
+  'storage',
+  'requests.storage',
+]);
+const INTEGER = new Set([...COUNTED, ...CLAIMED]);
+/** The exponent of ten. */
+const MILLI = -3;
+const POD_LEVEL = ['cpu', 'memory'];
+
+/** A quantity, after its form was checked by the decoder; none is nothing. */
+export const quantityOf = (value: JsonValue | undefined): Quantity => Quantity.parse(textOf(value) || '0');
+
+export const isHugePages = (name: string): boolean => name.startsWith(HUGE_PAGES);
+
+/** Kubernetes' own names have no domain, or one of its. */
+export const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
+
+const isExtended = (name: string): boolean =>
+  !isNative(name) && !name.startsWith('requests.') && isQualifiedName(`requests.${name}`).length === 0;
+
+const overcommits = (name: string): boolean => isNative(name) && !isHugePages(name);
+
+function nameErrors(name: string, path: FieldPath): FieldError[] {
+  const errors = qualifiedNameErrors(name, path);
+  if (errors.length > 0 || name.includes('/') || STANDARD.has(name) || isHugePages(name)) return errors;
+  return [invalid(path, name, 'must be a standard resource type or fully qualified')];
+}
+
+function containerNameErrors(name: string, path: FieldPath): FieldError[] {
+  const errors = nameErrors(name, path);
+  if (!name.includes('/')) {
+    if (!COMPUTE.includes(name) && !isHugePages(name)) {
+      errors.push(invalid(path, name, 'must be a standard resource for containers'));
+    }
+  } else if (!isNative(name) && !isExtended(name)) {
+    errors.push(invalid(path, name, "doesn't follow extended resource name standard"));
+  }
+  return errors;
+}
+
+function podNameErrors(name: string, path: FieldPath): FieldError[] {
+  const errors = nameErrors(name, path);
+  if (errors.length > 0 || POD_LEVEL.includes(name) || isHugePages(name)) return errors;
+  return [notSupported(path, name, ['cpu', HUGE_PAGES, 'memory'])];
+}
+
+const parts = (list: JsonObject | undefined): [name: string, quantity: Quantity][] =>
+  Object.keys(list ?? {})
+    .sort(compareUtf8)
+    .map((name) => [name, quantityOf(list?.[name])]);
+
+/** A quantity must not be less than nothing, and whole where things are counted. */
+export function quantityErrors(name: string, quantity: Quantity, path: FieldPath): FieldError[] {
+  const text = quantity.toString();
+  const errors = quantity.sign < 0 ? [invalid(path, text, 'must be greater than or equal to 0')] : [];
+  if ((INTEGER.has(name) || isExtended(name)) && quantity.asInteger() === undefined) {
+    errors.push(invalid(path, text, 'must be an integer'));
+  }
+  return errors;
+}
+
+/** The whole number that Go has of a quantity must not be negative, as it may be where upper bits are lost. */
+export function basicQuantityErrors(value: JsonValue | undefined, path: FieldPath): FieldError[] {
+  const number = quantityOf(value).toInt64();
+  return number < 0n ? [invalid(path, number, 'must be a valid resource quantity')] : [];
+}
+
+function hugePageErrors(name: string, quantity: Quantity, path: FieldPath): FieldError[] {
+  if (!isHugePages(name) || isDivisible(name.slice(HUGE_PAGES.length), quantity)) return [];
+  const text = quantity.toString();
+  return [invalid(path, text, `${text} is not positive integer multiple of ${name}`)];
+}
+
+function isDivisible(size: string, quantity: Quantity): boolean {
+  let page: bigint | undefined;
+  try {
+    page = Quantity.parse(size).asInteger();
+  } catch {
+    return false;
+  }
+  return page !== undefined && page > 0n && quantity.roundedUp() % page === 0n;
+}
+
+function requestErrors(name: string, asked: Quantity, limit: Quantity | undefined, path: FieldPath): FieldError[] {
+  const free = overcommits(name);
+  if (limit === undefined) {
+    return free ? [] : [required(path.child('limits'), 'Limit must be set for non overcommitable resources')];
+  }
+  const order = asked.compare(limit);
+  if (!free && order !== 0) {
+    const why = `must be equal to ${name} limit of ${limit.toString()}`;
+    return [invalid(path.child('requests'), asked.toString(), why)];
+  }
+  const why = `must be less than or equal to ${name} limit of ${limit.toString()}`;
+  return order > 0 ? [invalid(path.child('requests'), asked.toString(), why)] : [];
+}
+
+/** What a container, or a pod as a whole, asks for and is limited to. */
+export function resourceErrors(
+  resources: JsonObject,
+  path: FieldPath,
+  claims: ReadonlySet<string>,
+  level: 'container' | 'pod' = 'container',
+): FieldError[] {
+  const checkName = level === 'pod' ? podNameErrors : containerNameErrors;
+  const limits = parts(objectAt(resources, 'limits'));
+  const requests = parts(objectAt(resources, 'requests'));
+  const limitOf = new Map(limits);
+  const errors: FieldError[] = [];
+  for (const [name, quantity] of limits) {
+    const at = path.child('limits').key(name);
+    errors.push(...checkName(name, at), ...quantityErrors(name, quantity, at), ...hugePageErrors(name, quantity, at));
+  }
+  for (const [name, quantity] of requests) {
+    const at = path.child('requests').key(name);
+    errors.push(...checkName(name, at), ...quantityErrors(name, quantity, at));
+    errors.push(...requestErrors(name, quantity, limitOf.get(name), path), ...hugePageErrors(name, quantity, at));
+  }
+  const names = [...limits, ...requests].map(([name]) => name);
+  if (names.some(isHugePages) && !names.some((name) => POD_LEVEL.includes(name))) {
+    errors.push(forbidden(path, 'HugePages require cpu or memory'));
+  }
+  return [...errors, ...claimErrors(objectsOf(resources['claims']), claims, path.child('claims'))];
+}
+
+function claimErrors(claims: readonly JsonObject[], known: ReadonlySet<string>, path: FieldPath): FieldError[] {
+  const seen = new Set<string>();
+  return claims.flatMap((claim, i) => {
+    const at = path.index(i);
+    const name = textOf(claim['name']);
+    if (name === '') return [required(at)];
+    const errors: FieldError[] = [];
+    if (seen.has(name)) errors.push(duplicate(at, name));
+    else {
+      const request = textOf(claim['request']);
+      const key = request === '' ? name : `${name}/${request}`;
+      if (request !== '') errors.push(...labelErrors(request, at.child('request')));
+      if (seen.has(key)) errors.push(duplicate(at, key));
+      // The whole claim was asked for in parts before.
+      else if (request === '')
+        errors.push(...[...seen].filter((one) => one.startsWith(`${name}/`)).map(() => duplicate(at, name)));
+      seen.add(key);
+    }
+    if (!known.has(name)) errors.push(unknownClaim(name, known, at));
+    return errors;
+  });
+}
+
+function unknownClaim(name: string, known: ReadonlySet<string>, path: FieldPath): FieldError {
+  const names = known.size === 0 ? ' which is empty' : `: ${[...known].sort(compareUtf8).join(', ')}`;
+  const why = `must be one of the names in pod.spec.resourceClaims${names}`;
+  return new FieldError('FieldValueNotFound', path.toString(), name, why);
+}
+
+/** Warns of bytes that are not whole. */
+export function fractionWarnings(list: JsonObject | undefined, path: FieldPath, name: string): string[] {
+  const value = list?.[name];
+  if (quantityOf(value).asInteger() !== undefined) return [];
+  return [`${path.key(name).toString()}: fractional byte value ${quote(textOf(value))} is invalid, must be an integer`];
+}
+
+/** Amounts are kept in thousandths; what is less is rounded up. */
+export function roundQuantities(list: JsonObject | undefined): void {
+  for (const name in list) {
+    const text = textOf(list[name]);
+    // Only what is written with a suffix, a fraction or an exponent can have more.
+    if (/[nu.eE]/.test(text)) list[name] = Quantity.parse(text).roundedUpTo(MILLI).toString();
+  }
+}
+
+/** The same for both lists of what somebody asks for and is limited to. */
+export function roundResources(holder: JsonObject): void {
+  const resources = objectAt(holder, 'resources');
+  roundQuantities(objectAt(resources, 'limits'));
+  roundQuantities(objectAt(resources, 'requests'));
+}

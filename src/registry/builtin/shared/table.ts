@@ -1,0 +1,78 @@
+import { readDataFile } from '../../../apimachinery/scheme/data-files.js';
+import { isObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import { textOf } from '../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { timeMillis } from '../../../apimachinery/meta/time.js';
+import { humanDuration } from '../../../util/text/human-duration.js';
+import type { AgeText, TableColumn, TableConvertor } from '../../rest/interfaces.js';
+
+const UNKNOWN = '<unknown>';
+
+/** A cell that shows how long ago something was; undefined: nobody knows. */
+export class Age {
+  /** `before` and `after`: what stands around the age in its cell. */
+  constructor(
+    readonly since: number | undefined,
+    readonly before = '',
+    readonly after = '',
+  ) {}
+
+  shown(now: number): string {
+    return this.since === undefined ? UNKNOWN : `${this.before}${humanDuration(now - this.since)}${this.after}`;
+  }
+
+  /** As tables keep it open. */
+  get open(): number | AgeText | undefined {
+    const { since, before, after } = this;
+    return since === undefined || (before === '' && after === '') ? since : { since, before, after };
+  }
+
+  /** The age of an object. */
+  static of(object: KubeObject): Age {
+    return Age.at(object.metadata.creationTimestamp);
+  }
+
+  static at(time: JsonValue | undefined): Age {
+    return new Age(typeof time === 'string' ? timeMillis(time) : undefined);
+  }
+}
+
+export type Cell = JsonValue | Age;
+
+let columnsByPath: Readonly<Record<string, JsonValue | undefined>> | undefined;
+
+/** The columns of a built-in type, by the path of its collection: `api/v1/pods`. */
+export function columnsOf(path: string): TableColumn[] {
+  if (columnsByPath === undefined) {
+    const all = readDataFile('types', 'columns.json');
+    columnsByPath = isObject(all) ? all : {};
+  }
+  const columns = columnsByPath[path];
+  if (!Array.isArray(columns)) throw new Error(`data/types/columns.json: no columns for ${path}`);
+  return columns.filter(isObject).map((column) => ({
+    name: textOf(column['name']),
+    type: textOf(column['type']),
+    format: textOf(column['format']),
+    description: textOf(column['description']),
+    priority: typeof column['priority'] === 'number' ? column['priority'] : 0,
+  }));
+}
+
+/** A convertor from a function that gives a row; ages are printed for the moment of the request. */
+export function tableOf(
+  path: string,
+  row: (object: KubeObject) => readonly Cell[],
+  conditions?: (object: KubeObject) => JsonValue | undefined,
+): TableConvertor {
+  let columns: readonly TableColumn[] | undefined;
+  return {
+    get columns() {
+      columns ??= columnsOf(path);
+      return columns;
+    },
+    cells: (object, now) => row(object).map((cell) => (cell instanceof Age ? cell.shown(now) : cell)),
+    timeDependent: true,
+    since: (object) => row(object).map((cell) => (cell instanceof Age ? cell.open : undefined)),
+    ...(conditions === undefined ? {} : { conditions }),
+  };
+}

@@ -1,0 +1,233 @@
+import {
+  type FieldError,
+  type FieldPath,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+} from '../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
+import { textOf, textsOf } from '../../../apimachinery/json/values.js';
+import { labelErrors } from '../../../apimachinery/validation/name-errors.js';
+import { inclusiveRangeError, isDns1123Subdomain } from '../../../apimachinery/validation/names.js';
+import { backstepErrors, choiceIfSet, rangeErrors } from './checks.js';
+import { numberOf } from './fields.js';
+
+/** What is wrong with one kind of volume; `volume` is the name of the whole. */
+export type Check = (source: JsonObject, path: FieldPath, volume: string) => FieldError[];
+
+/** Requires the fields named. */
+export const needs =
+  (...names: readonly string[]): Check =>
+  (source, path) =>
+    names.filter((name) => textOf(source[name]) === '').map((name) => required(path.child(name)));
+
+export const monitors: Check = (source, path) =>
+  textsOf(source['monitors']).length === 0 ? [required(path.child('monitors'))] : [];
+
+/** Both checks, one after the other. */
+export const both =
+  (first: Check, second: Check): Check =>
+  (source, path, volume) => [...first(source, path, volume), ...second(source, path, volume)];
+
+const partition: Check = (source, path) => {
+  const number = numberOf(source['partition']);
+  return number < 0 || number > 255 ? [invalid(path.child('partition'), number, inclusiveRangeError(1, 255))] : [];
+};
+
+const flocker: Check = (source, path) => {
+  const name = textOf(source['datasetName']);
+  const uuid = textOf(source['datasetUUID']);
+  const errors: FieldError[] = [];
+  if (name === '' && uuid === '') errors.push(required(path, 'one of datasetName and datasetUUID is required'));
+  if (name !== '' && uuid !== '') {
+    errors.push(invalid(path, 'resource', 'datasetName and datasetUUID can not be specified simultaneously'));
+  }
+  if (name.includes('/')) errors.push(invalid(path.child('datasetName'), name, "must not contain '/'"));
+  return errors;
+};
+
+/** As Go's net.SplitHostPort takes it; the port may be anything, and empty. */
+function isHostPort(text: string): boolean {
+  const colon = text.lastIndexOf(':');
+  if (colon < 0) return false;
+  let open = 0;
+  let closed = 0;
+  if (text.startsWith('[')) {
+    const end = text.indexOf(']');
+    if (end < 0 || end + 1 !== colon) return false;
+    open = 1;
+    closed = end + 1;
+  } else if (text.slice(0, colon).includes(':')) return false;
+  return !text.includes('[', open) && !text.includes(']', closed);
+}
+
+const QUOBYTE_REGISTRY = 'must be a host:port pair or multiple pairs separated by commas';
+
+/** Characters of values that are repeated in one answer. */
+const MAX_REPEATED = 100_000;
+
+const quobyte: Check = (source, path) => {
+  const registry = textOf(source['registry']);
+  const errors: FieldError[] = [];
+  if (registry === '') errors.push(required(path.child('registry'), QUOBYTE_REGISTRY));
+  else if (Buffer.byteLength(textOf(source['tenant'])) >= 65) {
+    errors.push(required(path.child('tenant'), 'must be a UUID and may not exceed a length of 64 characters'));
+  } else {
+    // Each that is none says the same of the whole, as often as an answer of bearable length has room for it.
+    const most = 1 + Math.floor(MAX_REPEATED / registry.length);
+    const error = invalid(path.child('registry'), registry, QUOBYTE_REGISTRY);
+    const wrong = registry.split(',').filter((pair) => !isHostPort(pair));
+    errors.push(...wrong.slice(0, most).map(() => error));
+  }
+  return [...errors, ...needs('volume')(source, path, '')];
+};
+
+/** The number of a unit of a target. */
+export const lunErrors = (lun: number, path: FieldPath): FieldError[] => rangeErrors(lun, path.child('lun'), 0, 255);
+
+const fc: Check = (source, path) => {
+  const targets = textsOf(source['targetWWNs']);
+  const ids = textsOf(source['wwids']);
+  const errors: FieldError[] = [];
+  const at = path.child('targetWWNs');
+  if (targets.length === 0 && ids.length === 0) {
+    errors.push(required(at, 'must specify either targetWWNs or wwids, but not both'));
+  }
+  if (targets.length > 0 && ids.length > 0) {
+    errors.push(invalid(at, targets, 'targetWWNs and wwids can not be specified simultaneously'));
+  }
+  if (targets.length > 0) {
+    const lun = source['lun'];
+    if (typeof lun !== 'number') {
+      errors.push(required(path.child('lun'), 'lun is required if targetWWNs is specified'));
+    } else errors.push(...lunErrors(lun, path));
+  }
+  return errors;
+};
+
+const flexVolume: Check = (source, path) => {
+  const errors = needs('driver')(source, path, '');
+  for (const key of Object.keys(objectAt(source, 'options') ?? {})) {
+    const [namespace = ''] = key.split('/', 1);
+    if (!/\.(kubernetes|k8s)\.io$/.test(`.${namespace.toLowerCase()}`)) continue;
+    errors.push(invalid(path.child('options').key(key), key, 'kubernetes.io and k8s.io namespaces are reserved'));
+  }
+  return errors;
+};
+
+const CACHING_MODES = ['None', 'ReadOnly', 'ReadWrite'];
+const DISK_KINDS = ['Dedicated', 'Managed', 'Shared'];
+const MANAGED_URI = '/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}';
+const BLOB_URI = 'https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd';
+
+const azureDisk: Check = (source, path) => {
+  const errors = needs('diskName', 'diskURI')(source, path, '');
+  const kind = source['kind'];
+  errors.push(...choiceIfSet(source['cachingMode'], path.child('cachingMode'), CACHING_MODES));
+  errors.push(...choiceIfSet(kind, path.child('kind'), DISK_KINDS));
+  if (typeof kind !== 'string') return errors;
+  const uri = textOf(source['diskURI']);
+  const [start, form] = kind === 'Managed' ? ['/subscriptions/', MANAGED_URI] : ['https://', BLOB_URI];
+  if (!uri.startsWith(start)) errors.push(notSupported(path.child('diskURI'), uri, [form]));
+  return errors;
+};
+
+const HOST_PATH_TYPES = [
+  '',
+  'BlockDevice',
+  'CharDevice',
+  'Directory',
+  'DirectoryOrCreate',
+  'File',
+  'FileOrCreate',
+  'Socket',
+];
+
+const hostPath: Check = (source, path) => {
+  const where = textOf(source['path']);
+  if (where === '') return [required(path.child('path'))];
+  const errors = backstepErrors(where, path.child('path'));
+  return [...errors, ...choiceIfSet(source['type'], path.child('type'), HOST_PATH_TYPES)];
+};
+
+const nfs: Check = (source, path) => {
+  const errors = needs('server', 'path')(source, path, '');
+  const where = textOf(source['path']);
+  if (!where.startsWith('/')) errors.push(invalid(path.child('path'), where, 'must be an absolute path'));
+  return errors;
+};
+
+export const storageosNames: Check = (source, path) => {
+  const name = textOf(source['volumeName']);
+  const namespace = textOf(source['volumeNamespace']);
+  const errors = name === '' ? [required(path.child('volumeName'))] : labelErrors(name, path.child('volumeName'));
+  return namespace === '' ? errors : [...errors, ...labelErrors(namespace, path.child('volumeNamespace'))];
+};
+
+export const csiDriver: Check = (source, path) => {
+  const driver = textOf(source['driver']);
+  const at = path.child('driver');
+  if (driver === '') return [required(at)];
+  const errors = Buffer.byteLength(driver) > 63 ? [tooLong(at, 63)] : [];
+  return [...errors, ...isDns1123Subdomain(driver.toLowerCase()).map((text) => invalid(at, driver, text))];
+};
+
+/** A kind of volume, in the order in which kube-apiserver looks for them; some have other names in what it says. */
+export interface Source {
+  readonly field: string;
+  readonly check: Check;
+  /** The name in what is wrong with the source, and in that there is more than one. */
+  readonly shown?: string;
+  readonly extra?: string;
+  /** Checked even where another one stands before it. */
+  readonly always?: boolean;
+}
+
+/** The kinds that volumes of pods have as persistent ones do. */
+export const COMMON = {
+  hostPath: { field: 'hostPath', check: hostPath },
+  gcePersistentDisk: {
+    field: 'gcePersistentDisk',
+    check: both(needs('pdName'), partition),
+    shown: 'persistentDisk',
+  },
+  awsElasticBlockStore: { field: 'awsElasticBlockStore', check: both(needs('volumeID'), partition) },
+  flocker: { field: 'flocker', check: flocker },
+  nfs: { field: 'nfs', check: nfs },
+  rbd: { field: 'rbd', check: both(monitors, needs('image')) },
+  quobyte: { field: 'quobyte', check: quobyte },
+  cephfs: { field: 'cephfs', check: monitors, extra: 'cephFS' },
+  fc: { field: 'fc', check: fc },
+  flexVolume: { field: 'flexVolume', check: flexVolume },
+  vsphereVolume: { field: 'vsphereVolume', check: needs('volumePath') },
+  photonPersistentDisk: { field: 'photonPersistentDisk', check: needs('pdID') },
+  portworxVolume: { field: 'portworxVolume', check: needs('volumeID') },
+  azureDisk: { field: 'azureDisk', check: azureDisk },
+  scaleIO: { field: 'scaleIO', check: needs('gateway', 'system', 'volumeName') },
+} satisfies Record<string, Source>;
+
+/** What is wrong with the kind of volume that is named: there must be one, and no other; `after` looks at each that is there. */
+export function sourceErrors(
+  sources: readonly Source[],
+  holder: JsonObject,
+  path: FieldPath,
+  volume: string,
+  after?: (field: string, source: JsonObject, surplus: boolean) => readonly FieldError[],
+): FieldError[] {
+  const errors: FieldError[] = [];
+  let count = 0;
+  for (const { field, check, shown = field, extra = field, always } of sources) {
+    const source = objectAt(holder, field);
+    if (source === undefined) continue;
+    const surplus = count > 0 && always !== true;
+    if (surplus) errors.push(forbidden(path.child(extra), 'may not specify more than 1 volume type'));
+    else {
+      count++;
+      errors.push(...check(source, path.child(shown), volume));
+    }
+    if (after !== undefined) errors.push(...after(field, source, surplus));
+  }
+  return count === 0 ? [...errors, required(path, 'must specify a volume type')] : errors;
+}

@@ -1,0 +1,47 @@
+import { CellCounter, CellHistogram } from '../../../util/metrics.js';
+
+/** Why a conversion by a webhook failed, in the words of kube-apiserver's metrics. */
+export type ConversionFailure =
+  | 'conversion_webhook_call_failure'
+  | 'conversion_webhook_malformed_response_failure'
+  | 'conversion_webhook_partial_response_failure'
+  | 'conversion_webhook_invalid_converted_object_failure';
+
+const ASKED = ['result', 'failure_type'];
+
+const requests = new CellCounter({
+  name: 'apiserver_conversion_webhook_request_total',
+  help: 'Counter for conversion webhook requests with success/failure and failure error type',
+  labels: ASKED,
+});
+
+const latencies = new CellHistogram(
+  { name: 'apiserver_conversion_webhook_duration_seconds', help: 'Conversion webhook request latency', labels: ASKED },
+  [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60],
+);
+
+const conversions = new CellHistogram(
+  {
+    name: 'apiserver_crd_conversion_webhook_duration_seconds',
+    help: 'CRD webhook conversion duration in seconds',
+    labels: ['crd_name', 'from_version', 'to_version', 'succeeded'],
+  },
+  Array.from({ length: 15 }, (_, i) => 0.001 * 2 ** i),
+);
+
+/** What came of objects of a definition that a webhook was asked to bring from one version to another. */
+export interface AskedConversion {
+  readonly definition: string;
+  readonly from: string;
+  readonly to: string;
+  readonly seconds: number;
+  readonly failure: ConversionFailure | undefined;
+}
+
+/** One request to a webhook has ended. */
+export function observeConversion({ definition, from, to, seconds, failure }: AskedConversion): void {
+  const result = failure === undefined ? 'success' : 'failure';
+  requests.cell(result, failure ?? '').inc();
+  latencies.cell(result, failure ?? '').observe(seconds);
+  conversions.cell(definition, from, to, String(failure === undefined)).observe(seconds);
+}

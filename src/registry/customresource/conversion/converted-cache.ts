@@ -1,0 +1,171 @@
+import type {
+  Attributes,
+  CachedList,
+  CachedObject,
+  CacheListOptions,
+  CacheWatchOptions,
+  ReadAt,
+  ResourceCache,
+  Watcher,
+  WatchEvent,
+  WatchReceiver,
+} from '../../../storage/cacher/interfaces.js';
+import type { SelectionPredicate } from '../../../storage/selection-predicate.js';
+import { type Stopwatch, timed } from '../../../util/stopwatch.js';
+import { messageOf } from '../../../util/error-message.js';
+import { CacheOver } from '../../generic/store/cache-over.js';
+import { cacheUnder } from '../../generic/store/store-under.js';
+import { ConvertedSelection, selectableAsStored } from './converted-selection.js';
+
+/** Resolves when all these objects can be shown without waiting. */
+export type Prepare = (objects: Iterable<CachedObject>) => Promise<void>;
+
+/** A cache as a version sees it whose conversions must be waited for: what it gives out has been prepared. */
+export class ConvertedCache extends CacheOver {
+  constructor(
+    inner: ResourceCache,
+    private readonly prepare: Prepare,
+    /** Labels and selectable fields of an object that has been prepared, as the version has them. */
+    private readonly attributes: (object: CachedObject) => Attributes,
+  ) {
+    super(inner);
+  }
+
+  async get(key: string, at: ReadAt): Promise<CachedObject | undefined> {
+    const object = await this.inner.get(key, at);
+    if (object !== undefined) await this.prepare([object]);
+    return object;
+  }
+
+  async list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
+    const selection = this.selection(options.predicate);
+    if (selection === undefined) {
+      const list = await this.inner.list(at, options);
+      await this.prepare(list.items());
+      return list;
+    }
+    const predicate = selectableAsStored(options.predicate);
+    const all = await this.inner.list(at, { ...options, limit: 0, predicate });
+    await this.prepare(all.items());
+    return selection.page(all, options.limit);
+  }
+
+  override async watch(options: CacheWatchOptions, receiver: WatchReceiver): Promise<Watcher> {
+    const selection = this.selection(options.predicate);
+    const preparing = new PreparingReceiver(receiver, this.prepare, selection);
+    const predicate = selection === undefined ? options.predicate : selectableAsStored(options.predicate);
+    return preparing.attach(await this.inner.watch({ ...options, predicate }, preparing));
+  }
+
+  /** Undefined where the stored form is as good as the version's. */
+  private selection(predicate: SelectionPredicate): ConvertedSelection | undefined {
+    return predicate.everything ? undefined : new ConvertedSelection(predicate, this.attributes);
+  }
+
+  under(watch: Stopwatch): ResourceCache {
+    const prepare: Prepare = (objects) => timed(watch, 'decode-response-object', () => this.prepare(objects));
+    return new ConvertedCache(cacheUnder(this.inner, watch), prepare, this.attributes);
+  }
+}
+
+/** Prepares events before it passes them on; meanwhile the transport counts as full. */
+class PreparingReceiver implements WatchReceiver {
+  private watcher: Watcher | undefined;
+  private stopped = false;
+  private resumable = false;
+  /** Why the watch ends, once what came before has been passed on. */
+  private end: { readonly reason: 'slow' | 'closed' | Error } | undefined;
+  private busy = false;
+  private readonly waiting: WatchEvent[] = [];
+
+  constructor(
+    private readonly receiver: WatchReceiver,
+    private readonly prepare: Prepare,
+    private readonly selection: ConvertedSelection | undefined,
+  ) {}
+
+  attach(watcher: Watcher): Watcher {
+    this.watcher = watcher;
+    if (this.stopped) watcher.stop();
+    else if (this.resumable) this.resume();
+    return {
+      resume: () => {
+        this.resume();
+      },
+      stop: () => {
+        this.stop();
+      },
+    };
+  }
+
+  receive(events: readonly WatchEvent[]): boolean {
+    this.waiting.push(...events);
+    if (!this.busy) void this.pass();
+    return false;
+  }
+
+  ended(reason: 'slow' | 'closed' | Error): void {
+    if (this.busy) this.end = { reason };
+    else this.receiver.ended(reason);
+  }
+
+  private async pass(): Promise<void> {
+    this.busy = true;
+    let writable = true;
+    while (this.waiting.length > 0 && !this.stopped) {
+      const events = this.waiting.splice(0);
+      const gone = this.statesBefore(events);
+      try {
+        await this.prepare(events.flatMap(({ object }) => object ?? []));
+        await this.prepare(gone.values());
+      } catch (error) {
+        this.stop();
+        this.receiver.ended(error instanceof Error ? error : new Error(messageOf(error)));
+        return;
+      }
+      if (this.isStopped()) break;
+      const selected = this.select(events, gone);
+      if (selected.length > 0) writable = this.receiver.receive(selected);
+    }
+    this.busy = false;
+    if (this.isStopped()) return;
+    if (this.end !== undefined) this.receiver.ended(this.end.reason);
+    else if (writable) this.resume();
+  }
+
+  /** By event, for what left the selection or came into it. */
+  private statesBefore(events: readonly WatchEvent[]): Map<WatchEvent, CachedObject> {
+    const states = new Map<WatchEvent, CachedObject>();
+    if (this.selection === undefined) return states;
+    for (const event of events) {
+      const before = event.type === 'MODIFIED' ? event.previousDeleted?.() : undefined;
+      if (before !== undefined) states.set(event, before);
+    }
+    return states;
+  }
+
+  private select(events: readonly WatchEvent[], gone: ReadonlyMap<WatchEvent, CachedObject>): readonly WatchEvent[] {
+    const { selection } = this;
+    if (selection === undefined) return events;
+    return events.flatMap((event) => selection.event(event, gone.get(event)) ?? []);
+  }
+
+  private isStopped(): boolean {
+    return this.stopped;
+  }
+
+  private resume(): void {
+    if (this.busy || this.stopped) return;
+    if (this.watcher === undefined) {
+      this.resumable = true;
+      return;
+    }
+    this.watcher.resume();
+  }
+
+  private stop(): void {
+    this.stopped = true;
+    this.waiting.length = 0;
+    this.watcher?.stop();
+  }
+}

@@ -1,0 +1,108 @@
+import { gzipSync } from 'node:zlib';
+import type {
+  Attributes,
+  CachedList,
+  CachedObject,
+  EventFrame,
+  Representation,
+  WatchEvent,
+  WatchEventType,
+} from '../../../storage/cacher/interfaces.js';
+import { EVERYTHING, type SelectionPredicate } from '../../../storage/selection-predicate.js';
+
+/** What of a predicate the stored form can answer: names and namespaces, which no conversion changes. */
+export function selectableAsStored({ name, namespace }: SelectionPredicate): SelectionPredicate {
+  if (name === undefined && namespace === undefined) return EVERYTHING;
+  return {
+    everything: false,
+    matches: (_labels, fields) =>
+      (name === undefined || fields['metadata.name'] === name) &&
+      (namespace === undefined || fields['metadata.namespace'] === namespace),
+    name,
+    namespace,
+  };
+}
+
+/** What a predicate selects by the labels and fields that a version shows. Objects must have been prepared. */
+export class ConvertedSelection {
+  constructor(
+    private readonly predicate: SelectionPredicate,
+    private readonly attributes: (object: CachedObject) => Attributes,
+  ) {}
+
+  matches(object: CachedObject): boolean {
+    const { labels, fields } = object.undecodable === true ? object.attributes : this.attributes(object);
+    return this.predicate.matches(labels, fields);
+  }
+
+  /** A page of what is selected of a whole list. */
+  page(list: CachedList, limit: number): CachedList {
+    const items: CachedObject[] = [];
+    for (const object of list.items()) {
+      if (!this.matches(object)) continue;
+      if (limit > 0 && items.length === limit) return new SelectedList(list.revision, items, items.at(-1)?.key);
+      items.push(object);
+    }
+    return new SelectedList(list.revision, items, undefined);
+  }
+
+  /**
+   * What an event about any object is to somebody who sees only what is selected; undefined: nothing. `gone`: what a
+   * MODIFIED gives as `previousDeleted`.
+   */
+  event(event: WatchEvent, gone: CachedObject | undefined): WatchEvent | undefined {
+    const { object, revision } = event;
+    if (object === undefined) return event;
+    const now = this.matches(object);
+    if (event.type !== 'MODIFIED') return now ? event : undefined;
+    const before = gone !== undefined && this.matches(gone);
+    if (now) return before ? event : new SelectedEvent('ADDED', revision, object);
+    return before ? new SelectedEvent('DELETED', revision, gone) : undefined;
+  }
+}
+
+class SelectedEvent implements WatchEvent {
+  readonly initialEventsEnd = false;
+
+  constructor(
+    readonly type: WatchEventType,
+    readonly revision: number,
+    readonly object: CachedObject,
+  ) {}
+
+  encoded(frame: EventFrame): Uint8Array {
+    return frame.encode(this);
+  }
+}
+
+class SelectedList implements CachedList {
+  readonly remaining = undefined;
+
+  constructor(
+    readonly revision: number,
+    private readonly selected: readonly CachedObject[],
+    readonly lastKey: string | undefined,
+  ) {}
+
+  get length(): number {
+    return this.selected.length;
+  }
+
+  items(): Iterable<CachedObject> {
+    return this.selected;
+  }
+
+  *chunks(representation: Representation): Generator<Uint8Array> {
+    const separator = Buffer.from(representation.separator);
+    let first = true;
+    for (const object of this.selected) {
+      if (!first && separator.length > 0) yield separator;
+      first = false;
+      yield object.render(representation);
+    }
+  }
+
+  gzipChunks(representation: Representation): Iterable<Uint8Array> {
+    return this.selected.length === 0 ? [] : [gzipSync(Buffer.concat([...this.chunks(representation)]))];
+  }
+}

@@ -1,0 +1,253 @@
+import { randomUUID } from 'node:crypto';
+import { parseJson } from '../../../apimachinery/json/decode.js';
+import { ApiError } from '../../../apimachinery/meta/errors.js';
+import { isObject, type JsonObject, objectAt, stringAt, stringifyJson } from '../../../apimachinery/json/json.js';
+import { textsOf } from '../../../apimachinery/json/values.js';
+import {
+  type GroupVersionKind,
+  type KubeObject,
+  formatGroupVersionKind,
+  goJson,
+  parseGroupVersion,
+  quote,
+} from '../../../apimachinery/meta/meta.js';
+import { ConversionPending } from '../../../managedfields/interfaces.js';
+import { messageOf } from '../../../util/error-message.js';
+import type { Clock } from '../../../util/clock.js';
+import { type Conversion, noConversion, type ReviewSender } from './conversion.js';
+import { type AskedConversion, type ConversionFailure, observeConversion } from './conversion-metrics.js';
+import type { Definition } from '../definition.js';
+import { checkIdentity, restoredMetadata } from './converted-metadata.js';
+
+export interface WebhookConversionOptions {
+  /** Versions of ConversionReview that the webhook takes, in its order of preference. */
+  readonly reviewVersions: readonly string[];
+  readonly sender: ReviewSender;
+  /** Name of the definition. */
+  readonly name: string;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** Is told of each review that was answered, or was not. */
+  readonly observe?: (asked: AskedConversion) => void;
+}
+
+const GROUP = 'apiextensions.k8s.io';
+const REVIEW_VERSIONS = ['v1', 'v1beta1'];
+/** One review carries objects up to this number and size, or a single larger one. */
+const MAX_OBJECTS = 200;
+const MAX_CHARACTERS = 1 << 20;
+/** Answers kept for those who ask again: numbers of answers and of characters. */
+const MAX_KEPT = 128;
+const MAX_KEPT_CHARACTERS = 1 << 23;
+
+/** The conversion that a definition asks for. `sender` makes what posts to a webhook with these settings. */
+export function conversionOf(
+  { conversion, name }: Definition,
+  sender: (clientConfig: JsonObject) => ReviewSender,
+  { clock, observe }: Pick<WebhookConversionOptions, 'clock' | 'observe'>,
+): Conversion {
+  if (stringAt(conversion, 'strategy') !== 'Webhook') return noConversion;
+  const webhook = objectAt(conversion, 'webhook') ?? {};
+  return new WebhookConversion({
+    reviewVersions: textsOf(webhook['conversionReviewVersions']),
+    sender: sender(objectAt(webhook, 'clientConfig') ?? {}),
+    name,
+    clock,
+    ...(observe === undefined ? {} : { observe }),
+  });
+}
+
+/** Strategy Webhook: a service converts objects, many in one review. It can change nothing of metadata but labels and annotations. */
+export class WebhookConversion implements Conversion {
+  readonly remote = true;
+  readonly sender: ReviewSender;
+  /** Answers by version wanted and object, the one used longest ago first. */
+  private readonly kept = new Map<string, KubeObject>();
+  private keptCharacters = 0;
+  /** Failures on their way to the step that waits, which says of what it was in the middle. */
+  private readonly failed = new Map<string, ApiError>();
+
+  constructor(private readonly options: WebhookConversionOptions) {
+    this.sender = options.sender;
+  }
+
+  convert(object: KubeObject, groupVersion: string): KubeObject {
+    if (object.apiVersion === groupVersion) return object;
+    // Of an object that says nothing no webhook is asked.
+    if (Object.keys(object).every((key) => key === 'apiVersion' || key === 'kind'))
+      return { ...object, apiVersion: groupVersion };
+    const key = `${groupVersion}\n${stringifyJson(object)}`;
+    const known = this.kept.get(key);
+    if (known !== undefined) return known;
+    const failed = this.failed.get(key);
+    if (failed !== undefined) {
+      this.failed.delete(key);
+      throw failed;
+    }
+    throw new ConversionPending(async () => {
+      try {
+        const [converted] = await this.convertAll([object], groupVersion);
+        if (converted !== undefined) this.keep(key, converted);
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        this.fail(key, error);
+      }
+    });
+  }
+
+  async convertAll(objects: readonly KubeObject[], groupVersion: string): Promise<KubeObject[]> {
+    const converted: KubeObject[] = [];
+    for (const batch of batches(objects)) converted.push(...(await this.ask(batch, groupVersion)));
+    return converted;
+  }
+
+  private keep(key: string, converted: KubeObject): void {
+    this.kept.set(key, converted);
+    this.keptCharacters += key.length;
+    for (const oldest of this.kept.keys()) {
+      if (this.kept.size <= MAX_KEPT && this.keptCharacters <= MAX_KEPT_CHARACTERS) return;
+      // The newest is waited for.
+      if (oldest === key) return;
+      this.kept.delete(oldest);
+      this.keptCharacters -= oldest.length;
+    }
+  }
+
+  /** A step that is not run again does not come for its failure. */
+  private fail(key: string, error: ApiError): void {
+    this.failed.set(key, error);
+    const [oldest] = this.failed.keys();
+    if (this.failed.size > MAX_KEPT && oldest !== undefined) this.failed.delete(oldest);
+  }
+
+  private async ask(batch: Batch, groupVersion: string): Promise<KubeObject[]> {
+    const { name, clock, observe = observeConversion } = this.options;
+    const begun = clock.monotonic();
+    const from = parseGroupVersion(batch.objects[0]?.apiVersion ?? '')?.version ?? '';
+    const to = parseGroupVersion(groupVersion)?.version ?? '';
+    const ended = (failure?: ConversionFailure): void => {
+      observe({ definition: name, from, to, seconds: (clock.monotonic() - begun) / 1000, failure });
+    };
+    let step: ConversionFailure = 'conversion_webhook_call_failure';
+    try {
+      const converted = await this.review(batch, groupVersion, (next) => (step = next));
+      ended();
+      return converted;
+    } catch (error) {
+      ended(step);
+      throw error;
+    }
+  }
+
+  /** `at` is told which step has begun, by what a failure of it is called. */
+  private async review(
+    batch: Batch,
+    groupVersion: string,
+    at: (step: ConversionFailure) => void,
+  ): Promise<KubeObject[]> {
+    const version = this.options.reviewVersions.find((candidate) => REVIEW_VERSIONS.includes(candidate));
+    if (version === undefined) throw failure('no supported conversion review versions');
+    const subject = `conversion webhook for ${kindOf(batch.objects[0] ?? {})}`;
+    const uid = randomUUID();
+    let answers: readonly unknown[];
+    try {
+      const body = `{"kind":"ConversionReview","apiVersion":"${GROUP}/${version}","request":{"uid":"${uid}","desiredAPIVersion":${JSON.stringify(groupVersion)},"objects":[${batch.texts.join(',')}]},"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}}`;
+      const answer = await this.sender.send(body);
+      at('conversion_webhook_malformed_response_failure');
+      answers = readReview(answer, version, uid);
+    } catch (error) {
+      throw failure(`${subject} failed: ${messageOf(error)}`);
+    }
+    at('conversion_webhook_partial_response_failure');
+    if (answers.length !== batch.objects.length) {
+      throw failure(`${subject} returned ${answers.length} objects, expected ${batch.objects.length}`);
+    }
+    at('conversion_webhook_invalid_converted_object_failure');
+    return batch.objects.map((original, i) => readConverted(original, answers[i], groupVersion, i));
+  }
+}
+
+interface Batch {
+  readonly objects: KubeObject[];
+  readonly texts: string[];
+}
+
+function* batches(objects: readonly KubeObject[]): Iterable<Batch> {
+  let batch: Batch = { objects: [], texts: [] };
+  let characters = 0;
+  for (const object of objects) {
+    const text = stringifyJson(object);
+    if (
+      batch.objects.length > 0 &&
+      (batch.objects.length >= MAX_OBJECTS || characters + text.length > MAX_CHARACTERS)
+    ) {
+      yield batch;
+      batch = { objects: [], texts: [] };
+      characters = 0;
+    }
+    batch.objects.push(object);
+    batch.texts.push(text);
+    characters += text.length;
+  }
+  if (batch.objects.length > 0) yield batch;
+}
+
+/** What goes wrong in a conversion is no fault of the request. */
+const failure = (message: string): ApiError => new ApiError(500, '', message);
+
+/** The converted objects of an answer. v1beta1 never had to name its kind, nor the request. */
+function readReview(body: string, version: string, uid: string): readonly unknown[] {
+  const review = parseJson(body);
+  if (!isObject(review)) throw new Error(`couldn't get version/kind; json parse error: ${goJson(review)} is no object`);
+  if (version === 'v1') {
+    const kind = kindOf(review);
+    const expected = `${GROUP}/v1, Kind=ConversionReview`;
+    if (kind !== expected) throw new Error(`expected webhook response of ${expected}, got ${kind}`);
+  }
+  const response = objectAt(review, 'response');
+  if (response === undefined) throw new Error('no response provided');
+  const answered = stringAt(response, 'uid') ?? '';
+  if (version === 'v1' && answered !== uid) {
+    throw new Error(`expected response.uid=${quote(uid)}, got ${quote(answered)}`);
+  }
+  const result = objectAt(response, 'result');
+  const status = stringAt(result, 'status') ?? '';
+  if (status !== 'Success') {
+    const message = stringAt(result, 'message') ?? '';
+    throw new Error(message === '' ? `response.result.status was '${status}', not 'Success'` : message);
+  }
+  const objects = response['convertedObjects'];
+  return Array.isArray(objects) ? objects : [];
+}
+
+function readConverted(original: KubeObject, answer: unknown, groupVersion: string, index: number): KubeObject {
+  const subject = `conversion webhook for ${kindOf(original)}`;
+  const converted = answer as JsonObject | null;
+  if (!isObject(converted) || (stringAt(converted, 'kind') ?? '') === '') {
+    throw failure(`Object 'Kind' is missing in '${goJson(converted ?? null)}'`);
+  }
+  const invalid = (why: string): ApiError => failure(`${subject} returned invalid object at index ${index}: ${why}`);
+  const version = stringAt(converted, 'apiVersion') ?? '';
+  if (version !== groupVersion) {
+    throw invalid(`invalid groupVersion (expected ${groupVersion}, received ${version})`);
+  }
+  const kind = stringAt(converted, 'kind') ?? '';
+  if (kind !== original.kind) throw invalid(`invalid kind (expected ${original.kind ?? ''}, received ${kind})`);
+  try {
+    checkIdentity(original, converted);
+  } catch (error) {
+    throw failure(`${subject} returned invalid object: ${messageOf(error)}`);
+  }
+  try {
+    return { ...converted, metadata: restoredMetadata(original, converted) };
+  } catch (error) {
+    throw failure(`${subject} returned invalid metadata: ${messageOf(error)}`);
+  }
+}
+
+/** `group/version, Kind=Kind`, as Go prints it. */
+function kindOf(object: JsonObject): string {
+  const kind = stringAt(object, 'kind') ?? '';
+  const parsed = parseGroupVersion(stringAt(object, 'apiVersion') ?? '');
+  const gvk: GroupVersionKind = { group: parsed?.group ?? '', version: parsed?.version ?? '', kind };
+  return formatGroupVersionKind(gvk);
+}

@@ -1,0 +1,116 @@
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { CachedObject, WatchEvent } from '../../../storage/cacher/interfaces.js';
+import { nextTurn } from '../../../scheduling/slicing.js';
+import type { ServedVersion } from '../../rest/served.js';
+import type { TypeListener } from '../../rest/type-client.js';
+import { decodedInTurns } from './detached-object.js';
+
+/** Objects from here on (bytes) are worked on in turns, so that nobody waits for all of it: what is told of them, and writes. */
+export const LARGE = 64 << 10;
+
+type View = Pick<ServedVersion, 'toObject' | 'prepare'>;
+
+/** Tells a listener of events in their order, in a version of the type: of large objects in turns of their own, of all others at once. */
+export class EventTurns {
+  private readonly waiting: WatchEvent[] = [];
+  /** Resolves when there is nothing left to tell. */
+  told: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly listener: TypeListener,
+    private readonly view: View,
+    private readonly failed: () => void,
+  ) {}
+
+  add(event: WatchEvent): void {
+    if (this.waiting.length === 0 && !isLarge(event)) {
+      this.tell(event);
+      return;
+    }
+    this.waiting.push(event);
+    if (this.waiting.length > 1) return;
+    this.told = this.tellAll();
+    this.told.catch(this.failed);
+  }
+
+  private async tellAll(): Promise<void> {
+    for (let event = this.waiting[0]; event !== undefined; event = this.waiting[0]) {
+      if (isLarge(event)) await this.tellLarge(event);
+      else this.tell(event);
+      this.waiting.shift();
+    }
+  }
+
+  private tell(event: WatchEvent): void {
+    const { object } = event;
+    if (object === undefined) {
+      if (event.initialEventsEnd) this.listener.synced();
+      return;
+    }
+    if (!this.concerns(object)) return;
+    let shown: KubeObject;
+    try {
+      shown = this.view.toObject(object);
+    } catch {
+      // What cannot be decoded is nobody's business but the administrator's.
+      return;
+    }
+    this.hand(event, shown);
+  }
+
+  private async tellLarge(event: WatchEvent): Promise<void> {
+    if (event.object === undefined || !this.concerns(event.object)) return;
+    await ownTurn();
+    const shown = await decoded(event.object, this.view).catch(() => undefined);
+    if (shown === undefined) return;
+    await ownTurn();
+    this.hand(event, shown);
+  }
+
+  private concerns({ key }: CachedObject): boolean {
+    const { only } = this.listener;
+    return only === undefined || hasName(key, only);
+  }
+
+  private hand({ type }: WatchEvent, object: KubeObject): void {
+    if (type === 'DELETED') this.listener.delete(object);
+    else this.listener.upsert(object);
+  }
+}
+
+let turns: Promise<void> = Promise.resolve();
+
+/** A turn that nobody else who asks for one has. */
+export function ownTurn(): Promise<void> {
+  turns = turns.then(nextTurn);
+  return turns;
+}
+
+/** The large object that was decoded last, for all who are told of it one after the other: nobody changes it. */
+let last:
+  { readonly from: WeakRef<CachedObject>; readonly view: View; readonly shown: Promise<KubeObject> } | undefined;
+
+function decoded(from: CachedObject, view: View): Promise<KubeObject> {
+  if (last?.from.deref() === from && last.view === view) return last.shown;
+  const made = { from: new WeakRef(from), view, shown: show(from, view) };
+  last = made;
+  void made.shown
+    .catch(() => undefined)
+    .then(ownTurn)
+    .then(ownTurn)
+    .then(() => {
+      if (last === made) last = undefined;
+    });
+  return made.shown;
+}
+
+async function show(object: CachedObject, view: View): Promise<KubeObject> {
+  const inTurns = view.prepare === undefined ? decodedInTurns(object) : undefined;
+  return view.toObject((await inTurns) ?? object);
+}
+
+const isLarge = ({ object }: WatchEvent): boolean => (object?.bytes.length ?? 0) >= LARGE;
+
+/** Whether a key, `namespace/name` or `name`, ends in the name. */
+const hasName = (key: string, name: string): boolean =>
+  key.endsWith(name) && (key.length === name.length || key[key.length - name.length - 1] === '/');

@@ -1,0 +1,121 @@
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { RequestContext } from '../../../request/context.js';
+import type { CachedObject, ResourceCache } from '../../../storage/cacher/interfaces.js';
+import { encodeObject } from '../../../storage/encode.js';
+import type { Backend, StoredObject, WriteRequest, WriteResult } from '../../../storage/interfaces.js';
+import { encodedBytes } from '../../../storage/object-bytes.js';
+import { FakeClock } from '../../../util/clock.js';
+import type { DeletionStrategy, ResourceType, Strategy } from '../../rest/interfaces.js';
+import type { ServedVersion } from '../../rest/served.js';
+import { DetachedObject } from './detached-object.js';
+import { ResourceStore } from '../store/resource-store.js';
+
+export const CONTEXT = { signal: new AbortController().signal } as Partial<RequestContext> as RequestContext;
+
+export const strategy: Partial<Strategy> = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: true,
+  prepareForUpdate: () => undefined,
+  validateUpdate: () => [],
+};
+
+/** A type that changes nothing of its objects. */
+export function servedWith(deletion: DeletionStrategy = {}): ServedVersion {
+  return {
+    gvk: { group: 'example.com', version: 'v1', kind: 'Widget' },
+    groupResource: { group: 'example.com', resource: 'widgets' },
+    type: { namespaced: true, deletion } as Partial<ResourceType> as ResourceType,
+    strategy,
+    toObject: (object: CachedObject) => object.decode() as KubeObject,
+    toStorage: (object: KubeObject) => object,
+  } as Partial<ServedVersion> as ServedVersion;
+}
+
+/** One object of a store that other processes write to as well, behind a cache that hears of it late. */
+export class LateCache {
+  /** The object's states; `revision` is that of the change. */
+  readonly log: { readonly revision: number; readonly state: StoredObject | undefined }[] = [];
+  reads = 0;
+  writes: WriteRequest[] = [];
+  /** How many changes the cache has not heard of. */
+  late = 0;
+  /** Which of the states since the expected one a conflict tells of, from 0 to below 1. */
+  conflictAt = (): number => 0.999;
+  /** What else happens before something is done. */
+  meanwhile = (): Promise<void> => Promise.resolve();
+  /** Called before each write, the first one with 1: who forestalls it. */
+  beforeWrite: (nth: number) => void = () => undefined;
+  readonly store: ResourceStore;
+
+  constructor(readonly key = 'ns/a') {
+    const cache: Partial<ResourceCache> = { peek: () => this.cached() };
+    const backend: Pick<Backend, 'get' | 'write'> = {
+      get: async () => {
+        await this.meanwhile();
+        this.reads++;
+        return this.newest;
+      },
+      write: (request) => this.write(request),
+    };
+    const groupResource = { group: 'example.com', resource: 'widgets' };
+    const clock = new FakeClock();
+    this.store = new ResourceStore(groupResource, true, 'widgets.example.com', backend, cache as ResourceCache, clock);
+  }
+
+  get newest(): StoredObject | undefined {
+    return this.log.at(-1)?.state;
+  }
+
+  /** Changes the object as another process does. */
+  put(metadata: KubeObject['metadata'], more: object = {}): StoredObject {
+    const revision = this.next;
+    const [, name = ''] = this.key.split('/');
+    const named = { name, namespace: 'ns', ...metadata };
+    const value = encodeObject({ apiVersion: 'example.com/v1', kind: 'Widget', metadata: named, ...more });
+    return this.append({ key: this.key, revision, bytes: encodedBytes(value, revision) });
+  }
+
+  putBytes(text: string): StoredObject {
+    return this.append({ key: this.key, revision: this.next, bytes: Buffer.from(text) });
+  }
+
+  remove(): void {
+    this.log.push({ revision: this.next, state: undefined });
+  }
+
+  private get next(): number {
+    return (this.log.at(-1)?.revision ?? 1) + 1;
+  }
+
+  private append(state: StoredObject): StoredObject {
+    this.log.push({ revision: state.revision, state });
+    return state;
+  }
+
+  private cached(): CachedObject | undefined {
+    const state = this.log.at(-1 - this.late)?.state;
+    return state === undefined ? undefined : new DetachedObject(state);
+  }
+
+  private async write(request: WriteRequest): Promise<WriteResult> {
+    await this.meanwhile();
+    this.beforeWrite(this.writes.push(request));
+    const { expected, value, key } = request;
+    const revision = this.next;
+    const { newest } = this;
+    if ((newest?.revision ?? 0) !== expected) return { outcome: 'conflict', current: this.conflicting(expected) };
+    if (value !== undefined)
+      return { outcome: 'committed', object: this.append({ key, revision, bytes: encodedBytes(value, revision) }) };
+    if (newest === undefined) return { outcome: 'conflict', current: undefined };
+    this.remove();
+    return { outcome: 'committed', object: { ...newest, revision } };
+  }
+
+  /** A store tells of a newer state than was expected, which need not be the newest; that there is none, only if so it is. */
+  private conflicting(expected: number): StoredObject | undefined {
+    const { newest } = this;
+    if (newest === undefined) return undefined;
+    const newer = this.log.flatMap(({ state }) => (state !== undefined && state.revision > expected ? [state] : []));
+    return newer[Math.floor(this.conflictAt() * newer.length)] ?? newest;
+  }
+}

@@ -1,0 +1,333 @@
+import { randomUUID } from 'node:crypto';
+import type { AdmissionAttributes, AdmissionChain } from '../../../admission/interfaces.js';
+import { ApiError, newForbidden } from '../../../apimachinery/meta/errors.js';
+import { deepCopy, type JsonObject } from '../../../apimachinery/json/json.js';
+import { type GroupResource, type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
+import type { UserInfo } from '../../../authentication/user/user.js';
+import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
+import type { RequestContext } from '../../../request/context.js';
+import { EVERYTHING } from '../../../storage/selection-predicate.js';
+import { type Clock, sleep } from '../../../util/clock.js';
+import type { ApiRegistry, StoredApi } from '../store/api-registry.js';
+import type { Strategy } from '../../rest/interfaces.js';
+import type {
+  DeletePreconditions,
+  DeletionPolicy,
+  TypeClient,
+  TypeClients,
+  TypeListener,
+} from '../../rest/type-client.js';
+import { createObject } from '../create.js';
+import { deleteObject } from '../delete.js';
+import { EventTurns, LARGE, ownTurn } from './event-turns.js';
+import { settled, storedAs } from './settled.js';
+import { listObjects } from '../list.js';
+import { updateObject } from '../update.js';
+import { WATCH_ALL, watchToItsEnd } from './watch-to-end.js';
+
+/** The server's own identity towards its own API. */
+export const LOOPBACK_USER: UserInfo = { name: 'system:apiserver', uid: '', groups: ['system:masters'], extra: {} };
+
+const RETRY_MILLIS = 1000;
+
+export interface LocalClientOptions {
+  readonly registry: ApiRegistry;
+  readonly admission: AdmissionChain;
+  readonly clock: Clock;
+  /** Undefined: the server itself, which may do everything. */
+  readonly user?: UserInfo;
+  /** Asked for every write, where the clients act as somebody else. What is read is the server's own cache. */
+  readonly authorizer?: Authorizer;
+  /** Noted in managedFields. */
+  readonly fieldManager: string;
+}
+
+const NO_PAUSE = (): undefined => undefined;
+const pauseFor = (bytes: number): (() => Promise<void> | undefined) => (bytes < LARGE ? NO_PAUSE : ownTurn);
+
+/** Clients for the server's own loops, without HTTP, through the same admission, validation and storage as everybody else. */
+export class LocalClients implements TypeClients {
+  constructor(private readonly options: LocalClientOptions) {}
+
+  for(type: GroupResource): TypeClient {
+    return new LocalClient(this.options, type);
+  }
+}
+
+/** The version in which the loops see a type: the storage version, or the first served one. */
+function findApi(registry: ApiRegistry, type: GroupResource): StoredApi {
+  let found: StoredApi | undefined;
+  for (const api of registry.all()) {
+    if (api.kind !== 'stored') continue;
+    const { groupResource, version, type: described } = api.served;
+    if (groupResource.group !== type.group || groupResource.resource !== type.resource) continue;
+    if (found === undefined || version.name === described.storageVersion) found = api;
+  }
+  found ??= registry.hidden(type);
+  if (found === undefined)
+    throw new ApiError(404, 'NotFound', `no type ${type.resource} in group "${type.group}" is served`);
+  return found;
+}
+
+class LocalClient implements TypeClient {
+  constructor(
+    private readonly options: LocalClientOptions,
+    private readonly type: GroupResource,
+  ) {}
+
+  private api(): StoredApi {
+    return findApi(this.options.registry, this.type);
+  }
+
+  /** Throws 403 unless the user may. */
+  private async check(verb: string, namespace: string, name: string, subresource = ''): Promise<void> {
+    const { authorizer, user = LOOPBACK_USER } = this.options;
+    if (authorizer === undefined) return;
+    const { gvk } = this.api().served;
+    const attributes = {
+      user,
+      verb,
+      resourceRequest: true,
+      namespace,
+      apiGroup: gvk.group,
+      apiVersion: gvk.version,
+      resource: this.type.resource,
+      subresource,
+      name,
+      path: '',
+    };
+    const { decision } = await authorizer.authorize(attributes, new AbortController().signal);
+    if (decision === 'allow') return;
+    const what = subresource === '' ? this.type.resource : `${this.type.resource}/${subresource}`;
+    throw newForbidden(this.type, name, `User ${quote(user.name)} cannot ${verb} resource ${quote(what)}`);
+  }
+
+  private context(namespace: string, name: string, verb: string, subresource = ''): RequestContext {
+    const api = this.api();
+    return {
+      info: {
+        isResourceRequest: true,
+        path: '',
+        verb,
+        apiPrefix: api.served.gvk.group === '' ? 'api' : 'apis',
+        apiGroup: api.served.gvk.group,
+        apiVersion: api.served.gvk.version,
+        namespace,
+        resource: this.type.resource,
+        subresource,
+        name,
+        parts: [],
+        fieldSelector: '',
+        labelSelector: '',
+      },
+      user: this.options.user ?? LOOPBACK_USER,
+      userAgent: this.options.fieldManager,
+      auditId: randomUUID(),
+      signal: new AbortController().signal,
+      receivedAt: this.options.clock.now(),
+      dryRun: false,
+      warn: () => undefined,
+      annotate: () => undefined,
+    };
+  }
+
+  async get(namespace: string, name: string): Promise<KubeObject | undefined> {
+    const { served, store } = this.api();
+    const stored = await store.fresh(store.key(namespace, name));
+    return stored === undefined ? undefined : storedAs(served, stored);
+  }
+
+  async list(namespace: string): Promise<readonly KubeObject[]> {
+    const { served, store } = this.api();
+    const { list } = await listObjects(store, namespace, {
+      resourceVersion: '',
+      resourceVersionMatch: '',
+      limit: 0,
+      continue: '',
+      predicate: EVERYTHING,
+    });
+    return [...list.items()].map((item) => served.toObject(item));
+  }
+
+  async create(object: KubeObject): Promise<KubeObject> {
+    const { served, store } = this.api();
+    const namespace = object.metadata.namespace ?? '';
+    await this.check('create', namespace, '');
+    const context = this.context(namespace, object.metadata.name ?? '', 'create');
+    await settled(() => served.fieldManager.update(undefined, object, this.options.fieldManager));
+    await this.options.admission.admit(this.attributes(context, 'CREATE', object, undefined));
+    const created = await createObject(store, {
+      context,
+      served,
+      namespace,
+      object,
+      dryRun: false,
+      validate: (made) => this.options.admission.validate(this.attributes(context, 'CREATE', made, undefined)),
+    });
+    return created.stored === undefined ? created.object : storedAs(served, created.stored);
+  }
+
+  update(object: KubeObject): Promise<KubeObject> {
+    const { served } = this.api();
+    return this.write(object, served.strategy, () => deepCopy(object), '');
+  }
+
+  updateStatus(object: KubeObject): Promise<KubeObject> {
+    return this.updateSubresource(object, 'status');
+  }
+
+  updateSubresource(object: KubeObject, subresource: string): Promise<KubeObject> {
+    const { served } = this.api();
+    const strategy = served.subresources[subresource]?.strategy ?? served.strategy;
+    // A status is written without the rest, which may be large.
+    const next = (current: KubeObject | undefined): KubeObject =>
+      current === undefined || subresource !== 'status'
+        ? deepCopy(object)
+        : { ...current, metadata: deepCopy(object.metadata), status: deepCopy(object['status']) };
+    return this.write(object, strategy, next, subresource);
+  }
+
+  apply(object: KubeObject, fieldManager: string): Promise<KubeObject> {
+    const { served } = this.api();
+    return this.write(
+      object,
+      served.strategy,
+      (current) => served.fieldManager.apply(current, object, fieldManager, true),
+      '',
+      true,
+    );
+  }
+
+  private async write(
+    object: KubeObject,
+    strategy: Strategy,
+    next: (current: KubeObject | undefined) => KubeObject,
+    subresource: string,
+    apply = false,
+  ): Promise<KubeObject> {
+    const { served, store } = this.api();
+    const namespace = object.metadata.namespace ?? '';
+    const name = object.metadata.name ?? '';
+    await this.check(apply ? 'patch' : 'update', namespace, name, subresource);
+    const context = this.context(namespace, name, apply ? 'patch' : 'update', subresource);
+    const manager = served.subresources[subresource]?.fieldManager ?? served.fieldManager;
+    const pause = pauseFor(store.cache.peek(store.key(namespace, name))?.bytes.length ?? 0);
+    const updated = await updateObject(store, {
+      context,
+      served,
+      strategy,
+      namespace,
+      name,
+      dryRun: false,
+      forceAllowCreate: apply,
+      expectedUid: object.metadata.uid,
+      transform: async (current) => {
+        await pause();
+        const made = await settled(() => next(current));
+        if (!apply) await settled(() => manager.update(current, made, this.options.fieldManager));
+        await pause();
+        await this.options.admission.admit(
+          this.attributes(context, current === undefined ? 'CREATE' : 'UPDATE', made, current),
+        );
+        return made;
+      },
+      validateCreate: (made) => this.options.admission.validate(this.attributes(context, 'CREATE', made, undefined)),
+      validateUpdate: async (made, old) => {
+        await this.options.admission.validate(this.attributes(context, 'UPDATE', made, old));
+        await pause();
+      },
+    });
+    await pause();
+    return updated.stored === undefined ? updated.object : storedAs(served, updated.stored);
+  }
+
+  async delete(
+    namespace: string,
+    name: string,
+    preconditions: DeletePreconditions = {},
+    policy: DeletionPolicy = 'Background',
+  ): Promise<void> {
+    const { served, store } = this.api();
+    await this.check('delete', namespace, name);
+    const context = this.context(namespace, name, 'delete');
+    await deleteObject(store, {
+      context,
+      served,
+      namespace,
+      name,
+      options: {
+        gracePeriodSeconds: undefined,
+        orphanDependents: undefined,
+        propagationPolicy: policy,
+        preconditions,
+        dryRun: false,
+        ignoreStoreReadError: false,
+      },
+      validate: async (object) => {
+        const attributes = this.attributes(context, 'DELETE', undefined, object);
+        await this.options.admission.admit(attributes);
+        await this.options.admission.validate(attributes);
+      },
+    });
+  }
+
+  watch(listener: TypeListener, signal: AbortSignal): void {
+    void this.follow(listener, signal);
+  }
+
+  /** Watches from the state there is; after any end but the caller's own it begins anew. */
+  private async follow(listener: TypeListener, signal: AbortSignal): Promise<void> {
+    const over = (): boolean => signal.aborted;
+    while (!over()) {
+      try {
+        await this.followOnce(listener, signal);
+      } catch {
+        // Not served yet, or the store is away: tried again below.
+      }
+      if (over()) return;
+      await sleep(this.options.clock, RETRY_MILLIS, signal);
+      if (!over()) listener.reset();
+    }
+  }
+
+  private async followOnce(listener: TypeListener, signal: AbortSignal): Promise<void> {
+    const { served, store } = this.api();
+    const options = { ...WATCH_ALL, start: { mode: 'most-recent' as const }, initialEventsBookmark: true };
+    const broken = new AbortController();
+    const events = new EventTurns(listener, served, () => {
+      broken.abort();
+    });
+    await watchToItsEnd(store.cache, options, AbortSignal.any([signal, broken.signal]), (event) => {
+      events.add(event);
+    });
+    await events.told;
+  }
+
+  private attributes(
+    context: RequestContext,
+    operation: 'CREATE' | 'UPDATE' | 'DELETE',
+    object: KubeObject | undefined,
+    oldObject: KubeObject | undefined,
+  ): AdmissionAttributes {
+    const { served } = this.api();
+    const options: JsonObject = {};
+    const { namespace, name } = context.info;
+    const isNamespace = this.type.group === '' && this.type.resource === 'namespaces';
+    return {
+      operation,
+      kind: served.gvk,
+      resource: { ...served.groupResource, version: served.gvk.version },
+      subresource: context.info.subresource,
+      namespace: isNamespace ? name : namespace,
+      name,
+      object,
+      oldObject,
+      options,
+      dryRun: false,
+      user: context.user,
+      signal: context.signal,
+      warn: () => undefined,
+      annotate: () => undefined,
+    };
+  }
+}

@@ -1,0 +1,60 @@
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { ConversionPending } from '../../../managedfields/interfaces.js';
+import type { StoredObject } from '../../../storage/interfaces.js';
+import { type Stopwatch, timed } from '../../../util/stopwatch.js';
+import type { ServedVersion } from '../../rest/served.js';
+import { decodedInTurns, DetachedObject } from './detached-object.js';
+
+/** A step can need the conversions of all versions that an object's managers ever used, and some more. */
+const MAX_ATTEMPTS = 50;
+
+/** Runs a step that may have to wait for conversions, again after each; it must be rerunnable. Most steps never wait. */
+export function settled<T>(step: () => T): T | Promise<T> {
+  try {
+    return step();
+  } catch (error) {
+    if (!(error instanceof ConversionPending)) throw error;
+    return again(step, error);
+  }
+}
+
+async function again<T>(step: () => T, first: ConversionPending): Promise<T> {
+  let pending = first;
+  for (let attempt = 1; ; attempt++) {
+    await pending.ready();
+    try {
+      return step();
+    } catch (error) {
+      if (!(error instanceof ConversionPending) || attempt >= MAX_ATTEMPTS) throw error;
+      pending = error;
+    }
+  }
+}
+
+/**
+ * A stored object in a version, converted where needed, over several turns of the event loop where it is large; `watch` takes down how
+ * long the conversion takes.
+ */
+export function storedAs(
+  served: ServedVersion,
+  stored: StoredObject,
+  watch?: Stopwatch,
+): KubeObject | Promise<KubeObject> {
+  if (served.prepare === undefined) {
+    const decoded = decodedInTurns(stored);
+    if (decoded !== undefined) return decoded.then((object) => served.toObject(object));
+  }
+  const object = new DetachedObject(stored);
+  const prepared = prepare(served, object, watch);
+  return prepared === undefined ? served.toObject(object) : prepared.then(() => served.toObject(object));
+}
+
+/** What must be waited for before the object can be shown in the version; undefined: nothing. */
+export function prepare(
+  served: ServedVersion,
+  object: DetachedObject,
+  watch: Stopwatch | undefined,
+): Promise<void> | undefined {
+  if (served.prepare === undefined) return undefined;
+  return timed(watch, 'decode-response-object', async () => served.prepare?.([object]));
+}

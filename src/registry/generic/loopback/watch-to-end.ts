@@ -1,0 +1,36 @@
+import type { Watcher, WatchEvent } from '../../../storage/cacher/interfaces.js';
+import { EVERYTHING } from '../../../storage/selection-predicate.js';
+import type { ResourceStore } from '../store/resource-store.js';
+
+type Cache = Pick<ResourceStore['cache'], 'watch'>;
+
+/** All objects of a type, until somebody ends it. */
+export const WATCH_ALL = { prefix: '', predicate: EVERYTHING, bookmarks: false, deadline: Infinity };
+
+/** Hands over the events of one watch; resolves when it has ended or the signal aborts, rejects where it cannot start. */
+export async function watchToItsEnd(
+  cache: Cache,
+  options: Parameters<Cache['watch']>[0],
+  signal: AbortSignal,
+  see: (event: WatchEvent) => void,
+): Promise<void> {
+  let watcher: Watcher | undefined;
+  let stop = (): void => undefined;
+  const over = new Promise<void>((resolve, reject) => {
+    stop = resolve;
+    signal.addEventListener('abort', stop, { once: true });
+    const receive = (events: readonly WatchEvent[]): boolean => {
+      for (const event of events) see(event);
+      return true;
+    };
+    cache.watch(options, { receive, ended: stop }).then((started) => {
+      watcher = started;
+    }, reject);
+  });
+  try {
+    await over;
+  } finally {
+    signal.removeEventListener('abort', stop);
+    watcher?.stop();
+  }
+}

@@ -1,0 +1,190 @@
+import type { FieldManager } from '../../../managedfields/interfaces.js';
+import type { GroupResource } from '../../../apimachinery/meta/meta.js';
+import type { ApiGroup, ApiResourceEntry } from '../../rest/interfaces.js';
+import type { ServedVersion } from '../../rest/served.js';
+import type { VirtualType } from '../../rest/virtual.js';
+import type { ResourceStore } from './resource-store.js';
+
+/** A version of a stored type, as requests reach it. */
+export interface StoredApi {
+  readonly kind: 'stored';
+  readonly served: ServedVersion;
+  readonly store: ResourceStore;
+  /** While a definition is being deleted nothing may be created. */
+  readonly terminating: boolean;
+}
+
+/** A type that is only created. */
+export interface VirtualApi {
+  readonly kind: 'virtual';
+  readonly type: VirtualType;
+  readonly fieldManager: FieldManager;
+}
+
+export type InstalledApi = StoredApi | VirtualApi;
+
+/** What is installed at once and goes at once: one type with its served versions. */
+export interface ApiBundle {
+  readonly groupResource: GroupResource;
+  readonly apis: readonly InstalledApi[];
+  /** Where no version is served: the one by which the server's own loops know the objects, to delete them. */
+  readonly hidden?: StoredApi | undefined;
+  /** Lower comes first among groups; ties go by name. */
+  readonly groupPriority: number;
+}
+
+interface VersionEntry {
+  readonly resources: Map<string, InstalledApi>;
+}
+
+const isBuiltIn = (api: InstalledApi): boolean => api.kind === 'virtual' || !api.served.type.custom;
+
+/** Everything that is served, by group, version and resource. It changes while definitions come and go. */
+export class ApiRegistry {
+  private readonly groups = new Map<string, Map<string, VersionEntry>>();
+  private readonly bundles = new Map<string, ApiBundle>();
+  private readonly listeners = new Set<() => void>();
+  private snapshot: readonly ApiGroup[] | undefined;
+
+  /** Adds a type, or replaces all that was served of it. */
+  install(bundle: ApiBundle): void {
+    const key = `${bundle.groupResource.resource}.${bundle.groupResource.group}`;
+    this.withdraw(key);
+    this.bundles.set(key, bundle);
+    for (const api of bundle.apis) {
+      const { group, version, resource } = place(api);
+      const versions = this.groups.get(group) ?? new Map<string, VersionEntry>();
+      this.groups.set(group, versions);
+      const entry = versions.get(version) ?? { resources: new Map<string, InstalledApi>() };
+      versions.set(version, entry);
+      entry.resources.set(resource, api);
+    }
+    this.changed();
+  }
+
+  remove(groupResource: GroupResource): void {
+    const key = `${groupResource.resource}.${groupResource.group}`;
+    if (this.withdraw(key)) this.changed();
+  }
+
+  lookup(group: string, version: string, resource: string): InstalledApi | undefined {
+    return this.groups.get(group)?.get(version)?.resources.get(resource);
+  }
+
+  /** Whether a group has built-in versions. */
+  isBuiltInGroup(group: string): boolean {
+    for (const version of this.groups.get(group)?.keys() ?? []) if (this.isBuiltIn(group, version)) return true;
+    return false;
+  }
+
+  /** Whether a group version is served by built-in types (custom ones answer unknown paths otherwise). */
+  isBuiltIn(group: string, version: string): boolean {
+    for (const api of this.groups.get(group)?.get(version)?.resources.values() ?? []) {
+      if (isBuiltIn(api)) return true;
+    }
+    return false;
+  }
+
+  /** Whether a type is built in. */
+  isBuiltInType({ group, resource }: GroupResource): boolean {
+    const [first] = this.bundles.get(`${resource}.${group}`)?.apis ?? [];
+    return first !== undefined && isBuiltIn(first);
+  }
+
+  hidden({ group, resource }: GroupResource): StoredApi | undefined {
+    return this.bundles.get(`${resource}.${group}`)?.hidden;
+  }
+
+  *all(): Iterable<InstalledApi> {
+    for (const bundle of this.bundles.values()) yield* bundle.apis;
+  }
+
+  /** For discovery: groups by priority and name, versions by Kubernetes' order of versions. */
+  apiGroups(): readonly ApiGroup[] {
+    this.snapshot ??= this.describe();
+    return this.snapshot;
+  }
+
+  /** Called after every change; the function returned ends it. */
+  onChange(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  private changed(): void {
+    this.snapshot = undefined;
+    for (const listener of this.listeners) listener();
+  }
+
+  private withdraw(key: string): boolean {
+    const bundle = this.bundles.get(key);
+    if (bundle === undefined) return false;
+    this.bundles.delete(key);
+    for (const api of bundle.apis) {
+      const { group, version, resource } = place(api);
+      const versions = this.groups.get(group);
+      const entry = versions?.get(version);
+      if (entry?.resources.get(resource) === api) entry.resources.delete(resource);
+      if (entry?.resources.size === 0) versions?.delete(version);
+      if (versions?.size === 0) this.groups.delete(group);
+    }
+    return true;
+  }
+
+  private describe(): readonly ApiGroup[] {
+    const priorities = new Map<string, number>();
+    for (const bundle of this.bundles.values()) {
+      const { group } = bundle.groupResource;
+      priorities.set(group, Math.min(priorities.get(group) ?? Infinity, bundle.groupPriority));
+    }
+    const names = [...this.groups.keys()].sort(
+      (a, b) => (priorities.get(a) ?? 0) - (priorities.get(b) ?? 0) || (a < b ? -1 : 1),
+    );
+    return names.map((name) => {
+      const versions = [...(this.groups.get(name) ?? new Map<string, VersionEntry>())].sort(([a], [b]) =>
+        compareVersions(a, b),
+      );
+      return {
+        name,
+        preferredVersion: versions[0]?.[0] ?? '',
+        versions: versions.map(([version, entry]) => ({
+          version,
+          resources: resourceEntries(entry),
+          custom: !this.isBuiltIn(name, version),
+        })),
+      };
+    });
+  }
+}
+
+function place(api: InstalledApi): { group: string; version: string; resource: string } {
+  if (api.kind === 'virtual') return api.type;
+  return { group: api.served.gvk.group, version: api.served.gvk.version, resource: api.served.groupResource.resource };
+}
+
+/** By name; below a custom resource its subresources in the order in which its definition gives them. */
+function resourceEntries(entry: VersionEntry): ApiResourceEntry[] {
+  const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+  const described = [...entry.resources].map(([name, api]) => ({ name, entries: entriesOf(api) }));
+  if (described.every(({ entries }) => entries.custom))
+    return described.sort(byName).flatMap(({ entries }) => entries.list);
+  return described.flatMap(({ entries }) => entries.list).sort(byName);
+}
+
+function entriesOf(api: InstalledApi): { readonly custom: boolean; readonly list: readonly ApiResourceEntry[] } {
+  if (api.kind === 'stored') return { custom: api.served.type.custom, list: api.served.discovery };
+  const { resource, singular, namespaced, kind } = api.type;
+  return { custom: false, list: [{ name: resource, singularName: singular, namespaced, kind, verbs: ['create'] }] };
+}
+
+const VERSION = /^v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?$/;
+const STAGES: Record<string, number> = { alpha: 0, beta: 1 };
+
+/** Order of versions, the most stable and newest first: v2, v1, v2beta1, v1beta2, v1alpha1, then other names by letter. */
+export function compareVersions(a: string, b: string): number {
+  const x = VERSION.exec(a);
+  const y = VERSION.exec(b);
+  if (x === null || y === null) return x !== null ? -1 : y !== null ? 1 : a < b ? -1 : a > b ? 1 : 0;
+  const stage = (m: RegExpExecArray): number => (m[2] === undefined ? 2 : (STAGES[m[2]] ?? 0));
+  return stage(y) - stage(x) || Number(y[1]) - Number(x[1]) || Number(y[3] ?? 0) - Number(x[3] ?? 0);
+}

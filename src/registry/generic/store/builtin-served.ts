@@ -1,0 +1,283 @@
+import { type DetailedJson, JsonError } from '../../../apimachinery/json/decode.js';
+import { metadataFieldNames, supportedFieldNames } from '../../../apimachinery/selectors/field-selectors.js';
+import { isObject, type JsonObject, type JsonValue, objectAt, stringifyJson } from '../../../apimachinery/json/json.js';
+import {
+  formatGroupVersion,
+  formatGroupVersionKind,
+  type GroupVersionKind,
+  type KubeObject,
+} from '../../../apimachinery/meta/meta.js';
+import { applyStrategicMergePatch } from '../../../apimachinery/patch/strategic-merge.js';
+import { type BuiltinSchema, requireSchema } from '../../../apimachinery/scheme/builtin-schema.js';
+import { checkConvertible, conversionError } from '../../../apimachinery/scheme/convert.js';
+import { convertNumbers } from '../../../apimachinery/scheme/go-numbers.js';
+import { createFieldManager } from '../../../managedfields/field-manager.js';
+import { emptyObjectOf } from '../../../managedfields/empty-objects.js';
+import type { FieldManager } from '../../../managedfields/interfaces.js';
+import type { CachedObject, Representation } from '../../../storage/cacher/interfaces.js';
+import type { BuiltinTypes } from '../../../structured-merge-diff/schema/builtin-types.js';
+import type { Clock } from '../../../util/clock.js';
+import type { StoredApi } from './api-registry.js';
+import type {
+  ApiResourceEntry,
+  CreatedSubresource,
+  ResourceType,
+  ResourceVersion,
+  Strategy,
+} from '../../rest/interfaces.js';
+import {
+  DecodeError,
+  type DecodedObject,
+  type ServedCreation,
+  type ServedSubresource,
+  type ServedVersion,
+} from '../../rest/served.js';
+import { storageVersionHash } from '../../customresource/discovery.js';
+import type { ResourceStore } from './resource-store.js';
+
+const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+const SUBRESOURCE_VERBS = ['get', 'patch', 'update'];
+const PATCH_TYPES = [
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+  'application/apply-patch+yaml',
+];
+/** Types whose names are given by the server alone on update. */
+const UPDATE_ONLY = ['patch', 'update'];
+
+export interface BuiltinServing {
+  readonly store: ResourceStore;
+  readonly mergeTypes: BuiltinTypes;
+  readonly clock: Clock;
+  readonly cbor: boolean;
+}
+
+/** Reads bodies of a built-in kind; used for stored types and for those that are only created. */
+export function builtinDecoder(
+  gvk: GroupVersionKind,
+  applyDefaults?: (object: KubeObject) => void,
+): (body: DetailedJson, strict: boolean) => DecodedObject {
+  const schema = requireSchema(gvk.group, gvk.version, gvk.kind);
+  return (body, strict) => decode(schema, body, strict, applyDefaults);
+}
+
+function decode(
+  schema: BuiltinSchema,
+  body: DetailedJson,
+  strict: boolean,
+  applyDefaults: ((object: KubeObject) => void) | undefined,
+): DecodedObject {
+  try {
+    const { object, strictErrors } = schema.decode(body, strict);
+    object.kind = schema.gvk.kind;
+    object.apiVersion = formatGroupVersion(schema.gvk);
+    // An empty list of managers is a wish to forget them, and would be dropped as any empty list is.
+    if (forgetsManagers(body.value)) object.metadata.managedFields = [{}];
+    applyDefaults?.(object);
+    return { object, strictErrors };
+  } catch (error) {
+    if (error instanceof JsonError) throw new DecodeError(error.message);
+    throw error;
+  }
+}
+
+function forgetsManagers(body: JsonValue): boolean {
+  const managers = isObject(body) ? objectAt(body, 'metadata')?.['managedFields'] : undefined;
+  return Array.isArray(managers) && managers.length === 0;
+}
+
+/** Makes everything that serving a built-in type takes. */
+export function serveBuiltin(type: ResourceType, serving: BuiltinServing): StoredApi[] {
+  return type.versions
+    .filter((version) => version.served)
+    .map((version) => ({
+      kind: 'stored' as const,
+      served: servedVersion(type, version, serving),
+      store: serving.store,
+      terminating: false,
+    }));
+}
+
+function servedVersion(type: ResourceType, version: ResourceVersion, serving: BuiltinServing): ServedVersion {
+  const gvk = { group: type.group, version: version.name, kind: type.kind };
+  const groupVersion = formatGroupVersion(gvk);
+  const schema = requireSchema(gvk.group, gvk.version, gvk.kind);
+  const defaults = type.applyDefaults?.bind(type);
+  const manager = (subresource: string, strategy: Strategy): FieldManager =>
+    createFieldManager({
+      kind: gvk,
+      subresource,
+      typeOf: (wanted) => (wanted === groupVersion ? serving.mergeTypes.typeOf(gvk) : undefined),
+      resetFields: strategy.resetFields,
+      emptyObject: emptyObjectOf(gvk),
+      applyDefaults: (object) => {
+        normalizeInPlace(schema, object, defaults);
+      },
+      clock: serving.clock,
+    });
+  const subresources: Record<string, ServedSubresource> = {};
+  for (const [name, strategy] of Object.entries(type.subresources)) {
+    subresources[name] = { strategy, fieldManager: manager(name, strategy) };
+  }
+  const id = `${groupVersion}/${type.resource}`;
+  const toObject = (object: CachedObject): KubeObject => {
+    const stored = object.decode() as KubeObject;
+    const shown = type.storedAs === undefined ? stored : type.storedAs.fromStorage(stored);
+    defaults?.(shown);
+    return shown;
+  };
+  return {
+    type,
+    version,
+    groupVersion,
+    id,
+    ...representations(id, type, toObject),
+    toObject,
+    gvk,
+    groupResource: { group: type.group, resource: type.resource },
+    decode: (body, strict) => decode(schema, body, strict, defaults),
+    toStorage: (object) => (type.storedAs === undefined ? object : type.storedAs.toStorage({ ...object })),
+    strategy: type.strategy,
+    fieldManager: manager('', type.strategy),
+    subresources,
+    created: Object.fromEntries(
+      Object.entries(type.created ?? {}).map(([name, created]) => [name, servedCreation(name, created, serving)]),
+    ),
+    scale: undefined,
+    patchTypes: serving.cbor ? [...PATCH_TYPES, 'application/apply-patch+cbor'] : PATCH_TYPES,
+    strategicMerge: (current, patch) => {
+      const merged = applyStrategicMergePatch(current, patch, schema.type);
+      checkConvertible(schema.type, merged);
+      return convertNumbers(schema.type, merged) as JsonObject;
+    },
+    verbs: type.verbs ?? VERBS,
+    discovery: discoveryEntries(type, version),
+    openApiSchema: undefined,
+    returnsDeletedObject: type.returnsDeletedObject === true,
+    fieldNames:
+      version.selectableFields.length === 0
+        ? metadataFieldNames
+        : supportedFieldNames([
+            'metadata.name',
+            ...(type.namespaced ? ['metadata.namespace'] : []),
+            ...version.selectableFields,
+          ]),
+  };
+}
+
+function servedCreation(name: string, subresource: CreatedSubresource, serving: BuiltinServing): ServedCreation {
+  const { gvk } = subresource;
+  const groupVersion = formatGroupVersion(gvk);
+  return {
+    subresource,
+    gvk,
+    groupVersion,
+    decode: builtinDecoder(gvk, subresource.applyDefaults?.bind(subresource)),
+    fieldManager: createFieldManager({
+      kind: gvk,
+      subresource: name,
+      typeOf: (wanted) => (wanted === groupVersion ? serving.mergeTypes.typeOf(gvk) : undefined),
+      emptyObject: requireSchema(gvk.group, gvk.version, gvk.kind).empty(),
+      clock: serving.clock,
+    }),
+  };
+}
+
+/**
+ * After an apply an object has what the client sent: it is brought into the form that decoding gives. Throws JsonError where what
+ * fits the type's schema does not fit the type.
+ */
+function normalizeInPlace(
+  schema: BuiltinSchema,
+  object: KubeObject,
+  defaults: ((object: KubeObject) => void) | undefined,
+): void {
+  const { apiVersion, kind } = object;
+  const normalized = normalizeOrSayWhy(schema, object);
+  for (const key in object) delete object[key];
+  Object.assign(object, normalized, { apiVersion, kind });
+  defaults?.(object);
+}
+
+function normalizeOrSayWhy(schema: BuiltinSchema, object: KubeObject): KubeObject {
+  try {
+    return schema.normalize(object);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const why = conversionError(schema.type, object) ?? error.message;
+    throw new JsonError(`unable to convert unstructured object to ${formatGroupVersionKind(schema.gvk)}: ${why}`);
+  }
+}
+
+/** Stored built-in objects are shown as they are; items of lists go without their first two fields. */
+function representations(
+  id: string,
+  type: ResourceType,
+  toObject: (object: CachedObject) => KubeObject,
+): { json: Representation; listItem: Representation } {
+  const convert = (object: CachedObject): Uint8Array => Buffer.from(stringifyJson(toObject(object)), 'utf8');
+  const json: Representation =
+    type.storedAs === undefined
+      ? { id, identity: true, separator: ',', render: (object) => object.bytes }
+      : { id, separator: ',', render: convert };
+  const listItem: Representation = {
+    id: `${id}/item`,
+    separator: ',',
+    render: (object) => (type.storedAs === undefined ? withoutTypeMeta(object) : encodeItem(toObject(object))),
+  };
+  return { json, listItem };
+}
+
+const METADATA = Buffer.from('"metadata":');
+
+function encodeItem({ apiVersion: _v, kind: _k, ...rest }: JsonObject): Uint8Array {
+  return Buffer.from(stringifyJson(rest), 'utf8');
+}
+
+/** Stored objects begin with apiVersion and kind, then metadata (see EncodedObject). */
+function withoutTypeMeta(object: CachedObject): Uint8Array {
+  const { bytes } = object;
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const at = buffer.indexOf(METADATA);
+  if (at < 0 || object.undecodable) return encodeItem(object.decode());
+  const out = Buffer.allocUnsafe(buffer.length - at + 1);
+  out[0] = 0x7b;
+  buffer.copy(out, 1, at);
+  return out;
+}
+
+function discoveryEntries(type: ResourceType, version: ResourceVersion): ApiResourceEntry[] {
+  const entries: ApiResourceEntry[] = [
+    {
+      name: type.resource,
+      singularName: type.singular,
+      namespaced: type.namespaced,
+      kind: type.kind,
+      verbs: type.verbs ?? VERBS,
+      shortNames: type.shortNames,
+      categories: type.categories,
+      storageVersionHash: storageVersionHash(type.group, version.name, type.kind),
+    },
+  ];
+  for (const name of Object.keys(type.subresources)) {
+    entries.push({
+      name: `${type.resource}/${name}`,
+      singularName: '',
+      namespaced: type.namespaced,
+      kind: type.kind,
+      verbs:
+        name === 'finalize' ? ['update'] : name === 'approval' || name === 'status' ? SUBRESOURCE_VERBS : UPDATE_ONLY,
+    });
+  }
+  for (const [name, { gvk }] of Object.entries(type.created ?? {})) {
+    entries.push({
+      name: `${type.resource}/${name}`,
+      singularName: '',
+      namespaced: type.namespaced,
+      ...gvk,
+      verbs: ['create'],
+    });
+  }
+  return entries;
+}

@@ -1,0 +1,245 @@
+import { ApiError, newBadRequest, newNotFound } from '../../../apimachinery/meta/errors.js';
+import { formatTime, type GroupResource, type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
+import { nameIsPathSegment } from '../../../apimachinery/validation/names.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import { encodeObject } from '../../../storage/encode.js';
+import type { Backend, EncodedObject, StoredObject, WriteResult } from '../../../storage/interfaces.js';
+import type { CachedObject, ReadAt, ResourceCache } from '../../../storage/cacher/interfaces.js';
+import type { Clock } from '../../../util/clock.js';
+import { nextTurn } from '../../../scheduling/slicing.js';
+import { LARGE } from '../loopback/event-turns.js';
+import { interpretStorageError } from '../interpret-error.js';
+import { decodeStored } from '../loopback/detached-object.js';
+import { isUnchanged } from '../unchanged.js';
+
+/** Names that nothing can have, and that would lead elsewhere. */
+const NO_SEGMENT = /^\.{1,2}$|[/%]/;
+
+/** Groups of built-in types, which kube-apiserver's keys do not name, and the types that have a place of their own. */
+const UNGROUPED = new Set([
+  '',
+  'admissionregistration.k8s.io',
+  'certificates.k8s.io',
+  'coordination.k8s.io',
+  'events.k8s.io',
+  'rbac.authorization.k8s.io',
+]);
+const PLACES = new Map([
+  ['nodes', 'minions'],
+  ['services', 'services/specs'],
+  ['endpoints', 'services/endpoints'],
+]);
+
+/** No client was ever given an older revision: the server writes before it is ready. */
+const FIRST_GIVEN = 2;
+
+/** What one write of one object came to. */
+export interface WriteOutcome {
+  readonly stored: StoredObject;
+  /** False: the object was equal to what is stored, and nothing was written. */
+  readonly changed: boolean;
+  readonly created: boolean;
+}
+
+/** What to store in place of what is there. */
+export type TryUpdate = (current: StoredObject | undefined) => Promise<JsonObject>;
+
+/** A state that a write starts from. */
+export interface Basis {
+  readonly current: StoredObject | undefined;
+  /** It was asked of the store for this write. Otherwise it may be an older one, which only a write by it would show. */
+  readonly certain: boolean;
+}
+
+/** Thrown by a `TryUpdate` that leaves the write to the caller, whose own way to write shows whether the state was the newest. */
+export class OwnWrite extends Error {}
+
+/** Reads and writes of one resource type, shared by all its versions. Keys are `namespace/name` or `name`. */
+export class ResourceStore {
+  constructor(
+    readonly groupResource: GroupResource,
+    readonly namespaced: boolean,
+    /** The type's name in the store. */
+    readonly resource: string,
+    readonly backend: Pick<Backend, 'get' | 'write'>,
+    readonly cache: ResourceCache,
+    readonly clock: Clock,
+    /** Revision before which the type did not exist: nothing can be watched from there, or listed there. */
+    readonly bornAt = FIRST_GIVEN,
+  ) {}
+
+  /** The same store, read through another cache, or written to another way. */
+  through(cache: ResourceCache, backend = this.backend): ResourceStore {
+    const { groupResource, namespaced, resource, clock, bornAt } = this;
+    return new ResourceStore(groupResource, namespaced, resource, backend, cache, clock, bornAt);
+  }
+
+  /** Throws ApiError where the name cannot be part of a path. */
+  key(namespace: string, name: string): string {
+    if (NO_SEGMENT.test(name)) {
+      const [why = ''] = nameIsPathSegment(name, false);
+      throw newBadRequest(`Name parameter invalid: ${quote(name)}: ${why}`);
+    }
+    return this.namespaced ? `${namespace}/${name}` : name;
+  }
+
+  /** The key as kube-apiserver's messages show it. */
+  displayKey(key: string): string {
+    const { group, resource } = this.groupResource;
+    return `/registry/${UNGROUPED.has(group) ? (PLACES.get(resource) ?? resource) : `${group}/${resource}`}/${key}`;
+  }
+
+  /** `asked`: the request's resourceVersion as it was written, for error messages. */
+  async get(key: string, name: string, at: ReadAt, asked = ''): Promise<CachedObject> {
+    let found: CachedObject | undefined;
+    try {
+      found = await this.cache.get(key, at);
+    } catch (error) {
+      throw interpretStorageError(error, 'get', asked);
+    }
+    if (found === undefined) throw newNotFound(this.groupResource, name);
+    if (found.undecodable === true) found.decode();
+    return found;
+  }
+
+  /** What `get` resolves with, where that is there already; else undefined. */
+  getNow(key: string, at: ReadAt): CachedObject | undefined {
+    const found = this.cache.getNow?.(key, at);
+    if (found?.undecodable === true) found.decode();
+    return found;
+  }
+
+  /** The newest state, read from the backend. */
+  async fresh(key: string): Promise<StoredObject | undefined> {
+    try {
+      return await this.backend.get(this.resource, key);
+    } catch (error) {
+      throw interpretStorageError(error, 'get');
+    }
+  }
+
+  /** What to start a write from: the cache's state, which costs nothing, or else the store's. */
+  async basis(key: string): Promise<Basis> {
+    const cached = this.cache.peek(key);
+    return cached === undefined
+      ? { current: await this.fresh(key), certain: true }
+      : { current: cached, certain: false };
+  }
+
+  /** For an answer that no write confirms: what to start from instead, undefined where the basis is the newest state. */
+  async newer(key: string, { current, certain }: Basis): Promise<Basis | undefined> {
+    if (certain) return undefined;
+    const newest = await this.fresh(key);
+    return newest?.revision === current?.revision ? undefined : { current: newest, certain: true };
+  }
+
+  /** Writes a new object; the conflict where there is one already tells of it. */
+  async insert(key: string, object: JsonObject): Promise<WriteResult> {
+    return this.write(key, undefined, encodeObject(object));
+  }
+
+  /**
+   * Reads, lets `tryUpdate` make the new state, and writes it if nobody was faster; else again. The first try works on the
+   * cache's state; an error made of a state that has changed since is not believed. `tryUpdate` must be rerunnable.
+   */
+  async guaranteedUpdate(
+    key: string,
+    tryUpdate: TryUpdate,
+    signal: AbortSignal,
+    from?: StoredObject,
+  ): Promise<WriteOutcome> {
+    let basis: Basis = from === undefined ? await this.basis(key) : { current: from, certain: false };
+    for (;;) {
+      signal.throwIfAborted();
+      const { current } = basis;
+      let next: JsonObject;
+      try {
+        next = await tryUpdate(current);
+      } catch (error) {
+        const newer = error instanceof OwnWrite ? undefined : await this.newer(key, basis);
+        if (newer === undefined) throw error;
+        basis = newer;
+        continue;
+      }
+      // Making a large object and encoding it both take their time.
+      if ((current?.bytes.length ?? 0) >= LARGE) await nextTurn();
+      const value = encodeObject(next);
+      if (current !== undefined && isUnchanged(value, current)) {
+        const newer = await this.newer(key, basis);
+        if (newer === undefined) return { stored: current, changed: false, created: false };
+        basis = newer;
+        continue;
+      }
+      const result = await this.write(key, current, value);
+      if (result.outcome === 'committed') {
+        return { stored: result.object, changed: true, created: current === undefined };
+      }
+      basis = { current: result.current, certain: false };
+    }
+  }
+
+  /** Writes the object over the state given; an equal one is not written, and counts as committed. */
+  async replace(
+    key: string,
+    basis: Basis & { readonly current: StoredObject },
+    object: JsonObject,
+  ): Promise<WriteResult> {
+    const { current } = basis;
+    const value = encodeObject(object);
+    if (!isUnchanged(value, current)) return this.write(key, current, value);
+    const newer = await this.newer(key, basis);
+    return newer === undefined
+      ? { outcome: 'committed', object: current }
+      : { outcome: 'conflict', current: newer.current };
+  }
+
+  /** Removes the object if it still has the revision; the current one where it has not, undefined where it was gone. */
+  async remove(key: string, current: StoredObject): Promise<WriteResult> {
+    return this.write(key, current, undefined);
+  }
+
+  /** Removes an object of another type that is nothing without the one of this type; one with finalizers is marked for them. */
+  async removeOther(resource: string, key: string): Promise<void> {
+    try {
+      let other = await this.backend.get(resource, key);
+      while (other !== undefined) {
+        const object = (other.object ?? decodeStored(other)) as KubeObject;
+        const { metadata } = object;
+        const kept = (metadata.finalizers ?? []).length > 0;
+        if (kept && metadata.deletionTimestamp !== undefined) return;
+        const deletionTimestamp = formatTime(this.clock.now());
+        const marked = { ...object, metadata: { ...metadata, deletionTimestamp, deletionGracePeriodSeconds: 0 } };
+        const value = kept ? encodeObject(marked) : undefined;
+        const result = await this.backend.write({ resource, key, expected: other.revision, value });
+        if (result.outcome === 'committed') return;
+        other = result.current;
+      }
+    } catch (error) {
+      throw interpretStorageError(error, 'write');
+    }
+  }
+
+  private async write(
+    key: string,
+    previous: StoredObject | undefined,
+    value: EncodedObject | undefined,
+  ): Promise<WriteResult> {
+    const expected = previous?.revision ?? 0;
+    try {
+      return await this.backend.write({ resource: this.resource, key, expected, previous, value });
+    } catch (error) {
+      throw interpretStorageError(error, 'write');
+    }
+  }
+}
+
+/** What a key of a store names. */
+export function splitKey(key: string): { readonly namespace: string; readonly name: string } {
+  const slash = key.indexOf('/');
+  return slash < 0 ? { namespace: '', name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+/** Whether an error says that the object is too large for the store, so that a try without managedFields is worth it. */
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 413;
+}

@@ -1,0 +1,43 @@
+import type {
+  CachedList,
+  CachedObject,
+  CacheListOptions,
+  ReadAt,
+  ResourceCache,
+} from '../../../storage/cacher/interfaces.js';
+import type { Backend } from '../../../storage/interfaces.js';
+import { type Stopwatch, timed } from '../../../util/stopwatch.js';
+import { CacheOver } from './cache-over.js';
+import type { ResourceStore } from './resource-store.js';
+
+/** The same store for one request, with a watch on what its reads and writes take. */
+export function storeUnder(store: ResourceStore, watch: Stopwatch): ResourceStore {
+  const { backend } = store;
+  const watched: Pick<Backend, 'get' | 'write'> = {
+    get: (resource, key) => timed(watch, 'etcd', () => backend.get(resource, key)),
+    write: (request) => timed(watch, 'etcd', () => backend.write(request)),
+  };
+  return store.through(cacheUnder(store.cache, watch), watched);
+}
+
+/** A cache with a watch on its reads, which may wait for the store. */
+export function cacheUnder(cache: ResourceCache, watch: Stopwatch): ResourceCache {
+  return cache.under?.(watch) ?? new CacheUnder(cache, watch);
+}
+
+class CacheUnder extends CacheOver {
+  constructor(
+    inner: ResourceCache,
+    private readonly stopwatch: Stopwatch,
+  ) {
+    super(inner);
+  }
+
+  get(key: string, at: ReadAt): Promise<CachedObject | undefined> {
+    return timed(this.stopwatch, 'etcd', () => this.inner.get(key, at));
+  }
+
+  list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
+    return timed(this.stopwatch, 'etcd', () => this.inner.list(at, options));
+  }
+}

@@ -1,0 +1,162 @@
+import { type JsonObject, type JsonValue, isObject } from '../../apimachinery/json/json.js';
+import { type PathNode, type SliceNode, JsonPathError, parseJsonPath } from './json-path-parser.js';
+
+export { JsonPathError } from './json-path-parser.js';
+
+/** Results are bounded: recursive descents into recursive descents would multiply them. */
+const MAX_RESULTS = 10_000;
+
+/** A compiled path, as printer columns have it: `.spec.list[*].name`, `.status.conditions[?(@.type=="Ready")].status`. */
+export class JsonPath {
+  private readonly groups: readonly (readonly PathNode[])[];
+
+  /** Throws a JsonPathError for what is no path. */
+  constructor(text: string) {
+    this.groups = parseJsonPath(text);
+  }
+
+  /** The first value that the path leads to; undefined where there is none or the path does not fit the object. */
+  first(object: JsonObject): JsonValue | undefined {
+    try {
+      // All parts are followed: an error in a later one spoils the first one's result, too.
+      const results = this.groups.map((nodes) => follow([object], nodes));
+      return results[0]?.[0];
+    } catch (error) {
+      if (error instanceof JsonPathError) return undefined;
+      throw error;
+    }
+  }
+}
+
+function follow(values: readonly JsonValue[], nodes: readonly PathNode[]): readonly JsonValue[] {
+  let current = values;
+  for (const node of nodes) {
+    current = step(current, node);
+    if (current.length > MAX_RESULTS) throw new JsonPathError('too many results');
+  }
+  return current;
+}
+
+function step(values: readonly JsonValue[], node: PathNode): readonly JsonValue[] {
+  switch (node.kind) {
+    case 'field':
+      return values.flatMap((value) => member(value, node.name));
+    case 'slice':
+      return slices(values, node);
+    case 'wildcard':
+      return values.flatMap(children);
+    case 'recursive':
+      return values.flatMap((value) => descend(value, { left: MAX_RESULTS }));
+    case 'union':
+      return node.alternatives.flatMap((alternative) => follow(values, alternative));
+    case 'filter':
+      return values.flatMap((value) => filter(value, node));
+    case 'text':
+      return [node.value];
+    case 'literal':
+      return values.map(() => node.value);
+    case 'identifier':
+      throw new JsonPathError(`unrecognized identifier ${node.name}`);
+  }
+}
+
+function member(value: JsonValue, name: string): JsonValue[] {
+  if (!isObject(value) || !Object.hasOwn(value, name)) return [];
+  const found = value[name];
+  return found === undefined ? [] : [found];
+}
+
+function children(value: JsonValue): JsonValue[] {
+  if (Array.isArray(value)) return value;
+  if (!isObject(value)) return [];
+  return Object.values(value).filter((child) => child !== undefined);
+}
+
+/** The value and all below it that have something below themselves, outer ones first. */
+function descend(value: JsonValue, budget: { left: number }): JsonValue[] {
+  const below = children(value);
+  if (below.length === 0) return [];
+  if (--budget.left < 0) throw new JsonPathError('too many results');
+  return [value, ...below.flatMap((child) => descend(child, budget))];
+}
+
+function slices(values: readonly JsonValue[], node: SliceNode): JsonValue[] {
+  const results: JsonValue[] = [];
+  for (const value of values) {
+    if (value === null) continue;
+    if (!Array.isArray(value)) throw new JsonPathError('not an array');
+    const { length } = value;
+    let from = node.from ?? 0;
+    if (from < 0) from += length;
+    let to = node.to ?? length;
+    if (to < 0 || (to === 0 && node.derived)) to += length;
+    // An empty slice ends the whole step.
+    if (from === to) return results;
+    if (from >= length || from < 0) throw new JsonPathError('array index out of bounds');
+    if (to > length || to < 0) throw new JsonPathError('array index out of bounds');
+    if (from > to) throw new JsonPathError('starting index is greater than ending index');
+    const by = node.step ?? 1;
+    if (by <= 0) throw new JsonPathError('step must be > 0');
+    for (let i = from; i < to; i += by) results.push(value[i] as JsonValue);
+  }
+  return results;
+}
+
+function filter(value: JsonValue, node: Extract<PathNode, { kind: 'filter' }>): JsonValue[] {
+  if (!Array.isArray(value)) throw new JsonPathError('not an array and cannot be filtered');
+  return value.filter((item) => {
+    if (node.operator === 'exists') return exists(item, node.left);
+    const left = follow([item], node.left);
+    if (left.length === 0) return false;
+    if (left.length > 1) throw new JsonPathError('can only compare one element at a time');
+    const right = follow([item], node.right);
+    if (right.length === 0) return false;
+    if (right.length > 1) throw new JsonPathError('can only compare one element at a time');
+    return compare(left[0] as JsonValue, right[0] as JsonValue, node.operator);
+  });
+}
+
+function exists(item: JsonValue, path: readonly PathNode[]): boolean {
+  try {
+    return follow([item], path).length > 0;
+  } catch (error) {
+    if (error instanceof JsonPathError) return false;
+    throw error;
+  }
+}
+
+/** Go's kinds of comparable values; integers and floats do not compare. */
+function comparableKind(value: JsonValue): string {
+  if (typeof value === 'bigint' || (typeof value === 'number' && Number.isSafeInteger(value))) return 'int';
+  if (typeof value === 'number') return 'float';
+  if (typeof value === 'string' || typeof value === 'boolean') return typeof value;
+  throw new JsonPathError('invalid type for comparison');
+}
+
+function compare(left: JsonValue, right: JsonValue, operator: string): boolean {
+  const kind = comparableKind(left);
+  const same = comparableKind(right) === kind;
+  const equal = left == right;
+  const ordered = (): boolean => {
+    if (!same) throw new JsonPathError('incompatible types for comparison');
+    if (kind === 'boolean') throw new JsonPathError('invalid type for comparison');
+    return (left as string | number) < (right as string | number);
+  };
+  if (!same) throw new JsonPathError('incompatible types for comparison');
+  switch (operator) {
+    case '==':
+      return equal;
+    case '!=':
+      return !equal;
+    case '<':
+      return ordered();
+    case '<=':
+      return ordered() || equal;
+    case '>':
+      return !ordered() && !equal;
+    case '>=':
+      return !ordered();
+    default:
+      throw new JsonPathError(`unrecognized filter operator ${operator}`);
+  }
+}

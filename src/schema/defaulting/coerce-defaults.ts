@@ -1,0 +1,26 @@
+import { deepCopy, isObject } from '../../apimachinery/json/json.js';
+import { coerceEmbedded } from '../embedded.js';
+import type { JsonSchemaProps } from '../interfaces.js';
+import { SchemaNode } from '../node.js';
+import { isMetaField } from '../prune.js';
+
+/** Reads the metadata in defaults of embedded objects anew, in place: what metadata does not know is not stored of them. */
+export function coerceDefaults(schema: JsonSchemaProps): void {
+  coerce(schema, new SchemaNode(schema, 0, true), true, false);
+}
+
+function coerce(schema: JsonSchemaProps, node: SchemaNode, isRoot: boolean, insideOuterMeta: boolean): void {
+  const isResource = node.embedded || isRoot;
+  const insideMeta = insideOuterMeta && !isResource;
+  if (node.fallback !== undefined && !insideMeta) {
+    const value = deepCopy(node.fallback);
+    if (coerceEmbedded(value, node, isResource, { dropInvalid: false }) === undefined) schema['default'] = value;
+  }
+  const { items } = schema;
+  if (isObject(items) && node.items !== undefined) coerce(items, node.items, false, insideMeta);
+  const properties = isObject(schema['properties']) ? schema['properties'] : {};
+  for (const [key, child] of node.properties ?? []) {
+    const property = properties[key];
+    if (isObject(property)) coerce(property, child, false, insideMeta || (isResource && isMetaField(key)));
+  }
+}

@@ -1,0 +1,137 @@
+import { type FieldError, type FieldPath, aggregate, invalid } from '../../apimachinery/meta/field-error.js';
+import { type JsonObject, type JsonValue, deepCopy, deepEqual, isObject } from '../../apimachinery/json/json.js';
+import { pruneDefault } from './defaults.js';
+import { coerceEmbedded, validateEmbedded } from '../embedded.js';
+import type { JsonSchemaProps } from '../interfaces.js';
+import { settleMetadataDefaults } from './metadata-defaults.js';
+import { SchemaNode } from '../node.js';
+import { isMetaField, pruneUnknown } from '../prune.js';
+import { validateValue } from '../validate.js';
+
+export interface DefaultValidationOptions {
+  /** Whether defaults must not hold fields that the schema does not know. */
+  readonly requirePruned: boolean;
+  /** Runs the rules of the schema at a path on its default. */
+  readonly validateRules?:
+    ((schema: JsonSchemaProps, value: JsonValue, path: FieldPath) => readonly FieldError[]) | undefined;
+}
+
+const UNKNOWN = 'must not have unknown fields';
+
+/** Puts a value into the object in which a default of metadata can be judged. */
+type Surround = (value: JsonValue) => JsonValue;
+
+const asResource: Surround = (value) =>
+  isObject(value) ? { kind: 'Validation', apiVersion: 'validation/v1', ...value } : value;
+
+interface Place {
+  readonly root: SchemaNode;
+  readonly surround: Surround;
+  /** Whether the schema is one of apiVersion, kind or metadata, or below it. */
+  readonly insideMeta: boolean;
+}
+
+/** Checks that the defaults of a schema are valid by the schema itself. */
+export function validateDefaults(
+  schema: JsonSchemaProps,
+  path: FieldPath,
+  options: DefaultValidationOptions,
+): FieldError[] {
+  const root = new SchemaNode(schema, 0, true);
+  const errors: FieldError[] = [];
+  const place = { root, surround: asResource, insideMeta: false };
+  new Defaults(options, errors).walk(schema, root, path, place, true);
+  return errors;
+}
+
+class Defaults {
+  constructor(
+    private readonly options: DefaultValidationOptions,
+    private readonly errors: FieldError[],
+  ) {}
+
+  walk(schema: JsonObject, node: SchemaNode, path: FieldPath, outer: Place, isRoot: boolean): void {
+    const isResource = node.embedded || isRoot;
+    const place = isResource ? { root: node, surround: asResource, insideMeta: false } : outer;
+    if (node.fallback !== undefined) this.check(schema, node, node.fallback, path.child('default'), place, isRoot);
+    const { items } = schema;
+    const itemPlace = { ...place, surround: (value: JsonValue) => place.surround([value]) };
+    if (isObject(items) && node.items !== undefined)
+      this.walk(items, node.items, path.child('items'), itemPlace, false);
+    const properties = isObject(schema['properties']) ? schema['properties'] : {};
+    for (const [key, child] of node.properties ?? []) {
+      const below = {
+        root: place.root,
+        surround: (value: JsonValue) => place.surround({ [key]: value }),
+        insideMeta: place.insideMeta || (isResource && isMetaField(key)),
+      };
+      const property = properties[key];
+      if (isObject(property)) this.walk(property, child, path.child('properties').key(key), below, false);
+    }
+  }
+
+  private check(
+    schema: JsonObject,
+    node: SchemaNode,
+    value: JsonValue,
+    path: FieldPath,
+    place: Place,
+    isRoot: boolean,
+  ): void {
+    const before = this.errors.length;
+    // Outside of metadata the default is judged, and told of, with its metadata as it is read.
+    const read = place.insideMeta ? value : deepCopy(value);
+    if (place.insideMeta) this.checkMetadata(value, path, place);
+    else this.checkStructure(node, value, read, path, node.embedded || isRoot);
+    if (this.errors.some((error, i) => i >= before && error.detail !== UNKNOWN)) return;
+    const count = this.errors.length;
+    this.errors.push(...validateValue(node, read, path.toString()));
+    if (this.errors.length > count) return;
+    this.errors.push(...(this.options.validateRules?.(schema, read, path) ?? []));
+  }
+
+  /** A default inside of metadata must give valid metadata. */
+  private checkMetadata(value: JsonValue, path: FieldPath, place: Place): void {
+    const object = deepCopy(place.surround(value));
+    const failure = coerceEmbedded(object, place.root, true, { dropInvalid: false });
+    const faults = failure === undefined ? validateEmbedded(object, place.root, true) : [failure];
+    if (faults.length > 0) {
+      this.errors.push(invalid(path, value, `must result in valid metadata: ${aggregate(faults)}`));
+    }
+  }
+
+  /** Unknown fields are told beside what else is wrong; of the rest the first kind of faults. `read` becomes the value as it is read. */
+  private checkStructure(
+    node: SchemaNode,
+    value: JsonValue,
+    read: JsonValue,
+    path: FieldPath,
+    isResource: boolean,
+  ): void {
+    const failure = coerceEmbedded(read, node, isResource, { dropInvalid: false }, path);
+    if (this.options.requirePruned) {
+      const pruned = deepCopy(value);
+      pruneUnknown(pruned, node, isResource);
+      if (!deepEqual(pruned, value)) this.errors.push(invalid(path, read, UNKNOWN));
+    }
+    if (failure !== undefined) this.errors.push(failure);
+    else this.errors.push(...validateEmbedded(read, node, isResource, path));
+  }
+}
+
+/** Whether a schema has defaults with fields that it does not know itself, or that metadata cannot have. */
+export function hasUnprunedDefaults(schema: JsonSchemaProps): boolean {
+  const check = (node: SchemaNode, isResource: boolean): boolean => {
+    if (node.fallback !== undefined) {
+      const pruned = deepCopy(node.fallback);
+      pruneDefault(pruned, node);
+      if (!deepEqual(pruned, node.fallback)) return true;
+    }
+    for (const [key, child] of node.properties ?? []) {
+      if (!(isResource && isMetaField(key)) && check(child, child.embedded)) return true;
+    }
+    return [node.items, node.additional].some((child) => typeof child === 'object' && check(child, child.embedded));
+  };
+  const root = new SchemaNode(schema);
+  return check(root, true) || settleMetadataDefaults(schema, root) !== schema;
+}

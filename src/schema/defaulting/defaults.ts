@@ -1,0 +1,104 @@
+import { type JsonObject, type JsonValue, deepCopy } from '../../apimachinery/json/json.js';
+import { coerceEmbedded } from '../embedded.js';
+import type { DefaultsBound } from '../interfaces.js';
+import type { SchemaNode } from '../node.js';
+import { pruneUnknown } from '../prune.js';
+
+/**
+ * Sets defaults in place: where a field is missing, or null without being nullable. Parts of the schema without defaults are
+ * not walked. `pruned` holds the defaults as they are used, which may be less than what the schema says.
+ */
+export function applyDefaults(value: JsonValue | undefined, node: SchemaNode, pruned: DefaultValues): void {
+  if (!node.hasDefaults || typeof value !== 'object' || value === null) return;
+  if (Array.isArray(value)) {
+    const { items } = node;
+    if (items === undefined) return;
+    for (let i = 0; i < value.length; i++) {
+      if (value[i] === null && !items.nullable && items.fallback !== undefined) value[i] = pruned.copy(items);
+      if (items.hasDefaults) applyDefaults(value[i], items, pruned);
+    }
+    return;
+  }
+  for (const { key, node: child } of node.defaulted) {
+    const member = value[key];
+    if (member === undefined || typeof member === 'function' || (member === null && !child.nullable)) {
+      value[key] = pruned.copy(child);
+    }
+  }
+  for (const { key, node: child } of node.defaultsBelow) applyDefaults(value[key], child, pruned);
+  if (typeof node.additional === 'object') defaultAdditional(value, node, node.additional, pruned);
+}
+
+function defaultAdditional(value: JsonObject, node: SchemaNode, child: SchemaNode, pruned: DefaultValues): void {
+  for (const key in value) {
+    if (node.properties?.has(key) === true) continue;
+    if (value[key] === null && !child.nullable && child.fallback !== undefined) value[key] = pruned.copy(child);
+    if (child.hasDefaults) applyDefaults(value[key], child, pruned);
+  }
+}
+
+const NO_DEFAULTS: DefaultsBound = { once: 0, perItem: 0 };
+
+/** What an object can grow by; found by one walk over the parts of the schema that have defaults. */
+export function boundOfDefaults(node: SchemaNode): DefaultsBound {
+  if (!node.hasDefaults) return NO_DEFAULTS;
+  let once = 0;
+  let perItem = 0;
+  const bounds = new Map<SchemaNode, DefaultsBound>();
+  for (const { node: child } of node.defaultsBelow) {
+    const below = boundOfDefaults(child);
+    bounds.set(child, below);
+    once += below.once;
+    perItem = Math.max(perItem, below.perItem);
+  }
+  for (const { node: child } of node.defaulted) once += grownDefault(child, bounds.get(child) ?? NO_DEFAULTS);
+  for (const item of [node.items, node.additional]) {
+    if (typeof item !== 'object') continue;
+    const below = boundOfDefaults(item);
+    perItem = Math.max(perItem, below.perItem, below.once + grownDefault(item, below));
+  }
+  return { once, perItem };
+}
+
+/** The parts of a node's default, and those that its items get in turn. */
+function grownDefault({ fallback }: SchemaNode, { perItem }: DefaultsBound): number {
+  if (fallback === undefined) return 0;
+  let parts = 0;
+  let objects = 0;
+  const count = (value: JsonValue): void => {
+    parts++;
+    if (typeof value !== 'object' || value === null) return;
+    if (!Array.isArray(value)) objects++;
+    for (const member of Object.values(value)) if (member !== undefined) count(member);
+  };
+  count(fallback);
+  return parts + objects * perItem;
+}
+
+/** Takes from a default, in place, what its own schema and the metadata of embedded objects do not know. */
+export function pruneDefault(value: JsonValue, node: SchemaNode): void {
+  pruneUnknown(value, node, node.embedded);
+  coerceEmbedded(value, node, false, { dropInvalid: true });
+}
+
+/** The defaults of a schema as they are set: without what is pruned. Made on first use. */
+export class DefaultValues {
+  private readonly values = new Map<SchemaNode, JsonValue>();
+
+  /** `settled`: nodes whose defaults are to be taken as they stand. */
+  constructor(settled: Iterable<SchemaNode>) {
+    for (const node of settled) this.values.set(node, node.fallback as JsonValue);
+  }
+
+  copy(node: SchemaNode): JsonValue {
+    const known = node.fallback as JsonValue;
+    if (typeof known !== 'object' || known === null) return known;
+    let value = this.values.get(node);
+    if (value === undefined) {
+      value = deepCopy(known);
+      pruneDefault(value, node);
+      this.values.set(node, value);
+    }
+    return deepCopy(value);
+  }
+}

@@ -1,0 +1,107 @@
+import { type JsonObject, type JsonValue, deepCopy, deepEqual, isObject } from '../../apimachinery/json/json.js';
+import { coerceEmbedded } from '../embedded.js';
+import type { JsonSchemaProps } from '../interfaces.js';
+import type { SchemaNode } from '../node.js';
+import { isMetaField, pruneUnknown } from '../prune.js';
+
+/** The way from the root to a default: names of properties, and ITEM for the item of a list. */
+type Path = readonly (string | typeof ITEM)[];
+
+const ITEM = Symbol('item');
+
+/** Additional properties stand in the object by this name. */
+const ADDITIONAL = '*';
+
+/**
+ * The schema with the defaults in metadata, apiVersion and kind as objects get them: what these cannot hold is not set. The schema
+ * itself does not tell, since metadata knows more fields than it names, and none beyond those of ObjectMeta: such a default is put
+ * where it belongs in an object otherwise empty, and what is left of it there counts. Without such defaults it is the same schema.
+ */
+export function settleMetadataDefaults(schema: JsonSchemaProps, root: SchemaNode): JsonSchemaProps {
+  return new Settling(root).below(schema, root, [], true, false);
+}
+
+/** The nodes in metadata, apiVersion and kind, of the object itself and of embedded ones, that have a default. */
+export function* defaultsInMetadata(
+  node: SchemaNode,
+  isResource = true,
+  insideMeta = false,
+): Generator<SchemaNode, void, undefined> {
+  if (insideMeta && node.fallback !== undefined) yield node;
+  if (!node.hasDefaults || !(isResource || insideMeta || node.hasEmbedded)) return;
+  for (const [key, child] of node.properties ?? []) {
+    yield* defaultsInMetadata(child, child.embedded, insideMeta || (isResource && isMetaField(key)));
+  }
+  for (const child of [node.items, node.additional]) {
+    if (typeof child === 'object') yield* defaultsInMetadata(child, child.embedded, insideMeta);
+  }
+}
+
+class Settling {
+  constructor(private readonly root: SchemaNode) {}
+
+  below(schema: JsonObject, node: SchemaNode, path: Path, isResource: boolean, insideMeta: boolean): JsonObject {
+    if (!node.hasDefaults || !(isResource || insideMeta || node.hasEmbedded)) return schema;
+    const changed: JsonObject = {};
+    const { items, additionalProperties, properties } = schema;
+    if (isObject(items) && node.items !== undefined) {
+      const settled = this.child(items, node.items, [...path, ITEM], insideMeta);
+      if (settled !== items) changed['items'] = settled;
+    }
+    if (isObject(additionalProperties) && typeof node.additional === 'object') {
+      const settled = this.child(additionalProperties, node.additional, [...path, ADDITIONAL], insideMeta);
+      if (settled !== additionalProperties) changed['additionalProperties'] = settled;
+    }
+    if (isObject(properties)) {
+      const settled = this.members(properties, node, path, isResource, insideMeta);
+      if (settled !== properties) changed['properties'] = settled;
+    }
+    return Object.keys(changed).length === 0 ? schema : { ...schema, ...changed };
+  }
+
+  private members(
+    properties: JsonObject,
+    node: SchemaNode,
+    path: Path,
+    isResource: boolean,
+    insideMeta: boolean,
+  ): JsonObject {
+    let settled = properties;
+    for (const [key, child] of node.properties ?? []) {
+      const property = properties[key];
+      if (!isObject(property)) continue;
+      const after = this.child(property, child, [...path, key], insideMeta || (isResource && isMetaField(key)));
+      if (after !== property) settled = { ...settled, [key]: after };
+    }
+    return settled;
+  }
+
+  private child(schema: JsonObject, node: SchemaNode, path: Path, insideMeta: boolean): JsonObject {
+    const settled = insideMeta ? this.settle(schema, node, path) : schema;
+    return this.below(settled, node, path, node.embedded, insideMeta);
+  }
+
+  private settle(schema: JsonObject, { fallback }: SchemaNode, path: Path): JsonObject {
+    if (fallback === undefined) return schema;
+    const object = surround(deepCopy(fallback), path);
+    coerceEmbedded(object, this.root, true, { dropInvalid: true });
+    pruneUnknown(object, this.root, true);
+    const left = follow(object, path);
+    if (deepEqual(left, fallback)) return schema;
+    const { default: _, ...rest } = schema;
+    return left === undefined ? rest : { ...rest, default: left };
+  }
+}
+
+function surround(value: JsonValue, path: Path): JsonValue {
+  return path.reduceRight<JsonValue>((inner, step) => (step === ITEM ? [inner] : { [step]: inner }), value);
+}
+
+function follow(object: JsonValue, path: Path): JsonValue | undefined {
+  let value: JsonValue | undefined = object;
+  for (const step of path) {
+    if (step === ITEM) value = Array.isArray(value) ? value[0] : undefined;
+    else value = isObject(value) && Object.hasOwn(value, step) ? value[step] : undefined;
+  }
+  return value;
+}

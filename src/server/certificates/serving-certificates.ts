@@ -1,0 +1,166 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { isObject, type JsonObject, type JsonValue, stringAt } from '../../apimachinery/json/json.js';
+import { parseJson } from '../../apimachinery/json/decode.js';
+import { encodeObject } from '../../storage/encode.js';
+import type { Backend } from '../../storage/interfaces.js';
+import { createCertificate, generateKey, keyPem } from '../../pki/certificates.js';
+import type { Clock } from '../../util/clock.js';
+import { StartError } from './data-directory.js';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const AUTHORITY_LIFE = 3650 * DAY;
+const LEAF_LIFE = 365 * DAY;
+const RENEW_BEFORE = 30 * DAY;
+/** How long every replica knows a new CA before anything is signed with it. */
+const SETTLE = HOUR;
+
+/** Where the store keeps Annex's own CAs. Not served to anybody: no type has this name. */
+export const SERVING_AUTHORITIES = { resource: 'serving-authorities.internal.kubeannex.io', key: 'serving' };
+const { resource: RESOURCE, key: KEY } = SERVING_AUTHORITIES;
+
+export interface ServingPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Whether the cluster's API server accepts what the CA has issued, as all APIServices of the server have the CA. */
+export type Carried = (authority: X509Certificate) => boolean;
+
+/** What an aggregated server shows to the cluster's API server, and the CAs by which that can tell it. */
+export interface ServingCertificates {
+  readonly pair: ServingPair;
+  readonly caBundle: string;
+  /** Looks for what is new, and makes what is due; true where something has changed. */
+  refresh(carried: Carried): Promise<boolean>;
+}
+
+interface Authority extends ServingPair {
+  readonly certificate: X509Certificate;
+}
+
+/**
+ * A CA of Annex's own, which all replicas share through the store; each issues its serving certificate itself. The CA is
+ * exchanged a month before it expires: the new one stands in the bundle beside the old one, and signs only after an hour, and
+ * only when all APIServices have it: replicas may have been away meanwhile, or the cluster.
+ */
+export class SharedAuthority implements ServingCertificates {
+  private authorities: readonly Authority[] = [];
+  private leaf: (ServingPair & { readonly certificate: X509Certificate }) | undefined;
+
+  private constructor(
+    private readonly backend: Backend,
+    private readonly clock: Clock,
+    private readonly names: readonly string[],
+  ) {}
+
+  static async open(backend: Backend, clock: Clock, names: readonly string[]): Promise<SharedAuthority> {
+    const shared = new SharedAuthority(backend, clock, names);
+    // At the start nothing is known of the cluster.
+    await shared.refresh(() => false);
+    return shared;
+  }
+
+  get pair(): ServingPair {
+    if (this.leaf === undefined) throw new Error('there is no serving certificate');
+    return this.leaf;
+  }
+
+  get caBundle(): string {
+    return this.authorities.map(({ cert }) => cert).join('');
+  }
+
+  async refresh(carried: Carried): Promise<boolean> {
+    const before = this.caBundle + (this.leaf?.cert ?? '');
+    this.authorities = await this.load();
+    const signer = this.signer(carried);
+    if (this.leaf === undefined || this.old(this.leaf.certificate) || !issuedBy(this.leaf.certificate, signer)) {
+      this.leaf = this.issue(signer);
+    }
+    return this.caBundle + this.leaf.cert !== before;
+  }
+
+  /** The authorities in the store, newest first; one is added where none lasts long enough. */
+  private async load(): Promise<readonly Authority[]> {
+    for (;;) {
+      const stored = await this.backend.get(RESOURCE, KEY);
+      const found = stored === undefined ? [] : authoritiesIn(parseJson(Buffer.from(stored.bytes)));
+      const now = this.clock.now();
+      const valid = found.filter(({ certificate }) => Date.parse(certificate.validTo) > now);
+      const [newest] = valid;
+      if (newest !== undefined && !this.old(newest.certificate)) return valid;
+      const authorities = [this.createAuthority(), ...valid];
+      const value = encodeObject(document(authorities));
+      const result = await this.backend.write({ resource: RESOURCE, key: KEY, expected: stored?.revision ?? 0, value });
+      // Another replica was faster: its authority counts.
+      if (result.outcome === 'committed') return authorities;
+    }
+  }
+
+  /** The newest that everybody knows; else the one that has signed before, else the oldest. */
+  private signer(carried: Carried): Authority {
+    const now = this.clock.now();
+    const settled = this.authorities.find(
+      ({ certificate }) => Date.parse(certificate.validFrom) + HOUR + SETTLE <= now && carried(certificate),
+    );
+    // One that is about to end would take with it what it has signed.
+    const lasting = this.authorities.filter(({ certificate }) => Date.parse(certificate.validTo) - now > DAY);
+    const { leaf } = this;
+    const before = leaf && lasting.find((authority) => issuedBy(leaf.certificate, authority));
+    const signer = settled ?? before ?? lasting.at(-1) ?? this.authorities[0];
+    if (signer === undefined) throw new Error('there is no authority');
+    return signer;
+  }
+
+  private createAuthority(): Authority {
+    const { privateKey, publicKey } = generateKey();
+    const subject = { commonName: `annex-serving-ca-${this.clock.now()}` };
+    const request = { subject, publicKey, usage: 'ca' as const, ...this.validity(AUTHORITY_LIFE) };
+    const cert = createCertificate(request, { key: privateKey });
+    return { cert, key: keyPem(privateKey), certificate: new X509Certificate(cert) };
+  }
+
+  private issue(signer: Authority): ServingPair & { readonly certificate: X509Certificate } {
+    const { privateKey, publicKey } = generateKey();
+    const subject = { commonName: this.names[0] ?? 'annex' };
+    const request = { subject, publicKey, usage: 'server' as const, altNames: this.names, ...this.validity(LEAF_LIFE) };
+    const issuer = { key: createPrivateKey(signer.key), certificate: signer.certificate };
+    const cert = createCertificate(request, issuer);
+    return { cert, key: keyPem(privateKey), certificate: new X509Certificate(cert) };
+  }
+
+  private old(certificate: X509Certificate): boolean {
+    return Date.parse(certificate.validTo) - this.clock.now() < RENEW_BEFORE;
+  }
+
+  private validity(millis: number): { notBefore: number; notAfter: number } {
+    const now = this.clock.now();
+    // Clocks differ a little.
+    return { notBefore: now - HOUR, notAfter: now + millis };
+  }
+}
+
+const issuedBy = (certificate: X509Certificate, authority: Authority): boolean =>
+  certificate.checkIssued(authority.certificate) && certificate.verify(authority.certificate.publicKey);
+
+function document(authorities: readonly Authority[]): JsonObject {
+  return {
+    apiVersion: 'internal.kubeannex.io/v1',
+    kind: 'ServingAuthorities',
+    metadata: { name: KEY },
+    authorities: authorities.map(({ cert, key }) => ({ cert, key })),
+  };
+}
+
+function authoritiesIn(value: JsonValue): Authority[] {
+  const list = isObject(value) ? value['authorities'] : undefined;
+  if (!Array.isArray(list)) throw new StartError('the CA in the store cannot be read; delete it there and start again');
+  return list.filter(isObject).map((one) => {
+    const cert = stringAt(one, 'cert') ?? '';
+    return { cert, key: stringAt(one, 'key') ?? '', certificate: new X509Certificate(cert) };
+  });
+}
+
+/** Certificates of the CAs, from what the store has of them. */
+export const servingCas = (bytes: Uint8Array): string[] =>
+  authoritiesIn(parseJson(Buffer.from(bytes))).map(({ cert }) => cert);

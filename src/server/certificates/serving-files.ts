@@ -1,0 +1,111 @@
+import { X509Certificate } from 'node:crypto';
+import type { Clock } from '../../util/clock.js';
+import { pemBlocks } from '../../pki/der.js';
+import { messageOf } from '../../util/error-message.js';
+import { parsePair, readFile, StartError } from './data-directory.js';
+import type { Carried, ServingCertificates, ServingPair } from './serving-certificates.js';
+
+/** How long a new CA is told of before a certificate of it is shown: every replica looks once a minute. */
+const SETTLE_MILLIS = 90_000;
+/** How long the CAs that were there before are told of still: other replicas may go by them. */
+const KEEP_MILLIS = 3_600_000;
+
+interface Found {
+  readonly pair: ServingPair;
+  readonly chain: readonly X509Certificate[];
+  readonly authorities: ReadonlyMap<string, X509Certificate>;
+}
+
+interface Authority {
+  readonly certificate: X509Certificate;
+  /** Monotonic milliseconds: since when it is told of, -Infinity from the start; */
+  readonly since: number;
+  /** and until when, where the files have it no more. */
+  readonly until: number;
+}
+
+/**
+ * Certificate, key and CAs in files, that somebody else renews. The CA may be exchanged together with the certificate, as
+ * cert-manager does it: for the cluster's API server there is no moment without a common CA, because the new one stands
+ * beside the old one, and the new certificate is shown when all replicas have had the time to tell of it.
+ */
+export class ServingFiles implements ServingCertificates {
+  pair: ServingPair;
+  /** By their PEM. */
+  private authorities: ReadonlyMap<string, Authority>;
+
+  /** Throws StartError for files that cannot be used. */
+  constructor(
+    private readonly files: { readonly cert: string; readonly key: string; readonly authorities: string },
+    private readonly clock: Clock,
+  ) {
+    const { pair, authorities } = this.read();
+    this.pair = pair;
+    this.authorities = new Map(
+      [...authorities].map(([pem, certificate]) => [pem, { certificate, since: -Infinity, until: Infinity }]),
+    );
+  }
+
+  get caBundle(): string {
+    return [...this.authorities.keys()].join('');
+  }
+
+  refresh(carried: Carried): Promise<boolean> {
+    const before = this.caBundle + this.pair.cert;
+    const { pair, chain, authorities } = this.read();
+    const now = this.clock.monotonic();
+    const merged = new Map<string, Authority>();
+    for (const [pem, certificate] of authorities) {
+      merged.set(pem, { certificate, since: this.authorities.get(pem)?.since ?? now, until: Infinity });
+    }
+    for (const [pem, { certificate, since, until }] of this.authorities) {
+      const end = Math.min(until, now + KEEP_MILLIS);
+      if (!merged.has(pem) && end > now) merged.set(pem, { certificate, since, until: end });
+    }
+    this.authorities = merged;
+    if (this.isKnown(chain, now, carried) || this.isOver()) this.pair = pair;
+    return Promise.resolve(this.caBundle + this.pair.cert !== before);
+  }
+
+  /** Whether everybody knows a CA of it. Of whom none of the CAs has issued, nothing gets better by waiting. */
+  private isKnown(chain: readonly X509Certificate[], now: number, carried: Carried): boolean {
+    const issuers = [...this.authorities.values()].filter(({ certificate }) =>
+      chain.some((link) => link.raw.equals(certificate.raw) || isIssuedBy(link, certificate)),
+    );
+    const isTold = ({ certificate, since }: Authority): boolean =>
+      since === -Infinity || (now - since >= SETTLE_MILLIS && carried(certificate));
+    return issuers.length === 0 || issuers.some(isTold);
+  }
+
+  /** The certificate that is shown is of no use any more. */
+  private isOver(): boolean {
+    return Date.parse(new X509Certificate(this.pair.cert).validTo) <= this.clock.now();
+  }
+
+  private read(): Found {
+    const { files } = this;
+    const cert = readFile(files.cert, '--tls-cert-file');
+    const key = readFile(files.key, '--tls-private-key-file');
+    parsePair(cert, key, files.cert, files.key);
+    const authorities = parsed(readFile(files.authorities, '--service-ca-file'), files.authorities);
+    if (authorities.length === 0) throw new StartError(`--service-ca-file: ${files.authorities} holds no certificate`);
+    return {
+      pair: { cert, key },
+      chain: parsed(cert, files.cert),
+      authorities: new Map(authorities.map((certificate) => [certificate.toString(), certificate])),
+    };
+  }
+}
+
+function parsed(text: string, file: string): X509Certificate[] {
+  return pemBlocks(text, 'CERTIFICATE').map((der) => {
+    try {
+      return new X509Certificate(der);
+    } catch (error) {
+      throw new StartError(`${file} holds what is no certificate: ${messageOf(error)}`);
+    }
+  });
+}
+
+const isIssuedBy = (certificate: X509Certificate, authority: X509Certificate): boolean =>
+  certificate.checkIssued(authority) && certificate.verify(authority.publicKey);

@@ -1,0 +1,146 @@
+import type { Registry } from 'prom-client';
+import { Auditor, type AuditMetrics, type AuditSink } from '../../../endpoints/audit/auditor.js';
+import { LogFile, OutputSink } from '../../../endpoints/audit/log-file.js';
+import { AuditPolicy } from '../../../endpoints/audit/policy.js';
+import type { Clock } from '../../../util/clock.js';
+import { messageOf } from '../../../util/error-message.js';
+import type { Logger } from '../../../util/logger.js';
+import { CellCounter } from '../../../util/metrics.js';
+import { readFile, StartError } from '../../certificates/data-directory.js';
+import { flag, int, oneOf, text } from '../../options/flags.js';
+
+const GROUP = 'Auditing flags:';
+const MIB = 1024 * 1024;
+
+/** Flags of the audit log. */
+export const AUDIT_FLAGS = {
+  auditPolicyFile: flag(
+    GROUP,
+    'audit-policy-file',
+    text,
+    '',
+    'File with an audit.k8s.io/v1 Policy: what is noted of which request.',
+  ),
+  auditLogPath: flag(GROUP, 'audit-log-path', text, '', 'File for audit events; - for standard output.'),
+  auditLogFormat: flag(
+    GROUP,
+    'audit-log-format',
+    oneOf('json'),
+    'json',
+    'Form of the events in the file: json, one a line.',
+  ),
+  auditLogMaxage: flag(GROUP, 'audit-log-maxage', int(0), 366, 'Days that old files are kept. 0: for ever.'),
+  auditLogMaxbackup: flag(GROUP, 'audit-log-maxbackup', int(0), 100, 'How many old files are kept. 0: all.'),
+  auditLogMaxsize: flag(
+    GROUP,
+    'audit-log-maxsize',
+    int(0),
+    100,
+    'Megabytes after which the file is put aside. 0: never.',
+  ),
+} as const;
+
+type Values = { readonly [K in keyof typeof AUDIT_FLAGS]: (typeof AUDIT_FLAGS)[K]['default'] };
+
+export interface Audit {
+  readonly hook: Auditor;
+  /** Writes what is left. */
+  close(): void;
+}
+
+interface Context {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly registry: Registry;
+}
+
+function auditMetrics(registry: Registry): AuditMetrics & { failed(): void } {
+  const levels = new CellCounter(
+    {
+      name: 'apiserver_audit_level_total',
+      help: 'Counter of policy levels for audit events (1 per request).',
+      labels: ['level'],
+    },
+    registry,
+  );
+  const events = new CellCounter(
+    {
+      name: 'apiserver_audit_event_total',
+      help: 'Counter of audit events generated and sent to the audit backend.',
+      labels: [],
+    },
+    registry,
+  );
+  const errors = new CellCounter(
+    {
+      name: 'apiserver_audit_error_total',
+      help: 'Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.',
+      labels: ['plugin'],
+    },
+    registry,
+  );
+  return {
+    level: (level) => {
+      levels.cell(level).inc();
+    },
+    event: () => {
+      events.cell().inc();
+    },
+    failed: () => {
+      errors.cell('log').inc();
+    },
+  };
+}
+
+/** Auditing as the flags want it; undefined: none. Throws StartError for files that cannot be used. */
+export function makeAudit(options: Values, { clock, logger, registry }: Context): Audit | undefined {
+  const { auditPolicyFile: policyFile, auditLogPath: path } = options;
+  if (policyFile === '') {
+    if (path !== '') logger.warn('no audit policy file provided, no events will be recorded for log backend');
+    return undefined;
+  }
+  const policy = loadPolicy(policyFile);
+  if (path === '') {
+    logger.warn('an audit policy was given, but no --audit-log-path: no events will be recorded');
+    return undefined;
+  }
+  const metrics = auditMetrics(registry);
+  if (path === '-') {
+    return { hook: new Auditor(policy, new OutputSink(process.stdout), metrics, clock), close: () => undefined };
+  }
+  const file = openLog(options, clock, (error) => {
+    metrics.failed();
+    logger.error('audit events cannot be written', { error: messageOf(error) });
+  });
+  const sink: AuditSink = file;
+  return {
+    hook: new Auditor(policy, sink, metrics, clock),
+    close: () => {
+      file.close();
+    },
+  };
+}
+
+function loadPolicy(path: string): AuditPolicy {
+  const content = readFile(path, '--audit-policy-file');
+  try {
+    return AuditPolicy.parse(content);
+  } catch (error) {
+    throw new StartError(`--audit-policy-file: ${messageOf(error)}: from file ${path}`);
+  }
+}
+
+function openLog(options: Values, clock: Clock, failed: (error: unknown) => void): LogFile {
+  try {
+    return new LogFile({
+      path: options.auditLogPath,
+      maxBytes: options.auditLogMaxsize * MIB,
+      maxBackups: options.auditLogMaxbackup,
+      maxAgeDays: options.auditLogMaxage,
+      clock,
+      failed,
+    });
+  } catch (error) {
+    throw new StartError(`--audit-log-path: ensureLogFile: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import type { Registry } from 'prom-client';
+import { parseFieldSelector } from '../../../apimachinery/selectors/field-selectors.js';
+import { parseLabelSelector } from '../../../apimachinery/selectors/label-parser.js';
+import { SelectorError } from '../../../apimachinery/selectors/labels.js';
+import type { AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
+import { fieldRequirements, labelRequirements } from '../../../authorization/authorizer/selectors.js';
+import { type BuiltAuthorizer, buildAuthorizer, type WebhookTarget } from '../../../authorization/build-authorizer.js';
+import { authorizationMetrics } from '../../../authorization/metrics.js';
+import { NodeGraph } from '../../../authorization/node/node-graph.js';
+import { RbacIndex } from '../../../authorization/rbac/rbac-index.js';
+import { celMatchConditions } from '../../../authorization/webhook/cel-conditions.js';
+import type { HttpsTransport } from '../../../client/webhook/transport.js';
+import type { RequestInfo } from '../../../request/request-info.js';
+import type { Clock } from '../../../util/clock.js';
+import { messageOf } from '../../../util/error-message.js';
+import type { Logger } from '../../../util/logger.js';
+import { watchFile } from '../../../util/files/watch-file.js';
+import { authorizationOptions } from '../../options/authorization-options.js';
+import { StartError } from '../../certificates/data-directory.js';
+import type { Options } from '../../options/options.js';
+import { connectWebhook } from './webhook-connection.js';
+
+export interface Authorization extends BuiltAuthorizer {
+  /** To be fed with roles and bindings, whatever the modes: the guards against escalation ask it too. */
+  readonly rbac: RbacIndex;
+  /** To be fed with pods and volumes where Node is among the modes. */
+  readonly nodes: NodeGraph;
+}
+
+const readText = (path: string): Promise<string> => readFile(path, 'utf8');
+
+function statFile(path: string): { readonly regular: boolean } | { readonly missing: string } {
+  try {
+    return { regular: statSync(path).isFile() };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : '';
+    const why = code === 'ENOENT' ? 'no such file or directory' : messageOf(error);
+    return { missing: `stat ${path}: ${why}` };
+  }
+}
+
+async function connect(target: WebhookTarget, clock: Clock): Promise<HttpsTransport> {
+  if ('inCluster' in target) throw new Error('the server has no cluster around it that could be asked');
+  return connectWebhook(target.kubeConfigFile, clock);
+}
+
+/** The authorizer that the flags describe. Throws StartError where the server must not start with them. */
+export async function makeAuthorization(
+  options: Options,
+  context: { clock: Clock; logger: Logger; registry: Registry; signal: AbortSignal },
+): Promise<Authorization> {
+  const { clock, logger, registry, signal } = context;
+  const rbac = new RbacIndex();
+  const nodes = new NodeGraph();
+  const serverId = `apiserver-${createHash('sha256').update(hostname()).digest('hex').slice(0, 32)}`;
+  try {
+    const built = await buildAuthorizer(
+      authorizationOptions(options),
+      {
+        rbac,
+        nodes,
+        compiler: celMatchConditions,
+        metrics: authorizationMetrics(serverId, registry),
+        clock,
+        random: Math.random,
+        readFile: readText,
+        statFile,
+        watchFile: (path, changed, until) => {
+          watchFile(path, changed, clock, until);
+        },
+        connect: (target) => connect(target, clock),
+        hostsReviews: true,
+        failed: (text) => {
+          logger.error(text);
+        },
+      },
+      signal,
+    );
+    return { ...built, rbac, nodes };
+  } catch (error) {
+    const flag = options.authorizationConfig === '' ? '--authorization-mode' : '--authorization-config';
+    throw new StartError(`${flag}: ${messageOf(error)}`);
+  }
+}
+
+/** The selectors of a list, watch or deletecollection as authorizers see them; one that cannot be read is left out. */
+export function selectorsOf(info: RequestInfo): Pick<AuthorizerAttributes, 'fieldSelector' | 'labelSelector'> {
+  const fields = readable(() => fieldRequirements(parseFieldSelector(info.fieldSelector).requirements));
+  const labels = readable(() => labelRequirements(parseLabelSelector(info.labelSelector).requirements));
+  return {
+    ...(fields.length > 0 && { fieldSelector: fields }),
+    ...(labels.length > 0 && { labelSelector: labels }),
+  };
+}
+
+function readable<T>(read: () => readonly T[]): readonly T[] {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof SelectorError) return [];
+    throw error;
+  }
+}

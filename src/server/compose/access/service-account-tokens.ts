@@ -1,0 +1,195 @@
+import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import {
+  type IssuerMetadata,
+  issuerMetadata,
+  JWKS_PATH,
+  METADATA_MAX_AGE,
+  OPENID_CONFIGURATION_PATH,
+} from '../../../authentication/token/service-account/issuer-metadata.js';
+import { ServiceAccountTokenAuthenticator } from '../../../authentication/token/service-account/service-account.js';
+import {
+  readSigningKey,
+  readVerificationKeys,
+  uniqueKeys,
+  verificationKey,
+  type VerificationKey,
+} from '../../../authentication/token/service-account/service-account-keys.js';
+import type {
+  BoundKind,
+  ServiceAccountObjects,
+} from '../../../authentication/token/service-account/service-account-objects.js';
+import {
+  JwtSigner,
+  type ServiceAccountTokenSigner,
+} from '../../../authentication/token/service-account/service-account-signer.js';
+import { DetachedObject } from '../../../registry/generic/loopback/detached-object.js';
+import type { ResourceStore } from '../../../registry/generic/store/resource-store.js';
+import { tokenRequestSubresource } from '../../../registry/builtin/core/serviceaccounts/token-request.js';
+import type { ResourceType } from '../../../registry/rest/interfaces.js';
+import type { TypeClient } from '../../../registry/rest/type-client.js';
+import { send } from '../../../endpoints/filters/status.js';
+import type { Clock } from '../../../util/clock.js';
+import { messageOf } from '../../../util/error-message.js';
+import { keyPem } from '../../../pki/certificates.js';
+import type { Logger } from '../../../util/logger.js';
+import type { ApiServer } from '../../http/api-server.js';
+import { readFile, StartError, writePrivateFile } from '../../certificates/data-directory.js';
+import { registerDocument } from '../../http/routed-document.js';
+import type { Options } from '../../options/options.js';
+
+const RSA_BITS = 2048;
+
+/** Objects as the stores have them; before the stores are there, there are none. */
+export class StoredTokenObjects implements ServiceAccountObjects {
+  private stores: ReadonlyMap<string, ResourceStore> | undefined;
+  private secrets: TypeClient | undefined;
+
+  constructor(private readonly logger: Logger) {}
+
+  /** Called once, when the stores are made. `secrets` writes labels of Secrets. */
+  attach(stores: ReadonlyMap<string, ResourceStore>, secrets: TypeClient): void {
+    this.stores = stores;
+    this.secrets = secrets;
+  }
+
+  cached(kind: BoundKind, namespace: string, name: string): KubeObject | undefined {
+    const store = this.stores?.get(kind);
+    return store?.cache.peek(store.key(namespace, name))?.decode() as KubeObject | undefined;
+  }
+
+  async live(kind: BoundKind, namespace: string, name: string): Promise<KubeObject | undefined> {
+    const store = this.stores?.get(kind);
+    const stored = await store?.fresh(store.key(namespace, name));
+    return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);
+  }
+
+  /** Labels a Secret; that it changes meanwhile is no harm, the next use of its token tries again. */
+  readonly label = (secret: KubeObject, label: string, value: string): void => {
+    const { metadata } = secret;
+    const labelled = { ...secret, metadata: { ...metadata, labels: { ...metadata.labels, [label]: value } } };
+    this.secrets?.update(labelled).catch((error: unknown) => {
+      this.logger.warn('a secret cannot be labelled with the day of its use', {
+        namespace: metadata.namespace,
+        name: metadata.name,
+        error: messageOf(error),
+      });
+    });
+  };
+}
+
+/** All of the server that has to do with tokens of service accounts. */
+export interface ServiceAccountTokens {
+  readonly authenticator: ServiceAccountTokenAuthenticator;
+  readonly signer: ServiceAccountTokenSigner;
+  readonly objects: StoredTokenObjects;
+  readonly apiAudiences: readonly string[];
+  /** Serves the documents by which others verify the tokens. */
+  install(server: ApiServer, serverAddress: () => string): void;
+}
+
+/** Throws StartError where a key file cannot be used. */
+export function makeServiceAccountTokens(
+  options: Options,
+  dataDirectory: string,
+  clock: Clock,
+  logger: Logger,
+): ServiceAccountTokens {
+  const signingKey = loadSigningKey(options.serviceAccountSigningKeyFile, dataDirectory);
+  const keys = loadVerificationKeys(options, signingKey);
+  const issuers = options.serviceAccountIssuer;
+  const issuer = issuers[0] ?? '';
+  const apiAudiences = options.apiAudiences.length > 0 ? options.apiAudiences : issuers;
+  const objects = new StoredTokenObjects(logger);
+  return {
+    objects,
+    apiAudiences,
+    signer: new JwtSigner(signingKey, issuer),
+    authenticator: new ServiceAccountTokenAuthenticator({
+      issuers,
+      keys,
+      audiences: apiAudiences,
+      objects,
+      lookup: options.serviceAccountLookup,
+      clock,
+      markUsed: objects.label,
+    }),
+    install: (server, serverAddress) => {
+      const documents = (warn: (text: string) => void): IssuerMetadata | undefined =>
+        issuerMetadata(issuer, options.serviceAccountJwksUri, serverAddress(), keys, warn);
+      const made = documents((text) => {
+        logger.warn(text);
+      });
+      if (made === undefined) return;
+      // Where the system chooses the port, the address is known once the server listens.
+      const configuration = (): string => documents(() => undefined)?.configuration ?? made.configuration;
+      registerPublic(server, OPENID_CONFIGURATION_PATH, 'application/json', configuration);
+      registerPublic(server, JWKS_PATH, 'application/jwk-set+json', () => made.keySet);
+    },
+  };
+}
+
+/** The types, service accounts with their subresource `token`. */
+export function withTokenRequests(
+  types: readonly ResourceType[],
+  options: Options,
+  { objects, signer, apiAudiences }: ServiceAccountTokens,
+  clock: Clock,
+): ResourceType[] {
+  const token = tokenRequestSubresource({
+    objects,
+    signer,
+    apiAudiences,
+    maxExpirationSeconds: Math.floor(options.serviceAccountMaxTokenExpiration / 1000),
+    extendExpiration: options.serviceAccountExtendTokenExpiration,
+    clock,
+  });
+  return types.map((type) =>
+    type.group === '' && type.resource === 'serviceaccounts' ? { ...type, created: { token } } : type,
+  );
+}
+
+function registerPublic(server: ApiServer, path: string, contentType: string, body: () => string): void {
+  registerDocument(server, path, contentType, (_context, _request, response) => {
+    response.setHeader('Cache-Control', `public, max-age=${METADATA_MAX_AGE}`);
+    send(response, 200, contentType, body());
+  });
+}
+
+function loadSigningKey(file: string, dataDirectory: string): KeyObject {
+  if (file !== '') return parsed(file, 'service-account-signing-key-file', readSigningKey);
+  const own = join(dataDirectory, 'pki', 'sa.key');
+  if (existsSync(own)) return parsed(own, 'data-dir', readSigningKey);
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: RSA_BITS });
+  writePrivateFile(own, keyPem(privateKey));
+  return createPrivateKey(keyPem(privateKey));
+}
+
+function parsed<T>(file: string, flag: string, parse: (text: string) => T): T {
+  const content = readFile(file, `--${flag}`);
+  try {
+    return parse(content);
+  } catch (error) {
+    throw new StartError(`--${flag}: ${file} cannot be used: ${messageOf(error)}`);
+  }
+}
+
+function loadVerificationKeys(options: Options, signingKey: KeyObject): VerificationKey[] {
+  const files = options.serviceAccountKeyFile.flatMap((file) =>
+    parsed(file, 'service-account-key-file', readVerificationKeys),
+  );
+  const tls = options.tlsPrivateKeyFile;
+  // A serving key of another kind is no error: it was not given for this.
+  const serving = files.length === 0 && tls !== '' ? keysIfAny(readFile(tls, '--tls-private-key-file')) : [];
+  return uniqueKeys([...files, verificationKey(signingKey), ...serving]);
+}
+
+function keysIfAny(content: string): VerificationKey[] {
+  try {
+    return readVerificationKeys(content);
+  } catch {
+    return [];
+  }
+}

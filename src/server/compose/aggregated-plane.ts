@@ -1,0 +1,161 @@
+import type { X509Certificate } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import { admissionChain } from '../../admission/chain.js';
+import { namespaceLifecycle } from '../../admission/plugin/namespace-lifecycle.js';
+import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../../aggregation/api-services.js';
+import { ClusterNamespaces } from '../../aggregation/cluster-namespaces.js';
+import { Owner } from '../../aggregation/owner.js';
+import { ClusterQuotas } from '../../aggregation/resource-quota.js';
+import { DelegatedAuthorizer } from '../../authorization/delegated.js';
+import { PrivilegedGroupAuthorizer, UnionAuthorizer } from '../../authorization/union/union.js';
+import type { ClusterClient } from '../../client/cluster-client.js';
+import { DefinitionRegistration } from '../../controllers/definitions/definition-registration.js';
+import { LocalClients } from '../../registry/generic/loopback/local-client.js';
+import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../../registry/builtin/kubeannex/resource-definitions.js';
+import type { Backend } from '../../storage/interfaces.js';
+import type { Clock } from '../../util/clock.js';
+import { messageOf } from '../../util/error-message.js';
+import { type ClusterLinks, toldTo } from '../health/cluster-links.js';
+import { conversions, resolveByDns } from './access/conversion-webhooks.js';
+import type { DelegationMetrics } from '../metrics/delegation-metrics.js';
+import { groupVersions } from '../http/documents/group-versions.js';
+import { advertisedAddress, hostPort } from '../http/host-address.js';
+import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
+import type { ServingCertificates } from '../certificates/serving-certificates.js';
+import { startDefinitions } from './start-definitions.js';
+
+const REVIEW_TTL_MILLIS = 10_000;
+
+export interface AggregatedPlaneDependencies {
+  readonly delegation: DelegationMetrics;
+  readonly links: ClusterLinks;
+  readonly clients: { readonly main: ClusterClient; readonly authz: ClusterClient };
+  openCertificates(backend: Backend): Promise<ServingCertificates>;
+  readonly signal: AbortSignal;
+}
+
+export interface AggregatedPlane extends ControlPlane {
+  readonly certificates: ServingCertificates;
+  /** Brings the APIServices up to date with the certificates. */
+  registerAnew(): void;
+  /** Whether they all carry the CA. */
+  carried(authority: X509Certificate): boolean;
+}
+
+/** Store, cacher, registry and controllers of aggregated mode: types by ResourceDefinition, everybody else's business by the cluster. */
+export async function buildAggregatedPlane(
+  context: ServerContext,
+  dependencies: AggregatedPlaneDependencies,
+): Promise<AggregatedPlane> {
+  const { options, clock, logger } = context;
+  const { clients, links, signal } = dependencies;
+  setMaxListeners(0, signal);
+  const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(clock, dependencies)]);
+  const foundation = await openFoundation(context);
+  const { registry } = foundation;
+  const certificates = await dependencies.openCertificates(foundation.backend);
+  foundation.install([resourceDefinitionType()]);
+  const namespaces = new ClusterNamespaces(clients.main);
+  const quotas = new ClusterQuotas(clients.main);
+  const admission = admissionChain([namespaceLifecycle(namespaces), quotas]);
+  const local = new LocalClients({ registry, admission, clock, fieldManager: 'annex' });
+  const warn = (what: string) => (name: string, error: unknown) => {
+    logger.warn(`${what}: ${name}`, { error: messageOf(error) });
+  };
+  const registration = new DefinitionRegistration(local.for(RESOURCE_DEFINITIONS), clock, warn('registration'));
+  const owner = new Owner(options.ownerClusterRole);
+  const served = (): ServedGroupVersion[] => groupVersions(registry);
+  const services = new ApiServices({
+    client: clients.main,
+    clock,
+    service: { namespace: options.serviceNamespace, name: options.serviceName, port: options.servicePort },
+    caBundle: () => certificates.caBundle,
+    owner,
+    served,
+    ...registrationEvents(dependencies, registration, served),
+  });
+  const definitions = (): Promise<void> => {
+    registration.start(signal);
+    return startDefinitions({
+      ...foundation,
+      clock,
+      type: RESOURCE_DEFINITIONS,
+      clients: local,
+      conversionOf: conversions(resolveByDns),
+      onError: warn('definition'),
+      signal,
+    });
+  };
+  const register = (): Promise<void> => {
+    void namespaces.follow(signal, toldTo(links, 'namespaces'));
+    void quotas.follow(signal, toldTo(links, 'quotas'));
+    const changed = (): void => {
+      services.changed();
+    };
+    owner.follow(clients.main, signal, { changed, ...toldTo(links, 'owner') });
+    registry.onChange(() => {
+      services.servedChanged();
+    });
+    return services.start(signal);
+  };
+  const advertised = advertisedAddress(options, logger);
+  const plane = assemblePlane(context, foundation, {
+    admission,
+    authorizer,
+    serverAddress: () => hostPort(advertised, options.securePort),
+    hooks: [
+      { name: 'start-definitions', run: definitions },
+      { name: 'start-registration', run: register },
+    ],
+    // The signal has ended the loops.
+    stop: () => undefined,
+  });
+  return {
+    ...plane,
+    certificates,
+    registerAnew: () => {
+      services.changed();
+    },
+    carried: (authority) => services.carry(authority),
+  };
+}
+
+function delegatedAuthorizer(clock: Clock, dependencies: AggregatedPlaneDependencies): DelegatedAuthorizer {
+  const { clients, delegation } = dependencies;
+  return new DelegatedAuthorizer({
+    clock,
+    allowedTtl: REVIEW_TTL_MILLIS,
+    deniedTtl: REVIEW_TTL_MILLIS,
+    post: (review) => clients.authz.call('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review),
+    observe: (failed) => {
+      delegation.accessReview(failed);
+    },
+  });
+}
+
+/** What becomes of the registration, for people: in the log, in metrics and in the definitions' status. */
+function registrationEvents(
+  { delegation, links }: AggregatedPlaneDependencies,
+  registration: DefinitionRegistration,
+  served: () => readonly ServedGroupVersion[],
+): Pick<ApiServicesOptions, 'unreadable' | 'inOrder' | 'failed' | 'registered' | 'refused'> {
+  return {
+    unreadable: (error) => {
+      links.broken('apiservices', error);
+      for (const { group, version } of served()) registration.failed(group, version, messageOf(error));
+    },
+    inOrder: () => {
+      links.mended('apiservices');
+    },
+    failed: (group, version, error) => {
+      links.broken('apiservices', error);
+      registration.failed(group, version, messageOf(error));
+    },
+    registered: (group, version) => {
+      registration.registered(group, version);
+    },
+    refused: (group, version, why) => {
+      if (registration.refused(group, version, why)) delegation.refused();
+    },
+  };
+}

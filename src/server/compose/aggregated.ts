@@ -1,0 +1,186 @@
+import { resolve } from 'node:path';
+import { DelegatedTokenAuthenticator } from '../../authentication/token/delegated.js';
+import type { RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
+import { AnonymousAuthenticator, WithFallback } from '../../authentication/request/anonymous.js';
+import { AuthenticatedGroupAdder } from '../../authentication/request/authenticated-group.js';
+import { BearerTokenAuthenticator } from '../../authentication/request/bearer-token.js';
+import type { CaBundle, ClientCaPool } from '../../authentication/request/client-ca.js';
+import { RequestHeaderAuthenticator, type RequestHeaderConfig } from '../../authentication/request/request-header.js';
+import { UnionRequestAuthenticator } from '../../authentication/request/union.js';
+import { X509Authenticator } from '../../authentication/request/x509.js';
+import { FrontProxyTrust } from '../../aggregation/front-proxy.js';
+import { ForgedHeaderCount } from '../../aggregation/trusted-headers.js';
+import { ClusterClient } from '../../client/cluster-client.js';
+import type { Backend } from '../../storage/interfaces.js';
+import { type Clock, systemClock } from '../../util/clock.js';
+import { featureGates } from '../../util/feature-gates.js';
+import { createLogger, type Logger } from '../../util/logger.js';
+import { messageOf } from '../../util/error-message.js';
+import { buildAggregatedPlane } from './aggregated-plane.js';
+import { AggregationMetrics } from '../metrics/aggregation-metrics.js';
+import { toldTo } from '../health/cluster-links.js';
+import { makeDataDirectory, StartError } from '../certificates/data-directory.js';
+import { keepFresh } from '../certificates/fresh-certificates.js';
+import type { Options } from '../options/options.js';
+import { runServer, serverContext } from './run.js';
+import { type Carried, type ServingCertificates, SharedAuthority } from '../certificates/serving-certificates.js';
+import { ServingFiles } from '../certificates/serving-files.js';
+
+const TOKEN_TTL_MILLIS = 10_000;
+
+export interface AggregatedServer {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/** The clients that the flags describe. Throws StartError for one that cannot be used. */
+function clusterClients(
+  options: Options,
+  clock: Clock,
+): { main: ClusterClient; authn: ClusterClient; authz: ClusterClient } {
+  const load = (name: string, path: string): ClusterClient => {
+    try {
+      return ClusterClient.load(path, clock);
+    } catch (error) {
+      throw new StartError(`--${name}: the cluster cannot be reached with it: ${messageOf(error)}`);
+    }
+  };
+  const main = load('kubeconfig', options.kubeconfig);
+  const { authenticationKubeconfig, authorizationKubeconfig } = options;
+  return {
+    main,
+    authn: authenticationKubeconfig === '' ? main : load('authentication-kubeconfig', authenticationKubeconfig),
+    authz: authorizationKubeconfig === '' ? main : load('authorization-kubeconfig', authorizationKubeconfig),
+  };
+}
+
+/** A pool of CAs that the cluster may exchange at any time; with none in it nobody is vouched for. */
+class FollowedPool implements ClientCaPool {
+  private last: CaBundle | undefined;
+  private version = 0;
+
+  constructor(private readonly current: () => CaBundle | undefined) {}
+
+  get generation(): number {
+    if (this.current() !== this.last) {
+      this.last = this.current();
+      this.version++;
+    }
+    return this.version;
+  }
+
+  get pems(): readonly string[] {
+    return this.current()?.pems ?? [];
+  }
+
+  verify(chain: Parameters<ClientCaPool['verify']>[0], now: number): number {
+    const pool = this.current();
+    if (pool === undefined) throw new Error('x509: certificate signed by unknown authority');
+    return pool.verify(chain, now);
+  }
+}
+
+function authenticators(
+  trust: FrontProxyTrust,
+  client: ClusterClient,
+  { delegation, links }: AggregationMetrics,
+  options: Options,
+  clock: Clock,
+): RequestAuthenticator {
+  const tokens = new DelegatedTokenAuthenticator({
+    clock,
+    ttl: TOKEN_TTL_MILLIS,
+    post: (review) => client.call('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review),
+    observe: (failed) => {
+      delegation.tokenReview(failed);
+    },
+  });
+  const config = (): RequestHeaderConfig => trust.config;
+  const fromProxy = new RequestHeaderAuthenticator(new FollowedPool(() => trust.proxy), config, clock);
+  const uidFromCertificates = featureGates.enabled('AllowParsingUserUIDFromCertAuth');
+  const union = new UnionRequestAuthenticator([
+    new ForgedHeaderCount(fromProxy, config, (reason, message) => {
+      delegation.forged(reason);
+      // Those of whom nothing is known have forged them.
+      if (reason === 'expired' || reason === 'name') links.distrusted(message);
+    }),
+    new X509Authenticator(new FollowedPool(() => trust.clients), clock, uidFromCertificates),
+    new BearerTokenAuthenticator(tokens, []),
+  ]);
+  const known = new AuthenticatedGroupAdder(union);
+  return options.anonymousAuth ? new WithFallback(known, new AnonymousAuthenticator()) : known;
+}
+
+/** Of the Service, which the cluster's API server calls by name. */
+function openCertificates(options: Options, backend: Backend, clock: Clock): Promise<ServingCertificates> {
+  const { serviceName, serviceNamespace, tlsCertFile, tlsPrivateKeyFile, serviceCaFile } = options;
+  if (tlsCertFile !== '') {
+    const files = { cert: tlsCertFile, key: tlsPrivateKeyFile, authorities: serviceCaFile };
+    return Promise.resolve(new ServingFiles(files, clock));
+  }
+  const service = `${serviceName}.${serviceNamespace}`;
+  const names = [`${service}.svc`, service, `${service}.svc.cluster.local`, 'localhost', '127.0.0.1', '::1'];
+  return SharedAuthority.open(backend, clock, names);
+}
+
+/** Starts `annex serve` as an extension of a cluster; resolves when it listens and its start-up work is done. */
+export async function startAggregated(
+  options: Options,
+  root: string,
+  clock: Clock = systemClock,
+  logger: Logger = createLogger(options.verbosity),
+): Promise<AggregatedServer> {
+  const clients = clusterClients(options, clock);
+  const stop = new AbortController();
+  if (options.storageBackend === 'embedded') makeDataDirectory(resolve(options.dataDir));
+  let apply = (): void => undefined;
+  const trust = new FrontProxyTrust(() => {
+    apply();
+  });
+  try {
+    await trust.load(clients.authn);
+  } catch (error) {
+    throw new StartError(
+      `the cluster's front-proxy configuration cannot be read: ${messageOf(error)}; the identity in use needs the Role extension-apiserver-authentication-reader in kube-system`,
+    );
+  }
+  const context = serverContext(options, root, clock, logger);
+  const metrics = new AggregationMetrics(context);
+  const { delegation, links } = metrics;
+  const plane = await buildAggregatedPlane(context, {
+    delegation,
+    links,
+    clients,
+    openCertificates: (backend) => openCertificates(options, backend, clock),
+    signal: stop.signal,
+  });
+  metrics.certificates = plane.certificates;
+  const tls = () => ({
+    ...plane.certificates.pair,
+    clientCAs: [...(trust.proxy?.pems ?? []), ...(trust.clients?.pems ?? [])],
+  });
+  const running = await runServer(context, {
+    tls: tls(),
+    authenticator: authenticators(trust, clients.authn, metrics, options, clock),
+    plane,
+  });
+  apply = () => {
+    running.server.setSecureContext(tls());
+  };
+  const renewed = (): void => {
+    apply();
+    plane.registerAnew();
+  };
+  const carried: Carried = (authority) => plane.carried(authority);
+  void keepFresh(plane.certificates, { clock, logger, links, signal: stop.signal, renewed, carried });
+  void trust.follow(clients.authn, stop.signal, toldTo(links, 'front-proxy'));
+  await running.start();
+  return {
+    port: running.port,
+    stop: async () => {
+      stop.abort();
+      await running.stop();
+      for (const client of new Set(Object.values(clients))) client.close();
+    },
+  };
+}

@@ -1,0 +1,27 @@
+import { join, resolve } from 'node:path';
+import type { MongoObserver } from '../../storage/mongodb/backend.js';
+import type { LogSet } from '../../storage/routed-backend.js';
+import type { Clock } from '../../util/clock.js';
+import { logOverrides, mongodbUri, type StorageOptions } from '../options/storage-options.js';
+
+/** The logs of the store that the flags ask for, not opened yet. The driver of the other store is not even loaded. */
+export async function makeLogs(
+  options: StorageOptions,
+  clock: Clock,
+  observer: MongoObserver,
+  environment = process.env,
+): Promise<LogSet> {
+  const common = { clock, historyMillis: options.historyWindow };
+  if (options.storageBackend !== 'mongodb') {
+    const { EmbeddedBackend } = await import('../../storage/embedded/backend.js');
+    const main = new EmbeddedBackend({ directory: join(resolve(options.dataDir), 'store'), ...common });
+    return { main, others: new Map(), overrides: new Map() };
+  }
+  const uri = mongodbUri(options, environment);
+  const { MongoBackend } = await import('../../storage/mongodb/backend.js');
+  const overrides = logOverrides(options.mongodbLogOverrides);
+  const make = (log: string) =>
+    new MongoBackend({ uri, database: options.mongodbDatabase, log, overrides, observer, ...common });
+  const others = new Map([...new Set(overrides.values())].map((log) => [log, make(log)]));
+  return { main: make(''), others, overrides };
+}

@@ -1,0 +1,188 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { SERVICE_ACCOUNT_PREFIX, type UserInfo } from '../../authentication/user/user.js';
+import { BootstrapSigner } from '../../controllers/bootstrap/bootstrap-signer.js';
+import { cleanRequests, forEachRequest } from '../../controllers/certificates/certificate-loops.js';
+import { approveRequest, signApproved } from '../../controllers/certificates/certificates.js';
+import { ClusterRoleAggregation } from '../../controllers/clusterrole-aggregation.js';
+import { GarbageCollector } from '../../controllers/garbage-collector/garbage-collector.js';
+import { LegacyTokenCleaner } from '../../controllers/service-accounts/legacy-token-cleaner.js';
+import { NamespaceController } from '../../controllers/namespaces.js';
+import { rootCaPublisher } from '../../controllers/certificates/root-ca-publisher.js';
+import { ServiceAccountTokens } from '../../controllers/service-accounts/service-account-tokens.js';
+import { defaultServiceAccounts } from '../../controllers/service-accounts/service-accounts.js';
+import { TokenCleaner } from '../../controllers/bootstrap/token-cleaner.js';
+import type { TypeClient, TypeClients } from '../../registry/rest/type-client.js';
+import { messageOf } from '../../util/error-message.js';
+import { enabledControllers } from '../options/controller-names.js';
+import type { Credentials } from '../certificates/data-directory.js';
+import { deleteEach } from './delete-each.js';
+import type { Authorities, LoopOptions } from './hook-context.js';
+
+const RBAC = 'rbac.authorization.k8s.io';
+const SYSTEM = 'kube-system';
+const MANAGER = 'kube-controller-manager';
+
+const END_OF_CERTIFICATE = /-----END CERTIFICATE-----\s*/;
+
+/** The CA certificates behind a serving certificate, or itself where it stands alone. */
+function issuersOf(pem: string): string {
+  const blocks = pem.split(END_OF_CERTIFICATE).filter((block) => block.includes('BEGIN CERTIFICATE'));
+  const shown = blocks.length > 1 ? blocks.slice(1) : blocks;
+  return shown.map((block) => `${block}-----END CERTIFICATE-----\n`).join('');
+}
+
+/** `givenCertificate`: the file of `--tls-cert-file`, undefined where the data directory's own certificate is served. */
+export function authoritiesOf(
+  credentials: Credentials,
+  clientCaKeyPem: string,
+  serverUrl: () => string,
+  givenCertificate: string | undefined,
+  signer: Authorities['signer'],
+): Authorities {
+  return {
+    rootCa: givenCertificate === undefined ? credentials.caPem : issuersOf(givenCertificate),
+    clientCa: { key: createPrivateKey(clientCaKeyPem), certificate: new X509Certificate(credentials.clientCaPem) },
+    serverUrl,
+    signer,
+  };
+}
+
+/** The service account of each controller, as in kube-controller-manager. */
+const ACCOUNTS: Readonly<Record<string, string>> = {
+  'bootstrap-signer-controller': 'bootstrap-signer',
+  'certificatesigningrequest-approving-controller': 'certificate-controller',
+  'certificatesigningrequest-cleaner-controller': 'certificate-controller',
+  'certificatesigningrequest-signing-controller': 'certificate-controller',
+  'clusterrole-aggregation-controller': 'clusterrole-aggregation-controller',
+  'garbage-collector-controller': 'generic-garbage-collector',
+  'legacy-serviceaccount-token-cleaner-controller': 'legacy-service-account-token-cleaner',
+  'namespace-controller': 'namespace-controller',
+  'root-ca-certificate-publisher-controller': 'root-ca-cert-publisher',
+  'serviceaccount-controller': 'service-account-controller',
+  'token-cleaner-controller': 'token-cleaner',
+};
+
+/** Gets its clients and what it tells errors; starts and returns. */
+type Starter = (clients: TypeClients, failed: (where: string, error: unknown) => void) => void;
+
+/** Starts the controllers that are switched on, each in its own name where that is asked for. */
+export class Controllers {
+  constructor(private readonly context: LoopOptions) {}
+
+  async start(): Promise<void> {
+    const { options } = this.context;
+    const enabled = enabledControllers(options.controllers);
+    for (const [name, starter] of Object.entries(this.starters())) {
+      if (enabled.has(name)) starter(await this.clientsOf(name), failureLog(this.context, name));
+    }
+  }
+
+  private async clientsOf(controller: string): Promise<TypeClients> {
+    const { options, clients } = this.context;
+    const account = ACCOUNTS[controller];
+    // Tokens are filled by the server itself, as nobody else may have the key.
+    if (!options.useServiceAccountCredentials || account === undefined) return clients(MANAGER);
+    const accounts = clients(MANAGER).for({ group: '', resource: 'serviceaccounts' });
+    const existing = await accounts.get(SYSTEM, account);
+    const made = existing ?? (await this.create(accounts, account));
+    const user: UserInfo = {
+      name: `${SERVICE_ACCOUNT_PREFIX}${SYSTEM}:${account}`,
+      uid: made.metadata.uid ?? '',
+      groups: ['system:serviceaccounts', `system:serviceaccounts:${SYSTEM}`, 'system:authenticated'],
+      extra: {},
+    };
+    return clients(MANAGER, user);
+  }
+
+  private async create(accounts: TypeClient, name: string): ReturnType<TypeClient['create']> {
+    return accounts.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: SYSTEM } });
+  }
+
+  private starters(): Readonly<Record<string, Starter>> {
+    const { clock, registry, signal } = this.context;
+    return {
+      'namespace-controller': (local, failed) => {
+        const namespaces = local.for({ group: '', resource: 'namespaces' });
+        new NamespaceController({
+          client: namespaces,
+          registry,
+          clock,
+          deleteAll: (api, namespace) => deleteEach(local.for(api.served.groupResource), namespace),
+          finalize: (namespace) => namespaces.updateSubresource(namespace, 'finalize'),
+          onError: failed,
+        }).start(signal);
+      },
+      'garbage-collector-controller': (local, onError) => {
+        new GarbageCollector({ registry, clients: local, clock, onError }).start(signal);
+      },
+      'clusterrole-aggregation-controller': (local, failed) => {
+        const client = local.for({ group: RBAC, resource: 'clusterroles' });
+        new ClusterRoleAggregation(client, clock, (text) => {
+          failed('', text);
+        }).start(signal);
+      },
+      ...this.accountStarters(),
+      ...this.certificateStarters(),
+    };
+  }
+
+  private accountStarters(): Readonly<Record<string, Starter>> {
+    const { clock, signal, clients, authorities, options } = this.context;
+    const { rootCa, signer, serverUrl } = authorities;
+    return {
+      'serviceaccount-controller': (local, failed) => {
+        defaultServiceAccounts(local, clock, failed).start(signal);
+      },
+      'serviceaccount-token-controller': (local, onError) => {
+        new ServiceAccountTokens({ clients: local, clock, signer, rootCa, onError }).start(signal);
+      },
+      'root-ca-certificate-publisher-controller': (local, failed) => {
+        rootCaPublisher(rootCa, local, clock, failed).start(signal);
+      },
+      'bootstrap-signer-controller': (local, onError) => {
+        const signing = new BootstrapSigner({ clients: local, clock, server: serverUrl(), rootCa, onError });
+        signing.start(clients(MANAGER), signal);
+      },
+      'legacy-serviceaccount-token-cleaner-controller': (local, onError) => {
+        const periodMillis = options.legacyServiceAccountTokenCleanUpPeriod;
+        void new LegacyTokenCleaner({ clients: local, readers: clients(MANAGER), clock, periodMillis, onError }).run(
+          signal,
+        );
+      },
+      'token-cleaner-controller': (local, failed) => {
+        new TokenCleaner(local, clock, failed).start(signal);
+      },
+    };
+  }
+
+  private certificateStarters(): Readonly<Record<string, Starter>> {
+    const { clock, signal, authorization, authorities } = this.context;
+    const requests = (local: TypeClients): TypeClient =>
+      local.for({ group: 'certificates.k8s.io', resource: 'certificatesigningrequests' });
+    return {
+      'certificatesigningrequest-approving-controller': (local, failed) => {
+        const client = requests(local);
+        const { authorizer } = authorization;
+        forEachRequest(client, clock, (request) => approveRequest(request, authorizer, client, signal), failed, signal);
+      },
+      'certificatesigningrequest-signing-controller': (local, failed) => {
+        const client = requests(local);
+        const { clientCa } = authorities;
+        forEachRequest(client, clock, (request) => signApproved(request, clientCa, client, clock), failed, signal);
+      },
+      'certificatesigningrequest-cleaner-controller': (local, failed) => {
+        void cleanRequests(requests(local), clock, failed, signal);
+      },
+    };
+  }
+}
+
+/** Logs what a loop could not do; it tries again by itself. */
+export function failureLog(
+  { logger }: Pick<LoopOptions, 'logger'>,
+  what: string,
+): (where: string, error: unknown) => void {
+  return (where, error) => {
+    logger.warn(`${what}: ${where}`, { error: messageOf(error) });
+  };
+}

@@ -1,0 +1,162 @@
+import type { Registry } from 'prom-client';
+import type { AdmissionChain } from '../../admission/interfaces.js';
+import { loadProtobufCodec } from '../../apimachinery/protobuf/load.js';
+import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
+import type { RbacRuleSource } from '../../authorization/rbac/types.js';
+import type { ChainMetrics } from '../../endpoints/filters/metrics.js';
+import type { StatusWriter } from '../../endpoints/filters/status.js';
+import { resourceHandler } from '../../endpoints/router/dispatch.js';
+import type { HandlerEnvironment } from '../../endpoints/router/scope.js';
+import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
+import type { Handler } from '../../endpoints/http.js';
+import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
+import { ApiRegistry } from '../../registry/generic/store/api-registry.js';
+import type { ShowElsewhere } from '../../registry/customresource/serve.js';
+import type { ResourceType } from '../../registry/rest/interfaces.js';
+import type { Cacher } from '../../storage/cacher/interfaces.js';
+import { RoutedCacher } from '../../storage/cacher/routed-cacher.js';
+import type { Backend } from '../../storage/interfaces.js';
+import { RoutedBackend, type LogSet } from '../../storage/routed-backend.js';
+import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
+import type { Clock } from '../../util/clock.js';
+import { featureGates } from '../../util/feature-gates.js';
+import type { Logger } from '../../util/logger.js';
+import type { ApiServer } from '../http/api-server.js';
+import { isAggregated } from '../options/aggregation-options.js';
+import { makeLogs } from './backend.js';
+import { installBuiltins, loadMergeTypes } from '../../registry/builtin/install.js';
+import { registerCacherMetrics } from '../metrics/cacher-metrics.js';
+import { installDocuments } from '../http/documents/documents.js';
+import { handlerMetrics } from '../metrics/handler-metrics.js';
+import { MeasuredBackend, StoreMetrics } from '../metrics/measured-backend.js';
+import type { LargeWritePool } from '../../offload/pool.js';
+import { startLargeWrites } from '../../offload/start.js';
+import type { Options } from '../options/options.js';
+import { statusWriter } from './status-writer.js';
+import { storeChecks, type PlaneCheck } from '../health/store-checks.js';
+import { storeTroubles } from '../health/store-troubles.js';
+
+/** What a process has one of, in every mode. */
+export interface ServerContext {
+  readonly options: Options;
+  /** The folder of the program, for its version. */
+  readonly root: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Where the process's metrics are. */
+  readonly registry: Registry;
+  readonly metrics: ChainMetrics;
+}
+
+/** What the server serves, behind the chain. */
+export interface ControlPlane {
+  readonly authorizer: Authorizer;
+  readonly writeStatus: StatusWriter;
+  /** Answers requests for resources. */
+  readonly resourceHandler: Handler;
+  /** Registers discovery, OpenAPI and the like. */
+  install(server: ApiServer): void;
+  /** Checks of the store and the cacher, in the order in which verbose health shows them. */
+  readonly checks: readonly PlaneCheck[];
+  /** Work to be done after the server listens; ready only when all is done. */
+  readonly hooks: readonly { readonly name: string; run(): Promise<void> }[];
+  /** Ends all watches, as a server that stops does. */
+  endWatches(): void;
+  /** Stops controllers and closes the store; called when no request is under way. */
+  close(): Promise<void>;
+}
+
+/** What every control plane stands on: the store that the flags name, its cache, and the registry of what is served. */
+export interface Foundation {
+  readonly backend: Backend;
+  readonly cacher: Cacher;
+  readonly registry: ApiRegistry;
+  readonly cbor: boolean;
+  readonly mergeTypes: BuiltinTypes;
+  readonly largeWrites: LargeWritePool;
+  /** Has another thread show large objects in other versions than the stored one. */
+  readonly elsewhere: ShowElsewhere;
+  /** Puts built-in types into service; their stores by storage name. */
+  install(types: readonly ResourceType[]): Map<string, ResourceStore>;
+}
+
+export async function openFoundation(context: ServerContext): Promise<Foundation> {
+  const { options, clock, logger, registry: metrics } = context;
+  const logs = measured(
+    await makeLogs(options, clock, storeTroubles(metrics, logger)),
+    new StoreMetrics(metrics),
+    clock,
+  );
+  const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
+  await backend.open();
+  const cacher = new RoutedCacher(logs, { clock, budgetBytes: options.cacheBudget });
+  await cacher.start();
+  registerCacherMetrics(() => cacher.stats(), metrics);
+  const registry = new ApiRegistry();
+  const cbor = featureGates.enabled('CBORServingAndStorage');
+  const mergeTypes = loadMergeTypes();
+  const install = (types: readonly ResourceType[]): Map<string, ResourceStore> =>
+    installBuiltins(types, { registry, backend, cacher, clock, cbor, mergeTypes });
+  const largeWrites = startLargeWrites(context);
+  const elsewhere: ShowElsewhere = (served, resource, object) => largeWrites.show(served, resource, cbor, object);
+  return { backend, cacher, registry, cbor, mergeTypes, largeWrites, elsewhere, install };
+}
+
+function measured({ main, others, overrides }: LogSet, metrics: StoreMetrics, clock: Clock): LogSet {
+  return {
+    main: new MeasuredBackend(main, metrics, clock),
+    others: new Map([...others].map(([log, backend]) => [log, new MeasuredBackend(backend, metrics, clock)])),
+    overrides,
+  };
+}
+
+export interface PlaneParts {
+  readonly admission: AdmissionChain;
+  readonly authorizer: Authorizer;
+  /** What guards of roles ask; absent where there are no roles. */
+  readonly rules?: RbacRuleSource;
+  /** Host and port under which clients reach the server. */
+  readonly serverAddress: () => string;
+  readonly hooks: ControlPlane['hooks'];
+  /** Ends the loops, before the store is closed. */
+  stop(): void;
+}
+
+/** Handlers, checks and documents over a foundation. */
+export function assemblePlane(context: ServerContext, foundation: Foundation, parts: PlaneParts): ControlPlane {
+  const { options, clock, logger } = context;
+  const { backend, cacher, registry, largeWrites } = foundation;
+  const { admission, authorizer, serverAddress, hooks } = parts;
+  largeWrites.rules = parts.rules;
+  const environment: HandlerEnvironment = {
+    admission,
+    authorizer,
+    features: featureGates,
+    clock,
+    maxRequestBodyBytes: options.maxRequestBodyBytes,
+    minRequestTimeoutSeconds: options.minRequestTimeout,
+    metrics: handlerMetrics(context.metrics, context.registry),
+    watches: new WatchTracker(),
+    protobuf: loadProtobufCodec(),
+    largeWrites,
+  };
+  return {
+    authorizer,
+    writeStatus: statusWriter(environment, logger),
+    resourceHandler: resourceHandler(registry, environment),
+    install: (server) => {
+      installDocuments(server, registry, environment, serverAddress, !isAggregated(options));
+    },
+    checks: storeChecks(foundation.backend, foundation.cacher, isAggregated(options)),
+    hooks,
+    endWatches: () => {
+      environment.watches.endAll();
+    },
+    close: async () => {
+      parts.stop();
+      largeWrites.close();
+      await cacher.stop();
+      await backend.close();
+    },
+  };
+}

@@ -1,0 +1,215 @@
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
+import { ChainMetrics } from '../../endpoints/filters/metrics.js';
+import { send } from '../../endpoints/filters/status.js';
+import type { Handler } from '../../endpoints/http.js';
+import { type Clock, sleep } from '../../util/clock.js';
+import { messageOf } from '../../util/error-message.js';
+import { featureGates } from '../../util/feature-gates.js';
+import type { Logger } from '../../util/logger.js';
+import { CellGauge, metricsRegistry, resetCounts } from '../../util/metrics.js';
+import { compiledInstructions, loadPatterns } from '../../re2/re2.js';
+import { TimerWheel } from '../../util/timer-wheel.js';
+import { type ApiServer, createServer, type TlsMaterial } from '../http/api-server.js';
+import { isAggregated } from '../options/aggregation-options.js';
+import { makeAudit } from './access/audit.js';
+import { selectorsOf } from './access/authorization.js';
+import { StartError } from '../certificates/data-directory.js';
+import { Health, LogCheck, pingCheck, PostStartHook, ShutdownCheck } from '../health/health.js';
+import type { Options } from '../options/options.js';
+import type { ControlPlane, ServerContext } from './plane.js';
+import { registerDocument } from '../http/routed-document.js';
+import { annexVersion, versionInfo } from '../http/documents/version.js';
+import { installZPages } from '../health/zpages.js';
+
+const DRAIN_MILLIS = 60_000;
+/** An extension server is gone within the 30 s that a pod is given, of which the store takes 6 s at most to close. */
+const EXTENSION_STOP_MILLIS = 23_000;
+const MIN_DRAIN_MILLIS = 2_000;
+
+/** How long requests under way are waited for, once the delay of the shutdown is over. */
+export function drainMillis(options: Options): number {
+  if (!isAggregated(options)) return Math.max(DRAIN_MILLIS, options.requestTimeout);
+  return Math.max(MIN_DRAIN_MILLIS, EXTENSION_STOP_MILLIS - options.shutdownDelayDuration);
+}
+
+/** What a process starts with. */
+export function serverContext(options: Options, root: string, clock: Clock, logger: Logger): ServerContext {
+  const registry = new Registry();
+  return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry) };
+}
+
+function installCommon(
+  server: ApiServer,
+  { options, clock, registry }: ServerContext,
+  version: string,
+  slis: Registry,
+): void {
+  const register = (path: string, handler: Handler): void => {
+    server.register(path, handler);
+  };
+  installZPages(register, { clock, gates: featureGates, options, paths: () => server.listedPaths() });
+  const info = JSON.stringify(versionInfo(version), undefined, 2);
+  registerDocument(server, '/version', 'application/json', (_context, _request, response) => {
+    send(response, 200, 'application/json', info);
+  });
+  const startedAt = Math.floor(clock.now() / 1000);
+  server.register('/metrics', metricsHandler([metricsRegistry, registry, slis], startedAt));
+  server.register('/metrics/slis', metricsHandler([slis], startedAt));
+}
+
+/** Shows metrics, and on DELETE counts from zero again. */
+const metricsHandler =
+  (registries: readonly Registry[], startedAt: number): Handler =>
+  async (_context, request, response) => {
+    if (request.method === 'DELETE') {
+      registries.forEach(resetCounts);
+      send(response, 200, 'text/plain; charset=utf-8', 'metrics reset\n');
+      return;
+    }
+    // Merged anew: what was registered after this has to be in it.
+    const all = Registry.merge([...registries]);
+    response.setHeader('Process-Start-Time-Unix', startedAt);
+    send(response, 200, `${all.contentType}; escaping=underscores`, await all.metrics());
+  };
+
+function registerProcessMetrics(registry: Registry): void {
+  collectDefaultMetrics({ register: registry });
+  const gauge = {
+    name: 'kubernetes_feature_enabled',
+    help: 'Stage and state of each feature gate.',
+    labels: ['name', 'stage'],
+  };
+  new CellGauge(gauge, registry, (metric) => {
+    for (const { name, stage, enabled } of featureGates.entries()) metric.cell(name, stage).value = enabled ? 1 : 0;
+  });
+  const patterns = {
+    name: 'annex_compiled_pattern_instructions',
+    help: 'Instructions of the compiled patterns of schemas and expressions that are kept.',
+    labels: [],
+  };
+  new CellGauge(patterns, registry, (metric) => (metric.cell().value = compiledInstructions()));
+}
+
+function installHealth(
+  server: ApiServer,
+  plane: ControlPlane,
+  hooks: readonly PostStartHook[],
+  shutdown: ShutdownCheck,
+  context: { clock: Clock; logger: Logger; registry: Registry; livezGrace: number },
+): void {
+  const health = new Health(context.clock, context.logger, context.registry);
+  const always = ['healthz', 'livez', 'readyz'] as const;
+  health.add(pingCheck, always);
+  health.add(new LogCheck(context.logger, context.clock), always);
+  for (const check of plane.checks) health.add(check, check.endpoints);
+  for (const hook of hooks) health.add(hook, always, context.livezGrace);
+  health.add(
+    {
+      name: 'autoregister-completion',
+      check: () => {
+        for (const hook of hooks) hook.check();
+      },
+    },
+    always,
+    context.livezGrace,
+  );
+  health.add(shutdown, ['readyz']);
+  health.install(server);
+}
+
+function listenError(error: unknown, options: Options): StartError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const where = `${options.bindAddress} port ${options.securePort}`;
+  if (code === 'EADDRINUSE') return new StartError(`--secure-port: ${where} is in use by another process`);
+  if (code === 'EACCES') return new StartError(`--secure-port: not permitted to listen on ${where}`);
+  if (code === 'EADDRNOTAVAIL')
+    return new StartError(`--bind-address: ${options.bindAddress} is not an address of this host`);
+  return new StartError(`cannot listen on ${where}: ${messageOf(error)}`);
+}
+
+/** What a mode brings to a server. */
+export interface RunOptions {
+  readonly tls: TlsMaterial;
+  readonly authenticator: RequestAuthenticator;
+  readonly plane: ControlPlane;
+  /** Registers what the mode answers beside the control plane. */
+  install?(server: ApiServer): void;
+}
+
+export interface RunningServer {
+  readonly server: ApiServer;
+  readonly port: number;
+  /** Work after the listening; ready when all is done. */
+  start(): Promise<void>;
+  /** Graceful stop: not ready, delay, watches ended, requests finished, store closed. */
+  stop(): Promise<void>;
+}
+
+/** Puts the chain before a control plane and listens. */
+export async function runServer(context: ServerContext, given: RunOptions): Promise<RunningServer> {
+  const { options, root, clock, logger, registry, metrics } = context;
+  const { authenticator, plane } = given;
+  const audit = makeAudit(options, { clock, logger, registry });
+  registerProcessMetrics(registry);
+  const server = createServer({
+    tls: given.tls,
+    http2MaxStreamsPerConnection: options.http2MaxStreams === 0 ? 250 : options.http2MaxStreams,
+    chain: {
+      authenticator,
+      authorizer: plane.authorizer,
+      clock,
+      wheel: new TimerWheel(clock),
+      logger,
+      gates: featureGates,
+      metrics,
+      writeStatus: plane.writeStatus,
+      requestTimeout: options.requestTimeout,
+      maxRequestsInFlight: options.maxRequestsInflight,
+      maxMutatingRequestsInFlight: options.maxMutatingRequestsInflight,
+      goawayChance: options.goawayChance,
+      random: Math.random,
+      strictTransportSecurity: options.strictTransportSecurity.join('; '),
+      audit: audit?.hook,
+      parseSelectors: selectorsOf,
+    },
+  });
+  const hooks = plane.hooks.map((hook) => new PostStartHook(hook.name, () => hook.run()));
+  const shutdown = new ShutdownCheck();
+  server.setResourceHandler(plane.resourceHandler);
+  /** How the health checks went. */
+  const slis = new Registry();
+  installCommon(server, context, annexVersion(root), slis);
+  plane.install(server);
+  given.install?.(server);
+  installHealth(server, plane, hooks, shutdown, {
+    clock,
+    logger,
+    registry: slis,
+    livezGrace: options.livezGracePeriod,
+  });
+  let port: number;
+  try {
+    ({ port } = await server.listen(options.securePort, options.bindAddress));
+  } catch (error) {
+    await plane.close();
+    throw listenError(error, options);
+  }
+  return {
+    server,
+    port,
+    start: async () => {
+      for (const hook of hooks) await hook.start();
+      loadPatterns();
+    },
+    stop: async () => {
+      shutdown.begin();
+      await sleep(clock, options.shutdownDelayDuration);
+      plane.endWatches();
+      await Promise.race([server.drain(), sleep(clock, drainMillis(options))]);
+      server.destroy();
+      await plane.close();
+      audit?.close();
+    },
+  };
+}

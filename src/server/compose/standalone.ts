@@ -1,0 +1,218 @@
+import { messageOf } from '../../util/error-message.js';
+import { join, resolve } from 'node:path';
+import type { RequestAuthenticator, TokenAuthenticator } from '../../authentication/authenticator/interfaces.js';
+import type { AnonymousConfig } from '../../authentication/oidc/types.js';
+import { AnonymousAuthenticator, WithFallback } from '../../authentication/request/anonymous.js';
+import { AuthenticatedGroupAdder } from '../../authentication/request/authenticated-group.js';
+import { BearerTokenAuthenticator } from '../../authentication/request/bearer-token.js';
+import { CaBundle, CaFile } from '../../authentication/request/client-ca.js';
+import { RequestHeaderAuthenticator } from '../../authentication/request/request-header.js';
+import { UnionRequestAuthenticator } from '../../authentication/request/union.js';
+import { WebSocketProtocolAuthenticator } from '../../authentication/request/websocket-protocol.js';
+import { X509Authenticator } from '../../authentication/request/x509.js';
+import { type Clock, systemClock } from '../../util/clock.js';
+import { featureGates } from '../../util/feature-gates.js';
+import { createLogger, type Logger } from '../../util/logger.js';
+import type { ApiServer, TlsMaterial } from '../http/api-server.js';
+import { authorizationOptions } from '../options/authorization-options.js';
+import { authoritiesOf } from './controllers.js';
+import { buildControlPlane } from './control-plane.js';
+import { type Credentials, DataDirectory, parsePair, readFile, StartError } from '../certificates/data-directory.js';
+import { makeOidc } from './access/oidc.js';
+import { advertisedAddress, hostPort, isUnspecified } from '../http/host-address.js';
+import type { Options } from '../options/options.js';
+import { runServer, serverContext } from './run.js';
+import { makeServiceAccountTokens } from './access/service-account-tokens.js';
+import { makeTokenAuthenticator } from './access/token-authenticators.js';
+
+const RELOAD_MILLIS = 60_000;
+
+export interface StandaloneServer {
+  readonly port: number;
+  readonly url: string;
+  readonly kubeconfig: string;
+  /** Graceful stop: not ready, delay, watches ended, requests finished, store closed. */
+  stop(): Promise<void>;
+}
+
+interface Files {
+  readonly tls: TlsMaterial;
+  readonly clientCa: CaBundle;
+  readonly clientCaFile: CaFile | undefined;
+  readonly proxyCa: CaFile | undefined;
+}
+
+function caFile(path: string, flag: string): CaFile | undefined {
+  if (path === '') return undefined;
+  try {
+    return new CaFile(path);
+  } catch (error) {
+    throw new StartError(`--${flag}: ${path} cannot be used: ${messageOf(error)}`);
+  }
+}
+
+function readFiles(options: Options, credentials: Credentials): Files {
+  const own = new CaBundle(credentials.clientCaPem);
+  const clientCaFile = caFile(options.clientCaFile, 'client-ca-file');
+  // The CA of the admin kubeconfig stays trusted beside those of the flag.
+  if (clientCaFile !== undefined) own.replace([credentials.clientCaPem, ...clientCaFile.pems].join(''));
+  const proxyCa = caFile(options.requestheaderClientCaFile, 'requestheader-client-ca-file');
+  const cert = options.tlsCertFile === '' ? credentials.servingCert : readFile(options.tlsCertFile, '--tls-cert-file');
+  const key =
+    options.tlsPrivateKeyFile === ''
+      ? credentials.servingKey
+      : readFile(options.tlsPrivateKeyFile, '--tls-private-key-file');
+  parsePair(cert, key, options.tlsCertFile, options.tlsPrivateKeyFile);
+  return {
+    tls: { cert, key, clientCAs: [...own.pems, ...(proxyCa?.pems ?? [])] },
+    clientCa: own,
+    clientCaFile,
+    proxyCa,
+  };
+}
+
+function makeAuthenticator(
+  options: Options,
+  files: Files,
+  tokens: TokenAuthenticator,
+  anonymous: AnonymousConfig,
+  clock: Clock,
+): RequestAuthenticator {
+  const methods: RequestAuthenticator[] = [];
+  if (files.proxyCa !== undefined) {
+    const headers = {
+      usernameHeaders: options.requestheaderUsernameHeaders,
+      uidHeaders: options.requestheaderUidHeaders,
+      groupHeaders: options.requestheaderGroupHeaders,
+      extraHeaderPrefixes: options.requestheaderExtraHeadersPrefix,
+      allowedNames: options.requestheaderAllowedNames,
+    };
+    methods.push(new RequestHeaderAuthenticator(files.proxyCa, () => headers, clock));
+  }
+  methods.push(new X509Authenticator(files.clientCa, clock, featureGates.enabled('AllowParsingUserUIDFromCertAuth')));
+  methods.push(new BearerTokenAuthenticator(tokens, []), new WebSocketProtocolAuthenticator(tokens, []));
+  const known = new AuthenticatedGroupAdder(new UnionRequestAuthenticator(methods));
+  if (!anonymous.enabled) return known;
+  return new WithFallback(known, new AnonymousAuthenticator(anonymous.conditions));
+}
+
+/** As the flags say, but where all is allowed nobody comes in without credentials, as with kube-apiserver. */
+function anonymousByFlags(options: Options, logger: Logger): AnonymousConfig {
+  const allAllowed = authorizationOptions(options).modes.includes('AlwaysAllow');
+  if (options.anonymousAuth && allAllowed)
+    logger.warn('--anonymous-auth has no effect with --authorization-mode=AlwaysAllow: requests need credentials');
+  return { enabled: options.anonymousAuth && !allAllowed, conditions: [] };
+}
+
+/** Where the server is for who is on the same host. */
+const localAddress = (address: string): string => (isUnspecified(address) ? '127.0.0.1' : address);
+
+const urlOf = (host: string, port: number): string => `https://${hostPort(host, port)}`;
+
+/** Follows certificate and CA files; a file that cannot be used is logged and the old content stays in force. */
+function watchFiles(
+  server: ApiServer,
+  options: Options,
+  files: Files,
+  context: { clock: Clock; logger: Logger },
+): () => void {
+  let stopped = false;
+  let { tls } = files;
+  const check = (): void => {
+    if (stopped) return;
+    try {
+      const changed = [
+        files.clientCaFile?.reload() === true,
+        files.proxyCa?.reload() === true,
+        options.tlsCertFile !== '' && readFile(options.tlsCertFile, '--tls-cert-file') !== tls.cert,
+      ];
+      if (changed.includes(true)) {
+        tls = reloaded(options, files, tls);
+        server.setSecureContext(tls);
+        context.logger.info('certificates reloaded');
+      }
+    } catch (error) {
+      context.logger.error('certificates cannot be reloaded', {
+        error: messageOf(error),
+      });
+    }
+    context.clock.setTimer(RELOAD_MILLIS, check);
+  };
+  context.clock.setTimer(RELOAD_MILLIS, check);
+  return () => {
+    stopped = true;
+  };
+}
+
+function reloaded(options: Options, files: Files, old: TlsMaterial): TlsMaterial {
+  const own = files.clientCa.pems[0] ?? '';
+  if (files.clientCaFile !== undefined) files.clientCa.replace([own, ...files.clientCaFile.pems].join(''));
+  const clientCAs = [...files.clientCa.pems, ...(files.proxyCa?.pems ?? [])];
+  if (options.tlsCertFile === '') return { ...old, clientCAs };
+  const cert = readFile(options.tlsCertFile, '--tls-cert-file');
+  const key = readFile(options.tlsPrivateKeyFile, '--tls-private-key-file');
+  parsePair(cert, key, options.tlsCertFile, options.tlsPrivateKeyFile);
+  return { cert, key, clientCAs };
+}
+
+/** Starts `annex serve` in standalone mode; resolves when it listens and its start-up work is done. */
+export async function startStandalone(
+  options: Options,
+  root: string,
+  clock: Clock = systemClock,
+  logger: Logger = createLogger(options.verbosity),
+): Promise<StandaloneServer> {
+  const directory = new DataDirectory(resolve(options.dataDir), clock);
+  const local = localAddress(options.bindAddress);
+  const advertised = advertisedAddress(options, logger);
+  let port = options.securePort;
+  const names = [local, advertised];
+  const credentials = directory.prepare(urlOf(local, port), names);
+  const files = readFiles(options, credentials);
+  const accounts = makeServiceAccountTokens(options, directory.path, clock, logger);
+  const context = serverContext(options, root, clock, logger);
+  const ended = new AbortController();
+  const oidc = makeOidc(options, { clock, logger, registry: context.registry, signal: ended.signal });
+  const tokens = await makeTokenAuthenticator(options, accounts, oidc.tokens, { clock, logger });
+  const authenticator = makeAuthenticator(
+    options,
+    files,
+    tokens,
+    oidc.anonymous ?? anonymousByFlags(options, logger),
+    clock,
+  );
+  const serverAddress = (): string => hostPort(advertised, port);
+  const authorities = authoritiesOf(
+    credentials,
+    readFile(credentials.clientCaKeyFile, '--data-dir'),
+    () => urlOf(advertised, port),
+    options.tlsCertFile === '' ? undefined : String(files.tls.cert),
+    accounts.signer,
+  );
+  const plane = await buildControlPlane(context, { serverAddress, tokens, accounts, authorities });
+  const running = await runServer(context, {
+    tls: files.tls,
+    authenticator,
+    plane,
+    install: (server) => {
+      accounts.install(server, serverAddress);
+    },
+  });
+  const { server } = running;
+  ({ port } = running);
+  const url = urlOf(local, port);
+  if (port !== options.securePort) directory.prepare(url, names);
+  const unwatch = watchFiles(server, options, files, { clock, logger });
+  await running.start();
+  return {
+    port,
+    url,
+    kubeconfig: join(directory.path, 'admin.kubeconfig'),
+    stop: () => {
+      unwatch();
+      return running.stop().finally(() => {
+        ended.abort();
+      });
+    },
+  };
+}

@@ -1,0 +1,28 @@
+import type { GroupResource } from '../../apimachinery/meta/meta.js';
+import { DefinitionController } from '../../controllers/definitions/definitions.js';
+import { DefinitionServing, type ServingOptions } from '../../controllers/definitions/definition-serving.js';
+import type { TypeClients } from '../../registry/rest/type-client.js';
+import { deleteEach } from './delete-each.js';
+
+export interface DefinitionsOptions extends ServingOptions {
+  /** The type whose objects are definitions. */
+  readonly type: GroupResource;
+  readonly clients: TypeClients;
+  readonly signal: AbortSignal;
+}
+
+/** Serves what definitions say; resolves when those that are there are served. */
+export async function startDefinitions(options: DefinitionsOptions): Promise<void> {
+  const { clients, clock, type, signal } = options;
+  const controller = new DefinitionController({
+    client: clients.for(type),
+    serving: new DefinitionServing(options),
+    clock,
+    deleteObjects: (store) => deleteEach(clients.for(store.groupResource), ''),
+    onError: (name, error) => {
+      options.onError(name, error);
+    },
+  });
+  controller.start(signal);
+  await controller.synced;
+}

@@ -1,0 +1,59 @@
+import { Registry } from 'prom-client';
+import { FakeClock } from '../../util/clock.js';
+import type { Logger } from '../../util/logger.js';
+import { ClusterLinks, toldTo } from './cluster-links.js';
+
+function setUp() {
+  const lines: string[] = [];
+  const logger: Logger = {
+    info: (message) => void lines.push(`info ${message}`),
+    warn: (message) => void lines.push(`warn ${message}`),
+    error: (message) => void lines.push(`error ${message}`),
+    enabled: () => false,
+    v: () => undefined,
+    flush: () => Promise.resolve(),
+  };
+  const registry = new Registry();
+  const clock = new FakeClock();
+  const links = new ClusterLinks(registry, logger, clock);
+  const value = async (link: string): Promise<string | undefined> =>
+    new RegExp(`^annex_cluster_link_broken\\{link="${link}"\\} (\\d)$`, 'm').exec(await registry.metrics())?.[1];
+  return { lines, clock, links, value };
+}
+
+describe('ClusterLinks', () => {
+  test('a break is told once, and again after a while or in other words', async () => {
+    const { lines, clock, links, value } = setUp();
+    expect(await value('namespaces')).toBe('0');
+    for (let i = 0; i < 3; i++) links.broken('namespaces', new Error('forbidden'));
+    links.broken('namespaces', new Error('away'));
+    clock.advance(600_000);
+    links.broken('namespaces', new Error('away'));
+    const text = (what: string): string =>
+      `warn namespaces: ${what}: namespaces are looked up one by one; annex doctor tells what to do`;
+    expect(lines).toEqual([text('forbidden'), text('away'), text('away')]);
+    expect([await value('namespaces'), await value('owner')]).toEqual(['1', '0']);
+  });
+
+  test('mending is told once', async () => {
+    const { lines, links, value } = setUp();
+    const told = toldTo(links, 'owner');
+    told.mended();
+    told.broken('gone');
+    told.mended();
+    told.mended();
+    expect(lines.slice(1)).toEqual(['info owner: in order again']);
+    expect(await value('owner')).toBe('0');
+  });
+
+  test('a certificate that is not trusted is told now and then, and breaks nothing', async () => {
+    const { lines, clock, links, value } = setUp();
+    links.distrusted('x509: one');
+    links.distrusted('x509: two');
+    expect(lines).toEqual([expect.stringMatching(/^warn front-proxy: .*: x509: one: .*--proxy-client-cert-file/)]);
+    clock.advance(600_000);
+    links.distrusted('x509: three');
+    expect(lines).toHaveLength(2);
+    expect(await value('front-proxy')).toBe('0');
+  });
+});

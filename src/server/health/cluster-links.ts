@@ -1,0 +1,72 @@
+import type { Registry } from 'prom-client';
+import type { Clock } from '../../util/clock.js';
+import { messageOf } from '../../util/error-message.js';
+import type { Logger } from '../../util/logger.js';
+import { CellGauge } from '../../util/metrics.js';
+
+/** What an extension server needs of the cluster and of its files, each by itself. */
+export const LINKS = {
+  'front-proxy': 'users of the cluster are known by what was read before',
+  namespaces: 'namespaces are looked up one by one',
+  quotas: 'quotas are those that were read before',
+  apiservices: 'group versions are not registered with the cluster',
+  owner: 'the APIServices are not cleaned up after it',
+  'serving-certificate': 'the cluster may refuse the server',
+} as const;
+
+export type Link = keyof typeof LINKS;
+
+/** A link that stays broken is told again after so long. */
+const REPEAT_MILLIS = 600_000;
+
+/** How the links stand: a gauge for each, a line in the log when one breaks and when it is mended. */
+export class ClusterLinks {
+  private readonly gauge: CellGauge;
+  private distrustedAt = -Infinity;
+  private readonly told = new Map<Link, { readonly text: string; readonly at: number }>();
+
+  constructor(
+    registry: Registry,
+    private readonly logger: Logger,
+    private readonly clock: Clock,
+  ) {
+    const help = '1 while what Annex needs of the cluster that it extends, or of its certificate files, is missing.';
+    this.gauge = new CellGauge({ name: 'annex_cluster_link_broken', help, labels: ['link'] }, registry);
+    for (const link of Object.keys(LINKS)) this.gauge.cell(link).value = 0;
+  }
+
+  broken(link: Link, what: unknown): void {
+    this.gauge.cell(link).value = 1;
+    const text = messageOf(what);
+    const now = this.clock.monotonic();
+    const before = this.told.get(link);
+    if (before?.text === text && now - before.at < REPEAT_MILLIS) return;
+    this.told.set(link, { text, at: now });
+    this.logger.warn(`${link}: ${text}: ${LINKS[link]}; annex doctor tells what to do`);
+  }
+
+  /** A certificate for the headers that name users does not hold. Anybody may send one: nothing is taken for broken. */
+  distrusted(message: string): void {
+    const now = this.clock.monotonic();
+    if (now - this.distrustedAt < REPEAT_MILLIS) return;
+    this.distrustedAt = now;
+    this.logger.warn(
+      `front-proxy: headers that name a user came with a certificate that is not trusted: ${message}: the request got 401; where it was the API server of the cluster, its --proxy-client-cert-file is to be renewed`,
+    );
+  }
+
+  mended(link: Link): void {
+    this.gauge.cell(link).value = 0;
+    if (this.told.delete(link)) this.logger.info(`${link}: in order again`);
+  }
+}
+
+/** For whoever knows of one link only. */
+export const toldTo = (links: ClusterLinks, link: Link): { broken(error: unknown): void; mended(): void } => ({
+  broken: (error) => {
+    links.broken(link, error);
+  },
+  mended: () => {
+    links.mended(link);
+  },
+});

@@ -1,0 +1,175 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { Registry } from 'prom-client';
+import { Exchange } from '../../endpoints/filters/exchange.js';
+import type { Handler } from '../../endpoints/http.js';
+import { FakeClock } from '../../util/clock.js';
+import { silentLogger } from '../../util/logger.js';
+import {
+  Health,
+  type HealthCheck,
+  type HealthEndpoint,
+  LogCheck,
+  pingCheck,
+  PostStartHook,
+  ShutdownCheck,
+} from './health.js';
+
+const ALL: readonly HealthEndpoint[] = ['healthz', 'livez', 'readyz'];
+
+class RecordedResponse extends ServerResponse {
+  body = '';
+
+  override end(chunk?: unknown): this {
+    if (typeof chunk === 'string') this.body = chunk;
+    return this;
+  }
+}
+
+class Bed {
+  readonly clock = new FakeClock();
+  readonly registry = new Registry();
+  readonly health = new Health(this.clock, silentLogger, this.registry);
+  private readonly handlers = new Map<string, Handler>();
+
+  install(): this {
+    this.health.install({
+      register: (path, handler) => {
+        this.handlers.set(path, handler);
+      },
+    });
+    return this;
+  }
+
+  async get(url: string): Promise<[number, string] | undefined> {
+    const [path = '', query = ''] = url.split('?');
+    const handler = this.handlers.get(path);
+    if (handler === undefined) return undefined;
+    const request = new IncomingMessage(new Socket());
+    const response = new RecordedResponse(request);
+    const connection = { socket: undefined, http2: false, retire: () => undefined };
+    await handler(new Exchange(request, response, connection, 'id', 0, 0, path, query), request, response);
+    return [response.statusCode, response.body];
+  }
+}
+
+const failing = (name: string): HealthCheck => ({
+  name,
+  check: () => {
+    throw new Error(`${name} is ill`);
+  },
+});
+const well = (name: string): HealthCheck => ({ name, check: () => Promise.resolve() });
+
+describe('the answer', () => {
+  test('is short while all is well, and names the checks where asked to', async () => {
+    const bed = new Bed();
+    bed.health.add(pingCheck, ALL);
+    bed.health.add(well('etcd'), ['readyz']);
+    bed.install();
+    expect(await bed.get('/readyz')).toEqual([200, 'ok']);
+    expect(await bed.get('/readyz?verbose')).toEqual([200, '[+]ping ok\n[+]etcd ok\nreadyz check passed\n']);
+    expect(await bed.get('/livez?verbose=1')).toEqual([200, '[+]ping ok\nlivez check passed\n']);
+  });
+
+  test('tells which check fails, and not why', async () => {
+    const bed = new Bed();
+    bed.health.add(pingCheck, ALL);
+    bed.health.add(failing('etcd'), ALL);
+    bed.install();
+    expect(await bed.get('/healthz')).toEqual([
+      500,
+      '[+]ping ok\n[-]etcd failed: reason withheld\nhealthz check failed\n',
+    ]);
+    // Alone it says so: that takes rights of its own.
+    expect(await bed.get('/healthz/etcd')).toEqual([500, 'internal server error: etcd is ill\n']);
+    expect(await bed.get('/healthz/ping')).toEqual([200, 'ok']);
+    expect(await bed.get('/healthz/other')).toBeUndefined();
+    expect(await bed.registry.metrics()).toContain('kubernetes_healthcheck{name="etcd",type="healthz"} 0');
+  });
+
+  test('leaves out what is excluded, and warns of names that do not exist', async () => {
+    const bed = new Bed();
+    bed.health.add(failing('etcd'), ALL);
+    bed.health.add(failing('log'), ALL);
+    bed.install();
+    expect(await bed.get('/livez?exclude=etcd&exclude=log')).toEqual([200, 'ok']);
+    expect(await bed.get('/livez?exclude=etcd&exclude=log&exclude=b&exclude=a&verbose')).toEqual([
+      200,
+      '[+]etcd excluded: ok\n[+]log excluded: ok\nwarn: some health checks cannot be excluded: no matches for "a","b"\nlivez check passed\n',
+    ]);
+    expect((await bed.get('/livez?exclude=etcd'))?.[0]).toBe(500);
+  });
+});
+
+test('the grace period is for livez alone, and ends', async () => {
+  const bed = new Bed();
+  bed.health.add(failing('poststarthook/slow'), ALL, 10_000);
+  bed.install();
+  const codes = async (): Promise<unknown[]> => [
+    (await bed.get('/livez'))?.[0],
+    (await bed.get('/readyz'))?.[0],
+    (await bed.get('/healthz'))?.[0],
+  ];
+  expect(await codes()).toEqual([200, 500, 500]);
+  bed.clock.advance(9_999);
+  expect(await codes()).toEqual([200, 500, 500]);
+  bed.clock.advance(1);
+  expect(await codes()).toEqual([500, 500, 500]);
+});
+
+test('a hook is well when it is done', async () => {
+  let finish: () => void = () => undefined;
+  const hook = new PostStartHook('work', () => new Promise((resolve) => (finish = resolve)));
+  expect(hook.name).toBe('poststarthook/work');
+  const running = hook.start();
+  expect(() => {
+    hook.check();
+  }).toThrow('not finished');
+  finish();
+  await running;
+  expect(() => {
+    hook.check();
+  }).not.toThrow();
+  const broken = new PostStartHook('broken', () => Promise.reject(new Error('no')));
+  await expect(broken.start()).rejects.toThrow('no');
+  expect(() => {
+    broken.check();
+  }).toThrow('failed');
+});
+
+test('shutdown fails from its beginning', () => {
+  const check = new ShutdownCheck();
+  expect(() => {
+    check.check();
+  }).not.toThrow();
+  check.begin();
+  expect(() => {
+    check.check();
+  }).toThrow('process is shutting down');
+});
+
+test('the log is ill when it has taken nothing for two minutes', async () => {
+  const clock = new FakeClock();
+  let stuck = false;
+  const flush = (): Promise<void> => (stuck ? new Promise(() => undefined) : Promise.resolve());
+  const check = new LogCheck({ ...silentLogger, flush }, clock);
+  const advance = async (millis: number): Promise<void> => {
+    clock.advance(millis);
+    await Promise.resolve();
+    await Promise.resolve();
+  };
+  const ask = (): void => {
+    check.check();
+  };
+  expect(ask).not.toThrow();
+  for (let i = 0; i < 5; i++) {
+    await advance(60_000);
+    expect(ask).not.toThrow();
+  }
+  stuck = true;
+  await advance(60_000);
+  expect(ask).not.toThrow();
+  await advance(60_000);
+  expect(ask).toThrow('logging blocked');
+});

@@ -1,0 +1,217 @@
+import { messageOf } from '../../util/error-message.js';
+import type { Handler, HttpResponse } from '../../endpoints/http.js';
+import { send, writeText } from '../../endpoints/filters/status.js';
+import { Exchange } from '../../endpoints/filters/exchange.js';
+import { quote } from '../../apimachinery/meta/meta.js';
+import { type Query, parseQuery } from '../../request/query.js';
+import type { Clock } from '../../util/clock.js';
+import type { Logger } from '../../util/logger.js';
+import { CellCounter, CellGauge, metricsRegistry } from '../../util/metrics.js';
+import type { Registry } from 'prom-client';
+
+/** Something that is well or not. */
+export interface HealthCheck {
+  readonly name: string;
+  /** Throws, or rejects, with the reason when it is not well. The reason goes to the log; callers of a single check see it too. */
+  check(): void | Promise<void>;
+}
+
+export type HealthEndpoint = 'healthz' | 'livez' | 'readyz';
+
+/** Registers handlers; an ApiServer is one. */
+export interface PathRegistrar {
+  register(path: string, handler: Handler, listed?: boolean): void;
+}
+
+const queryOf = (context: unknown): Query => parseQuery(context instanceof Exchange ? context.rawQuery : '');
+
+const quoted = (names: Iterable<string>): string => [...names].sort().map(quote).join(',');
+
+function writeOk(response: HttpResponse, body: string): void {
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  send(response, 200, 'text/plain; charset=utf-8', body);
+}
+
+/** The three endpoints, each with its own list of checks, in the order in which they were added. */
+export class Health {
+  private readonly checks: Record<HealthEndpoint, HealthCheck[]> = { healthz: [], livez: [], readyz: [] };
+  private readonly total: CellCounter;
+  private readonly gauge: CellGauge;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+    registry: Registry = metricsRegistry,
+  ) {
+    const labels = ['name', 'type'];
+    this.gauge = new CellGauge({ name: 'kubernetes_healthcheck', help: 'Result of a health check.', labels }, registry);
+    this.total = new CellCounter(
+      { name: 'kubernetes_healthchecks_total', help: 'Results of health checks.', labels: [...labels, 'status'] },
+      registry,
+    );
+  }
+
+  /** Adds a check to endpoints; with `livezGrace`, livez counts it as well for so many milliseconds from now. */
+  add(check: HealthCheck, endpoints: readonly HealthEndpoint[], livezGrace = 0): void {
+    const until = this.clock.monotonic() + livezGrace;
+    for (const endpoint of endpoints) {
+      const delayed =
+        endpoint === 'livez' && livezGrace > 0
+          ? { name: check.name, check: () => (this.clock.monotonic() < until ? undefined : check.check()) }
+          : check;
+      this.checks[endpoint].push(delayed);
+    }
+  }
+
+  /** To be called once, when all checks are known. */
+  install(server: PathRegistrar): void {
+    for (const endpoint of ['healthz', 'livez', 'readyz'] as const) {
+      const checks = this.checks[endpoint];
+      server.register(`/${endpoint}`, (context, _request, response) =>
+        this.answer(endpoint, checks, queryOf(context), response),
+      );
+      for (const check of checks) {
+        server.register(`/${endpoint}/${check.name}`, async (_context, _request, response) => {
+          const failure = await failureOf(check);
+          if (failure === undefined) send(response, 200, 'text/plain; charset=utf-8', 'ok');
+          else writeText(response, 500, `internal server error: ${failure}`);
+        });
+      }
+    }
+  }
+
+  private async answer(
+    endpoint: HealthEndpoint,
+    checks: readonly HealthCheck[],
+    query: Query,
+    response: HttpResponse,
+  ): Promise<void> {
+    const excluded = new Set(query.get('exclude') ?? []);
+    const unknown = new Set(excluded);
+    const failed: string[] = [];
+    const reasons: string[] = [];
+    let lines = '';
+    for (const check of checks) {
+      const { name } = check;
+      if (excluded.has(name)) {
+        unknown.delete(name);
+        lines += `[+]${name} excluded: ok\n`;
+        continue;
+      }
+      const failure = await failureOf(check);
+      this.record(name, endpoint, failure === undefined);
+      if (failure === undefined) lines += `[+]${name} ok\n`;
+      else {
+        failed.push(name);
+        reasons.push(`[-]${name} failed: ${failure}`);
+        // The endpoint is public; the reason is in the log.
+        lines += `[-]${name} failed: reason withheld\n`;
+      }
+    }
+    if (unknown.size > 0) {
+      lines += `warn: some health checks cannot be excluded: no matches for ${quoted(unknown)}\n`;
+    }
+    if (failed.length > 0) {
+      this.logger.v(2, `${failed.join(',')} check failed: ${endpoint}`, { reasons });
+      writeText(response, 500, `${lines}${endpoint} check failed`);
+    } else writeOk(response, query.has('verbose') ? `${lines}${endpoint} check passed\n` : 'ok');
+  }
+
+  private record(name: string, type: HealthEndpoint, ok: boolean): void {
+    this.gauge.cell(name, type).value = ok ? 1 : 0;
+    this.total.cell(name, type, ok ? 'success' : 'error').inc();
+  }
+}
+
+async function failureOf(check: HealthCheck): Promise<string | undefined> {
+  try {
+    await check.check();
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+export const pingCheck: HealthCheck = { name: 'ping', check: () => undefined };
+
+const LOG_FLUSH_MILLIS = 60_000;
+const LOG_STUCK_MILLIS = 120_000;
+
+/** Well while the log takes what is written to it: it is flushed every minute once somebody has asked. */
+export class LogCheck implements HealthCheck {
+  readonly name = 'log';
+  private verifiedAt: number | undefined;
+
+  constructor(
+    private readonly logger: Logger,
+    private readonly clock: Clock,
+  ) {}
+
+  check(): void {
+    const now = this.clock.monotonic();
+    if (this.verifiedAt === undefined) {
+      this.verifiedAt = now;
+      this.flush();
+    }
+    if (now - this.verifiedAt >= LOG_STUCK_MILLIS) throw new Error('logging blocked');
+  }
+
+  private flush(): void {
+    const again = (): void => {
+      this.clock.setTimer(LOG_FLUSH_MILLIS, () => {
+        this.flush();
+      });
+    };
+    this.logger.flush().then(
+      () => {
+        this.verifiedAt = this.clock.monotonic();
+        again();
+      },
+      () => {
+        again();
+      },
+    );
+  }
+}
+
+/** A piece of work that has to be done before the server is ready: the check passes when it is. */
+export class PostStartHook implements HealthCheck {
+  readonly name: string;
+  private state: 'pending' | 'done' | 'failed' = 'pending';
+
+  constructor(
+    name: string,
+    private readonly run: () => Promise<void>,
+  ) {
+    this.name = `poststarthook/${name}`;
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.run();
+      this.state = 'done';
+    } catch (error) {
+      this.state = 'failed';
+      throw error;
+    }
+  }
+
+  check(): void {
+    if (this.state === 'pending') throw new Error('not finished');
+    if (this.state === 'failed') throw new Error('failed');
+  }
+}
+
+/** Fails from the moment the process has been told to stop. */
+export class ShutdownCheck implements HealthCheck {
+  readonly name = 'shutdown';
+  private stopping = false;
+
+  begin(): void {
+    this.stopping = true;
+  }
+
+  check(): void {
+    if (this.stopping) throw new Error('process is shutting down');
+  }
+}

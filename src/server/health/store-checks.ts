@@ -1,0 +1,48 @@
+import type { Cacher } from '../../storage/cacher/interfaces.js';
+import type { Backend } from '../../storage/interfaces.js';
+import type { HealthCheck, HealthEndpoint } from './health.js';
+
+/** A check, and which endpoints have it. */
+export interface PlaneCheck extends HealthCheck {
+  readonly endpoints: readonly HealthEndpoint[];
+}
+
+/**
+ * kube-apiserver's /livez fails with its store, and so does this one's. Not so beside a cluster: the store is elsewhere, a
+ * restart mends nothing there, and it would take away what is served from memory meanwhile (discovery, OpenAPI, reads).
+ */
+export function storeChecks(
+  backend: Pick<Backend, 'ping' | 'following' | 'writing'>,
+  cacher: Pick<Cacher, 'healthy'>,
+  aggregated: boolean,
+): PlaneCheck[] {
+  const checks: PlaneCheck[] = [
+    {
+      name: 'etcd',
+      check: () => backend.ping(),
+      endpoints: aggregated ? ['healthz', 'readyz'] : ['healthz', 'livez', 'readyz'],
+    },
+    { name: 'informer-sync', check: () => unless(cacher.healthy()), endpoints: ['readyz'] },
+  ];
+  const following = backend.following?.bind(backend);
+  if (following !== undefined) checks.push(readyCheck('change-stream', following));
+  const writing = backend.writing?.bind(backend);
+  if (writing !== undefined) checks.push(readyCheck('store-writes', writing));
+  return checks;
+}
+
+function readyCheck(name: string, state: () => State): PlaneCheck {
+  const check = (): void => {
+    unless(state());
+  };
+  return { name, check, endpoints: ['readyz'] };
+}
+
+interface State {
+  readonly ok: boolean;
+  readonly reason: string;
+}
+
+function unless({ ok, reason }: State): void {
+  if (!ok) throw new Error(reason);
+}

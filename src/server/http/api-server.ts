@@ -1,0 +1,407 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { createServer as createHttpsServer, type Server, type ServerOptions } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { type SecureContextOptions, TLSSocket } from 'node:tls';
+import { newGenericNotFound } from '../../apimachinery/meta/errors.js';
+import { buildHandlerChain } from '../../endpoints/filters/chain.js';
+import type { ChainConfig, Step } from '../../endpoints/filters/chain-config.js';
+import { type Connection, Exchange } from '../../endpoints/filters/exchange.js';
+import type { Handler, HttpRequest, HttpResponse } from '../../endpoints/http.js';
+import { errorName } from '../../http2/frame.js';
+import { Session, type SessionConfig } from '../../http2/session.js';
+import { sleep } from '../../util/clock.js';
+import { unescapePath } from '../../request/query.js';
+import { NonResourceRoutes } from './non-resource-routes.js';
+import { isPlainRequest, refuse, refuseUnreadable, urlOf } from './plain-requests.js';
+import { keepFirstHeaders } from './repeated-headers.js';
+import { packetOf, rereadRequest, type RereadRequest, withoutUpgrade } from './reread.js';
+import { UpgradeResponse } from './websocket.js';
+import { isWebSocketRequest } from '../../authentication/request/websocket-protocol.js';
+
+/** AES-128-GCM first: fast everywhere, and what the benchmarks of peers use. */
+const CIPHERS = [
+  'TLS_AES_128_GCM_SHA256',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+].join(':');
+
+const MIB = 1024 * 1024;
+/** As kube-apiserver: what Go's server takes, with the 4 KiB that it adds. */
+const HEADER_BYTES = MIB + 4096;
+/** The same in HTTP/2, which counts 32 bytes a field besides its text; as in Go's server. */
+const HEADER_LIST_BYTES = MIB + 320;
+const IDLE_MILLIS = 90_000;
+/** How long a refused client may go on sending: a connection that is reset at once takes the answer along. As in Go's server. */
+const LINGER_MILLIS = 500;
+const HEADERS_MILLIS = 32_000;
+/** How long connections may take to send what has been written, when the server stops. */
+const FLUSH_MILLIS = 2000;
+const STREAM_WINDOW = 256 * 1024;
+
+export interface TlsMaterial {
+  readonly key: string | Buffer;
+  readonly cert: string | Buffer;
+  /** CAs whose names are offered to clients that have certificates. */
+  readonly clientCAs: readonly (string | Buffer)[];
+}
+
+export interface ApiServerConfig {
+  readonly chain: ChainConfig;
+  readonly tls: TlsMaterial;
+  readonly http2MaxStreamsPerConnection: number;
+}
+
+/** One TLS port with the chain behind it. Handlers are added before it listens. */
+export class ApiServer {
+  private readonly routes = new NonResourceRoutes();
+  private readonly step: Step;
+  private readonly http: Server;
+  private readonly http2: SessionConfig;
+  private readonly connections = new WeakMap<object, Connection>();
+  private readonly sockets = new Set<Socket>();
+  private readonly sessions = new Set<Session>();
+  private resourceHandler: Handler | undefined;
+  /** Hands a connection to node:http. */
+  private http1: (socket: Duplex) => void = () => undefined;
+  private inFlight = 0;
+  private closing = false;
+  private readonly idle: (() => void)[] = [];
+
+  constructor(private readonly config: ApiServerConfig) {
+    this.step = buildHandlerChain((exchange) => this.dispatch(exchange), config.chain);
+    this.http2 = this.sessionConfig();
+    this.http = this.makeServer();
+    this.routes.register('/', this.index, false);
+    this.routes.register('/index.html', this.index, false);
+  }
+
+  /** Answers requests for resources: `/api/<version>/…` and `/apis/<group>/<version>/…`. */
+  setResourceHandler(handler: Handler): void {
+    this.resourceHandler = handler;
+  }
+
+  /** Answers exactly this path, whatever the method, and lists it at `/`. */
+  register(path: string, handler: Handler, listed = true): void {
+    this.routes.register(path, handler, listed);
+  }
+
+  /** Answers every path that begins with `prefix`, which ends with a slash. */
+  registerPrefix(prefix: string, handler: Handler): void {
+    this.routes.registerPrefix(prefix, handler);
+  }
+
+  /** More paths for the index at `/`. */
+  addPaths(provider: () => Iterable<string>): void {
+    this.routes.addPaths(provider);
+  }
+
+  /** The paths of the index, sorted. */
+  listedPaths(): string[] {
+    return this.routes.paths();
+  }
+
+  listen(port: number, host: string): Promise<AddressInfo> {
+    return new Promise((resolve, reject) => {
+      this.http.once('error', reject);
+      this.http.listen(port, host, () => {
+        this.http.off('error', reject);
+        const address = this.http.address();
+        if (address === null || typeof address === 'string') reject(new Error('not listening on a port'));
+        else resolve(address);
+      });
+    });
+  }
+
+  /** Serves new connections with a renewed certificate or other client CAs. */
+  setSecureContext(tls: TlsMaterial): void {
+    this.http.setSecureContext(secureContext(tls));
+  }
+
+  /** Takes no further connections and tells clients to go elsewhere; resolves when the requests under way are answered. */
+  async drain(): Promise<void> {
+    this.closing = true;
+    this.http.close();
+    for (const session of this.sessions) session.shutdown();
+    const { clock } = this.config.chain;
+    do {
+      if (this.inFlight > 0) {
+        await new Promise<void>((resolve) => {
+          this.idle.push(resolve);
+        });
+      }
+      // Ends of streams are under way still when the last request has been answered, and requests that their clients sent
+      // before they heard of the end.
+      const closed = [...this.sessions].map((session) => session.closed);
+      await Promise.race([Promise.all(closed), sleep(clock, FLUSH_MILLIS)]);
+    } while (this.inFlight > 0);
+  }
+
+  /** Cuts every connection. */
+  destroy(): void {
+    this.http.close();
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  get requestsInFlight(): number {
+    return this.inFlight;
+  }
+
+  private makeServer(): Server {
+    const options: ServerOptions = {
+      ...secureContext(this.config.tls),
+      ALPNProtocols: ['h2', 'http/1.1'],
+      requestCert: true,
+      rejectUnauthorized: false,
+      handshakeTimeout: 10_000,
+      noDelay: true,
+      keepAliveTimeout: IDLE_MILLIS,
+      headersTimeout: HEADERS_MILLIS,
+      // The deadline of each request is the chain's.
+      requestTimeout: 0,
+      maxHeaderSize: HEADER_BYTES,
+      // Looked at with the rest of the head.
+      requireHostHeader: false,
+    };
+    const server = createHttpsServer(options);
+    // Bounded by their bytes; with a number, those beyond it would be ignored.
+    server.maxHeadersCount = 0;
+    server.on('connection', (socket: Socket) => {
+      this.sockets.add(socket);
+      socket.on('close', () => this.sockets.delete(socket));
+    });
+    this.splitProtocols(server);
+    server.on('request', (request, response) => {
+      if (isPlainRequest(request, response)) void this.accept(this.connectionOf(request), request, response, false);
+    });
+    server.on('checkContinue', (request, response) => {
+      if (isPlainRequest(request, response)) void this.accept(this.connectionOf(request), request, response, true);
+    });
+    server.on('checkExpectation', (request, response) => {
+      if (!isPlainRequest(request, response)) return;
+      if (request.headers.expect === '') void this.accept(this.connectionOf(request), request, response, false);
+      else response.writeHead(417, { Connection: 'close' }).end();
+    });
+    server.on('connect', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      void this.acceptConnect(request, socket, head);
+    });
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      void this.acceptUpgrade(request, socket, head);
+    });
+    const refused = new WeakSet<Duplex>();
+    const reread = new WeakMap<Duplex, RereadRequest>();
+    server.on('clientError', (error: Error, socket: Duplex) => {
+      const before = reread.get(socket);
+      if (before !== undefined) {
+        before.more(packetOf(error) ?? Buffer.alloc(0));
+        return;
+      }
+      const again = refused.has(socket) ? undefined : rereadRequest(error, socket);
+      if (again !== undefined) {
+        reread.set(socket, again);
+        this.readAgain(again, socket);
+        return;
+      }
+      // The rest of what cannot be read fails again; it is thrown away until the client has seen the answer.
+      if (refused.has(socket)) return;
+      refused.add(socket);
+      refuseUnreadable(error, socket);
+      this.config.chain.clock.setTimer(LINGER_MILLIS, () => {
+        socket.destroy();
+      });
+    });
+    server.on('tlsClientError', (error: Error) => {
+      this.config.chain.metrics.handshakeFailed();
+      this.config.chain.logger.v(3, 'TLS handshake failed', { error: error.message });
+    });
+    return server;
+  }
+
+  private sessionConfig(): SessionConfig {
+    const { chain, http2MaxStreamsPerConnection } = this.config;
+    return {
+      clock: chain.clock,
+      maxConcurrentStreams: http2MaxStreamsPerConnection,
+      maxHeaderListBytes: HEADER_LIST_BYTES,
+      maxFrameBytes: STREAM_WINDOW,
+      streamWindow: STREAM_WINDOW,
+      connectionWindow: STREAM_WINDOW * Math.min(http2MaxStreamsPerConnection, 16),
+      idleMillis: IDLE_MILLIS,
+      handle: (session, request, response) => {
+        const connection = this.connections.get(session) as Connection;
+        return this.accept(connection, request, response, request.headers.expect === '100-continue');
+      },
+      failed: (code, message) => {
+        chain.metrics.connectionFailed(errorName(code));
+        chain.logger.v(3, 'HTTP/2 connection ended', { code: errorName(code), error: message });
+      },
+    };
+  }
+
+  /** Connections that speak HTTP/2 go to sessions of ours, the others to node:http as before. */
+  private splitProtocols(server: Server): void {
+    const http1 = server.listeners('secureConnection') as ((socket: Duplex) => void)[];
+    this.http1 = (socket) => {
+      for (const listener of http1) listener.call(server, socket);
+    };
+    server.removeAllListeners('secureConnection');
+    server.on('secureConnection', (socket) => {
+      if (socket.alpnProtocol === 'h2') this.openSession(socket);
+      else this.http1(socket);
+    });
+  }
+
+  /** The connection stays what it is to all that looks at it. */
+  private readAgain(again: RereadRequest, socket: Duplex): void {
+    this.connections.set(again, this.connectionAt(socket));
+    this.http1(again);
+  }
+
+  private openSession(socket: TLSSocket): void {
+    const session = new Session(socket, this.http2, () => this.sessions.delete(session));
+    const connection = {
+      socket,
+      http2: true,
+      retire: (atOnce = false) => {
+        session.shutdown(atOnce);
+      },
+    };
+    this.connections.set(session, connection);
+    this.sessions.add(session);
+    if (this.closing) session.shutdown();
+  }
+
+  private connectionOf(request: IncomingMessage): Connection {
+    const { socket } = request;
+    return this.connectionAt(socket);
+  }
+
+  private connectionAt(socket: Duplex): Connection {
+    let connection = this.connections.get(socket);
+    if (connection === undefined) {
+      connection = { socket: socket instanceof TLSSocket ? socket : undefined, http2: false, retire: () => undefined };
+      this.connections.set(socket, connection);
+    }
+    return connection;
+  }
+
+  /** CONNECT is a method like others here, but node:http leaves the connection to us; it ends with the answer. */
+  private acceptConnect(request: IncomingMessage, socket: Duplex, head: Buffer): void | Promise<void> {
+    if (!(request.socket === socket && socket instanceof TLSSocket)) {
+      socket.destroy();
+      return;
+    }
+    return this.accept(this.connectionOf(request), request, new UpgradeResponse(request, socket, head), false);
+  }
+
+  /** A connection is used for nothing but WebSockets; who asks for something else is answered as if they had not. */
+  private acceptUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void | Promise<void> {
+    if (socket instanceof TLSSocket && isWebSocketRequest(request)) {
+      const response = new UpgradeResponse(request, socket, head);
+      if (isPlainRequest(request, response)) return this.accept(this.connectionOf(request), request, response, false);
+      return;
+    }
+    const again = withoutUpgrade(request, socket, head);
+    socket.on('data', (chunk: Buffer) => {
+      again.more(chunk);
+    });
+    this.readAgain(again, socket);
+  }
+
+  /** Settles when the handler's work is over. */
+  private accept(
+    connection: Connection,
+    request: HttpRequest,
+    response: HttpResponse,
+    expectsContinue: boolean,
+  ): void | Promise<void> {
+    const { clock, metrics } = this.config.chain;
+    const target = request.url ?? '/';
+    // Asks of the server as a whole whether it is there.
+    if (target === '*' && request.method === 'OPTIONS') {
+      response.setHeader('Content-Length', 0);
+      response.writeHead(200);
+      response.end();
+      return;
+    }
+    const url = target.startsWith('/') ? target : urlOf(request.method, target);
+    const at = url.indexOf('?');
+    const rawPath = at < 0 ? url : url.slice(0, at);
+    const path = unescapePath(rawPath);
+    if (path === undefined || !(path.startsWith('/') || url === '')) {
+      refuse(response, 400, '400 Bad Request');
+      return;
+    }
+    keepFirstHeaders(request);
+    const given = request.headers['audit-id'];
+    const auditId = typeof given === 'string' && given !== '' ? given : randomUUID();
+    response.setHeader('Audit-Id', auditId);
+    const startedAt = clock.monotonic();
+    const exchange = new Exchange(
+      request,
+      response,
+      connection,
+      auditId,
+      clock.now(),
+      startedAt,
+      path,
+      at < 0 ? '' : url.slice(at + 1),
+    );
+    exchange.expectsContinue = expectsContinue;
+    this.inFlight++;
+    const done = (): void => {
+      exchange.finished = true;
+      if (exchange.served || !exchange.info.isResourceRequest)
+        metrics.completed(exchange, clock.monotonic() - startedAt);
+      if (this.config.chain.logger.enabled(3)) this.log(exchange, clock.monotonic() - startedAt);
+      if (--this.inFlight === 0) for (const wake of this.idle.splice(0)) wake();
+    };
+    const running = this.step(exchange);
+    if (running !== undefined) return running.then(done);
+    done();
+  }
+
+  private dispatch(exchange: Exchange): void | Promise<void> {
+    if (!exchange.info.isResourceRequest) return this.routes.handle(exchange);
+    if (this.resourceHandler === undefined) throw newGenericNotFound();
+    return this.resourceHandler(exchange, exchange.request, exchange.response);
+  }
+
+  private readonly index: Handler = (_context, _request, response) => {
+    response.setHeader('Content-Type', 'application/json');
+    const body = JSON.stringify({ paths: this.listedPaths() }, undefined, 2);
+    response.end(body);
+  };
+
+  private log(exchange: Exchange, millis: number): void {
+    this.config.chain.logger.info('HTTP', {
+      verb: exchange.info.verb,
+      URI: exchange.path,
+      latency: `${millis.toFixed(3)}ms`,
+      userAgent: exchange.userAgent,
+      'audit-ID': exchange.auditId,
+      srcIP: exchange.socket?.remoteAddress,
+      resp: exchange.response.statusCode,
+    });
+  }
+}
+
+const secureContext = (tls: TlsMaterial): SecureContextOptions => ({
+  key: tls.key,
+  cert: tls.cert,
+  ca: [...tls.clientCAs],
+  ciphers: CIPHERS,
+  honorCipherOrder: true,
+  minVersion: 'TLSv1.2',
+});
+
+export function createServer(config: ApiServerConfig): ApiServer {
+  return new ApiServer(config);
+}

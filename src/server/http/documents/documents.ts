@@ -1,0 +1,62 @@
+import { Discovery } from '../../../endpoints/discovery/discovery.js';
+import { OpenApi } from '../../../endpoints/openapi/openapi.js';
+import { rootDocuments } from '../../../endpoints/openapi/root-documents.js';
+import type { OpenApiSource } from '../../../endpoints/openapi/source.js';
+import type { HandlerEnvironment } from '../../../endpoints/router/scope.js';
+import type { ApiRegistry } from '../../../registry/generic/store/api-registry.js';
+import { openApiSource, publishedComponents } from '../../../endpoints/openapi/served-source.js';
+import type { ApiServer } from '../api-server.js';
+
+/** Registers discovery and OpenAPI, which follow what is served. */
+export function installDocuments(
+  server: ApiServer,
+  registry: ApiRegistry,
+  environment: HandlerEnvironment,
+  serverAddress: () => string,
+  /** Whether the server answers for itself alone, not behind another one whose documents these would stand beside. */
+  alone: boolean,
+): void {
+  const { features, protobuf, largeWrites } = environment;
+  const discovery = new Discovery(
+    { groups: () => registry.apiGroups(), onChange: (changed) => void registry.onChange(changed) },
+    {
+      get serverAddress() {
+        return serverAddress();
+      },
+      compression: features.enabled('APIResponseCompression'),
+      cbor: features.enabled('CBORServingAndStorage'),
+      protobuf,
+    },
+  );
+  const source = openApiSource(registry);
+  const openApi = new OpenApi(
+    source,
+    publishedComponents(),
+    environment.clock,
+    (what, gv) => largeWrites?.describe(what, gv),
+    alone ? rootDocuments(builtInGroups(source)) : [],
+    alone,
+  );
+  server.register('/openapi/v2', openApi.handle);
+  server.register('/openapi/v3', openApi.handle);
+  server.registerPrefix('/openapi/v3/', openApi.handle);
+  for (const path of ['/api', '/apis']) {
+    server.register(path, discovery.handle);
+    server.registerPrefix(`${path}/`, discovery.handle);
+  }
+  server.addPaths(() => discoveryPaths(registry));
+}
+
+const builtInGroups = (source: OpenApiSource): string[] => [
+  ...new Set(source.groupVersions().flatMap(({ group, custom }) => (custom || group === '' ? [] : [group]))),
+];
+
+/** Of groups and versions, for the index. */
+function* discoveryPaths(registry: ApiRegistry): Generator<string> {
+  yield '/apis/';
+  yield '/openapi/v3/';
+  for (const { name, versions } of registry.apiGroups()) {
+    if (name !== '') yield `/apis/${name}`;
+    for (const { version } of versions) yield name === '' ? `/api/${version}` : `/apis/${name}/${version}`;
+  }
+}

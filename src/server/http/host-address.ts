@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs';
+import { isIPv6 } from 'node:net';
+import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
+import type { Logger } from '../../util/logger.js';
+
+/** The host as the kernel shows it. */
+export interface HostNetwork {
+  /** Interfaces that are up, with their addresses. */
+  interfaces(): Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>;
+  /** `/proc/net/route` and `/proc/net/ipv6_route`; undefined where the system has no such file. */
+  routes(family: 4 | 6): string | undefined;
+}
+
+const NO_ADDRESS = /^0*$/;
+
+export const hostNetwork: HostNetwork = {
+  interfaces: () => networkInterfaces(),
+  routes: (family) => {
+    try {
+      return readFileSync(family === 4 ? '/proc/net/route' : '/proc/net/ipv6_route', 'utf8');
+    } catch {
+      return undefined;
+    }
+  },
+};
+
+export const hostPort = (host: string, port: number): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+export const isUnspecified = (address: string): boolean => /^(?:0\.0\.0\.0|[0:]+|::ffff:0\.0\.0\.0)$/i.test(address);
+
+/** Reachable from other hosts: neither of this host or link alone, nor of many hosts. */
+function isGlobalUnicast({ address, family }: NetworkInterfaceInfo): boolean {
+  if (family === 'IPv4')
+    return !/^(?:127\.|169\.254\.|2(?:2[4-9]|3\d)\.|255\.255\.255\.255$|0\.0\.0\.0$)/.test(address);
+  return !/^(?:::1?$|fe[89ab]|ff)/i.test(address);
+}
+
+function globalAddress(infos: readonly NetworkInterfaceInfo[] | undefined, family: 4 | 6): string | undefined {
+  return infos?.find((info) => info.family === `IPv${family}` && isGlobalUnicast(info))?.address;
+}
+
+/** Names of the interfaces that default routes lead through. */
+function defaultInterfaces(network: HostNetwork, family: 4 | 6): string[] {
+  const lines = (network.routes(family) ?? '').split('\n').map((line) => line.trim().split(/\s+/));
+  const names = lines.map((fields) => {
+    const [first = '', second = '', , , gateway = ''] = fields;
+    if (family === 4) return first !== 'Iface' && NO_ADDRESS.test(second) ? first : '';
+    // Routes without a gateway are the loopback interface's.
+    return NO_ADDRESS.test(first) && !NO_ADDRESS.test(gateway) ? (fields[9] ?? '') : '';
+  });
+  return names.filter((name) => name !== '');
+}
+
+/**
+ * The address that others reach this host by: that of the interface of a default route, or a global one of the loopback
+ * interface where that has none; addresses of the preferred family go first. Without a table of routes the first
+ * interface with a global address counts. Undefined: there is none.
+ */
+export function defaultHostAddress(prefer: 4 | 6, network: HostNetwork = hostNetwork): string | undefined {
+  const all = network.interfaces();
+  const infos = Object.values(all).map((list) => list ?? []);
+  const loopback = infos.filter((list) => list.some(({ internal }) => internal)).flat();
+  const others = infos.filter((list) => list.every(({ internal }) => !internal)).flat();
+  const routed = network.routes(4) !== undefined;
+  for (const family of [prefer, prefer === 4 ? 6 : 4] as const) {
+    if (!routed) {
+      const found = globalAddress(others, family);
+      if (found !== undefined) return found;
+      continue;
+    }
+    for (const name of defaultInterfaces(network, family)) {
+      const found = globalAddress(all[name], family) ?? globalAddress(loopback, family);
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * The address under which the server is to be reached by others: --advertise-address, else --bind-address, else that of the
+ * host's default interface. Who is reachable nowhere else is so on the host itself, which is logged.
+ */
+export function advertisedAddress(
+  options: { readonly advertiseAddress: string; readonly bindAddress: string },
+  logger: Pick<Logger, 'warn'>,
+  network: HostNetwork = hostNetwork,
+): string {
+  const { advertiseAddress, bindAddress } = options;
+  if (advertiseAddress !== '' && !isUnspecified(advertiseAddress)) return advertiseAddress;
+  if (!isUnspecified(bindAddress)) return bindAddress;
+  const prefer = isIPv6(bindAddress) ? 6 : 4;
+  const found = defaultHostAddress(prefer, network);
+  if (found !== undefined) return found;
+  const local = prefer === 6 ? '::1' : '127.0.0.1';
+  logger.warn('the host has no default interface whose address could be advertised; set --advertise-address', {
+    advertised: local,
+  });
+  return local;
+}

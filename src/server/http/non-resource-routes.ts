@@ -1,0 +1,141 @@
+import express from 'express';
+import type { Handler, HttpRequest, HttpResponse } from '../../endpoints/http.js';
+import { Http2Request } from '../../http2/request.js';
+import { Http2Response } from '../../http2/response.js';
+import type { Exchange } from '../../endpoints/filters/exchange.js';
+import { writeText } from '../../endpoints/filters/status.js';
+import { wellFormed } from '../../util/text/utf8.js';
+
+declare module 'express-serve-static-core' {
+  interface Application {
+    // With the prototypes below an application takes requests of both protocols.
+    (request: HttpRequest, response: HttpResponse, next: (error?: unknown) => void): void;
+  }
+}
+
+/** Express gives its requests and responses prototypes of node:http; those of HTTP/2 need the same methods above ours. */
+function bridged(methods: object, base: object): object {
+  const out = Object.create(base) as object;
+  for (
+    let layer: object | null = methods;
+    layer !== null && !isNodes(layer);
+    layer = Object.getPrototypeOf(layer) as object | null
+  ) {
+    for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(layer))) {
+      if (name !== 'constructor' && !Object.hasOwn(out, name)) Object.defineProperty(out, name, property);
+    }
+  }
+  return out;
+}
+
+/** Express' own objects end where node's begin. */
+const isNodes = (layer: object): boolean =>
+  Object.hasOwn(layer, 'constructor') && /^(IncomingMessage|ServerResponse)$/.test(layer.constructor.name);
+
+interface ExpressPrototypes {
+  request: object;
+  response: object;
+}
+
+function makeApp(router: express.Router, http2: boolean): express.Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', false);
+  if (http2) {
+    const prototypes: ExpressPrototypes = app;
+    prototypes.request = bridged(app.request, Http2Request.prototype);
+    prototypes.response = bridged(app.response, Http2Response.prototype);
+  }
+  app.use(router);
+  return app;
+}
+
+type Run = (exchange: Exchange, next: (error?: unknown) => void) => Promise<void>;
+
+/** The paths outside resources, as an Express application on both protocols. */
+export class NonResourceRoutes {
+  private readonly router = express.Router({ caseSensitive: true, strict: true });
+  private readonly http1 = makeApp(this.router, false);
+  private readonly http2 = makeApp(this.router, true);
+  private readonly exchanges = new WeakMap<object, Exchange>();
+  private readonly exact = new Set<string>();
+  private readonly listed = new Set<string>();
+  private readonly providers: (() => Iterable<string>)[] = [];
+
+  /** `listed`: the path is shown by the index. */
+  register(path: string, handler: Handler, listed = true): void {
+    if (this.exact.has(path)) throw new Error(`the path ${path} is taken`);
+    this.exact.add(path);
+    if (listed) this.listed.add(path);
+    this.router.all(escapePath(path), this.adapt(handler));
+  }
+
+  /** All paths that begin with `prefix`, which ends with a slash. */
+  registerPrefix(prefix: string, handler: Handler): void {
+    this.router.all(`${escapePath(prefix)}*rest`, this.adapt(handler));
+    this.register(prefix, handler, false);
+  }
+
+  /** Paths for the index that come and go. */
+  addPaths(provider: () => Iterable<string>): void {
+    this.providers.push(provider);
+  }
+
+  /** Sorted, for the index at `/`. */
+  paths(): string[] {
+    const all = new Set(this.listed);
+    for (const provider of this.providers) for (const path of provider()) all.add(path);
+    return [...all].sort();
+  }
+
+  readonly handle = (exchange: Exchange): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const { request, response } = exchange;
+      this.exchanges.set(request, exchange);
+      this.settle.set(exchange, resolve);
+      const done = (error?: unknown): void => {
+        if (error === undefined || error === null) {
+          writeText(response, 404, '404 page not found');
+          resolve();
+        } else reject(error instanceof Error ? error : new Error('a route failed'));
+      };
+      // A target that is a host alone has no path, not even `/`.
+      if (exchange.path === '') {
+        done();
+        return;
+      }
+      const url = request.url ?? '';
+      if (url.includes('%')) request.url = routed(exchange.path, url);
+      // Express routes by method too, and HEAD as GET: every route takes all of them.
+      const app = exchange.connection.http2 ? this.http2 : this.http1;
+      app(request, response, done);
+    });
+
+  private readonly settle = new WeakMap<Exchange, () => void>();
+
+  private adapt(handler: Handler): express.RequestHandler {
+    const run: Run = async (exchange, next) => {
+      try {
+        await handler(exchange, exchange.request, exchange.response);
+        this.settle.get(exchange)?.();
+      } catch (error) {
+        next(error);
+      }
+    };
+    return (request, _response, next) => {
+      const exchange = this.exchanges.get(request);
+      if (exchange === undefined) throw new Error('a request came past the chain');
+      void run(exchange, next);
+    };
+  }
+}
+
+/** Routes are found by paths without escapes, and Express takes none that are not UTF-8. */
+function routed(path: string, url: string): string {
+  const query = url.indexOf('?');
+  const plain = wellFormed(path).replace(/[^\w\-./~:@!$&'()*+,;=]+/g, encodeURIComponent);
+  return query < 0 ? plain : plain + url.slice(query);
+}
+
+const escapePath = (path: string): string => path.replace(/[{}()[\]+?!:*\\]/g, '\\$&');

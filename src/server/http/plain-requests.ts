@@ -1,0 +1,91 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { HttpResponse } from '../../endpoints/http.js';
+import { RereadRequest } from './reread.js';
+
+/** The path and query of a target that is not just these. */
+export function urlOf(method: string | undefined, target: string): string {
+  // What CONNECT names is no path.
+  if (method === 'CONNECT') return '';
+  const rest = target === '*' ? '' : /^[a-z][a-z0-9+.-]*:(.*)$/i.exec(target)?.[1];
+  if (rest === undefined || rest.startsWith('//[')) return target;
+  const path = rest.startsWith('//') ? rest.replace(/^\/\/[^/?]*/, '') : rest;
+  return path.startsWith('/') ? path : '';
+}
+
+/** Characters of a host, a port, and what the syntax of URLs keeps for hosts to come. */
+const HOST = /^[!$%&'()*+,\-.:;=[\]_~0-9A-Za-z]*$/;
+const UNSUPPORTED_ENCODING = 'Unsupported transfer encoding';
+
+/** What is wrong with how the body comes, or whom the request is for. */
+function problemOf({ headers, rawHeaders, httpVersionMinor, method }: IncomingMessage): Refusal | undefined {
+  const encoding = headers['transfer-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'chunked')
+    return { code: 501, text: '501 Not Implemented', body: UNSUPPORTED_ENCODING };
+  const hosts = rawHeaders.filter(
+    (name, i) => i % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host',
+  ).length;
+  if (hosts > 1) return { code: 400, text: '400 Bad Request' };
+  if (hosts === 0 && httpVersionMinor >= 1 && method !== 'CONNECT')
+    return { code: 400, text: '400 Bad Request: missing required Host header' };
+  if (!HOST.test(headers.host ?? '')) return { code: 400, text: '400 Bad Request: malformed Host header' };
+  return undefined;
+}
+
+interface Refusal {
+  readonly code: number;
+  readonly text: string;
+  readonly body?: string;
+}
+
+/** Refuses a request with an impossible head or in a version that is not HTTP/1, and gives one that was read again its own method and target back. */
+export function isPlainRequest(request: IncomingMessage, response: ServerResponse): boolean {
+  if (request.httpVersionMajor !== 1) {
+    refuse(response, 505, '505 HTTP Version Not Supported: unsupported protocol version');
+    return false;
+  }
+  // The parser says by itself that it cannot tell where such a body ends.
+  if (!(request.headers['transfer-encoding'] ?? 'chunked').toLowerCase().endsWith('chunked')) return false;
+  const problem = problemOf(request);
+  if (problem !== undefined) {
+    refuse(response, problem.code, problem.text, problem.body);
+    return false;
+  }
+  const socket: Duplex = request.socket;
+  if (socket instanceof RereadRequest) {
+    request.method = socket.method;
+    request.url = socket.target;
+    response.shouldKeepAlive = false;
+  }
+  return true;
+}
+
+/** As Go's server answers before any handler does. */
+export function refuse(response: HttpResponse, code: number, text: string, body = text): void {
+  // HTTP/2 has neither, and its connection stays.
+  if (response instanceof ServerResponse) {
+    response.statusMessage = text.slice(4);
+    response.setHeader('Connection', 'close');
+  }
+  response.setHeader('Content-Type', 'text/plain; charset=utf-8');
+  response.setHeader('Content-Length', Buffer.byteLength(body));
+  response.writeHead(code);
+  response.end(body);
+}
+
+/** Answers what is no HTTP request, as Go's server does. */
+export function refuseUnreadable(error: Error, socket: Duplex): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const code = 'code' in error ? error.code : undefined;
+  let text = '400 Bad Request';
+  let body = text;
+  if (code === 'HPE_HEADER_OVERFLOW') text = body = '431 Request Header Fields Too Large';
+  else if (code === 'HPE_INVALID_TRANSFER_ENCODING') {
+    text = '501 Not Implemented';
+    body = UNSUPPORTED_ENCODING;
+  }
+  socket.end(`HTTP/1.1 ${text}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${body}`);
+}

@@ -1,0 +1,169 @@
+import { EventEmitter } from 'node:events';
+import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse, STATUS_CODES } from 'node:http';
+import type { TLSSocket } from 'node:tls';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { bearerProtocol } from '../../authentication/request/websocket-protocol.js';
+import type { HttpResponse, MessageForm } from '../../endpoints/http.js';
+
+/** What a client says in one message is not looked at; it must only not fill the memory. */
+const MOST_RECEIVED = 65_536;
+const NORMAL_CLOSURE = 1000;
+
+const handshakes = new WebSocketServer({
+  noServer: true,
+  clientTracking: false,
+  perMessageDeflate: false,
+  maxPayload: MOST_RECEIVED,
+  autoPong: false,
+  handleProtocols: (protocols) => [...protocols].find((protocol) => !bearerProtocol(protocol)) ?? false,
+});
+
+interface Refusal {
+  readonly code: number;
+  readonly head: string;
+  readonly text: string;
+}
+
+const refused = (code: number, text: string, head = ''): Refusal => ({ code, head, text });
+
+/** What Go's server of WebSockets finds wrong with a request for one, in its words. */
+function problemOf({ method, headers }: IncomingMessage): Refusal | undefined {
+  if (method !== 'GET') return refused(405, 'bad method');
+  if ((headers['sec-websocket-key'] ?? '') === '') return refused(400, 'mismatch challenge/response');
+  if (headers['sec-websocket-version'] !== '13')
+    return refused(400, 'missing or bad WebSocket Version', 'Sec-WebSocket-Version: 13\r\n');
+  // Which page asks is nobody's business here, but it has to be said.
+  const { origin = '' } = headers;
+  if (!origin.startsWith('/') && !URL.canParse(origin)) return refused(403, '');
+  const protocols = (headers['sec-websocket-protocol'] ?? '').split(',').map((item) => item.trim());
+  if (protocols.filter((protocol) => protocol !== '' && !bearerProtocol(protocol)).length > 1) return refused(400, '');
+  return undefined;
+}
+
+/**
+ * The answer to a request whose connection the client would use for something else: an ordinary one, after which the connection ends.
+ * A watch that is asked for through a WebSocket turns it into a stream of messages.
+ */
+export class UpgradeResponse extends ServerResponse {
+  constructor(
+    request: IncomingMessage,
+    private readonly wire: TLSSocket,
+    /** What has been read beyond the request. */
+    private readonly head: Buffer,
+  ) {
+    super(request);
+    this.shouldKeepAlive = false;
+    this.assignSocket(wire);
+    wire.on('error', () => {
+      wire.destroy();
+    });
+    this.on('finish', () => {
+      this.detachSocket(wire);
+      wire.destroySoon();
+    });
+  }
+
+  /** The messages that go out in place of an answer. Undefined where the handshake is refused, or no WebSocket is asked for: `this` answers then. */
+  openMessages(form: MessageForm): HttpResponse | undefined {
+    const { req, wire } = this;
+    wire.once('close', () => {
+      this.destroyed = true;
+      this.emit('close');
+    });
+    this.detachSocket(wire);
+    const problem = problemOf(req);
+    // What looks at the answer sees that it has begun; nothing of it goes out by itself any more.
+    this.writeHead(problem?.code ?? 101);
+    if (problem === undefined) return new MessageStream(req, wire, this.head, form);
+    const { code, head, text } = problem;
+    wire.write(`HTTP/1.1 ${String(code)} ${STATUS_CODES[code] ?? ''}\r\n${head}\r\n${text}`);
+    wire.destroySoon();
+    return undefined;
+  }
+}
+
+/** Each write is a message of its own. */
+class MessageStream extends EventEmitter implements HttpResponse {
+  statusCode = 101;
+  headersSent = false;
+  writableEnded = false;
+  readonly messages = true;
+  private client: WebSocket | undefined;
+
+  constructor(
+    private readonly request: IncomingMessage,
+    private readonly wire: TLSSocket,
+    private readonly head: Buffer,
+    private readonly form: MessageForm,
+  ) {
+    super();
+    wire.on('drain', () => this.emit('drain'));
+    wire.once('close', () => this.emit('close'));
+  }
+
+  get destroyed(): boolean {
+    return this.wire.destroyed;
+  }
+
+  /** The handshake. */
+  flushHeaders(): void {
+    if (this.headersSent || this.destroyed) return;
+    this.headersSent = true;
+    handshakes.handleUpgrade(this.request, this.wire, this.head, (client) => {
+      this.client = client;
+      // What it says wrong ends the connection.
+      client.on('error', () => undefined);
+      // A client that reads nothing is not answered, or its pings would fill the memory.
+      client.on('ping', (data: Buffer) => {
+        if (!this.wire.writableNeedDrain) client.pong(data);
+      });
+    });
+  }
+
+  write(body: Uint8Array): boolean {
+    this.flushHeaders();
+    if (this.writableEnded) return true;
+    const { binary, prefix } = this.form;
+    this.client?.send(body.subarray(prefix), { binary });
+    return !this.wire.writableNeedDrain;
+  }
+
+  end(): this {
+    this.flushHeaders();
+    this.writableEnded = true;
+    this.client?.close(NORMAL_CLOSURE);
+    return this;
+  }
+
+  destroy(): this {
+    this.wire.destroy();
+    return this;
+  }
+
+  writeHead(): this {
+    this.flushHeaders();
+    return this;
+  }
+
+  // A handshake has no fields of the handler's.
+
+  setHeader(): this {
+    return this;
+  }
+
+  getHeader(): undefined {
+    return undefined;
+  }
+
+  getHeaders(): OutgoingHttpHeaders {
+    return {};
+  }
+
+  removeHeader(): void {
+    // There are none.
+  }
+
+  writeContinue(): void {
+    // Such a request has no body.
+  }
+}

@@ -1,0 +1,32 @@
+import { X509Certificate } from 'node:crypto';
+import type { Registry } from 'prom-client';
+import type { Clock } from '../../util/clock.js';
+import type { Logger } from '../../util/logger.js';
+import { CellGauge } from '../../util/metrics.js';
+import { ClusterLinks } from '../health/cluster-links.js';
+import { DelegationMetrics } from './delegation-metrics.js';
+import type { ServingCertificates } from '../certificates/serving-certificates.js';
+
+export interface MetricsContext {
+  readonly registry: Registry;
+  readonly logger: Logger;
+  readonly clock: Clock;
+}
+
+/** All metrics that only an extension server has. */
+export class AggregationMetrics {
+  readonly delegation: DelegationMetrics;
+  readonly links: ClusterLinks;
+  /** What the server shows, once it is known. */
+  certificates: Pick<ServingCertificates, 'pair'> | undefined;
+
+  constructor({ registry, logger, clock }: MetricsContext) {
+    this.delegation = new DelegationMetrics(registry);
+    this.links = new ClusterLinks(registry, logger, clock);
+    const name = 'annex_serving_certificate_expiration_timestamp_seconds';
+    new CellGauge({ name, help: 'When the serving certificate expires.', labels: [] }, registry, (gauge) => {
+      const cert = this.certificates?.pair.cert;
+      if (cert !== undefined) gauge.cell().value = Date.parse(new X509Certificate(cert).validTo) / 1000;
+    });
+  }
+}

@@ -1,0 +1,62 @@
+import type { Registry } from 'prom-client';
+import type { CacherStats, TypeStats } from '../../storage/cacher/cacher.js';
+import { CellCounter, CellGauge } from '../../util/metrics.js';
+import { splitResource } from './measured-backend.js';
+
+/** What the cacher holds; read when somebody asks. */
+export function registerCacherMetrics(stats: () => CacherStats, registry: Registry): void {
+  perType('apiserver_resource_objects', 'Objects by type.', (type) => type.objects);
+  perType('annex_watch_cache_watchers', 'Watches that the cache feeds, by type.', (type) => type.watchers);
+  perType('apiserver_watch_cache_resource_version', 'Newest revision in the cache.', (type) => type.revision);
+  byResource('apiserver_storage_objects', 'Objects by type; apiserver_resource_objects has the group apart.');
+  single('annex_cache_derived_bytes', 'Bytes of derived representations that are kept.', (s) => s.budget.bytes);
+  single('annex_cache_derived_limit_bytes', 'Bytes that they may have.', (s) => s.budget.limit);
+  single('annex_cache_history_events', 'Recent changes that are kept for watches.', (s) => s.history.events);
+  single('annex_cache_history_bytes', 'Bytes of the recent changes.', (s) => s.history.bytes);
+  total('annex_cache_derived_hits_total', 'Derived bytes that were there.', (s) => s.budget.hits);
+  total('annex_cache_derived_misses_total', 'Derived bytes that had to be made.', (s) => s.budget.misses);
+  total('annex_cache_derived_evictions_total', 'Derived bytes that went for want of room.', (s) => s.budget.evictions);
+
+  /** Series of types that are gone go too. */
+  function typed(
+    name: string,
+    help: string,
+    labels: string[],
+    set: (gauge: CellGauge, type: TypeStats) => string[],
+  ): void {
+    let shown = new Map<string, string[]>();
+    new CellGauge({ name, help, labels }, registry, (gauge) => {
+      const before = shown;
+      shown = new Map();
+      for (const type of stats().types) shown.set(type.resource, set(gauge, type));
+      for (const [resource, values] of before) if (!shown.has(resource)) gauge.drop(...values);
+    });
+  }
+
+  function perType(name: string, help: string, value: (type: TypeStats) => number): void {
+    typed(name, help, ['group', 'resource'], (gauge, type) => {
+      const { group, plural } = splitResource(type.resource);
+      gauge.cell(group, plural).value = value(type);
+      return [group, plural];
+    });
+  }
+
+  function byResource(name: string, help: string): void {
+    typed(name, help, ['resource'], (gauge, type) => {
+      gauge.cell(type.resource).value = type.objects;
+      return [type.resource];
+    });
+  }
+
+  function single(name: string, help: string, value: (stats: CacherStats) => number): void {
+    new CellGauge({ name, help, labels: [] }, registry, (gauge) => {
+      gauge.cell().value = value(stats());
+    });
+  }
+
+  function total(name: string, help: string, value: (stats: CacherStats) => number): void {
+    new CellCounter({ name, help, labels: [] }, registry, (counter) => {
+      counter.cell().value = value(stats());
+    });
+  }
+}

@@ -1,0 +1,48 @@
+import type { Registry } from 'prom-client';
+import type { Distrust } from '../../aggregation/trusted-headers.js';
+import { CellCounter } from '../../util/metrics.js';
+
+/** Reviews that were sent to the cluster, under kube-apiserver's names. */
+export class DelegationMetrics {
+  private readonly authentications: CellCounter;
+  private readonly authorizations: CellCounter;
+  private readonly refusals: CellCounter;
+  private readonly forgeries: CellCounter;
+
+  constructor(registry: Registry) {
+    const counter = (name: string, help: string, labels: string[]): CellCounter =>
+      new CellCounter({ name, help, labels }, registry);
+    this.authentications = counter(
+      'apiserver_delegated_authn_request_total',
+      'Number of HTTP requests partitioned by status code.',
+      ['code'],
+    );
+    this.authorizations = counter(
+      'apiserver_delegated_authz_request_total',
+      'Number of HTTP requests partitioned by status code.',
+      ['code'],
+    );
+    this.refusals = counter('annex_apiservice_refused_total', 'Group versions that belong to somebody else.', []);
+    this.forgeries = counter(
+      'annex_untrusted_request_headers_total',
+      'Requests with headers of the front proxy, but without a certificate of it that holds; the headers were ignored.',
+      ['reason'],
+    );
+  }
+
+  tokenReview(failed: boolean): void {
+    this.authentications.cell(failed ? '<error>' : '201').inc();
+  }
+
+  accessReview(failed: boolean): void {
+    this.authorizations.cell(failed ? '<error>' : '201').inc();
+  }
+
+  forged(reason: Distrust): void {
+    this.forgeries.cell(reason).inc();
+  }
+
+  refused(): void {
+    this.refusals.cell().inc();
+  }
+}

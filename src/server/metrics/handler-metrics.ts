@@ -1,0 +1,57 @@
+import { formatGroupResource } from '../../apimachinery/meta/meta.js';
+import { Exchange } from '../../endpoints/filters/exchange.js';
+import type { ChainMetrics } from '../../endpoints/filters/metrics.js';
+import type { HandlerMetrics } from '../../endpoints/router/scope.js';
+import type { Registry } from 'prom-client';
+import { type Cell, CellCounter, CellGauge, CellHistogram, type HistogramCell } from '../../util/metrics.js';
+
+/** The metrics that only the handlers of resources can count, under kube-apiserver's names. */
+export function handlerMetrics(chain: ChainMetrics, registry: Registry): HandlerMetrics {
+  const events = new CellCounter(
+    {
+      name: 'apiserver_watch_events_total',
+      help: 'Number of events sent in watch clients',
+      labels: ['group', 'version', 'resource'],
+    },
+    registry,
+  );
+  const sizes = new CellHistogram(
+    {
+      name: 'apiserver_watch_events_sizes',
+      help: 'Bytes of the events that went to watch clients',
+      labels: ['group', 'version', 'resource'],
+    },
+    Array.from({ length: 8 }, (_, i) => 1024 * 2 ** i),
+    registry,
+  );
+  const deprecated = new CellGauge(
+    {
+      name: 'apiserver_requested_deprecated_apis',
+      help: 'Deprecated APIs that have been requested.',
+      labels: ['group', 'version', 'resource', 'subresource', 'removed_release'],
+    },
+    registry,
+  );
+  const cells = new Map<string, { count: Cell; size: HistogramCell }>();
+  return {
+    watchStarted: (context) => (context instanceof Exchange ? chain.longRunningStarted(context) : () => undefined),
+    requestBodySize(group, resource, verb, bytes) {
+      chain.requestBodySize(formatGroupResource({ group, resource }), verb, bytes);
+    },
+    deprecatedRequested(group, version, resource, subresource) {
+      // No version that is served is to go away in a release that is known.
+      deprecated.cell(group, version, resource, subresource, '').value = 1;
+    },
+    watchEvents(group, version, resource, count, bytes) {
+      const key = `${group}/${version}/${resource}`;
+      let cell = cells.get(key);
+      if (cell === undefined) {
+        cell = { count: events.cell(group, version, resource), size: sizes.cell(group, version, resource) };
+        cells.set(key, cell);
+      }
+      cell.count.inc(count);
+      // Events that go out together are about as large as each other.
+      cell.size.observe(bytes / count, count);
+    },
+  };
+}

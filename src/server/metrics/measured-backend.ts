@@ -1,0 +1,172 @@
+import type { Registry } from 'prom-client';
+import type {
+  Backend,
+  EventStream,
+  ListOptions,
+  LogEvent,
+  WriteRequest,
+  WriteResult,
+} from '../../storage/interfaces.js';
+import type { Clock } from '../../util/clock.js';
+import { type Cell, CellCounter, CellHistogram, type HistogramCell } from '../../util/metrics.js';
+
+const DURATIONS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
+
+type Operation = 'create' | 'update' | 'delete' | 'get' | 'list';
+
+/** Group and plural of `<plural>.<group>`. */
+export function splitResource(resource: string): { readonly group: string; readonly plural: string } {
+  const dot = resource.indexOf('.');
+  return dot < 0 ? { group: '', plural: resource } : { group: resource.slice(dot + 1), plural: resource.slice(0, dot) };
+}
+
+interface Series {
+  readonly total: Cell;
+  readonly duration: HistogramCell;
+  readonly errors: () => Cell;
+}
+
+/** How long the store takes, by kube-apiserver's names for what etcd takes, and what it tells of changes. */
+export class StoreMetrics {
+  private readonly requests: CellCounter;
+  private readonly durations: CellHistogram;
+  private readonly errors: CellCounter;
+  private readonly received: CellCounter;
+  private readonly series = new Map<string, Series>();
+  private readonly events = new Map<string, Cell>();
+
+  constructor(registry: Registry) {
+    const labels = ['operation', 'group', 'resource'];
+    this.requests = new CellCounter(
+      { name: 'etcd_requests_total', help: 'Requests to the store by operation and type.', labels },
+      registry,
+    );
+    this.errors = new CellCounter(
+      { name: 'etcd_request_errors_total', help: 'Requests to the store that failed.', labels },
+      registry,
+    );
+    this.durations = new CellHistogram(
+      { name: 'etcd_request_duration_seconds', help: 'Time that the store takes by operation and type.', labels },
+      DURATIONS,
+      registry,
+    );
+    this.received = new CellCounter(
+      {
+        name: 'apiserver_storage_events_received_total',
+        help: 'Changes that the store told, by type.',
+        labels: ['group', 'resource'],
+      },
+      registry,
+    );
+  }
+
+  of(operation: Operation, resource: string): Series {
+    const key = `${operation} ${resource}`;
+    let series = this.series.get(key);
+    if (series === undefined) {
+      const { group, plural } = splitResource(resource);
+      const labels = [operation, group, plural];
+      const errors = (): Cell => this.errors.cell(...labels);
+      series = { total: this.requests.cell(...labels), duration: this.durations.cell(...labels), errors };
+      this.series.set(key, series);
+    }
+    return series;
+  }
+
+  told(batch: readonly LogEvent[]): void {
+    for (const { resource } of batch) {
+      let cell = this.events.get(resource);
+      if (cell === undefined) {
+        const { group, plural } = splitResource(resource);
+        cell = this.received.cell(group, plural);
+        this.events.set(resource, cell);
+      }
+      cell.inc();
+    }
+  }
+}
+
+/** A backend that measures another one. */
+export class MeasuredBackend implements Backend {
+  readonly revisionNow?: () => number;
+  readonly index?: NonNullable<Backend['index']>;
+  readonly following?: NonNullable<Backend['following']>;
+
+  constructor(
+    private readonly backend: Backend,
+    private readonly metrics: StoreMetrics,
+    private readonly clock: Clock,
+  ) {
+    // Absent where the backend has none.
+    if (backend.revisionNow !== undefined) this.revisionNow = backend.revisionNow.bind(backend);
+    if (backend.index !== undefined) this.index = backend.index.bind(backend);
+    if (backend.following !== undefined) this.following = backend.following.bind(backend);
+  }
+
+  write(request: WriteRequest): Promise<WriteResult> {
+    const operation = request.value === undefined ? 'delete' : request.expected === 0 ? 'create' : 'update';
+    return this.measure(operation, request.resource, this.backend.write(request));
+  }
+
+  get(resource: string, key: string): ReturnType<Backend['get']> {
+    return this.measure('get', resource, this.backend.get(resource, key));
+  }
+
+  list(resource: string, options: ListOptions): ReturnType<Backend['list']> {
+    return this.measure('list', resource, this.backend.list(resource, options));
+  }
+
+  events(after: number, signal: AbortSignal): EventStream {
+    const { batches } = this.backend.events(after, signal);
+    return { batches: this.counted(batches) };
+  }
+
+  private async *counted(batches: EventStream['batches']): AsyncGenerator<readonly LogEvent[]> {
+    for await (const batch of batches) {
+      this.metrics.told(batch);
+      yield batch;
+    }
+  }
+
+  private async measure<T>(operation: Operation, resource: string, pending: Promise<T>): Promise<T> {
+    const series = this.metrics.of(operation, resource);
+    const start = this.clock.monotonic();
+    series.total.inc();
+    try {
+      return await pending;
+    } catch (error) {
+      series.errors().inc();
+      throw error;
+    } finally {
+      series.duration.observe((this.clock.monotonic() - start) / 1000);
+    }
+  }
+
+  open(): Promise<void> {
+    return this.backend.open();
+  }
+
+  close(): Promise<void> {
+    return this.backend.close();
+  }
+
+  currentRevision(): Promise<number> {
+    return this.backend.currentRevision();
+  }
+
+  compactedRevision(): number {
+    return this.backend.compactedRevision();
+  }
+
+  compact(revision: number): Promise<void> {
+    return this.backend.compact(revision);
+  }
+
+  ping(): Promise<void> {
+    return this.backend.ping();
+  }
+
+  corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
+    return this.backend.corrupt(resource, key, bytes);
+  }
+}

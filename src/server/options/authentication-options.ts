@@ -1,0 +1,192 @@
+import { SIGNING_ALGORITHMS } from '../../authentication/oidc/types.js';
+import { array, bool, duration, flag, FlagError, list, text } from './flags.js';
+
+const GROUP = 'Authentication flags:';
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+/** The issuer of service account tokens, and the audience of the server itself, where no flag says otherwise. */
+export const DEFAULT_ISSUER = 'https://kubernetes.default.svc';
+
+/** Flags that say who is believed to be whom, beside those of certificates and proxies. */
+export const AUTHENTICATION_FLAGS = {
+  apiAudiences: flag(
+    GROUP,
+    'api-audiences',
+    list,
+    [],
+    'Names of the server: a token for an audience must be for one of these. Without it the service account issuers.',
+  ),
+  serviceAccountKeyFile: flag(
+    GROUP,
+    'service-account-key-file',
+    array,
+    [],
+    'PEM file of RSA or ECDSA keys, public or private, that verify service account tokens. May hold several and be given several times. Without it the key that signs and --tls-private-key-file.',
+  ),
+  serviceAccountSigningKeyFile: flag(
+    GROUP,
+    'service-account-signing-key-file',
+    text,
+    '',
+    'PEM file of the private key that signs service account tokens. Without it the data directory gets one.',
+  ),
+  serviceAccountIssuer: flag(
+    GROUP,
+    'service-account-issuer',
+    array,
+    [DEFAULT_ISSUER],
+    'Issuer of service account tokens. Given several times, the first issues and all are accepted.',
+  ),
+  serviceAccountJwksUri: flag(
+    GROUP,
+    'service-account-jwks-uri',
+    text,
+    '',
+    'Address of the key set that the discovery document names, where it is not the server itself. https only.',
+  ),
+  serviceAccountLookup: flag(
+    GROUP,
+    'service-account-lookup',
+    bool,
+    true,
+    'Tokens of Secrets are valid only while the Secret and the account exist.',
+  ),
+  serviceAccountMaxTokenExpiration: flag(
+    GROUP,
+    'service-account-max-token-expiration',
+    duration,
+    0,
+    'Longest life of a token that is asked for; longer ones are shortened. Between 1 hour and 2^32 seconds. 0: no limit.',
+  ),
+  serviceAccountExtendTokenExpiration: flag(
+    GROUP,
+    'service-account-extend-token-expiration',
+    bool,
+    true,
+    'Tokens of pods that ask for 3607 seconds last a year; their use after that time is noted in the audit log.',
+  ),
+  enableBootstrapTokenAuth: flag(
+    GROUP,
+    'enable-bootstrap-token-auth',
+    bool,
+    false,
+    'Secrets of type bootstrap.kubernetes.io/token in kube-system are tokens with which nodes join.',
+  ),
+  authenticationTokenWebhookConfigFile: flag(
+    GROUP,
+    'authentication-token-webhook-config-file',
+    text,
+    '',
+    'Kubeconfig file of a service that is asked about tokens.',
+  ),
+  authenticationTokenWebhookVersion: flag(
+    GROUP,
+    'authentication-token-webhook-version',
+    text,
+    'v1beta1',
+    'Version of the TokenReviews that the webhook gets: v1 or v1beta1.',
+  ),
+  authenticationTokenWebhookCacheTtl: flag(
+    GROUP,
+    'authentication-token-webhook-cache-ttl',
+    duration,
+    2 * MINUTE,
+    "How long the webhook's answers are remembered. 0: not at all.",
+  ),
+  authenticationConfig: flag(
+    GROUP,
+    'authentication-config',
+    text,
+    '',
+    'File with an AuthenticationConfiguration, read anew when it changes and every minute. Not together with --oidc-*, nor with --anonymous-auth where the file says who is anonymous.',
+  ),
+  oidcIssuerUrl: flag(
+    GROUP,
+    'oidc-issuer-url',
+    text,
+    '',
+    'Address of an OpenID provider, https only, whose ID tokens are taken.',
+  ),
+  oidcClientId: flag(GROUP, 'oidc-client-id', text, '', 'For whom the ID tokens must be.'),
+  oidcCaFile: flag(GROUP, 'oidc-ca-file', text, '', "PEM file of the CAs of the provider. Without it the host's."),
+  oidcUsernameClaim: flag(GROUP, 'oidc-username-claim', text, 'sub', "Claim with the user's name."),
+  oidcUsernamePrefix: flag(
+    GROUP,
+    'oidc-username-prefix',
+    text,
+    '',
+    'Stands before user names. Without it all claims but email get the issuer and #; - for nothing at all.',
+  ),
+  oidcGroupsClaim: flag(GROUP, 'oidc-groups-claim', text, '', "Claim with the user's groups, a string or a list."),
+  oidcGroupsPrefix: flag(GROUP, 'oidc-groups-prefix', text, '', 'Stands before names of groups.'),
+  oidcSigningAlgs: flag(
+    GROUP,
+    'oidc-signing-algs',
+    list,
+    ['RS256'],
+    `What the provider may sign with: ${SIGNING_ALGORITHMS.join(', ')}.`,
+  ),
+  oidcRequiredClaim: flag(
+    GROUP,
+    'oidc-required-claim',
+    array,
+    [],
+    'A claim that every ID token must have, with its value: key=value. May be given several times.',
+  ),
+} as const;
+
+type Values = {
+  readonly [K in keyof typeof AUTHENTICATION_FLAGS]: (typeof AUTHENTICATION_FLAGS)[K]['default'];
+} & { readonly given: ReadonlySet<string> };
+
+/** Throws FlagError for the first problem. */
+export function validateAuthenticationOptions(options: Values): void {
+  validateServiceAccounts(options);
+  validateOidc(options);
+  const version = options.authenticationTokenWebhookVersion;
+  if (options.authenticationTokenWebhookConfigFile !== '' && version !== 'v1' && version !== 'v1beta1') {
+    throw new FlagError(
+      `unsupported authentication webhook version ${JSON.stringify(version)}, supported versions are "v1", "v1beta1"`,
+    );
+  }
+}
+
+function validateServiceAccounts(options: Values): void {
+  const { serviceAccountIssuer: issuers, serviceAccountJwksUri: jwks } = options;
+  const seen = new Set<string>();
+  for (const issuer of issuers) {
+    if (issuer === '') throw new FlagError('service-account-issuer should not be an empty string');
+    if (issuer.includes(':') && !URL.canParse(issuer)) {
+      throw new FlagError(`service-account-issuer ${JSON.stringify(issuer)} contained a ':' but was not a valid URL`);
+    }
+    if (seen.has(issuer)) throw new FlagError(`service-account-issuer ${JSON.stringify(issuer)} is already specified`);
+    seen.add(issuer);
+  }
+  if (jwks !== '' && !URL.canParse(jwks)) throw new FlagError('service-account-jwks-uri must be a valid URL');
+  if (jwks !== '' && new URL(jwks).protocol !== 'https:') {
+    throw new FlagError(`service-account-jwks-uri requires https scheme, parsed as: ${jwks}`);
+  }
+  const max = options.serviceAccountMaxTokenExpiration;
+  if (max !== 0 && (max < HOUR || max > 2 ** 32 * 1000)) {
+    throw new FlagError('the service-account-max-token-expiration must be between 1 hour and 2^32 seconds');
+  }
+}
+
+function validateOidc(options: Values): void {
+  const given = [...options.given].some((name) => name.startsWith('oidc-'));
+  if (options.authenticationConfig !== '') {
+    if (given) throw new FlagError('authentication-config file and oidc-* flags are mutually exclusive');
+    return;
+  }
+  if (given && (options.oidcIssuerUrl === '' || options.oidcClientId === '')) {
+    throw new FlagError('oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set');
+  }
+  const unknown = options.oidcSigningAlgs.find((algorithm) => !SIGNING_ALGORITHMS.includes(algorithm));
+  if (unknown !== undefined) throw new FlagError(`oidc: unsupported signing alg: ${JSON.stringify(unknown)}`);
+  const claim = options.oidcRequiredClaim.find((pair) => !pair.includes('='));
+  if (claim !== undefined)
+    throw new FlagError(
+      `invalid argument ${JSON.stringify(claim)} for --oidc-required-claim: malformed pair, expect string=string`,
+    );
+}

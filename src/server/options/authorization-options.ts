@@ -1,0 +1,88 @@
+import { validateOptions, type AuthorizationOptions } from '../../authorization/config/options.js';
+import { aggregateTexts } from '../../authorization/authorizer/results.js';
+import { AUTHORIZER_TYPES } from '../../authorization/config/types.js';
+import { duration, flag, FlagError, list, text } from './flags.js';
+
+const GROUP = 'Authorization flags:';
+const MINUTE = 60_000;
+const DEFAULT_MODES = ['Node', 'RBAC'];
+
+/** Flags that say who may do what. */
+export const AUTHORIZATION_FLAGS = {
+  authorizationMode: flag(
+    GROUP,
+    'authorization-mode',
+    list,
+    DEFAULT_MODES,
+    `Authorizers in the order in which they are asked: ${AUTHORIZER_TYPES.join(', ')}.`,
+  ),
+  authorizationConfig: flag(
+    GROUP,
+    'authorization-config',
+    text,
+    '',
+    'File with an AuthorizationConfiguration, read anew when it changes and every minute. Not together with --authorization-mode or --authorization-webhook-*.',
+  ),
+  authorizationPolicyFile: flag(
+    GROUP,
+    'authorization-policy-file',
+    text,
+    '',
+    'File with a policy on each line, for --authorization-mode=ABAC.',
+  ),
+  authorizationWebhookConfigFile: flag(
+    GROUP,
+    'authorization-webhook-config-file',
+    text,
+    '',
+    'Kubeconfig file of the service that is asked with --authorization-mode=Webhook.',
+  ),
+  authorizationWebhookVersion: flag(
+    GROUP,
+    'authorization-webhook-version',
+    text,
+    'v1beta1',
+    'Version of the SubjectAccessReviews that the webhook gets: v1 or v1beta1.',
+  ),
+  authorizationWebhookCacheAuthorizedTtl: flag(
+    GROUP,
+    'authorization-webhook-cache-authorized-ttl',
+    duration,
+    5 * MINUTE,
+    "How long the webhook's permissions are remembered. 0: not at all.",
+  ),
+  authorizationWebhookCacheUnauthorizedTtl: flag(
+    GROUP,
+    'authorization-webhook-cache-unauthorized-ttl',
+    duration,
+    MINUTE / 2,
+    'How long it is remembered that the webhook did not permit something. 0: not at all.',
+  ),
+} as const;
+
+type Values = {
+  readonly [K in keyof typeof AUTHORIZATION_FLAGS]: (typeof AUTHORIZATION_FLAGS)[K]['default'];
+} & { readonly given: ReadonlySet<string> };
+
+/** The flags as the authorizer's builder takes them. */
+export function authorizationOptions(options: Values): AuthorizationOptions {
+  const legacyFlagsSet = [...options.given].some(
+    (name) => name === 'authorization-mode' || name.startsWith('authorization-webhook-'),
+  );
+  return {
+    modes: options.authorizationConfig === '' ? options.authorizationMode : [],
+    configFile: options.authorizationConfig,
+    policyFile: options.authorizationPolicyFile,
+    webhookConfigFile: options.authorizationWebhookConfigFile,
+    webhookVersion: options.authorizationWebhookVersion,
+    webhookCacheAuthorizedTtl: options.authorizationWebhookCacheAuthorizedTtl,
+    webhookCacheUnauthorizedTtl: options.authorizationWebhookCacheUnauthorizedTtl,
+    legacyFlagsSet,
+  };
+}
+
+/** Throws FlagError with everything that is wrong, in kube-apiserver's words. */
+export function validateAuthorizationOptions(options: Values): void {
+  const errors = validateOptions(authorizationOptions(options));
+  if (errors.length > 0) throw new FlagError(aggregateTexts(errors));
+}

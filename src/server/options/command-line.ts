@@ -1,0 +1,118 @@
+import { messageOf } from '../../util/error-message.js';
+import { Command, CommanderError, Option } from 'commander';
+import { effectiveVersion } from '../../util/effective-version.js';
+import { featureGates } from '../../util/feature-gates.js';
+import { isAggregated } from './aggregation-options.js';
+import { enabledControllers } from './controller-names.js';
+import { type Flag, FlagError, parseFlag } from './flags.js';
+import { defaultOptions, FLAGS, type Options, validateOptions } from './options.js';
+
+const entries = Object.entries(FLAGS) as [keyof typeof FLAGS, Flag<unknown>][];
+const byName = new Map(entries.map(([key, flag]) => [flag.name, { key, flag }]));
+
+/**
+ * As pflag reads them: `_` is `-` in names, a boolean takes its value only after `=`, and `-v=4` or `-v4` set the verbosity.
+ */
+export function normalizeArguments(args: readonly string[]): string[] {
+  return args.flatMap((arg) => {
+    const verbosity = /^--?v(?:=(.*)|(\d+))?$/s.exec(arg);
+    if (verbosity !== null) {
+      const value = verbosity[1] ?? verbosity[2];
+      return value === undefined ? ['--v'] : [`--v=${value}`];
+    }
+    const named = /^--([^=]+)(=.*)?$/s.exec(arg);
+    if (named === null) return [arg];
+    const name = (named[1] ?? '').replaceAll('_', '-');
+    if (named[2] === undefined && byName.get(name)?.flag.kind.placeholder === '') return [`--${name}=true`];
+    return [`--${name}${named[2] ?? ''}`];
+  });
+}
+
+function optionOf(flag: Flag<unknown>): Option {
+  const { kind, name } = flag;
+  const syntax =
+    name === 'v' ? '-v, --v <int>' : kind.placeholder === '' ? `--${name} <bool>` : `--${name} <${kind.placeholder}>`;
+  const shown = kind.show(flag.default);
+  return new Option(syntax, shown === undefined ? flag.help : `${flag.help} (default ${shown})`)
+    .helpGroup(flag.group)
+    .argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
+}
+
+/** `annex serve`. `run` gets checked options; what it throws is the caller's. */
+export const serveCommand = (run: (options: Options) => Promise<void>): Command =>
+  commandOfFlags('serve', 'Serves the Kubernetes API.', run);
+
+/** `annex doctor`, with the flags of `annex serve`. */
+export const doctorCommand = (run: (options: Options) => Promise<void>): Command =>
+  commandOfFlags(
+    'doctor',
+    'Checks what a server with the same flags needs of its store and of the cluster that it extends.',
+    (options) => {
+      if (!isAggregated(options))
+        throw new FlagError('doctor needs --service-name: it looks at servers that extend a cluster');
+      return run(options);
+    },
+  );
+
+function commandOfFlags(name: string, description: string, run: (options: Options) => Promise<void>): Command {
+  const command = new Command(name)
+    .description(description)
+    .allowExcessArguments(false)
+    .helpOption('-h, --help', 'Shows this help.');
+  for (const [, flag] of entries) command.addOption(optionOf(flag));
+  return command.action(async () => {
+    await run(parseOptions(command.opts()));
+  });
+}
+
+/** From the texts that the command line gave for each flag. Throws FlagError. */
+export function parseOptions(given: Readonly<Record<string, unknown>>): Options {
+  const values: Record<string, unknown> = { ...defaultOptions() };
+  const set = new Set<string>();
+  for (const [key, flag] of entries) {
+    const texts = given[camel(flag.name)];
+    if (!Array.isArray(texts)) continue;
+    values[key] = parseFlag(flag, texts.map(String));
+    set.add(flag.name);
+  }
+  const options = { ...defaultOptions(), ...values, given: set };
+  validateOptions(options);
+  setVersions(options);
+  named('feature-gates', () => featureGates.set(options.featureGates.join(',')));
+  named('controllers', () => enabledControllers(options.controllers));
+  return options;
+}
+
+/** kube-apiserver's messages do not name the flags. */
+function setVersions(options: Options): void {
+  try {
+    effectiveVersion.set(options.emulatedVersion, options.minCompatibilityVersion);
+  } catch (error) {
+    throw new FlagError(messageOf(error));
+  }
+  featureGates.emulate(effectiveVersion);
+}
+
+function named(name: string, check: () => unknown): void {
+  try {
+    check();
+  } catch (error) {
+    throw new FlagError(`invalid argument for --${name}: ${messageOf(error)}`);
+  }
+}
+
+const camel = (name: string): string => name.replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+const SHOWN = new Set(['commander.helpDisplayed', 'commander.help', 'commander.version']);
+
+/** One line for people, and whether the process has failed. */
+export function describeFailure(error: unknown): { message: string; code: number } {
+  if (error instanceof CommanderError) {
+    return {
+      // Help and version have been printed where they belong.
+      message: SHOWN.has(error.code) ? '' : error.message.replaceAll('\n', ' '),
+      code: error.exitCode,
+    };
+  }
+  return { message: messageOf(error), code: 1 };
+}

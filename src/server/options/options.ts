@@ -1,0 +1,342 @@
+import { isIP } from 'node:net';
+import { featureGates } from '../../util/feature-gates.js';
+import { controllerNames, DISABLED_BY_DEFAULT } from './controller-names.js';
+import { AUTHENTICATION_FLAGS, validateAuthenticationOptions } from './authentication-options.js';
+import { AGGREGATION_FLAGS, validateAggregationOptions } from './aggregation-options.js';
+import { AUDIT_FLAGS } from '../compose/access/audit.js';
+import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorization-options.js';
+import { bool, duration, flag, type Flag, FlagError, float, int, ip, list, text } from './flags.js';
+import { STORAGE_FLAGS, validateStorageOptions } from './storage-options.js';
+
+const GENERIC = 'Generic flags:';
+const STORAGE = 'Storage flags:';
+const SERVING = 'Secure serving flags:';
+const AUTHENTICATION = 'Authentication flags:';
+const FEATURES = 'Features flags:';
+const CONTROLLERS = 'Controllers flags:';
+const LOGS = 'Logs flags:';
+const ADMISSION = 'Admission flags:';
+
+/** Names of the admission plugins that there are. */
+export const ADMISSION_PLUGINS = [
+  'NamespaceLifecycle',
+  'TaintNodesByCondition',
+  'Priority',
+  'DefaultTolerationSeconds',
+  'StorageObjectInUseProtection',
+  'RuntimeClass',
+  'CertificateApproval',
+  'CertificateSigning',
+  'CertificateSubjectRestriction',
+];
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+
+/** Every flag of `annex serve`. Those that kube-apiserver has too bear its names, meanings and defaults. */
+export const FLAGS = {
+  dataDir: flag(
+    STORAGE,
+    'data-dir',
+    text,
+    '.annex',
+    'Directory of the certificates, the admin kubeconfig and the embedded store.',
+  ),
+  ...STORAGE_FLAGS,
+  cacheBudget: flag(
+    STORAGE,
+    'cache-budget',
+    int(0),
+    128 * 1024 * 1024,
+    'Bytes of memory for representations derived from cached objects (joined, compressed, tables).',
+  ),
+  bindAddress: flag(
+    SERVING,
+    'bind-address',
+    text,
+    '0.0.0.0',
+    'IP address to listen on; 0.0.0.0 or :: for all interfaces.',
+  ),
+  advertiseAddress: flag(
+    GENERIC,
+    'advertise-address',
+    ip,
+    '',
+    "IP address by which others reach the server: in cluster-info, in discovery and in the server's own certificate. If blank, the --bind-address; if that is unspecified, the address of the host's default interface.",
+  ),
+  securePort: flag(SERVING, 'secure-port', int(0, 65535), 6443, 'Port for HTTPS. 0 lets the system choose one.'),
+  tlsCertFile: flag(
+    SERVING,
+    'tls-cert-file',
+    text,
+    '',
+    'PEM file of the serving certificate, followed by its CA certificates, if any. Without it the data directory gets a certificate of its own CA.',
+  ),
+  tlsPrivateKeyFile: flag(
+    SERVING,
+    'tls-private-key-file',
+    text,
+    '',
+    'PEM file of the private key that belongs to --tls-cert-file.',
+  ),
+  http2MaxStreams: flag(
+    SERVING,
+    'http2-max-streams-per-connection',
+    int(0, 2 ** 31 - 1),
+    250,
+    'Streams that an HTTP/2 client may have open on one connection. 0 takes 250.',
+  ),
+  maxRequestsInflight: flag(
+    GENERIC,
+    'max-requests-inflight',
+    int(0),
+    400,
+    'Reading requests served at once; more get 429. Watches do not count. 0: no limit.',
+  ),
+  maxMutatingRequestsInflight: flag(
+    GENERIC,
+    'max-mutating-requests-inflight',
+    int(0),
+    200,
+    'Writing requests served at once; more get 429. 0: no limit.',
+  ),
+  maxRequestBodyBytes: flag(
+    GENERIC,
+    'max-request-body-bytes',
+    int(0),
+    3 * 1024 * 1024,
+    'Bytes that the body of a write may have; larger ones get 413. 0: no limit.',
+  ),
+  requestTimeout: flag(
+    GENERIC,
+    'request-timeout',
+    duration,
+    MINUTE,
+    'Longest time for a request that is not a watch or the like; a client may ask for less with the parameter timeout.',
+  ),
+  minRequestTimeout: flag(
+    GENERIC,
+    'min-request-timeout',
+    int(1),
+    1800,
+    'Seconds that a watch without timeoutSeconds is kept open at least; each gets a random time up to twice that.',
+  ),
+  goawayChance: flag(
+    GENERIC,
+    'goaway-chance',
+    float(0, 0.02),
+    0,
+    'Chance that an HTTP/2 client is asked to reconnect, so that connections spread over replicas. At most 0.02.',
+  ),
+  livezGracePeriod: flag(
+    GENERIC,
+    'livez-grace-period',
+    duration,
+    0,
+    'For so long after the start /livez takes unfinished start-up work for healthy.',
+  ),
+  shutdownDelayDuration: flag(
+    GENERIC,
+    'shutdown-delay-duration',
+    duration,
+    0,
+    'After SIGTERM requests are served for so long while /readyz fails, so that load balancers notice.',
+  ),
+  emulatedVersion: flag(
+    GENERIC,
+    'emulated-version',
+    list,
+    [],
+    'Version of Kubernetes whose feature gates are served, as major.minor or kube=major.minor; 1.33 to 1.36. 1.36 without it.',
+  ),
+  minCompatibilityVersion: flag(
+    GENERIC,
+    'min-compatibility-version',
+    list,
+    [],
+    'Oldest version of Kubernetes that newly stored expressions must be usable with, in the same form; from 1.33 to the emulated version. The one before the emulated version without it.',
+  ),
+  strictTransportSecurity: flag(
+    GENERIC,
+    'strict-transport-security-directives',
+    list,
+    [],
+    'Directives of the header Strict-Transport-Security; without any it is not sent.',
+  ),
+  anonymousAuth: flag(
+    AUTHENTICATION,
+    'anonymous-auth',
+    bool,
+    true,
+    'Whether requests without credentials are served as system:anonymous. Not with --authorization-mode=AlwaysAllow.',
+  ),
+  clientCaFile: flag(
+    AUTHENTICATION,
+    'client-ca-file',
+    text,
+    '',
+    'PEM file of CAs. A client with a certificate of one of them is the user of its common name. Reloaded when it changes.',
+  ),
+  tokenAuthFile: flag(
+    AUTHENTICATION,
+    'token-auth-file',
+    text,
+    '',
+    'CSV file of static tokens: token, user name, user uid and optionally groups.',
+  ),
+  requestheaderClientCaFile: flag(
+    AUTHENTICATION,
+    'requestheader-client-ca-file',
+    text,
+    '',
+    'PEM file of the CAs of authenticating proxies. Reloaded when it changes.',
+  ),
+  requestheaderAllowedNames: flag(
+    AUTHENTICATION,
+    'requestheader-allowed-names',
+    list,
+    [],
+    'Common names of proxies that are believed; without any, all that their CA vouches for.',
+  ),
+  requestheaderUsernameHeaders: flag(
+    AUTHENTICATION,
+    'requestheader-username-headers',
+    list,
+    [],
+    'Headers with the user name; the first that has a value counts. X-Remote-User is usual.',
+  ),
+  requestheaderUidHeaders: flag(
+    AUTHENTICATION,
+    'requestheader-uid-headers',
+    list,
+    [],
+    'Headers with the uid. X-Remote-Uid is usual.',
+  ),
+  requestheaderGroupHeaders: flag(
+    AUTHENTICATION,
+    'requestheader-group-headers',
+    list,
+    [],
+    'Headers with groups. X-Remote-Group is usual.',
+  ),
+  requestheaderExtraHeadersPrefix: flag(
+    AUTHENTICATION,
+    'requestheader-extra-headers-prefix',
+    list,
+    [],
+    'Prefixes of headers with more about the user. X-Remote-Extra- is usual.',
+  ),
+  ...AUTHENTICATION_FLAGS,
+  ...AUTHORIZATION_FLAGS,
+  ...AUDIT_FLAGS,
+  ...AGGREGATION_FLAGS,
+  featureGates: flag(
+    FEATURES,
+    'feature-gates',
+    list,
+    [],
+    `Pairs of name and value. Options are:\n${featureGates.knownFeatures().join('\n')}`,
+  ),
+  enableAdmissionPlugins: flag(
+    ADMISSION,
+    'enable-admission-plugins',
+    list,
+    [],
+    `Admission plugins to run beside those that run by default. All: ${ADMISSION_PLUGINS.join(', ')}; each of them runs by default.`,
+  ),
+  disableAdmissionPlugins: flag(
+    ADMISSION,
+    'disable-admission-plugins',
+    list,
+    [],
+    `Admission plugins not to run, though they would by default. All: ${ADMISSION_PLUGINS.join(', ')}.`,
+  ),
+  controllers: flag(
+    CONTROLLERS,
+    'controllers',
+    list,
+    ['*'],
+    `Controllers to run: '*' for all that are on by default, 'name' for one, '-name' to leave one out, nothing for none. All: ${controllerNames().join(', ')}. Off by default: ${DISABLED_BY_DEFAULT.join(', ')}.`,
+  ),
+  useServiceAccountCredentials: flag(
+    CONTROLLERS,
+    'use-service-account-credentials',
+    bool,
+    false,
+    'Each controller acts as a service account of its own, with the permissions of its role.',
+  ),
+  legacyServiceAccountTokenCleanUpPeriod: flag(
+    CONTROLLERS,
+    'legacy-service-account-token-clean-up-period',
+    duration,
+    365 * 24 * 3_600_000,
+    'How long a generated service account token must have been idle before its Secret is marked invalid, and then removed.',
+  ),
+  verbosity: flag(LOGS, 'v', int(0, 10), 0, 'Verbosity of the log.'),
+} as const;
+
+/** The values of all flags. */
+export type Options = { [K in keyof typeof FLAGS]: (typeof FLAGS)[K] extends Flag<infer T> ? T : never } & {
+  /** Names of the flags that the command line has. */
+  given: ReadonlySet<string>;
+};
+
+export function defaultOptions(): Options {
+  const values = Object.entries(FLAGS).map(([key, { default: value }]): [string, unknown] => [key, value]);
+  return Object.fromEntries([...values, ['given', new Set<string>()]]) as Options;
+}
+
+/** What no flag alone shows. Throws FlagError for the first problem. */
+export function validateOptions(options: Options): void {
+  if (isIP(options.bindAddress) === 0) {
+    throw new FlagError(
+      `invalid argument ${JSON.stringify(options.bindAddress)} for --bind-address: must be an IP address`,
+    );
+  }
+  if ((options.tlsCertFile === '') !== (options.tlsPrivateKeyFile === '')) {
+    throw new FlagError('--tls-cert-file and --tls-private-key-file must be given together');
+  }
+  if (options.legacyServiceAccountTokenCleanUpPeriod === 0) {
+    throw new FlagError('--legacy-service-account-token-clean-up-period must be positive');
+  }
+  if (options.requestTimeout === 0) throw new FlagError('--request-timeout must be positive');
+  validateAuthenticationOptions(options);
+  validateStorageOptions(options);
+  validateAuthorizationOptions(options);
+  validateAggregationOptions(options);
+  validateRequestHeader(options);
+  validateAdmissionPlugins(options);
+}
+
+function validateAdmissionPlugins(options: Options): void {
+  const flags = [
+    ['enable-admission-plugins', options.enableAdmissionPlugins],
+    ['disable-admission-plugins', options.disableAdmissionPlugins],
+  ] as const;
+  for (const [name, plugins] of flags) {
+    const unknown = plugins.find((plugin) => !ADMISSION_PLUGINS.includes(plugin));
+    if (unknown !== undefined) throw new FlagError(`--${name} plugin ${JSON.stringify(unknown)} is unknown`);
+  }
+}
+
+function validateRequestHeader(options: Options): void {
+  if (options.requestheaderClientCaFile === '') {
+    if (options.requestheaderUsernameHeaders.length > 0) {
+      throw new FlagError('--requestheader-username-headers needs --requestheader-client-ca-file');
+    }
+    return;
+  }
+  if (options.requestheaderUsernameHeaders.length === 0) {
+    throw new FlagError('--requestheader-client-ca-file needs --requestheader-username-headers');
+  }
+  for (const key of [
+    'requestheaderUsernameHeaders',
+    'requestheaderUidHeaders',
+    'requestheaderGroupHeaders',
+    'requestheaderExtraHeadersPrefix',
+  ] as const) {
+    if (options[key].some((header) => header.trim() === '')) {
+      throw new FlagError(`--${FLAGS[key].name}: empty header`);
+    }
+  }
+}

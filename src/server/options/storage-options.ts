@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs';
+import { messageOf } from '../../util/error-message.js';
+import { duration, flag, FlagError, list, oneOf, text } from './flags.js';
+
+const GROUP = 'Storage flags:';
+const MINUTE = 60_000;
+/** Where the URI may stand, so that its password is seen by nobody who lists processes. */
+const URI_VARIABLE = 'ANNEX_MONGODB_URI';
+
+const MONGODB_FLAGS = ['mongodb-uri', 'mongodb-uri-file', 'mongodb-database', 'mongodb-log-overrides'];
+
+/** Flags that say where objects are kept. */
+export const STORAGE_FLAGS = {
+  storageBackend: flag(
+    GROUP,
+    'storage-backend',
+    oneOf('embedded', 'mongodb'),
+    'embedded',
+    'Where objects are kept: embedded (in --data-dir) or mongodb (a replica set, shared by any number of servers).',
+  ),
+  mongodbUri: flag(
+    GROUP,
+    'mongodb-uri',
+    text,
+    '',
+    `Connection string of the MongoDB replica set, with credentials and TLS options. Better given in --mongodb-uri-file or in the environment variable ${URI_VARIABLE} where it has a password.`,
+  ),
+  mongodbUriFile: flag(
+    GROUP,
+    'mongodb-uri-file',
+    text,
+    '',
+    'File with the connection string of the MongoDB replica set, instead of --mongodb-uri.',
+  ),
+  mongodbDatabase: flag(
+    GROUP,
+    'mongodb-database',
+    text,
+    'annex',
+    'MongoDB database for the objects, used for nothing else.',
+  ),
+  mongodbLogOverrides: flag(
+    GROUP,
+    'mongodb-log-overrides',
+    list,
+    [],
+    'Types with logs of their own in MongoDB, so that heavy ones do not keep others waiting; each group/resource#log, e.g. wgpolicyk8s.io/policyreports#reports (/configmaps#core for the core group). The resource versions of a type come from its log. All servers on one database need the same setting; to change it stop all of them, then objects stay and watches begin anew.',
+  ),
+  historyWindow: flag(
+    GROUP,
+    'history-window',
+    duration,
+    5 * MINUTE,
+    'How long past revisions can be read and watches can resume from them.',
+  ),
+} as const;
+
+export interface StorageOptions {
+  readonly dataDir: string;
+  readonly storageBackend: string;
+  readonly mongodbUri: string;
+  readonly mongodbUriFile: string;
+  readonly mongodbDatabase: string;
+  readonly mongodbLogOverrides: readonly string[];
+  readonly historyWindow: number;
+  readonly given: ReadonlySet<string>;
+}
+
+/** Throws FlagError for flags that do not go together. */
+export function validateStorageOptions(options: StorageOptions): void {
+  if (options.storageBackend !== 'mongodb') {
+    const useless = MONGODB_FLAGS.find((name) => options.given.has(name));
+    if (useless !== undefined) throw new FlagError(`--${useless} needs --storage-backend=mongodb`);
+    return;
+  }
+  if (options.mongodbUri !== '' && options.mongodbUriFile !== '') {
+    throw new FlagError('--mongodb-uri and --mongodb-uri-file cannot be given together');
+  }
+  if (!/^[^/\\. "$*<>:|?\0]{1,63}$/u.test(options.mongodbDatabase)) {
+    throw new FlagError(
+      `invalid argument ${JSON.stringify(options.mongodbDatabase)} for --mongodb-database: must be a name of a MongoDB database`,
+    );
+  }
+  logOverrides(options.mongodbLogOverrides);
+}
+
+/** Types and their logs, types by the names that the store has for them. Throws FlagError for what is none. */
+export function logOverrides(texts: readonly string[]): ReadonlyMap<string, string> {
+  const overrides = new Map<string, string>();
+  for (const override of texts) {
+    const [, group = '', resource = '', log = ''] =
+      /^([a-z0-9.-]*)\/([a-z0-9-]+)#([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)$/.exec(override) ?? [];
+    if (log === '') {
+      throw new FlagError(
+        `--mongodb-log-overrides invalid: ${JSON.stringify(override)} must be of format: group/resource#log, where log is a DNS label`,
+      );
+    }
+    const name = group === '' ? resource : `${resource}.${group}`;
+    if (overrides.has(name))
+      throw new FlagError(`--mongodb-log-overrides invalid: ${group}/${resource} is given twice`);
+    overrides.set(name, log);
+  }
+  return overrides;
+}
+
+/** From whichever place has it. Throws FlagError where none does. */
+export function mongodbUri(options: StorageOptions, environment: NodeJS.ProcessEnv): string {
+  if (options.mongodbUri !== '') return options.mongodbUri;
+  if (options.mongodbUriFile !== '') {
+    let content: string;
+    try {
+      content = readFileSync(options.mongodbUriFile, 'utf8').trim();
+    } catch (error) {
+      throw new FlagError(`--mongodb-uri-file cannot be read: ${messageOf(error)}`);
+    }
+    if (content === '') throw new FlagError(`--mongodb-uri-file: ${options.mongodbUriFile} is empty`);
+    return content;
+  }
+  const uri = environment[URI_VARIABLE] ?? '';
+  if (uri === '') {
+    throw new FlagError(
+      `--storage-backend=mongodb needs --mongodb-uri, --mongodb-uri-file or the environment variable ${URI_VARIABLE}`,
+    );
+  }
+  return uri;
+}

@@ -1,0 +1,238 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { Leaf } from './btree.js';
+import { DerivedSet, type Budget } from '../budget.js';
+import { Home, type CachedItem } from './cached-item.js';
+import type { Representation } from '../interfaces.js';
+
+export type ItemLeaf = Leaf<CachedItem, LeafData>;
+
+/** kube-apiserver compresses at level 1 too. */
+const GZIP_LEVEL = 1;
+const compress = promisify(gzip);
+
+/** What is derived from a leaf's items: joined and compressed bytes. */
+export class LeafData {
+  readonly bytes: DerivedSet;
+  /** By representation: where in the joined bytes each item begins, its separator included, and the end. */
+  readonly offsets = new Map<string, Uint32Array>();
+  /** Compressions under way, so that no block is compressed twice. */
+  readonly compressing = new Map<string, Promise<Uint8Array>>();
+  /** Leaves that this one replaced, whose joined bytes still hold most of its items. */
+  origins: readonly ItemLeaf[] = [];
+
+  constructor(budget: Budget) {
+    this.bytes = new DerivedSet(budget);
+  }
+}
+
+export function leafData(leaf: ItemLeaf, budget: Budget): LeafData {
+  return (leaf.data ??= new LeafData(budget));
+}
+
+/** Origins that a leaf looks for its items in; more are not worth the search. */
+const MAX_ORIGINS = 4;
+
+/**
+ * Leaves have been replaced by others. What was rendered for the old ones is not lost: the new ones take over the parts of
+ * the items that are still the same when they make their own.
+ */
+export function replaceLeaves(removed: readonly ItemLeaf[], added: readonly ItemLeaf[], budget: Budget): void {
+  const origins: ItemLeaf[] = [];
+  for (const leaf of removed) {
+    leaf.current = false;
+    const { data } = leaf;
+    if (data === undefined) continue;
+    data.bytes.keepInherited();
+    if (data.bytes.size > 0) origins.push(leaf);
+    for (const origin of data.origins) if ((origin.data?.bytes.size ?? 0) > 0) origins.push(origin);
+    data.origins = [];
+  }
+  for (const leaf of origins.splice(MAX_ORIGINS)) leaf.data?.bytes.clear();
+  if (origins.length > 0) for (const leaf of added) leafData(leaf, budget).origins = origins;
+}
+
+/** Leaves are gone for good. */
+export function dropLeaf(leaf: ItemLeaf): void {
+  leaf.current = false;
+  leaf.data?.bytes.clear();
+}
+
+/**
+ * The bytes of all items of a leaf, a separator before each, also before the first: so the same block serves wherever the leaf
+ * stands in a list, and the first block of a list leaves its first separator out.
+ */
+export function block(leaf: ItemLeaf, representation: Representation, budget: Budget): Uint8Array {
+  const data = leafData(leaf, budget);
+  const known = data.bytes.get(representation.id);
+  if (known !== undefined) return known;
+  const { items } = leaf;
+  const separator = Buffer.from(representation.separator);
+  const offsets = new Uint32Array(items.length + 1);
+  data.offsets.set(representation.id, offsets);
+  if (!isIdentity(items, representation)) {
+    const bytes = joinParts(renderedParts(items, representation, data.origins), separator, offsets);
+    return data.bytes.put(representation.id, bytes, 'inherited');
+  }
+  const bytes = joinIdentity(items, separator, offsets);
+  // Where the items' own bytes come to live in the block, it takes no memory beside them.
+  if (leaf.current) settleAll(items, new Home(bytes), separator.length, offsets);
+  return data.bytes.put(representation.id, bytes, 'dropped', leaf.current);
+}
+
+/** Whether the items' own bytes are what is shown. */
+function isIdentity(items: readonly CachedItem[], representation: Representation): boolean {
+  return representation.identity === true && !items.some(({ incomplete }) => incomplete);
+}
+
+function settleAll(items: readonly CachedItem[], home: Home, separator: number, offsets: Uint32Array): void {
+  items.forEach((item, i) => {
+    item.settle(home, (offsets[i] ?? 0) + separator);
+  });
+}
+
+/** Each item's bytes in a representation: from the joined bytes of a leaf that was replaced, else rendered. */
+function renderedParts(
+  items: readonly CachedItem[],
+  representation: Representation,
+  origins: readonly ItemLeaf[],
+): Uint8Array[] {
+  const { id } = representation;
+  const separator = Buffer.byteLength(representation.separator);
+  const parts = new Array<Uint8Array | undefined>(items.length);
+  for (const { items: olds, data } of origins) {
+    const joined = data?.bytes.peek(id);
+    const offsets = data?.offsets.get(id);
+    if (joined === undefined || offsets === undefined) continue;
+    let from = 0;
+    items.forEach((item, i) => {
+      const at = parts[i] === undefined ? olds.indexOf(item, from) : -1;
+      if (at < 0) return;
+      parts[i] = joined.subarray((offsets[at] ?? 0) + separator, offsets[at + 1]);
+      from = at + 1;
+    });
+    data?.bytes.drop(id);
+  }
+  return items.map((item, i) => parts[i] ?? item.renderOnce(representation));
+}
+
+/** Blocks are cut out of cached ones, and made for the purpose where a good part of the leaf is wanted. */
+const WORTH_A_BLOCK = 16;
+
+/** A part of a leaf: items `start` to before `end`, a separator before each. */
+export function partOfLeaf(
+  leaf: ItemLeaf,
+  start: number,
+  end: number,
+  representation: Representation,
+  budget: Budget,
+): Uint8Array {
+  const { items } = leaf;
+  if (start === 0 && end === items.length) return block(leaf, representation, budget);
+  if (leaf.data?.bytes.peek(representation.id) === undefined && end - start < WORTH_A_BLOCK)
+    return joinItems(items, start, end, representation);
+  const bytes = block(leaf, representation, budget);
+  const offsets = leaf.data?.offsets.get(representation.id);
+  return offsets === undefined
+    ? joinItems(items, start, end, representation)
+    : bytes.subarray(offsets[start], offsets[end]);
+}
+
+/** Items `start` to before `end`, a separator before each. */
+export function joinItems(
+  items: readonly CachedItem[],
+  start: number,
+  end: number,
+  representation: Representation,
+): Uint8Array {
+  const separator = Buffer.from(representation.separator);
+  const wanted = items.slice(start, end);
+  if (isIdentity(wanted, representation)) return joinIdentity(wanted, separator);
+  return joinParts(
+    wanted.map((item) => item.render(representation)),
+    separator,
+  );
+}
+
+function joinIdentity(items: readonly CachedItem[], separator: Uint8Array, offsets?: Uint32Array): Uint8Array {
+  let total = 0;
+  for (const { length } of items) total += separator.length + length;
+  const joined = Buffer.allocUnsafeSlow(total);
+  let at = 0;
+  items.forEach((item, i) => {
+    if (offsets !== undefined) offsets[i] = at;
+    joined.set(separator, at);
+    at += separator.length;
+    item.copyTo(joined, at);
+    at += item.length;
+  });
+  if (offsets !== undefined) offsets[items.length] = at;
+  return joined;
+}
+
+function joinParts(parts: readonly Uint8Array[], separator: Uint8Array, offsets?: Uint32Array): Uint8Array {
+  let total = 0;
+  for (const part of parts) total += separator.length + part.length;
+  const joined = Buffer.allocUnsafeSlow(total);
+  let at = 0;
+  parts.forEach((part, i) => {
+    if (offsets !== undefined) offsets[i] = at;
+    joined.set(separator, at);
+    joined.set(part, at + separator.length);
+    at += separator.length + part.length;
+  });
+  if (offsets !== undefined) offsets[parts.length] = at;
+  return joined;
+}
+
+/** Of a leaf's items `start` to before `end`: what a gzip member of them is kept under. */
+function gzipId(leaf: ItemLeaf, start: number, end: number, first: boolean, representation: Representation): string {
+  const whole = start === 0 && end === leaf.items.length;
+  return `${representation.id} gzip${whole ? '' : ` ${start}-${end}`}${first ? ' first' : ''}`;
+}
+
+/** A gzip member of a part of a leaf, if it is there already. `first`: without the leading separator. */
+export function knownGzip(
+  leaf: ItemLeaf,
+  start: number,
+  end: number,
+  first: boolean,
+  representation: Representation,
+): Uint8Array | undefined {
+  return leaf.data?.bytes.get(gzipId(leaf, start, end, first, representation));
+}
+
+/** Makes the member, outside of the event loop. */
+export function makeGzip(
+  leaf: ItemLeaf,
+  start: number,
+  end: number,
+  first: boolean,
+  representation: Representation,
+  budget: Budget,
+): Promise<Uint8Array> {
+  const data = leafData(leaf, budget);
+  const id = gzipId(leaf, start, end, first, representation);
+  let running = data.compressing.get(id);
+  if (running === undefined) {
+    const joined = partOfLeaf(leaf, start, end, representation, budget);
+    const bytes = first ? joined.subarray(Buffer.byteLength(representation.separator)) : joined;
+    running = compress(bytes, { level: GZIP_LEVEL })
+      .then((member) => (leaf.current ? data.bytes.put(id, exact(member)) : member))
+      .finally(() => data.compressing.delete(id));
+    data.compressing.set(id, running);
+  }
+  return running;
+}
+
+/** zlib's result may be a part of a larger buffer. */
+function exact(bytes: Buffer): Uint8Array {
+  if (bytes.byteLength === bytes.buffer.byteLength) return bytes;
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  copy.set(bytes);
+  return copy;
+}
+
+export function compressNow(bytes: Uint8Array): Promise<Uint8Array> {
+  return compress(bytes, { level: GZIP_LEVEL });
+}

@@ -1,0 +1,288 @@
+import { compareUtf8 } from '../../../apimachinery/meta/meta.js';
+import type { Clock } from '../../../util/clock.js';
+import { StorageError, type Undecodable } from '../../errors.js';
+import type { Revision } from '../../interfaces.js';
+import { nextTurn, SLICE_MILLIS } from '../../../scheduling/slicing.js';
+import { describeUndecodable, undecodable } from '../../undecodable.js';
+import { compressNow, joinItems, knownGzip, makeGzip, partOfLeaf, type LeafData } from './blocks.js';
+import type { Segment, Tree } from './btree.js';
+import type { Budget } from '../budget.js';
+import type { CachedItem } from './cached-item.js';
+import type { CachedList, CacheListOptions, Representation } from '../interfaces.js';
+import { Selector } from '../selections.js';
+
+export type ItemTree = Tree<CachedItem, LeafData>;
+
+/** The state of a type at a revision. */
+export interface State {
+  readonly tree: ItemTree;
+  readonly revision: Revision;
+  /** Items in the tree whose bytes cannot be decoded. */
+  readonly undecodable: number;
+}
+
+/** Selected items are compressed in pieces of about this many. */
+const PIECE = 100;
+/** Items looked at between two looks at the clock. */
+const STEP = 500;
+
+/** A page of a state. `attributes` tells apart what selectors see before and after a change of the type. Throws StorageError 'corrupt' where an object on it cannot be decoded. */
+export async function makePage(
+  state: State,
+  options: CacheListOptions,
+  budget: Budget,
+  clock: Clock,
+  attributes: number,
+): Promise<CachedList> {
+  const { tree } = state;
+  const { prefix, from, limit, predicate } = options;
+  const range = rangeOf(tree, prefix);
+  const start =
+    from === ''
+      ? range.from
+      : Math.max(
+          range.from,
+          tree.rank((key) => compareUtf8(key, from) < 0),
+        );
+  const end = Math.max(start, range.to);
+  if (state.undecodable > 0) checkDecodable(itemsBetween(tree, start, end), options);
+  if (predicate.everything) {
+    const length = limit > 0 ? Math.min(limit, end - start) : end - start;
+    return new RangePage(state, start, start + length, end, budget);
+  }
+  const selection = await select(state, options, { start, end }, budget, clock, attributes);
+  return new SelectedPage(state.revision, selection.items, selection.rest);
+}
+
+/** Most objects that one error names. */
+const MAX_UNDECODABLE = 101;
+
+/**
+ * Fails where an object stands before the end of a page that cannot be decoded, whether the predicate would select it or
+ * not, as in kube-apiserver; the error names all up to where the page would be full.
+ */
+function checkDecodable(items: Iterable<CachedItem>, options: CacheListOptions): void {
+  const { limit, predicate } = options;
+  const single = singleKey(options);
+  const found: Undecodable[] = [];
+  let good = 0;
+  for (const item of items) {
+    if (single !== undefined && item.key !== single) continue;
+    if (item.undecodable) {
+      found.push(describeUndecodable(item));
+      if (found.length === MAX_UNDECODABLE) break;
+    } else if (predicate.everything || predicate.matches(item.attributes.labels, item.attributes.fields)) {
+      good++;
+      if (good === limit) break;
+    }
+  }
+  if (found.length > 0) throw undecodable(found);
+}
+
+function* itemsBetween(tree: ItemTree, from: number, to: number): Generator<CachedItem, void, undefined> {
+  for (const { leaf, start, end } of tree.segments(from, to)) {
+    for (let i = start; i < end; i++) {
+      const item = leaf.items[i];
+      if (item !== undefined) yield item;
+    }
+  }
+}
+
+/** The ranks of the keys that start with a prefix: `from` to before `to`. */
+export function rangeOf(tree: ItemTree, prefix: string): { readonly from: number; readonly to: number } {
+  if (prefix === '') return { from: 0, to: tree.size };
+  return {
+    from: tree.rank((key) => compareUtf8(key, prefix) < 0),
+    to: tree.rank((key) => compareUtf8(key, prefix) < 0 || key.startsWith(prefix)),
+  };
+}
+
+interface Selection {
+  readonly items: readonly CachedItem[];
+  /** Whether keys follow that were not looked at. */
+  readonly rest: boolean;
+}
+
+async function select(
+  state: State,
+  options: CacheListOptions,
+  range: { start: number; end: number },
+  budget: Budget,
+  clock: Clock,
+  attributes: number,
+): Promise<Selection> {
+  const { prefix, limit, predicate } = options;
+  const single = singleKey(options);
+  if (single !== undefined) {
+    const item = single.startsWith(prefix) ? state.tree.get(single) : undefined;
+    const chosen = item !== undefined && predicate.matches(item.attributes.labels, item.attributes.fields);
+    return { items: chosen ? [item] : [], rest: false };
+  }
+  const items: CachedItem[] = [];
+  const selector = new Selector(predicate, attributes, budget);
+  let rank = range.start;
+  let until = clock.monotonic() + SLICE_MILLIS;
+  while (rank < range.end) {
+    const stop = Math.min(range.end, rank + STEP);
+    for (const { leaf, start, end } of state.tree.segments(rank, stop)) {
+      for (const place of selector.placesIn(leaf)) {
+        const item = leaf.items[place];
+        if (place < start || item === undefined) continue;
+        if (place >= end) break;
+        items.push(item);
+        if (items.length === limit) return { items, rest: rank + place + 1 - start < range.end };
+      }
+      rank += end - start;
+    }
+    if (clock.monotonic() > until) {
+      await nextTurn();
+      until = clock.monotonic() + SLICE_MILLIS;
+    }
+  }
+  return { items, rest: false };
+}
+
+/** The one key that the predicate's name allows, where namespaces leave no choice. */
+function singleKey({ prefix, predicate, clusterScoped, from }: CacheListOptions): string | undefined {
+  // A list that goes on is not looked up but walked on, as in kube-apiserver: what follows the object counts as more.
+  if (predicate.name === undefined || from !== '') return undefined;
+  if (clusterScoped === true) return predicate.name;
+  if (prefix.endsWith('/')) return `${prefix}${predicate.name}`;
+  return predicate.namespace === undefined || predicate.namespace === ''
+    ? undefined
+    : `${predicate.namespace}/${predicate.name}`;
+}
+
+/** A page without a selector: a range of ranks, served by whole leaves wherever they lie inside. */
+class RangePage implements CachedList {
+  readonly revision: Revision;
+  readonly length: number;
+  readonly remaining: number;
+  readonly lastKey: string | undefined;
+
+  constructor(
+    private readonly state: State,
+    private readonly start: number,
+    private readonly end: number,
+    total: number,
+    private readonly budget: Budget,
+  ) {
+    this.revision = state.revision;
+    this.length = end - start;
+    this.remaining = total - end;
+    this.lastKey = this.remaining > 0 ? state.tree.at(end - 1)?.key : undefined;
+  }
+
+  items(): Iterable<CachedItem> {
+    return itemsBetween(this.state.tree, this.start, this.end);
+  }
+
+  *chunks(representation: Representation): Generator<Uint8Array, void, undefined> {
+    let skip = Buffer.byteLength(representation.separator);
+    for (const segment of this.segments()) {
+      const bytes = partOfLeaf(segment.leaf, segment.start, segment.end, representation, this.budget);
+      yield skip === 0 ? bytes : bytes.subarray(skip);
+      skip = 0;
+    }
+  }
+
+  gzipChunks(representation: Representation): Iterable<Uint8Array> | AsyncIterable<Uint8Array> {
+    const known: Uint8Array[] = [];
+    let first = true;
+    for (const { leaf, start, end } of this.segments()) {
+      const member = knownGzip(leaf, start, end, first, representation);
+      if (member === undefined) return this.gzipAll(representation);
+      known.push(member);
+      first = false;
+    }
+    return known;
+  }
+
+  /** While one member is written, the next is made already. */
+  private async *gzipAll(representation: Representation): AsyncGenerator<Uint8Array, void, undefined> {
+    let ahead: Promise<Uint8Array> | undefined;
+    let first = true;
+    for (const { leaf, start, end } of this.segments()) {
+      const known = knownGzip(leaf, start, end, first, representation);
+      const member =
+        known === undefined ? makeGzip(leaf, start, end, first, representation, this.budget) : Promise.resolve(known);
+      // Failure is reported when its turn comes.
+      member.catch(() => undefined);
+      first = false;
+      if (ahead !== undefined) yield await ahead;
+      ahead = member;
+    }
+    if (ahead !== undefined) yield await ahead;
+  }
+
+  private segments(): Generator<Segment<CachedItem, LeafData>, void, undefined> {
+    return this.state.tree.segments(this.start, this.end);
+  }
+}
+
+/** A page of the items that a selector chose, or that were read from history. */
+export class SelectedPage implements CachedList {
+  readonly length: number;
+  readonly lastKey: string | undefined;
+  readonly remaining: number | undefined;
+
+  constructor(
+    readonly revision: Revision,
+    private readonly selected: readonly CachedItem[],
+    rest: boolean,
+    remaining?: number,
+  ) {
+    this.length = selected.length;
+    this.lastKey = rest ? selected.at(-1)?.key : undefined;
+    this.remaining = rest ? remaining : 0;
+  }
+
+  items(): Iterable<CachedItem> {
+    return this.selected;
+  }
+
+  /** Item by item: joined, they would take memory for this one answer. */
+  *chunks(representation: Representation): Generator<Uint8Array, void, undefined> {
+    const separator = Buffer.from(representation.separator);
+    let first = true;
+    for (const item of this.selected) {
+      if (!first && separator.length > 0) yield separator;
+      first = false;
+      yield item.render(representation);
+    }
+  }
+
+  async *gzipChunks(representation: Representation): AsyncGenerator<Uint8Array, void, undefined> {
+    for (let at = 0; at < this.selected.length; at += PIECE) {
+      const bytes = joinItems(this.selected, at, Math.min(at + PIECE, this.selected.length), representation);
+      yield await compressNow(at > 0 ? bytes : bytes.subarray(Buffer.byteLength(representation.separator)));
+    }
+  }
+}
+
+/** The page of a list that the backend made from its history. */
+export function historicPage(
+  revision: Revision,
+  items: readonly CachedItem[],
+  options: CacheListOptions,
+  more: boolean,
+  remaining: number,
+): CachedList {
+  checkDecodable(items, options);
+  const { predicate } = options;
+  if (predicate.everything) {
+    return new SelectedPage(revision, items, more, remaining);
+  }
+  const chosen: CachedItem[] = [];
+  let looked = 0;
+  for (const item of items) {
+    looked++;
+    if (predicate.matches(item.attributes.labels, item.attributes.fields)) chosen.push(item);
+    if (chosen.length === options.limit) break;
+  }
+  return new SelectedPage(revision, chosen, looked < items.length || more);
+}
+
+export function tooOld(revision: Revision): StorageError {
+  return new StorageError('compacted', `revision ${revision} is no longer kept`, { revision });
+}

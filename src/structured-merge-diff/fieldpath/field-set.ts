@@ -1,0 +1,323 @@
+import type { PathElement } from './path-element.js';
+import type { Type } from '../schema/schema.js';
+
+/** One element of a set: whether it belongs to the set itself, and what below it does. At least one of both. */
+export interface SetNode {
+  readonly element: PathElement;
+  readonly member: boolean;
+  /** Never an empty set. */
+  readonly children: FieldSet | undefined;
+}
+
+const byElement = (a: SetNode, b: SetNode): number => a.element.compare(b.element);
+
+/**
+ * A set of paths. Immutable; operations share what they do not change, and return the set itself where the result is equal to
+ * it, so that identity can stand for equality in caches.
+ */
+export class FieldSet {
+  static readonly empty = new FieldSet([]);
+
+  private constructor(
+    /** In the order of elements, each element once. */
+    readonly nodes: readonly SetNode[],
+  ) {}
+
+  /** Takes the array; elements are in order. */
+  static ofSorted(nodes: readonly SetNode[]): FieldSet {
+    return nodes.length === 0 ? FieldSet.empty : new FieldSet(nodes);
+  }
+
+  /** Takes the array, in any order, each element once. */
+  static ofNodes(nodes: SetNode[]): FieldSet {
+    return FieldSet.ofSorted(sortNodes(nodes));
+  }
+
+  static ofPaths(paths: Iterable<readonly PathElement[]>): FieldSet {
+    let set = FieldSet.empty;
+    for (const path of paths) set = set.union(FieldSet.ofPath(path, 0));
+    return set;
+  }
+
+  /** The union of any number of sets, each of which is walked a logarithm of that number of times. */
+  static unionOf(sets: readonly FieldSet[]): FieldSet {
+    if (sets.length <= 2) return (sets[0] ?? FieldSet.empty).union(sets[1] ?? FieldSet.empty);
+    const middle = sets.length >>> 1;
+    return FieldSet.unionOf(sets.slice(0, middle)).union(FieldSet.unionOf(sets.slice(middle)));
+  }
+
+  /** The empty path belongs to no set. */
+  private static ofPath(path: readonly PathElement[], from: number): FieldSet {
+    const element = path[from];
+    if (element === undefined) return FieldSet.empty;
+    const last = from === path.length - 1;
+    return new FieldSet([{ element, member: last, children: last ? undefined : FieldSet.ofPath(path, from + 1) }]);
+  }
+
+  get isEmpty(): boolean {
+    return this.nodes.length === 0;
+  }
+
+  get size(): number {
+    let count = 0;
+    for (const node of this.nodes) count += (node.member ? 1 : 0) + (node.children?.size ?? 0);
+    return count;
+  }
+
+  /** The node of an element, undefined where there is none. */
+  get(element: PathElement): SetNode | undefined {
+    let low = 0;
+    let high = this.nodes.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const node = this.nodes[middle];
+      if (node === undefined) return undefined;
+      const order = node.element.compare(element);
+      if (order === 0) return node;
+      if (order < 0) low = middle + 1;
+      else high = middle;
+    }
+    return undefined;
+  }
+
+  has(path: readonly PathElement[]): boolean {
+    const last = path[path.length - 1];
+    if (last === undefined) return false;
+    let set: FieldSet | undefined;
+    for (let i = 0; i < path.length - 1; i++) {
+      const element = path[i];
+      set = element === undefined ? undefined : (set ?? this).get(element)?.children;
+      if (set === undefined) return false;
+    }
+    return (set ?? this).get(last)?.member === true;
+  }
+
+  /** All members, those of a level before those of the levels below it. The path is reused: copy it to keep it. */
+  forEach(visit: (path: readonly PathElement[]) => void): void {
+    walk(this, [], visit);
+  }
+
+  equals(other: FieldSet): boolean {
+    if (this === other) return true;
+    if (this.nodes.length !== other.nodes.length) return false;
+    for (let i = 0; i < this.nodes.length; i++) {
+      const a = this.nodes[i];
+      const b = other.nodes[i];
+      if (a === undefined || b === undefined || a.member !== b.member) return false;
+      if (a.element.compare(b.element) !== 0) return false;
+      if (a.children === undefined || b.children === undefined) {
+        if (a.children !== b.children) return false;
+      } else if (!a.children.equals(b.children)) return false;
+    }
+    return true;
+  }
+
+  isSubsetOf(other: FieldSet): boolean {
+    return this === other || this.difference(other).isEmpty;
+  }
+
+  union(other: FieldSet): FieldSet {
+    if (this === other || other.isEmpty) return this;
+    if (this.isEmpty) return other;
+    const out: SetNode[] = [];
+    let changed = false;
+    let i = 0;
+    let j = 0;
+    for (
+      let a = this.nodes[i], b = other.nodes[j];
+      a !== undefined || b !== undefined;
+      a = this.nodes[i], b = other.nodes[j]
+    ) {
+      const order = a === undefined ? 1 : b === undefined ? -1 : byElement(a, b);
+      if (order < 0 && a !== undefined) out.push(a);
+      else if (order > 0 && b !== undefined) {
+        out.push(b);
+        changed = true;
+      } else if (a !== undefined && b !== undefined) {
+        const both = unionNode(a, b);
+        if (both !== a) changed = true;
+        out.push(both);
+      }
+      if (order <= 0) i++;
+      if (order >= 0) j++;
+    }
+    return changed ? new FieldSet(out) : this;
+  }
+
+  intersection(other: FieldSet): FieldSet {
+    if (this === other) return this;
+    return this.sift(other, (a, b) => (b === undefined ? undefined : intersectNode(a, b)));
+  }
+
+  /** What is in this set and not in `other`. A path does not stand for those below it. */
+  difference(other: FieldSet): FieldSet {
+    return this.subtract(other, false);
+  }
+
+  /** As difference(), but a path in `other` takes all paths below it along. */
+  recursiveDifference(other: FieldSet): FieldSet {
+    return this.subtract(other, true);
+  }
+
+  private subtract(other: FieldSet, recursive: boolean): FieldSet {
+    if (this.isEmpty || this === other) return FieldSet.empty;
+    if (other.isEmpty) return this;
+    return this.sift(other, (a, b) => (b === undefined ? a : subtractNode(a, b, recursive)));
+  }
+
+  /** What `keep` leaves of each node, looked at with the one that `other` has in its place. */
+  private sift(other: FieldSet, keep: (node: SetNode, other: SetNode | undefined) => SetNode | undefined): FieldSet {
+    const out: SetNode[] = [];
+    let changed = false;
+    let j = 0;
+    for (const node of this.nodes) {
+      j = advance(other.nodes, j, node);
+      const found = other.nodes[j];
+      const isFound = found !== undefined && byElement(node, found) === 0;
+      const kept = keep(node, isFound ? found : undefined);
+      // The next node may be equal to it, too, where it is a float: it is met once.
+      if (isFound) j++;
+      if (kept !== undefined) out.push(kept);
+      if (kept !== node) changed = true;
+    }
+    return changed ? FieldSet.ofSorted(out) : this;
+  }
+
+  /** The members that have no members below them. */
+  leaves(): FieldSet {
+    const out: SetNode[] = [];
+    let changed = false;
+    for (const node of this.nodes) {
+      if (node.children === undefined) {
+        out.push(node);
+        continue;
+      }
+      const children = node.children.leaves();
+      const same = !node.member && children === node.children;
+      out.push(same ? node : { element: node.element, member: false, children });
+      if (!same) changed = true;
+    }
+    return changed ? new FieldSet(out) : this;
+  }
+
+  /** Adds the declared fields of structs on the way to members, which sets of values do not hold by themselves. */
+  withNamedFields(type: Type | undefined): FieldSet {
+    const out: SetNode[] = [];
+    let changed = false;
+    for (const node of this.nodes) {
+      if (node.children === undefined) {
+        out.push(node);
+        continue;
+      }
+      const name = node.element.fieldName;
+      const field = name === undefined ? undefined : type?.map?.fields.get(name);
+      const children = node.children.withNamedFields(childType(type, node.element, field?.type));
+      const member = node.member || field !== undefined;
+      const same = member === node.member && children === node.children;
+      out.push(same ? node : { element: node.element, member, children });
+      if (!same) changed = true;
+    }
+    return changed ? new FieldSet(out) : this;
+  }
+
+  /** One member per line, for messages of tests. */
+  toString(): string {
+    const lines: string[] = [];
+    this.forEach((path) => lines.push(path.join('')));
+    return lines.join('\n');
+  }
+}
+
+function childType(type: Type | undefined, element: PathElement, declared: Type | undefined): Type | undefined {
+  if (element.fieldName !== undefined) return declared ?? type?.map?.element;
+  return element.keyNames === undefined ? undefined : type?.list?.element;
+}
+
+export function nonEmpty(set: FieldSet): FieldSet | undefined {
+  return set.isEmpty ? undefined : set;
+}
+
+/** In place. Most lists are short or already in order, which a plain insertion sort is made for. */
+export function sortNodes(nodes: SetNode[]): SetNode[] {
+  if (nodes.length > 24) return nodes.sort(byElement);
+  for (let i = 1; i < nodes.length; i++) {
+    const node = nodes[i];
+    if (node === undefined) break;
+    let j = i - 1;
+    for (let before = nodes[j]; before !== undefined && byElement(before, node) > 0; before = nodes[--j])
+      nodes[j + 1] = before;
+    nodes[j + 1] = node;
+  }
+  return nodes;
+}
+
+/**
+ * The first position from `from` on whose element is not before that of `node`. Strides double, so that a small set is compared with a
+ * large one in little more than its own size.
+ */
+function advance(nodes: readonly SetNode[], from: number, node: SetNode): number {
+  const isBefore = (at: number): boolean => {
+    const other = nodes[at];
+    return other !== undefined && byElement(other, node) < 0;
+  };
+  if (!isBefore(from)) return from;
+  let low = from;
+  let stride = 1;
+  while (isBefore(low + stride)) {
+    low += stride;
+    stride *= 2;
+  }
+  let high = Math.min(low + stride, nodes.length);
+  while (low + 1 < high) {
+    const middle = (low + high) >>> 1;
+    if (isBefore(middle)) low = middle;
+    else high = middle;
+  }
+  return high;
+}
+
+function unionNode(a: SetNode, b: SetNode): SetNode {
+  if (a === b) return a;
+  const member = a.member || b.member;
+  const children =
+    a.children === undefined ? b.children : b.children === undefined ? a.children : a.children.union(b.children);
+  // Elements may be equal and differ in their digits; those of the second set count.
+  const element = b.member && !a.element.isWrittenLike(b.element) ? b.element : a.element;
+  return element === a.element && member === a.member && children === a.children ? a : { element, member, children };
+}
+
+function intersectNode(a: SetNode, b: SetNode): SetNode | undefined {
+  if (a === b) return a;
+  const children =
+    a.children === undefined || b.children === undefined ? undefined : nonEmpty(a.children.intersection(b.children));
+  return reduced(a, a.member && b.member, children);
+}
+
+function subtractNode(a: SetNode, b: SetNode, recursive: boolean): SetNode | undefined {
+  let children = recursive && b.member ? undefined : a.children;
+  if (children !== undefined && b.children !== undefined) {
+    children = nonEmpty(recursive ? children.recursiveDifference(b.children) : children.difference(b.children));
+  }
+  return reduced(a, a.member && !b.member, children);
+}
+
+/** The node itself where nothing of it went, and none where nothing is left. */
+function reduced(node: SetNode, member: boolean, children: FieldSet | undefined): SetNode | undefined {
+  if (member === node.member && children === node.children) return node;
+  return member || children !== undefined ? { element: node.element, member, children } : undefined;
+}
+
+function walk(set: FieldSet, path: PathElement[], visit: (path: readonly PathElement[]) => void): void {
+  for (const node of set.nodes) {
+    if (!node.member) continue;
+    path.push(node.element);
+    visit(path);
+    path.pop();
+  }
+  for (const node of set.nodes) {
+    if (node.children === undefined) continue;
+    path.push(node.element);
+    walk(node.children, path, visit);
+    path.pop();
+  }
+}

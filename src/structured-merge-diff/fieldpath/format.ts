@@ -1,0 +1,65 @@
+import { formatFloat } from '../../apimachinery/json/go-format.js';
+import type { JsonValue } from '../../apimachinery/json/json.js';
+import { compareUtf8, quote } from '../../apimachinery/meta/meta.js';
+
+/** Go's %v of a number: integers of 64 bits plain, others as float64. */
+function formatNumber(value: number | bigint): string {
+  const whole = typeof value === 'bigint' ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value);
+  return whole ? value.toString() : formatFloat(Number(value));
+}
+
+/** A value in a path, as messages show it: strings quoted, everything else plain. `floats`: all numbers are float64. */
+export function formatKeyValue(value: JsonValue, floats: boolean): string {
+  if (value === null) return 'null';
+  if (typeof value === 'string') return quote(value);
+  if (typeof value === 'number' || typeof value === 'bigint') {
+    return floats ? formatFloat(Number(value)) : formatNumber(value);
+  }
+  if (typeof value === 'boolean') return String(value);
+  if (Array.isArray(value)) return `[${value.map((item) => formatKeyValue(item, floats)).join(',')}]`;
+  return sortedEntries(value)
+    .map(([key, member]) => `${key}=${formatKeyValue(member, floats)}`)
+    .join('');
+}
+
+/** Go's %v of decoded JSON: `map[a:1 b:[x y]]`. */
+export function formatPlain(value: JsonValue): string {
+  if (value === null) return '<nil>';
+  if (typeof value === 'number' || typeof value === 'bigint') return formatNumber(value);
+  if (typeof value !== 'object') return String(value);
+  if (Array.isArray(value)) return `[${value.map(formatPlain).join(' ')}]`;
+  return `map[${sortedEntries(value)
+    .map(([key, member]) => `${key}:${formatPlain(member)}`)
+    .join(' ')}]`;
+}
+
+/** Go's %#v of decoded JSON: `map[string]interface {}{"a":1}`. */
+export function formatSyntax(value: JsonValue): string {
+  if (value === null) return 'interface {}(nil)';
+  if (typeof value === 'string') return quote(value);
+  if (typeof value === 'number' || typeof value === 'bigint') return formatNumber(value);
+  if (typeof value === 'boolean') return String(value);
+  if (Array.isArray(value)) return `[]interface {}{${value.map(formatSyntax).join(', ')}}`;
+  return `map[string]interface {}{${sortedEntries(value)
+    .map(([key, member]) => `${quote(key)}:${formatSyntax(member)}`)
+    .join(', ')}}`;
+}
+
+/** Go's %T of decoded JSON. */
+export function goType(value: JsonValue): string {
+  if (value === null) return '<nil>';
+  if (typeof value === 'string') return 'string';
+  if (typeof value === 'boolean') return 'bool';
+  if (typeof value === 'bigint') return 'int64';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64';
+  return Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}';
+}
+
+function sortedEntries(map: Readonly<Record<string, JsonValue | undefined>>): [string, JsonValue][] {
+  const entries: [string, JsonValue][] = [];
+  for (const key in map) {
+    const member = map[key];
+    if (member !== undefined) entries.push([key, member]);
+  }
+  return entries.sort((a, b) => compareUtf8(a[0], b[0]));
+}

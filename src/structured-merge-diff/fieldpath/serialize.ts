@@ -1,0 +1,104 @@
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { FieldSet, nonEmpty, type SetNode } from './field-set.js';
+import { PathElement } from './path-element.js';
+
+/** Deepest nesting of a set that is read; nothing that this program writes comes near it. */
+export const MAX_DEPTH = 1000;
+
+/** The FieldsV1 form of a set, its keys in order. A new object at every call. */
+export function toFieldsV1(set: FieldSet): JsonObject {
+  const out: JsonObject = {};
+  for (const node of set.nodes) {
+    if (node.children === undefined) {
+      out[node.element.text] = {};
+      continue;
+    }
+    if (!node.member) {
+      out[node.element.text] = toFieldsV1(node.children);
+      continue;
+    }
+    const inner: JsonObject = { '.': {} };
+    out[node.element.text] = Object.assign(inner, toFieldsV1(node.children));
+  }
+  return out;
+}
+
+export interface ReadFields {
+  readonly set: FieldSet;
+  /** What was read is the form in which the set is written. */
+  readonly canonical: boolean;
+}
+
+/** Reads the FieldsV1 form. Elements of unknown kind are left out. Throws SyntaxError. */
+export function readFieldsV1(fields: JsonObject): ReadFields {
+  const reader = new Reader();
+  const set = reader.read(fields, 0) ?? FieldSet.empty;
+  return { set, canonical: reader.canonical };
+}
+
+class Reader {
+  canonical = true;
+  /** Whether what was read last says that the element above it is in the set: by a dot, or because nothing is below it. */
+  private member = false;
+
+  read(fields: JsonObject, depth: number): FieldSet | undefined {
+    if (depth > MAX_DEPTH) throw new SyntaxError('exceeded max depth');
+    const nodes: SetNode[] = [];
+    let member = false;
+    let ordered = true;
+    let last: PathElement | undefined;
+    for (const key in fields) {
+      const below = fields[key];
+      if (below === undefined) continue;
+      if (key === '.') {
+        member = true;
+        if (last !== undefined || !isObject(below) || !isEmpty(below)) this.canonical = false;
+        continue;
+      }
+      const element = PathElement.parse(key);
+      if (element === undefined) {
+        this.canonical = false;
+        continue;
+      }
+      if (element.text !== key) this.canonical = false;
+      if (last !== undefined && last.compare(element) >= 0) ordered = false;
+      nodes.push(this.node(element, below, depth));
+      last = element;
+    }
+    if (nodes.length === 0 && member) this.canonical = false;
+    this.member = member || nodes.length === 0;
+    if (ordered) return nonEmpty(FieldSet.ofSorted(nodes));
+    this.canonical = false;
+    return nonEmpty(fromUnordered(nodes));
+  }
+
+  private node(element: PathElement, below: JsonValue, depth: number): SetNode {
+    if (below === null) {
+      this.canonical = false;
+      return { element, member: true, children: undefined };
+    }
+    if (!isObject(below)) throw new SyntaxError('expect { or n, but found something else');
+    const children = this.read(below, depth + 1);
+    return { element, member: this.member, children };
+  }
+}
+
+function isEmpty(fields: JsonObject): boolean {
+  for (const key in fields) if (fields[key] !== undefined) return false;
+  return true;
+}
+
+/** Two spellings of one key (its fields in another order) are one element. */
+function fromUnordered(nodes: SetNode[]): FieldSet {
+  const byText = new Map<string, SetNode>();
+  for (const node of nodes) {
+    const same = byText.get(node.element.text);
+    byText.set(
+      node.element.text,
+      same === undefined
+        ? node
+        : { element: same.element, member: same.member || node.member, children: node.children ?? same.children },
+    );
+  }
+  return FieldSet.ofNodes([...byText.values()]);
+}

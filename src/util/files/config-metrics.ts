@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+import type { Registry } from 'prom-client';
+import { CellCounter, CellGauge } from '../metrics.js';
+
+/** What is told of a configuration file that is read anew when it changes. */
+export interface ConfigMetrics {
+  readonly reloaded: (status: 'success' | 'failure', atMillis: number) => void;
+  /** The text of the file that is in force, to be hashed. */
+  readonly inUse: (text: string) => void;
+}
+
+/** A label's value for what is not to be told itself. */
+export const hashLabel = (text: string): string =>
+  text === '' ? '' : `sha256:${createHash('sha256').update(text).digest('hex')}`;
+
+/**
+ * The three metrics that kube-apiserver has for such a file, `apiserver_<what>_config_controller_…`. To be made once for a registry;
+ * `server` is the hash of its identity.
+ */
+export function configMetrics(
+  what: 'authentication' | 'authorization',
+  server: string,
+  registry: Registry,
+): ConfigMetrics {
+  const prefix = `apiserver_${what}_config_controller`;
+  const labels = ['status', 'apiserver_id_hash'];
+  const reloads = new CellCounter(
+    {
+      name: `${prefix}_automatic_reloads_total`,
+      help: `Total number of automatic reloads of ${what} configuration split by status and apiserver identity.`,
+      labels,
+    },
+    registry,
+  );
+  const last = new CellGauge(
+    {
+      name: `${prefix}_automatic_reload_last_timestamp_seconds`,
+      help: `Timestamp of the last automatic reload of ${what} configuration split by status and apiserver identity.`,
+      labels,
+    },
+    registry,
+  );
+  const info = new CellGauge(
+    {
+      name: `${prefix}_last_config_info`,
+      help: `Information about the last applied ${what} configuration with hash as label, split by apiserver identity.`,
+      labels: ['apiserver_id_hash', 'hash'],
+    },
+    registry,
+  );
+  let current: string | undefined;
+  return {
+    reloaded: (status, atMillis) => {
+      reloads.cell(status, server).inc();
+      last.cell(status, server).value = atMillis / 1000;
+    },
+    inUse: (text) => {
+      if (current !== undefined) info.drop(server, current);
+      current = hashLabel(text);
+      info.cell(server, current).value = 1;
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { type Clock, sleep } from '../clock.js';
+
+const RELOAD_MILLIS = 60_000;
+
+export interface FileReloadOptions {
+  /** Calls back when the file may have changed; ends with the signal. */
+  readonly watch: (changed: () => void, signal: AbortSignal) => void;
+  /** Reads the file and makes use of it. Must not reject. */
+  readonly reload: () => Promise<void>;
+  readonly clock: Clock;
+}
+
+/**
+ * Reloads when a change is seen and every minute, until the signal aborts. One reload at a time; a change that is seen meanwhile
+ * sets off another.
+ */
+export function reloadOnChange({ watch, reload, clock }: FileReloadOptions, signal: AbortSignal): void {
+  let reading = false;
+  let again = false;
+  const readWhileChanged = async (): Promise<void> => {
+    while (again && !signal.aborted) {
+      again = false;
+      await reload();
+    }
+    reading = false;
+  };
+  const check = (): void => {
+    again = true;
+    if (reading || signal.aborted) return;
+    reading = true;
+    void readWhileChanged();
+  };
+  const everyMinute = async (): Promise<void> => {
+    for (;;) {
+      await sleep(clock, RELOAD_MILLIS, signal);
+      if (signal.aborted) return;
+      check();
+    }
+  };
+  watch(check, signal);
+  void everyMinute();
+}
