@@ -10,12 +10,12 @@ const out = resolve(process.argv[2] ?? join(root, 'dist'));
 /** What is started or imported from outside; what they share goes into chunks. */
 const entries = [
   'main',
-  'server/large-writes/worker',
+  'offload/worker',
   'cel/index',
   'schema/cel/index',
   // Of hack/docs.mjs.
-  'server/aggregation-metrics',
-  'server/options',
+  'server/metrics/aggregation-metrics',
+  'server/options/options',
 ];
 
 rmSync(out, { recursive: true, force: true });

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
-import { AggregationMetrics } from '../dist/server/aggregation-metrics.js';
-import { FLAGS } from '../dist/server/options.js';
+import { AggregationMetrics } from '../dist/server/metrics/aggregation-metrics.js';
+import { FLAGS } from '../dist/server/options/options.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const cell = (text) => text.replaceAll('|', '\\|').replace(/\s+/g, ' ').trim();

@@ -29,7 +29,7 @@ export function startLargeWrites({ clock, logger, registry, root }: LargeWritesC
   const { emulation, minCompatibility } = effectiveVersion;
   const settings: WorkerSettings = { gates, emulation, minCompatibility };
   return new LargeWritePool({
-    spawn: () => spawn(join(root, 'dist/server/large-writes/worker.js'), settings),
+    spawn: () => spawn(join(root, 'dist/offload/worker.js'), settings),
     size: Math.max(1, Math.min(MOST_WORKERS, availableParallelism() - 1)),
     clock,
     logger,

@@ -38,7 +38,7 @@ async function killInMidWork(script: string, directory: string, round: number): 
 
 test('a process killed at any moment has lost no acknowledged write and left no half one', async () => {
   const script = join(
-    compileSources('crash', ['src/storage', 'src/util', 'src/apimachinery', 'test/storage']),
+    compileSources('crash', ['src/storage', 'src/util', 'src/apimachinery', 'src/scheduling', 'src/go', 'test/storage']),
     'test/storage/crash-writer.js',
   );
   const directory = await mkdtemp(join(tmpdir(), 'annex-crash-'));
@@ -88,7 +88,7 @@ test('a process killed at any moment has lost no acknowledged write and left no 
 
 test('two processes cannot open one directory, and a killed one does not hold it', async () => {
   const script = join(
-    compileSources('lock', ['src/storage', 'src/util', 'src/apimachinery', 'test/storage']),
+    compileSources('lock', ['src/storage', 'src/util', 'src/apimachinery', 'src/scheduling', 'src/go', 'test/storage']),
     'test/storage/crash-writer.js',
   );
   const directory = await mkdtemp(join(tmpdir(), 'annex-lock-'));

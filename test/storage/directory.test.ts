@@ -145,7 +145,7 @@ test('where there is no flock, a socket keeps others out; one left behind does n
 
 test('a full disk: writes are refused, reads go on, nothing acknowledged is lost', async () => {
   const script = join(
-    compileSources('full', ['src/storage', 'src/util', 'src/apimachinery', 'test/storage']),
+    compileSources('full', ['src/storage', 'src/util', 'src/apimachinery', 'src/scheduling', 'src/go', 'test/storage']),
     'test/storage/full-writer.js',
   );
   const output = execFileSync(
