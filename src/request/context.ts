@@ -1,6 +1,6 @@
 import type { UserInfo } from '../authentication/user/user.js';
 import type { AuditRecorder } from './audit.js';
-import type { AtPause } from '../scheduling/pauses.js';
+import type { AtPause } from '@annex/cel/pauses';
 import type { RequestInfo } from './request-info.js';
 
 /** What goes with a request from the first filter to the store. */

@@ -2,7 +2,7 @@ import { Float, isObject, type JsonObject, type JsonValue } from '../apimachiner
 import { formatCheckFor, supportedFormat } from './formats/formats.js';
 import type { JsonSchemaProps } from './interfaces.js';
 import { type NumericRules, compileNumeric } from './numeric.js';
-import { type Pattern, patternFor } from '../re2/re2.js';
+import { type Pattern, patternFor } from '@annex/cel/re2';
 
 /** What a JSON value is, as bits, in the way Go's decoder of unstructured objects sees it. */
 export const STRING = 1;

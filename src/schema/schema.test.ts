@@ -4,7 +4,7 @@ import { growth } from '../util/growth.fake.js';
 import { compileSchema } from './compile.js';
 import { JsonPath, JsonPathError } from './columns/json-path.js';
 import { MAX_SCHEMA_DEPTH, SchemaTooDeepError } from './node.js';
-import { patternFor } from '../re2/re2.js';
+import { patternFor } from '@annex/cel/re2';
 import { MAX_ERRORS } from './walk.js';
 
 const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'object', properties, ...more });

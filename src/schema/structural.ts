@@ -5,7 +5,7 @@ import { emptyMembersOf } from '../apimachinery/scheme/empty-members.js';
 import type { JsonSchemaProps } from './interfaces.js';
 import { textOf } from './node.js';
 import { batchesOf, partsOf } from './steps.js';
-import { patternFor } from '../re2/re2.js';
+import { patternFor } from '@annex/cel/re2';
 
 /** Where a schema stands: some messages differ by it. */
 type Level = 'root' | 'item' | 'field';

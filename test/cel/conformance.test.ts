@@ -1,10 +1,20 @@
-import type { Value, VariableDecl } from '../../src/cel/index.js';
-import { CelList, CelMap, Double, Environment, fn, overload, method, typeName, types } from '../../src/cel/index.js';
-import { equal } from '../../src/cel/evaluator/operators.js';
-import { EXTENDED_LISTS_LIBRARY } from '../../src/cel/library/lists.js';
-import { OPTIONAL_LIBRARY } from '../../src/cel/library/optional.js';
-import { SETS_LIBRARY, TWO_VARIABLE_LIBRARY } from '../../src/cel/library/extensions.js';
-import { STRINGS_LIBRARY } from '../../src/cel/library/strings.js';
+import type { Value, VariableDecl } from '../../packages/cel/src/index.js';
+import {
+  CelList,
+  CelMap,
+  Double,
+  Environment,
+  fn,
+  overload,
+  method,
+  typeName,
+  types,
+} from '../../packages/cel/src/index.js';
+import { equal } from '../../packages/cel/src/evaluator/operators.js';
+import { EXTENDED_LISTS_LIBRARY } from '../../packages/cel/src/library/lists.js';
+import { OPTIONAL_LIBRARY } from '../../packages/cel/src/library/optional.js';
+import { SETS_LIBRARY, TWO_VARIABLE_LIBRARY } from '../../packages/cel/src/library/extensions.js';
+import { STRINGS_LIBRARY } from '../../packages/cel/src/library/strings.js';
 import { exception, needsMessages } from './exceptions.js';
 import type { Vector } from './vectors.js';
 import { CONFORMANCE } from './vectors.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { DeclType, Program, Value } from '../../src/cel/index.js';
+import type { DeclType, Program, Value } from '../../packages/cel/src/index.js';
 import {
   AuthorizerValue,
   SchemaTypes,
@@ -9,10 +9,10 @@ import {
   estimateCost,
   kubernetesEnvironment,
   types,
-} from '../../src/cel/index.js';
-import { walk } from '../../src/cel/ast.js';
-import { LIBRARIES } from '../../src/cel/kubernetes.js';
-import { STANDARD_FUNCTIONS } from '../../src/cel/library/standard.js';
+} from '../../packages/cel/src/index.js';
+import { walk } from '../../packages/cel/src/ast.js';
+import { LIBRARIES } from '../../packages/cel/src/kubernetes.js';
+import { STANDARD_FUNCTIONS } from '../../packages/cel/src/library/standard.js';
 import { FieldPath } from '../../src/apimachinery/meta/field-error.js';
 import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { PER_CALL_LIMIT, RUNTIME_BUDGET, compileRules, validateRuleDefinitions } from '../../src/schema/cel/index.js';

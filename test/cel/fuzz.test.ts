@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Type, Value } from '../../src/cel/index.js';
+import type { Type, Value } from '../../packages/cel/src/index.js';
 import {
   ArrayList,
   Double,
@@ -10,11 +10,11 @@ import {
   Uint,
   kubernetesEnvironment,
   types,
-} from '../../src/cel/index.js';
-import { isDyn } from '../../src/cel/types.js';
-import { isOfType } from '../../src/cel/evaluator/calls.js';
-import { OPTIONAL_LIBRARY } from '../../src/cel/library/optional.js';
-import { STRINGS_LIBRARY } from '../../src/cel/library/strings.js';
+} from '../../packages/cel/src/index.js';
+import { isDyn } from '../../packages/cel/src/types.js';
+import { isOfType } from '../../packages/cel/src/evaluator/calls.js';
+import { OPTIONAL_LIBRARY } from '../../packages/cel/src/library/optional.js';
+import { STRINGS_LIBRARY } from '../../packages/cel/src/library/strings.js';
 import type { Kind } from './grammar.js';
 import { VARIABLES, debris, expressions } from './grammar.js';
 import { notation, secondOpinion } from './second-opinion.js';

@@ -7,7 +7,7 @@ import {
   types,
   type Bindings,
   type Environment,
-} from '../../src/cel/index.js';
+} from '../../packages/cel/src/index.js';
 
 /** An expression that is meant to keep an engine busy, over the object of `hostileObject`. */
 export interface Hostile {

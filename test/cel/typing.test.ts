@@ -1,7 +1,7 @@
-import { Environment, fn, method, overload, types } from '../../src/cel/index.js';
-import { OPTIONAL_LIBRARY } from '../../src/cel/library/optional.js';
-import { STRINGS_LIBRARY } from '../../src/cel/library/strings.js';
-import { TWO_VARIABLE_LIBRARY } from '../../src/cel/library/extensions.js';
+import { Environment, fn, method, overload, types } from '../../packages/cel/src/index.js';
+import { OPTIONAL_LIBRARY } from '../../packages/cel/src/library/optional.js';
+import { STRINGS_LIBRARY } from '../../packages/cel/src/library/strings.js';
+import { TWO_VARIABLE_LIBRARY } from '../../packages/cel/src/library/extensions.js';
 import { needsMessages } from './exceptions.js';
 import type { Vector } from './vectors.js';
 import { CHECKING, COMPREHENSIONS, CONFORMANCE, PARSING } from './vectors.js';

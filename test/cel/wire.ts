@@ -1,6 +1,6 @@
-import type { Value } from '../../src/cel/index.js';
-import { ArrayList, Double, EntryMap, Type, TypeValue, Uint, types } from '../../src/cel/index.js';
-import { integer } from '../../src/cel/values/integer.js';
+import type { Value } from '../../packages/cel/src/index.js';
+import { ArrayList, Double, EntryMap, Type, TypeValue, Uint, types } from '../../packages/cel/src/index.js';
+import { integer } from '../../packages/cel/src/values/integer.js';
 import type { WireValue } from './vectors.js';
 
 type Wire = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
-import { parseMicroTime, parseTime } from '../../go/time.js';
+import { parseMicroTime, parseTime } from '@annex/cel/formats/time';
 
-export { parseTime, TimeError } from '../../go/time.js';
+export { parseTime, TimeError } from '@annex/cel/formats/time';
 
 /** Seconds of 0001-01-01T00:00:00Z, which counts as no time at all. */
 const ZERO_SECONDS = -62135596800;

@@ -4,7 +4,7 @@ import { JsonError } from '../json/syntax.js';
 import { isObject, type JsonObject, type JsonValue } from '../json/json.js';
 import { canonicalQuantity, QuantityError } from '../meta/quantity.js';
 import { canonicalMicroTime, canonicalTime, TimeError } from '../meta/time.js';
-import { illegalBase64At } from '../../go/base64.js';
+import { illegalBase64At } from '@annex/cel/formats/base64';
 import { noteEmpty } from './empty-members.js';
 import type { GoType } from './types.js';
 import { inTypeOrder, withSortedKeys, zeroValue } from './written-form.js';

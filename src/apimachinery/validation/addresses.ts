@@ -1,4 +1,4 @@
-import { ipText, parseIp, type IpAddress } from '../../go/ip-address.js';
+import { ipText, parseIp, type IpAddress } from '@annex/cel/formats/ip-address';
 import { quote } from '../meta/meta.js';
 
 /** `zeros` also where the length has leading ones. */

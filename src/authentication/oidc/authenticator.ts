@@ -1,4 +1,4 @@
-import { CelList, type Value } from '../../cel/index.js';
+import { CelList, type Value } from '@annex/cel';
 import type { Clock } from '../../util/clock.js';
 import {
   AuthenticationError,

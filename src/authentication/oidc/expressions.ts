@@ -10,9 +10,9 @@ import {
   type StructDecl,
   type Type,
   type Value,
-} from '../../cel/index.js';
-import type { Expr } from '../../cel/ast.js';
-import { walk } from '../../cel/ast.js';
+} from '@annex/cel';
+import type { Expr } from '@annex/cel/ast';
+import { walk } from '@annex/cel/ast';
 import type { UserInfo } from '../user/user.js';
 
 const { STRING, BOOL, DYN, listOf, mapOf, objectType } = types;

@@ -1,11 +1,4 @@
-import {
-  kubernetesEnvironment,
-  types,
-  fromJson,
-  type Environment,
-  type StructDecl,
-  type Type,
-} from '../../cel/index.js';
+import { kubernetesEnvironment, types, fromJson, type Environment, type StructDecl, type Type } from '@annex/cel';
 import type { MatchExpression, MatchExpressionCompiler } from './match-conditions.js';
 
 const { STRING, BOOL, listOf, mapOf, objectType } = types;

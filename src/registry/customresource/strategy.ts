@@ -8,7 +8,7 @@ import {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from '../../apimachinery/validation/object-meta.js';
-import { withPauses } from '../../scheduling/pauses.js';
+import { withPauses } from '@annex/cel/pauses';
 import type { CompiledSchema, ValidationOptions } from '../../schema/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
 

@@ -1,5 +1,5 @@
-import type { DeclType, Environment, Program, Type } from '../../cel/index.js';
-import { SchemaTypes, types } from '../../cel/index.js';
+import type { DeclType, Environment, Program, Type } from '@annex/cel';
+import { SchemaTypes, types } from '@annex/cel';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { resolveFieldPath } from './field-path.js';
 import type { Rule } from './rule.js';

@@ -1,6 +1,6 @@
 import type { FieldError, FieldPath } from '../../apimachinery/meta/field-error.js';
 import { forbidden } from '../../apimachinery/meta/field-error.js';
-import { UNBOUNDED } from '../../cel/index.js';
+import { UNBOUNDED } from '@annex/cel';
 
 /** The largest estimate that one rule may have, its possible repetitions counted. */
 export const RULE_COST_LIMIT = 10_000_000;

@@ -1,5 +1,5 @@
-import type { DeclType, Environment, SchemaTypes } from '../../cel/index.js';
-import { estimateCost, escapeIdentifier, kubernetesEnvironment } from '../../cel/index.js';
+import type { DeclType, Environment, SchemaTypes } from '@annex/cel';
+import { estimateCost, escapeIdentifier, kubernetesEnvironment } from '@annex/cel';
 import type { FieldError, FieldPath } from '../../apimachinery/meta/field-error.js';
 import {
   FieldError as FieldProblem,

@@ -1,4 +1,4 @@
-import type { Bindings, Program } from '../../cel/index.js';
+import type { Bindings, Program } from '@annex/cel';
 import { quote } from '../../apimachinery/meta/meta.js';
 import { PER_CALL_LIMIT } from './compilation.js';
 import { trimSpace } from './rule.js';

@@ -1,6 +1,6 @@
-import type { Adapter, DeclType, Environment, Outcome, SchemaTypes, Value } from '../../cel/index.js';
-import { pauseNow } from '../../scheduling/pauses.js';
-import { Optional, adapterOf, fromJson, kubernetesEnvironment, withTypeAndObjectMeta } from '../../cel/index.js';
+import type { Adapter, DeclType, Environment, Outcome, SchemaTypes, Value } from '@annex/cel';
+import { pauseNow } from '@annex/cel/pauses';
+import { Optional, adapterOf, fromJson, kubernetesEnvironment, withTypeAndObjectMeta } from '@annex/cel';
 import type { FieldPath } from '../../apimachinery/meta/field-error.js';
 import { FieldError, OMIT, forbidden, invalid, required } from '../../apimachinery/meta/field-error.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';

@@ -1,6 +1,6 @@
-import type { DeclType, SchemaTypes } from '../../cel/index.js';
-import { escapeIdentifier } from '../../cel/index.js';
-import { pauseNow } from '../../scheduling/pauses.js';
+import type { DeclType, SchemaTypes } from '@annex/cel';
+import { escapeIdentifier } from '@annex/cel';
+import { pauseNow } from '@annex/cel/pauses';
 import type { FieldError } from '../../apimachinery/meta/field-error.js';
 import { FieldPath } from '../../apimachinery/meta/field-error.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';

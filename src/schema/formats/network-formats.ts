@@ -1,4 +1,4 @@
-import { parseIp } from '../../go/ip-address.js';
+import { parseIp } from '@annex/cel/formats/ip-address';
 
 /** Whether the text is an IPv4 address, or an IPv6 address that embeds one; leading zeros are taken. */
 export const isIPv4 = (text: string): boolean => text.includes('.') && parseIp(text) !== undefined;

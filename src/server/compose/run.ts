@@ -8,7 +8,7 @@ import { messageOf } from '../../util/error-message.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
 import { CellGauge, metricsRegistry, resetCounts } from '../../util/metrics.js';
-import { compiledInstructions, loadPatterns } from '../../re2/re2.js';
+import { compiledInstructions, loadPatterns } from '@annex/cel/re2';
 import { TimerWheel } from '../../util/timer-wheel.js';
 import { type ApiServer, createServer, type TlsMaterial } from '../http/api-server.js';
 import { isAggregated } from '../options/aggregation-options.js';

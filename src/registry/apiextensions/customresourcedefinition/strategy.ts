@@ -4,7 +4,7 @@ import { type KubeObject, formatTime, hasDeletionTimestamp, quote } from '../../
 import { coerceDefaults } from '../../../schema/defaulting/coerce-defaults.js';
 import { isRecognizedFormat } from '../../../schema/formats/formats.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
-import { withPauses } from '../../../scheduling/pauses.js';
+import { withPauses } from '@annex/cel/pauses';
 import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
 import { ownPrecondition } from '../../rest/precondition.js';
 import { initialStatus, setCustomResourceDefinitionDefaults, setStoredForm, storageVersionOf } from './defaults.js';

@@ -1,5 +1,5 @@
 import { type FieldError, type FieldPath, invalid } from '../../../apimachinery/meta/field-error.js';
-import { patternFor } from '../../../re2/re2.js';
+import { patternFor } from '@annex/cel/re2';
 
 /** By how a name begins. Only the first may follow something else; its search must not take quadratic time. */
 const NAME_FORMS: Readonly<Record<string, string>> = {

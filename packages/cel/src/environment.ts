@@ -1,6 +1,6 @@
 import type { Expr } from './ast.js';
 import type { Dialect } from './evaluator/frame.js';
-import { pauseNow } from '../scheduling/pauses.js';
+import { pauseNow } from './pauses.js';
 import { CostExceeded, endWork, startWork } from './work.js';
 import { Checker } from './checker/checker.js';
 import type { Declarations } from './checker/resolver.js';

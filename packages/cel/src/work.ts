@@ -1,4 +1,4 @@
-import { hasPauses, pauseNow } from '../scheduling/pauses.js';
+import { hasPauses, pauseNow } from './pauses.js';
 
 /** The evaluation went over its cost limit. Nothing in an expression can absorb it. */
 export class CostExceeded extends Error {}

@@ -1,5 +1,5 @@
 import type { RE2JS } from 're2js';
-import { matchUnits, patternFor } from '../../re2/re2.js';
+import { matchUnits, patternFor } from '../re2/re2.js';
 import { work, workOnce } from '../work.js';
 import type { Value } from '../values/value.js';
 import { CelError, ArrayList, NO_SUCH_OVERLOAD } from '../values/value.js';

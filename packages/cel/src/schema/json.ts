@@ -4,8 +4,8 @@ import type { FieldSite, Value } from '../values/value.js';
 import { CelError, CelList, CelMap, Double, Opaque, mapKey, Duration, Timestamp } from '../values/value.js';
 import { MAX_INT, integer } from '../values/integer.js';
 import { parseDate, parseDuration, parseTimestamp } from '../values/time.js';
-import { illegalBase64At } from '../../go/base64.js';
-import { timeFault } from '../../go/time.js';
+import { illegalBase64At } from '../formats/base64.js';
+import { timeFault } from '../formats/time.js';
 
 /** JSON of any shape. Whole numbers are ints, others doubles, and so are instances of Number. */
 export type Json = unknown;

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { RE2JS } from 're2js';
-import { messageOf } from '../util/error-message.js';
-import { pauseNow } from '../scheduling/pauses.js';
+import { messageOf } from '../../../../src/util/error-message.js';
+import { pauseNow } from '../pauses.js';
 import { dialectOf } from './re2-dialect.js';
 
 let library: typeof RE2JS | undefined;

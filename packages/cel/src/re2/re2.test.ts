@@ -1,4 +1,4 @@
-import { withPauses } from '../scheduling/pauses.js';
+import { withPauses } from '../pauses.js';
 import { compiledInstructions, Pattern, patternFor } from './re2.js';
 
 /** Some 2,700 instructions; short texts are found at once. */

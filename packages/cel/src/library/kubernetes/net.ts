@@ -1,4 +1,4 @@
-import { ipText } from '../../../go/ip-address.js';
+import { ipText } from '../../formats/ip-address.js';
 import { quoted } from '../../values/text.js';
 import { fn, method, overload } from '../../declarations.js';
 import type { Library } from '../library.js';

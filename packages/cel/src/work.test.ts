@@ -1,6 +1,6 @@
 import { kubernetesEnvironment } from './kubernetes.js';
 import type { Outcome } from './program.js';
-import { withPauses } from '../scheduling/pauses.js';
+import { withPauses } from './pauses.js';
 
 class Enough extends Error {}
 
