@@ -14,6 +14,8 @@ export interface CacherOptions {
   readonly budgetBytes?: number;
   /** The bound itself, where several cachers share it. */
   readonly budget?: Budget;
+  /** Whether lists of an exact revision are answered from past states kept in memory (ListFromCacheSnapshot); true where absent. */
+  readonly snapshots?: boolean;
   /** How long past states can be listed from memory. */
   readonly snapshotMillis?: number;
   /** Bounds of the recent events kept in memory, over all types. */
@@ -89,6 +91,7 @@ export class StorageCacher implements Cacher {
       newest: this.newest,
       maxBacklog: maxBacklog ?? 10_000,
       maxWatchers: maxWatchersPerType ?? 100_000,
+      snapshots: this.options.snapshots ?? true,
     };
     this.trouble = '';
     this.following = this.follow();

@@ -35,6 +35,8 @@ export interface Shared {
   readonly newest: NewestRevision;
   readonly maxBacklog: number;
   readonly maxWatchers: number;
+  /** Whether exact lists may be answered from memory. */
+  readonly snapshots: boolean;
 }
 
 /** Events that may gather while a type is loaded; beyond it the load begins anew. */
@@ -137,7 +139,7 @@ export class TypeCache implements ResourceCache {
       // A list that goes on does so from the newest version, which is kept for longest.
       return page.lastKey !== undefined || page.revision === shown.revision ? page : pageOf(shown);
     }
-    const state = this.history.stateAt(at.revision, this.state());
+    const state = this.shared.snapshots ? this.history.stateAt(at.revision, this.state()) : undefined;
     return state === undefined ? this.listFromBackend(at.revision, options) : pageOf(state);
   }
 
