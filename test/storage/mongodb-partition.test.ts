@@ -1,11 +1,15 @@
+import os from 'node:os';
+import { MongoClient } from 'mongodb';
 import type { MongoBackend, MongoOptions } from '../../src/storage/mongodb/backend.js';
+import { WriterSession } from '../../src/storage/mongodb/commit/writer-session.js';
+import { systemClock } from '../../src/util/clock.js';
 import { FaultProxy } from '../faults/proxy.js';
 import { collect, commit, everything, put, remove, RESOURCE } from './fixtures.js';
-import { pause, until, withClient } from './mongod.js';
-import { hasMongod, newDatabase, OpenBackends, PATIENT, sharedReplicaSet } from './mongodb-fixtures.js';
+import { Mongod, pause, ReplicaSet, until, withClient } from './mongod.js';
+import { hasMongod, mongodPath, newDatabase, OpenBackends, PATIENT, sharedReplicaSet } from './mongodb-fixtures.js';
 
 const described = hasMongod() ? describe : describe.skip;
-const { opened, closeAll } = new OpenBackends();
+const { opened, openedAtLast, closeAll } = new OpenBackends();
 const proxies: FaultProxy[] = [];
 
 afterEach(async () => {
@@ -178,5 +182,83 @@ described('a replica with a long way to MongoDB', () => {
     }
     await Promise.all(busy);
     await agreed([near, far], ['far/k4']);
+  });
+});
+
+described('a mongod that is killed under load, with a replica behind a proxy', () => {
+  const IMPATIENT = '&heartbeatFrequencyMS=500&connectTimeoutMS=1000';
+
+  test('both replicas write again when it is back, again and again, whatever the proxy does meanwhile', async () => {
+    const mongod = await Mongod.start(mongodPath());
+    const set = await ReplicaSet.of([mongod]);
+    const proxy = await FaultProxy.start(mongod.port);
+    proxies.push(proxy);
+    const options = {
+      uri: `${set.uri}${IMPATIENT}`,
+      database: newDatabase(),
+      selectMillis: 2_000,
+      writeMillis: 20_000,
+    };
+    const near = await openedAtLast(options);
+    const far = await openedAtLast({ ...options, uri: proxy.uri(IMPATIENT) });
+    const ending = new AbortController();
+    const done = [0, 0];
+    const acknowledged = new Set<string>();
+    const writers = [near, far].flatMap((backend, b) =>
+      Array.from({ length: 8 }, async (_, w) => {
+        for (let i = 0; !ending.signal.aborted; i++) {
+          const key = `b${b}/w${w}-${i}`;
+          const result = await backend.write(put(key, 0)).catch(() => undefined);
+          if (result?.outcome !== 'committed') continue;
+          acknowledged.add(key);
+          done[b] = (done[b] ?? 0) + 1;
+        }
+      }),
+    );
+    const getOn = async (): Promise<void> => {
+      const [one, two] = done as [number, number];
+      await until('both write', () => (done[0] ?? 0) > one + 20 && (done[1] ?? 0) > two + 20);
+    };
+    try {
+      for (const meanwhile of ['pass', 'swallow', 'cut'] as const) {
+        await getOn();
+        proxy[meanwhile]();
+        await mongod.kill('SIGKILL');
+        await mongod.launch();
+        proxy.pass();
+      }
+      await getOn();
+      await until('it is noticed', () => near.writing().ok && far.writing().ok);
+    } finally {
+      ending.abort();
+      await Promise.all(writers);
+    }
+    await agreed([near, far], [...acknowledged]);
+    await closeAll();
+    await set.dispose();
+  });
+
+  test('a commit path that begins anew has connections of a new client', async () => {
+    const { uri } = await sharedReplicaSet();
+    const database = newDatabase();
+    const made: MongoClient[] = [];
+    await withClient(uri, async (client) => {
+      const connect = (): MongoClient => {
+        const next = new MongoClient(uri, { runtimeAdapters: { os } });
+        made.push(next);
+        return next;
+      };
+      const common = { client, database, clock: systemClock, id: 'one', log: '', layout: '', connect };
+      const session = new WriterSession(common);
+      const first = await session.current();
+      session.startOver();
+      expect(first.connected).toBe(false);
+      const second = await session.current();
+      expect([second.connected, second === first, made.length]).toEqual([true, false, 1]);
+      session.startOver();
+      expect((await session.current()).connected).toBe(true);
+      expect(made.length).toBe(2);
+      await session.close();
+    });
   });
 });
