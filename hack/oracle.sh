@@ -17,6 +17,7 @@ scratch=$(mktemp -d)
 port=${ORACLE_PORT:-6460}
 token=oracle-$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
 printf '%s,admin,admin,system:masters\n' "$token" > "$scratch/tokens.csv"
+[ -n "${ANNEX_MAIN:-}" ] || node hack/build.mjs --if-stale
 flags=(--data-dir "$scratch/data" --secure-port "$port" --bind-address 127.0.0.1 --token-auth-file "$scratch/tokens.csv"
   --controllers="${ORACLE_CONTROLLERS:-}" --feature-gates=WatchList=true --storage-backend "$backend")
 if [ "$backend" = mongodb ]; then

@@ -1,6 +1,6 @@
 /**
  * The expression language: compile against declared variables and types, evaluate with metered cost, estimate the
- * worst case. This module needs nothing of Annex but `util` and can be published by itself.
+ * worst case. See the README of this package.
  */
 export { Environment } from './environment.js';
 export type { CompileFailure, CompileResult, EnvironmentOptions } from './environment.js';
@@ -43,3 +43,5 @@ export type { Range } from './cost/functions.js';
 export { UNBOUNDED } from './cost/functions.js';
 export { formatIssues } from './source.js';
 export type { Issue } from './source.js';
+export { walk } from './ast.js';
+export type { Expr } from './ast.js';

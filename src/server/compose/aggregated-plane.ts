@@ -17,7 +17,6 @@ import { LocalClients } from '../../registry/generic/loopback/local-client.js';
 import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import { LocalParams } from '../../registry/sources/local-params.js';
 import type { Backend } from '../../storage/interfaces.js';
-import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { aggregatedPlugins } from './aggregated-plugins.js';
 import { ClusterAdmission } from './cluster-admission.js';
@@ -28,11 +27,10 @@ import { conversions, resolveByDns } from './access/conversion-webhooks.js';
 import type { DelegationMetrics } from '../metrics/delegation-metrics.js';
 import { groupVersions } from '../http/documents/group-versions.js';
 import { advertisedAddress, hostPort } from '../http/host-address.js';
+import { reviewTtl } from '../options/aggregation-options.js';
 import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
 import { startDefinitions } from './start-definitions.js';
-
-const REVIEW_TTL_MILLIS = 10_000;
 
 export interface AggregatedPlaneDependencies {
   readonly delegation: DelegationMetrics;
@@ -59,7 +57,7 @@ export async function buildAggregatedPlane(
   const { options, clock, logger } = context;
   const { clients, links, signal } = dependencies;
   setMaxListeners(0, signal);
-  const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(clock, dependencies)]);
+  const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(context, dependencies)]);
   const foundation = await openFoundation(context);
   const { registry } = foundation;
   const certificates = await dependencies.openCertificates(foundation.backend);
@@ -177,12 +175,17 @@ function clusterAdmission(
   return { admission, followed };
 }
 
-function delegatedAuthorizer(clock: Clock, dependencies: AggregatedPlaneDependencies): DelegatedAuthorizer {
+function delegatedAuthorizer(
+  { clock, options }: ServerContext,
+  dependencies: AggregatedPlaneDependencies,
+): DelegatedAuthorizer {
+  const ttl = (flag: string, millis: number): number => reviewTtl(options, flag, millis);
   const { clients, delegation } = dependencies;
   return new DelegatedAuthorizer({
     clock,
-    allowedTtl: REVIEW_TTL_MILLIS,
-    deniedTtl: REVIEW_TTL_MILLIS,
+    allowedTtl: ttl('authorization-webhook-cache-authorized-ttl', options.authorizationWebhookCacheAuthorizedTtl),
+    deniedTtl: ttl('authorization-webhook-cache-unauthorized-ttl', options.authorizationWebhookCacheUnauthorizedTtl),
+    alwaysAllowPaths: options.authorizationAlwaysAllowPaths,
     post: (review) => clients.authz.call('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review),
     observe: (failed) => {
       delegation.accessReview(failed);

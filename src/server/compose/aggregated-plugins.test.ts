@@ -12,7 +12,6 @@ const NOTHING: ConfigurationSource = {
   whenSynced: () => Promise.resolve(),
   subscribe: () => () => undefined,
 };
-const nobody = { post: () => Promise.reject(new Error('nobody is called')) };
 const namespaces = { cached: () => undefined, get: () => undefined };
 const SOURCES = {
   mutatingWebhooks: NOTHING,

@@ -7,6 +7,7 @@ import { AGGREGATION_FLAGS, validateAggregationOptions } from './aggregation-opt
 import { AUDIT_FLAGS } from '../compose/access/audit.js';
 import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorization-options.js';
 import { bool, duration, flag, type Flag, FlagError, float, int, ip, list, text } from './flags.js';
+import { METRICS_FLAGS, validateMetricsOptions } from './metrics-options.js';
 import { STORAGE_FLAGS, validateStorageOptions } from './storage-options.js';
 
 const GENERIC = 'Generic flags:';
@@ -14,6 +15,7 @@ const STORAGE = 'Storage flags:';
 const SERVING = 'Secure serving flags:';
 const AUTHENTICATION = 'Authentication flags:';
 const FEATURES = 'Features flags:';
+const API_ENABLEMENT = 'API enablement flags:';
 const CONTROLLERS = 'Controllers flags:';
 const LOGS = 'Logs flags:';
 const ADMISSION = 'Admission flags:';
@@ -220,6 +222,14 @@ export const FLAGS = {
   ...AUTHORIZATION_FLAGS,
   ...AUDIT_FLAGS,
   ...AGGREGATION_FLAGS,
+  runtimeConfig: flag(
+    API_ENABLEMENT,
+    'runtime-config',
+    list,
+    [],
+    'Pairs of key and value (true where there is none) that switch APIs on or off: <group>/<version> for a version, /v1 for that of the core group, <group>/<version>/<resource> for one resource; api/all, api/ga, api/beta and api/alpha for all versions of built-in types, or those of a stage. A longer key goes before a shorter one. Versions of custom resources can be switched off, too, to rehearse their removal; their objects are kept.',
+  ),
+  ...METRICS_FLAGS,
   featureGates: flag(
     FEATURES,
     'feature-gates',
@@ -297,10 +307,12 @@ export function validateOptions(options: Options): void {
     throw new FlagError('--legacy-service-account-token-clean-up-period must be positive');
   }
   if (options.requestTimeout === 0) throw new FlagError('--request-timeout must be positive');
+  // First: what has no effect at all need not be consistent either.
+  validateAggregationOptions(options);
   validateAuthenticationOptions(options);
+  validateMetricsOptions(options);
   validateStorageOptions(options);
   validateAuthorizationOptions(options);
-  validateAggregationOptions(options);
   validateRequestHeader(options);
   validateAdmissionPlugins(options);
 }
