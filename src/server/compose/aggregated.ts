@@ -21,12 +21,11 @@ import { AggregationMetrics } from '../metrics/aggregation-metrics.js';
 import { toldTo } from '../health/cluster-links.js';
 import { makeDataDirectory, StartError } from '../certificates/data-directory.js';
 import { keepFresh } from '../certificates/fresh-certificates.js';
+import { reviewTtl } from '../options/aggregation-options.js';
 import type { Options } from '../options/options.js';
 import { runServer, serverContext } from './run.js';
 import { type Carried, type ServingCertificates, SharedAuthority } from '../certificates/serving-certificates.js';
 import { ServingFiles } from '../certificates/serving-files.js';
-
-const TOKEN_TTL_MILLIS = 10_000;
 
 export interface AggregatedServer {
   readonly port: number;
@@ -89,7 +88,7 @@ function authenticators(
 ): RequestAuthenticator {
   const tokens = new DelegatedTokenAuthenticator({
     clock,
-    ttl: TOKEN_TTL_MILLIS,
+    ttl: reviewTtl(options, 'authentication-token-webhook-cache-ttl', options.authenticationTokenWebhookCacheTtl),
     post: (review) => client.call('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review),
     observe: (failed) => {
       delegation.tokenReview(failed);
@@ -149,6 +148,7 @@ export async function startAggregated(
   const { delegation, links } = metrics;
   const plane = await buildAggregatedPlane(context, {
     delegation,
+    admissionMetrics: metrics.admission,
     links,
     clients,
     openCertificates: (backend) => openCertificates(options, backend, clock),

@@ -11,6 +11,7 @@ import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
 import type { Handler } from '../../endpoints/http.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import { ApiRegistry } from '../../registry/generic/store/api-registry.js';
+import { RuntimeConfig } from '../../registry/generic/store/runtime-config.js';
 import type { ShowElsewhere } from '../../registry/customresource/serve.js';
 import type { ResourceType } from '../../registry/rest/interfaces.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
@@ -89,10 +90,14 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
   );
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
   await backend.open();
-  const cacher = new RoutedCacher(logs, { clock, budgetBytes: options.cacheBudget });
+  const cacher = new RoutedCacher(logs, {
+    clock,
+    budgetBytes: options.cacheBudget,
+    snapshots: featureGates.enabled('ListFromCacheSnapshot'),
+  });
   await cacher.start();
   registerCacherMetrics(() => cacher.stats(), metrics);
-  const registry = new ApiRegistry();
+  const registry = new ApiRegistry(new RuntimeConfig(options.runtimeConfig));
   const cbor = featureGates.enabled('CBORServingAndStorage');
   const mergeTypes = loadMergeTypes();
   const install = (types: readonly ResourceType[]): Map<string, ResourceStore> =>
@@ -118,6 +123,8 @@ export interface PlaneParts {
   /** Host and port under which clients reach the server. */
   readonly serverAddress: () => string;
   readonly hooks: ControlPlane['hooks'];
+  /** Beside those of the store and the cacher. */
+  readonly checks?: readonly PlaneCheck[];
   /** Ends the loops, before the store is closed. */
   stop(): void;
 }
@@ -147,7 +154,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     install: (server) => {
       installDocuments(server, registry, environment, serverAddress, !isAggregated(options));
     },
-    checks: storeChecks(foundation.backend, foundation.cacher, isAggregated(options)),
+    checks: [...storeChecks(foundation.backend, foundation.cacher, isAggregated(options)), ...(parts.checks ?? [])],
     hooks,
     endWatches: () => {
       environment.watches.endAll();

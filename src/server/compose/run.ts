@@ -7,7 +7,9 @@ import { type Clock, sleep } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
-import { CellGauge, metricsRegistry, resetCounts } from '../../util/metrics.js';
+import { metricLifecycles } from '../../util/metric-lifecycle.js';
+import { metricConfiguration } from '../options/metrics-options.js';
+import { CellGauge, metricsRegistry, registerMetricCounts, resetCounts, shownMetrics } from '../../util/metrics.js';
 import { compiledInstructions, loadPatterns } from '@annex/cel/re2';
 import { TimerWheel } from '../../util/timer-wheel.js';
 import { type ApiServer, createServer, type TlsMaterial } from '../http/api-server.js';
@@ -36,6 +38,8 @@ export function drainMillis(options: Options): number {
 /** What a process starts with. */
 export function serverContext(options: Options, root: string, clock: Clock, logger: Logger): ServerContext {
   const registry = new Registry();
+  for (const warning of featureGates.warnings) logger.warn(warning);
+  metricLifecycles.configure(metricConfiguration(options));
   return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry) };
 }
 
@@ -68,12 +72,13 @@ const metricsHandler =
       return;
     }
     // Merged anew: what was registered after this has to be in it.
-    const all = Registry.merge([...registries]);
+    const all = shownMetrics(registries);
     response.setHeader('Process-Start-Time-Unix', startedAt);
     send(response, 200, `${all.contentType}; escaping=underscores`, await all.metrics());
   };
 
 function registerProcessMetrics(registry: Registry): void {
+  registerMetricCounts(registry);
   collectDefaultMetrics({ register: registry });
   const gauge = {
     name: 'kubernetes_feature_enabled',
@@ -171,7 +176,7 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
       random: Math.random,
       strictTransportSecurity: options.strictTransportSecurity.join('; '),
       audit: audit?.hook,
-      parseSelectors: selectorsOf,
+      parseSelectors: featureGates.enabled('AuthorizeWithSelectors') ? selectorsOf : undefined,
     },
   });
   const hooks = plane.hooks.map((hook) => new PostStartHook(hook.name, () => hook.run()));
@@ -195,6 +200,7 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
     await plane.close();
     throw listenError(error, options);
   }
+  for (const metric of metricLifecycles.deprecated()) logger.warn('a metric is deprecated', { metric });
   return {
     server,
     port,
