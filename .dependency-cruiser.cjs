@@ -20,7 +20,7 @@ const layers = {
   aggregation: ['quota', 'client', 'authentication', 'authorization', 'admission', 'request', 'pki'],
   controllers: ['quota', 'registry', 'client', 'storage', 'request', 'schema', 'authentication', 'authorization', 'pki'],
   offload: ['endpoints', 'registry', 'managedfields', 'admission', 'request', 'storage', 'schema', 'authentication', 'authorization', 'structured-merge-diff', 'client'],
-  cli: ['client', 'pki'],
+  cli: ['client', 'pki', 'schema'],
 };
 /** Rooms at the bottom import only what is named for them, and util; the others all of these. */
 const bottom = new Set(['util', 'go', 'scheduling', 're2', 'pki', 'apimachinery', 'http2']);
