@@ -12,6 +12,7 @@ const NOTHING: ConfigurationSource = {
   whenSynced: () => Promise.resolve(),
   subscribe: () => () => undefined,
 };
+const nobody = { post: () => Promise.reject(new Error('nobody is called')) };
 const namespaces = { cached: () => undefined, get: () => undefined };
 const SOURCES = {
   mutatingWebhooks: NOTHING,
@@ -28,7 +29,6 @@ function namesOf(flags: { enable?: string[]; disable?: string[] } = {}, followed
   const silent = (): undefined => undefined;
   const logger = { info: silent, warn: silent, error: silent, v: silent } as unknown as Logger;
   const { enable: enableAdmissionPlugins = [], disable: disableAdmissionPlugins = [] } = flags;
-  const nobody = { post: () => Promise.reject(new Error('nobody is called')) };
   const plugins = aggregatedPlugins({
     options: { enableAdmissionPlugins, disableAdmissionPlugins } as unknown as Options,
     logger,

@@ -48,7 +48,11 @@ export async function whenReady<C extends CompiledPolicy>(
   attributes: AdmissionAttributes,
   clock: Clock,
 ): Promise<void> {
+  if (hooks.synced()) return;
   const listed = hooks.whenSynced().catch(() => undefined);
-  await Promise.race([listed, sleep(clock, READY_TIMEOUT, attributes.signal)]);
+  const waited = new AbortController();
+  const signal = AbortSignal.any([attributes.signal, waited.signal]);
+  await Promise.race([listed, sleep(clock, READY_TIMEOUT, signal)]);
+  waited.abort();
   if (!hooks.synced()) throw refusal(attributes, 'not yet ready to handle request');
 }

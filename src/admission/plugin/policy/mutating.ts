@@ -198,7 +198,7 @@ class MutatingRequest {
     if (object === undefined) return undefined;
     if (expression.program === undefined) throw new MutationError(expression.error ?? '');
     const { value, error } = new Activation(input, RUNTIME_BUDGET).evaluate(expression);
-    if (value === undefined) throw new MutationError(error ?? '');
+    if (error !== undefined) throw new MutationError(error);
     return type === 'ApplyConfiguration'
       ? applyConfiguration(object, value, mergeType, resource.kind)
       : applyPatch(object, value);

@@ -36,6 +36,12 @@ export class FakeSource implements ConfigurationSource {
   }
 }
 
+const namespaceNamed = (name: string): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name, labels: { team: 'a' } },
+});
+
 /** Sources of which tests set policies, bindings and params. */
 export class FakeSources implements AdmissionSources {
   readonly mutatingWebhooks = new FakeSource();
@@ -54,8 +60,8 @@ export class FakeSources implements AdmissionSources {
   };
 
   readonly namespaces: AdmissionSources['namespaces'] = {
-    cached: () => undefined,
-    get: (name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: { team: 'a' } } }),
+    get: namespaceNamed,
+    cached: namespaceNamed,
   };
 
   private readonly store: ParamStore = {

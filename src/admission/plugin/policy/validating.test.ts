@@ -2,7 +2,8 @@ import { Registry } from 'prom-client';
 import type { ApiError } from '../../../apimachinery/meta/errors.js';
 import type { AdmissionPlugin } from '../../interfaces.js';
 import { validatingPolicyMetrics } from './metrics.js';
-import { binding, clock, createOf, FakeSources, policy } from './policies.fake.js';
+import { FakeClock } from '../../../util/clock.js';
+import { binding, clock, createOf, FakeSource, FakeSources, policy } from './policies.fake.js';
 import { validatingAdmissionPolicy } from './validating.js';
 
 const sources = new FakeSources();
@@ -146,4 +147,24 @@ test('the budget of a policy is shared by its expressions', async () => {
   expect((await refused(plugin.validate?.(createOf({}).attributes))).message).toMatch(
     /denied request: validation failed due to running out of cost budget, no further validation rules will be run$/,
   );
+});
+
+test('a request waits for the policies to be listed, but not for ever', async () => {
+  class Unlisted extends FakeSources {
+    override readonly validatingPolicies = Object.assign(new FakeSource(), {
+      synced: () => false,
+      whenSynced: () => new Promise<void>(() => undefined),
+    });
+  }
+  const waiting = new FakeClock();
+  const late = validatingAdmissionPolicy({
+    sources: new Unlisted(),
+    clock: waiting,
+    metrics: validatingPolicyMetrics(new Registry()),
+    conditionMetrics: undefined,
+    authorizer: { authorize: () => ({ decision: 'allow', reason: '' }) },
+  });
+  const answer = refused(late.validate?.(createOf({}).attributes));
+  waiting.advance(10_000);
+  expect((await answer).message).toBe('configmaps "settings" is forbidden: not yet ready to handle request');
 });
