@@ -1,17 +1,20 @@
 # docker build -t annex .
-FROM node:20-slim AS build
+FROM node:24-slim AS build
 WORKDIR /annex
 # In case there is no ready-made binary of LMDB for the platform.
 RUN apt-get update && apt-get install -y --no-install-recommends g++ make python3 && rm -rf /var/lib/apt/lists/*
 COPY package.json package-lock.json ./
+COPY packages/cel/package.json packages/cel/
+COPY packages/http2/package.json packages/http2/
 RUN npm install --no-save --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY hack/build.mjs hack/
 COPY src src
+COPY packages packages
 RUN node hack/build.mjs
 RUN npm prune --omit=dev --no-save --no-audit --no-fund
 
-FROM node:20-slim
+FROM node:24-slim
 ENV NODE_ENV=production
 WORKDIR /annex
 COPY --from=build /annex/node_modules node_modules
@@ -19,7 +22,7 @@ COPY --from=build /annex/dist dist
 COPY package.json ./
 COPY data data
 # Of the embedded store, where no volume is mounted.
-RUN ln -s /annex/dist/main.js /usr/local/bin/annex && install -d -o 65532 -g 65532 -m 0700 /var/lib/annex
+RUN ln -s /annex/dist/main.js /usr/local/bin/annex && ln -s /annex/dist/main.js /usr/local/bin/kubectl-annex && install -d -o 65532 -g 65532 -m 0700 /var/lib/annex
 USER 65532:65532
 EXPOSE 6443
 ENTRYPOINT ["node", "--enable-source-maps", "/annex/dist/main.js"]

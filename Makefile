@@ -1,10 +1,10 @@
-# Everything is built from this folder with Node 20, Python 3 and make; `make run` and `make test` install what they need.
+# Everything is built from this folder with Node 24 (20.19 is the least), Python 3 and make; `make run` and `make test` install what they need.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
 BIN := node_modules/.bin
-SOURCES := $(shell find src -name '*.ts' -not -name '*.test.ts')
+SOURCES := $(shell find src packages -name '*.ts' -not -name '*.test.ts')
 # Where the commands of the reference control plane are built to, once.
 TOOLS := $(or $(ANNEX_TOOLS_DIR),.cache/tools)
 KUBECTL := $(TOOLS)/kubectl
@@ -12,29 +12,29 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go e2e oracle bench bench-mongodb bench-replicas lint typecheck format docs tools clean
+.PHONY: manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go faults e2e oracle bench bench-mongodb bench-replicas lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
 
 # Not npm ci: it refuses a lock file that lacks the optional binaries of other platforms, which not every registry has.
-node_modules/.installed: package.json package-lock.json
+node_modules/.installed: package.json package-lock.json $(wildcard packages/*/package.json)
 	npm install --no-save --no-audit --no-fund
 	@touch $@
 
-dist/.built: node_modules/.installed tsconfig.json tsconfig.build.json hack/build.mjs $(SOURCES)
-	node hack/build.mjs
+dist/.sources: node_modules/.installed tsconfig.json tsconfig.build.json hack/build.mjs $(SOURCES)
+	node hack/build.mjs --if-stale
 	@touch $@
 
-build: dist/.built ## Bundles the program into dist/.
+build: dist/.sources ## Bundles the program into dist/.
 
-run: dist/.built ## Starts the server with its data in .annex/ (FLAGS="…" for more flags).
+run: dist/.sources ## Starts the server with its data in .annex/ (FLAGS="…" for more flags).
 	node dist/main.js serve $(FLAGS)
 
 tools: ## Builds kubectl where Go is there; else the one on PATH is used.
 	@hack/tools/kubectl.sh > /dev/null || true
 
-demo: dist/.built tools ## Loads real reports into the server that `make run` started, and shows kubectl at work.
+demo: dist/.sources tools ## Loads real reports into the server that `make run` started, and shows kubectl at work.
 	KUBECTL="$$(hack/tools/kubectl.sh)" examples/demo.sh $(KUBECONFIG_FILE)
 
 typecheck: node_modules/.installed ## Checks the types of sources and tests.
@@ -45,14 +45,14 @@ lint: node_modules/.installed ## ESLint, the layers, the format.
 	@status=0; for part in $$(hack/lint-parts.sh); do \
 	  NODE_OPTIONS=--max-old-space-size=3072 $(BIN)/eslint $${part//,/ } || status=1; \
 	done; \
-	$(BIN)/depcruise src || status=1; \
-	$(BIN)/prettier --check --log-level warn src test || status=1; \
+	$(BIN)/depcruise src packages || status=1; \
+	$(BIN)/prettier --check --log-level warn src packages test || status=1; \
 	exit $$status
 
 format: node_modules/.installed ## Formats sources and tests.
-	$(BIN)/prettier --write --log-level warn src test
+	$(BIN)/prettier --write --log-level warn src packages test
 
-docs: dist/.built ## Writes docs/flags.md and docs/metrics.md anew.
+docs: dist/.sources ## Writes docs/flags.md and docs/metrics.md anew.
 	node hack/docs.mjs
 
 manifests: ## Writes manifests/annex.yaml and the expectations of its tests anew, from the chart (needs helm or Go).
@@ -67,34 +67,37 @@ $(PYTHON): hack/requirements.txt
 	.cache/python/bin/pip -q install --disable-pip-version-check -r hack/requirements.txt
 	@touch $@
 
-test-unit: node_modules/.installed ## Unit tests.
-	$(BIN)/jest src
+test-unit: node_modules/.installed ## Unit tests (NODE=24: on another Node).
+	$(if $(NODE),"$$(hack/node.sh $(NODE))" --disable-warning=ExperimentalWarning )$(BIN)/jest src packages
 
-test-integration: dist/.built ## Tests through HTTP and of the stores.
+test-integration: dist/.sources ## Tests through HTTP and of the stores.
 	$(BIN)/jest test --testPathIgnorePatterns test/conformance --testPathIgnorePatterns test/e2e
 
-test-kubectl: dist/.built tools ## The conformance of kubectl.
+test-kubectl: dist/.sources tools ## The conformance of kubectl.
 	$(BIN)/jest test/conformance
 
-e2e: dist/.built ## End to end: Annex in a cluster of real parts, where Go 1.26 is there to build them.
+faults: dist/.sources ## Two servers while MongoDB and the way to it fail, for MINUTES (ANNEX_FAULT_SEED=… repeats a run).
+	ANNEX_FAULT_MINUTES=$(or $(MINUTES),20) $(BIN)/jest --forceExit test/faults/faults
+
+e2e: dist/.sources ## End to end: Annex in a cluster of real parts, where Go 1.26 is there to build them.
 	hack/e2e.sh
 
-conformance-go: dist/.built ## The clients of Go, where Go 1.26 is there.
+conformance-go: dist/.sources ## The clients of Go, where Go 1.26 is there.
 	hack/conformance-go.sh
 
-oracle: dist/.built $(PYTHON) ## Replays the recorded answers of kube-apiserver against the server, on both stores (or BACKEND=embedded).
+oracle: dist/.sources $(PYTHON) ## Replays the recorded answers of kube-apiserver against the server, on both stores (or BACKEND=embedded).
 	for backend in $(or $(BACKEND),embedded mongodb); do \
 	  PATH="$(CURDIR)/.cache/python/bin:$$PATH" hack/oracle.sh "$$backend"; \
 	done
 
-bench: dist/.built ## Load, side by side with kube-apiserver where it is built (needs Go).
+bench: dist/.sources ## Load, side by side with kube-apiserver where it is built (needs Go).
 	hack/bench.sh $(SCENARIOS)
 
-bench-mongodb: dist/.built ## The same on MongoDB, after the store by itself: one and two replicas, events between them.
+bench-mongodb: dist/.sources ## The same on MongoDB, after the store by itself: one and two replicas, events between them.
 	hack/with-mongod.sh node test/bench/managedfields-run.mjs test/bench/mongodb.bench.ts $(SECONDS_EACH)
 	BACKEND=mongodb hack/bench.sh $(SCENARIOS)
 
-bench-replicas: dist/.built ## Two replicas behind a real aggregator, on a set of three mongods (needs Go): writes, events between them, the aggregator's cost.
+bench-replicas: dist/.sources ## Two replicas behind a real aggregator, on a set of three mongods (needs Go): writes, events between them, the aggregator's cost.
 	E2E_CONFIG=test/bench/replicas/jest.config.mjs hack/e2e.sh
 
 test: node_modules/.installed $(PYTHON) tools ## All checks and tests.

@@ -13,6 +13,7 @@ if ! (cd "$root/test/conformance/client-go" && go mod download) ; then
   echo '0 passed, 0 failed'
   exit 0
 fi
+(cd "$root" && node hack/build.mjs --if-stale) || exit 1
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 (cd "$root/test/conformance/client-go" && ANNEX_MAIN="$root/dist/main.js" go test ./... -count=1 -v -timeout 15m "$@") 2>&1 | tee "$log" | grep -E '^ *(---|ok|FAIL|panic|[a-z_]+_test\.go)'

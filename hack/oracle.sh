@@ -2,7 +2,9 @@
 # Replays the recorded scenarios of kube-apiserver against a fresh server.
 #   hack/oracle.sh [embedded|mongodb] [arguments of oracle.py check, e.g. -v 3 --only '^cel']
 # For mongodb it starts a mongod of its own, unless ORACLE_MONGODB_URI names a replica set.
-# ANNEX_MAIN names another build than dist/main.js, ORACLE_PORT another port.
+# ORACLE_CONTROLLERS turns controllers on, for scenarios that need them: ORACLE_CONTROLLERS=NAME hack/oracle.sh embedded --with NAME.
+# ANNEX_MAIN names another build than dist/main.js, ORACLE_PORT another port, ORACLE_FLAGS more flags of the server:
+#   ORACLE_FLAGS=--enable-admission-plugins=NodeRestriction hack/oracle.sh embedded --with node-restriction --only '^admit-nodes'
 # Needs Python 3.11 with PyYAML; prints one line a scenario and `N passed, M failed`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,12 +17,14 @@ scratch=$(mktemp -d)
 port=${ORACLE_PORT:-6460}
 token=oracle-$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
 printf '%s,admin,admin,system:masters\n' "$token" > "$scratch/tokens.csv"
+[ -n "${ANNEX_MAIN:-}" ] || node hack/build.mjs --if-stale
 flags=(--data-dir "$scratch/data" --secure-port "$port" --bind-address 127.0.0.1 --token-auth-file "$scratch/tokens.csv"
-  --controllers= --feature-gates=WatchList=true --storage-backend "$backend")
+  --controllers="${ORACLE_CONTROLLERS:-}" --feature-gates=WatchList=true --storage-backend "$backend")
 if [ "$backend" = mongodb ]; then
   flags+=(--mongodb-uri "$ORACLE_MONGODB_URI" --mongodb-database "oracle$$")
 fi
-node "${ANNEX_MAIN:-dist/main.js}" serve "${flags[@]}" > "$scratch/server.log" 2>&1 &
+read -ra more <<< "${ORACLE_FLAGS:-}"
+node "${ANNEX_MAIN:-dist/main.js}" serve "${flags[@]}" ${more[@]+"${more[@]}"} > "$scratch/server.log" 2>&1 &
 server=$!
 trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$scratch"' EXIT
 until curl -sfk "https://127.0.0.1:$port/readyz" > /dev/null; do

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
+import { convertCommand } from './cli/convert/command.js';
 import { kubeconfigCommand } from './cli/kubeconfig.js';
 import { tokenCommand } from './cli/token.js';
 import { isAggregated } from './server/options/aggregation-options.js';
@@ -102,12 +103,15 @@ function fail(error: unknown): never {
   process.exit(code);
 }
 
+const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set(['convert', 'token', 'kubeconfig']);
+
 const program = new Command('annex')
   .description('An API server that speaks the Kubernetes API.')
   .version(annexVersion(root), '--version', 'Shows the version.')
   .helpOption('-h, --help', 'Shows this help.')
   .addCommand(serveCommand(serve))
   .addCommand(doctorCommand(doctor))
+  .addCommand(convertCommand(systemClock))
   .addCommand(tokenCommand())
   .addCommand(kubeconfigCommand());
 
@@ -118,9 +122,7 @@ for (const command of [program, ...program.commands]) {
 try {
   const args = process.argv.slice(2);
   // Values of the other commands' options may look like flags of the server.
-  await program.parseAsync(args[0] === 'token' || args[0] === 'kubeconfig' ? args : normalizeArguments(args), {
-    from: 'user',
-  });
+  await program.parseAsync(OWN_OPTIONS.has(args[0]) ? args : normalizeArguments(args), { from: 'user' });
 } catch (error) {
   fail(error);
 }

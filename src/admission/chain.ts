@@ -1,28 +1,120 @@
 import type { AdmissionAttributes, AdmissionChain, AdmissionOperation, AdmissionPlugin } from './interfaces.js';
+import type { AdmissionMetrics, StepTimes, StepType } from './metrics.js';
+import { Reinvocation } from './reinvocation.js';
 
-/** Runs plugins one after the other; a plugin that answers at once costs no promise. */
-export function admissionChain(plugins: readonly AdmissionPlugin[]): AdmissionChain {
-  const mutating = plugins.filter((plugin) => plugin.admit !== undefined);
-  const validating = plugins.filter((plugin) => plugin.validate !== undefined);
+/**
+ * Runs plugins one after the other; a plugin that answers at once costs no promise. A mutating plugin may ask for one second pass
+ * over all of them.
+ */
+export function admissionChain(plugins: readonly AdmissionPlugin[], metrics?: AdmissionMetrics): AdmissionChain {
+  const mutating = new Step('admit', plugins, metrics);
+  const validating = new Step('validate', plugins, metrics);
+  const mutate = (attributes: AdmissionAttributes, reinvocation: Reinvocation): Promise<void> | void =>
+    mutating.run(attributes.operation, (plugin) => plugin.admit?.(attributes, reinvocation));
   return {
-    mutates: (operation: AdmissionOperation) => mutating.some((plugin) => plugin.handles(operation)),
+    mutates: (operation: AdmissionOperation) => mutating.handles(operation),
     readsObjects: (operation, resource) =>
       plugins.some((plugin) => plugin.handles(operation) && plugin.readsObjects?.(resource) !== false),
-    admit: (attributes) => run(mutating, attributes, (plugin) => plugin.admit?.(attributes)),
-    validate: (attributes) => run(validating, attributes, (plugin) => plugin.validate?.(attributes)),
+    admit: (attributes) =>
+      mutating.timed(attributes.operation, () => {
+        const reinvocation = new Reinvocation();
+        const again = (): Promise<void> | void => {
+          if (!reinvocation.isRequested) return;
+          reinvocation.begin();
+          return mutate(attributes, reinvocation);
+        };
+        const first = mutate(attributes, reinvocation);
+        return first instanceof Promise ? first.then(again) : again();
+      }),
+    validate: (attributes) =>
+      validating.timed(attributes.operation, () =>
+        validating.run(attributes.operation, (plugin) => plugin.validate?.(attributes)),
+      ),
   };
 }
 
-function run(
-  plugins: readonly AdmissionPlugin[],
-  attributes: AdmissionAttributes,
-  call: (plugin: AdmissionPlugin) => Promise<void> | void,
-  from = 0,
-): Promise<void> | void {
-  for (let i = from; i < plugins.length; i++) {
-    const plugin = plugins[i];
-    if (plugin?.handles(attributes.operation) !== true) continue;
-    const pending = call(plugin);
-    if (pending instanceof Promise) return pending.then(() => run(plugins, attributes, call, i + 1));
+type Call = (plugin: AdmissionPlugin) => Promise<void> | void;
+
+interface TimedPlugin {
+  readonly plugin: AdmissionPlugin;
+  readonly times: StepTimes | undefined;
+}
+
+const NO_TIME = (): number => 0;
+
+/** The plugins that take part in one of the two steps. */
+class Step {
+  private readonly plugins: readonly TimedPlugin[];
+  private readonly times: StepTimes | undefined;
+  private readonly now: () => number;
+
+  constructor(type: StepType, plugins: readonly AdmissionPlugin[], metrics: AdmissionMetrics | undefined) {
+    this.plugins = plugins
+      .filter((plugin) => plugin[type] !== undefined)
+      .map((plugin) => ({ plugin, times: metrics?.plugin(plugin.name, type) }));
+    this.times = metrics?.step(type);
+    this.now = metrics?.monotonic ?? NO_TIME;
+  }
+
+  handles(operation: AdmissionOperation): boolean {
+    return this.plugins.some(({ plugin }) => plugin.handles(operation));
+  }
+
+  /** Measures the whole step. */
+  timed(operation: AdmissionOperation, work: () => Promise<void> | void): Promise<void> | void {
+    const { times } = this;
+    if (times === undefined || !this.handles(operation)) return work();
+    const start = this.now();
+    let pending: Promise<void> | void;
+    try {
+      pending = work();
+    } catch (error) {
+      times.observe(operation, true, this.now() - start);
+      throw error;
+    }
+    if (pending instanceof Promise) return this.observed(pending, times, operation, start);
+    times.observe(operation, false, this.now() - start);
+  }
+
+  run(operation: AdmissionOperation, call: Call, from = 0): Promise<void> | void {
+    const { plugins } = this;
+    // One reading of the clock ends a plugin's time and begins the next one's.
+    let start = this.now();
+    for (let i = from; i < plugins.length; i++) {
+      const { plugin, times } = plugins[i] as TimedPlugin;
+      if (!plugin.handles(operation)) continue;
+      let pending: Promise<void> | void;
+      try {
+        pending = call(plugin);
+      } catch (error) {
+        times?.observe(operation, true, this.now() - start);
+        throw error;
+      }
+      if (pending instanceof Promise) {
+        const done = times === undefined ? pending : this.observed(pending, times, operation, start);
+        return done.then(() => this.run(operation, call, i + 1));
+      }
+      if (times === undefined) continue;
+      const end = this.now();
+      times.observe(operation, false, end - start);
+      start = end;
+    }
+  }
+
+  private observed(
+    pending: Promise<void>,
+    times: StepTimes,
+    operation: AdmissionOperation,
+    start: number,
+  ): Promise<void> {
+    return pending.then(
+      () => {
+        times.observe(operation, false, this.now() - start);
+      },
+      (error: unknown) => {
+        times.observe(operation, true, this.now() - start);
+        throw error;
+      },
+    );
   }
 }

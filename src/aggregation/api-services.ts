@@ -120,8 +120,10 @@ export class ApiServices {
         this.existing.clear();
         for (const service of services) this.existing.set(nameOf(service), service);
         this.synced = true;
-        if (this.failing.size === 0) this.options.inOrder();
         this.announce();
+      },
+      heard: () => {
+        if (this.failing.size === 0) this.options.inOrder();
       },
     };
     void this.options.client.follow(PATH, listener, signal, (error) => {

@@ -25,24 +25,24 @@ function setUp() {
 }
 
 describe('ClusterNamespaces', () => {
-  test('knows what the watch has told', () => {
+  test('knows what the watch has told', async () => {
     const { namespaces, listener } = setUp();
     listener.replaced([namespace('a'), namespace('b')]);
     listener.upsert(namespace('b', 'Terminating'));
     listener.upsert(namespace('c'));
     listener.delete(namespace('a'));
-    expect(['a', 'b', 'c'].map((name) => namespaces.cached(name)?.['status'])).toEqual([
-      undefined,
-      { phase: 'Terminating' },
-      { phase: 'Active' },
+    expect(await namespaces.get('a')).toBeUndefined();
+    expect([namespaces.get('b'), namespaces.get('c')]).toMatchObject([
+      { status: { phase: 'Terminating' } },
+      { status: { phase: 'Active' } },
     ]);
     listener.replaced([namespace('a')]);
-    expect(namespaces.cached('c')).toBeUndefined();
+    expect(await namespaces.get('c')).toBeUndefined();
   });
 
   test('asks the cluster about what it does not know', async () => {
     const { namespaces, asked } = setUp();
-    expect(await namespaces.live('a/b')).toBeUndefined();
+    expect(await namespaces.get('a/b')).toBeUndefined();
     expect(asked).toEqual(['follow /api/v1/namespaces', 'GET /api/v1/namespaces/a%2Fb']);
   });
 });

@@ -1,9 +1,9 @@
-import type { NamespaceReader } from '../admission/plugin/namespace-lifecycle.js';
+import type { NamespaceSource } from '../admission/sources.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { ClusterClient } from '../client/cluster-client.js';
 
 /** The cluster's namespaces: a copy kept by a watch, and a fresh read where it knows nothing. */
-export class ClusterNamespaces implements NamespaceReader {
+export class ClusterNamespaces implements NamespaceSource {
   private namespaces = new Map<string, KubeObject>();
 
   constructor(private readonly client: Pick<ClusterClient, 'follow' | 'must'>) {}
@@ -12,8 +12,8 @@ export class ClusterNamespaces implements NamespaceReader {
     return this.namespaces.get(name);
   }
 
-  live(name: string): Promise<KubeObject | undefined> {
-    return this.client.must('GET', `/api/v1/namespaces/${encodeURIComponent(name)}`);
+  get(name: string): KubeObject | undefined | Promise<KubeObject | undefined> {
+    return this.namespaces.get(name) ?? this.client.must('GET', `/api/v1/namespaces/${encodeURIComponent(name)}`);
   }
 
   follow(signal: AbortSignal, told: { broken(error: unknown): void; mended(): void }): Promise<void> {
@@ -23,6 +23,8 @@ export class ClusterNamespaces implements NamespaceReader {
       delete: (namespace: KubeObject) => void this.namespaces.delete(nameOf(namespace)),
       replaced: (all: readonly KubeObject[]) => {
         this.namespaces = new Map(all.map((namespace) => [nameOf(namespace), namespace]));
+      },
+      heard: () => {
         told.mended();
       },
     };

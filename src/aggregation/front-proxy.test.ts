@@ -37,8 +37,13 @@ function followed() {
     broken: (error) => void told.push(String(error)),
     mended: () => void told.push('mended'),
   });
-  if (listener === undefined) throw new Error('nothing is followed');
-  return { trust, told, listener, changes: () => changes };
+  const given = listener;
+  if (given === undefined) throw new Error('nothing is followed');
+  const heard = (tell: (listener: ClusterListener) => void): void => {
+    tell(given);
+    given.heard?.();
+  };
+  return { trust, told, heard, changes: () => changes };
 }
 
 describe('FrontProxyTrust', () => {
@@ -71,12 +76,18 @@ describe('FrontProxyTrust', () => {
   });
 
   test('follows changes; content that cannot be used leaves the old one in force', () => {
-    const { trust, told, listener, changes } = followed();
-    listener.replaced([map(data())]);
+    const { trust, told, heard, changes } = followed();
+    heard((listener) => {
+      listener.replaced([map(data())]);
+    });
     const before = trust.proxy;
-    listener.upsert(map(data({ 'requestheader-allowed-names': '[1]' })));
+    heard((listener) => {
+      listener.upsert(map(data({ 'requestheader-allowed-names': '[1]' })));
+    });
     expect([trust.proxy, trust.config.allowedNames]).toEqual([before, ['front-proxy-client']]);
-    listener.upsert(map(data({ 'requestheader-allowed-names': '["another"]' })));
+    heard((listener) => {
+      listener.upsert(map(data({ 'requestheader-allowed-names': '["another"]' })));
+    });
     expect(trust.config.allowedNames).toEqual(['another']);
     expect(changes()).toBe(2);
     expect(told).toEqual([
@@ -87,10 +98,16 @@ describe('FrontProxyTrust', () => {
   });
 
   test('a ConfigMap that is deleted is told, and what it said stays', () => {
-    const { trust, told, listener } = followed();
-    listener.replaced([map(data())]);
-    listener.delete(map(data()));
-    listener.replaced([]);
+    const { trust, told, heard } = followed();
+    heard((listener) => {
+      listener.replaced([map(data())]);
+    });
+    heard((listener) => {
+      listener.delete(map(data()));
+    });
+    heard((listener) => {
+      listener.replaced([]);
+    });
     expect(trust.proxy).toBeDefined();
     const gone = 'Error: the cluster has no ConfigMap kube-system/extension-apiserver-authentication';
     expect(told).toEqual(['mended', gone, gone]);

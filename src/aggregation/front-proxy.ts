@@ -60,13 +60,13 @@ export class FrontProxyTrust {
     signal: AbortSignal,
     told: { broken(error: unknown): void; mended(): void },
   ): Promise<void> {
+    let missing = false;
     const take = (map: KubeObject): void => {
+      missing = false;
       this.take(map);
-      if (this.trouble === '') told.mended();
-      else told.broken(new Error(this.trouble));
     };
     const gone = (): void => {
-      told.broken(new Error(`the cluster has no ConfigMap ${NAMESPACE}/${NAME}`));
+      missing = true;
     };
     const listener = {
       upsert: take,
@@ -74,6 +74,11 @@ export class FrontProxyTrust {
       replaced: ([map]: readonly KubeObject[]) => {
         if (map === undefined) gone();
         else take(map);
+      },
+      heard: () => {
+        if (missing) told.broken(new Error(`the cluster has no ConfigMap ${NAMESPACE}/${NAME}`));
+        else if (this.trouble !== '') told.broken(new Error(this.trouble));
+        else told.mended();
       },
     };
     return client.follow(PATH, listener, signal, (error) => {

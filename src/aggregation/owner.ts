@@ -36,12 +36,10 @@ export class Owner {
     };
     const gone = (): void => {
       this.settle(undefined, false);
-      told.broken(new Error(`there is no ClusterRole ${this.name}: nothing is registered without it`));
     };
     const found = (role: KubeObject): void => {
       const { uid = '' } = role.metadata;
       this.settle({ apiVersion: API_VERSION, kind: KIND, name: this.name, uid }, true);
-      told.mended();
     };
     const listener = {
       upsert: found,
@@ -49,6 +47,10 @@ export class Owner {
       replaced: ([role]: readonly KubeObject[]) => {
         if (role === undefined) gone();
         else found(role);
+      },
+      heard: () => {
+        if (this.reference !== undefined) told.mended();
+        else told.broken(new Error(`there is no ClusterRole ${this.name}: nothing is registered without it`));
       },
     };
     const path = `/apis/${API_VERSION}/clusterroles?fieldSelector=${encodeURIComponent(`metadata.name=${this.name}`)}`;

@@ -1,12 +1,14 @@
 import type { AdmissionAttributes, AdmissionPlugin } from '../admission/interfaces.js';
 import { newForbidden } from '../apimachinery/meta/errors.js';
 import { deepCopy, type JsonObject, objectAt } from '../apimachinery/json/json.js';
-import { formatGroupResource, type KubeObject } from '../apimachinery/meta/meta.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { Quantity } from '../apimachinery/meta/quantity.js';
+import { exceededText } from '../quota/charge.js';
+import { countName } from '../quota/object-count.js';
+import { ONE, type ResourceList } from '../quota/resource-list.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
 
 const MAX_ATTEMPTS = 8;
-const ONE = Quantity.of(1n);
 
 /** A creation that waits to be counted. */
 interface Waiting {
@@ -41,6 +43,8 @@ export class ClusterQuotas implements AdmissionPlugin {
         this.quotas = new Map();
         for (const quota of all) this.set(quota);
         this.synced = true;
+      },
+      heard: () => {
         told.mended();
       },
     };
@@ -61,7 +65,7 @@ export class ClusterQuotas implements AdmissionPlugin {
   validate(attributes: AdmissionAttributes): Promise<void> | void {
     const { operation, namespace, resource, subresource } = attributes;
     if (operation !== 'CREATE' || namespace === '' || subresource !== '') return;
-    const key = `count/${formatGroupResource(resource)}`;
+    const key = countName(resource);
     if (this.synced && this.counting(namespace, key).length === 0) return;
     return new Promise((resolve, reject) => {
       const queue = this.waiting.get(namespace);
@@ -171,6 +175,7 @@ function fit(quota: KubeObject, key: string, batch: readonly Waiting[]): Fit {
   const fitting: Waiting[] = [];
   const refused: [Waiting, Error][] = [];
   const name = nameOf(quota);
+  const only = (amount: Quantity): ResourceList => new Map([[key, amount]]);
   const known = objectAt(objectAt(quota, 'status'), 'used')?.[key] !== undefined;
   const limit = amount(quota, 'hard', key);
   const before = amount(quota, 'used', key);
@@ -183,7 +188,7 @@ function fit(quota: KubeObject, key: string, batch: readonly Waiting[]): Fit {
       continue;
     }
     const why = known
-      ? `exceeded quota: ${name}, requested: ${key}=1, used: ${key}=${used.toString()}, limited: ${key}=${limit.toString()}`
+      ? exceededText({ name, used: only(used), hard: only(limit) }, only(ONE))
       : `status unknown for quota: ${name}, resources: ${key}`;
     refused.push([one, newForbidden(one.attributes.resource, one.attributes.name, why)]);
   }

@@ -1,3 +1,4 @@
+import { featureGates } from '../util/feature-gates.js';
 import { aggregate, FieldPath } from '../apimachinery/meta/field-error.js';
 import type { Clock } from '../util/clock.js';
 import { AbacAuthorizer } from './abac/abac.js';
@@ -147,7 +148,9 @@ class ChainBuilder {
     }
     switch (type) {
       case 'Node':
-        return new NodeAuthorizer(this.dependencies.nodes);
+        return new NodeAuthorizer(this.dependencies.nodes, {
+          selectors: featureGates.enabled('AuthorizeNodeWithSelectors'),
+        });
       case 'RBAC':
         return this.dependencies.rbac;
       case 'ABAC':

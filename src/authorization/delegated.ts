@@ -7,13 +7,14 @@ import { TtlCache } from '../util/ttl-cache.js';
 import { messageOf } from '../util/error-message.js';
 
 const CAPACITY = 10_000;
-const HEALTH = new Set(['/healthz', '/livez', '/readyz']);
 
 export interface DelegatedAuthorizationOptions {
   readonly clock: Clock;
   /** Milliseconds for which answers are kept. */
   readonly allowedTtl: number;
   readonly deniedTtl: number;
+  /** Paths outside of resources that everybody may ask for; one that ends with `*` stands for all that begin with the rest. */
+  readonly alwaysAllowPaths: readonly string[];
   /** Posts a SubjectAccessReview to the cluster; the status and body of its answer. Throws where there is none. */
   post(review: JsonObject): Promise<{ readonly status: number; readonly body: JsonObject }>;
   /** Told of each review sent, and whether it failed. */
@@ -22,7 +23,7 @@ export interface DelegatedAuthorizationOptions {
 
 /**
  * Asks the cluster's API server who may do what. Equal questions at the same time are one question. Where there is no answer
- * nothing is allowed. Health paths are open to everybody, because probes have no identity.
+ * nothing is allowed.
  */
 export class DelegatedAuthorizer implements Authorizer {
   private readonly cache: TtlCache<AuthorizationResult>;
@@ -33,7 +34,7 @@ export class DelegatedAuthorizer implements Authorizer {
   }
 
   authorize(attributes: AuthorizerAttributes): AuthorizationResult | Promise<AuthorizationResult> {
-    if (!attributes.resourceRequest && isHealth(attributes.path)) return result('allow', '');
+    if (!attributes.resourceRequest && this.isOpen(attributes.path)) return result('allow', '');
     const spec = reviewSpec(attributes);
     const key = stringifyJson(spec);
     const known = this.cache.get(key);
@@ -44,6 +45,12 @@ export class DelegatedAuthorizer implements Authorizer {
       this.asking.set(key, answer);
     }
     return answer;
+  }
+
+  private isOpen(path: string): boolean {
+    return this.options.alwaysAllowPaths.some((open) =>
+      open.endsWith('*') ? path.startsWith(open.slice(0, -1)) : path === open,
+    );
   }
 
   private async ask(key: string, spec: JsonObject): Promise<AuthorizationResult> {
@@ -66,6 +73,3 @@ export class DelegatedAuthorizer implements Authorizer {
     }
   }
 }
-
-const isHealth = (path: string): boolean =>
-  HEALTH.has(path) || [...HEALTH].some((prefix) => path.startsWith(`${prefix}/`));

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { stringify } from 'yaml';
+import type { JsonObject } from '../apimachinery/json/json.js';
+import { toYaml } from '../apimachinery/yaml/yaml.js';
 
 export interface KubeconfigOptions {
   readonly server: string;
@@ -25,7 +26,7 @@ export function makeKubeconfig(options: KubeconfigOptions, read: (path: string) 
   if (!URL.canParse(server) || new URL(server).protocol !== 'https:')
     throw new Error(`--server: ${server} is not an https address`);
   const data = (path: string): string => read(path).toString('base64');
-  return stringify({
+  return toYaml({
     apiVersion: 'v1',
     kind: 'Config',
     'current-context': 'annex',
@@ -37,7 +38,7 @@ export function makeKubeconfig(options: KubeconfigOptions, read: (path: string) 
   });
 }
 
-function credentials(options: KubeconfigOptions, data: (path: string) => string): Record<string, unknown> {
+function credentials(options: KubeconfigOptions, data: (path: string) => string): JsonObject {
   const { token, clientCertificate, clientKey, execCommand } = options;
   if ((clientCertificate === undefined) !== (clientKey === undefined)) {
     throw new Error('--client-certificate and --client-key must be given together');
@@ -54,7 +55,7 @@ function credentials(options: KubeconfigOptions, data: (path: string) => string)
   return {
     exec: {
       apiVersion: 'client.authentication.k8s.io/v1',
-      command: execCommand,
+      ...(execCommand !== undefined && { command: execCommand }),
       args: [...(options.execArg ?? [])],
       env: (options.execEnv ?? []).map(variable),
       interactiveMode: options.execInteractiveMode,

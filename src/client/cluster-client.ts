@@ -4,45 +4,29 @@ import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
-import { isObject, type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { isObject, type JsonObject, stringAt } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { parseJson } from '../apimachinery/json/decode.js';
-import { type Clock, sleep } from '../util/clock.js';
+import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { NEVER_ABORTED } from '../util/never-aborted.js';
 import { readBounded } from '../util/files/read-bounded.js';
+import { ClusterError } from './cluster-error.js';
 import { credentialSource } from './credential-source.js';
+import { type ClusterListener, type Collection, follow } from './follow.js';
 import { Connections } from './webhook/connections.js';
 import { loadClusterKubeconfig, type RemoteConfig } from './webhook/kubeconfig.js';
-
-/** The cluster's API server did not do what was asked; `status` 0: there was no answer. */
-export class ClusterError extends Error {
-  override readonly name = 'ClusterError';
-  constructor(
-    readonly status: number,
-    message: string,
-  ) {
-    super(message);
-  }
-}
 
 export interface ClusterAnswer {
   readonly status: number;
   readonly body: JsonObject;
 }
 
-/** Told of the objects of a collection and of their changes, in order. Called synchronously; must not throw. */
-export interface ClusterListener {
-  upsert(object: KubeObject): void;
-  delete(object: KubeObject): void;
-  /** The complete state has been told; what was known before and was not told again is gone. */
-  replaced(objects: readonly KubeObject[]): void;
-}
+export { ClusterError } from './cluster-error.js';
+export type { ClusterListener } from './follow.js';
 
 const TIMEOUT_MILLIS = 30_000;
 const MAX_BODY_BYTES = 64 << 20;
-const WATCH_SECONDS = 300;
-const RETRY_MILLIS = 1000;
 
 /** Calls to the API server of the cluster that Annex extends, with the identity of a kubeconfig or of the pod. */
 export class ClusterClient {
@@ -96,52 +80,31 @@ export class ClusterClient {
     signal: AbortSignal,
     failed: (error: unknown) => void,
   ): Promise<void> {
-    const goesOn = (): boolean => !signal.aborted;
-    while (goesOn()) {
-      try {
-        const list = await this.must('GET', path);
-        const items = list?.['items'];
-        const objects = (Array.isArray(items) ? items : []).filter((item): item is KubeObject => isObject(item));
-        listener.replaced(objects);
-        await this.watch(path, stringAt(objectAt(list, 'metadata'), 'resourceVersion') ?? '', listener, signal);
-      } catch (error) {
-        if (goesOn()) failed(error);
-      }
-      await sleep(this.clock, RETRY_MILLIS, signal);
-    }
+    const collection: Collection = {
+      get: (page) => this.page(page),
+      watch: (watch, idleMillis, over) => this.watch(watch, idleMillis, over),
+      parse: parseBody,
+    };
+    await follow(path, collection, listener, { clock: this.clock, signal, random: Math.random, failed });
   }
 
   close(): void {
     this.connections.close();
   }
 
-  private async watch(path: string, from: string, listener: ClusterListener, signal: AbortSignal): Promise<void> {
-    const query = new URLSearchParams({
-      watch: 'true',
-      resourceVersion: from,
-      allowWatchBookmarks: 'true',
-      timeoutSeconds: String(WATCH_SECONDS),
-    });
-    const separator = path.includes('?') ? '&' : '?';
-    const response = await this.open(
-      'GET',
-      `${path}${separator}${query.toString()}`,
-      { Accept: 'application/json' },
-      undefined,
-      // A connection that died without a word is noticed, in the end.
-      (WATCH_SECONDS + 30) * 1000,
-    );
+  private async page(path: string): Promise<JsonObject> {
+    const { status, body } = await this.call('GET', path);
+    if (status === 200) return body;
+    throw new ClusterError(status, stringAt(body, 'message') ?? `GET ${path}: ${status}`);
+  }
+
+  private async watch(path: string, idleMillis: number, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
+    const response = await this.open('GET', path, { Accept: 'application/json' }, undefined, idleMillis);
     if (response.statusCode !== 200) {
       const { message } = parseBody(await readAll(response)) as { message?: string };
       throw new ClusterError(response.statusCode ?? 0, message ?? 'the watch was refused');
     }
-    const stop = (): void => void response.destroy();
-    signal.addEventListener('abort', stop, { once: true });
-    try {
-      for await (const line of lines(response)) tell(listener, line);
-    } finally {
-      signal.removeEventListener('abort', stop);
-    }
+    return lines(response, signal);
   }
 
   private async open(
@@ -214,32 +177,21 @@ function parseBody(bytes: Buffer): JsonObject {
   return { message: bytes.toString('utf8').trim().slice(0, 1024) };
 }
 
-async function* lines(response: IncomingMessage): AsyncGenerator<Buffer> {
-  let rest: Buffer = Buffer.alloc(0);
-  for await (const chunk of response) {
-    rest = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer]);
-    if (rest.length > MAX_BODY_BYTES) throw new ClusterError(0, 'a watch event is too large');
-    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
-      yield rest.subarray(0, end);
-      rest = rest.subarray(end + 1);
+async function* lines(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<Buffer> {
+  const stop = (): void => void response.destroy();
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    let rest: Buffer = Buffer.alloc(0);
+    for await (const chunk of response) {
+      rest = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer]);
+      if (rest.length > MAX_BODY_BYTES) throw new ClusterError(0, 'a watch event is too large');
+      for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
+        yield rest.subarray(0, end);
+        rest = rest.subarray(end + 1);
+      }
     }
-  }
-}
-
-function tell(listener: ClusterListener, line: Buffer): void {
-  const event = parseBody(line);
-  const object = event['object'];
-  if (!isObject(object)) return;
-  switch (event['type']) {
-    case 'ADDED':
-    case 'MODIFIED':
-      listener.upsert(object as KubeObject);
-      return;
-    case 'DELETED':
-      listener.delete(object as KubeObject);
-      return;
-    case 'ERROR':
-      throw new ClusterError(Number(object['code'] ?? 0), stringAt(object, 'message') ?? 'the watch failed');
-    default:
+  } finally {
+    signal.removeEventListener('abort', stop);
   }
 }

@@ -3,6 +3,8 @@ import { deepCopy, deepEqual, type JsonObject, objectAt } from '../apimachinery/
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../apimachinery/meta/meta.js';
 import type { ApiRegistry, StoredApi } from '../registry/generic/store/api-registry.js';
 import type { TypeClient } from '../registry/rest/type-client.js';
+import type { CachedList } from '../storage/cacher/interfaces.js';
+import { EVERYTHING } from '../storage/selection-predicate.js';
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import { messageOf } from '../util/error-message.js';
@@ -81,8 +83,9 @@ export class NamespaceController {
     for (const api of storedTypes(this.options.registry)) {
       if (!api.served.verbs.includes('delete')) continue;
       try {
-        if (hasObjects(api, namespace)) await this.options.deleteAll(api, namespace);
-        count(api, namespace, remainder);
+        if ((await contentsOf(api, namespace)).length === 0) continue;
+        await this.options.deleteAll(api, namespace);
+        count(api, await contentsOf(api, namespace), remainder);
       } catch (error) {
         remainder.errors.push(messageOf(error));
       }
@@ -110,19 +113,17 @@ function storedTypes(registry: ApiRegistry): StoredApi[] {
   return [...types.values()];
 }
 
-function* objectsIn(api: StoredApi, namespace: string): Iterable<KubeObject> {
-  for (const item of api.store.cache.peekAll(`${namespace}/`)) yield item.decode() as KubeObject;
+/** What there is now, not what a cache that loads or lags would show: nothing may be left behind in a namespace that goes. */
+function contentsOf(api: StoredApi, namespace: string): Promise<CachedList> {
+  const options = { prefix: `${namespace}/`, from: '', limit: 0, predicate: EVERYTHING };
+  return api.store.cache.list({ mode: 'most-recent' }, options);
 }
 
-function hasObjects(api: StoredApi, namespace: string): boolean {
-  for (const _ of api.store.cache.peekAll(`${namespace}/`)) return true;
-  return false;
-}
-
-function count(api: StoredApi, namespace: string, remainder: Remainder): void {
+function count(api: StoredApi, contents: CachedList, remainder: Remainder): void {
   const { group, resource } = api.served.groupResource;
   const add = (to: Map<string, number>, key: string): void => void to.set(key, (to.get(key) ?? 0) + 1);
-  for (const object of objectsIn(api, namespace)) {
+  for (const item of contents.items()) {
+    const object = item.decode() as KubeObject;
     add(remainder.resources, `${resource}.${group}`);
     for (const finalizer of object.metadata.finalizers ?? []) add(remainder.finalizers, finalizer);
   }

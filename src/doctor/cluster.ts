@@ -15,9 +15,10 @@ export interface ServiceOptions {
   readonly serviceNamespace: string;
   readonly servicePort: number;
   readonly ownerClusterRole: string;
+  readonly admissionFromCluster: boolean;
 }
 
-interface Right {
+export interface Right {
   readonly verbs: readonly string[];
   readonly group: string;
   readonly resource: string;

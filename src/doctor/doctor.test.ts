@@ -10,8 +10,15 @@ import { lineOf } from './finding.js';
 
 const REVIEWS = '/apis/authorization.k8s.io/v1';
 const CONFIG = '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication';
+const ADMISSION = '/apis/admissionregistration.k8s.io/';
 const SERVICES = '/apis/apiregistration.k8s.io/v1/apiservices';
-const service = { serviceName: 'annex', serviceNamespace: 'annex-system', servicePort: 443, ownerClusterRole: '' };
+const service = {
+  serviceName: 'annex',
+  serviceNamespace: 'annex-system',
+  servicePort: 443,
+  ownerClusterRole: '',
+  admissionFromCluster: true,
+};
 
 const NOW = Date.UTC(2026, 0, 1);
 const END = Date.UTC(2027, 0, 1);
@@ -44,7 +51,11 @@ const healthy = {
     'requestheader-username-headers': '["X-Remote-User"]',
     'requestheader-allowed-names': '["front-proxy-client"]',
   } as JsonObject | undefined,
+  /** By path below admissionregistration.k8s.io. */
+  policies: {} as Readonly<Record<string, readonly JsonObject[]>>,
 };
+
+const withParams = (apiVersion: string, kind: string): JsonObject => ({ spec: { paramKind: { apiVersion, kind } } });
 
 function cluster(state: typeof healthy): Cluster {
   return {
@@ -55,10 +66,19 @@ function cluster(state: typeof healthy): Cluster {
         return Promise.resolve({ status: 201, body: { status: { allowed } } });
       }
       if (path === `${REVIEWS}/subjectaccessreviews`) return Promise.resolve(state.accessReview);
+      if (path === '/api/v1') {
+        const resources = [{ name: 'configmaps', kind: 'ConfigMap', namespaced: true }];
+        return Promise.resolve({ status: 200, body: { resources } });
+      }
+      if (path === '/apis/example.com/v1') return Promise.resolve({ status: 404, body: {} });
       if (path === '/apis/authentication.k8s.io/v1/tokenreviews') return Promise.resolve(state.tokenReview);
       return Promise.reject(new Error(`nobody should call ${path}`));
     },
     must: (_, path) => {
+      if (path.startsWith(ADMISSION)) {
+        const items = state.policies[path.slice(ADMISSION.length)];
+        return Promise.resolve(items === undefined ? undefined : ({ metadata: {}, items } as unknown as KubeObject));
+      }
       if (path === SERVICES) return Promise.resolve({ metadata: {}, items: state.services } as KubeObject);
       if (path === CONFIG) {
         if (state.config === undefined) return Promise.reject(new ClusterError(403, 'configmaps is forbidden'));
@@ -84,6 +104,8 @@ describe('examineCluster', () => {
     expect(await lines({})).toEqual([
       'cluster: ok (https://c, v1.36.3)',
       'rights: ok',
+      'rights to follow admission: ok',
+      'rights to read params: ok (no policy refers to any)',
       'rights to authenticate: ok',
       'rights to authorize: ok',
       'APIService v1.kubeannex.io: ok (available)',
@@ -111,6 +133,28 @@ describe('examineCluster', () => {
     expect(found.slice(1)).toEqual([expect.stringMatching(/^everything else: skipped/)]);
   });
 
+  test('admission that is switched off is a warning, not an error', async () => {
+    const one = cluster({ ...healthy, may: ({ group }) => group !== 'admissionregistration.k8s.io' });
+    const clients = { main: one, authn: one, authz: one, server: 'https://c', close: () => undefined };
+    const found: string[] = [];
+    const off = { ...service, admissionFromCluster: false };
+    for await (const finding of examineCluster(clients, off, known)) found.push(lineOf(finding));
+    expect(found.filter((line) => !/: ok\b/.test(line))).toEqual([
+      'admission: warning (--admission-from-cluster=false: no webhook and no policy of the cluster sees what is written to the types that Annex serves)',
+    ]);
+  });
+
+  test('the kinds of params that policies of any version refer to are told, also those that are not served', async () => {
+    const params = async (policies: (typeof healthy)['policies']): Promise<string | undefined> =>
+      (await lines({ policies })).find((line) => line.startsWith('rights to read params'));
+    const mine = { 'v1/validatingadmissionpolicies': [withParams('v1', 'ConfigMap'), { spec: {} }] };
+    expect(await params(mine)).toBe('rights to read params: ok (/v1, Kind=ConfigMap)');
+    const older = { 'v1beta1/mutatingadmissionpolicies': [withParams('example.com/v1', 'Size')] };
+    expect(await params({ ...mine, ...older })).toBe(
+      'rights to read params: warning (the cluster does not serve example.com/v1, Kind=Size)',
+    );
+  });
+
   const refused = { status: 403, body: { message: 'forbidden' } as JsonObject };
   test.each<[string, object, string]>([
     [
@@ -130,6 +174,19 @@ describe('examineCluster', () => {
       'the right to review access',
       { may: (of: JsonObject) => of['resource'] !== 'subjectaccessreviews' },
       'rights to authorize: wrong: it may not create subjectaccessreviews.authorization.k8s.io /',
+    ],
+    [
+      'the right to follow admission',
+      { may: (of: JsonObject) => of['resource'] !== 'validatingadmissionpolicies' },
+      'rights to follow admission: wrong: it may not list, watch validatingadmissionpolicies.admissionregistration.k8s.io /',
+    ],
+    [
+      'the right to read params',
+      {
+        may: (of: JsonObject) => of['resource'] !== 'configmaps' || of['namespace'] !== '',
+        policies: { 'v1/validatingadmissionpolicies': [withParams('v1', 'ConfigMap')] },
+      },
+      "rights to read params: wrong: it may not list, watch configmaps / mend it by: giving the right to list and watch them to the identity in use: the chart's value admission.paramRules",
     ],
     ['no APIService', { services: [] }, 'APIService v1.kubeannex.io: wrong: there is none / mend it by: starting'],
     [
@@ -197,7 +254,7 @@ describe('examineCluster', () => {
   ])('%s is told, and the rest is looked at', async (_, state, start) => {
     const found = await lines(state);
     expect(found.filter((line) => line.includes(': wrong: '))).toEqual([expect.stringContaining(start)]);
-    expect(found.length).toBeGreaterThanOrEqual(8);
+    expect(found.length).toBeGreaterThanOrEqual(9);
     expect(found.at(-1)).toMatch(/^SubjectAccessReview: /);
   });
 });

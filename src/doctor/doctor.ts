@@ -2,6 +2,7 @@ import { ClusterClient } from '../client/cluster-client.js';
 import type { Options } from '../server/options/options.js';
 import type { Clock } from '../util/clock.js';
 import { servedAuthorities } from './authorities.js';
+import { checkAdmission } from './admission.js';
 import { checkCertificates } from './certificates.js';
 import {
   AUTHENTICATION_RIGHTS,
@@ -61,6 +62,7 @@ export async function* examineCluster(
     return;
   }
   yield await checkRights('rights', main, mainRights(service));
+  yield* await checkAdmission(main, service);
   yield await checkRights('rights to authenticate', authn, AUTHENTICATION_RIGHTS);
   yield await checkRights('rights to authorize', authz, AUTHORIZATION_RIGHTS);
   yield* await checkApiServices(main, service, known);

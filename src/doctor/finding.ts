@@ -2,12 +2,15 @@ import { messageOf } from '../util/error-message.js';
 
 /** What a check has found. What is wrong comes with what to do about it. */
 export type Finding =
-  | { readonly check: string; readonly verdict: 'ok' | 'skipped'; readonly detail: string }
+  | { readonly check: string; readonly verdict: 'ok' | 'skipped' | 'warning'; readonly detail: string }
   | { readonly check: string; readonly verdict: 'wrong'; readonly detail: string; readonly mend: string };
 
 export const ok = (check: string, detail: string): Finding => ({ check, verdict: 'ok', detail });
 
 export const skipped = (check: string, detail: string): Finding => ({ check, verdict: 'skipped', detail });
+
+/** Nothing is broken, but somebody may not expect it. */
+export const warning = (check: string, detail: string): Finding => ({ check, verdict: 'warning', detail });
 
 export const wrong = (check: string, what: unknown, mend: string): Finding => ({
   check,

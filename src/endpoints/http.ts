@@ -4,7 +4,7 @@ import type { RequestContext } from '../request/context.js';
 /** Of whatever event; a method's type, because what arrives depends on the event. */
 type Listener = { on(...args: unknown[]): void }['on'];
 
-/** A request of HTTP/1.1 (node:http) or HTTP/2 (src/http2), as far as handlers need it. */
+/** A request of HTTP/1.1 (node:http) or HTTP/2 (packages/http2), as far as handlers need it. */
 export interface HttpRequest {
   readonly method?: string | undefined;
   url?: string | undefined;

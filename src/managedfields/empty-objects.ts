@@ -40,6 +40,7 @@ const EMPTY: Readonly<Record<string, JsonObject>> = {
   Service: { spec: {}, status: { loadBalancer: {} } },
   PersistentVolume: { spec: {}, status: {} },
   PersistentVolumeClaim: { spec: { resources: {} }, status: {} },
+  ResourceQuota: { spec: {}, status: {} },
   Event: {
     involvedObject: {},
     source: {},

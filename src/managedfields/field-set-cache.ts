@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../apimachinery/json/json.js';
+import { LruCache } from '../util/lru-cache.js';
 import { type ReadFields, readFieldsV1 } from '../structured-merge-diff/fieldpath/serialize.js';
 
 /** What a text takes beside its characters: the set itself is a few times as large as its text. */
@@ -9,13 +10,14 @@ const OVERHEAD = 256;
  * own back at each write. A hit returns the same set, by whose identity others cache in turn. Least recently used go first.
  */
 export class FieldSetCache {
-  private readonly byText = new Map<string, ReadFields>();
-  private characters = 0;
+  private readonly byText: LruCache<string, ReadFields>;
   private hitCount = 0;
   private missCount = 0;
 
   /** `maxCharacters`: of all texts together; a text that needs more than a 64th of that is not kept. */
-  constructor(private readonly maxCharacters = 8 * 1024 * 1024) {}
+  constructor(private readonly maxCharacters = 8 * 1024 * 1024) {
+    this.byText = new LruCache({ capacity: maxCharacters, weigh: costOf });
+  }
 
   /** Throws SyntaxError. */
   decode(fields: JsonObject): ReadFields {
@@ -24,13 +26,11 @@ export class FieldSetCache {
     const known = this.byText.get(text);
     if (known !== undefined) {
       this.hitCount++;
-      this.byText.delete(text);
-      this.byText.set(text, known);
       return known;
     }
     this.missCount++;
     const decoded = readFieldsV1(fields);
-    this.keep(text, decoded);
+    if (costOf(text) <= this.maxCharacters / 64) this.byText.set(text, decoded);
     return decoded;
   }
 
@@ -41,21 +41,11 @@ export class FieldSetCache {
     readonly hits: number;
     readonly misses: number;
   } {
-    return { sets: this.byText.size, characters: this.characters, hits: this.hitCount, misses: this.missCount };
-  }
-
-  private keep(text: string, decoded: ReadFields): void {
-    const cost = text.length + OVERHEAD;
-    if (cost > this.maxCharacters / 64) return;
-    this.byText.set(text, decoded);
-    this.characters += cost;
-    for (const oldest of this.byText.keys()) {
-      if (this.characters <= this.maxCharacters) break;
-      this.byText.delete(oldest);
-      this.characters -= oldest.length + OVERHEAD;
-    }
+    return { sets: this.byText.size, characters: this.byText.weight, hits: this.hitCount, misses: this.missCount };
   }
 }
+
+const costOf = (text: string): number => text.length + OVERHEAD;
 
 /** Members of one part of a set beyond which its text would not be kept. */
 const WIDE = 4096;

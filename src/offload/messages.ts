@@ -7,6 +7,7 @@ import type { Description } from '../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
 import type { ItemForm } from '../endpoints/responsewriters/options.js';
 import type { AskedConversion } from '../registry/customresource/conversion/conversion-metrics.js';
+import type { AuditLevel } from '../request/audit.js';
 import type { RequestInfo } from '../request/request-info.js';
 import { StorageError, type StorageErrorCode, type Undecodable } from '../storage/errors.js';
 import type { Attributes, Revision } from '../storage/interfaces.js';
@@ -125,7 +126,13 @@ export type FromWorker =
   | { readonly type: 'ready' }
   | { readonly type: 'call'; readonly task: number; readonly call: number; readonly request: Call }
   | { readonly type: 'warning'; readonly task: number; readonly text: string }
-  | { readonly type: 'annotation'; readonly task: number; readonly key: string; readonly value: string }
+  | {
+      readonly type: 'annotation';
+      readonly task: number;
+      readonly key: string;
+      readonly value: string;
+      readonly level: AuditLevel | undefined;
+    }
   | {
       readonly type: 'audit';
       readonly task: number;

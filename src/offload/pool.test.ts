@@ -41,6 +41,7 @@ test('where a request is audited, what came, what was answered and what took tim
   const layers: string[] = [];
   const noted: JsonValue[] = [];
   const audit: AuditRecorder = {
+    records: () => true,
     requestObject: (make) => noted.push(make()),
     responseObject: (make) => noted.push(make()),
     responseStatus: () => undefined,

@@ -140,7 +140,7 @@ export function passOn(context: RequestScope['context'] | undefined, notice: Not
       context?.warn(notice.text);
       return;
     case 'annotation':
-      context?.annotate(notice.key, notice.value);
+      context?.annotate(notice.key, notice.value, notice.level);
       return;
     case 'audit': {
       const { text } = notice;

@@ -284,12 +284,14 @@ export class TaskRunner {
       mutates: (operation) => mutates.includes(operation),
       readsObjects: (operation) => reads.includes(operation),
       admit: async (attributes) => {
-        const changed = await this.call({ method: 'admit', attributes: sent(attributes) });
+        const given = sent(attributes);
+        const changed = await this.call({ method: 'admit', attributes: given });
         const { object } = attributes;
-        if (changed === undefined || object === undefined) return;
+        if (changed === undefined || object === undefined || changed === given.object) return;
         const tree = parseJson(changed);
         for (const key in object) Reflect.deleteProperty(object, key);
         if (isObject(tree)) Object.assign(object, tree);
+        attributes.versions?.exchanged(object);
       },
       validate: async (attributes) => {
         await this.call({ method: 'validate', attributes: sent(attributes) });
@@ -310,8 +312,8 @@ export class TaskRunner {
       warn: (text) => {
         this.send({ type: 'warning', task: id, text });
       },
-      annotate: (key, value) => {
-        this.send({ type: 'annotation', task: id, key, value });
+      annotate: (key, value, level) => {
+        this.send({ type: 'annotation', task: id, key, value, level });
       },
       audit: task.audited ? this.audit(id) : undefined,
     };
@@ -319,6 +321,8 @@ export class TaskRunner {
 
   private audit(task: number): AuditRecorder {
     return {
+      // The main thread knows the level.
+      records: () => true,
       requestObject: (make) => {
         this.send({ type: 'audit', task, what: 'request', text: stringifyJson(make()) });
       },

@@ -1,5 +1,5 @@
 import type { UserInfo } from '../authentication/user/user.js';
-import type { AuditRecorder } from './audit.js';
+import type { AuditLevel, AuditRecorder } from './audit.js';
 import type { AtPause } from '@annex/cel/pauses';
 import type { RequestInfo } from './request-info.js';
 
@@ -16,8 +16,10 @@ export interface RequestContext {
   readonly receivedAt: number;
   /** Adds a Warning header (agent `-`, code 299) to the answer; repeated texts are sent once, and their total size is bounded. */
   warn(text: string): void;
-  /** Adds an annotation to the audit event. */
-  annotate(key: string, value: string): void;
+  /** Adds an annotation to the audit event, if the event's level is at least `level`. */
+  annotate(key: string, value: string, level?: AuditLevel): void;
+  /** Takes down how long an admission webhook took: that is no time of the server's own. */
+  waitedForWebhook?(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void;
   /** Where the request is audited; undefined: it is not. */
   readonly audit?: AuditRecorder | undefined;
   /** `--dry-run`: everything but the write. */

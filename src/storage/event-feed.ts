@@ -75,15 +75,16 @@ export class EventFeed {
         continue;
       }
       const batch = this.recent(position) ?? (await this.options.readLog(position));
-      const first = batch[0];
-      const last = batch.at(-1);
-      if (first?.revision !== position + 1 || last === undefined) {
+      const events = contiguousAfter(position, batch);
+      const last = events.at(-1);
+      if (last === undefined) {
         throw new StorageError('compacted', `the events after revision ${position} are no longer kept`, {
           revision: position,
+          current: this.newest,
         });
       }
       position = last.revision;
-      yield batch;
+      yield events;
     }
   }
 
@@ -123,6 +124,12 @@ export class EventFeed {
   private wakeAll(): void {
     for (const waiter of [...this.waiters]) waiter.wake();
   }
+}
+
+/** The events right after a revision, up to the first that is missing: revisions have no holes. */
+export function contiguousAfter(revision: Revision, events: readonly LogEvent[]): readonly LogEvent[] {
+  const hole = events.findIndex((event, i) => event.revision !== revision + 1 + i);
+  return hole === -1 ? events : events.slice(0, hole);
 }
 
 function byteCount(batch: readonly LogEvent[]): number {

@@ -131,6 +131,8 @@ export interface Backend {
   index?(resource: string, fields: readonly string[]): void;
   /** Whether what other processes write is told; absent where there are none. */
   following?(): { readonly ok: boolean; readonly reason: string };
+  /** Whether writes get through; absent where they depend on nobody else. */
+  writing?(): { readonly ok: boolean; readonly reason: string };
   /** Replaces the bytes of a stored object by ones that cannot be decoded. A test hook, refused unless the backend was opened for tests. */
   corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void>;
 }

@@ -23,6 +23,16 @@ export function backendOf(logs: LogSet, resource: string): Backend {
   return logs.others.get(logs.overrides.get(resource) ?? '') ?? logs.main;
 }
 
+interface Health {
+  readonly ok: boolean;
+  readonly reason: string;
+}
+
+/** The first that is not well. */
+function worst(states: readonly (Health | undefined)[]): Health {
+  return states.find((state) => state?.ok === false) ?? { ok: true, reason: '' };
+}
+
 /** Each type's calls go to its log. What concerns no type (revisions, events, compaction) is the main log's. */
 export class RoutedBackend implements Backend {
   constructor(private readonly logs: LogSet) {}
@@ -85,12 +95,12 @@ export class RoutedBackend implements Backend {
     backendOf(this.logs, resource).index?.(resource, fields);
   }
 
-  following(): { readonly ok: boolean; readonly reason: string } {
-    for (const backend of this.all()) {
-      const state = backend.following?.();
-      if (state?.ok === false) return state;
-    }
-    return { ok: true, reason: '' };
+  following(): Health {
+    return worst(this.all().map((backend) => backend.following?.()));
+  }
+
+  writing(): Health {
+    return worst(this.all().map((backend) => backend.writing?.()));
   }
 
   corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {

@@ -13,6 +13,8 @@ interface FeatureState {
 interface FeatureSpec extends FeatureState {
   /** What it was up to a minor version, the oldest first, as far back as versions can be emulated. */
   readonly earlier?: readonly (FeatureState & { readonly until: number })[];
+  /** Features without which this one cannot be enabled. */
+  readonly needs?: readonly string[];
 }
 
 /** Every feature gate of Annex. A gate stands here only while code asks for it. */
@@ -20,6 +22,19 @@ export const FEATURES = {
   APIResponseCompression: { stage: 'BETA', default: true },
   AllowParsingUserUIDFromCertAuth: { stage: 'BETA', default: true },
   AllowUnsafeMalformedObjectDeletion: { stage: 'ALPHA', default: false },
+  AuthorizeNodeWithSelectors: {
+    stage: '',
+    default: true,
+    locked: true,
+    needs: ['AuthorizeWithSelectors'],
+    earlier: [{ until: 33, stage: 'BETA', default: true }],
+  },
+  AuthorizeWithSelectors: {
+    stage: '',
+    default: true,
+    locked: true,
+    earlier: [{ until: 33, stage: 'BETA', default: true }],
+  },
   CBORServingAndStorage: { stage: 'ALPHA', default: false },
   ComponentFlagz: {
     stage: 'BETA',
@@ -45,6 +60,12 @@ export const FEATURES = {
     default: true,
     earlier: [{ until: 33, stage: 'ALPHA', default: false }],
   },
+  StructuredAuthenticationConfiguration: {
+    stage: '',
+    default: true,
+    locked: true,
+    earlier: [{ until: 33, stage: 'BETA', default: true }],
+  },
   UnauthenticatedHTTP2DOSMitigation: { stage: 'BETA', default: true },
   WatchList: { stage: 'BETA', default: false },
 } as const satisfies Record<string, FeatureSpec>;
@@ -62,6 +83,8 @@ export class FeatureGates {
   private readonly state = new Map<FeatureName, boolean>();
   private emulation = CURRENT_MINOR;
   private compatibility = CURRENT_MINOR - 1;
+  /** What the last `set` gave reason to warn of. */
+  private warned: readonly string[] = [];
 
   constructor() {
     this.reset();
@@ -69,6 +92,11 @@ export class FeatureGates {
 
   enabled(name: FeatureName): boolean {
     return this.state.get(name) === true;
+  }
+
+  /** A line for each gate that was set although it will be removed. */
+  get warnings(): readonly string[] {
+    return this.warned;
   }
 
   /** Back to the defaults. */
@@ -114,6 +142,7 @@ export class FeatureGates {
 
   private apply(wanted: ReadonlyMap<string, boolean>): void {
     const next = new Map(this.state);
+    const warnings: string[] = [];
     for (const [key, value] of wanted) {
       const stage = GROUPS[key];
       if (stage === undefined) continue;
@@ -129,9 +158,27 @@ export class FeatureGates {
         throw new Error(`${refused} PreAlpha at ${versions}`);
       }
       if (locked === true && value !== normal) throw new Error(`${refused} locked to ${normal}`);
+      if (stage === '' || stage === 'DEPRECATED') {
+        const which = stage === '' ? 'GA' : 'deprecated';
+        warnings.push(
+          `setting ${which} feature gate ${key}=${String(value)}, which will be removed in a future release`,
+        );
+      }
       next.set(key, value);
     }
+    this.checkNeeds(next);
+    this.warned = warnings;
     for (const [name, value] of next) this.state.set(name, value);
+  }
+
+  private checkNeeds(next: ReadonlyMap<FeatureName, boolean>): void {
+    for (const name of this.names()) {
+      const { needs = [] }: FeatureSpec = FEATURES[name];
+      const missing = needs.filter((need) => isFeature(need) && next.get(need) !== true);
+      if (next.get(name) === true && missing.length > 0) {
+        throw new Error(`${name} is enabled, but depends on features that are disabled: [${missing.join(' ')}]`);
+      }
+    }
   }
 
   /** One line a gate for `--help`: `WatchList=true|false (BETA - default=false)`. */

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { metricLifecycles } from './metric-lifecycle.js';
 
 /** All metrics of the process, in the text format of Prometheus. */
 export const metricsRegistry = new Registry();
@@ -30,15 +31,17 @@ const keyOf = (values: readonly string[]): string => (values.length === 1 ? (val
 class Cells<T> {
   private readonly byKey = new Map<string, T>();
   constructor(
-    private readonly names: readonly string[],
+    private readonly metric: MetricOptions,
     private readonly make: (labels: Record<string, string>) => T,
   ) {}
 
-  at(values: readonly string[]): T {
+  at(given: readonly string[]): T {
+    const { name: metric, labels: names } = this.metric;
+    const values = metricLifecycles.constrain(metric, names, given);
     const key = keyOf(values);
     let cell = this.byKey.get(key);
     if (cell === undefined) {
-      cell = this.make(Object.fromEntries(this.names.map((name, i) => [name, values[i] ?? ''])));
+      cell = this.make(Object.fromEntries(names.map((name, i) => [name, values[i] ?? ''])));
       this.byKey.set(key, cell);
     }
     return cell;
@@ -59,7 +62,7 @@ class Cells<T> {
 
 const configuration = (options: MetricOptions, registry: Registry) => ({
   name: options.name,
-  help: options.help,
+  help: metricLifecycles.register(options.name, options.help),
   labelNames: [...options.labels],
   registers: [registry],
 });
@@ -75,7 +78,7 @@ export class CellCounter extends Counter {
     private readonly refresh?: (counter: CellCounter) => void,
   ) {
     super(configuration(options, registry));
-    this.cells = new Cells(options.labels, (labels) => new Cell(labels));
+    this.cells = new Cells(options, (labels) => new Cell(labels));
   }
 
   /** The series of these label values, in the order of the label names. */
@@ -108,7 +111,7 @@ export class CellGauge extends Gauge {
     private readonly refresh?: (gauge: CellGauge) => void,
   ) {
     super(configuration(options, registry));
-    this.cells = new Cells(options.labels, (labels) => new Cell(labels));
+    this.cells = new Cells(options, (labels) => new Cell(labels));
   }
 
   cell(...values: string[]): Cell {
@@ -175,8 +178,8 @@ export class CellHistogram extends Histogram {
     registry: Registry = metricsRegistry,
   ) {
     super({ ...configuration(options, registry), buckets: [...bounds] });
-    this.cells = new Cells(options.labels, (labels) => new HistogramCell(labels, bounds));
-    this.blank = new Histogram({ name: options.name, help: options.help, registers: [] });
+    this.cells = new Cells(options, (labels) => new HistogramCell(labels, bounds));
+    this.blank = new Histogram({ ...configuration(options, registry), labelNames: [], registers: [] });
   }
 
   cell(...values: string[]): HistogramCell {
@@ -212,6 +215,37 @@ export class CellHistogram extends Histogram {
     super.reset();
     for (const cell of (this.cells as Cells<HistogramCell> | undefined)?.all() ?? []) cell.reset();
   }
+}
+
+/** The metrics that count metrics, under the names that Kubernetes' components have for them. */
+export function registerMetricCounts(registry: Registry): void {
+  const counter = (name: string, help: string, count: () => number): void => {
+    new CellCounter({ name, help, labels: [] }, registry, (metric) => (metric.cell().value = count()));
+  };
+  counter(
+    'hidden_metrics_total',
+    'Metrics that are hidden because they are deprecated.',
+    () => metricLifecycles.counts().hidden,
+  );
+  counter('disabled_metrics_total', 'Metrics that --disabled-metrics names.', () => metricLifecycles.counts().disabled);
+  counter(
+    'cardinality_enforcement_unexpected_categorizations_total',
+    'Label values that --allow-metric-labels does not allow.',
+    () => metricLifecycles.counts().unexpected,
+  );
+  const labels = ['stability_level', 'deprecated_version'];
+  const help = 'Metrics by stability and the version that deprecated them.';
+  new CellCounter({ name: 'registered_metrics_total', help, labels }, registry, (metric) => {
+    for (const [stability, deprecated, count] of metricLifecycles.byStability())
+      metric.cell(stability, deprecated).value = count;
+  });
+}
+
+/** One registry of all that is to be shown. */
+export function shownMetrics(registries: readonly Registry[]): Registry {
+  const all = Registry.merge([...registries]);
+  for (const { name } of all.getMetricsAsArray()) if (metricLifecycles.isWithheld(name)) all.removeSingleMetric(name);
+  return all;
 }
 
 /** Counts from zero again. Gauges say what is, and the process's own counters cannot be turned back. */

@@ -3,6 +3,8 @@ export type Layer =
   | 'authentication'
   | 'authorization'
   | 'impersonation'
+  | 'mutating-webhook'
+  | 'validating-webhook'
   | 'etcd'
   | 'decode-response-object'
   | 'transform-response-object'

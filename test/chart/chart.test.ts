@@ -77,6 +77,8 @@ async function optionsOf(args: string[]): Promise<Options> {
   return options;
 }
 
+const MAPS = { apiGroups: [''], resources: ['configmaps'] };
+
 describe('values', () => {
   test.each(names)('%s pass the schema', (name) => {
     expect([validate(merged(defaults, valuesOf(name))), validate.errors]).toEqual([true, null]);
@@ -89,6 +91,8 @@ describe('values', () => {
     ['a key that does not exist', { replica: 2 }],
     ['a port out of range', { service: { port: 70_000 } }],
     ['an argument that is no flag', { extraArgs: ['v'] }],
+    ['rules for params that say verbs', { admission: { paramRules: [{ ...MAPS, verbs: ['*'] }] } }],
+    ['rules for params of no resource', { admission: { paramRules: [{ ...MAPS, resources: [] }] } }],
     ['no image', { image: { repository: '' } }],
     ['a Secret without a name', { storage: { mongodb: { uriSecret: { name: '' } } } }],
   ])('the schema refuses %s', (_, values) => {

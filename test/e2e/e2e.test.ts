@@ -1,5 +1,6 @@
 import { TestCluster } from './cluster.js';
 import { access } from './parts/access.js';
+import { admission } from './parts/admission.js';
 import { definitions } from './parts/definitions.js';
 import { demo } from './parts/demo.js';
 import { faults } from './parts/faults.js';
@@ -62,6 +63,7 @@ const title = 'a cluster with Annex in it';
   namespaces(cluster);
   garbage(cluster);
   quota(cluster);
+  admission(cluster);
   watches(cluster);
   definitions(cluster);
   test('meanwhile the CA of the replicas has been exchanged, and all trusted them all the time', async () => {

@@ -38,7 +38,14 @@ async function killInMidWork(script: string, directory: string, round: number): 
 
 test('a process killed at any moment has lost no acknowledged write and left no half one', async () => {
   const script = join(
-    compileSources('crash', ['src/storage', 'src/util', 'src/apimachinery', 'src/scheduling', 'src/go', 'test/storage']),
+    compileSources('crash', [
+      'src/storage',
+      'src/util',
+      'src/apimachinery',
+      'src/scheduling',
+      'src/go',
+      'test/storage',
+    ]),
     'test/storage/crash-writer.js',
   );
   const directory = await mkdtemp(join(tmpdir(), 'annex-crash-'));

@@ -65,8 +65,12 @@ export class Mongod {
     private readonly flags: readonly string[],
   ) {}
 
-  static async start(path: string, flags: readonly string[] = ['--replSet', 'rs0']): Promise<Mongod> {
-    const folder = await mkdtemp(join(tmpdir(), 'annex-mongod-'));
+  static async start(
+    path: string,
+    flags: readonly string[] = ['--replSet', 'rs0'],
+    parent = tmpdir(),
+  ): Promise<Mongod> {
+    const folder = await mkdtemp(join(parent, 'annex-mongod-'));
     const mongod = new Mongod(path, await freePort(), folder, flags);
     started.add(mongod);
     try {
@@ -99,6 +103,11 @@ export class Mongod {
     const log = createWriteStream(join(this.folder, 'mongod.log'), { flags: 'a' });
     child.stdout.pipe(log);
     child.stderr.pipe(log);
+    // Its disk may be full too.
+    log.on('error', () => {
+      child.stdout.resume();
+      child.stderr.resume();
+    });
     this.child = child;
     const killed = (): boolean => child.kill('SIGKILL');
     process.once('exit', killed);

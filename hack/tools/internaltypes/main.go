@@ -159,6 +159,7 @@ func main() {
 		"PodSpec":                             {core.PodSpec{}, corev1.PodSpec{}},
 		"PersistentVolumeSource":              {core.PersistentVolumeSource{}, corev1.PersistentVolumeSource{}},
 		"PersistentVolumeClaimSpec":           {core.PersistentVolumeClaimSpec{}, corev1.PersistentVolumeClaimSpec{}},
+		"PersistentVolumeClaim":               {core.PersistentVolumeClaim{}, corev1.PersistentVolumeClaim{}},
 		"CertificateSigningRequestConditions": {[]certificates.CertificateSigningRequestCondition{}, []certificatesv1.CertificateSigningRequestCondition{}},
 	} {
 		roots[name] = add(reflect.TypeOf(p[0]), reflect.TypeOf(p[1]))

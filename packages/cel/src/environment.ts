@@ -7,7 +7,7 @@ import type { Declarations } from './checker/resolver.js';
 import { Resolver } from './checker/resolver.js';
 import type { FunctionDecl, OverloadDecl, StructDecl, VariableDecl } from './declarations.js';
 import type { Library } from './library/library.js';
-import { STANDARD_FUNCTIONS, STANDARD_TYPES } from './library/standard.js';
+import { STANDARD_FUNCTIONS, STANDARD_TYPES, typeConstant } from './library/standard.js';
 import type { Macros } from './parser/macros.js';
 import { STANDARD_MACROS } from './parser/macros.js';
 import { Parser, type Parsed } from './parser/parser.js';
@@ -15,6 +15,7 @@ import { Program } from './program.js';
 import type { Issue } from './source.js';
 import { formatIssues } from './source.js';
 import { validate } from './checker/validators.js';
+import { CelError } from './values/value.js';
 
 export interface EnvironmentOptions {
   readonly libraries: readonly Library[];
@@ -97,8 +98,22 @@ export class Environment implements Declarations {
     return new Environment(options, this.functions, names, this.macros);
   }
 
+  /** The same environment with a library's functions on top. */
+  with(library: Library): Environment {
+    const functions = new Map(this.functions);
+    for (const decl of library.functions ?? []) functions.set(decl.name, decl);
+    const options = { ...this.options, libraries: [...this.options.libraries, library] };
+    return new Environment(options, functions, this.variables, this.macros);
+  }
+
+  /** A variable, or a type of which objects can be made, whose name stands for itself. */
   variable(name: string): VariableDecl | undefined {
-    return this.variables.get(name);
+    const known = this.variables.get(name);
+    if (known !== undefined) return known;
+    const decl = this.options.structs?.(name);
+    if (decl?.create === undefined) return undefined;
+    // As in the reference implementation, which knows such types only where objects of them are made.
+    return { ...typeConstant(name, decl.type), value: new CelError(`reference to undefined type: ${name}`) };
   }
 
   function(name: string): FunctionDecl | undefined {

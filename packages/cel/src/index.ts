@@ -1,6 +1,6 @@
 /**
  * The expression language: compile against declared variables and types, evaluate with metered cost, estimate the
- * worst case. This module needs nothing of Annex but `util` and can be published by itself.
+ * worst case. See the README of this package.
  */
 export { Environment } from './environment.js';
 export type { CompileFailure, CompileResult, EnvironmentOptions } from './environment.js';
@@ -28,12 +28,13 @@ export {
 } from './values/value.js';
 export type { Value } from './values/value.js';
 export { fromJson } from './schema/json.js';
+export { formatDuration, formatTimestamp } from './values/time.js';
 export { DeclType, SchemaTypes, adapterOf, withTypeAndObjectMeta } from './schema/decl-type.js';
 export type { Adapter } from './schema/json.js';
 export { escapeIdentifier, unescapeIdentifier } from './schema/decl-type.js';
 export { kubernetesEnvironment } from './kubernetes.js';
 export type { ExpressionOrigin } from './kubernetes.js';
-export { AUTHORIZER_TYPES, AuthorizerValue, ResourceCheck } from './library/authorizer.js';
+export { AUTHORIZER_TYPES, AnswerPending, AuthorizerValue, ResourceCheck } from './library/authorizer.js';
 export type { AuthorizationAnswer, AuthorizationQuery, Authorize, ResourceQuery } from './library/authorizer.js';
 export { JSON_PATCH_LIBRARY } from './library/extensions.js';
 export { estimateCost } from './cost/estimate.js';
@@ -42,3 +43,5 @@ export type { Range } from './cost/functions.js';
 export { UNBOUNDED } from './cost/functions.js';
 export { formatIssues } from './source.js';
 export type { Issue } from './source.js';
+export { walk } from './ast.js';
+export type { Expr } from './ast.js';

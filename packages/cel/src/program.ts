@@ -3,7 +3,7 @@ import { walk } from './ast.js';
 import type { StructDecl } from './declarations.js';
 import { type Dialect, Frame, KUBERNETES_DIALECT, type Run } from './evaluator/frame.js';
 import { PlanError, Planner } from './evaluator/planner.js';
-import { CostExceeded, InternalError, endWork, startWork } from './work.js';
+import { CostExceeded, InternalError, endWork, isWorking, startWork } from './work.js';
 import { AnswerPending } from './library/authorizer.js';
 import { DYN, type Type } from './types.js';
 import { CelError, type Value } from './values/value.js';
@@ -78,18 +78,20 @@ export class Program {
       slots[variable[1]] = bindings[variable[0]];
     }
     const frame = new Frame(slots, limit);
-    startWork();
+    // A variable that is an expression itself is evaluated in the middle of another one.
+    const within = isWorking();
+    if (!within) startWork();
     let value: Value;
     try {
       value = planned.run(frame);
     } catch (error) {
-      endWork();
+      if (!within) endWork();
       const { cost } = frame;
       if (error instanceof CostExceeded) return { kind: 'limit', message: LIMIT_EXCEEDED, cost };
       if (error instanceof InternalError) return { kind: 'error', message: `internal error: ${error.message}`, cost };
       throw error;
     }
-    endWork();
+    if (!within) endWork();
     const { cost } = frame;
     if (cost > limit) return { kind: 'limit', message: LIMIT_EXCEEDED, cost };
     if (value instanceof CelError) return { kind: 'error', message: value.message, cost };

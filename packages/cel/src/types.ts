@@ -49,6 +49,14 @@ export class Type {
     });
   }
 
+  /** As it is declared: by the names that `type(x)` prints. */
+  declared(): string {
+    if (this.nullable) return `wrapper(${this.name})`;
+    return this.params.length === 0
+      ? this.name
+      : `${this.name}(${this.params.map((param) => param.declared()).join(', ')})`;
+  }
+
   /** As type errors print it. */
   toString(): string {
     switch (this.kind) {

@@ -20,7 +20,7 @@ const COST_STRETCH = 2_000;
 /** Short evaluations pause only every so often. */
 const EVALUATIONS = 16;
 
-// Evaluations do not overlap, so one meter serves them all. Outside of one nothing is counted.
+// Evaluations do not overlap, except for those within another, so one meter serves them all. Outside of one nothing is counted.
 let left = Infinity;
 /** What is left of the limit beyond the next pause. */
 let reserve = 0;
@@ -28,6 +28,9 @@ let evaluations = 0;
 const once = new Set<string>();
 const keyLists = new Map<object, readonly string[]>();
 let noted = false;
+
+/** Whether an evaluation is under way, so that one within it is on its account. */
+export const isWorking = (): boolean => left !== Infinity;
 
 export function startWork(): void {
   if (!hasPauses()) {

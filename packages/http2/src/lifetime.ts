@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../../src/util/clock.js';
+import type { Clock, Timer } from './clock.js';
 
 /** How long a client has to say what it is, and to see the first notice of a shutdown. */
 const PREFACE_MILLIS = 10_000;

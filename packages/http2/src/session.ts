@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Clock } from '../../../src/util/clock.js';
+import type { Clock } from './clock.js';
 import { type HeaderField, HpackDecoder } from './hpack/decoder.js';
 import { HpackError } from './hpack/error.js';
 import { contentLength, type RequestHead, requestHead } from './fields.js';

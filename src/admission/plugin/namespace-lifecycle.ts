@@ -1,19 +1,14 @@
 import { ApiError, newForbidden, newNotFound } from '../../apimachinery/meta/errors.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
+import type { NamespaceSource } from '../sources.js';
 
 /** Namespaces that cannot be deleted. */
 const IMMORTAL = new Set(['default', 'kube-system', 'kube-public']);
 const NAMESPACES = { group: '', resource: 'namespaces' };
 
-/** Access to namespaces: what the cache has, and a fresh read where the cache has nothing. */
-export interface NamespaceReader {
-  cached(name: string): KubeObject | undefined;
-  live(name: string): Promise<KubeObject | undefined>;
-}
-
 /** Refuses objects in namespaces that do not exist or are being deleted, and the deletion of the namespaces that must stay. */
-export function namespaceLifecycle(namespaces: NamespaceReader): AdmissionPlugin {
+export function namespaceLifecycle(namespaces: NamespaceSource): AdmissionPlugin {
   return {
     name: 'NamespaceLifecycle',
     handles: (operation) => operation !== 'CONNECT',
@@ -26,14 +21,13 @@ export function namespaceLifecycle(namespaces: NamespaceReader): AdmissionPlugin
       }
       // Namespaces themselves, cluster-scoped objects, deletions and access reviews are let through.
       if (isNamespace || namespace === '' || operation === 'DELETE' || isAccessReview(attributes)) return;
-      const known = namespaces.cached(namespace);
-      if (known !== undefined) {
-        check(attributes, known);
+      const found = namespaces.get(namespace);
+      if (!(found instanceof Promise)) {
+        check(attributes, found);
         return;
       }
-      return namespaces.live(namespace).then((live) => {
-        if (live === undefined) throw newNotFound(NAMESPACES, namespace);
-        check(attributes, live);
+      return found.then((read) => {
+        check(attributes, read);
       });
     },
   };
@@ -51,7 +45,8 @@ function nameOf({ name, object }: AdmissionAttributes): string {
   return object?.metadata.name || object?.metadata.generateName || 'Unknown';
 }
 
-function check(attributes: AdmissionAttributes, namespace: KubeObject): void {
+function check(attributes: AdmissionAttributes, namespace: KubeObject | undefined): void {
+  if (namespace === undefined) throw newNotFound(NAMESPACES, attributes.namespace);
   if (attributes.operation !== 'CREATE') return;
   const phase = (namespace['status'] as { phase?: string } | undefined)?.phase;
   if (phase !== 'Terminating' && !hasDeletionTimestamp(namespace)) return;

@@ -37,6 +37,13 @@ export function carryFloats(copy: JsonObject, object: JsonObject): void {
   if (known !== undefined) places.set(copy, known);
 }
 
+/** Makes known of an object that got the contents of another one what is known of that one, and nothing else. */
+export function takeFloats(object: JsonObject, contents: JsonObject): void {
+  const known = places.get(contents);
+  if (known === undefined) places.delete(object);
+  else places.set(object, known);
+}
+
 /** Forgets the floats in fields that are not taken over from what the client sent. */
 export function keepFloats(object: JsonObject, isKept: (field: string) => boolean): void {
   const known = places.get(object);

@@ -3,6 +3,7 @@ import { NumberRangeError } from '../json/syntax.js';
 import { newBadRequest, newRequestEntityTooLarge } from '../meta/errors.js';
 import { isObject, type JsonObject, type JsonValue, stringifyJson } from '../json/json.js';
 import type { Parts } from '../json/parser.js';
+import { textOf } from '../json/values.js';
 import { quote } from '../meta/meta.js';
 import { unprocessable } from './errors.js';
 import { Literals } from './literals.js';
@@ -95,18 +96,44 @@ function checkFields(item: JsonObject, i: number, errors: string[], refuse: (tex
   }
 }
 
-/** Why an operation could not be carried out. Clients only learn that one could not. */
-class Inapplicable extends Error {}
+/** Why an operation could not be carried out, in the words of kube-apiserver's library. */
+export class PatchFailure extends Error {
+  override readonly name = 'PatchFailure';
+  constructor(
+    message: string,
+    /** The operation is a test, and the value is another one. */
+    readonly isTest = false,
+  ) {
+    super(message);
+  }
+}
+
+const missing = (text: string): PatchFailure => new PatchFailure(`${text}: missing value`);
+
+/** Says of a failure what was being done. */
+function during<T>(what: string, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof PatchFailure) throw new PatchFailure(`${what}: ${error.message}`, error.isTest);
+    throw error;
+  }
+}
 
 const INDEX = /^[-+]?[0-9]{1,15}$/;
 
 function index(key: string, length: number, insert: boolean): number {
-  if (!INDEX.test(key)) throw new Inapplicable(`not an index: ${quote(key)}`);
+  if (!INDEX.test(key)) {
+    const syntax = `strconv.Atoi: parsing ${quote(key)}: invalid syntax`;
+    throw new PatchFailure(insert ? `value was not a proper array index: '${key}': ${syntax}` : syntax);
+  }
   const given = Number(key);
   const limit = insert ? length + 1 : length;
   // Negative indices count from the end.
   const at = given < 0 ? given + limit : given;
-  if (at < 0 || at >= limit) throw new Inapplicable(`Unable to access invalid index: ${key}`);
+  if (at < 0 || at >= limit) {
+    throw new PatchFailure(`Unable to access invalid index: ${String(given)}: invalid index referenced`);
+  }
   return at;
 }
 
@@ -143,13 +170,9 @@ class Patcher {
       case 'replace':
         this.replace(this.text(operation, 'path'), operation);
         break;
-      case 'move': {
-        const from = this.text(operation, 'from');
-        const value = this.get(from);
-        this.remove(from);
-        this.add(this.text(operation, 'path'), value ?? null);
+      case 'move':
+        this.move(this.text(operation, 'from'), operation);
         break;
-      }
       case 'test':
         this.test(this.text(operation, 'path'), operation);
         break;
@@ -157,14 +180,17 @@ class Patcher {
         this.copy(this.text(operation, 'from'), this.text(operation, 'path'));
         break;
       default:
-        throw new Inapplicable('Unexpected kind');
+        throw new PatchFailure(`Unexpected kind: ${typeof operation['op'] === 'string' ? operation['op'] : 'unknown'}`);
     }
   }
 
-  private text(operation: JsonPatchOperation, field: string): string {
+  private text(operation: JsonPatchOperation, field: 'path' | 'from'): string {
     const value = operation[field];
-    if (typeof value !== 'string') throw new Inapplicable(`operation missing ${field} field`);
-    return value;
+    if (typeof value === 'string') return value;
+    const op = textOf(operation['op']);
+    const what = field === 'from' ? 'operation, missing from field' : 'operation missing path field';
+    const isTerse = field === 'path' && (op === 'add' || op === 'remove' || op === 'copy');
+    throw missing(`${op} operation failed to decode ${field}${isTerse ? '' : `: ${what}`}`);
   }
 
   private writable<T extends Container>(container: T): T {
@@ -178,16 +204,16 @@ class Patcher {
    * The container that a path's last token stands in, and that token. What stands before the first slash is ignored. Also
    * what is only looked at becomes the patch's own: kube-apiserver shows it in another order than what no path leads through.
    */
-  private find(path: string): [Container, string] {
+  private find(path: string, absent: string): [Container, string] {
     const tokens = path.split('/').map(decodeToken);
     const key = tokens.pop();
-    if (tokens.length === 0 || key === undefined) throw new Inapplicable(`doc is missing path: ${quote(path)}`);
+    if (tokens.length === 0 || key === undefined) throw missing(absent);
     let current = this.root;
     for (const token of tokens.slice(1)) {
-      const at = Array.isArray(current) ? index(token, current.length, false) : token;
-      const next = (current as JsonObject)[at];
-      if (!isContainer(next) || (typeof at === 'string' && !Object.hasOwn(current, at))) {
-        throw new Inapplicable(`doc is missing path: ${quote(path)}`);
+      const at = Array.isArray(current) ? placeOf(token, current.length) : token;
+      const next = at === undefined ? undefined : (current as JsonObject)[at];
+      if (at === undefined || !isContainer(next) || (typeof at === 'string' && !Object.hasOwn(current, at))) {
+        throw missing(absent);
       }
       const child = this.writable(next);
       (current as JsonObject)[at] = child;
@@ -196,46 +222,65 @@ class Patcher {
     return [current, key];
   }
 
-  /** Undefined where an object lacks the key; an array must have the index. */
-  private get(path: string): JsonValue | undefined {
-    const [container, key] = this.find(path);
-    if (Array.isArray(container)) return container[index(key, container.length, false)];
-    return Object.hasOwn(container, key) ? container[key] : undefined;
-  }
-
   private add(path: string, value: JsonValue): void {
-    const [container, key] = this.find(path);
-    if (!Array.isArray(container)) container[key] = value;
-    else if (key === '-') container.push(value);
-    else container.splice(index(key, container.length, true), 0, value);
+    const [container, key] = this.find(path, `add operation does not apply: doc is missing path: "${path}"`);
+    during(`error in add for path: '${path}'`, () => {
+      insert(container, key, value);
+    });
   }
 
   private remove(path: string): void {
-    const [container, key] = this.find(path);
-    if (Array.isArray(container)) container.splice(index(key, container.length, false), 1);
-    else if (!Object.hasOwn(container, key)) throw new Inapplicable(`Unable to remove nonexistent key: ${key}`);
-    else delete container[key];
+    const [container, key] = this.find(path, `remove operation does not apply: doc is missing path: "${path}"`);
+    during(`error in remove for path: '${path}'`, () => {
+      drop(container, key);
+    });
   }
 
   /** An object need not have the key that is replaced, as in kube-apiserver. */
   private replace(path: string, operation: JsonPatchOperation): void {
     const value = valueOf(operation);
     if (path === '') {
-      if (!isContainer(value)) throw new Inapplicable('replace operation value must be object or array');
+      if (!isContainer(value)) {
+        throw new PatchFailure('replace operation value must be object or array: %!w(<nil>)');
+      }
       this.root = this.writable(value);
       return;
     }
-    const [container, key] = this.find(path);
-    if (Array.isArray(container)) container[index(key, container.length, false)] = value;
-    else container[key] = value;
+    const [container, key] = this.find(path, `replace operation does not apply: doc is missing path: ${path}`);
+    if (!Array.isArray(container)) {
+      container[key] = value;
+      return;
+    }
+    const at = placeOf(key, container.length);
+    if (at === undefined) throw missing(`replace operation does not apply: doc is missing key: ${path}`);
+    container[at] = value;
+  }
+
+  private move(from: string, operation: JsonPatchOperation): void {
+    const [source, name] = this.find(from, `move operation does not apply: doc is missing from path: ${from}`);
+    const value = during(`error in move for path: '${name}'`, () => {
+      const found = read(source, name);
+      drop(source, name);
+      return found;
+    });
+    const path = this.text(operation, 'path');
+    const [target, key] = this.find(path, `move operation does not apply: doc is missing destination path: ${path}`);
+    during(`error in move for path: '${path}'`, () => {
+      insert(target, key, value ?? null);
+    });
   }
 
   private test(path: string, operation: JsonPatchOperation): void {
     const expected = operation['value'];
-    const actual = path === '' ? this.root : this.get(path);
-    if (!testEqual(actual, expected)) throw new Inapplicable(`testing value ${path} failed`);
-    if (path === '' || !isContainer(actual)) return;
-    const [container, key] = this.find(path);
+    const failed = new PatchFailure(`testing value ${path} failed: test failed`, true);
+    if (path === '') {
+      if (!testEqual(this.root, expected)) throw failed;
+      return;
+    }
+    const [container, key] = this.find(path, `test operation does not apply: is missing path: ${path}`);
+    const actual = during(`error in test for path: '${path}'`, () => read(container, key));
+    if (!testEqual(actual, expected)) throw failed;
+    if (!isContainer(actual)) return;
     (container as JsonObject)[Array.isArray(container) ? index(key, container.length, false) : key] =
       this.allWritable(actual);
   }
@@ -259,14 +304,45 @@ class Patcher {
   }
 
   private copy(from: string, path: string): void {
-    const value = this.get(from) ?? null;
-    this.find(path);
+    const [source, name] = this.find(from, `copy operation does not apply: doc is missing from path: ${from}`);
+    const value = during(`error in copy for from: '${from}'`, () => read(source, name)) ?? null;
+    const [target, key] = this.find(path, `copy operation does not apply: doc is missing destination path: ${path}`);
     if (value !== null) this.copied += Buffer.byteLength(stringifyJson(value));
     if (this.copied > this.maxCopyBytes) {
-      throw new Inapplicable('Unable to complete the copy, the accumulated size increase of copy exceeds the limit');
+      throw new PatchFailure(
+        `Unable to complete the copy, the accumulated size increase of copy is ${String(this.copied)}, exceeding the limit ${String(this.maxCopyBytes)}`,
+      );
     }
-    this.add(path, this.snapshot(value));
+    during('error while adding value during copy', () => {
+      insert(target, key, this.snapshot(value));
+    });
   }
+}
+
+/** Undefined where an object lacks the key; an array must have the index. */
+function read(container: Container, key: string): JsonValue | undefined {
+  if (Array.isArray(container)) return container[index(key, container.length, false)];
+  return Object.hasOwn(container, key) ? container[key] : undefined;
+}
+
+function insert(container: Container, key: string, value: JsonValue): void {
+  if (!Array.isArray(container)) container[key] = value;
+  else if (key === '-') container.push(value);
+  else container.splice(index(key, container.length, true), 0, value);
+}
+
+function drop(container: Container, key: string): void {
+  if (Array.isArray(container)) container.splice(index(key, container.length, false), 1);
+  else if (!Object.hasOwn(container, key)) throw missing(`Unable to remove nonexistent key: ${key}`);
+  else delete container[key];
+}
+
+/** An index that an array has; undefined: it has none of that name. */
+function placeOf(key: string, length: number): number | undefined {
+  if (!INDEX.test(key)) return undefined;
+  const given = Number(key);
+  const at = given < 0 ? given + length : given;
+  return at < 0 || at >= length ? undefined : at;
 }
 
 const valueOf = (operation: JsonPatchOperation): JsonValue => operation['value'] ?? null;
@@ -287,20 +363,28 @@ function testEqual(actual: JsonValue | undefined, expected: JsonValue | undefine
 }
 
 /**
- * The document after the patch; neither is changed, and what the patch does not touch is shared with them. Throws the
- * 422 that clients see when an operation does not apply or a test fails.
+ * The document after the patch; neither is changed, and what the patch does not touch is shared with them. Throws PatchFailure.
  */
-export function applyJsonPatch(
+export function applyOperations(
   document: JsonObject,
   operations: readonly JsonPatchOperation[],
   maxCopyBytes = MAX_COPY_BYTES,
 ): JsonValue {
   const patcher = new Patcher(document, maxCopyBytes);
+  for (const operation of operations) patcher.run(operation);
+  return patcher.result();
+}
+
+/** The same for the patch of a client, who only learns that an operation does not apply: throws that 422. */
+export function applyJsonPatch(
+  document: JsonObject,
+  operations: readonly JsonPatchOperation[],
+  maxCopyBytes = MAX_COPY_BYTES,
+): JsonValue {
   try {
-    for (const operation of operations) patcher.run(operation);
+    return applyOperations(document, operations, maxCopyBytes);
   } catch (error) {
-    if (error instanceof Inapplicable) throw unprocessable();
+    if (error instanceof PatchFailure) throw unprocessable();
     throw error;
   }
-  return patcher.result();
 }

@@ -25,7 +25,11 @@ interface Shapes {
 }
 
 export type InternalType =
-  'PodSpec' | 'PersistentVolumeSource' | 'PersistentVolumeClaimSpec' | 'CertificateSigningRequestConditions';
+  | 'PodSpec'
+  | 'PersistentVolumeSource'
+  | 'PersistentVolumeClaim'
+  | 'PersistentVolumeClaimSpec'
+  | 'CertificateSigningRequestConditions';
 
 let loaded: Shapes | undefined;
 

@@ -1,5 +1,6 @@
 import { type GroupVersionKind, formatGroupVersion, parseGroupVersion } from '../meta/meta.js';
 import { builtinSchema, type BuiltinSchema } from './builtin-schema.js';
+import { goTypeKeys } from './types.js';
 
 /** Kinds without a schema here that kube-apiserver's decoder knows: those it does not serve, or we do not. `*`: and its list. */
 const KNOWN: Readonly<Record<string, string>> = {
@@ -89,6 +90,29 @@ export function isRegisteredInternally(of: GroupVersionKind, kind: string): bool
   const table = of.group === DEFINITIONS ? ofDefinitions : known;
   for (const key of table) if (key.startsWith(`${of.group}/`) && key.endsWith(`/${kind}`)) return true;
   return [of.version, 'v1'].some((version) => isRegistered(of.group, { ...of, version, kind }));
+}
+
+let groupVersions: ReadonlySet<string> | undefined;
+
+/** Group versions of kube-apiserver's scheme and of Annex, whether they are served or not. */
+function registeredGroupVersions(): ReadonlySet<string> {
+  groupVersions ??= new Set(
+    [...known, ...ofDefinitions, ...goTypeKeys(), 'kubeannex.io/v1alpha1/Adoption'].map((key) =>
+      key.replace(/\/[^/]*$/, ''),
+    ),
+  );
+  return groupVersions;
+}
+
+export function isRegisteredVersion(group: string, version: string): boolean {
+  return registeredGroupVersions().has(formatGroupVersion({ group, version }));
+}
+
+export function isRegisteredGroup(group: string): boolean {
+  for (const key of registeredGroupVersions()) {
+    if (key.startsWith(`${group}/`) || (group === '' && !key.includes('/'))) return true;
+  }
+  return false;
 }
 
 /** Both groups have the same events. */

@@ -112,6 +112,12 @@ export function goType(gvk: GroupVersionKind): GoType | undefined {
   return kinds.get(SAME_SHAPE[key] ?? key);
 }
 
+/** All built-in kinds, as `<group>/<version>/<kind>`. */
+export function goTypeKeys(): Iterable<string> {
+  kinds ??= link(readDataFile('types', 'types.json') as unknown as RawTypes);
+  return [...kinds.keys(), ...Object.keys(SAME_SHAPE)];
+}
+
 /** What a pointer points to, the type itself otherwise. */
 export function dereference(type: GoType): GoType {
   return type.kind === 'ptr' && type.elem !== undefined ? dereference(type.elem) : type;

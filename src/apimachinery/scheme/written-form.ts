@@ -10,10 +10,15 @@ export function inTypeOrder(type: GoType, given: JsonObject): JsonObject {
     if (value === undefined) {
       if (isWrittenWhenAbsent(field)) out[field.name] = zeroValue(field.type);
     } else if (!isOmitted(field, value)) out[field.name] = value;
-    else if (typeof value === 'object' && value !== null) noteEmpty(out, field.name, value);
+    else if ((typeof value === 'object' && value !== null) || isEmptyBytes(field, value)) {
+      noteEmpty(out, field.name, value);
+    }
   }
   return out;
 }
+
+/** Bytes that are none differ from bytes that are not given, as lists do. */
+const isEmptyBytes = ({ type }: GoField, value: JsonValue): boolean => type.kind === 'bytes' && value === '';
 
 /** In the order of UTF-16, as maps are written: it is that of UTF-8 for all but the rarest characters; nothing depends on it. */
 export function withSortedKeys(map: JsonObject): JsonObject {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../util/clock.js';
+import { LruCache } from '../../util/lru-cache.js';
 import { readToken } from '../token/jws.js';
 import type { ProviderClient } from './http.js';
 import { type Claims, issuerOf, verifyIdToken } from './id-token.js';
@@ -23,12 +24,19 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 /** Fetches a claim from where the token says it is (OpenID Connect Core 1.0, 5.6.2). */
 export class DistributedClaims {
-  private readonly providers = new Map<string, Provider>();
+  private readonly providers = new LruCache<string, Provider>({
+    capacity: MAX_ISSUERS,
+    evicted: (_issuer, provider) => {
+      provider.close();
+    },
+  });
 
   constructor(private readonly options: DistributedClaimsOptions) {}
 
   close(): void {
-    for (const provider of this.providers.values()) provider.close();
+    this.providers.clear((_issuer, provider) => {
+      provider.close();
+    });
   }
 
   /** The claims, with the one that was somewhere else. Throws an Error. */
@@ -79,11 +87,6 @@ export class DistributedClaims {
     const { client, clock, failed } = this.options;
     let provider = this.providers.get(issuer);
     if (provider === undefined) {
-      if (this.providers.size >= MAX_ISSUERS) {
-        const [oldest] = this.providers;
-        oldest?.[1].close();
-        if (oldest !== undefined) this.providers.delete(oldest[0]);
-      }
       provider = new Provider({ issuer, discoveryUrl: '', client, clock, failed, fetched: () => undefined });
       this.providers.set(issuer, provider);
     }

@@ -11,8 +11,8 @@ import {
   type Type,
   type Value,
 } from '@annex/cel';
-import type { Expr } from '@annex/cel/ast';
-import { walk } from '@annex/cel/ast';
+import type { Expr } from '@annex/cel';
+import { walk } from '@annex/cel';
 import type { UserInfo } from '../user/user.js';
 
 const { STRING, BOOL, DYN, listOf, mapOf, objectType } = types;

@@ -1,4 +1,5 @@
 import { messageOf } from '../../util/error-message.js';
+import { LruCache } from '../../util/lru-cache.js';
 import type { TLSSocket } from 'node:tls';
 import type { X509Certificate } from 'node:crypto';
 import type { Clock } from '../../util/clock.js';
@@ -41,20 +42,14 @@ const expirations = new CellHistogram(
   metricsRegistry,
 );
 /** Chains by the leaf's fingerprint: a resumed TLS session shows only the leaf. */
-const REMEMBERED_CHAINS = 10_000;
-const chains = new Map<string, PeerChain>();
+const chains = new LruCache<string, PeerChain>({ capacity: 10_000 });
 const byConnection = new WeakMap<TLSSocket, PeerChain | AuthenticationError | null>();
 
 function remember(chain: PeerChain): PeerChain {
   const { fingerprint } = chain.leaf;
   const known = chains.get(fingerprint);
   const kept = chain.intermediates.length === 0 && known !== undefined ? known : chain;
-  chains.delete(fingerprint);
   chains.set(fingerprint, kept);
-  if (chains.size > REMEMBERED_CHAINS) {
-    const oldest = chains.keys().next();
-    if (oldest.done !== true) chains.delete(oldest.value);
-  }
   return kept;
 }
 

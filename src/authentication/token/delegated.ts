@@ -2,6 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { textsOf } from '../../apimachinery/json/values.js';
 import type { Clock } from '../../util/clock.js';
+import { TtlCache } from '../../util/ttl-cache.js';
 import {
   AuthenticationError,
   type AuthenticationResponse,
@@ -22,21 +23,22 @@ export interface DelegatedAuthenticationOptions {
 
 interface Known {
   readonly answer: AuthenticationResponse | undefined;
-  readonly expires: number;
 }
 
 /** Asks the cluster's API server whose tokens they are. Tokens themselves are not kept, only salted digests. */
 export class DelegatedTokenAuthenticator implements TokenAuthenticator {
   private readonly salt = randomBytes(32).toString('latin1');
-  private readonly known = new Map<string, Known>();
+  private readonly known: TtlCache<Known>;
   private readonly asking = new Map<string, Promise<AuthenticationResponse | undefined>>();
 
-  constructor(private readonly options: DelegatedAuthenticationOptions) {}
+  constructor(private readonly options: DelegatedAuthenticationOptions) {
+    this.known = new TtlCache(CAPACITY, options.clock);
+  }
 
   authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined> {
     const key = hash('sha256', JSON.stringify([this.salt, token, ...audiences]), 'base64');
     const known = this.known.get(key);
-    if (known !== undefined && known.expires > this.options.clock.monotonic()) return Promise.resolve(known.answer);
+    if (known !== undefined) return Promise.resolve(known.answer);
     let answer = this.asking.get(key);
     if (answer === undefined) {
       answer = this.ask(token, audiences, key).finally(() => this.asking.delete(key));
@@ -63,16 +65,8 @@ export class DelegatedTokenAuthenticator implements TokenAuthenticator {
       throw new AuthenticationError('the cluster could not be asked about the token');
     }
     const response = responseOf(status);
-    this.remember(key, response);
+    this.known.set(key, { answer: response }, this.options.ttl);
     return response;
-  }
-
-  private remember(key: string, answer: AuthenticationResponse | undefined): void {
-    this.known.delete(key);
-    this.known.set(key, { answer, expires: this.options.clock.monotonic() + this.options.ttl });
-    if (this.known.size <= CAPACITY) return;
-    const [oldest] = this.known.keys();
-    if (oldest !== undefined) this.known.delete(oldest);
   }
 }
 

@@ -10,7 +10,7 @@ import type {
 import { NO_OPINION, result } from '../authorizer/results.js';
 import { PermissionTable } from '../rbac/permission-table.js';
 import type { NodeGraph } from './node-graph.js';
-import { NODE_RULES } from './node-rules.js';
+import { NODE_RULES, NODE_RULES_WITHOUT_SELECTORS } from './node-rules.js';
 import type { ReferenceKind } from './references.js';
 
 const ALLOW: AuthorizationResult = { decision: 'allow', reason: '' };
@@ -23,6 +23,8 @@ type GraphKind = ReferenceKind | 'persistentvolume';
 
 const RULES = new PermissionTable<true>();
 RULES.add(NODE_RULES, true);
+const WIDE_RULES = new PermissionTable<true>();
+WIDE_RULES.add([...NODE_RULES, ...NODE_RULES_WITHOUT_SELECTORS], true);
 
 const COMPLETE: RulesResult = { resourceRules: [], nonResourceRules: [], incomplete: false, error: '' };
 const INCOMPLETE: RulesResult = {
@@ -39,9 +41,17 @@ export function nodeIdentity(user: UserInfo): string | undefined {
 
 const no = (reason: string): AuthorizationResult => result('no-opinion', reason);
 
+export interface NodeAuthorizerOptions {
+  /** Nodes may read nodes and pods only as far as names and field selectors limit them to their own (AuthorizeNodeWithSelectors). */
+  readonly selectors: boolean;
+}
+
 /** What kubelets may do: fixed rules, and of some types only what has to do with their own node and its pods. */
 export class NodeAuthorizer implements Authorizer, RuleResolver {
-  constructor(private readonly graph: NodeGraph) {}
+  constructor(
+    private readonly graph: NodeGraph,
+    private readonly options: NodeAuthorizerOptions = { selectors: true },
+  ) {}
 
   rulesFor(user: UserInfo): RulesResult {
     return nodeIdentity(user) === undefined ? COMPLETE : INCOMPLETE;
@@ -55,7 +65,8 @@ export class NodeAuthorizer implements Authorizer, RuleResolver {
       const divided = this.divided(node, attributes);
       if (divided !== undefined) return divided;
     }
-    return RULES.find(attributes) === undefined ? NO_OPINION : ALLOW;
+    const rules = this.options.selectors ? RULES : WIDE_RULES;
+    return rules.find(attributes) === undefined ? NO_OPINION : ALLOW;
   }
 
   /** The answer for types of which a node may see a part; undefined for others. */
@@ -69,7 +80,7 @@ export class NodeAuthorizer implements Authorizer, RuleResolver {
         if (attributes.resource === 'csinodes') return csiNode(node, attributes);
         return attributes.resource === 'volumeattachments' ? getOnly(attributes, () => unrelated(node)) : undefined;
       case 'resource.k8s.io':
-        if (attributes.resource === 'resourceslices') return resourceSlice(node, attributes);
+        if (attributes.resource === 'resourceslices') return resourceSlice(node, attributes, this.options);
         return attributes.resource === 'resourceclaims' ? this.get(node, 'resourceclaim', attributes) : undefined;
       case 'certificates.k8s.io':
         return attributes.resource === 'podcertificaterequests' ? NO_OPINION : undefined;
@@ -92,9 +103,9 @@ export class NodeAuthorizer implements Authorizer, RuleResolver {
       case 'serviceaccounts':
         return this.serviceAccount(node, attributes);
       case 'nodes':
-        return ownNode(node, attributes);
+        return this.options.selectors ? ownNode(node, attributes) : undefined;
       case 'pods':
-        return this.pod(node, attributes);
+        return this.options.selectors ? this.pod(node, attributes) : undefined;
       default:
         return undefined;
     }
@@ -191,7 +202,11 @@ function csiNode(node: string, { verb, subresource, name }: AuthorizerAttributes
   return ALLOW;
 }
 
-function resourceSlice(node: string, attributes: AuthorizerAttributes): AuthorizationResult {
+function resourceSlice(
+  node: string,
+  attributes: AuthorizerAttributes,
+  { selectors }: NodeAuthorizerOptions,
+): AuthorizationResult {
   const { verb, subresource, name } = attributes;
   if (subresource !== '') return no('cannot authorize ResourceSlice subresources');
   if (verb === 'create') return ALLOW;
@@ -202,6 +217,6 @@ function resourceSlice(node: string, attributes: AuthorizerAttributes): Authoriz
       'only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection',
     );
   }
-  if (selectsNode(attributes, node)) return ALLOW;
+  if (!selectors || selectsNode(attributes, node)) return ALLOW;
   return no('can only list/watch/deletecollection resourceslices with nodeName field selector');
 }

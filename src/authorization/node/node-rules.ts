@@ -17,3 +17,12 @@ export const NODE_RULES: readonly PolicyRule[] = [
   rule(['storage.k8s.io'], ['csidrivers'], READ),
   rule(['node.k8s.io'], ['runtimeclasses'], READ),
 ];
+
+/** What they may do besides where their requests are not limited by selectors (bootstrappolicy.NodeRules). */
+export const NODE_RULES_WITHOUT_SELECTORS: readonly PolicyRule[] = [
+  rule([''], ['nodes'], ['create', 'get', 'list', 'watch', 'update', 'patch']),
+  rule([''], ['nodes/status'], ['update', 'patch']),
+  rule([''], ['pods'], ['get', 'list', 'watch', 'create', 'delete']),
+  rule([''], ['pods/status'], ['update', 'patch']),
+  rule([''], ['pods/eviction'], ['create']),
+];

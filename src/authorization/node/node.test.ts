@@ -220,6 +220,14 @@ describe('decisions', () => {
   });
 });
 
+test('without selectors nodes read all nodes and pods, and secrets as before', () => {
+  const authorizer = new NodeAuthorizer(filled(), { selectors: false });
+  const decide = (attributes: AuthorizerAttributes): string => authorizer.authorize(attributes).decision;
+  expect(decide(ask('list', 'pods'))).toBe('allow');
+  expect(decide(ask('get', 'nodes', { name: 'n2' }))).toBe('allow');
+  expect(decide(ask('list', 'secrets', { namespace: 'ns' }))).toBe('no-opinion');
+});
+
 test('changes of pods and volumes are in force at once', () => {
   const graph = filled();
   const secret = (name: string, namespace = 'ns'): boolean => graph.reaches('n1', 'secret', namespace, name);

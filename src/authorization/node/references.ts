@@ -44,6 +44,10 @@ export function podReferences(pod: KubeObject): Reference[] {
 export const podSecretNames = (pod: KubeObject): string[] =>
   namedBy(pod).flatMap(({ kind, name }) => (kind === 'secret' ? [name] : []));
 
+/** Names of the config maps that a pod speaks of. */
+export const podConfigMapNames = (pod: KubeObject): string[] =>
+  namedBy(pod).flatMap(({ kind, name }) => (kind === 'configmap' ? [name] : []));
+
 function namedBy(pod: KubeObject): Reference[] {
   const found: Reference[] = [];
   const add = (kind: ReferenceKind, name: string): void => {

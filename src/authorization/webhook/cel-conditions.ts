@@ -1,4 +1,5 @@
 import { kubernetesEnvironment, types, fromJson, type Environment, type StructDecl, type Type } from '@annex/cel';
+import { featureGates } from '../../util/feature-gates.js';
 import type { MatchExpression, MatchExpressionCompiler } from './match-conditions.js';
 
 const { STRING, BOOL, listOf, mapOf, objectType } = types;
@@ -36,10 +37,14 @@ const STRUCTS: Readonly<Record<string, Readonly<Record<string, Type>>>> = {
   'kubernetes.SelectorRequirement': { key: STRING, operator: STRING, values: listOf(STRING) },
 };
 
+const SELECTORS = new Set(['fieldSelector', 'labelSelector']);
+const withSelectors = (): boolean => featureGates.enabled('AuthorizeWithSelectors');
+
 function struct(name: string): StructDecl | undefined {
   const fields = Object.hasOwn(STRUCTS, name) ? STRUCTS[name] : undefined;
   if (fields === undefined) return undefined;
-  return { type: objectType(name), field: (field) => (Object.hasOwn(fields, field) ? fields[field] : undefined) };
+  const has = (field: string): boolean => Object.hasOwn(fields, field) && (withSelectors() || !SELECTORS.has(field));
+  return { type: objectType(name), field: (field) => (has(field) ? fields[field] : undefined) };
 }
 
 let environment: Environment | undefined;

@@ -1,6 +1,6 @@
 import { interpretTypeMeta, parseJson } from '../../apimachinery/json/decode.js';
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
-import { kindNotRegistered } from '../../apimachinery/meta/meta.js';
+import { kindNotRegistered, parseGroupVersion } from '../../apimachinery/meta/meta.js';
 import { parseYaml } from '../../apimachinery/yaml/yaml.js';
 import { postError, type WebhookResponse } from './connection.js';
 import { messageOf } from '../../util/error-message.js';
@@ -19,6 +19,9 @@ export interface AnswerKind {
 
 /** Kinds that the decoder knows beside the one asked for, and then cannot make that one of. */
 const RELATED: ReadonlySet<string> = new Set([
+  'v1 Status',
+  'admission.k8s.io/v1 AdmissionReview',
+  'admission.k8s.io/v1beta1 AdmissionReview',
   'authentication.k8s.io/v1 TokenReview',
   'authentication.k8s.io/v1 SelfSubjectReview',
   'authentication.k8s.io/v1beta1 TokenReview',
@@ -37,6 +40,8 @@ const RELATED: ReadonlySet<string> = new Set([
 export function answeredObject(response: WebhookResponse, asked: AnswerKind): JsonObject {
   const { status, body, contentType } = response;
   if (status < 200 || status > 206) throw postError(response);
+  const fault = contentType === '' ? undefined : mediaTypeFault(contentType);
+  if (fault !== undefined) throw new MalformedAnswer(`Internal error occurred: mime: ${fault}`);
   if (body === '') {
     const type = contentType === '' ? 'application/json' : contentType;
     throw new MalformedAnswer(`0-length response with status code: ${status} and content type: ${type}`);
@@ -51,6 +56,9 @@ export function answeredObject(response: WebhookResponse, asked: AnswerKind): Js
 export function objectOfKind(value: JsonValue, asked: AnswerKind): JsonObject {
   const { apiVersion, kind } = told(() => interpretTypeMeta(value));
   const wanted = `${asked.group}/${asked.version}`;
+  if (apiVersion !== '' && parseGroupVersion(apiVersion) === undefined) {
+    throw new MalformedAnswer(`unexpected GroupVersion string: ${apiVersion}`);
+  }
   const given = apiVersion === '' ? wanted : apiVersion;
   const name = kind === '' ? asked.kind : kind;
   if (given !== wanted || name !== asked.kind) {
@@ -61,6 +69,18 @@ export function objectOfKind(value: JsonValue, asked: AnswerKind): JsonObject {
     );
   }
   return isObject(value) ? value : {};
+}
+
+const MEDIA_TYPE = /^([^\s()<>@,;:\\"/[\]?=]*)(\/([^\s()<>@,;:\\"/[\]?=]*)(.*))?/s;
+
+/** Why Go does not take a text for a media type. */
+function mediaTypeFault(contentType: string): string | undefined {
+  const [base = ''] = contentType.split(';');
+  const [, type = '', slash, subtype = '', rest = ''] = MEDIA_TYPE.exec(base.trim()) ?? [];
+  if (type === '') return 'no media type';
+  if (slash === undefined) return base.trim() === type ? undefined : 'expected slash after first token';
+  if (subtype === '') return 'expected token after slash';
+  return rest === '' ? undefined : 'unexpected content after media subtype';
 }
 
 /** Whatever goes wrong is the answer's fault. */

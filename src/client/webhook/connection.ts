@@ -9,6 +9,8 @@ export interface WebhookResponse {
   readonly contentType: string;
   /** Whether the answer asks to come back later. */
   readonly retryAfter: boolean;
+  /** In how many seconds, where that is what it says. */
+  readonly retryAfterSeconds?: number | undefined;
 }
 
 /** Sends a review to the remote service and gives back its answer, whatever the status. Failures throw ResponseError. */
@@ -24,6 +26,8 @@ export class ResponseError extends Error {
     /** Worth another attempt. */
     readonly transient: boolean,
     readonly timeout = false,
+    /** The status that was answered; undefined: there was no answer. */
+    readonly code?: number,
   ) {
     super(message);
   }
@@ -49,19 +53,30 @@ export function postError(response: WebhookResponse): ResponseError {
   const { status, retryAfter } = response;
   const told = failure(response);
   if (told !== undefined) {
-    const { message, reason } = told;
-    return new ResponseError(message, TRANSIENT_REASONS.has(reason) || retryAfter, reason === 'Timeout');
+    const { message, reason, code } = told;
+    return new ResponseError(message, TRANSIENT_REASONS.has(reason) || retryAfter, reason === 'Timeout', code);
   }
   const transient = status === 429 || (status >= 500 && status !== 503) || retryAfter;
-  return new ResponseError(TEXTS[status] ?? ownText(response), transient, status === 504);
+  return new ResponseError(TEXTS[status] ?? ownText(response), transient, status === 504, status);
+}
+
+interface FailureStatus {
+  readonly message: string;
+  readonly reason: string;
+  readonly code: number;
 }
 
 /** The Status of a failure, if the body is one. */
-function failure({ body }: WebhookResponse): { readonly message: string; readonly reason: string } | undefined {
+function failure({ body }: WebhookResponse): FailureStatus | undefined {
   const value = parsePlainJson(body);
   if (value === undefined || !isObject(value)) return undefined;
   if (value['kind'] !== 'Status' || value['apiVersion'] !== 'v1' || value['status'] !== 'Failure') return undefined;
-  return { message: stringAt(value, 'message') ?? '', reason: stringAt(value, 'reason') ?? '' };
+  const { code } = value;
+  return {
+    message: stringAt(value, 'message') ?? '',
+    reason: stringAt(value, 'reason') ?? '',
+    code: typeof code === 'number' ? code : 0,
+  };
 }
 
 function ownText({ status, body, contentType }: WebhookResponse): string {

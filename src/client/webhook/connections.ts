@@ -117,7 +117,7 @@ export class Connections {
     const { ca, serverName, skipVerification, proxy } = this.remote;
     const options: AgentOptions = {
       keepAlive: true,
-      maxSockets: MAX_SOCKETS,
+      maxSockets: this.remote.maxCalls ?? MAX_SOCKETS,
       rejectUnauthorized: !skipVerification,
       ...(ca !== undefined && { ca }),
       ...(serverName !== undefined && { servername: serverName }),

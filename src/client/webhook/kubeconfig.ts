@@ -29,6 +29,10 @@ export interface RemoteConfig {
   readonly dial?: (() => Promise<{ readonly host: string; readonly port: number }>) | undefined;
   /** Longer answers are not read. Default: 4 MiB. */
   readonly maxAnswerBytes?: number | undefined;
+  /** Calls at a time; more wait for one to end. Default: 128. */
+  readonly maxCalls?: number | undefined;
+  /** Whether the client's own timeout ends calls, which errors then say, or the time of the request. Default: the client's. */
+  readonly timeout?: 'client' | 'request' | undefined;
   /** The user's `exec` entry with the cluster entry, for whoever runs credential plugins. */
   readonly exec: { readonly user: JsonObject; readonly cluster: JsonObject; readonly directory: string } | undefined;
 }
@@ -111,6 +115,24 @@ function remoteConfig({ cluster, user, directory }: Entries, url: URL, read: (fi
   };
 }
 
+/** Who a user entry is, with all files read. Relative paths are relative to the folder. */
+export async function loadUser(
+  user: JsonObject,
+  directory: string,
+  readFile: ReadFile,
+): Promise<Pick<RemoteConfig, 'certificate' | 'key' | 'token' | 'tokenFile' | 'basic' | 'impersonation' | 'exec'>> {
+  const entries = { cluster: {}, user, directory };
+  const contents = new Map<string, string>();
+  for (const file of filesOf(entries)) contents.set(file, await readFile(file));
+  const { certificate, key, token, tokenFile, basic, impersonation, exec } = remoteConfig(
+    entries,
+    NOWHERE,
+    (file) => contents.get(file) ?? '',
+  );
+  return { certificate, key, token, tokenFile, basic, ...(impersonation && { impersonation }), exec };
+}
+
+const NOWHERE = new URL('https://localhost');
 const PROXIES = ['http:', 'https:', 'socks5:'];
 
 function proxyOf(cluster: JsonObject): URL | undefined {
@@ -150,7 +172,7 @@ function basicFrom(user: JsonObject): RemoteConfig['basic'] {
   return username === '' ? undefined : { username, password: stringAt(user, 'password') ?? '' };
 }
 
-function parseKubeconfig(text: string): JsonObject {
+export function parseKubeconfig(text: string): JsonObject {
   const { value } = parseYaml(text);
   if (!isObject(value)) throw new KubeconfigError('invalid configuration: no configuration has been provided');
   return value;
@@ -175,7 +197,7 @@ function currentContext(config: JsonObject): { readonly cluster: JsonObject; rea
   return { cluster, user: user ?? {} };
 }
 
-function named(list: JsonValue | undefined, name: string, key: string): JsonObject | undefined {
+export function named(list: JsonValue | undefined, name: string, key: string): JsonObject | undefined {
   return objectAt(
     objectsOf(list).find((entry) => entry['name'] === name),
     key,

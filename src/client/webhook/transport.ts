@@ -1,6 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import { request as plainRequest } from 'node:http';
 import { request } from 'node:https';
+import { isIP } from 'node:net';
 import { pipeline } from 'node:stream';
+import { quote } from '../../apimachinery/meta/meta.js';
 import { readBounded } from '../../util/files/read-bounded.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
 import { Connections, type CredentialSource } from './connections.js';
@@ -26,13 +29,13 @@ export class HttpsTransport implements WebhookTransport {
 
   async post(body: string, timeoutMillis: number, signal: AbortSignal): Promise<WebhookResponse> {
     const deadline = AbortSignal.timeout(timeoutMillis);
-    const both = AbortSignal.any([signal, deadline]);
+    const call: Call = { method: 'POST', url: this.remote.url, redirects: 0 };
     try {
-      const response = await this.send(body, await this.remote.dial?.(), both);
+      const response = await this.follow(call, Buffer.from(body), AbortSignal.any([signal, deadline]));
       if (response.status === 401) this.connections.rejected();
       return response;
     } catch (error) {
-      throw this.wrap(error, deadline.aborted && !signal.aborted);
+      throw this.wrap(error, call, deadline.aborted && !signal.aborted);
     }
   }
 
@@ -41,52 +44,79 @@ export class HttpsTransport implements WebhookTransport {
     this.connections.close();
   }
 
+  /** Goes where redirects lead, as Go's client does. `call` tells how far it came. */
+  private async follow(call: Call, body: Buffer, signal: AbortSignal): Promise<WebhookResponse> {
+    for (;;) {
+      const { response, location } = await this.send(call, call.method === 'POST' ? body : NOTHING, signal);
+      if (location === undefined) return response;
+      const keepsMethod = response.status === 307 || response.status === 308;
+      if (!URL.canParse(location, call.url.href)) throw new Error(`failed to parse Location header ${quote(location)}`);
+      call.url = new URL(location, call.url);
+      if (!keepsMethod) call.method = 'GET';
+      if (++call.redirects >= MAX_REDIRECTS) throw new Error(`stopped after ${String(MAX_REDIRECTS)} redirects`);
+    }
+  }
+
   private async send(
-    body: string,
-    address: { readonly host: string; readonly port: number } | undefined,
+    { method, url }: Call,
+    body: Buffer,
     signal: AbortSignal,
-  ): Promise<WebhookResponse> {
-    const { url, maxAnswerBytes = MAX_ANSWER_BYTES } = this.remote;
+  ): Promise<{ readonly response: WebhookResponse; readonly location: string | undefined }> {
+    const { maxAnswerBytes = MAX_ANSWER_BYTES } = this.remote;
+    const isOwn = url.host === this.remote.url.host && url.protocol === 'https:';
+    const address = isOwn ? await this.remote.dial?.() : undefined;
     const lease = await this.connections.lease(signal);
-    const bytes = Buffer.from(body);
     const headers = {
-      ...lease.headers,
+      // Credentials are for nobody else.
+      ...(isOwn && lease.headers),
       ...(address !== undefined && { host: hostAndPort(url) }),
-      'content-type': 'application/json',
+      ...(method === 'POST' && { 'content-type': 'application/json', 'content-length': body.length }),
       accept: 'application/json, */*',
-      'content-length': bytes.length,
     };
     // The URL gives a hostname, which goes before a host.
     const remote = address && { hostname: address.host, port: address.port };
-    const answer = new Promise<WebhookResponse>((resolve, reject) => {
-      const sent = request(url, { method: 'POST', headers, agent: lease.agent, signal, ...remote }, (response) => {
-        readAnswer(response, maxAnswerBytes).then(resolve, reject);
+    const [open, agent] = url.protocol === 'http:' ? [plainRequest, undefined] : [request, lease.agent];
+    const answer = new Promise<{ response: WebhookResponse; location: string | undefined }>((resolve, reject) => {
+      const sent = open(url, { method, headers, agent, signal, ...remote }, (response) => {
+        const { statusCode = 0, headers: answered } = response;
+        const location = REDIRECTS.has(statusCode) ? answered.location : undefined;
+        readAnswer(response, maxAnswerBytes).then((read) => {
+          resolve({ response: read, location });
+        }, reject);
       });
       // What goes wrong on the way is told by the request's own error.
-      pipeline(piecesOf(bytes), sent.on('error', reject), () => undefined);
+      pipeline(piecesOf(body), sent.on('error', reject), () => undefined);
     });
     return answer.finally(() => {
       lease.release();
     });
   }
 
-  private wrap(error: unknown, timedOut: boolean): ResponseError {
-    const { url, dial } = this.remote;
+  private wrap(error: unknown, { method, url }: Call, timedOut: boolean): ResponseError {
+    const { dial, timeout } = this.remote;
     // Kubernetes writes the port of a service also where it is the one of https.
     const shown = dial === undefined ? url.href : `${url.protocol}//${hostAndPort(url)}${url.pathname}${url.search}`;
-    const where = `Post "${shown}"`;
+    const where = `${method === 'POST' ? 'Post' : 'Get'} "${shown}"`;
     if (timedOut) {
-      return new ResponseError(
-        `${where}: context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
-        false,
-        true,
-      );
+      const whose = timeout === 'request' ? '' : ' (Client.Timeout exceeded while awaiting headers)';
+      return new ResponseError(`${where}: context deadline exceeded${whose}`, false, true);
     }
-    const text = networkText(error);
+    const text = networkText(error, url);
     const reset = error instanceof Error && 'code' in error && error.code === 'ECONNRESET';
     return new ResponseError(`${where}: ${text}`, reset);
   }
 }
+
+/** A call on its way. */
+interface Call {
+  method: 'POST' | 'GET';
+  url: URL;
+  redirects: number;
+}
+
+const NOTHING = Buffer.alloc(0);
+const MAX_REDIRECTS = 10;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /** A connection encrypts at once what it is given at once, and everybody else would wait for that. */
 const PIECE = 128 << 10;
@@ -104,22 +134,45 @@ const UNKNOWN_AUTHORITY = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** What kept a connection from being made, as Kubernetes' client says it. */
-function networkText(error: unknown): string {
+interface NetworkError extends NodeJS.ErrnoException {
+  readonly address?: string;
+  readonly port?: number;
+  readonly hostname?: string;
+  readonly host?: string;
+  readonly cert?: { readonly subjectaltname?: string };
+}
+
+/** What kept a connection from being made, or an answer from coming, as Kubernetes' client says it. */
+function networkText(error: unknown, url: URL): string {
   if (!(error instanceof Error)) return String(error);
-  const { code, address, port, hostname } = error as NodeJS.ErrnoException & {
-    address?: string;
-    port?: number;
-    hostname?: string;
-  };
+  const { code = '', address, port, hostname, cert } = error as NetworkError;
   if (code === 'ECONNREFUSED' && address !== undefined) {
     return `dial tcp ${address}:${String(port)}: connect: connection refused`;
   }
   if (code === 'ENOTFOUND') return `dial tcp: lookup ${hostname ?? ''}: no such host`;
-  if (code !== undefined && UNKNOWN_AUTHORITY.has(code)) {
-    return 'tls: failed to verify certificate: x509: certificate signed by unknown authority';
+  if (code === 'ECONNRESET' && error.message === 'socket hang up') return 'EOF';
+  if (code === 'EPROTO' && error.message.includes('wrong version number')) {
+    return 'http: server gave HTTP response to HTTPS client';
   }
+  const verification = 'tls: failed to verify certificate: x509';
+  if (UNKNOWN_AUTHORITY.has(code)) return `${verification}: certificate signed by unknown authority`;
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `${verification}: ${nameMismatch(cert?.subjectaltname, url)}`;
   return error.message;
+}
+
+/** Why a certificate is not that of the host that was called. */
+function nameMismatch(names: string | undefined, { hostname }: URL): string {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const isAddress = isIP(host) !== 0;
+  const wanted = isAddress ? 'IP Address:' : 'DNS:';
+  const known = (names ?? '')
+    .split(', ')
+    .filter((name) => name.startsWith(wanted))
+    .map((name) => name.slice(wanted.length));
+  if (known.length > 0) return `certificate is valid for ${known.join(', ')}, not ${host}`;
+  return isAddress
+    ? `cannot validate certificate for ${host} because it doesn't contain any IP SANs`
+    : `certificate is not valid for any names, but wanted to match ${host}`;
 }
 
 async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<WebhookResponse> {
@@ -129,5 +182,10 @@ async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<
     body: bytes.toString('utf8'),
     contentType: response.headers['content-type'] ?? '',
     retryAfter: response.headers['retry-after'] !== undefined,
+    retryAfterSeconds: secondsOf(response.headers['retry-after']),
   };
 }
+
+/** Dates are not understood. */
+const secondsOf = (text: string | undefined): number | undefined =>
+  text !== undefined && /^[+-]?\d+$/.test(text) ? Number(text) : undefined;

@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type JsonValue, stringAt, stringifyJson } fr
 import { formatMicroTime } from '../../apimachinery/meta/meta.js';
 import { userInfoJson } from '../../authentication/user/user-info.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
-import type { AuditRecorder } from '../../request/audit.js';
+import type { AuditLevel, AuditRecorder } from '../../request/audit.js';
 import type { Clock } from '../../util/clock.js';
 import { formatGoDuration } from '../../go/duration.js';
 import type { Layer } from '../../util/stopwatch.js';
@@ -52,6 +52,10 @@ class Recorder implements AuditRecorder {
     this.sourceIps = sourceIps(exchange);
   }
 
+  records(level: AuditLevel): boolean {
+    return rank(this.decision.level) >= rank(level);
+  }
+
   monotonic(): number {
     return this.clock.monotonic();
   }
@@ -66,6 +70,8 @@ class Recorder implements AuditRecorder {
     const total = this.clock.monotonic() - exchange.startedAt;
     if (total <= SLOW_MILLIS) return;
     this.spent('authentication', exchange.authenticationMillis);
+    this.spent('mutating-webhook', exchange.mutatingWebhookMillis);
+    this.spent('validating-webhook', exchange.validatingWebhookMillis);
     for (const [layer, millis] of layers) {
       if (millis > 0) exchange.annotate(LAYER_PREFIX + layer, formatGoDuration(millis));
     }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import type { AuthenticationRequest } from '../../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../../authentication/user/user.js';
-import type { AuditRecorder } from '../../request/audit.js';
+import type { AuditLevel, AuditRecorder } from '../../request/audit.js';
 import type { RequestContext } from '../../request/context.js';
 import type { RequestInfo } from '../../request/request-info.js';
 import { headerText } from '../../util/text/header-text.js';
@@ -57,6 +57,9 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   timedOut = false;
   /** How long it took to find out who asks. */
   authenticationMillis = 0;
+  /** How long mutating webhooks took, one after the other, and the slowest validating one. */
+  mutatingWebhookMillis = 0;
+  validatingWebhookMillis = 0;
   warningsEnabled = false;
   annotations: Map<string, string> | undefined;
   audit: AuditRecorder | undefined;
@@ -121,9 +124,15 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
     this.warnings.add(text);
   }
 
-  annotate(key: string, value: string): void {
+  annotate(key: string, value: string, level: AuditLevel = 'Metadata'): void {
+    if (level !== 'Metadata' && this.audit?.records(level) !== true) return;
     this.annotations ??= new Map();
     this.annotations.set(key, value);
+  }
+
+  waitedForWebhook(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void {
+    if (layer === 'mutating-webhook') this.mutatingWebhookMillis += millis;
+    else this.validatingWebhookMillis = Math.max(this.validatingWebhookMillis, millis);
   }
 
   override expire(): void {

@@ -224,7 +224,8 @@ export class ChainMetrics {
     }
     series.total.inc();
     series.duration.observe(millis / 1000);
-    series.sli?.observe(millis / 1000);
+    const ownMillis = millis - exchange.mutatingWebhookMillis - exchange.validatingWebhookMillis;
+    series.sli?.observe(Math.max(0, ownMillis) / 1000);
     series.size?.observe(bodyBytes(response));
   }
 

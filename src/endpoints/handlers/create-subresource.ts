@@ -7,6 +7,9 @@ import { readBody } from './request/body.js';
 import { decodeAs } from './request/decode-body.js';
 import { Query } from './request/query.js';
 import { responseOptions } from './respond.js';
+import { soleVersion } from '../../registry/generic/admission-versions.js';
+import { changeOptions } from './admission-options.js';
+import { admitMutations } from './admit.js';
 import { admissionAttributes, type RequestScope } from '../router/scope.js';
 import { createOrUpdateOptions } from './request/write-options.js';
 
@@ -38,19 +41,12 @@ export async function createSubresourceHandler(scope: RequestScope, creation: Se
   };
   dedupOwnerReferences(object, warn, false);
   scope.fieldManager.update(undefined, object, managerOrUserAgent(options.fieldManager, context.userAgent));
-  const optionsObject = {
-    kind: 'CreateOptions',
-    apiVersion: 'meta.k8s.io/v1',
-    ...(options.dryRun ? { dryRun: ['All'] } : {}),
-  };
   const attributes = {
-    ...admissionAttributes(scope, 'CREATE', name, object, undefined, optionsObject),
+    ...admissionAttributes(scope, 'CREATE', name, object, undefined, changeOptions(scope, 'CreateOptions')),
     kind: creation.gvk,
+    versions: soleVersion((json, strict) => creation.decode(json, strict)),
   };
-  if (environment.admission.mutates('CREATE')) {
-    await environment.admission.admit(attributes);
-    dedupOwnerReferences(object, warn, true);
-  }
+  await admitMutations(environment.admission, attributes);
   const answer = await creation.subresource.create(context, object, { namespace, name }, async () => {
     await environment.admission.validate(attributes);
   });

@@ -10,6 +10,8 @@ import { decodeBody, inputFormat } from './request/decode-body.js';
 import { hereOrElsewhere } from './large-writes.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './request/query.js';
+import { changeOptions } from './admission-options.js';
+import { admitMutations } from './admit.js';
 import { admissionAttributes, type RequestScope } from '../router/scope.js';
 import { createOrUpdateOptions, type WriteOptions } from './request/write-options.js';
 
@@ -40,16 +42,12 @@ async function create(scope: RequestScope, body: Buffer, options: WriteOptions, 
   dedupOwnerReferences(object, warn, false);
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
   await settled(() => scope.fieldManager.update(undefined, object, manager));
-  const optionsObject = {
-    kind: 'CreateOptions',
-    apiVersion: 'meta.k8s.io/v1',
-    ...(options.dryRun ? { dryRun: ['All'] } : {}),
-  };
+  const optionsObject = changeOptions(scope, 'CreateOptions');
   const name = object.metadata.name ?? '';
-  if (environment.admission.mutates('CREATE')) {
-    await environment.admission.admit(admissionAttributes(scope, 'CREATE', name, object, undefined, optionsObject));
-    dedupOwnerReferences(object, warn, true);
-  }
+  await admitMutations(
+    environment.admission,
+    admissionAttributes(scope, 'CREATE', name, object, undefined, optionsObject),
+  );
   const store = (): ReturnType<typeof createObject> =>
     createObject(scope.store, {
       context,

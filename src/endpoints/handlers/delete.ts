@@ -1,4 +1,5 @@
 import { newBadRequest, newForbidden, newInvalid, newMethodNotSupported } from '../../apimachinery/meta/errors.js';
+import { type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { deleteObject, type DeleteOptions, type Deleted } from '../../registry/generic/delete.js';
 import { FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
@@ -37,7 +38,7 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
     namespace,
     name,
     options,
-    validate: admitDelete(scope, options),
+    validate: admitDelete(scope, name, options),
   });
   const status = !deleted.removed && options.orphanDependents === false ? 202 : 200;
   if (deleted.removed && !served.returnsDeletedObject) {
@@ -109,32 +110,52 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
   context.dryRun = options.dryRun;
   const deleted = await deleteCollection(
     scope.store,
-    { context, served, namespace: context.info.namespace, options, validate: admitDelete(scope, options) },
+    {
+      context,
+      served,
+      namespace: context.info.namespace,
+      options,
+      validate: admitDelete(scope, '', options),
+      // What may be refused is deleted in order: nothing behind it goes.
+      inOrder: environment.admission.readsObjects('DELETE', served.groupResource),
+    },
     selection,
   );
   await writeDeletedCollection(scope, deleted, media);
 }
 
-/** Admission of a deletion: mutating plugins may refuse it too, and see the object as the old one. */
-function admitDelete(scope: RequestScope, options: DeleteOptions): (object: KubeObject) => Promise<void> {
+/**
+ * Admission of a deletion: mutating plugins may refuse it too, and see the object as the old one. `name` is the request's: none
+ * where a collection is deleted.
+ */
+function admitDelete(scope: RequestScope, name: string, options: DeleteOptions): (object: KubeObject) => Promise<void> {
   const { admission } = scope.environment;
-  const optionsObject = {
-    kind: 'DeleteOptions',
-    apiVersion: 'meta.k8s.io/v1',
-    ...(options.dryRun ? { dryRun: ['All'] } : {}),
-    ...(options.gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds: options.gracePeriodSeconds }),
-    ...(options.propagationPolicy === undefined ? {} : { propagationPolicy: options.propagationPolicy }),
-  };
+  const optionsObject = optionsOf(options);
+  // Types that are deleted in two phases are deleted by their uid.
+  const byUid = scope.served.type.deletion.beforeDelete !== undefined && options.preconditions.uid === undefined;
   return async (object) => {
-    const attributes = admissionAttributes(
-      scope,
-      'DELETE',
-      object.metadata.name ?? '',
-      undefined,
-      object,
-      optionsObject,
-    );
+    const { uid } = object.metadata;
+    const preconditions = { ...(objectAt(optionsObject, 'preconditions') ?? {}), uid };
+    const shown = byUid && uid !== undefined ? { ...optionsObject, preconditions } : optionsObject;
+    const attributes = admissionAttributes(scope, 'DELETE', name, undefined, object, shown);
     await admission.admit(attributes);
     await admission.validate(attributes);
+  };
+}
+
+function optionsOf(options: DeleteOptions): JsonObject {
+  const { uid, resourceVersion } = options.preconditions;
+  const preconditions = {
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  };
+  return {
+    kind: 'DeleteOptions',
+    apiVersion: 'meta.k8s.io/v1',
+    ...(options.gracePeriodSeconds !== undefined && { gracePeriodSeconds: options.gracePeriodSeconds }),
+    ...(options.givesPreconditions === true && { preconditions }),
+    ...(options.orphanDependents !== undefined && { orphanDependents: options.orphanDependents }),
+    ...(options.propagationPolicy !== undefined && { propagationPolicy: options.propagationPolicy }),
+    ...(options.dryRun && { dryRun: ['All'] }),
   };
 }

@@ -19,7 +19,9 @@ import { isApply, type Mechanism, patchMechanism } from './patch.js';
 import { Query } from './request/query.js';
 import { negotiateObject, responseOptions } from './respond.js';
 import type { RequestScope } from '../router/scope.js';
-import { checkName, validators } from './update.js';
+import { checkName, optionsFor, validators } from './update.js';
+import { admitMutations } from './admit.js';
+import { admissionAttributes } from '../router/scope.js';
 import { createOrUpdateOptions, patchOptions, type FieldValidation } from './request/write-options.js';
 
 /** Stands for replicas that are not set, so that a write must set them. */
@@ -114,18 +116,38 @@ function storeScaled(scope: RequestScope, paths: ScalePaths, change: ScaleChange
       if (current === undefined) throw new Error('the scale of an object that does not exist');
       return scaled(scope, paths, current, change.mechanism);
     },
-    ...validators(scope),
+    ...scaleValidators(scope, paths),
   });
 }
 
+/** Admission sees Scales. */
+function scaleValidators(scope: RequestScope, paths: ScalePaths): ReturnType<typeof validators> {
+  const ofScale = validators({ ...scope, served: asScale(scope.served) });
+  const scale = (object: KubeObject): KubeObject => scaleOf(object, paths).scale;
+  return {
+    validateCreate: (object) => ofScale.validateCreate(scale(object)),
+    validateUpdate: (object, old) => ofScale.validateUpdate(scale(object), scale(old)),
+  };
+}
+
 /** The object with the replicas that the changed Scale asks for. */
-function scaled(scope: RequestScope, paths: ScalePaths, current: KubeObject, mechanism: Mechanism): KubeObject {
+async function scaled(
+  scope: RequestScope,
+  paths: ScalePaths,
+  current: KubeObject,
+  mechanism: Mechanism,
+): Promise<KubeObject> {
   const fields = new ScaleManagedFields(current.metadata.managedFields, scope.served.groupVersion, paths.byVersion);
   const { scale, found } = scaleOf(current, paths);
   if (!found) (scale['spec'] as JsonObject)['replicas'] = UNSET;
   const owned = fields.toScale();
   if (owned !== undefined && owned.length > 0) scale.metadata.managedFields = owned;
   const next = mechanism(scale);
+  const asked = { ...scope, served: asScale(scope.served) };
+  await admitMutations(
+    scope.environment.admission,
+    admissionAttributes(asked, 'UPDATE', scope.context.info.name, next, scale, optionsFor('UPDATE', scope)),
+  );
   ensureNamespace(scope.served.type.namespaced ? scope.context.info.namespace : '', next.metadata);
   checkName(next, scope.context.info.name);
   const replicas = objectAt(next, 'spec')?.['replicas'] ?? 0;

@@ -1,6 +1,6 @@
 import { newBadRequest, newInternalError, newMethodNotSupported } from '../../apimachinery/meta/errors.js';
 import { carryFloats } from '../../apimachinery/json/float.js';
-import { deepCopy } from '../../apimachinery/json/json.js';
+import { deepCopy, type JsonObject } from '../../apimachinery/json/json.js';
 import { knowAs } from '../../apimachinery/scheme/empty-members.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
@@ -16,6 +16,8 @@ import { decodeBody } from './request/decode-body.js';
 import { hereOrElsewhere } from './large-writes.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './request/query.js';
+import { changeOptions } from './admission-options.js';
+import { admitMutations } from './admit.js';
 import { admissionAttributes, type RequestScope } from '../router/scope.js';
 import { createOrUpdateOptions, type WriteOptions } from './request/write-options.js';
 
@@ -120,28 +122,16 @@ export function checkName(object: KubeObject, name: string): void {
 /** Mutating admission of the new state. */
 async function mutate(scope: RequestScope, next: KubeObject, current: KubeObject | undefined): Promise<void> {
   const operation = current === undefined ? 'CREATE' : 'UPDATE';
-  const { admission } = scope.environment;
-  if (!admission.mutates(operation)) return;
-  await admission.admit(
-    admissionAttributes(scope, operation, scope.context.info.name, next, current, optionsFor(operation, scope)),
-  );
-  dedupOwnerReferences(
-    next,
-    (text) => {
-      scope.context.warn(text);
-    },
-    true,
+  const options = optionsFor(operation, scope);
+  const { name } = scope.context.info;
+  await admitMutations(
+    scope.environment.admission,
+    admissionAttributes(scope, operation, name, next, current, options),
   );
 }
 
-const optionsFor = (
-  operation: 'CREATE' | 'UPDATE',
-  scope: RequestScope,
-): { kind: string; apiVersion: string; dryRun?: string[] } => ({
-  kind: operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions',
-  apiVersion: 'meta.k8s.io/v1',
-  ...(scope.context.dryRun ? { dryRun: ['All'] } : {}),
-});
+export const optionsFor = (operation: 'CREATE' | 'UPDATE', scope: RequestScope): JsonObject =>
+  changeOptions(scope, operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions');
 
 /** Validating admission; a create on the way of an update asks for the permission to create first. */
 export function validators(scope: RequestScope): {

@@ -39,6 +39,7 @@ const emptyFields: Readonly<Record<string, () => JsonObject>> = {
   'v1/Service': () => ({ spec: {}, status: { loadBalancer: {} } }),
   'v1/PersistentVolume': () => ({ spec: {}, status: {} }),
   'v1/PersistentVolumeClaim': () => ({ spec: { resources: {} }, status: {} }),
+  'v1/ResourceQuota': () => ({ spec: {}, status: {} }),
   'v1/Event': () => ({
     involvedObject: {},
     source: {},

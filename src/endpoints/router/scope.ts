@@ -7,6 +7,7 @@ import type { FieldManager } from '../../managedfields/interfaces.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import type { Strategy } from '../../registry/rest/interfaces.js';
 import type { ServedVersion } from '../../registry/rest/served.js';
+import { admissionVersions } from '../../registry/generic/admission-versions.js';
 import type { RequestContext } from '../../request/context.js';
 import type { FeatureGates } from '../../util/feature-gates.js';
 import type { StoredObject } from '../../storage/interfaces.js';
@@ -86,7 +87,7 @@ export function admissionAttributes(
   return {
     operation,
     kind: served.gvk,
-    resource: { version: served.gvk.version, ...served.groupResource },
+    resource: { version: served.version.name, ...served.groupResource },
     subresource: scope.subresource,
     namespace: admissionNamespace(scope, name),
     name,
@@ -96,12 +97,14 @@ export function admissionAttributes(
     dryRun: context.dryRun,
     user: context.user,
     signal: context.signal,
+    versions: admissionVersions(served, scope.subresource),
     warn: (text) => {
       context.warn(text);
     },
-    annotate: (key, value) => {
-      context.annotate(key, value);
+    annotate: (key, value, level) => {
+      context.annotate(key, value, level);
     },
+    waited: (layer, millis) => context.waitedForWebhook?.(layer, millis),
   };
 }
 

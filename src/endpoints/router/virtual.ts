@@ -2,6 +2,7 @@ import { ApiError, newGenericNotFound } from '../../apimachinery/meta/errors.js'
 import { formatGroupVersion, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import type { VirtualApi } from '../../registry/generic/store/api-registry.js';
+import type { AuditLevel } from '../../request/audit.js';
 import type { RequestContext } from '../../request/context.js';
 import { ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
@@ -10,6 +11,9 @@ import { writeCreated } from '../responsewriters/object.js';
 import { readBody } from '../handlers/request/body.js';
 import { decodeAs } from '../handlers/request/decode-body.js';
 import { builtinDecoder } from '../../registry/generic/store/builtin-served.js';
+import { soleVersion } from '../../registry/generic/admission-versions.js';
+import { changeOptions } from '../handlers/admission-options.js';
+import { admitMutations } from '../handlers/admit.js';
 import { Query } from '../handlers/request/query.js';
 import { responseOptions } from '../handlers/respond.js';
 import type { HandlerEnvironment } from './scope.js';
@@ -59,18 +63,21 @@ export async function virtualHandler(
     name: object.metadata.name ?? '',
     object,
     oldObject: undefined,
-    options: { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1' },
+    options: changeOptions({ request }, 'CreateOptions'),
     dryRun: options.dryRun,
     user: context.user,
     signal: context.signal,
+    versions: soleVersion(target.decode),
+    waited: (layer: 'mutating-webhook' | 'validating-webhook', millis: number) =>
+      context.waitedForWebhook?.(layer, millis),
     warn: (text: string) => {
       context.warn(text);
     },
-    annotate: (key: string, value: string) => {
-      context.annotate(key, value);
+    annotate: (key: string, value: string, level?: AuditLevel) => {
+      context.annotate(key, value, level);
     },
   };
-  await environment.admission.admit(attributes);
+  await admitMutations(environment.admission, attributes);
   await environment.admission.validate(attributes);
   const answer = await type.create(context, object, info.namespace);
   await writeCreated(context, request, response, answer, type, media, responseOptions({ environment }));

@@ -30,6 +30,7 @@ export function decodeScale(body: DetailedJson, strict: boolean): DecodedObject 
     else if (key === 'status') object['status'] = fields(value, 'ScaleStatus', 'status', STATUS, note, body.floats);
     else if (!TYPE_META.has(key)) note(key);
   }
+  (object['status'] as JsonObject)['replicas'] ??= 0;
   return { object, strictErrors: strict ? strictErrors(body, unknown) : [] };
 }
 

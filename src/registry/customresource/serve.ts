@@ -17,6 +17,7 @@ import type { ResourceStore } from '../generic/store/resource-store.js';
 import { compareVersions, type StoredApi } from '../generic/store/api-registry.js';
 import type { ResourceType, ResourceVersion } from '../rest/interfaces.js';
 import type { PortableDefinition, ScalePaths, ServedVersion } from '../rest/served.js';
+import { customAdmissionView } from './admission-view.js';
 import { customAttributes } from './attributes.js';
 import { type CompiledDefinition, type CompiledVersion, readScale } from './compiled.js';
 import { decodeCustom } from './decode.js';
@@ -163,6 +164,12 @@ function servedVersion(
   if (described === undefined) throw new Error(`version ${version.name} is not described`);
   /** Below a place that keeps what is unknown an apply takes fields that the schema has no place for. */
   const unpruned = new WeakSet<KubeObject>();
+  /** What admission changed may have unknown fields, which validating admission still sees. */
+  const changed = new WeakSet<KubeObject>();
+  const pruned = (object: KubeObject): KubeObject => {
+    if (changed.has(object)) schema.prune(object, false);
+    return object;
+  };
   /** What is wrong with the metadata that an apply made: where an object is converted, it is read before it is stored. */
   const unreadable = new WeakMap<KubeObject, string>();
   const stored = (object: KubeObject): KubeObject | Promise<KubeObject> => {
@@ -222,11 +229,11 @@ function servedVersion(
       if (options.signal.aborted) throw definitionChanged();
       // Nulls that an apply left are gone when the object is read.
       if (unpruned.has(object) && !compiled.preserveUnknownFields && schema.pruneRead(object)) noteUnseen(object, true);
-      return stored(object);
+      return stored(pruned(object));
     },
     rehearse: async (object) => {
       if (object.metadata.resourceVersion === '') delete object.metadata.resourceVersion;
-      return view.shown(await stored(object));
+      return view.shown(await stored(pruned(object)));
     },
     prepare: options.conversion.remote ? (objects) => view.prepare(objects) : undefined,
     strategy,
@@ -240,6 +247,15 @@ function servedVersion(
     discovery: discoveryEntries(definition, version),
     openApiSchema: version.schema,
     returnsDeletedObject: false,
+    admission: customAdmissionView(definition, options.conversion, formOf, {
+      has: (object) => changed.has(object),
+      add: (object) => {
+        if (compiled.preserveUnknownFields) return;
+        changed.add(object);
+        // It is pruned later than what an apply made.
+        unpruned.delete(object);
+      },
+    }),
     watchesEnd: options.watchesEnd,
     fieldNames: supportedFieldNames([
       'metadata.name',

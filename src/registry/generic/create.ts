@@ -40,6 +40,7 @@ export async function createObject(store: ResourceStore, request: CreateRequest)
     try {
       const copy = deepCopy(object);
       carryFloats(copy, object);
+      request.served.admission?.copied?.(copy, object);
       return await createOnce(store, request, copy);
     } catch (error) {
       const taken = error instanceof ApiError && error.reason === 'AlreadyExists';

@@ -19,10 +19,15 @@ export interface DeletedCollection {
   readonly remainingItemCount: number | undefined;
 }
 
+export interface CollectionRequest extends Omit<DeleteRequest, 'name'> {
+  /** One after the other. */
+  readonly inOrder?: boolean;
+}
+
 /** Deletes what a list selects, page by page; an object that is gone meanwhile is no error. */
 export async function deleteCollection(
   store: ResourceStore,
-  request: Omit<DeleteRequest, 'name'>,
+  request: CollectionRequest,
   selection: ListRequest,
 ): Promise<DeletedCollection> {
   const items: CachedObject[] = [];
@@ -43,7 +48,7 @@ export async function deleteCollection(
 
 async function deleteAll(
   store: ResourceStore,
-  request: Omit<DeleteRequest, 'name'>,
+  request: CollectionRequest,
   found: readonly CachedObject[],
 ): Promise<void> {
   let next = 0;
@@ -64,7 +69,8 @@ async function deleteAll(
   };
   // Preconditions are made to fail: nothing goes that stands behind the first failure.
   const { uid, resourceVersion } = request.options.preconditions;
-  const workers = uid === undefined && resourceVersion === undefined ? WORKERS : 1;
+  const inOrder = request.inOrder === true || uid !== undefined || resourceVersion !== undefined;
+  const workers = inOrder ? 1 : WORKERS;
   await Promise.all(Array.from({ length: Math.min(workers, found.length) }, work));
   // The first in the list's order, whoever came first.
   const [first] = failures.sort((a, b) => a.at - b.at);

@@ -16,6 +16,8 @@ export interface DeleteOptions {
   readonly orphanDependents: boolean | undefined;
   readonly propagationPolicy: string | undefined;
   readonly preconditions: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
+  /** Whether the client gave any, be they empty. */
+  readonly givesPreconditions?: boolean;
   readonly dryRun: boolean;
   /** Only where the gate AllowUnsafeMalformedObjectDeletion lets it through. */
   readonly ignoreStoreReadError: boolean;

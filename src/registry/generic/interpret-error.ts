@@ -32,9 +32,8 @@ export function interpretStorageError(error: unknown, what: 'get' | 'list' | 'wa
         retryAfterSeconds: 1,
       });
     case 'unknown-outcome':
-      return new ApiError(504, 'Timeout', `Timeout: the store did not confirm the request: ${error.message}`, {
-        retryAfterSeconds: 1,
-      });
+      // No advice to come again: clients that repeat a request by themselves must not repeat one that may have been done.
+      return new ApiError(500, 'InternalError', `Internal error occurred: outcome unknown: ${error.message}`);
   }
 }
 

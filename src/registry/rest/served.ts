@@ -4,6 +4,7 @@ import type { GroupResource, GroupVersionKind, KubeObject } from '../../apimachi
 import type { FieldNames } from '../../apimachinery/selectors/field-selectors.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
+import type { AttributeVersions, VersionedResource } from '../../admission/interfaces.js';
 import type { ApiResourceEntry, CreatedSubresource, Strategy, VersionView } from './interfaces.js';
 
 export interface DecodedObject {
@@ -12,10 +13,7 @@ export interface DecodedObject {
   readonly strictErrors: readonly string[];
 }
 
-/** The body is not an object of the type: the text stands after `… cannot be handled as a Widget: `. */
-export class DecodeError extends Error {
-  override readonly name = 'DecodeError';
-}
+export { DecodeError } from '../../apimachinery/decode-error.js';
 
 /** How a subresource writes the object it belongs to. */
 export interface ServedSubresource {
@@ -51,6 +49,21 @@ export interface PortableDefinition {
   readonly retired: AbortSignal;
   /** Asks the webhook that converts between versions, where there is one: the body of a ConversionReview, and that of the answer. */
   readonly review: ((body: string) => Promise<string>) | undefined;
+}
+
+/** A type as webhooks and policies see it, which may speak another version of it than the request. */
+export interface AdmissionView {
+  /** All versions of the type that have the subresource, in the order of its definition. */
+  equivalents(subresource: string): readonly VersionedResource[];
+  /** See AttributeVersions. */
+  readonly convert: AttributeVersions['convert'];
+  readonly complete: AttributeVersions['complete'];
+  readonly exchanged: AttributeVersions['exchanged'];
+  readonly mergeType: AttributeVersions['mergeType'];
+  /** A copy of an object goes on in its place. */
+  copied?(copy: KubeObject, object: KubeObject): void;
+  /** The schema of the kind's objects; that of a custom one says nothing of its metadata. */
+  schemaOf(kind: GroupVersionKind): JsonObject | undefined;
 }
 
 /**
@@ -100,6 +113,8 @@ export interface ServedVersion extends VersionView {
   readonly watchesEnd?: AbortSignal | undefined;
   /** Of a custom type whose writes another thread can do. */
   readonly portable?: PortableDefinition | undefined;
+  /** What admission does with objects of this type in other versions. */
+  readonly admission?: AdmissionView | undefined;
   /** Which field selectors this version takes. */
   readonly fieldNames: FieldNames;
 }

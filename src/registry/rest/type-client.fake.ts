@@ -54,6 +54,14 @@ export class FakeTypeClient implements TypeClient {
     return this.store({ ...old, ...object, metadata }, old?.metadata.uid ?? `uid-${this.version + 1}`);
   }
 
+  async applyStatus(object: KubeObject, _fieldManager: string): Promise<KubeObject> {
+    const { namespace = '', name = '' } = object.metadata;
+    await this.note('applyStatus', namespace, name);
+    const old = this.objects.get(key(namespace, name));
+    if (old === undefined) throw newNotFound(this.type, name);
+    return this.store({ ...old, status: object['status'] }, old.metadata.uid ?? '');
+  }
+
   async delete(namespace: string, name: string, preconditions: DeletePreconditions = {}): Promise<void> {
     await this.note('delete', namespace, name);
     const old = this.objects.get(key(namespace, name));

@@ -24,6 +24,8 @@ export interface TypeClient {
   updateSubresource(object: KubeObject, subresource: string): Promise<KubeObject>;
   /** Server-side apply, conflicts forced. */
   apply(object: KubeObject, fieldManager: string): Promise<KubeObject>;
+  /** The same of the status alone, which creates nothing. */
+  applyStatus(object: KubeObject, fieldManager: string): Promise<KubeObject>;
   /** Not found (404) and conflict with the preconditions (409) are thrown. */
   delete(namespace: string, name: string, preconditions?: DeletePreconditions, policy?: DeletionPolicy): Promise<void>;
   /**

@@ -18,7 +18,8 @@ import { compileNode, newSchemaTypes } from './compilation.js';
 import { CostTotals, RULE_COST_LIMIT, costMessage, timesCardinality } from './cost-totals.js';
 import { resolveFieldPath } from './field-path.js';
 import type { Rule } from './rule.js';
-import { rulesOf, trimSpace } from './rule.js';
+import { rulesOf } from './rule.js';
+import { trimSpace } from '../../util/trim-space.js';
 
 const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired'];
 const MAX_REQUEST_BYTES = 3 * 1024 * 1024;

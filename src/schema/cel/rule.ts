@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../apimachinery/json/values.js';
+import { trimSpace } from '../../util/trim-space.js';
 
 /** One entry of x-kubernetes-validations. */
 export interface Rule {
@@ -27,13 +28,6 @@ export function rulesOf(schema: JsonObject): readonly Rule[] {
     };
   });
 }
-
-/** Go's strings.TrimSpace: Unicode white space, U+FEFF not among it. */
-export const trimSpace = (value: string): string =>
-  value.replace(
-    /^[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+|[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+$/g,
-    '',
-  );
 
 /** What errors call a rule: its message, else its text. */
 export const ruleName = (rule: Rule): string => trimSpace(rule.message === '' ? rule.rule : rule.message);

@@ -1,34 +1,41 @@
 import type { X509Certificate } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../../admission/chain.js';
-import { namespaceLifecycle } from '../../admission/plugin/namespace-lifecycle.js';
+import { AdmissionMetrics } from '../../admission/metrics.js';
+import type { AdmissionChain, AdmissionPlugin } from '../../admission/interfaces.js';
+import type { NamespaceSource, ParamSource } from '../../admission/sources.js';
 import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../../aggregation/api-services.js';
 import { ClusterNamespaces } from '../../aggregation/cluster-namespaces.js';
 import { Owner } from '../../aggregation/owner.js';
 import { ClusterQuotas } from '../../aggregation/resource-quota.js';
+import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import { DelegatedAuthorizer } from '../../authorization/delegated.js';
 import { PrivilegedGroupAuthorizer, UnionAuthorizer } from '../../authorization/union/union.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import { DefinitionRegistration } from '../../controllers/definitions/definition-registration.js';
 import { LocalClients } from '../../registry/generic/loopback/local-client.js';
 import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../../registry/builtin/kubeannex/resource-definitions.js';
+import { LocalParams } from '../../registry/sources/local-params.js';
 import type { Backend } from '../../storage/interfaces.js';
-import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
+import { aggregatedPlugins } from './aggregated-plugins.js';
+import { ClusterAdmission } from './cluster-admission.js';
+import type { ClusterAdmissionMetrics } from './cluster-admission-metrics.js';
 import { type ClusterLinks, toldTo } from '../health/cluster-links.js';
+import { type AdmissionWebhookClients, admissionWebhookClients } from './webhook-clients.js';
 import { conversions, resolveByDns } from './access/conversion-webhooks.js';
 import type { DelegationMetrics } from '../metrics/delegation-metrics.js';
 import { groupVersions } from '../http/documents/group-versions.js';
 import { advertisedAddress, hostPort } from '../http/host-address.js';
+import { reviewTtl } from '../options/aggregation-options.js';
 import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
 import { whenStoreAnswers } from './startup.js';
 import { startDefinitions } from './start-definitions.js';
 
-const REVIEW_TTL_MILLIS = 10_000;
-
 export interface AggregatedPlaneDependencies {
   readonly delegation: DelegationMetrics;
+  readonly admissionMetrics: ClusterAdmissionMetrics;
   readonly links: ClusterLinks;
   readonly clients: { readonly main: ClusterClient; readonly authz: ClusterClient };
   openCertificates(backend: Backend): Promise<ServingCertificates>;
@@ -51,14 +58,21 @@ export async function buildAggregatedPlane(
   const { options, clock, logger } = context;
   const { clients, links, signal } = dependencies;
   setMaxListeners(0, signal);
-  const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(clock, dependencies)]);
+  const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(context, dependencies)]);
   const foundation = await openFoundation(context);
   const { registry } = foundation;
   const certificates = await whenStoreAnswers(() => dependencies.openCertificates(foundation.backend), context);
   foundation.install([resourceDefinitionType()]);
   const namespaces = new ClusterNamespaces(clients.main);
   const quotas = new ClusterQuotas(clients.main);
-  const admission = admissionChain([namespaceLifecycle(namespaces), quotas]);
+  const webhooks = await admissionWebhookClients({ options, clock, logger, resolve: resolveByDns });
+  const { admission, followed } = clusterAdmission(context, dependencies, {
+    webhooks,
+    authorizer,
+    namespaces,
+    quotas,
+    ownParams: new LocalParams(registry),
+  });
   const local = new LocalClients({ registry, admission, clock, fieldManager: 'annex' });
   const warn = (what: string) => (name: string, error: unknown) => {
     logger.warn(`${what}: ${name}`, { error: messageOf(error) });
@@ -87,6 +101,8 @@ export async function buildAggregatedPlane(
       signal,
     });
   };
+  // Before anything is registered: whoever is sent requests has seen by what to admit them.
+  followed?.start(signal);
   const register = (): Promise<void> => {
     void namespaces.follow(signal, toldTo(links, 'namespaces'));
     void quotas.follow(signal, toldTo(links, 'quotas'));
@@ -109,8 +125,11 @@ export async function buildAggregatedPlane(
       { name: 'start-definitions', run: definitions },
       { name: 'start-registration', run: register },
     ],
+    ...(followed !== undefined && { checks: [followed.check] }),
     // The signal has ended the loops.
-    stop: () => undefined,
+    stop: () => {
+      webhooks.close();
+    },
   });
   return {
     ...plane,
@@ -122,12 +141,53 @@ export async function buildAggregatedPlane(
   };
 }
 
-function delegatedAuthorizer(clock: Clock, dependencies: AggregatedPlaneDependencies): DelegatedAuthorizer {
+interface ClusterAdmissionParts {
+  readonly authorizer: Authorizer;
+  readonly namespaces: NamespaceSource;
+  readonly quotas: AdmissionPlugin;
+  readonly ownParams: ParamSource;
+  readonly webhooks: AdmissionWebhookClients;
+}
+
+/** The chain, with the webhooks and policies of the cluster unless a flag says otherwise. */
+function clusterAdmission(
+  { options, clock, logger, registry }: ServerContext,
+  { admissionMetrics, clients, links }: AggregatedPlaneDependencies,
+  { ownParams, ...parts }: ClusterAdmissionParts,
+): { admission: AdmissionChain; followed: ClusterAdmission | undefined } {
+  const { namespaces } = parts;
+  const client = clients.main;
+  const followed = options.admissionFromCluster
+    ? new ClusterAdmission({ client, clock, logger, metrics: admissionMetrics, links, namespaces, ownParams })
+    : undefined;
+  if (followed === undefined) {
+    logger.warn(
+      '--admission-from-cluster=false: no webhook and no policy of the cluster sees what is written to the types that Annex serves',
+    );
+  }
+  const plugins = aggregatedPlugins({
+    ...parts,
+    options,
+    clock,
+    logger,
+    metrics: registry,
+    sources: followed?.sources,
+  });
+  const admission = admissionChain(plugins, new AdmissionMetrics(registry, () => clock.monotonic()));
+  return { admission, followed };
+}
+
+function delegatedAuthorizer(
+  { clock, options }: ServerContext,
+  dependencies: AggregatedPlaneDependencies,
+): DelegatedAuthorizer {
+  const ttl = (flag: string, millis: number): number => reviewTtl(options, flag, millis);
   const { clients, delegation } = dependencies;
   return new DelegatedAuthorizer({
     clock,
-    allowedTtl: REVIEW_TTL_MILLIS,
-    deniedTtl: REVIEW_TTL_MILLIS,
+    allowedTtl: ttl('authorization-webhook-cache-authorized-ttl', options.authorizationWebhookCacheAuthorizedTtl),
+    deniedTtl: ttl('authorization-webhook-cache-unauthorized-ttl', options.authorizationWebhookCacheUnauthorizedTtl),
+    alwaysAllowPaths: options.authorizationAlwaysAllowPaths,
     post: (review) => clients.authz.call('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review),
     observe: (failed) => {
       delegation.accessReview(failed);

@@ -21,6 +21,7 @@ import { AggregationMetrics } from '../metrics/aggregation-metrics.js';
 import { toldTo } from '../health/cluster-links.js';
 import { makeDataDirectory, StartError } from '../certificates/data-directory.js';
 import { keepFresh } from '../certificates/fresh-certificates.js';
+import { reviewTtl } from '../options/aggregation-options.js';
 import type { Options } from '../options/options.js';
 import { listen, runServer, serverContext } from './run.js';
 import {
@@ -30,8 +31,6 @@ import {
   temporaryPair,
 } from '../certificates/serving-certificates.js';
 import { ServingFiles } from '../certificates/serving-files.js';
-
-const TOKEN_TTL_MILLIS = 10_000;
 
 export interface AggregatedServer {
   readonly port: number;
@@ -94,7 +93,7 @@ function authenticators(
 ): RequestAuthenticator {
   const tokens = new DelegatedTokenAuthenticator({
     clock,
-    ttl: TOKEN_TTL_MILLIS,
+    ttl: reviewTtl(options, 'authentication-token-webhook-cache-ttl', options.authenticationTokenWebhookCacheTtl),
     post: (review) => client.call('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review),
     observe: (failed) => {
       delegation.tokenReview(failed);
@@ -162,6 +161,7 @@ export async function startAggregated(
   const listener = await listen(context, { ...first, clientCAs: authorities() });
   const plane = await buildAggregatedPlane(context, {
     delegation,
+    admissionMetrics: metrics.admission,
     links,
     clients,
     openCertificates: (backend) =>

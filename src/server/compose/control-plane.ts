@@ -1,28 +1,26 @@
 import { setMaxListeners } from 'node:events';
 import { admissionChain } from '../../admission/chain.js';
-import type { AdmissionPlugin } from '../../admission/interfaces.js';
-import { certificateAdmission } from '../../admission/plugin/certificates.js';
-import { namespaceLifecycle, type NamespaceReader } from '../../admission/plugin/namespace-lifecycle.js';
-import { storageObjectInUseProtection, taintNodesByCondition } from '../../admission/plugin/nodes-and-volumes.js';
-import { defaultTolerationSeconds, podPriority, runtimeClass } from '../../admission/plugin/pods.js';
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { AdmissionMetrics } from '../../admission/metrics.js';
 import type { TokenAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { UserInfo } from '../../authentication/user/user.js';
-import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
+import { admissionPolicyTypes, webhookConfigurationTypes } from '../../registry/builtin/admissionregistration/index.js';
 import { customResourceDefinitionType } from '../../registry/apiextensions/customresourcedefinition/type.js';
 import { authenticationReviews } from '../../registry/builtin/authentication/reviews.js';
 import { authorizationReviews } from '../../registry/builtin/authorization/reviews.js';
 import { certificateSigningRequests } from '../../registry/builtin/certificates/certificatesigningrequests/type.js';
 import { builtinResourceTypes } from '../../registry/builtin/core/index.js';
-import { DetachedObject } from '../../registry/generic/loopback/detached-object.js';
 import { LocalClients } from '../../registry/generic/loopback/local-client.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import { rbacTypes } from '../../registry/builtin/rbac/types.js';
+import { standalonePlugins } from './admission-plugins.js';
 import { makeAuthorization } from './access/authorization.js';
 import { installVirtual } from '../../registry/builtin/install.js';
 import type { Authorities } from './hook-context.js';
+import { resolveByServices } from './access/conversion-webhooks.js';
+import { admissionWebhookClients } from './webhook-clients.js';
+import { localSources } from './local-sources.js';
 import { Loops } from './post-start-hooks.js';
-import type { Options } from '../options/options.js';
+import { paramAccess } from './param-access.js';
 import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
 import { type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
 
@@ -33,34 +31,6 @@ export interface ControlPlaneDependencies {
   readonly tokens: TokenAuthenticator | undefined;
   readonly accounts: ServiceAccountTokens;
   readonly authorities: Authorities;
-}
-
-function admissionPlugins(
-  options: Options,
-  namespaces: ResourceStore | undefined,
-  authorizer: Authorizer,
-): AdmissionPlugin[] {
-  const plugins = [
-    ...(namespaces === undefined ? [] : [namespaceLifecycle(namespaceReader(namespaces))]),
-    taintNodesByCondition(),
-    podPriority(),
-    defaultTolerationSeconds(),
-    storageObjectInUseProtection(),
-    runtimeClass(),
-    ...certificateAdmission(authorizer),
-  ];
-  return plugins.filter(({ name }) => !options.disableAdmissionPlugins.includes(name));
-}
-
-/** Namespaces for admission: the cache, and a fresh read where it has none. */
-function namespaceReader(store: ResourceStore): NamespaceReader {
-  return {
-    cached: (name) => store.cache.peek(name)?.decode() as KubeObject | undefined,
-    live: async (name) => {
-      const stored = await store.fresh(name);
-      return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);
-    },
-  };
 }
 
 /**
@@ -85,10 +55,12 @@ export async function buildControlPlane(
   const { authorizer, rbac, ruleResolver } = authorization;
   const foundation = await openFoundation(context);
   const { registry, mergeTypes } = foundation;
-  const stores = foundation.install([
+  const stores: ReadonlyMap<string, ResourceStore> = foundation.install([
     ...withTokenRequests(builtinResourceTypes(), options, accounts, clock),
     ...rbacTypes({ authorizer, rules: rbac }),
     certificateSigningRequests,
+    ...webhookConfigurationTypes,
+    ...admissionPolicyTypes(paramAccess(authorizer, registry, () => stores)),
     customResourceDefinitionType({}),
   ]);
   installVirtual(
@@ -100,9 +72,29 @@ export async function buildControlPlane(
     mergeTypes,
     clock,
   );
-  const admission = admissionChain(admissionPlugins(options, stores.get('namespaces'), authorizer));
   const clients = (fieldManager: string, user?: UserInfo): LocalClients =>
     new LocalClients({ registry, admission, clock, fieldManager, ...(user !== undefined && { user, authorizer }) });
+  const sources = localSources(registry);
+  const own = (): LocalClients => clients('kube-apiserver');
+  const metrics = new AdmissionMetrics(context.registry, () => clock.monotonic());
+  const webhooks = await admissionWebhookClients({
+    options,
+    clock,
+    logger,
+    resolve: resolveByServices(() => own().for({ group: '', resource: 'services' })),
+  });
+  const plugins = standalonePlugins({
+    options,
+    clock,
+    logger,
+    authorizer,
+    sources,
+    stores,
+    clients: own,
+    metrics: context.registry,
+    webhooks,
+  });
+  const admission = admissionChain(plugins, metrics);
   accounts.objects.attach(stores, clients('kube-apiserver').for({ group: '', resource: 'secrets' }));
   const loops = new Loops({
     ...foundation,
@@ -124,6 +116,7 @@ export async function buildControlPlane(
     hooks: loops.hooks(),
     stop: () => {
       stop.abort();
+      webhooks.close();
     },
   });
 }

@@ -8,16 +8,19 @@ import { ClusterRoleAggregation } from '../../controllers/clusterrole-aggregatio
 import { GarbageCollector } from '../../controllers/garbage-collector/garbage-collector.js';
 import { LegacyTokenCleaner } from '../../controllers/service-accounts/legacy-token-cleaner.js';
 import { NamespaceController } from '../../controllers/namespaces.js';
+import { ResourceQuotaController } from '../../controllers/resource-quota/resource-quota.js';
 import { rootCaPublisher } from '../../controllers/certificates/root-ca-publisher.js';
 import { ServiceAccountTokens } from '../../controllers/service-accounts/service-account-tokens.js';
 import { defaultServiceAccounts } from '../../controllers/service-accounts/service-accounts.js';
 import { TokenCleaner } from '../../controllers/bootstrap/token-cleaner.js';
+import { ValidatingPolicyStatus } from '../../controllers/validating-policy-status.js';
 import type { TypeClient, TypeClients } from '../../registry/rest/type-client.js';
 import { sleep } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { enabledControllers } from '../options/controller-names.js';
 import type { Credentials } from '../certificates/data-directory.js';
 import { deleteEach } from './delete-each.js';
+import { knownTypes } from './known-types.js';
 import type { Authorities, LoopOptions } from './hook-context.js';
 
 const RETRY_MILLIS = 1_000;
@@ -60,9 +63,11 @@ const ACCOUNTS: Readonly<Record<string, string>> = {
   'garbage-collector-controller': 'generic-garbage-collector',
   'legacy-serviceaccount-token-cleaner-controller': 'legacy-service-account-token-cleaner',
   'namespace-controller': 'namespace-controller',
+  'resourcequota-controller': 'resourcequota-controller',
   'root-ca-certificate-publisher-controller': 'root-ca-cert-publisher',
   'serviceaccount-controller': 'service-account-controller',
   'token-cleaner-controller': 'token-cleaner',
+  'validatingadmissionpolicy-status-controller': 'validatingadmissionpolicy-status-controller',
 };
 
 /** Gets its clients and what it tells errors; starts and returns. */
@@ -116,7 +121,7 @@ export class Controllers {
   }
 
   private starters(): Readonly<Record<string, Starter>> {
-    const { clock, registry, signal } = this.context;
+    const { clock, mergeTypes, registry, signal } = this.context;
     return {
       'namespace-controller': (local, failed) => {
         const namespaces = local.for({ group: '', resource: 'namespaces' });
@@ -137,6 +142,13 @@ export class Controllers {
         new ClusterRoleAggregation(client, clock, (text) => {
           failed('', text);
         }).start(signal);
+      },
+      'resourcequota-controller': (local, onError) => {
+        new ResourceQuotaController({ registry, clients: local, clock, onError }).start(signal);
+      },
+      'validatingadmissionpolicy-status-controller': (local, failed) => {
+        const client = local.for({ group: 'admissionregistration.k8s.io', resource: 'validatingadmissionpolicies' });
+        new ValidatingPolicyStatus({ client, types: knownTypes(registry, mergeTypes), clock, failed }).start(signal);
       },
       ...this.accountStarters(),
       ...this.certificateStarters(),

@@ -6,6 +6,7 @@ import type { ShowElsewhere } from '../../registry/customresource/serve.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
+import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
 import type { Clock } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
 import type { SigningAuthority } from '../../pki/sign-request.js';
@@ -28,6 +29,7 @@ export interface LoopOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly registry: ApiRegistry;
+  readonly mergeTypes: BuiltinTypes;
   readonly backend: Backend;
   readonly cacher: Cacher;
   readonly authorization: Authorization;

@@ -11,6 +11,7 @@ import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
 import type { Handler } from '../../endpoints/http.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import { ApiRegistry } from '../../registry/generic/store/api-registry.js';
+import { RuntimeConfig } from '../../registry/generic/store/runtime-config.js';
 import type { ShowElsewhere } from '../../registry/customresource/serve.js';
 import type { ResourceType } from '../../registry/rest/interfaces.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
@@ -98,10 +99,14 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
   );
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
   await whenStoreAnswers(() => backend.open(), context);
-  const cacher = new RoutedCacher(logs, { clock, budgetBytes: options.cacheBudget });
+  const cacher = new RoutedCacher(logs, {
+    clock,
+    budgetBytes: options.cacheBudget,
+    snapshots: featureGates.enabled('ListFromCacheSnapshot'),
+  });
   await whenStoreAnswers(() => cacher.start(), context);
   registerCacherMetrics(() => cacher.stats(), metrics);
-  const registry = new ApiRegistry();
+  const registry = new ApiRegistry(new RuntimeConfig(options.runtimeConfig));
   const cbor = featureGates.enabled('CBORServingAndStorage');
   const mergeTypes = loadMergeTypes();
   const install = (types: readonly ResourceType[]): Map<string, ResourceStore> =>
@@ -128,6 +133,8 @@ export interface PlaneParts {
   readonly serverAddress: () => string;
   readonly loading: ControlPlane['loading'];
   readonly hooks: ControlPlane['hooks'];
+  /** Beside those of the store and the cacher. */
+  readonly checks?: readonly PlaneCheck[];
   /** Ends the loops, before the store is closed. */
   stop(): void;
 }
@@ -157,7 +164,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     install: (server) => {
       installDocuments(server, registry, environment, serverAddress, !isAggregated(options));
     },
-    checks: storeChecks(foundation.backend, foundation.cacher, isAggregated(options)),
+    checks: [...storeChecks(foundation.backend, foundation.cacher, isAggregated(options)), ...(parts.checks ?? [])],
     loading,
     hooks,
     endWatches: () => {

@@ -61,7 +61,7 @@ export class Loops {
       ...this.context,
       type: { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' },
       clients,
-      conversionOf: conversions(resolveByServices(clients.for({ group: '', resource: 'services' }))),
+      conversionOf: conversions(resolveByServices(() => clients.for({ group: '', resource: 'services' }))),
       onError: this.failed('definition'),
     });
   }

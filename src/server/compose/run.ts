@@ -9,7 +9,9 @@ import { type Clock, sleep } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
-import { CellGauge, metricsRegistry, resetCounts } from '../../util/metrics.js';
+import { metricLifecycles } from '../../util/metric-lifecycle.js';
+import { metricConfiguration } from '../options/metrics-options.js';
+import { CellGauge, metricsRegistry, registerMetricCounts, resetCounts, shownMetrics } from '../../util/metrics.js';
 import { compiledInstructions, loadPatterns } from '@annex/cel/re2';
 import { TimerWheel } from '../../util/timer-wheel.js';
 import { type ApiServer, createServer, type TlsMaterial } from '../http/api-server.js';
@@ -40,6 +42,8 @@ export function drainMillis(options: Options): number {
 /** What a process starts with. */
 export function serverContext(options: Options, root: string, clock: Clock, logger: Logger): ServerContext {
   const registry = new Registry();
+  for (const warning of featureGates.warnings) logger.warn(warning);
+  metricLifecycles.configure(metricConfiguration(options));
   return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry) };
 }
 
@@ -72,12 +76,13 @@ const metricsHandler =
       return;
     }
     // Merged anew: what was registered after this has to be in it.
-    const all = Registry.merge([...registries]);
+    const all = shownMetrics(registries);
     response.setHeader('Process-Start-Time-Unix', startedAt);
     send(response, 200, `${all.contentType}; escaping=underscores`, await all.metrics());
   };
 
 function registerProcessMetrics(registry: Registry): void {
+  registerMetricCounts(registry);
   collectDefaultMetrics({ register: registry });
   const gauge = {
     name: 'kubernetes_feature_enabled',
@@ -206,6 +211,7 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
   server.serve(chainConfig(context, given, audit?.hook), plane.resourceHandler);
   for (const hook of hooks) await hook.start();
   loadPatterns();
+  for (const metric of metricLifecycles.deprecated()) logger.warn('a metric is deprecated', { metric });
   return {
     stop: async () => {
       shutdown.begin();
@@ -237,7 +243,7 @@ function chainConfig(
     maxRequestsInFlight: options.maxRequestsInflight,
     maxMutatingRequestsInFlight: options.maxMutatingRequestsInflight,
     audit,
-    parseSelectors: selectorsOf,
+    parseSelectors: featureGates.enabled('AuthorizeWithSelectors') ? selectorsOf : undefined,
     ...headerOptions(options),
   };
 }

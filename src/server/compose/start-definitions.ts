@@ -1,6 +1,8 @@
+import { admissionChain } from '../../admission/chain.js';
 import type { GroupResource } from '../../apimachinery/meta/meta.js';
 import { DefinitionController } from '../../controllers/definitions/definitions.js';
 import { DefinitionServing, type ServingOptions } from '../../controllers/definitions/definition-serving.js';
+import { LocalClients } from '../../registry/generic/loopback/local-client.js';
 import type { TypeClients } from '../../registry/rest/type-client.js';
 import { deleteEach } from './delete-each.js';
 
@@ -13,12 +15,14 @@ export interface DefinitionsOptions extends ServingOptions {
 
 /** Serves what definitions say; resolves when those that are there are served, and what is not served then does not exist. */
 export async function startDefinitions(options: DefinitionsOptions): Promise<void> {
-  const { clients, clock, type, signal } = options;
+  const { clients, clock, registry, type, signal } = options;
+  // As in kube-apiserver nothing admits the deletion of the objects of a definition that goes: no policy can keep it.
+  const deleters = new LocalClients({ registry, admission: admissionChain([]), clock, fieldManager: 'kube-apiserver' });
   const controller = new DefinitionController({
     client: clients.for(type),
     serving: new DefinitionServing(options),
     clock,
-    deleteObjects: (store) => deleteEach(clients.for(store.groupResource), ''),
+    deleteObjects: (store) => deleteEach(deleters.for(store.groupResource), ''),
     onError: (name, error) => {
       options.onError(name, error);
     },

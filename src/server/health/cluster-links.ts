@@ -9,6 +9,7 @@ export const LINKS = {
   'front-proxy': 'users of the cluster are known by what was read before',
   namespaces: 'namespaces are looked up one by one',
   quotas: 'quotas are those that were read before',
+  admission: 'admission goes by the webhook configurations and policies that were read before',
   apiservices: 'group versions are not registered with the cluster',
   owner: 'the APIServices are not cleaned up after it',
   'serving-certificate': 'the cluster may refuse the server',

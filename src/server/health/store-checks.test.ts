@@ -12,10 +12,10 @@ describe('which endpoints tell of the store', () => {
     ['by itself, all do, as with kube-apiserver', false, ['etcd']],
     ['beside a cluster, a server whose store is away lives on', true, []],
   ])('%s', (_, aggregated, livez) => {
-    const checks = storeChecks({ ping: gone, following: () => well }, cacher, aggregated);
+    const checks = storeChecks({ ping: gone, following: () => well, writing: () => well }, cacher, aggregated);
     expect(names(checks, 'livez')).toEqual(livez);
     expect(names(checks, 'healthz')).toEqual(['etcd']);
-    expect(names(checks, 'readyz')).toEqual(['etcd', 'informer-sync', 'change-stream']);
+    expect(names(checks, 'readyz')).toEqual(['etcd', 'informer-sync', 'change-stream', 'store-writes']);
   });
 
   test('a store that follows nobody has no such check', () => {
@@ -24,8 +24,9 @@ describe('which endpoints tell of the store', () => {
 
   test('each fails with its own reason', async () => {
     const broken = { ok: false, reason: 'the change stream broke off' };
+    const stuck = { ok: false, reason: 'no write has succeeded for 12 s' };
     const cold = { healthy: () => ({ ok: false, reason: 'not yet' }) };
-    const checks = storeChecks({ ping: gone, following: () => broken }, cold, true);
+    const checks = storeChecks({ ping: gone, following: () => broken, writing: () => stuck }, cold, true);
     const failures = await Promise.all(
       checks.map(async (one) => {
         try {
@@ -40,6 +41,7 @@ describe('which endpoints tell of the store', () => {
       'etcd: MongoDB does not answer',
       'informer-sync: not yet',
       'change-stream: the change stream broke off',
+      'store-writes: no write has succeeded for 12 s',
     ]);
   });
 });

@@ -12,7 +12,7 @@ export interface PlaneCheck extends HealthCheck {
  * restart mends nothing there, and it would take away what is served from memory meanwhile (discovery, OpenAPI, reads).
  */
 export function storeChecks(
-  backend: Pick<Backend, 'ping' | 'following'>,
+  backend: Pick<Backend, 'ping' | 'following' | 'writing'>,
   cacher: Pick<Cacher, 'healthy'>,
   aggregated: boolean,
 ): PlaneCheck[] {
@@ -25,13 +25,24 @@ export function storeChecks(
     { name: 'informer-sync', check: () => unless(cacher.healthy()), endpoints: ['readyz'] },
   ];
   const following = backend.following?.bind(backend);
-  if (following === undefined) return checks;
-  const check = (): void => {
-    unless(following());
-  };
-  return [...checks, { name: 'change-stream', check, endpoints: ['readyz'] }];
+  if (following !== undefined) checks.push(readyCheck('change-stream', following));
+  const writing = backend.writing?.bind(backend);
+  if (writing !== undefined) checks.push(readyCheck('store-writes', writing));
+  return checks;
 }
 
-function unless({ ok, reason }: { readonly ok: boolean; readonly reason: string }): void {
+function readyCheck(name: string, state: () => State): PlaneCheck {
+  const check = (): void => {
+    unless(state());
+  };
+  return { name, check, endpoints: ['readyz'] };
+}
+
+interface State {
+  readonly ok: boolean;
+  readonly reason: string;
+}
+
+function unless({ ok, reason }: State): void {
   if (!ok) throw new Error(reason);
 }

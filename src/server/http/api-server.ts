@@ -9,8 +9,7 @@ import type { ChainConfig, Step } from '../../endpoints/filters/chain-config.js'
 import { type Connection, Exchange } from '../../endpoints/filters/exchange.js';
 import type { ChainMetrics } from '../../endpoints/filters/metrics.js';
 import type { Handler, HttpRequest, HttpResponse } from '../../endpoints/http.js';
-import { errorName } from '@annex/http2/frame';
-import { Session, type SessionConfig } from '@annex/http2/session';
+import { errorName, Session, type SessionConfig } from '@annex/http2';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
 import { unescapePath } from '../../request/query.js';

@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client';
 import type { Clock } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
 import { CellGauge } from '../../util/metrics.js';
+import { ClusterAdmissionMetrics } from '../compose/cluster-admission-metrics.js';
 import { ClusterLinks } from '../health/cluster-links.js';
 import { DelegationMetrics } from './delegation-metrics.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
@@ -17,12 +18,14 @@ export interface MetricsContext {
 export class AggregationMetrics {
   readonly delegation: DelegationMetrics;
   readonly links: ClusterLinks;
+  readonly admission: ClusterAdmissionMetrics;
   /** What the server shows, once it is known. */
   certificates: Pick<ServingCertificates, 'pair'> | undefined;
 
   constructor({ registry, logger, clock }: MetricsContext) {
     this.delegation = new DelegationMetrics(registry);
     this.links = new ClusterLinks(registry, logger, clock);
+    this.admission = new ClusterAdmissionMetrics(registry);
     const name = 'annex_serving_certificate_expiration_timestamp_seconds';
     new CellGauge({ name, help: 'When the serving certificate expires.', labels: [] }, registry, (gauge) => {
       const cert = this.certificates?.pair.cert;

@@ -1,6 +1,9 @@
-import { flag, FlagError, int, text } from './flags.js';
+import { bool, flag, FlagError, int, list, text } from './flags.js';
 
 const AGGREGATION = 'Aggregation flags:';
+
+/** Health has no identity: probes of kubelets ask for it. */
+const HEALTH_PATHS: readonly string[] = ['/healthz', '/healthz/*', '/livez', '/livez/*', '/readyz', '/readyz/*'];
 
 /** Flags of aggregated mode, in which Annex extends a cluster. */
 export const AGGREGATION_FLAGS = {
@@ -35,6 +38,20 @@ export const AGGREGATION_FLAGS = {
     '',
     'ClusterRole that owns the APIServices: when it is deleted, as uninstalling does, the garbage collector of the cluster deletes them. Nobody owns them without it.',
   ),
+  admissionFromCluster: flag(
+    AGGREGATION,
+    'admission-from-cluster',
+    bool,
+    true,
+    'Webhook configurations and admission policies of the cluster hold for the types that Annex serves, too. Without it no webhook and no policy sees their requests, because the API server of the cluster does not admit what it proxies.',
+  ),
+  authorizationAlwaysAllowPaths: flag(
+    AGGREGATION,
+    'authorization-always-allow-paths',
+    list,
+    HEALTH_PATHS,
+    'Paths outside of resources that everybody may ask for without a SubjectAccessReview; one that ends with * stands for all that begin with the rest.',
+  ),
   serviceCaFile: flag(
     AGGREGATION,
     'service-ca-file',
@@ -44,10 +61,56 @@ export const AGGREGATION_FLAGS = {
   ),
 };
 
+/** Flags of authentication, authorization and controllers that a cluster has for Annex, and why they have no effect here. */
+const LEFT_TO_THE_CLUSTER: readonly (readonly [flags: readonly string[], why: string])[] = [
+  [
+    [
+      'client-ca-file',
+      'token-auth-file',
+      'api-audiences',
+      'authentication-config',
+      'authentication-token-webhook-config-file',
+      'authentication-token-webhook-version',
+      'enable-bootstrap-token-auth',
+      'oidc-',
+      'requestheader-allowed-names',
+      'requestheader-client-ca-file',
+      'requestheader-extra-headers-prefix',
+      'requestheader-group-headers',
+      'requestheader-uid-headers',
+      'requestheader-username-headers',
+      'service-account-extend-token-expiration',
+      'service-account-issuer',
+      'service-account-jwks-uri',
+      'service-account-key-file',
+      'service-account-lookup',
+      'service-account-max-token-expiration',
+      'service-account-signing-key-file',
+    ],
+    'the cluster authenticates users, by its front proxy and TokenReviews',
+  ],
+  [
+    [
+      'authorization-config',
+      'authorization-mode',
+      'authorization-policy-file',
+      'authorization-webhook-config-file',
+      'authorization-webhook-version',
+    ],
+    'the cluster authorizes requests, by SubjectAccessReviews',
+  ],
+  [
+    ['controllers', 'use-service-account-credentials', 'legacy-service-account-token-clean-up-period'],
+    'the cluster runs the controllers',
+  ],
+];
+
 interface AggregationOptions {
+  readonly given: ReadonlySet<string>;
   readonly kubeconfig: string;
   readonly serviceName: string;
   readonly ownerClusterRole: string;
+  readonly admissionFromCluster: boolean;
   readonly serviceCaFile: string;
   readonly tlsCertFile: string;
 }
@@ -62,8 +125,32 @@ export function validateAggregationOptions(options: AggregationOptions): void {
   }
   if (!isAggregated(options)) {
     if (options.serviceCaFile !== '') throw new FlagError('--service-ca-file needs --service-name');
+    if (!options.admissionFromCluster) throw new FlagError('--admission-from-cluster needs --service-name');
     if (options.ownerClusterRole !== '') throw new FlagError('--owner-cluster-role needs --service-name');
-  } else if ((options.tlsCertFile === '') !== (options.serviceCaFile === '')) {
+    if (options.given.has('authorization-always-allow-paths')) {
+      throw new FlagError('--authorization-always-allow-paths needs --service-name');
+    }
+    return;
+  }
+  refuseLeftToTheCluster(options.given);
+  if ((options.tlsCertFile === '') !== (options.serviceCaFile === '')) {
     throw new FlagError('--tls-cert-file and --service-ca-file are given together, or neither of them');
   }
+}
+
+function refuseLeftToTheCluster(given: ReadonlySet<string>): void {
+  for (const [flags, why] of LEFT_TO_THE_CLUSTER) {
+    const flag = [...given].find((name) =>
+      flags.some((prefix) => name === prefix || (prefix === 'oidc-' && name.startsWith(prefix))),
+    );
+    if (flag !== undefined) throw new FlagError(`--${flag} has no effect in aggregated mode: ${why}; leave it out`);
+  }
+}
+
+/** As extension servers keep the answers of reviews where no flag says otherwise. */
+const REVIEW_TTL_MILLIS = 10_000;
+
+/** The flag's value where the command line has it: its default is that of standalone mode. */
+export function reviewTtl({ given }: Pick<AggregationOptions, 'given'>, flag: string, millis: number): number {
+  return given.has(flag) ? millis : REVIEW_TTL_MILLIS;
 }

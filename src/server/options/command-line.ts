@@ -1,6 +1,7 @@
 import { messageOf } from '../../util/error-message.js';
 import { Command, CommanderError, Option } from 'commander';
 import { effectiveVersion } from '../../util/effective-version.js';
+import { RuntimeConfig } from '../../registry/generic/store/runtime-config.js';
 import { featureGates } from '../../util/feature-gates.js';
 import { isAggregated } from './aggregation-options.js';
 import { enabledControllers } from './controller-names.js';
@@ -78,19 +79,31 @@ export function parseOptions(given: Readonly<Record<string, unknown>>): Options 
   const options = { ...defaultOptions(), ...values, given: set };
   validateOptions(options);
   setVersions(options);
+  unnamed(() => new RuntimeConfig(options.runtimeConfig));
   named('feature-gates', () => featureGates.set(options.featureGates.join(',')));
+  if (options.authenticationConfig !== '' && !featureGates.enabled('StructuredAuthenticationConfiguration')) {
+    throw new FlagError(
+      'set --feature-gates=StructuredAuthenticationConfiguration=true to use authentication-config file',
+    );
+  }
   named('controllers', () => enabledControllers(options.controllers));
   return options;
 }
 
-/** kube-apiserver's messages do not name the flags. */
 function setVersions(options: Options): void {
-  try {
+  unnamed(() => {
     effectiveVersion.set(options.emulatedVersion, options.minCompatibilityVersion);
+  });
+  featureGates.emulate(effectiveVersion);
+}
+
+/** For checks whose messages, as kube-apiserver's, do not name the flag. */
+function unnamed(check: () => unknown): void {
+  try {
+    check();
   } catch (error) {
     throw new FlagError(messageOf(error));
   }
-  featureGates.emulate(effectiveVersion);
 }
 
 function named(name: string, check: () => unknown): void {

@@ -8,10 +8,12 @@ const CONTROLLERS: Readonly<Record<string, string>> = {
   'garbage-collector-controller': 'garbagecollector',
   'legacy-serviceaccount-token-cleaner-controller': 'legacy-service-account-token-cleaner',
   'namespace-controller': 'namespace',
+  'resourcequota-controller': 'resourcequota',
   'root-ca-certificate-publisher-controller': 'root-ca-cert-publisher',
   'serviceaccount-controller': 'serviceaccount',
   'serviceaccount-token-controller': 'serviceaccount-token',
   'token-cleaner-controller': 'tokencleaner',
+  'validatingadmissionpolicy-status-controller': 'validatingadmissionpolicy-status',
 };
 
 /** Off unless named. */

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { ABSENT_PLUGINS, DEFAULT_PLUGINS, HERE_PLUGINS, pluginFlagError } from '../../admission/plugin-names.js';
 import { featureGates } from '../../util/feature-gates.js';
 import { controllerNames, DISABLED_BY_DEFAULT } from './controller-names.js';
 import { AUTHENTICATION_FLAGS, validateAuthenticationOptions } from './authentication-options.js';
@@ -6,6 +7,7 @@ import { AGGREGATION_FLAGS, validateAggregationOptions } from './aggregation-opt
 import { AUDIT_FLAGS } from '../compose/access/audit.js';
 import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorization-options.js';
 import { bool, duration, flag, type Flag, FlagError, float, int, ip, list, text } from './flags.js';
+import { METRICS_FLAGS, validateMetricsOptions } from './metrics-options.js';
 import { STORAGE_FLAGS, validateStorageOptions } from './storage-options.js';
 
 const GENERIC = 'Generic flags:';
@@ -13,22 +15,12 @@ const STORAGE = 'Storage flags:';
 const SERVING = 'Secure serving flags:';
 const AUTHENTICATION = 'Authentication flags:';
 const FEATURES = 'Features flags:';
+const API_ENABLEMENT = 'API enablement flags:';
 const CONTROLLERS = 'Controllers flags:';
 const LOGS = 'Logs flags:';
 const ADMISSION = 'Admission flags:';
 
-/** Names of the admission plugins that there are. */
-export const ADMISSION_PLUGINS = [
-  'NamespaceLifecycle',
-  'TaintNodesByCondition',
-  'Priority',
-  'DefaultTolerationSeconds',
-  'StorageObjectInUseProtection',
-  'RuntimeClass',
-  'CertificateApproval',
-  'CertificateSigning',
-  'CertificateSubjectRestriction',
-];
+const PLUGIN_NAMES = `Admission plugins: ${HERE_PLUGINS.join(', ')}. Names of kube-apiserver's other plugins are accepted and have no effect: ${ABSENT_PLUGINS.join(', ')}. The order of the names does not matter.`;
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -230,6 +222,14 @@ export const FLAGS = {
   ...AUTHORIZATION_FLAGS,
   ...AUDIT_FLAGS,
   ...AGGREGATION_FLAGS,
+  runtimeConfig: flag(
+    API_ENABLEMENT,
+    'runtime-config',
+    list,
+    [],
+    'Pairs of key and value (true where there is none) that switch APIs on or off: <group>/<version> for a version, /v1 for that of the core group, <group>/<version>/<resource> for one resource; api/all, api/ga, api/beta and api/alpha for all versions of built-in types, or those of a stage. A longer key goes before a shorter one. Versions of custom resources can be switched off, too, to rehearse their removal; their objects are kept.',
+  ),
+  ...METRICS_FLAGS,
   featureGates: flag(
     FEATURES,
     'feature-gates',
@@ -242,14 +242,21 @@ export const FLAGS = {
     'enable-admission-plugins',
     list,
     [],
-    `Admission plugins to run beside those that run by default. All: ${ADMISSION_PLUGINS.join(', ')}; each of them runs by default.`,
+    `Admission plugins to run beside those that run by default (${DEFAULT_PLUGINS.join(', ')}). ${PLUGIN_NAMES}`,
   ),
   disableAdmissionPlugins: flag(
     ADMISSION,
     'disable-admission-plugins',
     list,
     [],
-    `Admission plugins not to run, though they would by default. All: ${ADMISSION_PLUGINS.join(', ')}.`,
+    `Admission plugins not to run, of those that run by default (${DEFAULT_PLUGINS.join(', ')}). ${PLUGIN_NAMES}`,
+  ),
+  admissionControlConfigFile: flag(
+    ADMISSION,
+    'admission-control-config-file',
+    text,
+    '',
+    'File with an AdmissionConfiguration: the kubeconfigs whose users call admission webhooks.',
   ),
   controllers: flag(
     CONTROLLERS,
@@ -300,23 +307,19 @@ export function validateOptions(options: Options): void {
     throw new FlagError('--legacy-service-account-token-clean-up-period must be positive');
   }
   if (options.requestTimeout === 0) throw new FlagError('--request-timeout must be positive');
+  // First: what has no effect at all need not be consistent either.
+  validateAggregationOptions(options);
   validateAuthenticationOptions(options);
+  validateMetricsOptions(options);
   validateStorageOptions(options);
   validateAuthorizationOptions(options);
-  validateAggregationOptions(options);
   validateRequestHeader(options);
   validateAdmissionPlugins(options);
 }
 
 function validateAdmissionPlugins(options: Options): void {
-  const flags = [
-    ['enable-admission-plugins', options.enableAdmissionPlugins],
-    ['disable-admission-plugins', options.disableAdmissionPlugins],
-  ] as const;
-  for (const [name, plugins] of flags) {
-    const unknown = plugins.find((plugin) => !ADMISSION_PLUGINS.includes(plugin));
-    if (unknown !== undefined) throw new FlagError(`--${name} plugin ${JSON.stringify(unknown)} is unknown`);
-  }
+  const wrong = pluginFlagError(options);
+  if (wrong !== undefined) throw new FlagError(wrong);
 }
 
 function validateRequestHeader(options: Options): void {

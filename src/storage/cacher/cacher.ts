@@ -1,4 +1,4 @@
-import { systemClock, type Clock, type Timer } from '../../util/clock.js';
+import { sleep, systemClock, type Clock, type Timer } from '../../util/clock.js';
 import { StorageError } from '../errors.js';
 import type { Backend, LogEvent, Revision } from '../interfaces.js';
 import { Budget, type BudgetStats } from './budget.js';
@@ -14,6 +14,8 @@ export interface CacherOptions {
   readonly budgetBytes?: number;
   /** The bound itself, where several cachers share it. */
   readonly budget?: Budget;
+  /** Whether lists of an exact revision are answered from past states kept in memory (ListFromCacheSnapshot); true where absent. */
+  readonly snapshots?: boolean;
   /** How long past states can be listed from memory. */
   readonly snapshotMillis?: number;
   /** Bounds of the recent events kept in memory, over all types. */
@@ -24,6 +26,8 @@ export interface CacherOptions {
   /** Events that a watcher whose transport is full may be behind before it is ended. */
   readonly maxBacklog?: number;
   readonly maxWatchersPerType?: number;
+  /** Events of a type that may gather while it is loaded; beyond that the load begins anew. */
+  readonly maxPending?: number;
 }
 
 /** What the cacher holds, for metrics. */
@@ -91,6 +95,8 @@ export class StorageCacher implements Cacher {
       newest: this.newest,
       maxBacklog: maxBacklog ?? 10_000,
       maxWatchers: maxWatchersPerType ?? 100_000,
+      maxPending: this.options.maxPending ?? 50_000,
+      snapshots: this.options.snapshots ?? true,
     };
     this.trouble = '';
     this.following = this.follow();
@@ -154,9 +160,9 @@ export class StorageCacher implements Cacher {
         return;
       }
       this.trouble = `the cache does not follow the store: ${error.message}`;
-      if (error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large'))
-        await this.reload();
-      await this.pause(retry);
+      const isLost = error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large');
+      // The first time it goes on at once; a store that loses its events again and again is given time.
+      if (!isLost || !(await this.reload()) || retry > RETRY_MILLIS) await sleep(this.clock, retry, signal);
       retry = Math.min(retry * 2, MAX_RETRY_MILLIS);
     }
   }
@@ -175,44 +181,66 @@ export class StorageCacher implements Cacher {
     }
   }
 
-  /** Everything that happened in between is unknown: all types are read again, from the newest revision on. */
-  private async reload(): Promise<void> {
+  /**
+   * What happened in between is unknown: all types are read again, from the newest revision on. Until that is known the old states stay
+   * under their old revision. No state outlives the moment in which the revision moves, and nobody who waits is let go before that.
+   */
+  private async reload(): Promise<boolean> {
+    let revision: Revision;
     try {
-      const revision = await this.options.backend.currentRevision();
-      this.waits.reset(revision);
+      revision = await this.options.backend.currentRevision();
     } catch {
-      return;
+      return false;
     }
-    for (const cache of this.types.values()) cache.reload();
+    const caches = [...this.types.values()];
+    for (const cache of caches) cache.unload();
+    this.waits.see(revision);
+    for (const cache of caches) {
+      cache.load();
+      cache.endWatchers();
+    }
+    this.waits.release();
     this.trouble = '';
+    return true;
   }
 
   private process(batch: readonly LogEvent[]): void {
+    const events = this.unknown(batch);
     const touched = new Set<TypeCache>();
-    for (const event of batch) {
+    const failed = new Set<TypeCache>();
+    for (const event of events) {
       const cache = this.types.get(event.resource);
       if (cache === undefined) continue;
-      cache.take(event);
-      touched.add(cache);
+      try {
+        cache.take(event);
+        touched.add(cache);
+      } catch {
+        // It cannot hold what this revision needs; the others go on.
+        cache.unload();
+        failed.add(cache);
+      }
     }
-    const last = batch.at(-1);
+    const last = events.at(-1);
     if (last !== undefined) this.waits.see(last.revision);
+    for (const cache of failed) {
+      cache.load();
+      cache.endWatchers();
+    }
     for (const cache of touched) cache.flush();
     this.waits.release();
   }
 
-  private pause(millis: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.clock.setTimer(millis, resolve);
-      this.stopping.signal.addEventListener(
-        'abort',
-        () => {
-          timer.cancel();
-          resolve();
-        },
-        { once: true },
-      );
+  /** The events that are not known yet; they follow what is known, one by one. */
+  private unknown(batch: readonly LogEvent[]): readonly LogEvent[] {
+    const { revision } = this.waits;
+    const fresh = (batch[0]?.revision ?? 0) > revision ? batch : batch.filter((event) => event.revision > revision);
+    fresh.forEach((event, i) => {
+      if (event.revision === revision + 1 + i) return;
+      throw new StorageError('compacted', `after revision ${revision + i} the store told ${event.revision}`, {
+        revision,
+      });
     });
+    return fresh;
   }
 
   private tick(): void {

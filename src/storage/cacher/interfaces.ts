@@ -134,13 +134,22 @@ export interface WatchReceiver {
   ended(reason: 'slow' | 'closed' | Error): void;
 }
 
-/** The cache of one resource type. Reads wait, for a bounded time, until it has what they ask for. */
+/**
+ * The cache of one resource type. Reads wait until it has what they ask for: for its load, and for a bounded time for a revision.
+ *
+ * What is shown under a revision holds everything up to it, always: lists, initial events, bookmarks, and `revision` itself. Whatever is
+ * lost, delayed or read again in between, a reader gets a state that was checked in the step in which it was taken, or an error
+ * (docs/design/watch-cache.md).
+ */
 export interface ResourceCache {
   readonly resource: string;
   get(key: string, at: ReadAt): Promise<CachedObject | undefined>;
   /** What `get` resolves with, where that is there already and need not be waited for; else undefined. Absent: it always has to be. */
   getNow?(key: string, at: ReadAt): CachedObject | undefined;
-  /** The same without waiting, from what is there; undefined also where the cache is not ready. For the write path and for controllers. */
+  /**
+   * The same without waiting, from what is there, which may be old, or missing where the cache is not ready. For the write path,
+   * where the store compares revisions.
+   */
   peek(key: string): CachedObject | undefined;
   /** Resolves once the type's objects have been loaded. */
   ready(): Promise<void>;
@@ -153,6 +162,11 @@ export interface ResourceCache {
   revision(): Revision;
   /** Number of objects. */
   size(): number;
+  /**
+   * Calls the listener, synchronously, after every change of what `peek` and `peekAll` show; the function returned ends it. Absent where
+   * the cache stands over another one.
+   */
+  onChange?(listener: () => void): () => void;
   /** The same cache, with a watch on what its reads take, for caches that do more than read. Absent: reading is all. */
   under?(watch: Stopwatch): ResourceCache;
 }

@@ -1,12 +1,13 @@
 import type { Clock } from '../../util/clock.js';
 import { StorageError, tooLarge } from '../errors.js';
-import type { Backend, LogEvent, Revision, StoredObject } from '../interfaces.js';
+import type { Backend, LogEvent, Revision } from '../interfaces.js';
 import { EVERYTHING } from '../selection-predicate.js';
 import { nextTurn, SLICE_MILLIS } from '../../scheduling/slicing.js';
-import { dropLeaf, replaceLeaves, type ItemLeaf, type LeafData } from './tree/blocks.js';
+import { dropLeaf, replaceLeaves, type LeafData } from './tree/blocks.js';
 import { Tree } from './tree/btree.js';
 import type { Budget } from './budget.js';
-import { cachedItem, type CachedItem, type Home } from './tree/cached-item.js';
+import { cachedItem, type CachedItem } from './tree/cached-item.js';
+import { itemsOf, loggedChange, supersede } from './changes.js';
 import { CachedEvent, Change } from './events.js';
 import { TypeHistory, type History } from './history.js';
 import type {
@@ -20,6 +21,8 @@ import type {
   Watcher,
   WatchReceiver,
 } from './interfaces.js';
+import { cachedItems, TypeLoad } from './load.js';
+import { deferred, LIVE, UNLOADED, type Phase } from './phase.js';
 import { historicPage, makePage, rangeOf, tooOld, type ItemTree, type State } from './tree/page.js';
 import type { NewestRevision, RevisionWaits } from './waits.js';
 import { WatchGroups } from './watch-groups.js';
@@ -35,12 +38,11 @@ export interface Shared {
   readonly newest: NewestRevision;
   readonly maxBacklog: number;
   readonly maxWatchers: number;
+  readonly maxPending: number;
+  /** Whether exact lists may be answered from memory. */
+  readonly snapshots: boolean;
 }
 
-/** Events that may gather while a type is loaded; beyond it the load begins anew. */
-const MAX_PENDING = 50_000;
-const LOAD_ATTEMPTS = 5;
-const RETRY_MILLIS = 500;
 /** After so long the version that lists show moves up, well within the history that watches may begin in. */
 const SHOWN_MILLIS = 60_000;
 
@@ -55,16 +57,10 @@ export class TypeCache implements ResourceCache {
   private history: TypeHistory;
   private groups = new WatchGroups();
   private readonly watchers = new Set<CacheWatcher>();
-  /** Events that came while the type was being loaded. */
-  private pending: LogEvent[] | undefined = [];
-  private overflowed = false;
+  private readonly listeners = new Set<() => void>();
   /** How often the type was described anew. */
   private retyped = 0;
-  /** Counts loads, so that one that has been overtaken can tell. */
-  private generation = 0;
-  /** Resolves when the cache is ready; undefined once it is. */
-  private loading: Promise<void> | undefined;
-  private closed: StorageError | undefined;
+  private phase: Phase = UNLOADED;
   /** Newest revision that the loaded state shows, where the event stream has not come that far yet. */
   private loadedAt: Revision = 0;
   /**
@@ -80,11 +76,12 @@ export class TypeCache implements ResourceCache {
     this.type = type;
     this.resource = type.resource;
     this.history = new TypeHistory(0);
-    this.startLoading();
+    this.load();
   }
 
   revision(): Revision {
-    return Math.max(this.shared.waits.revision, this.loadedAt);
+    const { revision } = this.shared.waits;
+    return this.holdsState() ? Math.max(revision, this.loadedAt) : revision;
   }
 
   size(): number {
@@ -100,7 +97,7 @@ export class TypeCache implements ResourceCache {
   }
 
   async ready(): Promise<void> {
-    await this.whenFresh({ mode: 'any' });
+    await this.whenFresh({ mode: 'any' }, () => undefined);
   }
 
   *peekAll(prefix: string): Generator<CachedObject, void, undefined> {
@@ -117,8 +114,8 @@ export class TypeCache implements ResourceCache {
   get(key: string, at: ReadAt): Promise<CachedObject | undefined> {
     if (at.mode === 'exact')
       return this.list(at, { prefix: key, from: key, limit: 1, predicate: EVERYTHING }).then((list) => only(list, key));
-    const wait = this.whenFresh(at);
-    return wait === undefined ? Promise.resolve(this.index.get(key)) : wait.then(() => this.index.get(key));
+    if (this.isFresh(at)) return Promise.resolve(this.index.get(key));
+    return this.whenFresh(at, () => this.index.get(key));
   }
 
   getNow(key: string, at: ReadAt): CachedObject | undefined {
@@ -126,53 +123,33 @@ export class TypeCache implements ResourceCache {
   }
 
   async list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
-    const wait = this.whenFresh(at);
-    if (wait !== undefined) await wait;
-    const { budget, clock } = this.shared;
-    const pageOf = (state: State): Promise<CachedList> => makePage(state, options, budget, clock, this.retyped);
-    if (at.mode !== 'exact') {
-      const shown = this.state(this.show(at));
-      if (options.limit === 0) return pageOf(shown);
-      const page = await pageOf({ ...shown, revision: this.revision() });
-      // A list that goes on does so from the newest version, which is kept for longest.
-      return page.lastKey !== undefined || page.revision === shown.revision ? page : pageOf(shown);
+    for (;;) {
+      const taken = await this.whenFresh(at, () => this.takeStates(at));
+      const list = await this.pageOf(taken, options);
+      // What selectors see may have changed while the page was made.
+      if (options.predicate.everything || taken.retyped === this.retyped) return list;
     }
-    const state = this.history.stateAt(at.revision, this.state());
-    return state === undefined ? this.listFromBackend(at.revision, options) : pageOf(state);
   }
 
-  async watch(options: CacheWatchOptions, receiver: WatchReceiver): Promise<Watcher> {
+  watch(options: CacheWatchOptions, receiver: WatchReceiver): Promise<Watcher> {
     const { start } = options;
-    const wait = this.whenFresh(start.mode === 'exact' ? { mode: 'any' } : start);
-    if (wait !== undefined) await wait;
-    if (this.watchers.size >= this.shared.maxWatchers) {
-      throw new StorageError('unavailable', `${this.watchers.size} watchers of ${this.resource} are open already`);
-    }
-    const { history } = this;
-    let watcher: CacheWatcher;
-    if (start.mode === 'exact') {
-      if (start.revision < this.shared.backend.compactedRevision() && start.revision < history.since)
-        throw tooOld(start.revision);
-      const position = start.revision < history.since ? -1 : history.positionAfter(start.revision);
-      watcher = new CacheWatcher(this.source(), options, receiver, start.revision, position, undefined);
-    } else {
-      const state = this.state(this.show(start));
-      watcher = new CacheWatcher(this.source(), options, receiver, this.revision(), history.end, state);
-    }
-    this.watchers.add(watcher);
-    void watcher.run();
-    return watcher;
+    return this.whenFresh(start.mode === 'exact' ? { mode: 'any' } : start, () => this.startWatch(options, receiver));
   }
 
   /** Takes a committed event of this type. */
   take(event: LogEvent): void {
-    if (this.pending === undefined) this.apply(event);
-    else if (this.pending.length < MAX_PENDING) this.pending.push(event);
-    else this.overflowed = true;
+    if (this.holdsState()) this.apply(event);
+    else if (this.phase.name === 'loading') this.phase.load.take(event);
+  }
+
+  onChange(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
   }
 
   /** Hands what came to the watchers. */
   flush(): void {
+    if (this.holdsState()) for (const listener of this.listeners) listener();
     this.groups.flush();
     for (const watcher of this.watchers) watcher.checkBacklog();
   }
@@ -189,20 +166,65 @@ export class TypeCache implements ResourceCache {
     if (type.attributes === this.type.attributes) return;
     this.type = type;
     this.retyped++;
-    if (this.pending === undefined) this.block(this.reattribute(type));
+    if (this.holdsState()) this.remake(type);
   }
 
-  /** The event stream has a hole: watchers are ended and the state is read again. */
-  reload(): void {
-    this.endWatchers('closed');
-    this.startLoading();
+  /**
+   * The state no longer belongs to the revision that is about to be shown: nobody may read it from now on. To be followed by `load`,
+   * after the revision has moved.
+   */
+  unload(): void {
+    this.enter(UNLOADED);
+  }
+
+  /** Reads everything anew. */
+  load(): void {
+    if (this.phase.name === 'closed') return;
+    const { resource, shared } = this;
+    const { backend, clock, budget, waits, maxPending } = shared;
+    const load = new TypeLoad({
+      resource,
+      backend,
+      clock,
+      budget,
+      maxPending,
+      type: () => this.type,
+      followed: () => waits.revision,
+      install: (items, revision, events) => {
+        this.install(items, revision, events);
+      },
+    });
+    const { left, leave } = deferred();
+    const phase: Phase = { name: 'loading', load, left, leave };
+    this.enter(phase);
+    load.run().catch((error: unknown) => {
+      if (this.phase === phase) this.enter(UNLOADED, error);
+    });
+  }
+
+  /** Ends the watchers of a state that has been given up; their clients list anew. */
+  endWatchers(): void {
+    for (const watcher of [...this.watchers]) watcher.end('closed');
   }
 
   close(error: StorageError): void {
-    this.closed = error;
+    this.enter({ name: 'closed', error });
     this.history.close();
-    this.endWatchers('closed');
+    this.endWatchers();
     this.setTree(Tree.empty<CachedItem, LeafData>(), 0);
+  }
+
+  /** Whoever waits for the phase to end looks again; with an error, which is theirs. */
+  private enter(phase: Phase, error?: unknown): void {
+    const left = this.phase;
+    this.phase = phase;
+    if (left.name === 'loading') left.load.cancel();
+    if (left.name === 'loading' || left.name === 'retyping') left.leave(error);
+  }
+
+  /** Whether the tree follows the log. */
+  private holdsState(): boolean {
+    return this.phase.name === 'live' || this.phase.name === 'retyping';
   }
 
   private state(revision = this.revision()): State {
@@ -222,107 +244,104 @@ export class TypeCache implements ResourceCache {
 
   /** Whether a read can take what is there. */
   private isFresh(at: ReadAt): boolean {
-    if (this.closed !== undefined || this.loading !== undefined || this.pending !== undefined) return false;
+    if (this.phase.name !== 'live') return false;
     if (at.mode === 'any') return true;
     const wanted = at.mode === 'most-recent' ? this.shared.backend.revisionNow?.() : at.revision;
     return wanted !== undefined && wanted <= this.revision();
   }
 
-  /** A promise where a read has to wait for what it asks for. */
-  private whenFresh(at: ReadAt): Promise<void> | undefined {
-    if (this.isFresh(at)) return undefined;
-    if (this.closed !== undefined) return Promise.reject(this.closed);
-    if (this.loading === undefined && this.pending !== undefined) this.startLoading();
-    if (this.loading !== undefined) return this.loading.then(() => this.whenFresh(at));
-    if (at.mode === 'any') return undefined;
-    if (at.mode === 'most-recent') {
-      const { backend, newest } = this.shared;
-      if (backend.revisionNow === undefined) return newest.ask().then((revision) => this.reach(revision));
-      return this.reach(backend.revisionNow());
+  /**
+   * Calls `take` in the very step in which the state was found to be as fresh as asked for. After each wait everything is looked at
+   * again: the state may have been given up meanwhile.
+   */
+  private async whenFresh<T>(at: ReadAt, take: () => T): Promise<T> {
+    const { waits, newest } = this.shared;
+    for (let wanted = at; ;) {
+      if (this.isFresh(wanted)) return take();
+      if (this.phase.name !== 'live') {
+        await this.phaseLeft();
+      } else if (wanted.mode === 'most-recent') {
+        wanted = { mode: 'not-older-than', revision: await newest.ask() };
+      } else if (wanted.mode !== 'any') {
+        const { revision } = wanted;
+        if (wanted.atOnce === true) {
+          const current = await newest.ask();
+          if (revision > current) throw tooLarge(revision, current, true);
+          wanted = { mode: 'not-older-than', revision };
+        } else {
+          await waits.wait(revision);
+        }
+      }
     }
-    return at.atOnce === true && at.revision > this.revision() ? this.reachKnown(at.revision) : this.reach(at.revision);
   }
 
-  /** The cache may be a little behind; what the store does not have either is refused. */
-  private async reachKnown(revision: Revision): Promise<void> {
-    const newest = await this.shared.newest.ask();
-    if (revision > newest) throw tooLarge(revision, newest, true);
-    await this.reach(revision);
+  private async phaseLeft(): Promise<void> {
+    if (this.phase.name === 'unloaded') this.load();
+    const { phase } = this;
+    if (phase.name === 'closed') throw phase.error;
+    if (phase.name === 'loading' || phase.name === 'retyping') await phase.left;
   }
 
-  private reach(revision: Revision): Promise<void> | undefined {
-    return revision <= this.revision() ? undefined : this.shared.waits.wait(revision);
+  private takeStates(at: ReadAt): Taken {
+    const { retyped } = this;
+    if (at.mode === 'exact') {
+      const state = this.shared.snapshots ? this.history.stateAt(at.revision, this.state()) : undefined;
+      return { at, state, retyped };
+    }
+    const shown = this.state(this.show(at));
+    return { at, state: { ...shown, revision: this.revision() }, shown, retyped };
+  }
+
+  private async pageOf({ at, state, shown, retyped }: Taken, options: CacheListOptions): Promise<CachedList> {
+    const { budget, clock } = this.shared;
+    if (at.mode === 'exact' && state === undefined) return this.listFromBackend(at.revision, options);
+    const make = (of: State): Promise<CachedList> => makePage(of, options, budget, clock, retyped);
+    if (state === undefined || (shown !== undefined && options.limit === 0)) return make(shown ?? this.state());
+    const page = await make(state);
+    // A list that goes on does so from the newest version, which is kept for longest.
+    const asIs = shown === undefined || page.lastKey !== undefined || page.revision === shown.revision;
+    return asIs ? page : make(shown);
+  }
+
+  private startWatch(options: CacheWatchOptions, receiver: WatchReceiver): Watcher {
+    if (this.watchers.size >= this.shared.maxWatchers) {
+      throw new StorageError('unavailable', `${this.watchers.size} watchers of ${this.resource} are open already`);
+    }
+    const { start } = options;
+    const { history } = this;
+    let watcher: CacheWatcher;
+    if (start.mode === 'exact') {
+      if (start.revision < this.shared.backend.compactedRevision() && start.revision < history.since)
+        throw tooOld(start.revision);
+      const position = start.revision < history.since ? -1 : history.positionAfter(start.revision);
+      watcher = new CacheWatcher(this.source(), options, receiver, start.revision, position, undefined);
+    } else {
+      const state = this.state(this.show(start));
+      watcher = new CacheWatcher(this.source(), options, receiver, this.revision(), history.end, state);
+    }
+    this.watchers.add(watcher);
+    void watcher.run();
+    return watcher;
   }
 
   private async listFromBackend(revision: Revision, options: CacheListOptions): Promise<CachedList> {
     const { predicate, prefix, from } = options;
     const limit = predicate.everything ? options.limit : 0;
     const list = await this.shared.backend.list(this.resource, { prefix, from, limit, revision });
-    return historicPage(revision, await this.convert(list.items), options, list.more, list.remaining);
+    const items = await cachedItems(list.items, () => this.type, this.shared.budget, this.shared.clock);
+    return historicPage(revision, items, options, list.more, list.remaining);
   }
 
-  private async convert(stored: readonly StoredObject[]): Promise<CachedItem[]> {
-    const { clock, budget } = this.shared;
-    const items: CachedItem[] = [];
-    let until = clock.monotonic() + SLICE_MILLIS;
-    for (const each of stored) {
-      items.push(cachedItem(each, this.type, budget));
-      if (clock.monotonic() < until) continue;
-      await nextTurn();
-      until = clock.monotonic() + SLICE_MILLIS;
-    }
-    return items;
-  }
-
-  private startLoading(): void {
-    this.pending = [];
-    this.block(this.load(++this.generation));
-  }
-
-  /** Lets reads wait for something. They report its failure; the next one tries again. */
-  private block(work: Promise<void>): void {
-    const loading = work.finally(() => {
-      if (this.loading === loading) this.loading = undefined;
-    });
-    this.loading = loading;
-    loading.catch(() => undefined);
-  }
-
-  private async load(generation: number): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      const pending: LogEvent[] = [];
-      this.pending = pending;
-      this.overflowed = false;
-      try {
-        const list = await this.shared.backend.list(this.resource, { prefix: '', from: '', limit: 0, revision: 0 });
-        const items = await this.convert(list.items);
-        if (this.generation !== generation) return;
-        if (this.closed !== undefined) throw this.closed;
-        if (this.isOverflowed()) continue;
-        this.install(items, list.revision, pending);
-        return;
-      } catch (error) {
-        if (this.closed !== undefined) throw this.closed;
-        if (attempt >= LOAD_ATTEMPTS || (error instanceof StorageError && error.code === 'closed')) throw error;
-        await new Promise<void>((resolve) => this.shared.clock.setTimer(RETRY_MILLIS, resolve));
-        if (this.generation !== generation) return;
-      }
-    }
-  }
-
-  private isOverflowed(): boolean {
-    return this.overflowed;
-  }
-
-  private install(items: readonly CachedItem[], revision: Revision, pending: readonly LogEvent[]): void {
+  private install(items: readonly CachedItem[], revision: Revision, events: readonly LogEvent[]): void {
     this.history.close();
     this.history = new TypeHistory(revision);
     this.groups = new WatchGroups();
     this.setTree(Tree.from<CachedItem, LeafData>(items), items.filter((item) => item.undecodable).length);
     this.loadedAt = revision;
     this.setShown(revision);
-    this.pending = undefined;
-    for (const event of pending) if (event.revision > revision) this.apply(event);
+    for (const event of events) this.apply(event);
+    this.enter(LIVE);
+    for (const listener of this.listeners) listener();
   }
 
   private setTree(tree: ItemTree, undecodable: number): void {
@@ -333,14 +352,27 @@ export class TypeCache implements ResourceCache {
     this.undecodable = undecodable;
   }
 
-  private async reattribute(type: CachedType): Promise<void> {
+  private remake(type: CachedType): void {
+    const { left, leave } = deferred();
+    const phase: Phase = { name: 'retyping', left, leave };
+    this.enter(phase);
+    const done = (error?: unknown): void => {
+      if (this.phase !== phase) return;
+      this.enter(error === undefined ? LIVE : UNLOADED, error);
+      if (error !== undefined) this.endWatchers();
+    };
+    this.reattribute(type, phase).then(() => done(), done);
+  }
+
+  /** Also of past states: what they hold beside the present ones was superseded by a change in the history. */
+  private async reattribute(type: CachedType, phase: Phase): Promise<void> {
     const { clock } = this.shared;
     let until = clock.monotonic() + SLICE_MILLIS;
-    for (const item of this.tree) {
-      if (this.type !== type) return;
+    for (const item of itemsOf(this.tree, this.history)) {
       item.reattribute(type);
       if (clock.monotonic() < until) continue;
       await nextTurn();
+      if (this.phase !== phase) return;
       until = clock.monotonic() + SLICE_MILLIS;
     }
   }
@@ -364,10 +396,6 @@ export class TypeCache implements ResourceCache {
     this.groups.collect(change);
   }
 
-  private endWatchers(reason: 'closed'): void {
-    for (const watcher of [...this.watchers]) watcher.end(reason);
-  }
-
   private source(): WatchSource {
     const { clock, maxBacklog, backend, budget, waits } = this.shared;
     const { history, groups } = this;
@@ -385,27 +413,16 @@ export class TypeCache implements ResourceCache {
   }
 }
 
+/** The states that a list may show: what is newest, and under which revision it is shown where that is not asked for. */
+interface Taken {
+  readonly at: ReadAt;
+  /** Undefined where the backend has to be asked. */
+  readonly state: State | undefined;
+  readonly shown?: State;
+  readonly retyped: number;
+}
+
 function only(list: CachedList, key: string): CachedObject | undefined {
   for (const item of list.items()) return item.key === key ? item : undefined;
   return undefined;
-}
-
-/** The object has a successor: it keeps its bytes apart from the block, and nothing else. */
-function supersede(item: CachedItem, leaves: readonly ItemLeaf[]): void {
-  item.dropDerived();
-  const home = item.leave();
-  if (home !== undefined && home.live * 2 < home.bytes.length) vacate(home, leaves);
-}
-
-/** A block that is hardly used is given up. */
-function vacate(home: Home, leaves: readonly ItemLeaf[]): void {
-  for (const leaf of leaves) {
-    for (const item of leaf.items) if (item.livesIn(home)) item.leave();
-  }
-}
-
-function loggedChange(event: LogEvent, type: CachedType, budget: Budget): Change {
-  const current = event.type === 'DELETED' ? undefined : cachedItem(event.object, type, budget);
-  const previous = event.previous === undefined ? undefined : cachedItem(event.previous, type, budget);
-  return new Change(event.key, event.revision, current, previous);
 }

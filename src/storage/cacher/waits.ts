@@ -53,15 +53,11 @@ export class RevisionWaits {
     }
   }
 
-  /** Everything up to the revision has been seen. Those who wait are told with `release`. */
+  /**
+   * Everything up to the revision is held by all caches, or will be before they answer again. Those who wait are told with `release`.
+   */
   see(revision: Revision): void {
     this.newest = revision;
-  }
-
-  /** The event stream starts again at a revision. */
-  reset(revision: Revision): void {
-    this.newest = revision;
-    this.release();
   }
 
   release(): void {

@@ -4,7 +4,7 @@ import { nextTurn, SLICE_MILLIS } from '../../scheduling/slicing.js';
 import { CachedEvent, type Change } from './events.js';
 import type { TypeHistory } from './history.js';
 import type { CacheWatchOptions, Watcher, WatchReceiver } from './interfaces.js';
-import { rangeOf, type State } from './tree/page.js';
+import { rangeOf, tooOld, type State } from './tree/page.js';
 import type { Member, Scope, WatchGroups } from './watch-groups.js';
 
 /** What a watcher needs of the cache it belongs to. */
@@ -86,9 +86,10 @@ export class CacheWatcher implements Watcher, Member {
     try {
       await nextTurn();
       await this.sendInitial();
-      if (this.seen > this.source.revision()) await this.source.reach(this.seen, this.stopping.signal);
       while (!this.stopped) {
         if (this.full || this.live) await this.poked();
+        // It starts in the future, or the log that it read is ahead of the cache.
+        else if (this.seen > this.source.revision()) await this.source.reach(this.seen, this.stopping.signal);
         else if (this.position < this.source.history.start) await this.readLog();
         else if (this.position < this.source.history.end) await this.catchUp();
         else this.join();
@@ -239,9 +240,13 @@ export class CacheWatcher implements Watcher, Member {
 
   private async replay(signal: AbortSignal): Promise<void> {
     const { source } = this;
-    for await (const batch of source.log(this.seen, signal)) {
+    let last = this.seen;
+    for await (const batch of source.log(last, signal)) {
       const events: CachedEvent[] = [];
       for (const event of batch) {
+        // The log has no holes; where one shows, events are lost.
+        if (event.revision !== last + 1) throw tooOld(last);
+        last = event.revision;
         const change = source.change(event);
         if (change !== undefined) this.select(change, events);
       }

@@ -15,7 +15,7 @@ import type {
 } from '../interfaces.js';
 import { Appender } from './commit/appender.js';
 import { Committer } from './commit/committer.js';
-import { connect, failureOf, redact } from './connection.js';
+import { connect, failureOf, newClient, redact, type ConnectionOptions } from './connection.js';
 import {
   FIRST_REVISION,
   logPlace,
@@ -35,7 +35,7 @@ import { Indexer } from './indexes.js';
 import { LAYOUT_FORMAT, layoutText, LogLayout, newestRevision } from './layout.js';
 import { listAt } from './list.js';
 import { Reader } from './reader.js';
-import { WriterSession, type WriterDocument } from './commit/writer-session.js';
+import { WriterSession } from './commit/writer-session.js';
 import { messageOf } from '../../util/error-message.js';
 
 export interface MongoOptions {
@@ -112,8 +112,7 @@ export class MongoBackend implements Backend {
 
   async open(): Promise<void> {
     const { uri, database } = this.options;
-    const selectMillis = this.options.selectMillis ?? SELECT_MILLIS;
-    const { client, db } = await connect({ uri, database, selectMillis });
+    const { client, db } = await connect(this.connection());
     try {
       await this.prepare(db);
       this.opened = await this.assemble(client, db);
@@ -203,6 +202,10 @@ export class MongoBackend implements Backend {
     return this.opened?.follower.health() ?? { ok: false, reason: 'the store is closed' };
   }
 
+  writing(): { readonly ok: boolean; readonly reason: string } {
+    return this.opened?.committer.state() ?? { ok: false, reason: 'the store is closed' };
+  }
+
   private async *eventsAfter(
     after: Revision,
     signal: AbortSignal,
@@ -244,6 +247,11 @@ export class MongoBackend implements Backend {
     } catch (error) {
       throw this.closing ? closed() : unavailable(error);
     }
+  }
+
+  private connection(): ConnectionOptions {
+    const { uri, database, selectMillis = SELECT_MILLIS } = this.options;
+    return { uri, database, selectMillis };
   }
 
   /** Collections, indexes and the format of the database. */
@@ -324,8 +332,15 @@ export class MongoBackend implements Backend {
   /** Makes itself known to the other replicas, and agrees with them on the logs. */
   private async join(client: MongoClient, db: Db, writer: string): Promise<WriterSession> {
     const { database, log = MAIN_LOG, overrides = NO_OVERRIDES } = this.options;
-    const writers = db.collection<WriterDocument>(WRITERS);
-    const session = new WriterSession(client, db, writers, writer, log, layoutText(overrides));
+    const session = new WriterSession({
+      client,
+      database,
+      clock: this.clock,
+      id: writer,
+      log,
+      layout: layoutText(overrides),
+      connect: () => newClient(this.connection()),
+    });
     await session.announce();
     try {
       if (log === MAIN_LOG) await new LogLayout({ db, database, overrides }).settle();

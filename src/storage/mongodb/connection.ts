@@ -66,12 +66,17 @@ function clientOptions(uri: string, selectMillis: number): MongoClientOptions {
   return Object.fromEntries(wanted);
 }
 
+/** A client that connects when it is first used. */
+export function newClient({ uri, selectMillis }: ConnectionOptions): MongoClient {
+  return new MongoClient(uri, clientOptions(uri, selectMillis));
+}
+
 /** Connects and makes sure that the deployment is one that can be used. Fails with one line that says what to do. */
 export async function connect(options: ConnectionOptions): Promise<{ readonly client: MongoClient; readonly db: Db }> {
-  const { uri, selectMillis } = options;
+  const { uri } = options;
   let client: MongoClient;
   try {
-    client = new MongoClient(uri, clientOptions(uri, selectMillis));
+    client = newClient(options);
   } catch (error) {
     throw new StorageError('unusable', redact(`the MongoDB URI is malformed: ${messageOf(error)}`, uri));
   }

@@ -20,6 +20,7 @@ export interface LogDocument {
   /** The replica that wrote it, and the number of its commit: together they tell whether a commit took place. */
   readonly writer: string;
   readonly batch: number;
+  /** By the replica's clock, for people. */
   readonly time: Date;
 }
 
@@ -39,6 +40,8 @@ export interface MetaDocument {
   readonly _id: string;
   readonly version?: number;
   readonly revision?: Revision;
+  /** When the revision was the newest one, by MongoDB's clock. */
+  readonly at?: Date;
   readonly overrides?: readonly LogOverride[];
   /** Logs that must be brought up to the revisions of the types that move to them, before anything is written. */
   readonly pending?: readonly string[];
@@ -64,11 +67,13 @@ export interface LogPlace {
   readonly collection: string;
   /** Of the document in META that tells before which revision it is not kept. */
   readonly compactedId: string;
+  /** Of the one with a revision and the time when it was the newest. */
+  readonly markId: string;
 }
 
 export function logPlace(db: Db, name: string): LogPlace {
-  if (name === MAIN_LOG) return { db, name, collection: 'log', compactedId: 'compacted' };
-  return { db, name, collection: `log.${name}`, compactedId: `compacted.${name}` };
+  if (name === MAIN_LOG) return { db, name, collection: 'log', compactedId: 'compacted', markId: 'mark' };
+  return { db, name, collection: `log.${name}`, compactedId: `compacted.${name}`, markId: `mark.${name}` };
 }
 
 export function entriesOf(place: LogPlace): Collection<LogDocument> {

@@ -1,8 +1,8 @@
 import { MongoServerError, type Document } from 'mongodb';
 import { StorageError } from '../errors.js';
-import { messageOf } from '../../util/error-message.js';
 
 const DUPLICATE_KEY = 11000;
+const IMMUTABLE_FIELD = 66;
 const WRITE_CONFLICT = 112;
 const NO_SUCH_TRANSACTION = 251;
 const TRANSIENT = new Set(['TransientTransactionError', 'RetryableWriteError', 'UnknownTransactionCommitResult']);
@@ -41,6 +41,11 @@ export function isWriteConflict(error: unknown): boolean {
   return error instanceof CommandFailed && error.code === WRITE_CONFLICT;
 }
 
+/** As the answer to the fence of a transaction: the floor has reached it. */
+export function isOvertaken(error: unknown): boolean {
+  return error instanceof CommandFailed && error.code === IMMUTABLE_FIELD;
+}
+
 export function isTokenLost(error: unknown): boolean {
   return error instanceof MongoServerError && typeof error.code === 'number' && TOKEN_LOST.has(error.code);
 }
@@ -54,9 +59,12 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof CommandFailed && !error.isTransient;
 }
 
+/** Clients learn nothing of what the driver says, which names hosts and ports: that is the cause, for the log. */
 export function unavailable(error: unknown): StorageError {
   if (error instanceof StorageError) return error;
-  return new StorageError('unavailable', `MongoDB does not answer: ${messageOf(error)}`, { cause: error });
+  const answered = error instanceof MongoServerError || error instanceof CommandFailed;
+  const message = answered ? `MongoDB answers with error ${String(error.code)}` : 'MongoDB does not answer';
+  return new StorageError('unavailable', message, { cause: error });
 }
 
 export function closed(): StorageError {

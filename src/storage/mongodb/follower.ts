@@ -1,12 +1,13 @@
 import type { ClientSession, Collection, Document, MongoClient } from 'mongodb';
 import { sleep, type Clock } from '../../util/clock.js';
 import { compacted, StorageError } from '../errors.js';
-import { EventFeed } from '../event-feed.js';
+import { contiguousAfter, EventFeed } from '../event-feed.js';
 import type { LogEvent, Revision } from '../interfaces.js';
 import { entriesOf, eventOf, type LogDocument, type LogPlace } from './documents.js';
 import { closed, isTokenLost, unavailable } from './failures.js';
 import type { Heads } from './heads.js';
-import { messageOf } from '../../util/error-message.js';
+import { compactedRevision } from './layout.js';
+import { within } from './within.js';
 
 export interface FollowerOptions {
   readonly client: MongoClient;
@@ -25,6 +26,8 @@ export interface FollowerOptions {
 
 /** Entries read at once. */
 const READ_AHEAD = 200;
+/** No reading of the log is waited for longer. */
+const READ_MILLIS = 10_000;
 const STREAM_BATCH = 500;
 const AWAIT_MILLIS = 1_000;
 const RETRY_MILLIS = 50;
@@ -102,7 +105,7 @@ export class LogFollower {
     const first = events[0]?.revision ?? 0;
     const fresh = first > revision ? events : events.filter((event) => event.revision > revision);
     if (fresh.length === 0) return true;
-    if (fresh[0]?.revision !== revision + 1) return false;
+    if (contiguousAfter(revision, fresh).length < fresh.length) return false;
     for (const event of fresh) this.options.heads.apply(event);
     this.feed.push(fresh);
     this.wake();
@@ -121,6 +124,16 @@ export class LogFollower {
     });
     this.reading = reading;
     return reading;
+  }
+
+  /**
+   * The floor of the history has reached a revision that was thought to be the next one: goes on from the newest entry, or
+   * from the floor where the log has none above it.
+   */
+  async overtaken(): Promise<void> {
+    await this.catchUp();
+    const floor = await within(this.options.clock, READ_MILLIS, compactedRevision(this.options.place));
+    if (this.revision < floor) this.goOnFrom(floor);
   }
 
   /** Resolves when something after a revision is known, or when the time is over. */
@@ -156,18 +169,21 @@ export class LogFollower {
     const { revision } = this.feed;
     try {
       const entries = await this.entriesAfter(after, undefined);
-      return entries.filter((entry) => entry._id <= revision).map(eventOf);
+      // They come in several batches without a common snapshot, and entries may be removed meanwhile.
+      const events = entries.filter((entry) => entry._id <= revision).map(eventOf);
+      return contiguousAfter(after, events);
     } catch (error) {
       throw unavailable(error);
     }
   }
 
   private entriesAfter(after: Revision, session: ClientSession | undefined): Promise<LogDocument[]> {
-    return this.log
+    const found = this.log
       .find({ _id: { $gt: after } }, session === undefined ? {} : { session })
       .sort({ _id: 1 })
       .limit(READ_AHEAD)
       .toArray();
+    return within(this.options.clock, READ_MILLIS, found);
   }
 
   private async readOn(session: ClientSession | undefined): Promise<void> {
@@ -178,20 +194,23 @@ export class LogFollower {
     }
   }
 
-  /** Takes entries read from the log; where it begins too late for that, everything before is given up. */
+  /** Takes entries read from the log; where one is missing, everything before the last one is given up. */
   private receive(entries: readonly LogDocument[]): void {
     this.sawForeign(
       entries.filter((entry) => entry.writer !== this.options.writer && entry._id > this.revision).length,
     );
-    if (this.take(entries.map(eventOf))) return;
-    const last = entries.at(-1)?._id ?? this.revision;
+    if (!this.take(entries.map(eventOf))) this.goOnFrom(entries.at(-1)?._id ?? this.revision);
+  }
+
+  /** Nobody knows what happened before a revision: readers are told so, and no state known so far counts. */
+  private goOnFrom(revision: Revision): void {
     const lost = this.feed;
     this.options.heads.clear();
-    this.feed = this.newFeed(last);
+    this.feed = this.newFeed(revision);
     lost.end(
       new StorageError('compacted', `the events after revision ${lost.revision} are no longer kept`, {
         revision: lost.revision,
-        current: last,
+        current: revision,
       }),
     );
     this.wake();
@@ -213,7 +232,8 @@ export class LogFollower {
       } catch (error) {
         if (this.stopping.signal.aborted) return;
         failures++;
-        this.trouble = `the change stream broke off: ${messageOf(error)}`;
+        // What the driver says names hosts; whoever observes is told it.
+        this.trouble = 'the change stream broke off';
         this.options.failed(error);
         if (isTokenLost(error) || failures >= TOKEN_ATTEMPTS) token = undefined;
         await sleep(this.options.clock, Math.min(RETRY_MILLIS * 2 ** failures, MAX_RETRY_MILLIS), signal);

@@ -1,6 +1,7 @@
 import type { Collection } from 'mongodb';
 import type { Clock, Timer } from '../../util/clock.js';
 import type { Revision } from '../interfaces.js';
+import { isDuplicateKey } from './failures.js';
 import { compactedRevision } from './layout.js';
 import { entriesOf, FIRST_REVISION, META, type LogDocument, type LogPlace, type MetaDocument } from './documents.js';
 
@@ -15,8 +16,6 @@ export interface HistoryOptions {
 }
 
 const RENEW_MILLIS = 60_000;
-/** Entries by which history that nobody watched growing old is removed at a time. */
-const STRIDE = 1_000;
 
 interface Sample {
   /** Monotonic milliseconds. */
@@ -25,9 +24,9 @@ interface Sample {
 }
 
 /**
- * Removes log entries that are older than the window. How old they are, each replica knows by what it saw itself, so a clock
- * that jumps removes nothing early; the times in the log count only for entries twice as old, which no replica lived
- * long enough to see grow old.
+ * Removes log entries that are older than the window. How old they are, each replica knows by what it saw itself: by its
+ * monotonic clock, which stands still while the machine is suspended, so that it keeps them longer, never shorter. For
+ * replicas that live for less than a window there is a mark in the database: a revision that MongoDB dated by its own clock.
  */
 export class History {
   private readonly log: Collection<LogDocument>;
@@ -38,6 +37,7 @@ export class History {
   private timer: Timer | undefined;
   private stopped = false;
   private renewed = 0;
+  private hasMark = false;
 
   constructor(private readonly options: HistoryOptions) {
     this.log = entriesOf(options.place);
@@ -109,24 +109,39 @@ export class History {
       await this.options.renew();
     }
     const agreed = await compactedRevision(this.options.place);
-    const wanted = Math.max(revision, this.due(), await this.abandoned(agreed));
+    const wanted = Math.max(revision, this.due(), await this.marked());
     this.known = Math.max(this.known, agreed, wanted);
     if (wanted <= agreed) return;
+    // A majority has the floor before any entry goes: whoever misses an entry finds the floor.
     await this.meta.updateOne(
       { _id: this.options.place.compactedId },
       { $max: { revision: wanted } },
-      { upsert: true },
+      { upsert: true, writeConcern: { w: 'majority', journal: true } },
     );
     // The newest entry stays: it tells the revision.
     const newest = this.options.revision();
     await this.log.deleteMany({ _id: { $lte: Math.min(wanted, newest - 1) } });
   }
 
-  private async abandoned(oldest: Revision): Promise<Revision> {
-    if (oldest + STRIDE >= this.options.revision()) return 0;
-    const entry = await this.log.findOne({ _id: oldest + STRIDE }, { projection: { time: 1 } });
-    if (entry === null) return 0;
-    const age = this.options.clock.now() - entry.time.getTime();
-    return age > 2 * this.options.historyMillis ? entry._id : 0;
+  /** The revision of the mark where it is a window old; then the newest known revision takes its place. */
+  private async marked(): Promise<Revision> {
+    const { place, historyMillis } = this.options;
+    const _id = place.markId;
+    const isDue = { $expr: { $lte: ['$at', { $subtract: ['$$NOW', historyMillis] }] } };
+    const mark = [{ $set: { revision: { $literal: this.options.revision() }, at: '$$NOW' } }];
+    const due = await this.meta.findOne({ _id, ...isDue });
+    if (due !== null) {
+      // Another replica may have replaced it meanwhile.
+      await this.meta.updateOne({ _id, ...isDue }, mark);
+      return due.revision ?? 0;
+    }
+    if (!this.hasMark)
+      await this.meta.updateOne({ _id, at: { $exists: false } }, mark, { upsert: true }).catch(ifThere);
+    this.hasMark = true;
+    return 0;
   }
+}
+
+function ifThere(error: unknown): void {
+  if (!isDuplicateKey(error)) throw error;
 }

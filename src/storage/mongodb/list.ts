@@ -61,7 +61,7 @@ class SnapshotList {
     const revision = options.revision === 0 ? newest : options.revision;
     if (revision > newest) throw tooLarge(revision, newest);
     if (revision < oldest) throw compacted(revision, oldest);
-    const changed = revision === newest ? new Map<string, Changed>() : await this.changesAfter(revision);
+    const changed = revision === newest ? new Map<string, Changed>() : await this.changesAfter(revision, newest);
     const { limit } = options;
     const states = await this.states(limit === 0 ? 0 : limit + 1 + changed.size);
     const items = merged(states, changed);
@@ -80,12 +80,13 @@ class SnapshotList {
   }
 
   /** The keys in question that changed after a revision. */
-  private async changesAfter(revision: Revision): Promise<Map<string, Changed>> {
+  private async changesAfter(revision: Revision, newest: Revision): Promise<Map<string, Changed>> {
     const { place, resource, oldest } = this.request;
     const { from, to } = range(this.request.options);
     const log = entriesOf(place);
-    const next = await log.findOne({ _id: revision + 1 }, { projection: { _id: 1 }, ...this.snapshot });
-    if (next === null) throw compacted(revision, oldest);
+    // Each of them is needed, and trimming may have begun with this snapshot.
+    const kept = await log.countDocuments({ _id: { $gt: revision } }, this.snapshot);
+    if (kept !== newest - revision) throw compacted(revision, oldest);
     const changed = new Map<string, Changed>();
     const entries = log
       .find({ _id: { $gt: revision }, resource }, { ...this.snapshot, batchSize: LOG_BATCH })

@@ -3,10 +3,15 @@ import { formatGroupVersionKind, type GroupVersionKind } from '../../apimachiner
 import { TypeBuilder } from './json-schema.js';
 import type { Type } from './schema.js';
 
+const REFERENCE = '#/components/schemas/';
+const OPEN: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+
 /** The types of the built-in kinds, of their published schemas; a type is made when it is first asked for. */
 export class BuiltinTypes {
   private readonly builder: TypeBuilder;
   private readonly names = new Map<string, string>();
+  private readonly components: Readonly<Record<string, JsonValue | undefined>>;
+  private readonly whole = new Map<string, JsonObject>();
 
   /** `documents`: the schemas of each group version by name (`components.schemas` of its OpenAPI v3 document). */
   constructor(documents: readonly Readonly<Record<string, JsonValue | undefined>>[]) {
@@ -19,11 +24,49 @@ export class BuiltinTypes {
       }
     }
     this.builder = new TypeBuilder(components);
+    this.components = components;
   }
 
   typeOf(kind: GroupVersionKind): Type | undefined {
     const name = this.names.get(formatGroupVersionKind(kind));
     return name === undefined ? undefined : this.builder.component(name);
+  }
+
+  /** The published schema of a kind, without references. */
+  schemaOf(kind: GroupVersionKind): JsonObject | undefined {
+    const name = this.names.get(formatGroupVersionKind(kind));
+    return name === undefined ? undefined : this.schemaNamed(name);
+  }
+
+  /** The same of a component, by its name. What refers to itself is left open there. */
+  schemaNamed(name: string): JsonObject {
+    let whole = this.whole.get(name);
+    if (whole === undefined) this.whole.set(name, (whole = this.resolve({ $ref: REFERENCE + name }, [])));
+    return whole;
+  }
+
+  private resolve(schema: JsonObject, within: readonly string[]): JsonObject {
+    const [only] = Array.isArray(schema['allOf']) ? schema['allOf'].filter(isObject) : [];
+    const reference = stringAt(schema, '$ref') ?? stringAt(only, '$ref');
+    if (reference !== undefined) {
+      const name = reference.slice(REFERENCE.length);
+      const component = this.components[name];
+      if (within.includes(name) || !isObject(component)) return OPEN;
+      return this.resolve(component, [...within, name]);
+    }
+    const out: JsonObject = { ...schema };
+    for (const key of ['items', 'additionalProperties']) {
+      const part = schema[key];
+      if (isObject(part)) out[key] = this.resolve(part, within);
+    }
+    const { properties } = schema;
+    if (isObject(properties)) {
+      const resolved: JsonObject = {};
+      for (const [key, part] of Object.entries(properties))
+        if (isObject(part)) resolved[key] = this.resolve(part, within);
+      out['properties'] = resolved;
+    }
+    return out;
   }
 }
 

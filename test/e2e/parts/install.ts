@@ -74,13 +74,15 @@ export function install(cluster: TestCluster): void {
       const out = await run(process.execPath, [args[0] ?? '', 'doctor', ...args.slice(2)]);
       const lines = out.trim().split('\n');
       expect(lines.filter((line) => line.includes(': wrong'))).toEqual([]);
-      expect(lines.length).toBeGreaterThan(8);
+      expect(lines).toContain('rights to follow admission: ok');
+      expect(lines.length).toBeGreaterThan(9);
     });
 
     test('readyz names its checks', async () => {
       const answer = await cluster.direct(0).send({ path: '/readyz?verbose', token: '' });
       expect(answer.status).toBe(200);
       expect(answer.text).toContain('[+]etcd ok\n');
+      expect(answer.text).toContain('[+]admission-configurations ok\n');
     });
   });
 }

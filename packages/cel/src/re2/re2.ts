@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
 import type { RE2JS } from 're2js';
-import { messageOf } from '../../../../src/util/error-message.js';
 import { pauseNow } from '../pauses.js';
 import { dialectOf } from './re2-dialect.js';
 
@@ -91,7 +90,7 @@ export class Pattern {
       program = loadPatterns().compile(dialect?.text ?? this.text);
       this.failure = false;
     } catch (error) {
-      const message = dialect?.original(messageOf(error)) ?? messageOf(error);
+      const message = dialect?.original(textOf(error)) ?? textOf(error);
       // The library quotes nothing where nothing is left to be quoted.
       this.failure = message.endsWith('backslash at end of expression') ? message + ': ``' : message;
       return undefined;
@@ -132,4 +131,8 @@ function makeRoom(): void {
 export function matchUnits(program: RE2JS, text: string): number {
   const size = program.programSize();
   return Math.ceil(text.length * Math.max(1, size > SMALL_PROGRAM ? size : size / 8));
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

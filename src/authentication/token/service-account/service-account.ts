@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
+import { LruCache } from '../../../util/lru-cache.js';
 import { compactVerify } from 'jose';
 import { formatMessageList } from '../messages.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
@@ -83,7 +84,7 @@ export class ServiceAccountTokenAuthenticator implements TokenAuthenticator {
   private readonly issuers: ReadonlySet<string>;
   private readonly byId: ReadonlyMap<string, VerificationKey>;
   private readonly salt = randomBytes(16).toString('latin1');
-  private readonly verified = new Map<string, Verified>();
+  private readonly verified = new LruCache<string, Verified>({ capacity: MAX_REMEMBERED });
   private readonly cached: Find;
 
   constructor(private readonly options: ServiceAccountTokenOptions) {
@@ -96,27 +97,15 @@ export class ServiceAccountTokenAuthenticator implements TokenAuthenticator {
     const key = hash('sha256', this.salt + token, 'base64url');
     const known = this.verified.get(key);
     if (known !== undefined) {
-      // The most recently used are at the end.
-      this.verified.delete(key);
-      this.verified.set(key, known);
       return this.validate(token, known, audiences);
     }
     const parsed = readToken(token);
     if (parsed === undefined || !this.issuers.has(String(parsed.claims['iss']))) return undefined;
     return this.verify(token, parsed).then((claims) => {
       const entry: Verified = { claims, response: undefined };
-      this.remember(key, entry);
+      this.verified.set(key, entry);
       return this.validate(token, entry, audiences);
     });
-  }
-
-  private remember(key: string, entry: Verified): void {
-    this.verified.set(key, entry);
-    if (this.verified.size <= MAX_REMEMBERED) return;
-    for (const oldest of this.verified.keys()) {
-      this.verified.delete(oldest);
-      break;
-    }
   }
 
   private async verify(token: string, { header, claims }: UnverifiedToken): Promise<ServiceAccountClaims> {

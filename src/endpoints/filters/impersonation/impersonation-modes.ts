@@ -1,4 +1,5 @@
 import type { ApiError } from '../../../apimachinery/meta/errors.js';
+import { LruCache } from '../../../util/lru-cache.js';
 import type { Authorizer, AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
 import {
   ALL_AUTHENTICATED,
@@ -80,7 +81,7 @@ function applies(mode: ImpersonationMode, wanted: UserInfo, requestor: UserInfo)
 /** Tries the ways in which a user may act as another, the one that served this user last first. */
 export class ImpersonationModes {
   private readonly modes: readonly ImpersonationMode[];
-  private readonly last = new Map<string, ImpersonationMode>();
+  private readonly last = new LruCache<string, ImpersonationMode>({ capacity: REMEMBERED_USERS });
 
   constructor(
     private readonly authorizer: Authorizer,
@@ -105,21 +106,13 @@ export class ImpersonationModes {
       const check = new Check(this.authorizer, mode, attributes, signal);
       const error = await check.run(wanted);
       if (error === undefined) {
-        this.remember(requestor.name, mode);
+        this.last.set(requestor.name, mode);
         return { user: check.result(wanted), mode };
       }
       firstError ??= error;
     }
     // Legacy always applies, so there is an error here.
     return firstError ?? forbidden(attributes, 'all impersonation modes failed');
-  }
-
-  private remember(name: string, mode: ImpersonationMode): void {
-    this.last.delete(name);
-    this.last.set(name, mode);
-    if (this.last.size <= REMEMBERED_USERS) return;
-    const oldest = this.last.keys().next();
-    if (oldest.done !== true) this.last.delete(oldest.value);
   }
 }
 

@@ -5,6 +5,7 @@ import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { UserInfo } from '../../../authentication/user/user.js';
 import type { Authorizer, RuleResolver, RulesResult } from '../../../authorization/authorizer/interfaces.js';
 import type { RequestContext } from '../../../request/context.js';
+import { featureGates } from '../../../util/feature-gates.js';
 import type { VirtualType } from '../../rest/virtual.js';
 import { attributesFrom, userFrom } from './attributes.js';
 import {
@@ -52,7 +53,27 @@ type Create = (context: RequestContext, object: KubeObject, namespace: string) =
 
 function virtualType(kind: string, namespaced: boolean, create: Create): VirtualType {
   const singular = kind.toLowerCase();
-  return { group: GROUP, version: VERSION, resource: `${singular}s`, singular, kind, namespaced, create };
+  return {
+    group: GROUP,
+    version: VERSION,
+    resource: `${singular}s`,
+    singular,
+    kind,
+    namespaced,
+    create: withoutSelectors(create),
+  };
+}
+
+/** Where requests are authorized without selectors, those of a review count for nothing, and are not told back. */
+function withoutSelectors(create: Create): Create {
+  return (context, object, namespace) => {
+    if (!featureGates.enabled('AuthorizeWithSelectors')) {
+      const resource = objectAt(specOf(object), 'resourceAttributes');
+      delete resource?.['fieldSelector'];
+      delete resource?.['labelSelector'];
+    }
+    return create(context, object, namespace);
+  };
 }
 
 const specOf = (object: KubeObject): JsonObject => objectAt(object, 'spec') ?? {};

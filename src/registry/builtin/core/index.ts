@@ -9,6 +9,7 @@ import { nodes } from './nodes/type.js';
 import { persistentVolumeClaims } from './persistentvolumeclaims/type.js';
 import { persistentVolumes } from './persistentvolumes/type.js';
 import { pods } from './pods/type.js';
+import { resourceQuotas } from './resourcequotas/type.js';
 import { secrets } from './secrets/type.js';
 import { serviceAccounts } from './serviceaccounts/type.js';
 import { services } from './services/type.js';
@@ -24,6 +25,7 @@ export function builtinResourceTypes(): ResourceType[] {
     persistentVolumeClaims,
     persistentVolumes,
     pods,
+    resourceQuotas,
     secrets,
     serviceAccounts,
     services,

@@ -15,6 +15,7 @@ import { labelErrors, qualifiedNameErrors } from '../../../apimachinery/validati
 import { isQualifiedName } from '../../../apimachinery/validation/names.js';
 
 const HUGE_PAGES = 'hugepages-';
+const REQUESTS = 'requests.';
 const COMPUTE = ['cpu', 'memory', 'ephemeral-storage'];
 const COUNTED = ['pods', 'resourcequotas', 'services', 'replicationcontrollers', 'secrets', 'configmaps'];
 const CLAIMED = ['persistentvolumeclaims', 'services.nodeports', 'services.loadbalancers'];
@@ -45,14 +46,18 @@ const isExtended = (name: string): boolean =>
 
 const overcommits = (name: string): boolean => isNative(name) && !isHugePages(name);
 
-function nameErrors(name: string, path: FieldPath): FieldError[] {
+export const isQuotaHugePages = (name: string): boolean =>
+  isHugePages(name) || (name.startsWith(REQUESTS) && isHugePages(name.slice(REQUESTS.length)));
+
+/** What is wrong with the name of a resource of any kind. */
+export function resourceNameErrors(name: string, path: FieldPath): FieldError[] {
   const errors = qualifiedNameErrors(name, path);
-  if (errors.length > 0 || name.includes('/') || STANDARD.has(name) || isHugePages(name)) return errors;
+  if (errors.length > 0 || name.includes('/') || STANDARD.has(name) || isQuotaHugePages(name)) return errors;
   return [invalid(path, name, 'must be a standard resource type or fully qualified')];
 }
 
 function containerNameErrors(name: string, path: FieldPath): FieldError[] {
-  const errors = nameErrors(name, path);
+  const errors = resourceNameErrors(name, path);
   if (!name.includes('/')) {
     if (!COMPUTE.includes(name) && !isHugePages(name)) {
       errors.push(invalid(path, name, 'must be a standard resource for containers'));
@@ -64,7 +69,7 @@ function containerNameErrors(name: string, path: FieldPath): FieldError[] {
 }
 
 function podNameErrors(name: string, path: FieldPath): FieldError[] {
-  const errors = nameErrors(name, path);
+  const errors = resourceNameErrors(name, path);
   if (errors.length > 0 || POD_LEVEL.includes(name) || isHugePages(name)) return errors;
   return [notSupported(path, name, ['cpu', HUGE_PAGES, 'memory'])];
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { LruCache } from '../../../util/lru-cache.js';
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import { ApiError } from '../../../apimachinery/meta/errors.js';
 import { isObject, type JsonObject, objectAt, stringAt, stringifyJson } from '../../../apimachinery/json/json.js';
@@ -60,11 +61,13 @@ export function conversionOf(
 export class WebhookConversion implements Conversion {
   readonly remote = true;
   readonly sender: ReviewSender;
-  /** Answers by version wanted and object, the one used longest ago first. */
-  private readonly kept = new Map<string, KubeObject>();
-  private keptCharacters = 0;
+  /** Answers by version wanted and object, until the step that waits has run again. */
+  private readonly kept = new LruCache<string, KubeObject>({
+    capacity: MAX_KEPT_CHARACTERS,
+    weigh: (key) => Math.max(key.length, MAX_KEPT_CHARACTERS / MAX_KEPT),
+  });
   /** Failures on their way to the step that waits, which says of what it was in the middle. */
-  private readonly failed = new Map<string, ApiError>();
+  private readonly failed = new LruCache<string, ApiError>({ capacity: MAX_KEPT });
 
   constructor(private readonly options: WebhookConversionOptions) {
     this.sender = options.sender;
@@ -86,10 +89,11 @@ export class WebhookConversion implements Conversion {
     throw new ConversionPending(async () => {
       try {
         const [converted] = await this.convertAll([object], groupVersion);
-        if (converted !== undefined) this.keep(key, converted);
+        if (converted !== undefined) this.kept.set(key, converted);
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
-        this.fail(key, error);
+        // A step that does not run again does not fetch its failure.
+        this.failed.set(key, error);
       }
     });
   }
@@ -98,25 +102,6 @@ export class WebhookConversion implements Conversion {
     const converted: KubeObject[] = [];
     for (const batch of batches(objects)) converted.push(...(await this.ask(batch, groupVersion)));
     return converted;
-  }
-
-  private keep(key: string, converted: KubeObject): void {
-    this.kept.set(key, converted);
-    this.keptCharacters += key.length;
-    for (const oldest of this.kept.keys()) {
-      if (this.kept.size <= MAX_KEPT && this.keptCharacters <= MAX_KEPT_CHARACTERS) return;
-      // The newest is waited for.
-      if (oldest === key) return;
-      this.kept.delete(oldest);
-      this.keptCharacters -= oldest.length;
-    }
-  }
-
-  /** A step that is not run again does not come for its failure. */
-  private fail(key: string, error: ApiError): void {
-    this.failed.set(key, error);
-    const [oldest] = this.failed.keys();
-    if (this.failed.size > MAX_KEPT && oldest !== undefined) this.failed.delete(oldest);
   }
 
   private async ask(batch: Batch, groupVersion: string): Promise<KubeObject[]> {

@@ -17,6 +17,7 @@ import type {
   TypeClients,
   TypeListener,
 } from '../../rest/type-client.js';
+import { admissionVersions } from '../admission-versions.js';
 import { createObject } from '../create.js';
 import { deleteObject } from '../delete.js';
 import { EventTurns, LARGE, ownTurn } from './event-turns.js';
@@ -198,6 +199,18 @@ class LocalClient implements TypeClient {
     );
   }
 
+  applyStatus(object: KubeObject, fieldManager: string): Promise<KubeObject> {
+    const { served } = this.api();
+    const { strategy, fieldManager: manager } = served.subresources['status'] ?? served;
+    return this.write(
+      object,
+      strategy,
+      (current) => manager.apply(current, object, fieldManager, true),
+      'status',
+      true,
+    );
+  }
+
   private async write(
     object: KubeObject,
     strategy: Strategy,
@@ -219,7 +232,7 @@ class LocalClient implements TypeClient {
       namespace,
       name,
       dryRun: false,
-      forceAllowCreate: apply,
+      forceAllowCreate: apply && subresource === '',
       expectedUid: object.metadata.uid,
       transform: async (current) => {
         await pause();
@@ -326,6 +339,7 @@ class LocalClient implements TypeClient {
       dryRun: false,
       user: context.user,
       signal: context.signal,
+      versions: admissionVersions(served, context.info.subresource),
       warn: () => undefined,
       annotate: () => undefined,
     };

@@ -1,9 +1,10 @@
 import type { FieldManager } from '../../../managedfields/interfaces.js';
-import type { GroupResource } from '../../../apimachinery/meta/meta.js';
+import type { GroupResource, GroupVersionKind } from '../../../apimachinery/meta/meta.js';
 import type { ApiGroup, ApiResourceEntry } from '../../rest/interfaces.js';
 import type { ServedVersion } from '../../rest/served.js';
 import type { VirtualType } from '../../rest/virtual.js';
 import type { ResourceStore } from './resource-store.js';
+import { RuntimeConfig } from './runtime-config.js';
 
 /** A version of a stored type, as requests reach it. */
 export interface StoredApi {
@@ -47,8 +48,11 @@ export class ApiRegistry {
   private snapshot: readonly ApiGroup[] | undefined;
   private allInstalled = false;
 
-  /** Adds a type, or replaces all that was served of it. */
-  install(bundle: ApiBundle): void {
+  constructor(private readonly config = new RuntimeConfig()) {}
+
+  /** Adds a type, or replaces all that was served of it. Versions that the runtime configuration switches off are left out. */
+  install(described: ApiBundle): void {
+    const bundle = this.enabledPart(described);
     const key = `${bundle.groupResource.resource}.${bundle.groupResource.group}`;
     this.withdraw(key);
     this.bundles.set(key, bundle);
@@ -82,6 +86,14 @@ export class ApiRegistry {
     this.allInstalled = true;
   }
 
+  /** The resource whose objects are of a kind; undefined if no served type has it. */
+  resourceOfKind({ group, version, kind }: GroupVersionKind): string | undefined {
+    for (const [resource, api] of this.groups.get(group)?.get(version)?.resources ?? []) {
+      if ((api.kind === 'virtual' ? api.type.kind : api.served.gvk.kind) === kind) return resource;
+    }
+    return undefined;
+  }
+
   /** Whether a group has built-in versions. */
   isBuiltInGroup(group: string): boolean {
     for (const version of this.groups.get(group)?.keys() ?? []) if (this.isBuiltIn(group, version)) return true;
@@ -98,7 +110,8 @@ export class ApiRegistry {
 
   /** Whether a type is built in. */
   isBuiltInType({ group, resource }: GroupResource): boolean {
-    const [first] = this.bundles.get(`${resource}.${group}`)?.apis ?? [];
+    const bundle = this.bundles.get(`${resource}.${group}`);
+    const first = bundle?.apis[0] ?? bundle?.hidden;
     return first !== undefined && isBuiltIn(first);
   }
 
@@ -120,6 +133,18 @@ export class ApiRegistry {
   onChange(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  }
+
+  /** The server's own loops go on with a type that clients cannot see. */
+  private enabledPart(bundle: ApiBundle): ApiBundle {
+    const apis = bundle.apis.filter((api) => {
+      const { group, version, resource } = place(api);
+      return this.config.serves(group, version, resource, !isBuiltIn(api));
+    });
+    if (apis.length === bundle.apis.length) return bundle;
+    const stored = bundle.apis.filter((api) => api.kind === 'stored');
+    const storage = stored.find(({ served }) => served.version.name === served.type.storageVersion) ?? stored[0];
+    return { ...bundle, apis, hidden: bundle.hidden ?? (apis.length === 0 ? storage : undefined) };
   }
 
   private changed(): void {

@@ -28,11 +28,13 @@ import type {
 import {
   DecodeError,
   type DecodedObject,
+  type AdmissionView,
   type ServedCreation,
   type ServedSubresource,
   type ServedVersion,
 } from '../../rest/served.js';
 import { storageVersionHash } from '../../customresource/discovery.js';
+import { decodedOrInternal } from '../admission-versions.js';
 import type { ResourceStore } from './resource-store.js';
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
@@ -127,6 +129,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     defaults?.(shown);
     return shown;
   };
+  const decodeObject = (body: DetailedJson, strict: boolean): DecodedObject => decode(schema, body, strict, defaults);
   return {
     type,
     version,
@@ -136,7 +139,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     toObject,
     gvk,
     groupResource: { group: type.group, resource: type.resource },
-    decode: (body, strict) => decode(schema, body, strict, defaults),
+    decode: decodeObject,
     toStorage: (object) => (type.storedAs === undefined ? object : type.storedAs.toStorage({ ...object })),
     strategy: type.strategy,
     fieldManager: manager('', type.strategy),
@@ -155,6 +158,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     discovery: discoveryEntries(type, version),
     openApiSchema: undefined,
     returnsDeletedObject: type.returnsDeletedObject === true,
+    admission: builtinAdmissionView(type, decodeObject, serving.mergeTypes),
     fieldNames:
       version.selectableFields.length === 0
         ? metadataFieldNames
@@ -163,6 +167,26 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
             ...(type.namespaced ? ['metadata.namespace'] : []),
             ...version.selectableFields,
           ]),
+  };
+}
+
+/** Built-in types have one version each, except for those that share their objects (events). */
+function builtinAdmissionView(
+  type: ResourceType,
+  decodeObject: ServedVersion['decode'],
+  mergeTypes: BuiltinTypes,
+): AdmissionView {
+  const versions = type.versions.map(({ name }) => ({
+    resource: { group: type.group, version: name, resource: type.resource },
+    kind: { group: type.group, version: name, kind: type.kind },
+  }));
+  return {
+    equivalents: () => versions,
+    convert: (object) => object,
+    complete: (changed) => decodedOrInternal(() => decodeObject({ value: changed, duplicates: [] }, false).object),
+    exchanged: () => undefined,
+    mergeType: (kind) => mergeTypes.typeOf(kind),
+    schemaOf: (kind) => mergeTypes.schemaOf(kind),
   };
 }
 

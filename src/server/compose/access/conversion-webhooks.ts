@@ -1,4 +1,5 @@
 import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import { type ServiceResolver, webhookRemote } from '../../../client/webhook/client-config.js';
 import { postError } from '../../../client/webhook/connection.js';
 import { HttpsTransport } from '../../../client/webhook/transport.js';
 import type { Conversion, ReviewSender } from '../../../registry/customresource/conversion/conversion.js';
@@ -10,15 +11,6 @@ import { NEVER_ABORTED } from '../../../util/never-aborted.js';
 
 const TIMEOUT_SECONDS = 30;
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
-const HTTPS_PORT = 443;
-
-/** Where a service's port is to be reached; rejects where it is not. */
-export type ServiceResolver = (namespace: string, name: string, port: number) => Promise<Address>;
-
-export interface Address {
-  readonly host: string;
-  readonly port: number;
-}
 
 /** Makes the conversion that a definition asks for. */
 export function conversions(resolve: ServiceResolver): (definition: Definition) => Conversion {
@@ -30,9 +22,9 @@ export const resolveByDns: ServiceResolver = (namespace, name, port) =>
   Promise.resolve({ host: `${name}.${namespace}.svc`, port });
 
 /** By the services that are stored here: an external name, a cluster's address; one without an address is left to DNS. */
-export function resolveByServices(services: Pick<TypeClient, 'get'>): ServiceResolver {
+export function resolveByServices(services: () => Pick<TypeClient, 'get'>): ServiceResolver {
   return async (namespace, name, port) => {
-    const service = await services.get(namespace, name);
+    const service = await services().get(namespace, name);
     if (service === undefined) throw new Error(`service "${name}" not found`);
     const spec = objectAt(service, 'spec') ?? {};
     const externalName = stringAt(spec, 'externalName') ?? '';
@@ -48,20 +40,8 @@ export function resolveByServices(services: Pick<TypeClient, 'get'>): ServiceRes
 }
 
 function reviewSender(config: JsonObject, resolve: ServiceResolver): ReviewSender {
-  const service = objectAt(config, 'service');
   const transport = new HttpsTransport(
-    {
-      ...(service === undefined ? directly(stringAt(config, 'url') ?? '') : throughService(service, resolve)),
-      ca: certificates(stringAt(config, 'caBundle') ?? ''),
-      skipVerification: false,
-      certificate: undefined,
-      key: undefined,
-      token: undefined,
-      tokenFile: undefined,
-      basic: undefined,
-      exec: undefined,
-      maxAnswerBytes: MAX_ANSWER_BYTES,
-    },
+    { ...webhookRemote(config, resolve, TIMEOUT_SECONDS), maxAnswerBytes: MAX_ANSWER_BYTES },
     () => Promise.reject(new Error('nothing is read from files')),
     undefined,
   );
@@ -72,32 +52,4 @@ function reviewSender(config: JsonObject, resolve: ServiceResolver): ReviewSende
       return response.body;
     },
   };
-}
-
-function directly(text: string): { readonly url: URL; readonly serverName: undefined } {
-  return { url: withTimeout(new URL(text)), serverName: undefined };
-}
-
-function throughService(
-  service: JsonObject,
-  resolve: ServiceResolver,
-): { readonly url: URL; readonly serverName: string; readonly dial: () => Promise<Address> } {
-  const namespace = stringAt(service, 'namespace') ?? '';
-  const name = stringAt(service, 'name') ?? '';
-  const port = typeof service['port'] === 'number' ? service['port'] : HTTPS_PORT;
-  const serverName = `${name}.${namespace}.svc`;
-  const url = new URL(`https://${serverName}:${port}`);
-  url.pathname = stringAt(service, 'path') ?? '/';
-  return { url: withTimeout(url), serverName, dial: () => resolve(namespace, name, port) };
-}
-
-function withTimeout(url: URL): URL {
-  url.searchParams.set('timeout', `${TIMEOUT_SECONDS}s`);
-  return url;
-}
-
-/** A bundle of nothing but space counts as none: then the authorities of the system are trusted. */
-function certificates(bundle: string): string | undefined {
-  const text = Buffer.from(bundle, 'base64').toString('utf8').trim();
-  return text === '' ? undefined : text;
 }

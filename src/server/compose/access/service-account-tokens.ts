@@ -183,10 +183,12 @@ function loadVerificationKeys(options: Options, signingKey: KeyObject): Verifica
   const files = options.serviceAccountKeyFile.flatMap((file) =>
     parsed(file, 'service-account-key-file', readVerificationKeys),
   );
+  // As in kube-apiserver: what is given is all that verifies, be the signing key among it or not.
+  if (files.length > 0) return uniqueKeys(files);
   const tls = options.tlsPrivateKeyFile;
   // A serving key of another kind is no error: it was not given for this.
-  const serving = files.length === 0 && tls !== '' ? keysIfAny(readFile(tls, '--tls-private-key-file')) : [];
-  return uniqueKeys([...files, verificationKey(signingKey), ...serving]);
+  const serving = tls === '' ? [] : keysIfAny(readFile(tls, '--tls-private-key-file'));
+  return uniqueKeys([verificationKey(signingKey), ...serving]);
 }
 
 function keysIfAny(content: string): VerificationKey[] {

@@ -278,7 +278,7 @@ export function historicPage(
   for (const item of items) {
     looked++;
     if (predicate.matches(item.attributes.labels, item.attributes.fields)) chosen.push(item);
-    if (chosen.length === options.limit) break;
+    if (options.limit > 0 && chosen.length === options.limit) break;
   }
   return new SelectedPage(revision, chosen, looked < items.length || more);
 }

@@ -11,7 +11,7 @@ class Session {
   readonly asked: string[] = [];
   takesWhole = true;
   whole: WholeOutcome['outcome'] = 'committed';
-  results: readonly (number | CommandFailed)[] = [1];
+  results: readonly (number | CommandFailed)[] = [0, 1];
 
   appender(): Appender {
     const transactions: Pick<Transactions, 'takesWhole' | 'whole' | 'begin' | 'commit' | 'abort'> = {
@@ -43,14 +43,15 @@ class Session {
   }
 
   private note(what: string, statements: readonly Statement[] = []): void {
-    this.asked.push([what, ...statements.map(({ verb, collection }) => `${verb} ${collection}`)].join(' '));
+    const said = statements.map(({ verb, collection }) => `${verb} ${collection}`).join(',');
+    this.asked.push(said === '' ? what : `${what} ${said}`);
   }
 }
 
 const STATE = { _annex: { revision: 2, bytes: Buffer.from('{}') } };
 
 function append(expected = 0, state: StateChange['state'] = STATE): Append {
-  return { log: [], changes: [{ resource: 'maps', key: 'a/b', expected, state }] };
+  return { first: 2, log: [], changes: [{ resource: 'maps', key: 'a/b', expected, state }] };
 }
 
 const yes = (): boolean => true;
@@ -58,21 +59,21 @@ const yes = (): boolean => true;
 test('what is made is sent with its commit', async () => {
   const session = new Session();
   expect(await session.appender().append(append(), yes)).toEqual({ outcome: 'committed' });
-  expect(session.taken()).toEqual(['whole insert maps']);
+  expect(session.taken()).toEqual(['whole update meta,insert maps']);
 });
 
 test.each([
-  ['replaced', append(1), 'begin update maps'],
+  ['replaced', append(1), 'begin update meta,update maps'],
   [
     'deleted',
     { ...append(1), changes: [{ resource: 'maps', key: 'a/b', expected: 1, state: undefined }] },
-    'begin delete maps',
+    'begin update meta,delete maps',
   ],
 ])('what is %s is committed once it is known that it was there', async (_, change, begun) => {
   const session = new Session();
   expect(await session.appender().append(change, yes)).toEqual({ outcome: 'committed' });
   expect(session.taken()).toEqual([begun, 'commit']);
-  session.results = [0];
+  session.results = [0, 0];
   expect(await session.appender().append(change, yes)).toEqual({ outcome: 'mismatch' });
   expect(session.taken()).toEqual([begun, 'abort']);
 });
@@ -81,7 +82,7 @@ test('a router of a sharded cluster is asked step by step', async () => {
   const session = new Session();
   session.takesWhole = false;
   expect(await session.appender().append(append(), yes)).toEqual({ outcome: 'committed' });
-  expect(session.taken()).toEqual(['begin insert maps', 'commit']);
+  expect(session.taken()).toEqual(['begin update meta,insert maps', 'commit']);
 });
 
 test('nothing is sent with its commit that must not be committed any more', async () => {
@@ -94,7 +95,7 @@ test('an unknown outcome is told, and the session left', async () => {
   const session = new Session();
   session.whole = 'unknown';
   expect(await session.appender().append(append(), yes)).toEqual({ outcome: 'unknown', error: 'lost' });
-  expect(session.taken()).toEqual(['whole insert maps', 'abandon']);
+  expect(session.taken()).toEqual(['whole update meta,insert maps', 'abandon']);
 });
 
 test('what was given up is asked for step by step, and more of what follows each time that it happens again', async () => {
@@ -103,9 +104,18 @@ test('what was given up is asked for step by step, and more of what follows each
   const wholes: boolean[] = [];
   session.whole = 'given-up';
   for (let i = 0; i < 12; i++) {
-    session.results = [i === 0 ? new CommandFailed({ code: 11000 }) : 1];
+    session.results = [0, i === 0 ? new CommandFailed({ code: 11000 }) : 1];
     expect(await appender.append(append(), yes)).toEqual({ outcome: i === 0 ? 'mismatch' : 'committed' });
-    wholes.push(session.taken()[0] === 'whole insert maps');
+    wholes.push(session.taken()[0] === 'whole update meta,insert maps');
   }
   expect(wholes.flatMap((whole, i) => (whole ? [i] : []))).toEqual([0, 2, 5, 10]);
+});
+
+test('an append below the floor is overtaken, whatever else its transaction says', async () => {
+  const session = new Session();
+  session.takesWhole = false;
+  const aborted = new CommandFailed({ code: 251, errorLabels: ['TransientTransactionError'] });
+  session.results = [new CommandFailed({ code: 66 }), aborted];
+  expect(await session.appender().append(append(), yes)).toEqual({ outcome: 'overtaken' });
+  expect(session.taken()).toEqual(['begin update meta,insert maps', 'abort']);
 });

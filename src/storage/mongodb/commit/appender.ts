@@ -1,7 +1,7 @@
 import type { Revision } from '../../interfaces.js';
 import { stateCollection, type LogDocument, type LogPlace, type State } from '../documents.js';
-import { isDuplicateKey, isRefusal, isWriteConflict } from '../failures.js';
-import { documentAt, insertionOf, statementsOf, type Operations, type Statement } from './statements.js';
+import { isDuplicateKey, isOvertaken, isRefusal, isWriteConflict } from '../failures.js';
+import { documentAt, fenceAt, insertionOf, statementsOf, type Operations, type Statement } from './statements.js';
 import type { Transactions } from './transactions.js';
 import type { WriterSession } from './writer-session.js';
 
@@ -16,6 +16,8 @@ export interface StateChange {
 
 /** Everything of one transaction. */
 export interface Append {
+  /** The revision of the first entry. */
+  readonly first: Revision;
   readonly log: readonly LogDocument[];
   readonly changes: readonly StateChange[];
 }
@@ -24,6 +26,7 @@ export interface Append {
  * How an append ended.
  * - committed: durable on a majority.
  * - stale: another replica's entry has the first revision.
+ * - overtaken: the floor of the history has reached the first revision, which somebody may have had.
  * - busy: another replica is about to append, or MongoDB asks to try again; nothing was written.
  * - mismatch: an object is not in the state that was expected; nothing was written.
  * - refused: MongoDB will not take it, now or later; nothing was written.
@@ -32,8 +35,15 @@ export interface Append {
  * - unknown: the answer to the commit was lost.
  */
 export type AppendOutcome =
-  | { readonly outcome: 'committed' | 'stale' | 'mismatch' | 'withheld' }
+  | { readonly outcome: 'committed' | 'stale' | 'overtaken' | 'mismatch' | 'withheld' }
   | { readonly outcome: 'busy' | 'refused' | 'unreachable' | 'unknown'; readonly error: unknown };
+
+/** The statements of a transaction, in order. */
+interface Parts {
+  readonly fence: Statement;
+  readonly entries: readonly Statement[];
+  readonly changes: readonly Statement[];
+}
 
 const COMMITTED: AppendOutcome = { outcome: 'committed' };
 const WITHHELD: AppendOutcome = { outcome: 'withheld' };
@@ -70,16 +80,18 @@ export class Appender {
       this.session.abandon();
       return { outcome: 'unreachable', error };
     }
-    const whole = await this.asWhole(transactions, [...entries, ...changes], mayCommit);
-    return whole ?? this.stepByStep(transactions, entries, changes, mayCommit);
+    const fence = fenceAt(this.place, append.first);
+    const whole = await this.asWhole(transactions, fence, [...entries, ...changes], mayCommit);
+    return whole ?? this.stepByStep(transactions, { fence, entries, changes }, mayCommit);
   }
 
   /**
-   * All at once, which takes one answer instead of three: where statements can fail only with an error, the commit after
-   * one that failed commits nothing. Undefined: it is to be done step by step, which also tells what MongoDB does not like.
+   * All at once, which takes one answer instead of three: where statements can fail only with an error, as the fence does,
+   * the commit after one that failed commits nothing. Undefined: it is to be done step by step, which also tells what MongoDB does not like.
    */
   private async asWhole(
     transactions: Transactions,
+    fence: Statement,
     statements: readonly Statement[],
     mayCommit: () => boolean,
   ): Promise<AppendOutcome | undefined> {
@@ -89,7 +101,7 @@ export class Appender {
       return undefined;
     }
     if (!mayCommit()) return WITHHELD;
-    const result = await transactions.whole(statements);
+    const result = await transactions.whole([fence, ...statements]);
     switch (result.outcome) {
       case 'committed':
         this.stepsThen = 1;
@@ -105,13 +117,8 @@ export class Appender {
     }
   }
 
-  private async stepByStep(
-    transactions: Transactions,
-    entries: readonly Statement[],
-    changes: readonly Statement[],
-    mayCommit: () => boolean,
-  ): Promise<AppendOutcome> {
-    const failure = (await this.write(transactions, entries, changes)) ?? (mayCommit() ? undefined : WITHHELD);
+  private async stepByStep(transactions: Transactions, parts: Parts, mayCommit: () => boolean): Promise<AppendOutcome> {
+    const failure = (await this.write(transactions, parts)) ?? (mayCommit() ? undefined : WITHHELD);
     if (failure !== undefined) {
       await this.abort(transactions, failure);
       return failure;
@@ -128,12 +135,12 @@ export class Appender {
   /** All but the commit; what went wrong, or undefined. */
   private async write(
     transactions: Transactions,
-    entries: readonly Statement[],
-    changes: readonly Statement[],
+    { fence, entries, changes }: Parts,
   ): Promise<AppendOutcome | undefined> {
     const statements = [...entries, ...changes];
     try {
-      const results = await transactions.begin(statements);
+      const [passed, ...results] = await transactions.begin([fence, ...statements]);
+      if (typeof passed !== 'number') return isOvertaken(passed) ? { outcome: 'overtaken' } : failed(passed);
       for (const [i, result] of results.entries()) {
         const isEntry = i < entries.length;
         if (typeof result !== 'number')

@@ -1,6 +1,8 @@
 import type { Duplex, Writable } from 'node:stream';
 import type { Document, MongoClient } from 'mongodb';
+import type { Clock, Timer } from '../../../util/clock.js';
 import { encodeMessages, Replies, type Message } from './wire.js';
+import { within } from '../within.js';
 
 /**
  * What is used of the driver's inner parts: it finds the primary, connects, encrypts and authenticates. Its own way to run
@@ -30,8 +32,11 @@ interface DriverTopology {
   selectServer(selector: 'primary', options: { readonly operationName: string }): Promise<DriverServer>;
 }
 
-/** The driver's waiting has no end of its own here: its pool refuses where the server is gone. */
+/** For a connection; the driver's waiting has no end of its own here. */
+const CONNECT_MILLIS = 5_000;
 const NO_TIMEOUT = { connectionCheckoutTimeout: null, csotEnabled: () => false };
+/** For an answer, however many bytes come in meanwhile. */
+const ANSWER_MILLIS = 30_000;
 
 interface Question {
   readonly replies: Document[];
@@ -47,10 +52,12 @@ export class Channel {
   private question: Question | undefined;
   private lastId = 0;
   private leaving = false;
+  private end: Timer | undefined;
 
   private constructor(
     private readonly connection: DriverConnection,
     private readonly server: DriverServer,
+    private readonly clock: Clock,
   ) {
     const { socket, messageStream } = connection;
     if (connection.closed) this.lost();
@@ -60,10 +67,15 @@ export class Channel {
     socket.resume();
   }
 
-  static async open(client: MongoClient): Promise<Channel> {
+  static async open(client: MongoClient, clock: Clock): Promise<Channel> {
     const { topology } = client as unknown as { readonly topology: DriverTopology };
+    // This has an end by the client's options.
     const server = await topology.selectServer('primary', { operationName: 'commitTransaction' });
-    return new Channel(await server.pool.checkOut({ timeoutContext: NO_TIMEOUT }), server);
+    const { pool } = server;
+    const connection = await within(clock, CONNECT_MILLIS, pool.checkOut({ timeoutContext: NO_TIMEOUT }), (late) => {
+      pool.checkIn(late);
+    });
+    return new Channel(connection, server, clock);
   }
 
   get closed(): boolean {
@@ -88,6 +100,7 @@ export class Channel {
       const ids = messages.flatMap(({ unanswered }, i) => (unanswered === true ? [] : [first + i]));
       socket.setTimeout(socketTimeoutMS);
       this.question = { replies: [], ids, resolve, reject };
+      this.end = this.clock.setTimer(ANSWER_MILLIS, () => this.close());
       socket.write(encodeMessages(messages, first));
     });
   }
@@ -99,6 +112,7 @@ export class Channel {
 
   private lost(): void {
     const { connection, server, question } = this;
+    this.end?.cancel();
     // The driver does the same: connections that broke off together are not tried one after the other.
     if (!this.leaving && connection.error !== null) {
       server.handleError(Object.assign(connection.error, { connectionGeneration: connection.generation }), connection);
@@ -122,6 +136,7 @@ export class Channel {
     question.replies.push(document);
     if (question.replies.length < question.ids.length) return;
     this.question = undefined;
+    this.end?.cancel();
     this.connection.socket.setTimeout(0);
     question.resolve(question.replies);
   }

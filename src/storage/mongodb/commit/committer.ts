@@ -12,7 +12,9 @@ import type { LogFollower } from '../follower.js';
 import { headId, type Heads } from '../heads.js';
 import { statesBefore } from './states-before.js';
 import type { WriterSession } from './writer-session.js';
-import { messageOf } from '../../../util/error-message.js';
+import { Turns } from '../turns.js';
+import { within } from '../within.js';
+import { WriteHealth } from '../write-health.js';
 
 export interface CommitterOptions {
   readonly place: LogPlace;
@@ -34,44 +36,53 @@ const MAX_BATCH_BYTES = 4 << 20;
 const MAX_WAITING = 20_000;
 /** Attempts that follow one another without a pause: most trouble is over at once. */
 const QUICK_ATTEMPTS = 3;
-const BUSY_MILLIS = 5;
+/** Pauses between attempts while MongoDB is away: they double from the first to the last one. */
 const PAUSE_MILLIS = 20;
 const MAX_PAUSE_MILLIS = 1_000;
+/** Waits for a commit of somebody else's that is under way: about as long as one takes, and longer each time. */
+const BUSY_MILLIS = 5;
+const MAX_BUSY_MILLIS = 50;
 /** How often writes whose time is over are looked for while something is under way. */
 const CHECK_MILLIS = 250;
 /** So long nobody appends anything though somebody is about to: a transaction whose client is gone. */
 const STUCK_MILLIS = 1_500;
-/** Another replica that appended so lately wants to append again, */
-const RIVAL_MILLIS = 100;
-/** and is given time for its turn, by how much it wrote before. */
-const TURN_MILLIS = 5;
-const TURN_MILLIS_PER_WRITE = 1.5;
-const MAX_TURN_MILLIS = 60;
+/** No reading of the log or of states is waited for longer. */
+const READ_MILLIS = 10_000;
 
 const NO_ANSWER = 'MongoDB does not answer';
+const BUSY = 'other servers were always faster';
 const NOT_TOLD = 'MongoDB did not tell whether the write was committed';
+
+/** What is being committed. */
+interface Handful {
+  readonly writes: readonly PendingWrite[];
+  /** Whether MongoDB may have been asked for the commit. */
+  asked: boolean;
+  /** What keeps it from being committed. */
+  why: string;
+}
+
+const handful = (writes: readonly PendingWrite[]): Handful => ({ writes, asked: false, why: NO_ANSWER });
 
 /** The single writer of a replica: takes all writes that wait, commits them together, and takes what gathered meanwhile. */
 export class Committer {
   private readonly log: Collection<LogDocument>;
+  private readonly turns: Turns;
+  private readonly health: WriteHealth;
   private waiting: PendingWrite[] = [];
-  /** Those that are being committed, */
-  private inHand: readonly PendingWrite[] = [];
-  /** and whether MongoDB may have been asked to. */
-  private asked = false;
+  private inHand = handful([]);
   private checking: Timer | undefined;
   private stopped = false;
   private running: Promise<void> | undefined;
   private batches = 0;
+  /** Batches are made without the form for people until one succeeds: MongoDB refused one with it. */
   private bare = false;
-  /** Writes that are committed one by one, because MongoDB refused them together. */
-  private alone = false;
   private own: Revision = 0;
-  /** When the replica whose turn was not used had been heard of. */
-  private unusedTurn = NaN;
 
   constructor(private readonly options: CommitterOptions) {
     this.log = entriesOf(options.place);
+    this.turns = new Turns(options);
+    this.health = new WriteHealth(options.clock);
   }
 
   write(request: WriteRequest, raw?: Uint8Array): Promise<WriteResult> {
@@ -82,6 +93,7 @@ export class Committer {
       }
       const deadline = this.options.clock.monotonic() + this.options.writeMillis;
       this.waiting.push({ request, raw, deadline, verify: false, resolve, reject });
+      this.health.waits();
       this.running ??= this.run();
       this.check();
     });
@@ -90,6 +102,11 @@ export class Committer {
   /** Newest revision that this replica itself appended. */
   get acknowledged(): Revision {
     return this.own;
+  }
+
+  /** Whether writes get through. */
+  state(): { readonly ok: boolean; readonly reason: string } {
+    return this.health.state();
   }
 
   /** Resolves when nothing is under way. */
@@ -110,54 +127,45 @@ export class Committer {
       this.checking = undefined;
       if (this.running === undefined) return;
       this.tellOverdue(this.options.clock.monotonic());
+      // Whatever the commit path waits for fails with its connections.
+      if (this.health.isStuck()) this.options.session.startOver();
       this.check();
     });
   }
 
   private tellOverdue(now: number): void {
     this.expireWaiting(now);
-    const asked = this.asked && new StorageError('unknown-outcome', `${NOT_TOLD}: it does not answer`);
-    for (const write of this.inHand)
-      if (write.deadline <= now) write.reject(asked === false ? tooLong(NO_ANSWER) : asked);
+    const { writes, asked, why } = this.inHand;
+    for (const write of writes) {
+      if (write.deadline > now) continue;
+      this.health.gaveUp();
+      write.reject(asked ? new StorageError('unknown-outcome', NOT_TOLD) : tooLong(why));
+    }
   }
 
   private async run(): Promise<void> {
     while (this.waiting.length > 0 && !this.stopped) {
       // The requests that came in with this turn of the event loop belong to one commit.
       await nextTurn();
-      await this.giveWay();
+      await this.turns.giveWay(this.own);
       const writes = this.takeSome();
-      this.inHand = writes;
+      this.inHand = handful(writes);
       try {
         await this.settle(writes);
       } catch (error) {
         for (const write of writes) write.reject(unavailable(error));
       }
-      this.inHand = [];
+      this.inHand = handful([]);
     }
+    this.health.idle();
     // In the same step as the last look at the queue: a write that comes later starts anew.
     this.running = undefined;
-  }
-
-  /** Replicas that both have much to write take turns: whoever appended last lets the other one go first. */
-  private async giveWay(): Promise<void> {
-    const { follower, clock } = this.options;
-    const { lastForeign, lastForeignEntries } = follower;
-    if (this.own !== follower.revision || clock.monotonic() - lastForeign > RIVAL_MILLIS) return;
-    // Who did not use a turn gets none before it writes again.
-    if (this.unusedTurn === lastForeign) return;
-    await follower.progress(
-      this.own,
-      Math.min(TURN_MILLIS + TURN_MILLIS_PER_WRITE * lastForeignEntries, MAX_TURN_MILLIS),
-    );
-    if (follower.revision === this.own) this.unusedTurn = lastForeign;
   }
 
   private takeSome(): PendingWrite[] {
     let bytes = 0;
     let count = 0;
-    const most = this.alone ? 1 : MAX_BATCH_WRITES;
-    while (count < this.waiting.length && count < most && bytes < MAX_BATCH_BYTES) {
+    while (count < this.waiting.length && count < MAX_BATCH_WRITES && bytes < MAX_BATCH_BYTES) {
       const { value, previous } = this.waiting[count]?.request ?? {};
       bytes += (value?.tail.length ?? 0) + (previous?.bytes.length ?? 0);
       count++;
@@ -167,9 +175,12 @@ export class Committer {
 
   /** Commits writes, or finds out why they cannot be. Each of them is told in the end. */
   private async settle(writes: readonly PendingWrite[]): Promise<void> {
+    const { clock, follower } = this.options;
     let pending = writes;
-    let since = { revision: this.options.follower.revision, time: this.options.clock.monotonic() };
+    /** When the newest known revision was last another one. */
+    let since = { revision: follower.revision, time: clock.monotonic() };
     for (let attempt = 0; pending.length > 0 && !this.stopped; attempt++) {
+      const begun = clock.monotonic();
       let batch: Batch;
       try {
         batch = await this.build(pending);
@@ -182,59 +193,70 @@ export class Committer {
       if (pending.length < batch.writes.length) continue;
       if (pending.length === 0) return;
       const result = await this.append(batch);
-      switch (result.outcome) {
-        case 'committed':
-          this.commit(batch);
-          return;
-        case 'unknown':
-          if (await this.found(batch, result.error)) return;
-          break;
-        case 'stale':
-        case 'busy':
-          await this.awaitOthers(attempt, result.outcome === 'busy');
-          break;
-        case 'mismatch':
-          this.distrust(pending);
-          await this.options.follower.catchUp().catch(() => undefined);
-          break;
-        case 'refused':
-          if (!(await this.isolate(pending, result.error))) return;
-          break;
-        case 'unreachable':
-          pending = await this.pauseOrGiveUp(pending, attempt, result.error);
-          break;
-        case 'withheld':
-          break;
-      }
-      pending = this.expire(pending, result.outcome === 'withheld' ? NO_ANSWER : result.outcome);
-      const { revision } = this.options.follower;
-      const now = this.options.clock.monotonic();
-      if (revision !== since.revision) since = { revision, time: now };
-      else if (result.outcome === 'busy' && now - since.time > STUCK_MILLIS) {
-        since = { revision, time: now };
+      if (result.outcome === 'stale' || result.outcome === 'busy') this.turns.lost(clock.monotonic() - begun);
+      pending = await this.goOn(batch, result, attempt);
+      if (follower.revision !== since.revision || pending.length === 0) {
+        since = { revision: follower.revision, time: clock.monotonic() };
+      } else if (result.outcome === 'busy' && clock.monotonic() - since.time > STUCK_MILLIS) {
+        since = { ...since, time: clock.monotonic() };
         await this.options.session.endOthers().catch(() => undefined);
       }
     }
   }
 
+  /** After an append: the writes that are still to be committed. */
+  private async goOn(batch: Batch, result: AppendOutcome, attempt: number): Promise<readonly PendingWrite[]> {
+    const { follower } = this.options;
+    const pending = batch.writes;
+    switch (result.outcome) {
+      case 'committed':
+        this.commit(batch);
+        return [];
+      case 'unknown':
+        if (await this.found(batch, result.error)) return [];
+        break;
+      case 'stale':
+      case 'busy':
+        this.inHand.why = BUSY;
+        await this.awaitOthers(attempt, result.outcome === 'busy');
+        break;
+      case 'overtaken':
+        await follower.overtaken().catch(() => this.pause(attempt));
+        break;
+      case 'mismatch':
+        this.distrust(pending);
+        await follower.catchUp().catch(() => undefined);
+        break;
+      case 'refused':
+        if (!(await this.isolate(pending, result.error))) return [];
+        break;
+      case 'unreachable':
+        return this.pauseOrGiveUp(pending, attempt, result.error);
+      case 'withheld':
+        return this.expire(pending, NO_ANSWER);
+    }
+    return this.expire(pending, this.inHand.why);
+  }
+
   private async append(batch: Batch): Promise<AppendOutcome> {
+    const { inHand, options } = this;
     try {
-      return await this.options.appender.append(batch, () => {
-        const now = this.options.clock.monotonic();
+      return await options.appender.append(batch, () => {
+        const now = options.clock.monotonic();
         // Those that were told of their failure must not be written.
-        this.asked = !this.stopped && batch.writes.every(({ deadline }) => deadline > now);
-        return this.asked;
+        inHand.asked = !this.stopped && batch.writes.every(({ deadline }) => deadline > now);
+        return inHand.asked;
       });
     } finally {
-      this.asked = false;
+      inHand.asked = false;
     }
   }
 
   private async build(pending: readonly PendingWrite[]): Promise<Batch> {
     const { follower, heads, writer, clock, maxObjectBytes } = this.options;
     for (const resource of new Set(pending.map((write) => write.request.resource)))
-      await this.options.ensureCollection(resource);
-    const found = await statesBefore(pending, this.options);
+      await this.read(this.options.ensureCollection(resource));
+    const found = await this.read(statesBefore(pending, this.options));
     const batch = new Batch({
       base: follower.revision,
       heads,
@@ -253,25 +275,28 @@ export class Committer {
     const { follower } = this.options;
     const last = batch.events.at(-1)?.revision ?? 0;
     this.own = Math.max(this.own, last);
-    this.alone = false;
     this.bare = false;
+    this.health.succeeded();
+    this.turns.won();
     // It followed the newest known revision; where it is known already, the log or the change stream told it first.
     follower.take(batch.events);
     batch.resolve();
   }
 
   private async found(batch: Batch, cause: unknown): Promise<boolean> {
-    this.asked = true;
+    const { inHand } = this;
+    inHand.asked = true;
     try {
       return await this.decide(batch, cause);
     } finally {
-      this.asked = false;
+      inHand.asked = false;
     }
   }
 
   /**
    * The answer to a commit was lost. The log's entry at its first revision tells what became of it; as long as there is none,
-   * the very same batch is appended again, which cannot succeed twice. True when the writes have been told.
+   * the very same batch is appended again, which cannot succeed twice. True when the writes have been told; false: they were
+   * not committed, now or later.
    */
   private async decide(batch: Batch, cause: unknown): Promise<boolean> {
     const { clock, appender, follower, writer, writeMillis } = this.options;
@@ -279,17 +304,26 @@ export class Committer {
     let error = cause;
     for (let attempt = 0; clock.monotonic() < end && !this.stopped; attempt++) {
       try {
-        const entry = await this.log.findOne({ _id: batch.first });
+        const entry = await this.read(this.log.findOne({ _id: batch.first }));
         if (entry !== null) {
-          await follower.catchUp();
-          if (entry.writer !== writer || entry.batch !== batch.number) return false;
-          this.commit(batch);
-          return true;
+          const isOwn = entry.writer === writer && entry.batch === batch.number;
+          if (isOwn) this.commit(batch);
+          return isOwn;
         }
         const result = await appender.append(batch, () => true);
         if (result.outcome === 'committed') {
           this.commit(batch);
           return true;
+        }
+        if (result.outcome === 'mismatch') {
+          // The states change only with an entry, and there is none: the first attempt failed in the same way, or will.
+          this.distrust(batch.writes);
+          return false;
+        }
+        if (result.outcome === 'overtaken') {
+          // Its entry may have been there. Whoever comes next goes on from the present state.
+          await follower.overtaken();
+          break;
         }
         if ('error' in result) error = result.error;
       } catch (failure) {
@@ -298,9 +332,14 @@ export class Committer {
       this.expireWaiting();
       await this.pause(attempt);
     }
-    const message = `${NOT_TOLD}: ${messageOf(error)}`;
-    for (const write of batch.writes) write.reject(new StorageError('unknown-outcome', message, { cause: error }));
+    this.health.gaveUp();
+    for (const write of batch.writes) write.reject(new StorageError('unknown-outcome', NOT_TOLD, { cause: error }));
     return true;
+  }
+
+  /** Reads have an end, whatever becomes of the driver's. */
+  private read<T>(answer: Promise<T>): Promise<T> {
+    return within(this.options.clock, READ_MILLIS, answer);
   }
 
   /** Another replica has appended, or is about to. */
@@ -308,7 +347,8 @@ export class Committer {
     const { follower } = this.options;
     const { revision } = follower;
     // Somebody's commit is under way: the change stream tells of its end.
-    if (busy || attempt >= QUICK_ATTEMPTS) await follower.progress(revision, BUSY_MILLIS * Math.min(attempt + 1, 10));
+    if (busy || attempt >= QUICK_ATTEMPTS)
+      await follower.progress(revision, Math.min(BUSY_MILLIS * (attempt + 1), MAX_BUSY_MILLIS));
     if (follower.revision === revision) await follower.catchUp().catch(() => undefined);
   }
 
@@ -354,6 +394,7 @@ export class Committer {
   ): readonly PendingWrite[] {
     const overdue = pending.filter((write) => write.deadline <= now);
     if (overdue.length === 0) return pending;
+    this.health.gaveUp();
     const failure = typeof cause === 'string' ? tooLong(cause) : unavailable(cause);
     for (const write of overdue) write.reject(failure);
     return pending.filter((write) => write.deadline > now);

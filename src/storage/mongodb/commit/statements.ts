@@ -1,6 +1,6 @@
 import { BSON, type Document } from 'mongodb';
 import type { Revision } from '../../interfaces.js';
-import type { LogDocument, State } from '../documents.js';
+import { META, type LogDocument, type LogPlace, type State } from '../documents.js';
 
 /** A command of a transaction: something is done to documents of one collection. */
 export interface Statement {
@@ -30,6 +30,15 @@ export function statementsOf(collection: string, { inserts, replacements, deleti
     ...inParts('update', collection, replacements),
     ...inParts('delete', collection, deletions),
   ];
+}
+
+/**
+ * Fails, and the transaction with it, where the floor of the log has reached a revision; else it only reads. MongoDB never
+ * changes an `_id`, so the statement is an error wherever it finds the document.
+ */
+export function fenceAt({ compactedId }: LogPlace, first: Revision): Statement {
+  const document = { q: { _id: compactedId, revision: { $gte: first } }, u: { $set: { _id: 'overtaken' } } };
+  return { verb: 'update', collection: META, documents: [BSON.serialize(document)] };
 }
 
 /** Of an object as it was at a revision; 0: at any. */

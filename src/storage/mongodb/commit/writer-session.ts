@@ -1,7 +1,9 @@
-import { UUID, type Collection, type Db, type MongoClient } from 'mongodb';
+import { UUID, type Collection, type MongoClient } from 'mongodb';
+import type { Clock } from '../../../util/clock.js';
 import { Channel } from './channel.js';
-import { MAIN_LOG } from '../documents.js';
+import { MAIN_LOG, WRITERS } from '../documents.js';
 import { Transactions } from './transactions.js';
+import { within } from '../within.js';
 
 /** A replica that is there, for each log that it writes to. */
 export interface WriterDocument {
@@ -14,7 +16,26 @@ export interface WriterDocument {
   readonly session?: string;
   /** By MongoDB's clock; a document that nobody renews expires. */
   readonly seen: Date;
+  /** When the replica asked for a turn because others were always faster, by MongoDB's clock, and how long it needs one. */
+  readonly wants?: Date;
+  readonly turnMillis?: number;
 }
+
+export interface WriterSessionOptions {
+  readonly client: MongoClient;
+  readonly database: string;
+  readonly clock: Clock;
+  readonly id: string;
+  readonly log: string;
+  readonly layout: string;
+  /** A client like the first one, with connections of its own. */
+  connect(): MongoClient;
+}
+
+/** No question to MongoDB is waited for longer. */
+const QUESTION_MILLIS = 10_000;
+/** Who has not asked again for so long needs no turn any more. */
+const CLAIM_MILLIS = 2_000;
 
 /**
  * The session that a replica's transactions run in. MongoDB keeps a transaction open for a minute though its client is
@@ -25,15 +46,11 @@ export class WriterSession {
   private transactions: Transactions | undefined;
   private registered = '';
   private former: string | undefined;
+  private client: MongoClient;
 
-  constructor(
-    private readonly client: MongoClient,
-    private readonly db: Db,
-    private readonly writers: Collection<WriterDocument>,
-    private readonly id: string,
-    private readonly log: string,
-    private readonly layout: string,
-  ) {}
+  constructor(private readonly options: WriterSessionOptions) {
+    this.client = options.client;
+  }
 
   /** Tells other replicas that this one is there. */
   async announce(): Promise<void> {
@@ -46,10 +63,10 @@ export class WriterSession {
         await this.kill([this.former]);
         this.former = undefined;
       }
-      this.transactions = new Transactions(this.db.databaseName, await Channel.open(this.client));
+      this.transactions = new Transactions(this.options.database, await this.openChannel());
       this.registered = '';
     } else if (!this.transactions.connected) {
-      this.transactions.use(await Channel.open(this.client));
+      this.transactions.use(await this.openChannel());
     }
     const name = nameOf(this.transactions);
     if (this.registered !== name) {
@@ -73,31 +90,76 @@ export class WriterSession {
     transactions.close();
   }
 
+  /** The same, and goes on with connections of a new client. */
+  startOver(): void {
+    this.abandon();
+    const { client, options } = this;
+    this.client = options.connect();
+    if (client !== options.client) void client.close().catch(() => undefined);
+  }
+
+  /** Asks those who commit back to back to wait once, for so long. */
+  async claim(turnMillis: number): Promise<void> {
+    const { id } = this.options;
+    await this.ask(
+      this.writers.updateOne({ _id: id }, { $set: { turnMillis }, $currentDate: { wants: true } }, { upsert: true }),
+    );
+  }
+
+  /** How long the others in the same log ask to wait; 0: nobody does. */
+  async claimed(): Promise<number> {
+    const fresh = { $expr: { $gt: ['$wants', { $subtract: ['$$NOW', CLAIM_MILLIS] }] } };
+    const others = await this.ask(this.writers.find({ _id: { $ne: this.options.id }, ...fresh }).toArray());
+    return Math.max(0, ...others.filter((other) => this.sharesLog(other)).map(({ turnMillis = 0 }) => turnMillis));
+  }
+
   /** Ends the transactions of all other replicas in the same log. */
   async endOthers(): Promise<void> {
-    // Replicas of an earlier version do not name their log.
-    const logs = this.log === MAIN_LOG ? [MAIN_LOG, undefined] : [this.log];
-    const others = (await this.writers.find({ _id: { $ne: this.id } }).toArray()).filter(({ log }) =>
-      logs.includes(log),
-    );
+    const found = await this.ask(this.writers.find({ _id: { $ne: this.options.id } }).toArray());
+    const others = found.filter((other) => this.sharesLog(other));
     await this.kill(others.flatMap(({ session }) => (session === undefined ? [] : [session])));
   }
 
   async close(): Promise<void> {
     this.abandon();
-    const { former } = this;
-    await Promise.all([former && this.kill([former]), this.writers.deleteOne({ _id: this.id })]);
+    const { former, client, options } = this;
+    try {
+      await Promise.all([former && this.kill([former]), this.ask(this.writers.deleteOne({ _id: options.id }))]);
+    } finally {
+      if (client !== options.client) await client.close();
+    }
+  }
+
+  private get writers(): Collection<WriterDocument> {
+    return this.client.db(this.options.database).collection<WriterDocument>(WRITERS);
+  }
+
+  /** Replicas of an earlier version do not name the main log. */
+  private sharesLog({ log = MAIN_LOG }: WriterDocument): boolean {
+    return log === this.options.log;
+  }
+
+  private async openChannel(): Promise<Channel> {
+    const { client } = this;
+    // Of a new client; the first one is connected.
+    await this.ask(client.connect());
+    return Channel.open(client, this.options.clock);
+  }
+
+  private ask<T>(question: Promise<T>): Promise<T> {
+    return within(this.options.clock, QUESTION_MILLIS, question);
   }
 
   private async register(session: string | undefined): Promise<void> {
-    const { log, layout } = this;
+    const { log, layout, id } = this.options;
     const $set: Partial<WriterDocument> = session === undefined ? { log, layout } : { log, layout, session };
-    await this.writers.updateOne({ _id: this.id }, { $set, $currentDate: { seen: true } }, { upsert: true });
+    await this.ask(this.writers.updateOne({ _id: id }, { $set, $currentDate: { seen: true } }, { upsert: true }));
   }
 
   private async kill(sessions: readonly string[]): Promise<void> {
     if (sessions.length === 0) return;
-    await this.db.admin().command({ killSessions: sessions.map((name) => ({ id: new UUID(name) })) });
+    const killSessions = sessions.map((name) => ({ id: new UUID(name) }));
+    await this.ask(this.client.db('admin').command({ killSessions }));
   }
 }
 

@@ -1,0 +1,25 @@
+import type { AdmissionAttributes } from './interfaces.js';
+
+/** The attributes of a create of a core object, but for what is given. */
+export function fakeAttributes(
+  given: Partial<AdmissionAttributes> & { readonly plural?: string },
+): AdmissionAttributes {
+  const { plural = 'configmaps', ...rest } = given;
+  return {
+    operation: 'CREATE',
+    kind: { group: '', version: 'v1', kind: 'ConfigMap' },
+    resource: { group: '', version: 'v1', resource: plural },
+    subresource: '',
+    namespace: 'ns',
+    name: '',
+    object: undefined,
+    oldObject: undefined,
+    options: {},
+    dryRun: false,
+    user: { name: 'someone', uid: '', groups: [], extra: {} },
+    signal: new AbortController().signal,
+    warn: () => undefined,
+    annotate: () => undefined,
+    ...rest,
+  };
+}

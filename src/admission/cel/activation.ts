@@ -1,0 +1,117 @@
+import { AnswerPending, fromJson, type Bindings, type Value } from '@annex/cel';
+import { withFloats } from '../../apimachinery/json/float.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import type { AuthorizerValues } from './authorizer.js';
+import { OUT_OF_BUDGET, PER_CALL_LIMIT } from './budget.js';
+import type { CompiledExpression } from './expression.js';
+import { namespaceForExpressions } from './namespace.js';
+import { LazyVariables, type Composition } from './variables.js';
+
+/** What the expressions of one policy or webhook see of one request. */
+export interface ActivationInput {
+  readonly object: JsonObject | undefined;
+  readonly oldObject: JsonObject | undefined;
+  /** Called when an expression first reads `request`. */
+  readonly request: () => JsonObject;
+  readonly params?: JsonObject | undefined;
+  readonly namespace?: JsonObject | undefined;
+  readonly authorizer?: (() => AuthorizerValues) | undefined;
+  readonly composition?: Composition | undefined;
+}
+
+const valueOf = (json: JsonObject | undefined): Value => (json === undefined ? null : fromJson(withFloats(json)));
+
+/** The variables by name; each value is made when an expression first reads it. */
+class Variables {
+  private known: Partial<Record<'object' | 'oldObject' | 'request' | 'params' | 'namespace', Value>> = {};
+
+  constructor(
+    private readonly input: ActivationInput,
+    readonly variables: LazyVariables | undefined,
+  ) {}
+
+  get object(): Value {
+    return (this.known.object ??= valueOf(this.input.object));
+  }
+
+  get oldObject(): Value {
+    return (this.known.oldObject ??= valueOf(this.input.oldObject));
+  }
+
+  get request(): Value {
+    return (this.known.request ??= fromJson(this.input.request()));
+  }
+
+  get params(): Value {
+    return (this.known.params ??= valueOf(this.input.params));
+  }
+
+  get namespaceObject(): Value {
+    const { namespace } = this.input;
+    return (this.known.namespace ??= valueOf(namespace === undefined ? undefined : namespaceForExpressions(namespace)));
+  }
+
+  get authorizer(): Value | undefined {
+    return this.input.authorizer?.().authorizer;
+  }
+
+  get 'authorizer.requestResource'(): Value | undefined {
+    return this.input.authorizer?.().requestResource;
+  }
+}
+
+/** What became of one expression. */
+export type Evaluation =
+  { readonly value: Value; readonly error?: undefined } | { readonly value?: undefined; readonly error: string };
+
+/** The budget is used up: no further expression is evaluated. */
+export class BudgetExceeded extends Error {
+  constructor() {
+    super(OUT_OF_BUDGET);
+  }
+}
+
+/** Evaluates the expressions of one policy or webhook for one request. Variables are evaluated once for all of them. */
+export class Activation {
+  private readonly bindings: Bindings;
+  private readonly variables: LazyVariables | undefined;
+
+  constructor(
+    input: ActivationInput,
+    /** What is left to spend. */
+    public budget: number,
+  ) {
+    const { composition } = input;
+    this.variables =
+      composition === undefined ? undefined : new LazyVariables(composition, (): Bindings => this.bindings);
+    this.bindings = new Variables(input, this.variables) as unknown as Bindings;
+  }
+
+  /** Throws BudgetExceeded, and AnswerPending where an authorizer takes time. */
+  evaluate({ program, error, source }: CompiledExpression): Evaluation {
+    if (program === undefined) return { error: `compilation error: ${error ?? ''}` };
+    const outcome = program.evaluate(this.bindings, PER_CALL_LIMIT);
+    this.pay(this.variables?.takeCost() ?? 0);
+    this.pay(outcome.cost);
+    if (outcome.kind === 'value') return { value: outcome.value };
+    return { error: `expression '${source}' resulted in error: ${outcome.message}` };
+  }
+
+  private pay(cost: number): void {
+    if (cost > this.budget) {
+      this.budget = -1;
+      throw new BudgetExceeded();
+    }
+    this.budget -= cost;
+  }
+}
+
+/** Evaluates, and does so again when an answer of the authorizer has arrived that was not there. The cost limits bound how often. */
+export function settled<T>(evaluate: () => T): T | Promise<T> {
+  try {
+    return evaluate();
+  } catch (error) {
+    if (!(error instanceof AnswerPending)) throw error;
+    return error.answer.then(() => settled(evaluate));
+  }
+}

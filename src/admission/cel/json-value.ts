@@ -1,0 +1,142 @@
+import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
+import { quote } from '../../apimachinery/meta/meta.js';
+import {
+  CelList,
+  CelMap,
+  Double,
+  Duration,
+  EntryMap,
+  Optional,
+  Timestamp,
+  TypeValue,
+  Uint,
+  formatDuration,
+  formatTimestamp,
+  type Value,
+  typeName,
+} from '@annex/cel';
+import { ObjectLiteral } from './types.js';
+
+/** A value that is no JSON. */
+export class NotJsonError extends Error {}
+
+const MAX_SAFE = 2n ** 53n;
+
+/** How values become JSON. */
+export interface JsonOptions {
+  /** Whole numbers stay numbers, however large. */
+  readonly exact?: boolean;
+  /**
+   * kube-apiserver's conversion of apply configurations stops at maps within lists and maps that are no objects of a type: the schema then finds
+   * what Go prints of them. It is found alike if they are put as texts; `told` is set where that was done.
+   */
+  readonly told?: { yes: boolean };
+}
+
+/**
+ * The JSON of a value, as google.protobuf.Value has it: what a number cannot hold becomes a text. The result shares nothing with
+ * the value.
+ */
+export function toJson(value: Value, options: JsonOptions = {}): JsonValue {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return value;
+    case 'number':
+      return value;
+    case 'bigint':
+      if (options.exact === true) return value;
+      return value < MAX_SAFE && value > -MAX_SAFE ? Number(value) : value.toString();
+    default:
+  }
+  if (value === null) return null;
+  if (value instanceof Double) return value.value;
+  if (value instanceof Uint) return value.value < MAX_SAFE ? Number(value.value) : value.value.toString();
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  if (value instanceof Timestamp) return formatTimestamp(value);
+  if (value instanceof Duration) return formatDuration(value);
+  if (value instanceof ObjectLiteral) return objectJson(value, options);
+  if (value instanceof CelList) return Array.from(value, (item) => inner(item, options));
+  if (value instanceof CelMap) return members(entriesOf(value), options);
+  if (value instanceof Optional && value.value !== undefined) return toJson(value.value, options);
+  if (value instanceof TypeValue) throw new NotJsonError("type conversion not supported for 'type'");
+  throw new NotJsonError(`${typeName(value)} has no JSON`);
+}
+
+function objectJson(value: ObjectLiteral, options: JsonOptions): JsonValue {
+  const { told } = options;
+  const out: JsonObject = {};
+  for (const [name, field] of value.fields) {
+    const stray = field instanceof EntryMap ? field.keys().find((key) => typeof key !== 'string') : undefined;
+    if (told !== undefined && typeof stray === 'number') {
+      told.yes = true;
+      const key = `'${quote(String.fromCodePoint(Math.abs(stray) & 0xffff)).slice(1, -1)}'`;
+      return `fail to convert field ${quote(name)}: map key ${key} is of type types.Int, not string`;
+    }
+    put(out, name, told === undefined ? toJson(field, options) : nativeJson(field, options, told));
+  }
+  return out;
+}
+
+/** Null and durations are numbers in Go. */
+function nativeJson(value: Value, options: JsonOptions, told: { yes: boolean }): JsonValue {
+  if (value !== null && !(value instanceof Duration)) return toJson(value, options);
+  told.yes = true;
+  return value === null ? 0 : Number(value.nanos);
+}
+
+/** What stands in a list or a map. */
+function inner(value: Value, options: JsonOptions): JsonValue {
+  if (options.told === undefined || !(value instanceof EntryMap)) return toJson(value, options);
+  options.told.yes = true;
+  return formatValue(value);
+}
+
+function formatValue(value: Value): string {
+  if (value instanceof CelMap) {
+    return `map[${value
+      .keys()
+      .map((key) => `${formatValue(key)}:${formatValue(value.find(key) ?? null)}`)
+      .join(' ')}]`;
+  }
+  if (value instanceof CelList) return `[${Array.from(value, formatValue).join(' ')}]`;
+  if (value instanceof Double) return String(value.value);
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : typeName(value);
+}
+
+function* entriesOf(map: CelMap): Generator<[string, Value]> {
+  for (const key of map.keys()) {
+    if (typeof key !== 'string') throw new NotJsonError(`a key of type ${typeName(key)} is no text`);
+    yield [key, map.find(key) ?? null];
+  }
+}
+
+/** `__proto__` is a member like any other. */
+function put(out: JsonObject, key: string, value: JsonValue): void {
+  Object.defineProperty(out, key, { value, enumerable: true, writable: true, configurable: true });
+}
+
+function members(entries: Iterable<readonly [string, Value]>, options: JsonOptions): JsonObject {
+  const out: JsonObject = {};
+  for (const [key, value] of entries) put(out, key, inner(value, options));
+  return out;
+}
+
+/** What is wrong with the type names of a literal: each must follow the fields that lead to it. */
+export function typeNameProblems(value: Value, path: string): string[] {
+  if (value instanceof ObjectLiteral) {
+    const problems =
+      value.typeName === path
+        ? []
+        : [
+            `unexpected type name "${value.typeName}", expected "${path}", which matches field name path from root Object type`,
+          ];
+    for (const [name, field] of value.fields) problems.push(...typeNameProblems(field, `${path}.${name}`));
+    return problems;
+  }
+  if (value instanceof CelList) return Array.from(value).flatMap((item) => typeNameProblems(item, path));
+  if (value instanceof CelMap) return value.keys().flatMap((key) => typeNameProblems(value.find(key) ?? null, path));
+  return [];
+}

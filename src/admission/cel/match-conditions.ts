@@ -1,0 +1,119 @@
+import { types } from '@annex/cel';
+import { Activation, BudgetExceeded, settled, type ActivationInput, type Evaluation } from './activation.js';
+import { MATCH_CONDITIONS_BUDGET } from './budget.js';
+import { admissionEnvironment } from './environment.js';
+import { compileExpression, type CompiledExpression } from './expression.js';
+
+export interface MatchCondition {
+  readonly name: string;
+  readonly expression: string;
+}
+
+/** What conditions belong to, for metrics. */
+export interface MatchConditionsOwner {
+  /** `webhook` or `policy`. */
+  readonly kind: 'webhook' | 'policy';
+  /** `admit` or `validating`, `mutating`, …: as kube-apiserver labels it. */
+  readonly type: string;
+  readonly name: string;
+  readonly failurePolicy: 'Fail' | 'Ignore';
+}
+
+export interface MatchConditionsMetrics {
+  /** apiserver_admission_match_condition_evaluation_seconds */
+  evaluated(owner: MatchConditionsOwner, operation: string, seconds: number): void;
+  /** apiserver_admission_match_condition_evaluation_errors_total */
+  failed(owner: MatchConditionsOwner, operation: string): void;
+  /** apiserver_admission_match_condition_exclusions_total */
+  excluded(owner: MatchConditionsOwner, operation: string): void;
+  /** Seconds of a monotonic clock. */
+  now(): number;
+}
+
+export type MatchResult =
+  | { readonly matches: true }
+  /** `condition`: the first one that is false; absent where the failure policy Ignore decides. */
+  | { readonly matches: false; readonly condition?: string; readonly error?: undefined }
+  /** Conditions could not be evaluated and the failure policy is Fail. */
+  | { readonly matches: false; readonly error: string };
+
+const MATCHES: MatchResult = { matches: true };
+
+interface CompiledCondition {
+  readonly name: string;
+  readonly expression: CompiledExpression;
+}
+
+/** The match conditions of a webhook or policy, compiled. */
+export class MatchConditions {
+  constructor(
+    private readonly conditions: readonly CompiledCondition[],
+    private readonly owner: MatchConditionsOwner,
+    private readonly metrics: MatchConditionsMetrics | undefined,
+  ) {}
+
+  get empty(): boolean {
+    return this.conditions.length === 0;
+  }
+
+  /** All conditions are evaluated, even after one that is false. */
+  match(input: ActivationInput, operation: string): MatchResult | Promise<MatchResult> {
+    if (this.empty) return MATCHES;
+    const started = this.metrics?.now() ?? 0;
+    const done = (results: readonly Evaluation[] | string): MatchResult => {
+      const result = typeof results === 'string' ? this.failure(results) : this.judge(results, operation);
+      if (!result.matches) this.metrics?.evaluated(this.owner, operation, this.metrics.now() - started);
+      return result;
+    };
+    const results = settled(() => this.evaluate(input));
+    return results instanceof Promise ? results.then(done) : done(results);
+  }
+
+  /** A text: why no condition is looked at any more. As in kube-apiserver `namespaceObject` is null. */
+  private evaluate(input: ActivationInput): readonly Evaluation[] | string {
+    const activation = new Activation({ ...input, namespace: undefined }, MATCH_CONDITIONS_BUDGET);
+    try {
+      return this.conditions.map(({ expression }) => activation.evaluate(expression));
+    } catch (error) {
+      if (error instanceof BudgetExceeded) return error.message;
+      throw error;
+    }
+  }
+
+  private judge(results: readonly Evaluation[], operation: string): MatchResult {
+    const errors: string[] = [];
+    for (const [i, { value, error }] of results.entries()) {
+      if (error !== undefined) {
+        errors.push(error);
+        this.metrics?.failed(this.owner, operation);
+      } else if (value === false) {
+        return { matches: false, condition: this.conditions[i]?.name ?? '' };
+      }
+    }
+    return errors.length === 0 ? MATCHES : this.failure(aggregate(errors));
+  }
+
+  private failure(error: string): MatchResult {
+    return this.owner.failurePolicy === 'Fail' ? { matches: false, error } : { matches: false };
+  }
+}
+
+/** Several errors in one text, each once. */
+export function aggregate(errors: readonly string[]): string {
+  const distinct = [...new Set(errors)];
+  return distinct.length === 1 ? (distinct[0] ?? '') : `[${distinct.join(', ')}]`;
+}
+
+/** Compiles match conditions that were accepted before; those of policies in the environment of their other expressions. */
+export function compileMatchConditions(
+  conditions: readonly MatchCondition[],
+  owner: MatchConditionsOwner,
+  metrics?: MatchConditionsMetrics,
+  environment = admissionEnvironment('stored', { params: false, authorizer: true }),
+): MatchConditions {
+  const compiled = conditions.map(({ name, expression }) => ({
+    name,
+    expression: compileExpression(environment, expression, [types.BOOL]),
+  }));
+  return new MatchConditions(compiled, owner, metrics);
+}

@@ -1,0 +1,52 @@
+import type { Registry } from 'prom-client';
+import type { Clock } from '../../util/clock.js';
+import { CellCounter, CellHistogram, metricsRegistry } from '../../util/metrics.js';
+import type { MatchConditionsMetrics, MatchConditionsOwner } from './match-conditions.js';
+
+const PREFIX = 'apiserver_admission_match_condition';
+const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
+const LABELS = ['name', 'kind', 'type', 'operation'];
+const IDENTIFIED =
+  'identified by name of resource containing the match condition and broken out for each kind containing matchConditions (webhook or policy), operation and admission type (validate or admit).';
+
+/** The metrics of match conditions, under kube-apiserver's names. To be made once for a registry. */
+export function matchConditionsMetrics(clock: Clock, registry: Registry = metricsRegistry): MatchConditionsMetrics {
+  const counter = (name: string, what: string): CellCounter =>
+    new CellCounter(
+      {
+        name: `${PREFIX}_${name}`,
+        help: `Admission match condition evaluation ${what} count, ${IDENTIFIED}`,
+        labels: LABELS,
+      },
+      registry,
+    );
+  const errors = counter('evaluation_errors_total', 'errors');
+  const exclusions = counter('exclusions_total', 'exclusions');
+  const seconds = new CellHistogram(
+    {
+      name: `${PREFIX}_evaluation_seconds`,
+      help: 'Admission match condition evaluation time in seconds, identified by name and broken out for each kind containing matchConditions (webhook or policy), operation and type (validate or admit).',
+      labels: LABELS,
+    },
+    BUCKETS,
+    registry,
+  );
+  const labels = ({ name, kind, type }: MatchConditionsOwner, operation: string): string[] => [
+    name,
+    kind,
+    type,
+    operation,
+  ];
+  return {
+    evaluated: (owner, operation, time) => {
+      seconds.cell(...labels(owner, operation)).observe(time);
+    },
+    failed: (owner, operation) => {
+      errors.cell(...labels(owner, operation)).inc();
+    },
+    excluded: (owner, operation) => {
+      exclusions.cell(...labels(owner, operation)).inc();
+    },
+    now: () => clock.monotonic() / 1000,
+  };
+}

@@ -1,0 +1,31 @@
+import { objectAt, type JsonObject } from '../../apimachinery/json/json.js';
+
+const METADATA = [
+  'name',
+  'generateName',
+  'namespace',
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'labels',
+  'annotations',
+  'finalizers',
+];
+
+const known = new WeakMap<JsonObject, JsonObject>();
+
+/** The part of a namespace that expressions see. */
+export function namespaceForExpressions(namespace: JsonObject): JsonObject {
+  let seen = known.get(namespace);
+  if (seen === undefined) {
+    const metadata: JsonObject = {};
+    const given = objectAt(namespace, 'metadata') ?? {};
+    for (const key of METADATA) if (given[key] !== undefined) metadata[key] = given[key];
+    seen = { metadata, spec: objectAt(namespace, 'spec') ?? {}, status: objectAt(namespace, 'status') ?? {} };
+    known.set(namespace, seen);
+  }
+  return seen;
+}

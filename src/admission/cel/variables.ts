@@ -1,0 +1,137 @@
+import {
+  CelError,
+  CelMap,
+  types,
+  type Bindings,
+  type Environment,
+  type StructDecl,
+  type Type,
+  type Value,
+} from '@annex/cel';
+import { quote } from '../../apimachinery/meta/meta.js';
+import { PER_CALL_LIMIT } from './budget.js';
+import { compileExpression, type CompiledExpression } from './expression.js';
+import { VARIABLES_TYPE } from './types.js';
+
+const { DYN, listOf, mapOf } = types;
+
+/** What a variable's users see of the type of its expression: object types and libraries' own types are dynamic. */
+function seenType(type: Type | undefined): Type {
+  switch (type?.kind) {
+    case 'bool':
+    case 'bytes':
+    case 'double':
+    case 'duration':
+    case 'int':
+    case 'null':
+    case 'string':
+    case 'timestamp':
+    case 'uint':
+      return type.nullable ? DYN : type;
+    case 'list':
+      return listOf(seenType(type.params[0]));
+    case 'map':
+      return mapOf(seenType(type.params[0]), seenType(type.params[1]));
+    default:
+      return DYN;
+  }
+}
+
+/** The named expressions of a policy. Each sees those before it. */
+export class Composition {
+  private readonly fields = new Map<string, Type>();
+  private readonly compiled = new Map<string, CompiledExpression>();
+
+  private readonly struct: StructDecl = {
+    type: VARIABLES_TYPE,
+    field: (name) => this.fields.get(name),
+  };
+
+  /** The environment with `variables` as declared so far and later on. */
+  within(environment: Environment): Environment {
+    return environment.extend([{ name: 'variables', type: VARIABLES_TYPE }], (name) =>
+      name === VARIABLES_TYPE.name ? this.struct : undefined,
+    );
+  }
+
+  /** Compiles a variable's expression in an environment that `within` made, and declares the variable. */
+  add(environment: Environment, name: string, source: string): CompiledExpression {
+    const compiled = compileExpression(environment, source, undefined);
+    this.fields.set(name, seenType(compiled.outputType));
+    this.compiled.set(name, compiled);
+    return compiled;
+  }
+
+  /** Declares a variable of a type that is known otherwise. */
+  declare(name: string, type: Type | undefined): void {
+    this.fields.set(name, seenType(type));
+  }
+
+  expression(name: string): CompiledExpression | undefined {
+    return this.compiled.get(name);
+  }
+
+  get size(): number {
+    return this.compiled.size;
+  }
+
+  names(): readonly string[] {
+    return [...this.compiled.keys()];
+  }
+}
+
+/** The value of `variables`: evaluates each when it is first read, and adds up what that costs. */
+export class LazyVariables extends CelMap {
+  private readonly values = new Map<string, Value>();
+  private spent = 0;
+
+  constructor(
+    private readonly composition: Composition,
+    private readonly bindings: () => Bindings,
+  ) {
+    super();
+  }
+
+  get size(): number {
+    return this.composition.size;
+  }
+
+  /** What evaluations have cost since this was last asked. */
+  takeCost(): number {
+    const cost = this.spent;
+    this.spent = 0;
+    return cost;
+  }
+
+  find(key: Value): Value | undefined {
+    return typeof key === 'string' ? this.field(key) : new CelError('no such overload');
+  }
+
+  field(name: string): Value | undefined {
+    const known = this.values.get(name);
+    if (known !== undefined) return known;
+    const compiled = this.composition.expression(name);
+    if (compiled === undefined) return undefined;
+    const value = this.evaluate(name, compiled);
+    this.values.set(name, value);
+    return value;
+  }
+
+  private evaluate(name: string, { program, error }: CompiledExpression): Value {
+    if (program === undefined) {
+      return new CelError(`composited variable ${quote(name)} fails to compile: ${error ?? ''}`);
+    }
+    const outcome = program.evaluate(this.bindings(), PER_CALL_LIMIT);
+    this.spent += outcome.cost;
+    if (outcome.kind === 'value') return outcome.value;
+    return new CelError(`composited variable ${quote(name)} fails to evaluate: ${outcome.message}`);
+  }
+
+  keys(): readonly Value[] {
+    return this.composition.names();
+  }
+
+  override equals(other: CelMap): boolean | CelError {
+    return other instanceof LazyVariables ? other === this : new CelError('no such overload');
+  }
+}

@@ -1,0 +1,19 @@
+/** Counts the changes of something, and tells listeners about each. */
+export class Changes {
+  private count = 0;
+  private readonly listeners = new Set<() => void>();
+
+  get generation(): number {
+    return this.count;
+  }
+
+  made(): void {
+    this.count++;
+    for (const listener of [...this.listeners]) listener();
+  }
+
+  subscribe(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+}

@@ -1,0 +1,70 @@
+import { newInternalError } from '../../apimachinery/meta/errors.js';
+import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { labelSelectorFromObject } from '../../apimachinery/selectors/label-selector-object.js';
+import { LabelSelector, SelectorError } from '../../apimachinery/selectors/labels.js';
+import type { GroupResource } from '../../apimachinery/meta/meta.js';
+import { type Rule, ruleConcerns, rulesOf } from './rules.js';
+
+/** What a webhook or a policy is about, read once per revision of its object. */
+export interface MatchCriteria {
+  readonly rules: readonly Rule[];
+  readonly excluded: readonly Rule[];
+  /** Whether it is about everything if it has no rules (policies) or about nothing (webhooks). */
+  readonly matchesWithoutRules: boolean;
+  /** Whether rules match other versions of the request's resource. */
+  readonly equivalent: boolean;
+  readonly namespaceSelector: Selector;
+  readonly objectSelector: Selector;
+}
+
+/** A selector, or why it cannot be read. */
+export type Selector = LabelSelector | SelectorError;
+
+/** Throws if the selector cannot be read. */
+export function readable(selector: Selector): LabelSelector {
+  if (selector instanceof LabelSelector) return selector;
+  throw newInternalError(selector.message);
+}
+
+/** The criteria of a webhook of a configuration. */
+export const webhookCriteria = (webhook: JsonObject): MatchCriteria => ({
+  ...commonCriteria(webhook),
+  rules: rulesOf(webhook, 'rules'),
+  excluded: [],
+  matchesWithoutRules: false,
+});
+
+/** The criteria of a MatchResources: `matchConstraints` of a policy, `matchResources` of a binding. */
+export const policyCriteria = (resources: JsonObject | undefined): MatchCriteria => ({
+  ...commonCriteria(resources ?? {}),
+  rules: rulesOf(resources, 'resourceRules'),
+  excluded: rulesOf(resources, 'excludeResourceRules'),
+  matchesWithoutRules: true,
+});
+
+type CommonCriteria = Pick<MatchCriteria, 'equivalent' | 'namespaceSelector' | 'objectSelector'>;
+
+const commonCriteria = (owner: JsonObject): CommonCriteria => ({
+  equivalent: stringAt(owner, 'matchPolicy') === 'Equivalent',
+  namespaceSelector: selectorAt(owner, 'namespaceSelector'),
+  objectSelector: selectorAt(owner, 'objectSelector'),
+});
+
+/** Stored objects have their defaults: a selector that is missing selects everything. */
+function selectorAt(owner: JsonObject, field: string): Selector {
+  try {
+    return labelSelectorFromObject(objectAt(owner, field) ?? {});
+  } catch (error) {
+    if (error instanceof SelectorError) return error;
+    throw error;
+  }
+}
+
+/**
+ * Whether the criteria may be about some request for a resource. Groups that share objects (events) are equivalent, so with the
+ * match policy Equivalent the group does not count either; `match` decides.
+ */
+export function concerns(criteria: MatchCriteria, { group, resource }: GroupResource): boolean {
+  if (criteria.rules.length === 0) return criteria.matchesWithoutRules;
+  return criteria.rules.some((rule) => ruleConcerns(rule, criteria.equivalent ? undefined : group, resource));
+}

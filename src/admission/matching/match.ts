@@ -1,0 +1,108 @@
+import { newInternalError, newNotFound } from '../../apimachinery/meta/errors.js';
+import type { LabelSet } from '../../apimachinery/selectors/labels.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { AdmissionAttributes, VersionedResource } from '../interfaces.js';
+import type { NamespaceSource } from '../sources.js';
+import { type MatchCriteria, readable } from './criteria.js';
+import { type Rule, ruleMatches } from './rules.js';
+
+const EXEMPT = new Set([
+  'ValidatingWebhookConfiguration',
+  'MutatingWebhookConfiguration',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionPolicyBinding',
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionPolicyBinding',
+]);
+
+/** Whether a request is about the configuration of admission itself, which no webhook or policy may lock. */
+export const isExempt = ({ kind }: AdmissionAttributes): boolean =>
+  kind.group === 'admissionregistration.k8s.io' && EXEMPT.has(kind.kind);
+
+/**
+ * The resource and kind under which criteria match a request, undefined if they do not. Rules come first, as the cheapest; the
+ * answer does not depend on the order. Throws ApiError where a namespace or a selector cannot be had.
+ */
+export function match(
+  criteria: MatchCriteria,
+  attributes: AdmissionAttributes,
+  namespaces: NamespaceSource,
+): VersionedResource | undefined | Promise<VersionedResource | undefined> {
+  const matched = matchRules(criteria, attributes);
+  if (matched === undefined) return undefined;
+  // A selector that does not match decides before one that cannot be read.
+  let fault: unknown;
+  try {
+    if (!matchesObject(criteria, attributes)) return undefined;
+  } catch (error) {
+    fault = error;
+  }
+  const decide = (selected: boolean): VersionedResource | undefined => {
+    if (!selected) return undefined;
+    if (fault !== undefined) throw fault as Error;
+    return matched;
+  };
+  const selected = matchesNamespace(criteria, attributes, namespaces);
+  return selected instanceof Promise ? selected.then(decide) : decide(selected);
+}
+
+function matchRules(criteria: MatchCriteria, attributes: AdmissionAttributes): VersionedResource | undefined {
+  const { rules, excluded, equivalent } = criteria;
+  if (firstMatch(excluded, equivalent, attributes) !== undefined) return undefined;
+  if (rules.length === 0) {
+    return criteria.matchesWithoutRules ? { resource: attributes.resource, kind: attributes.kind } : undefined;
+  }
+  return firstMatch(rules, equivalent, attributes);
+}
+
+/** The request's own version counts before others, then earlier rules before later ones. */
+function firstMatch(
+  rules: readonly Rule[],
+  equivalent: boolean,
+  attributes: AdmissionAttributes,
+): VersionedResource | undefined {
+  const { resource, kind, versions } = attributes;
+  if (rules.some((rule) => ruleMatches(rule, attributes, resource))) return { resource, kind };
+  if (!equivalent || versions === undefined) return undefined;
+  for (const rule of rules) {
+    for (const other of versions.equivalents) {
+      const { group, version, resource: plural } = other.resource;
+      if (group === resource.group && version === resource.version && plural === resource.resource) continue;
+      if (ruleMatches(rule, attributes, other.resource)) return other;
+    }
+  }
+  return undefined;
+}
+
+function matchesObject({ objectSelector }: MatchCriteria, { object, oldObject }: AdmissionAttributes): boolean {
+  const selector = readable(objectSelector);
+  if (selector.empty) return true;
+  return [object, oldObject].some((candidate) => candidate !== undefined && selector.matches(labelsOf(candidate)));
+}
+
+const labelsOf = (object: KubeObject): LabelSet | undefined => object.metadata.labels;
+
+/** Cluster-scoped objects but namespaces are never left out. */
+function matchesNamespace(
+  { namespaceSelector }: MatchCriteria,
+  attributes: AdmissionAttributes,
+  namespaces: NamespaceSource,
+): boolean | Promise<boolean> {
+  const { namespace, resource, subresource, operation, object } = attributes;
+  if (namespace === '' && resource.resource !== 'namespaces') return true;
+  const selector = readable(namespaceSelector);
+  if (selector.empty) return true;
+  // The labels that a namespace is about to have.
+  const writesNamespace =
+    resource.resource === 'namespaces' && subresource === '' && (operation === 'CREATE' || operation === 'UPDATE');
+  if (writesNamespace) {
+    if (object === undefined) throw newInternalError('object does not implement the Object interfaces');
+    return selector.matches(labelsOf(object));
+  }
+  const decide = (found: KubeObject | undefined): boolean => {
+    if (found === undefined) throw newNotFound({ group: '', resource: 'namespaces' }, namespace);
+    return selector.matches(labelsOf(found));
+  };
+  const found = namespaces.get(namespace);
+  return found instanceof Promise ? found.then(decide) : decide(found);
+}

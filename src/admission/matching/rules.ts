@@ -1,0 +1,74 @@
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import { objectsOf, textsOf } from '../../apimachinery/json/values.js';
+import type { GroupVersionResource } from '../../apimachinery/meta/meta.js';
+import type { AdmissionAttributes } from '../interfaces.js';
+
+/** A RuleWithOperations or NamedRuleWithOperations of admissionregistration.k8s.io. */
+export interface Rule {
+  readonly operations: readonly string[];
+  readonly apiGroups: readonly string[];
+  readonly apiVersions: readonly string[];
+  readonly resources: readonly SplitResource[];
+  readonly scope: string;
+  /** Empty: all names. */
+  readonly resourceNames: readonly string[];
+}
+
+interface SplitResource {
+  readonly resource: string;
+  readonly subresource: string;
+}
+
+export function rulesOf(owner: JsonObject | undefined, field: string): readonly Rule[] {
+  return objectsOf(owner?.[field]).map((rule) => ({
+    operations: textsOf(rule['operations']),
+    apiGroups: textsOf(rule['apiGroups']),
+    apiVersions: textsOf(rule['apiVersions']),
+    resources: textsOf(rule['resources']).map(splitResource),
+    scope: typeof rule['scope'] === 'string' ? rule['scope'] : '*',
+    resourceNames: textsOf(rule['resourceNames']),
+  }));
+}
+
+function splitResource(text: string): SplitResource {
+  const slash = text.indexOf('/');
+  if (slash < 0) return { resource: text, subresource: '' };
+  return { resource: text.slice(0, slash), subresource: text.slice(slash + 1) };
+}
+
+const includes = (items: readonly string[], wanted: string): boolean => items.includes('*') || items.includes(wanted);
+
+/** Whether a rule is about a request, if `resource` stands for the resource of the request. */
+export function ruleMatches(
+  rule: Rule,
+  { operation, namespace, name, subresource }: AdmissionAttributes,
+  resource: GroupVersionResource,
+): boolean {
+  return (
+    includes(rule.operations, operation) &&
+    includes(rule.apiGroups, resource.group) &&
+    includes(rule.apiVersions, resource.version) &&
+    rule.resources.some(
+      (listed) =>
+        (listed.resource === '*' || listed.resource === resource.resource) &&
+        (listed.subresource === '*' || listed.subresource === subresource),
+    ) &&
+    scopeMatches(rule.scope, namespace, resource) &&
+    (rule.resourceNames.length === 0 || rule.resourceNames.includes(name))
+  );
+}
+
+/** A namespace is cluster-scoped, although requests for it have a namespace: its own. */
+function scopeMatches(scope: string, namespace: string, { group, version, resource }: GroupVersionResource): boolean {
+  if (scope === '*') return true;
+  const isNamespaced = namespace !== '' && !(group === '' && version === 'v1' && resource === 'namespaces');
+  return scope === (isNamespaced ? 'Namespaced' : 'Cluster');
+}
+
+/** Whether a rule may be about some request for a resource; the version does not count. `group` undefined: nor does the group. */
+export function ruleConcerns(rule: Rule, group: string | undefined, resource: string): boolean {
+  return (
+    (group === undefined || includes(rule.apiGroups, group)) &&
+    rule.resources.some((listed) => listed.resource === '*' || listed.resource === resource)
+  );
+}

@@ -1,0 +1,15 @@
+import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
+import { refusal } from '../refusal.js';
+
+/** Does nothing. */
+export function alwaysAdmit(): AdmissionPlugin {
+  return { name: 'AlwaysAdmit', handles: () => true, readsObjects: () => false };
+}
+
+/** Refuses every change. */
+export function alwaysDeny(): AdmissionPlugin {
+  const deny = (attributes: AdmissionAttributes): never => {
+    throw refusal(attributes, 'admission control is denying all modifications');
+  };
+  return { name: 'AlwaysDeny', handles: () => true, readsObjects: () => false, admit: deny, validate: deny };
+}

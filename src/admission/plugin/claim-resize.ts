@@ -1,0 +1,30 @@
+import { objectAt, stringAt } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { resourceList, ZERO } from '../../quota/resource-list.js';
+import type { Quantity } from '../../apimachinery/meta/quantity.js';
+import type { AdmissionPlugin } from '../interfaces.js';
+import { refusal } from '../refusal.js';
+
+const sizeOf = (claim: KubeObject | undefined): Quantity =>
+  resourceList(objectAt(objectAt(claim, 'spec'), 'resources')?.['requests']).get('storage') ?? ZERO;
+
+/** Refuses claims that grow: only storage classes, none of which are kept here, may allow it. */
+export function persistentVolumeClaimResize(): AdmissionPlugin {
+  return {
+    name: 'PersistentVolumeClaimResize',
+    handles: (operation) => operation === 'UPDATE',
+    readsObjects: ({ group, resource }) => group === '' && resource === 'persistentvolumeclaims',
+    validate(attributes) {
+      const { resource, subresource, object, oldObject } = attributes;
+      if (resource.group !== '' || resource.resource !== 'persistentvolumeclaims' || subresource !== '') return;
+      if (sizeOf(object).compare(sizeOf(oldObject)) <= 0) return;
+      if (stringAt(objectAt(oldObject, 'status'), 'phase') !== 'Bound') {
+        throw refusal(attributes, 'Only bound persistent volume claims can be expanded');
+      }
+      throw refusal(
+        attributes,
+        'only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize',
+      );
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import { deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
+import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
+import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
+import type { AdmissionAttributes } from '../../interfaces.js';
+import { refusal } from '../../refusal.js';
+
+/** What kubelets say of a claim whose volume they resize. */
+const THEIRS = ['capacity', 'conditions', 'allocatedResourceStatuses', 'allocatedResources'];
+
+function fixedParts(claim: KubeObject | undefined): JsonObject {
+  const { resourceVersion: _version, managedFields: _fields, ...metadata } = claim?.metadata ?? {};
+  const status = Object.entries(objectAt(claim, 'status') ?? {}).filter(([key]) => !THEIRS.includes(key));
+  const { apiVersion: _apiVersion, kind: _kind, ...rest } = claim ?? {};
+  // kube-apiserver's unversioned object does not say what it is.
+  return { ...rest, metadata, status: Object.fromEntries(status) };
+}
+
+/** Lets a node write the progress of resizing into the status of a claim. */
+export function admitClaim(node: string, attributes: AdmissionAttributes): void {
+  const { operation, subresource, object, oldObject } = attributes;
+  if (subresource !== 'status') throw refusal(attributes, 'may only update PVC status');
+  if (operation !== 'UPDATE') throw refusal(attributes, `unexpected operation ${quote(operation)}`);
+  const before = fixedParts(oldObject);
+  const after = fixedParts(object);
+  if (deepEqual(before, after)) return;
+  const diff = internalDiff('PersistentVolumeClaim', before, after);
+  const what = 'is not allowed to update fields other than status.quantity and status.conditions';
+  throw refusal(attributes, `node ${quote(node)} ${what}: ${diff}`);
+}

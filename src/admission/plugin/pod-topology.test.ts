@@ -1,0 +1,23 @@
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { fakeAttributes } from '../attributes.fake.js';
+import { fakeReader } from '../object-reader.fake.js';
+import { podTopologyLabels } from './pod-topology.js';
+
+const zone = 'topology.kubernetes.io/zone';
+const plugin = podTopologyLabels(fakeReader({ metadata: { name: 'n', labels: { [zone]: 'z', other: 'x' } } }));
+
+function labelsOf(nodeName: string, labels?: Record<string, string>): unknown {
+  const object: KubeObject = { metadata: { name: 'p', ...(labels && { labels }) }, spec: { nodeName } };
+  void plugin.admit?.(fakeAttributes({ plural: 'pods', object }));
+  return object.metadata.labels;
+}
+
+test('a pod of a node gets the labels of its place, whatever it says itself', () => {
+  expect(labelsOf('n')).toEqual({ [zone]: 'z' });
+  expect(labelsOf('n', { [zone]: 'y', a: 'b' })).toEqual({ [zone]: 'z', a: 'b' });
+});
+
+test('a pod without a node, or of one that does not exist, stays as it is', () => {
+  expect(labelsOf('')).toBeUndefined();
+  expect(labelsOf('none', { a: 'b' })).toEqual({ a: 'b' });
+});

@@ -1,0 +1,22 @@
+import { objectAt, stringAt } from '../../apimachinery/json/json.js';
+import type { AdmissionPlugin } from '../interfaces.js';
+import type { ObjectReader } from '../object-reader.js';
+
+const LABELS = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region'];
+
+/** Gives pods that are created for a node the labels of the node's zone and region. */
+export function podTopologyLabels(nodes: ObjectReader): AdmissionPlugin {
+  return {
+    name: 'PodTopologyLabels',
+    handles: (operation) => operation === 'CREATE',
+    readsObjects: ({ group, resource }) => group === '' && resource === 'pods',
+    admit({ resource, subresource, object }) {
+      if (resource.group !== '' || resource.resource !== 'pods' || subresource !== '') return;
+      const node = stringAt(objectAt(object, 'spec'), 'nodeName') ?? '';
+      if (object === undefined || node === '') return;
+      const labels = Object.entries(nodes.cached('', node)?.metadata.labels ?? {});
+      const found = labels.filter(([key]) => LABELS.includes(key));
+      if (found.length > 0) object.metadata.labels = { ...object.metadata.labels, ...Object.fromEntries(found) };
+    },
+  };
+}

@@ -1,0 +1,152 @@
+import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import type { GroupResource, GroupVersionKind, KubeObject } from '../../../apimachinery/meta/meta.js';
+import { concerns, policyCriteria, type MatchCriteria } from '../../matching/criteria.js';
+import type { ConfigurationSource } from '../../sources.js';
+
+/** A binding, read once per revision. */
+export interface Binding {
+  readonly name: string;
+  readonly policyName: string;
+  /** Undefined: it narrows nothing. */
+  readonly criteria: MatchCriteria | undefined;
+  readonly paramRef: JsonObject | undefined;
+  readonly spec: JsonObject;
+}
+
+/** What a compiled policy has to say about itself. */
+export interface CompiledPolicy {
+  readonly name: string;
+  /** Undefined: the required field is missing, which is an error of every request. */
+  readonly criteria: MatchCriteria | undefined;
+  readonly failurePolicy: 'Fail' | 'Ignore';
+  readonly paramKind: ParamKind | undefined;
+}
+
+export interface ParamKind {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** A policy with its bindings, both in the order of their names. */
+export interface PolicyHook<C extends CompiledPolicy> {
+  readonly policy: C;
+  readonly bindings: readonly Binding[];
+}
+
+/** What every kind of policy has. */
+export function commonParts(policy: KubeObject): CompiledPolicy {
+  const spec = objectAt(policy, 'spec') ?? {};
+  const constraints = objectAt(spec, 'matchConstraints');
+  const paramKind = objectAt(spec, 'paramKind');
+  return {
+    name: policy.metadata.name ?? '',
+    criteria: constraints === undefined ? undefined : policyCriteria(constraints),
+    failurePolicy: stringAt(spec, 'failurePolicy') === 'Ignore' ? 'Ignore' : 'Fail',
+    paramKind: paramKind && {
+      apiVersion: stringAt(paramKind, 'apiVersion') ?? '',
+      kind: stringAt(paramKind, 'kind') ?? '',
+    },
+  };
+}
+
+export function kindOfParams({ apiVersion, kind }: ParamKind): GroupVersionKind {
+  const slash = apiVersion.indexOf('/');
+  return { group: slash < 0 ? '' : apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1), kind };
+}
+
+/** The policies that have bindings, found by the resource of a request. */
+export class PolicyHooks<C extends CompiledPolicy> {
+  private readonly compiled = new WeakMap<KubeObject, C>();
+  private readonly read = new WeakMap<KubeObject, Binding>();
+  private hooks: readonly PolicyHook<C>[] = [];
+  /** By `group/resource`; anew after every change. */
+  private byResource = new Map<string, readonly PolicyHook<C>[]>();
+  private policyGeneration = -1;
+  private bindingGeneration = -1;
+
+  constructor(
+    private readonly policies: ConfigurationSource,
+    private readonly bindings: ConfigurationSource,
+    /** Called once for a revision of a policy that has a binding. */
+    private readonly compile: (policy: KubeObject) => C,
+  ) {}
+
+  synced(): boolean {
+    return this.policies.synced() && this.bindings.synced();
+  }
+
+  async whenSynced(): Promise<void> {
+    await Promise.all([this.policies.whenSynced(), this.bindings.whenSynced()]);
+  }
+
+  /** The policies that may be about some request for the resource. */
+  for({ group, resource }: GroupResource): readonly PolicyHook<C>[] {
+    this.refresh();
+    if (this.hooks.length === 0) return this.hooks;
+    const key = `${group}/${resource}`;
+    let found = this.byResource.get(key);
+    if (found === undefined) {
+      found = this.hooks.filter(
+        ({ policy: { criteria } }) => criteria === undefined || concerns(criteria, { group, resource }),
+      );
+      this.byResource.set(key, found);
+    }
+    return found;
+  }
+
+  /** The kinds of params that policies with bindings name. */
+  paramKinds(): readonly GroupVersionKind[] {
+    this.refresh();
+    return this.hooks.flatMap(({ policy: { paramKind } }) =>
+      paramKind === undefined ? [] : [kindOfParams(paramKind)],
+    );
+  }
+
+  subscribe(listener: () => void): void {
+    this.policies.subscribe(listener);
+    this.bindings.subscribe(listener);
+  }
+
+  private refresh(): void {
+    const { policies, bindings } = this;
+    if (policies.generation === this.policyGeneration && bindings.generation === this.bindingGeneration) return;
+    this.policyGeneration = policies.generation;
+    this.bindingGeneration = bindings.generation;
+    const byPolicy = new Map<string, Binding[]>();
+    for (const object of bindings.objects()) {
+      const binding = this.binding(object);
+      const others = byPolicy.get(binding.policyName);
+      if (others === undefined) byPolicy.set(binding.policyName, [binding]);
+      else others.push(binding);
+    }
+    this.hooks = policies.objects().flatMap((policy) => {
+      const own = byPolicy.get(policy.metadata.name ?? '');
+      return own === undefined ? [] : [{ policy: this.policy(policy), bindings: own }];
+    });
+    this.byResource = new Map();
+  }
+
+  private policy(policy: KubeObject): C {
+    let compiled = this.compiled.get(policy);
+    if (compiled === undefined) this.compiled.set(policy, (compiled = this.compile(policy)));
+    return compiled;
+  }
+
+  private binding(object: KubeObject): Binding {
+    let binding = this.read.get(object);
+    if (binding === undefined) this.read.set(object, (binding = readBinding(object)));
+    return binding;
+  }
+}
+
+function readBinding(object: KubeObject): Binding {
+  const spec = objectAt(object, 'spec') ?? {};
+  const resources = objectAt(spec, 'matchResources');
+  return {
+    name: object.metadata.name ?? '',
+    policyName: stringAt(spec, 'policyName') ?? '',
+    criteria: resources === undefined ? undefined : policyCriteria(resources),
+    paramRef: objectAt(spec, 'paramRef'),
+    spec,
+  };
+}

@@ -1,0 +1,58 @@
+import { ApiError } from '../../../apimachinery/meta/errors.js';
+import { refusal } from '../../refusal.js';
+import { isExempt, match } from '../../matching/match.js';
+import type { MatchCriteria } from '../../matching/criteria.js';
+import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
+import type { NamespaceSource } from '../../sources.js';
+import type { Clock } from '../../../util/clock.js';
+import { sleep } from '../../../util/clock.js';
+import type { CompiledPolicy, PolicyHooks } from './hooks.js';
+import { ConfigurationError } from './params.js';
+
+const REVIEWS = new Set([
+  'authentication.k8s.io/selfsubjectreviews',
+  'authentication.k8s.io/tokenreviews',
+  'authorization.k8s.io/localsubjectaccessreviews',
+  'authorization.k8s.io/selfsubjectaccessreviews',
+  'authorization.k8s.io/selfsubjectrulesreviews',
+  'authorization.k8s.io/subjectaccessreviews',
+]);
+
+/** Resources that no policy is about: its own configuration, and what is asked about users. */
+export const isOutOfReach = (attributes: AdmissionAttributes): boolean =>
+  isExempt(attributes) || REVIEWS.has(`${attributes.resource.group}/${attributes.resource.resource}`);
+
+/** What matches; an error of matching is one of the policy's configuration. Throws ConfigurationError. */
+export async function matched(
+  criteria: MatchCriteria | undefined,
+  attributes: AdmissionAttributes,
+  namespaces: NamespaceSource,
+): Promise<VersionedResource | undefined> {
+  if (criteria === undefined) {
+    throw new ConfigurationError('policy contained no match constraints, a required field');
+  }
+  try {
+    return await match(criteria, attributes, namespaces);
+  } catch (error) {
+    if (error instanceof ApiError) throw new ConfigurationError(error.message);
+    throw error;
+  }
+}
+
+/** As long as kube-apiserver waits for its plugins. */
+const READY_TIMEOUT = 10_000;
+
+/** Waits until policies and bindings have been listed. */
+export async function whenReady<C extends CompiledPolicy>(
+  hooks: PolicyHooks<C>,
+  attributes: AdmissionAttributes,
+  clock: Clock,
+): Promise<void> {
+  if (hooks.synced()) return;
+  const listed = hooks.whenSynced().catch(() => undefined);
+  const waited = new AbortController();
+  const signal = AbortSignal.any([attributes.signal, waited.signal]);
+  await Promise.race([listed, sleep(clock, READY_TIMEOUT, signal)]);
+  waited.abort();
+  if (!hooks.synced()) throw refusal(attributes, 'not yet ready to handle request');
+}

@@ -1,0 +1,49 @@
+import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../apimachinery/json/values.js';
+import type { Environment, Type } from '@annex/cel';
+import { admissionEnvironment, type OptionalVariables } from '../../cel/environment.js';
+import { compileExpression, type CompiledExpression } from '../../cel/expression.js';
+import {
+  compileMatchConditions,
+  type MatchConditions,
+  type MatchConditionsMetrics,
+  type MatchConditionsOwner,
+} from '../../cel/match-conditions.js';
+import { Composition } from '../../cel/variables.js';
+
+/** Compiles the expressions of a policy that was accepted: they may use everything. */
+export class StoredPolicyCompiler {
+  readonly composition = new Composition();
+  private readonly params: boolean;
+  private readonly environments = new Map<string, Environment>();
+
+  constructor(private readonly spec: JsonObject) {
+    this.params = objectAt(spec, 'paramKind') !== undefined;
+    const environment = this.environment({ authorizer: true });
+    for (const variable of objectsOf(spec['variables'])) {
+      this.composition.add(environment, stringAt(variable, 'name') ?? '', stringAt(variable, 'expression') ?? '');
+    }
+  }
+
+  environment(optional: Omit<OptionalVariables, 'params'>): Environment {
+    const key = `${String(optional.authorizer)} ${String(optional.patchTypes)}`;
+    let environment = this.environments.get(key);
+    if (environment === undefined) {
+      const base = admissionEnvironment('stored', { ...optional, params: this.params });
+      this.environments.set(key, (environment = this.composition.within(base)));
+    }
+    return environment;
+  }
+
+  compile(source: string, results: readonly Type[], optional: Omit<OptionalVariables, 'params'>): CompiledExpression {
+    return compileExpression(this.environment(optional), source, results);
+  }
+
+  matchConditions(owner: MatchConditionsOwner, metrics: MatchConditionsMetrics | undefined): MatchConditions {
+    const conditions = objectsOf(this.spec['matchConditions']).map((condition) => ({
+      name: stringAt(condition, 'name') ?? '',
+      expression: stringAt(condition, 'expression') ?? '',
+    }));
+    return compileMatchConditions(conditions, owner, metrics, this.environment({ authorizer: true }));
+  }
+}

@@ -1,0 +1,84 @@
+import { ApiError } from '../../../apimachinery/meta/errors.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { RequestView } from '../../cel/request-view.js';
+import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
+import type { AdmissionSources, ParamStore } from '../../sources.js';
+import type { Binding, CompiledPolicy, PolicyHook } from './hooks.js';
+import { matched } from './matching.js';
+import { collectParams, ConfigurationError, openParams } from './params.js';
+import type { PolicyErrors } from './policy-errors.js';
+
+/** A policy that is to run, for one binding and one of its params. */
+export interface Invocation<C extends CompiledPolicy> {
+  readonly policy: C;
+  readonly binding: Binding;
+  readonly param: KubeObject | undefined;
+  /** Under which resource and kind the policy matches. */
+  readonly resource: VersionedResource;
+}
+
+export interface Selecting {
+  readonly attributes: AdmissionAttributes;
+  readonly sources: AdmissionSources;
+  readonly errors: PolicyErrors;
+  readonly view: RequestView;
+}
+
+/** What is to run for a request, all of it found before anything runs. */
+export async function selectInvocations<C extends CompiledPolicy>(
+  hooks: readonly PolicyHook<C>[],
+  selecting: Selecting,
+): Promise<readonly Invocation<C>[]> {
+  const { attributes, sources, errors } = selecting;
+  const invocations: Invocation<C>[] = [];
+  for (const { policy, bindings } of hooks) {
+    try {
+      const resource = await matched(policy.criteria, attributes, sources.namespaces);
+      if (resource === undefined) continue;
+      const store = policy.paramKind && (await openParams(sources.params, policy.paramKind));
+      for (const binding of bindings) {
+        invocations.push(...(await selectBinding(policy, binding, resource, store, selecting)));
+      }
+    } catch (error) {
+      errors.misconfigured(policy, undefined, error);
+    }
+  }
+  return invocations;
+}
+
+async function selectBinding<C extends CompiledPolicy>(
+  policy: C,
+  binding: Binding,
+  resource: VersionedResource,
+  store: ParamStore | undefined,
+  { attributes, sources, errors, view }: Selecting,
+): Promise<readonly Invocation<C>[]> {
+  try {
+    if (binding.criteria !== undefined) {
+      if ((await matched(binding.criteria, attributes, sources.namespaces)) === undefined) return [];
+    }
+    if (!(await converts(view, resource, policy, errors))) return [];
+    const params = await collectParams(policy.paramKind, store, binding, attributes.namespace);
+    return params.map((param) => ({ policy, binding, param, resource }));
+  } catch (error) {
+    errors.misconfigured(policy, binding.name, error);
+    return [];
+  }
+}
+
+/** A conversion that fails is an error of the policy. */
+async function converts(
+  view: RequestView,
+  resource: VersionedResource,
+  policy: CompiledPolicy,
+  errors: PolicyErrors,
+): Promise<boolean> {
+  try {
+    await view.input(resource);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    errors.misconfigured(policy, undefined, new ConfigurationError(error.message));
+    return false;
+  }
+}

@@ -1,0 +1,161 @@
+import { newInternalError } from '../../../apimachinery/meta/errors.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { charge } from '../../../quota/charge.js';
+import type { Evaluator, QuotaChange } from '../../../quota/evaluator.js';
+import { evaluatorOf } from '../../../quota/evaluators.js';
+import { isEqual, toJson } from '../../../quota/resource-list.js';
+import { type Quota, quotaOf } from '../../../quota/quota.js';
+import type { Clock } from '../../../util/clock.js';
+import { messageOf } from '../../../util/error-message.js';
+import type { AdmissionAttributes, AdmissionPlugin } from '../../interfaces.js';
+import { refusal } from '../../refusal.js';
+import { NewestQuotas } from './newest-quotas.js';
+
+/** The ResourceQuota objects. */
+export interface QuotaObjects {
+  /** Those of a namespace that the cache has. */
+  cached(namespace: string): readonly KubeObject[];
+  /** The newest state; undefined: it is gone. */
+  live(namespace: string, name: string): Promise<KubeObject | undefined>;
+  /** Throws ApiError 409 where the object's resourceVersion is not the stored one. */
+  updateStatus(quota: KubeObject): Promise<KubeObject>;
+}
+
+/** A change that waits to be charged. */
+interface Waiting {
+  readonly attributes: AdmissionAttributes;
+  readonly change: QuotaChange;
+  readonly evaluator: Evaluator;
+  allow(): void;
+  refuse(error: unknown): void;
+}
+
+const MAX_ATTEMPTS = 8;
+const TIMEOUT_MILLIS = 10_000;
+
+/**
+ * Refuses changes that use more than a quota of the namespace allows, and notes in the status of the quotas what the others
+ * use before they are stored. Changes that come together in a namespace are noted together.
+ */
+export class ResourceQuotaAdmission implements AdmissionPlugin {
+  readonly name = 'ResourceQuota';
+  /** By namespace; bounded by the requests under way. */
+  private readonly queues = new Map<string, Waiting[]>();
+  private readonly newest = new NewestQuotas();
+
+  constructor(
+    private readonly quotas: QuotaObjects,
+    private readonly clock: Clock,
+  ) {}
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  readsObjects(resource: AdmissionAttributes['resource']): boolean {
+    return evaluatorOf(resource)?.readsObjects === true;
+  }
+
+  validate(attributes: AdmissionAttributes): Promise<void> | void {
+    const { operation, namespace, resource, subresource, object, oldObject } = attributes;
+    if (namespace === '' || (operation !== 'CREATE' && operation !== 'UPDATE')) return;
+    if (operation === 'CREATE' && attributes.kind.group === '' && attributes.kind.kind === 'Namespace') return;
+    const evaluator = evaluatorOf(resource);
+    const change = { operation, subresource, object, oldObject };
+    if (evaluator?.handles(change) !== true) return;
+    if (this.quotas.cached(namespace).length === 0) return;
+    return new Promise((resolve, reject) => {
+      const timer = this.clock.setTimer(TIMEOUT_MILLIS, () => {
+        reject(newInternalError('resource quota evaluation timed out'));
+      });
+      const allow = (): void => {
+        timer.cancel();
+        resolve();
+      };
+      const refuse = (error: unknown): void => {
+        timer.cancel();
+        reject(error instanceof Error ? error : new Error(messageOf(error)));
+      };
+      this.add(namespace, { attributes, change, evaluator, allow, refuse });
+    });
+  }
+
+  private add(namespace: string, one: Waiting): void {
+    const queue = this.queues.get(namespace);
+    if (queue !== undefined) {
+      queue.push(one);
+      return;
+    }
+    this.queues.set(namespace, [one]);
+    void this.work(namespace);
+  }
+
+  /** One batch after another, as long as somebody waits. */
+  private async work(namespace: string): Promise<void> {
+    for (let batch = this.queues.get(namespace) ?? []; batch.length > 0; batch = this.queues.get(namespace) ?? []) {
+      this.queues.set(namespace, []);
+      await this.settle(namespace, batch).catch((error: unknown) => {
+        for (const one of batch) one.refuse(error);
+      });
+    }
+    this.queues.delete(namespace);
+  }
+
+  /** Charges those that fit, in turn, writes what changed, and tries again what somebody else has written meanwhile. */
+  private async settle(namespace: string, batch: readonly Waiting[]): Promise<void> {
+    let quotas = this.quotas.cached(namespace).map((object) => quotaOf(this.newest.of(object)));
+    let left = batch;
+    for (let attempt = 1; left.length > 0; attempt++) {
+      const charged = this.chargeAll(quotas, left);
+      left = charged.waiting;
+      const failed = await this.write(quotas, charged.quotas);
+      if (failed.names.length === 0) break;
+      if (attempt === MAX_ATTEMPTS) throw failed.error;
+      const live = await Promise.all(failed.names.map((name) => this.quotas.live(namespace, name)));
+      // What the others allow is noted already; a quota that is gone limits nothing.
+      quotas = live.filter((object) => object !== undefined).map(quotaOf);
+    }
+    for (const one of left) one.allow();
+  }
+
+  /** Answers those that are refused or use nothing; the others wait for the quotas to be written. */
+  private chargeAll(
+    before: readonly Quota[],
+    batch: readonly Waiting[],
+  ): { readonly quotas: readonly Quota[]; readonly waiting: Waiting[] } {
+    const now = this.clock.now();
+    const waiting: Waiting[] = [];
+    let quotas = before;
+    for (const one of batch) {
+      const result = charge(quotas, one.change, one.evaluator, now);
+      if ('refused' in result) one.refuse(refusal(one.attributes, result.refused));
+      else if (one.attributes.dryRun || result.quotas.every((quota, i) => quota === quotas[i])) one.allow();
+      else {
+        quotas = result.quotas;
+        waiting.push(one);
+      }
+    }
+    return { quotas, waiting };
+  }
+
+  private async write(
+    before: readonly Quota[],
+    after: readonly Quota[],
+  ): Promise<{ readonly names: readonly string[]; readonly error: unknown }> {
+    const names: string[] = [];
+    let failure: unknown;
+    for (const [i, quota] of after.entries()) {
+      const was = before[i];
+      if (was === undefined || isEqual(was.used, quota.used)) continue;
+      const { object, used } = quota;
+      try {
+        const status = { ...(object['status'] as object), used: toJson(used) };
+        this.newest.note(await this.quotas.updateStatus({ ...object, status }));
+      } catch (error) {
+        names.push(quota.name);
+        failure = error;
+      }
+    }
+    return { names, error: failure };
+  }
+}

@@ -1,0 +1,141 @@
+import { newNotFound } from '../../../apimachinery/meta/errors.js';
+import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { podSecretNames } from '../../../authorization/node/references.js';
+import { type Clock, sleep } from '../../../util/clock.js';
+import type { AdmissionAttributes, AdmissionPlugin } from '../../interfaces.js';
+import type { ObjectReader } from '../../object-reader.js';
+import { refusal } from '../../refusal.js';
+import { unmountableSecret } from './mountable-secrets.js';
+import { mountToken } from './token-volume.js';
+
+export interface ServiceAccountDependencies {
+  readonly accounts: ObjectReader;
+  readonly clock: Clock;
+  /** Makes a name of a prefix. */
+  readonly generateName: (prefix: string) => string;
+}
+
+const MIRROR_POD = 'kubernetes.io/config.mirror';
+const ENFORCE = 'kubernetes.io/enforce-mountable-secrets';
+const DEFAULT = 'default';
+const TRUE = new Set(['1', 't', 'T', 'TRUE', 'true', 'True']);
+
+/** A controller makes the default account of a new namespace: it is waited for, about one to two seconds. */
+const ATTEMPTS = 10;
+const MIN_WAIT_MILLIS = 100;
+const WAIT_SPREAD_MILLIS = 100;
+
+/** Gives new pods a service account that exists, a token of it, and its secrets for images. */
+export function serviceAccountAdmission(dependencies: ServiceAccountDependencies): AdmissionPlugin {
+  return {
+    name: 'ServiceAccount',
+    handles: (operation) => operation === 'CREATE',
+    readsObjects: ({ group, resource }) => group === '' && resource === 'pods',
+    admit(attributes) {
+      const pod = newPod(attributes);
+      if (pod === undefined) return;
+      // A kubelet deletes a mirror pod that is not as it was made.
+      if (isMirror(pod)) {
+        checkMirrorPod(attributes, pod);
+        return;
+      }
+      const spec = objectAt(pod, 'spec') ?? (pod['spec'] = {});
+      const name = accountOf(pod) || DEFAULT;
+      spec['serviceAccountName'] = name;
+      spec['serviceAccount'] = name;
+      return withAccount(dependencies, attributes, name, (account) => {
+        giveAccount(dependencies, spec, account);
+        enforceMountable(attributes, account, pod);
+      });
+    },
+    validate(attributes) {
+      const pod = newPod(attributes);
+      if (pod === undefined) return;
+      if (isMirror(pod)) {
+        checkMirrorPod(attributes, pod);
+        return;
+      }
+      const name = accountOf(pod);
+      if (name === '') {
+        const of = `${attributes.namespace}/${pod.metadata.name ?? ''}`;
+        throw refusal(attributes, `no service account specified for pod ${of}`);
+      }
+      return withAccount(dependencies, attributes, name, (account) => {
+        enforceMountable(attributes, account, pod);
+      });
+    },
+  };
+}
+
+function newPod({ resource, subresource, object }: AdmissionAttributes): KubeObject | undefined {
+  return resource.group === '' && resource.resource === 'pods' && subresource === '' ? object : undefined;
+}
+
+const isMirror = (pod: KubeObject): boolean => pod.metadata.annotations?.[MIRROR_POD] !== undefined;
+
+const accountOf = (pod: KubeObject): string => stringAt(objectAt(pod, 'spec'), 'serviceAccountName') ?? '';
+
+function checkMirrorPod(attributes: AdmissionAttributes, pod: KubeObject): void {
+  if (accountOf(pod) !== '') throw refusal(attributes, 'a mirror pod may not reference service accounts');
+  if (podSecretNames(pod).length > 0) throw refusal(attributes, 'a mirror pod may not reference secrets');
+  for (const volume of objectsOf(objectAt(pod, 'spec')?.['volumes'])) {
+    const sources = objectsOf(objectAt(volume, 'projected')?.['sources']);
+    if (sources.some((source) => source['serviceAccountToken'] !== undefined)) {
+      throw refusal(attributes, 'a mirror pod may not use ServiceAccountToken volume projections');
+    }
+  }
+}
+
+function withAccount(
+  { accounts, clock }: ServiceAccountDependencies,
+  attributes: AdmissionAttributes,
+  name: string,
+  use: (account: KubeObject) => void,
+): Promise<void> | void {
+  const { namespace } = attributes;
+  const cached = accounts.cached(namespace, name);
+  if (cached !== undefined) {
+    use(cached);
+    return;
+  }
+  return awaited(accounts, clock, attributes, name).then((account) => {
+    if (account !== undefined) {
+      use(account);
+      return;
+    }
+    const missing = newNotFound({ group: '', resource: 'serviceaccount' }, name).message;
+    throw refusal(attributes, `error looking up service account ${namespace}/${name}: ${missing}`);
+  });
+}
+
+async function awaited(
+  accounts: ObjectReader,
+  clock: Clock,
+  { namespace, signal }: AdmissionAttributes,
+  name: string,
+): Promise<KubeObject | undefined> {
+  const attempts = name === DEFAULT ? ATTEMPTS : 1;
+  const wait = MIN_WAIT_MILLIS + Math.floor(Math.random() * WAIT_SPREAD_MILLIS);
+  for (let attempt = 1; ; attempt++) {
+    const account = await accounts.live(namespace, name);
+    if (account !== undefined || attempt === attempts) return account;
+    await sleep(clock, wait, signal);
+    signal.throwIfAborted();
+  }
+}
+
+function giveAccount({ generateName }: ServiceAccountDependencies, spec: JsonObject, account: KubeObject): void {
+  const automount = spec['automountServiceAccountToken'] ?? account['automountServiceAccountToken'];
+  if (automount !== false) mountToken(spec, generateName);
+  if (objectsOf(spec['imagePullSecrets']).length > 0) return;
+  const secrets = objectsOf(account['imagePullSecrets']).map(({ name }): JsonObject => ({ name: name ?? '' }));
+  if (secrets.length > 0) spec['imagePullSecrets'] = secrets;
+}
+
+function enforceMountable(attributes: AdmissionAttributes, account: KubeObject, pod: KubeObject): void {
+  if (!TRUE.has(account.metadata.annotations?.[ENFORCE] ?? '')) return;
+  const why = unmountableSecret(account, objectAt(pod, 'spec') ?? {});
+  if (why !== undefined) throw refusal(attributes, why);
+}

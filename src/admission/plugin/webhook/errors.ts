@@ -1,0 +1,51 @@
+import { ApiError, newInternalError, type StatusDetails } from '../../../apimachinery/meta/errors.js';
+import { quote } from '../../../apimachinery/meta/meta.js';
+
+/** A webhook that could not be called, or gave no usable answer. Its failure policy decides what becomes of the request. */
+export class CallError extends Error {
+  override readonly name = 'CallError';
+  constructor(
+    webhook: string,
+    why: string,
+    /** For metrics: the status that was answered, or what stands for it. */
+    readonly code: number,
+    /** The request itself is over: that is no failure of the webhook. */
+    readonly cancelled = false,
+  ) {
+    super(`failed calling webhook ${quote(webhook)}: ${why}`);
+  }
+
+  /** The 500 of a webhook that must be asked. */
+  refusal(): ApiError {
+    return newInternalError(this.message);
+  }
+}
+
+/** A webhook that answered, and said no. */
+export class Rejection extends Error {
+  override readonly name = 'Rejection';
+  constructor(readonly status: ApiError) {
+    super(status.message);
+  }
+}
+
+/** What a webhook says about its refusal (meta/v1 Status). */
+export interface AnsweredStatus {
+  readonly code: number;
+  readonly reason: string;
+  readonly message: string;
+  readonly details: StatusDetails | undefined;
+}
+
+const BAD_REQUEST = 400;
+
+export function rejection(webhook: string, answered: AnsweredStatus | undefined): Rejection {
+  const { code = 0, reason = '', message = '', details } = answered ?? {};
+  const deniedBy = `admission webhook ${quote(webhook)} denied the request`;
+  const why = message || reason;
+  const text = why === '' ? `${deniedBy} without explanation` : `${deniedBy}: ${why}`;
+  return new Rejection(new ApiError(Math.max(code, BAD_REQUEST), reason, text, details));
+}
+
+export const dryRunUnsupported = (webhook: string): ApiError =>
+  new ApiError(BAD_REQUEST, 'BadRequest', `admission webhook ${quote(webhook)} does not support dry run`);

@@ -1,0 +1,137 @@
+import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { objectsOf, textsOf } from '../../../apimachinery/json/values.js';
+import type { GroupResource, KubeObject } from '../../../apimachinery/meta/meta.js';
+import {
+  compileMatchConditions,
+  type MatchConditions,
+  type MatchConditionsMetrics,
+} from '../../cel/match-conditions.js';
+import { concerns, type MatchCriteria, webhookCriteria } from '../../matching/criteria.js';
+import type { ConfigurationSource } from '../../sources.js';
+
+export type HookType = 'admit' | 'validating';
+export type ReviewVersion = 'v1' | 'v1beta1';
+
+const REVIEW_VERSIONS: readonly string[] = ['v1', 'v1beta1'];
+const DEFAULT_TIMEOUT_SECONDS = 10;
+/** The answers to which webhooks concern a resource are kept for so many resources. */
+const MAX_RESOURCES = 1000;
+
+/** One webhook of a configuration. */
+export interface Hook {
+  readonly name: string;
+  readonly configuration: string;
+  /** Unique among all webhooks, also where two of a configuration have one name. */
+  readonly id: string;
+  readonly criteria: MatchCriteria;
+  readonly conditions: MatchConditions;
+  /** How metrics of match conditions call the type. */
+  readonly conditionType: 'admit' | 'validate';
+  readonly ignoresFailures: boolean;
+  readonly timeoutSeconds: number;
+  /** Undefined: it takes no version of AdmissionReview that is spoken here. */
+  readonly reviewVersion: ReviewVersion | undefined;
+  readonly sideEffects: string | undefined;
+  readonly reinvoked: boolean;
+  readonly clientConfig: JsonObject;
+}
+
+/** A webhook with its place among all. */
+export interface PlacedHook {
+  readonly hook: Hook;
+  readonly index: number;
+}
+
+/** The webhooks of all configurations of one kind: by the names of the configurations, then in the order in which these list them. */
+export class Hooks {
+  private readonly compiled = new WeakMap<KubeObject, readonly Hook[]>();
+  private generation = -1;
+  private all: readonly PlacedHook[] = [];
+  private readonly byResource = new Map<string, readonly PlacedHook[]>();
+
+  constructor(
+    private readonly source: ConfigurationSource,
+    private readonly type: HookType,
+    private readonly metrics: MatchConditionsMetrics | undefined,
+  ) {}
+
+  /** Resolves when the configurations are known. */
+  ready(): boolean {
+    return this.source.synced();
+  }
+
+  whenReady(): Promise<void> {
+    return this.source.whenSynced();
+  }
+
+  /** The webhooks that may be about requests for a resource. */
+  concerning(resource: GroupResource): readonly PlacedHook[] {
+    this.refresh();
+    if (this.all.length === 0) return this.all;
+    const key = `${resource.resource}.${resource.group}`;
+    let known = this.byResource.get(key);
+    if (known === undefined) {
+      known = this.all.filter(({ hook }) => concerns(hook.criteria, resource));
+      if (this.byResource.size >= MAX_RESOURCES) this.byResource.clear();
+      this.byResource.set(key, known);
+    }
+    return known;
+  }
+
+  private refresh(): void {
+    const { generation } = this.source;
+    if (generation === this.generation) return;
+    this.generation = generation;
+    this.byResource.clear();
+    const hooks = this.source.objects().flatMap((configuration) => this.hooksOf(configuration));
+    this.all = hooks.map((hook, index) => ({ hook, index }));
+  }
+
+  private hooksOf(configuration: KubeObject): readonly Hook[] {
+    let known = this.compiled.get(configuration);
+    if (known === undefined) this.compiled.set(configuration, (known = this.compile(configuration)));
+    return known;
+  }
+
+  private compile(configuration: KubeObject): readonly Hook[] {
+    const seen = new Map<string, number>();
+    const configurationName = configuration.metadata.name ?? '';
+    return objectsOf(configuration['webhooks']).map((webhook) => {
+      const name = stringAt(webhook, 'name') ?? '';
+      const times = seen.get(name) ?? 0;
+      seen.set(name, times + 1);
+      return this.hook(webhook, name, configurationName, times);
+    });
+  }
+
+  private hook(webhook: JsonObject, name: string, configuration: string, times: number): Hook {
+    const ignoresFailures = stringAt(webhook, 'failurePolicy') === 'Ignore';
+    const { timeoutSeconds } = webhook;
+    const conditions = objectsOf(webhook['matchConditions']).map((condition) => ({
+      name: stringAt(condition, 'name') ?? '',
+      expression: stringAt(condition, 'expression') ?? '',
+    }));
+    const failurePolicy = ignoresFailures ? 'Ignore' : 'Fail';
+    const conditionType = this.type === 'admit' ? 'admit' : 'validate';
+    return {
+      name,
+      configuration,
+      id: `${configuration}/${name}/${String(times)}`,
+      criteria: webhookCriteria(webhook),
+      conditions: compileMatchConditions(
+        conditions,
+        { kind: 'webhook', type: conditionType, name, failurePolicy },
+        this.metrics,
+      ),
+      conditionType,
+      ignoresFailures,
+      timeoutSeconds: typeof timeoutSeconds === 'number' ? timeoutSeconds : DEFAULT_TIMEOUT_SECONDS,
+      reviewVersion: textsOf(webhook['admissionReviewVersions']).find(isReviewVersion),
+      sideEffects: stringAt(webhook, 'sideEffects'),
+      reinvoked: stringAt(webhook, 'reinvocationPolicy') === 'IfNeeded',
+      clientConfig: objectAt(webhook, 'clientConfig') ?? {},
+    };
+  }
+}
+
+const isReviewVersion = (version: string): version is ReviewVersion => REVIEW_VERSIONS.includes(version);

@@ -1,0 +1,76 @@
+import type { Registry } from 'prom-client';
+import { CellCounter, CellHistogram } from '../../../util/metrics.js';
+import type { AdmissionOperation } from '../../interfaces.js';
+import type { HookType } from './hooks.js';
+
+export type RejectionError = 'calling_webhook_error' | 'apiserver_internal_error' | 'no_error';
+
+const DURATIONS = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 25];
+const MAX_CODE = 600;
+const PREFIX = 'apiserver_admission_webhook_';
+
+const codeText = (code: number): string => String(Math.min(code, MAX_CODE));
+
+/** The metrics of webhooks, under kube-apiserver's names. To be made once for a registry. */
+export class WebhookMetrics {
+  private readonly durations: CellHistogram;
+  private readonly requests: CellCounter;
+  private readonly rejections: CellCounter;
+  private readonly failOpen: CellCounter;
+
+  constructor(registry: Registry) {
+    this.durations = new CellHistogram(
+      {
+        name: `${PREFIX}admission_duration_seconds`,
+        help: 'Time that a webhook took to answer, in seconds, by its name, the operation, the type (admit or validating) and whether it rejected the request.',
+        labels: ['name', 'type', 'operation', 'rejected'],
+      },
+      DURATIONS,
+      registry,
+    );
+    this.requests = new CellCounter(
+      {
+        name: `${PREFIX}request_total`,
+        help: 'Calls of webhooks, by the status that came back and whether the request was rejected. Codes above 600 count as 600.',
+        labels: ['name', 'type', 'operation', 'code', 'rejected'],
+      },
+      registry,
+    );
+    this.rejections = new CellCounter(
+      {
+        name: `${PREFIX}rejection_count`,
+        help: 'Requests that a webhook rejected, by the kind of error (no_error: the webhook said no) and the code of the rejection. Codes above 600 count as 600.',
+        labels: ['name', 'type', 'operation', 'error_type', 'rejection_code'],
+      },
+      registry,
+    );
+    this.failOpen = new CellCounter(
+      {
+        name: `${PREFIX}fail_open_count`,
+        help: 'Requests that went on although a webhook with the failure policy Ignore could not be called.',
+        labels: ['name', 'type'],
+      },
+      registry,
+    );
+  }
+
+  called(
+    name: string,
+    type: HookType,
+    operation: AdmissionOperation,
+    rejected: boolean,
+    code: number,
+    millis: number,
+  ): void {
+    this.requests.cell(name, type, operation, codeText(code), String(rejected)).inc();
+    this.durations.cell(name, type, operation, String(rejected)).observe(millis / 1000);
+  }
+
+  rejected(name: string, type: HookType, operation: AdmissionOperation, error: RejectionError, code: number): void {
+    this.rejections.cell(name, type, operation, error, codeText(code)).inc();
+  }
+
+  failedOpen(name: string, type: HookType): void {
+    this.failOpen.cell(name, type).inc();
+  }
+}

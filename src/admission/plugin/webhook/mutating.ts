@@ -1,0 +1,200 @@
+import { newInternalError } from '../../../apimachinery/meta/errors.js';
+import { deepCopy, deepEqual } from '../../../apimachinery/json/json.js';
+import { goJson, type GroupVersionKind, type KubeObject } from '../../../apimachinery/meta/meta.js';
+import { messageOf } from '../../../util/error-message.js';
+import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
+import { exchangeContents } from '../../exchange.js';
+import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../interfaces.js';
+import { isExempt } from '../../matching/match.js';
+import { Reinvocation } from '../../reinvocation.js';
+import type { ConfigurationSource } from '../../sources.js';
+import { callHook, type Invocation, observeCall, refusalOf, requestOver, type WebhookDependencies } from './caller.js';
+import { CallError } from './errors.js';
+import { type Hook, Hooks, type PlacedHook } from './hooks.js';
+import { applyPatch } from './patch.js';
+import { notReady, whenReady } from './ready.js';
+import { ReviewedObjects } from './review.js';
+import { shouldCall } from './should-call.js';
+import { convert, objectsAs, sameKind } from './versions.js';
+
+const NAME = 'MutatingAdmissionWebhook';
+const MUTATION = 'mutation.webhook.admission.k8s.io/';
+const PATCH = 'patch.webhook.admission.k8s.io/';
+const FAILED_OPEN = `failed-open.${MUTATION}`;
+
+type Dependencies = WebhookDependencies & { readonly conditions: MatchConditionsMetrics };
+
+/** Asks the webhooks of MutatingWebhookConfigurations, one after the other, each with what the ones before it made of the object. */
+export function mutatingWebhooks(source: ConfigurationSource, dependencies: Dependencies): AdmissionPlugin {
+  const hooks = new Hooks(source, 'admit', dependencies.conditions);
+  return {
+    name: NAME,
+    handles: () => true,
+    readsObjects: (resource) => !hooks.ready() || hooks.concerning(resource).length > 0,
+    admit(attributes, reinvocation = new Reinvocation()) {
+      if (isExempt(attributes)) return;
+      const run = (concerning: readonly PlacedHook[]): Promise<void> =>
+        new Round(attributes, reinvocation, dependencies).run(concerning);
+      if (!hooks.ready()) {
+        return whenReady(hooks, dependencies.clock).then((ready) => {
+          if (!ready) throw notReady(attributes);
+          return run(hooks.concerning(attributes.resource));
+        });
+      }
+      const concerning = hooks.concerning(attributes.resource);
+      return concerning.length === 0 ? undefined : run(concerning);
+    },
+  };
+}
+
+/** What the plugin remembers from its first round. */
+class Memory {
+  private output: KubeObject | undefined;
+  /** Webhooks that were asked and want to be asked again after a later change. */
+  private readonly invoked = new Set<string>();
+  private readonly toReinvoke = new Set<string>();
+
+  hasChanged(object: KubeObject | undefined): boolean {
+    return !deepEqual(this.output, object);
+  }
+
+  keep(object: KubeObject | undefined): void {
+    this.output = deepCopy(object);
+  }
+
+  noteInvoked(hook: Hook): void {
+    this.invoked.add(hook.id);
+  }
+
+  /** The object has changed: those that were asked before are to be asked again. */
+  noteChange(): void {
+    for (const id of this.invoked) this.toReinvoke.add(id);
+    this.invoked.clear();
+  }
+
+  isReinvoked(hook: Hook): boolean {
+    return this.toReinvoke.has(hook.id);
+  }
+}
+
+/** One pass over the webhooks. */
+class Round {
+  private readonly memory: Memory;
+  /** The objects in the version that was asked for last. */
+  private objects: ReviewedObjects | undefined;
+  private kind: GroupVersionKind;
+  private dirty = false;
+
+  constructor(
+    private readonly attributes: AdmissionAttributes,
+    private readonly reinvocation: Reinvocation,
+    private readonly dependencies: Dependencies,
+  ) {
+    this.memory = reinvocation.state(NAME, () => new Memory());
+    this.kind = attributes.kind;
+  }
+
+  async run(hooks: readonly PlacedHook[]): Promise<void> {
+    const { attributes, memory, reinvocation } = this;
+    if (reinvocation.isReinvoked && memory.hasChanged(attributes.object)) memory.noteChange();
+    for (const placed of hooks) await this.consider(placed);
+    if (this.dirty) await this.writeBack();
+    if (hooks.some(({ hook }) => hook.reinvoked)) memory.keep(attributes.object);
+  }
+
+  /** The object as it is now, in whatever version it is. */
+  private current(): AdmissionAttributes {
+    const { attributes, objects } = this;
+    return objects === undefined ? attributes : { ...attributes, object: objects.object };
+  }
+
+  private async consider({ hook, index }: PlacedHook): Promise<void> {
+    const { attributes, dependencies, memory, reinvocation } = this;
+    const matched = await shouldCall(hook, this.current(), (wanted) => this.objectsIn(wanted), dependencies);
+    if (matched === undefined) return;
+    // A webhook is never asked for the first time in the second round.
+    if (reinvocation.isReinvoked && !memory.isReinvoked(hook)) return;
+    const objects = await this.objectsIn(matched).catch((error: unknown) => {
+      throw newInternalError(messageOf(error));
+    });
+    const { clock, metrics } = dependencies;
+    const invocation: Invocation = { hook, type: 'admit', attributes, matched, objects };
+    const began = clock.monotonic();
+    let failure: unknown;
+    let changed = false;
+    const place = `round_${reinvocation.isReinvoked ? '1' : '0'}_index_${String(index)}`;
+    try {
+      changed = await this.mutate(invocation, place);
+    } catch (error) {
+      failure = error;
+    }
+    this.attributes.annotate(MUTATION + place, `{${identity(hook)},"mutated":${String(changed)}}`);
+    observeCall(invocation, metrics, clock.monotonic() - began, failure);
+    if (changed) {
+      memory.noteChange();
+      reinvocation.request();
+    }
+    if (hook.reinvoked) memory.noteInvoked(hook);
+    if (failure !== undefined) this.passOverOrThrow(hook, place, failure);
+  }
+
+  private passOverOrThrow(hook: Hook, place: string, failure: unknown): void {
+    const { attributes } = this;
+    const { metrics, onFailure } = this.dependencies;
+    if (!(failure instanceof CallError) || !hook.ignoresFailures) throw refusalOf(failure) as Error;
+    if (!failure.cancelled) {
+      metrics.failedOpen(hook.name, 'admit');
+      attributes.annotate(FAILED_OPEN + place, hook.name);
+      onFailure(hook.name, failure);
+    }
+    if (attributes.signal.aborted) throw requestOver();
+  }
+
+  /** Whether the webhook changed the object. */
+  private async mutate(invocation: Invocation, place: string): Promise<boolean> {
+    const { hook, matched, objects } = invocation;
+    const { patch, patchType = '', status } = await callHook(invocation, this.dependencies);
+    const made = applyPatch(
+      { hook, patch, patchType, status, object: objects.object, kind: matched.kind },
+      this.attributes,
+    );
+    if (made === undefined) return false;
+    const { object, operations, changed } = made;
+    const annotation = `{${identity(hook)},"patch":${goJson(operations)},"patchType":"JSONPatch"}`;
+    this.attributes.annotate(PATCH + place, annotation, 'Request');
+    objects.replace(object);
+    this.dirty = true;
+    return changed;
+  }
+
+  private async objectsIn(matched: VersionedResource): Promise<ReviewedObjects> {
+    const { attributes, objects } = this;
+    try {
+      if (objects === undefined) this.objects = await objectsAs(attributes, matched.kind);
+      else if (!sameKind(this.kind, matched.kind)) {
+        const old = await convert(attributes, attributes.oldObject, attributes.kind, matched.kind);
+        if (this.dirty) await this.writeBack();
+        this.objects = new ReviewedObjects(
+          await convert(attributes, attributes.object, attributes.kind, matched.kind),
+          old,
+        );
+      }
+    } catch (error) {
+      throw newInternalError(messageOf(error));
+    }
+    this.kind = matched.kind;
+    return this.objects as ReviewedObjects;
+  }
+
+  /** Gives the request's object what was made of it, in its own version. */
+  private async writeBack(): Promise<void> {
+    const { attributes, objects } = this;
+    const made = await convert(attributes, objects?.object, this.kind, attributes.kind);
+    if (made !== undefined) exchangeContents(attributes, made);
+    this.dirty = false;
+  }
+}
+
+/** The beginning of annotations, in the order in which kube-apiserver writes them. */
+const identity = ({ configuration, name }: Hook): string =>
+  `"configuration":${goJson(configuration)},"webhook":${goJson(name)}`;

@@ -1,0 +1,74 @@
+import { ApiError, newInternalError } from '../../../apimachinery/meta/errors.js';
+import { deepCopy, deepEqual, isObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import type { FloatLiterals } from '../../../apimachinery/json/parser.js';
+import { type GroupVersionKind, type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
+import {
+  applyOperations,
+  decodeJsonPatch,
+  type JsonPatchOperation,
+  PatchFailure,
+} from '../../../apimachinery/patch/json-patch.js';
+import type { AdmissionAttributes } from '../../interfaces.js';
+import { type AnsweredStatus, CallError, rejection } from './errors.js';
+import type { Hook } from './hooks.js';
+
+interface AnsweredPatch {
+  readonly hook: Hook;
+  readonly patch: string;
+  readonly patchType: string;
+  readonly status: AnsweredStatus | undefined;
+  readonly object: KubeObject | undefined;
+  readonly kind: GroupVersionKind;
+}
+
+interface Patched {
+  readonly object: KubeObject;
+  readonly operations: JsonValue;
+  readonly changed: boolean;
+}
+
+const UNAVAILABLE = 503;
+
+/** The object as a webhook's patch leaves it; undefined: there is nothing to do. */
+export function applyPatch(answered: AnsweredPatch, { versions }: AdmissionAttributes): Patched | undefined {
+  const { hook, patch: text, patchType, object, kind } = answered;
+  if (text === '') return undefined;
+  const { patch, literals } = decode(hook, text);
+  if (patch.length === 0) return undefined;
+  if (object === undefined) {
+    const what = `admission webhook ${quote(hook.name)} attempted to modify the object`;
+    throw newInternalError(`${what}, which is not supported for this operation`);
+  }
+  if (patchType !== 'JSONPatch') {
+    const { status } = rejection(hook.name, answered.status);
+    throw new CallError(hook.name, `unsupported patch type ${quote(patchType)}`, status.code);
+  }
+  const patched = apply(object, patch);
+  const floats: FloatLiterals = new Map();
+  const result = literals.size === 0 ? deepCopy(patched) : literals.resolve(patched, floats);
+  if (!isObject(result)) throw newInternalError('the patch leaves no object');
+  const changed = !deepEqual(object, result);
+  const made = versions?.complete(result, kind, { floats, dropsInvalidMetadata: true }) ?? (result as KubeObject);
+  const operations = literals.size === 0 ? [...patch] : literals.resolve([...patch], new Map());
+  return { object: made, operations, changed };
+}
+
+function decode(hook: Hook, text: string): ReturnType<typeof decodeJsonPatch> {
+  try {
+    return decodeJsonPatch(text, false);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const why = `received undecodable patch in webhook response: ${error.message}`;
+    throw new CallError(hook.name, why, UNAVAILABLE);
+  }
+}
+
+/** What is wrong with a patch is no fault of the client's. */
+function apply(object: KubeObject, patch: readonly JsonPatchOperation[]): JsonValue {
+  try {
+    return applyOperations(object, patch);
+  } catch (error) {
+    if (error instanceof PatchFailure) throw newInternalError(error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,98 @@
+import { answeredObject } from '../../../client/webhook/answer.js';
+import type { WebhookResponse } from '../../../client/webhook/connection.js';
+import { type JsonObject, stringAt, stringifyJson } from '../../../apimachinery/json/json.js';
+import { formatGroupVersionKind, parseGroupVersion, quote } from '../../../apimachinery/meta/meta.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { admissionRequest } from '../../cel/request.js';
+import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
+import { readAnswer, type AnsweredReview } from './answer.js';
+import type { ReviewVersion } from './hooks.js';
+
+const GROUP = 'admission.k8s.io';
+const KIND = 'AdmissionReview';
+
+/** The objects of a request in the version that a webhook wants, with their texts, which several webhooks may be sent. */
+export class ReviewedObjects {
+  private objectText: string | undefined;
+  private oldText: string | undefined;
+
+  constructor(
+    private current: KubeObject | undefined,
+    readonly oldObject: KubeObject | undefined,
+  ) {}
+
+  get object(): KubeObject | undefined {
+    return this.current;
+  }
+
+  replace(object: KubeObject): void {
+    this.current = object;
+    this.objectText = undefined;
+  }
+
+  get texts(): { readonly object: string; readonly oldObject: string } {
+    this.objectText ??= this.current === undefined ? 'null' : stringifyJson(this.current);
+    this.oldText ??= this.oldObject === undefined ? 'null' : stringifyJson(this.oldObject);
+    return { object: this.objectText, oldObject: this.oldText };
+  }
+}
+
+/** The body of an AdmissionReview. */
+export function reviewBody(
+  attributes: AdmissionAttributes,
+  matched: VersionedResource,
+  version: ReviewVersion,
+  uid: string,
+  objects: ReviewedObjects,
+): string {
+  const { object: _o, oldObject: _p, uid: _u, ...request } = admissionRequest(attributes, matched);
+  const { object, oldObject } = objects.texts;
+  const rest = stringifyJson(request).slice(1);
+  return `{"kind":"${KIND}","apiVersion":"${GROUP}/${version}","request":{"uid":"${uid}","object":${object},"oldObject":${oldObject},${rest}}`;
+}
+
+/** What a webhook answered. Throws ResponseError or MalformedAnswer where that is no AdmissionReview. */
+export function decodeReview(response: WebhookResponse, version: ReviewVersion): JsonObject {
+  const review = answeredObject(response, { group: GROUP, version, kind: KIND });
+  return review;
+}
+
+/** Checks what a review answers. Throws an Error with kube-apiserver's text. */
+export function verifyReview(
+  review: JsonObject,
+  version: ReviewVersion,
+  uid: string,
+  mutating: boolean,
+): AnsweredReview {
+  const answer = readAnswer(review);
+  if (answer === undefined) throw new Error('webhook response was absent');
+  if (version === 'v1beta1') {
+    // Patches of this version never named their type, nor did anybody look at it.
+    return mutating ? { ...answer, patchType: answer.patch === '' ? undefined : 'JSONPatch' } : withoutPatch(answer);
+  }
+  if (answer.uid !== uid) throw new Error(`expected response.uid=${quote(uid)}, got ${quote(answer.uid)}`);
+  const kind = kindOf(review);
+  const expected = `${GROUP}/v1, Kind=${KIND}`;
+  if (kind !== expected) throw new Error(`expected webhook response of ${expected}, got ${kind}`);
+  if (!mutating) {
+    if (answer.patch !== '') throw new Error('validating webhook may not return response.patch');
+    if (answer.patchType !== undefined) throw new Error('validating webhook may not return response.patchType');
+    return answer;
+  }
+  if (answer.patch !== '' && answer.patchType === undefined) {
+    throw new Error('webhook returned response.patch but not response.patchType');
+  }
+  if (answer.patch === '' && answer.patchType !== undefined) {
+    throw new Error('webhook returned response.patchType but not response.patch');
+  }
+  if (answer.patchType === '') throw new Error('webhook returned invalid response.patchType of ""');
+  return answer;
+}
+
+const withoutPatch = (answer: AnsweredReview): AnsweredReview => ({ ...answer, patch: '', patchType: undefined });
+
+function kindOf(review: JsonObject): string {
+  const kind = stringAt(review, 'kind') ?? '';
+  const { group = '', version = '' } = parseGroupVersion(stringAt(review, 'apiVersion') ?? '') ?? {};
+  return formatGroupVersionKind({ group, version, kind });
+}

@@ -1,0 +1,60 @@
+import { newForbidden } from '../../../apimachinery/meta/errors.js';
+import { authorizerValues } from '../../cel/authorizer.js';
+import { admissionRequest } from '../../cel/request.js';
+import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
+import { match } from '../../matching/match.js';
+import type { Hook } from './hooks.js';
+import type { ReviewedObjects } from './review.js';
+import type { WebhookDependencies } from './caller.js';
+import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
+
+/** Gives the objects of the request in a version. */
+export type ObjectsIn = (matched: VersionedResource) => ReviewedObjects | Promise<ReviewedObjects>;
+
+/** Under which resource and kind a webhook is to be called; undefined: it is not. Throws ApiError where that cannot be told. */
+export function shouldCall(
+  hook: Hook,
+  attributes: AdmissionAttributes,
+  objectsIn: ObjectsIn,
+  dependencies: Pick<WebhookDependencies, 'namespaces' | 'authorizer'> & {
+    readonly conditions: MatchConditionsMetrics;
+  },
+): VersionedResource | undefined | Promise<VersionedResource | undefined> {
+  const matched = match(hook.criteria, attributes, dependencies.namespaces);
+  if (!(matched instanceof Promise) && (matched === undefined || hook.conditions.empty)) return matched;
+  return decide(hook, attributes, matched, objectsIn, dependencies);
+}
+
+async function decide(
+  hook: Hook,
+  attributes: AdmissionAttributes,
+  matching: VersionedResource | undefined | Promise<VersionedResource | undefined>,
+  objectsIn: ObjectsIn,
+  { authorizer, conditions }: Parameters<typeof shouldCall>[3],
+): Promise<VersionedResource | undefined> {
+  const matched = await matching;
+  if (matched === undefined || hook.conditions.empty) return matched;
+  const { object, oldObject } = await objectsIn(matched);
+  const { operation, resource } = attributes;
+  const result = await hook.conditions.match(
+    {
+      object,
+      oldObject,
+      request: () => admissionRequest(attributes, { kind: matched.kind, resource }),
+      authorizer: () => authorizerValues(authorizer, attributes, attributes.signal),
+    },
+    operation,
+  );
+  if (result.matches) return matched;
+  if (result.error !== undefined) throw newForbidden(resource, attributes.name, result.error);
+  conditions.excluded(
+    {
+      kind: 'webhook',
+      type: hook.conditionType,
+      name: hook.name,
+      failurePolicy: hook.ignoresFailures ? 'Ignore' : 'Fail',
+    },
+    operation,
+  );
+  return undefined;
+}

@@ -1,0 +1,109 @@
+import { newInternalError } from '../../../apimachinery/meta/errors.js';
+import { messageOf } from '../../../util/error-message.js';
+import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
+import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../interfaces.js';
+import { isExempt } from '../../matching/match.js';
+import type { ConfigurationSource } from '../../sources.js';
+import { callHook, type Invocation, observeCall, refusalOf, requestOver, type WebhookDependencies } from './caller.js';
+import { CallError } from './errors.js';
+import { Hooks, type PlacedHook } from './hooks.js';
+import { notReady, whenReady } from './ready.js';
+import type { ReviewedObjects } from './review.js';
+import { objectsAs } from './versions.js';
+import { shouldCall } from './should-call.js';
+
+const FAILED_OPEN = 'failed-open.validating.webhook.admission.k8s.io/';
+
+/** Asks the webhooks of ValidatingWebhookConfigurations, all of them side by side; any of them may refuse the request. */
+export function validatingWebhooks(
+  source: ConfigurationSource,
+  dependencies: WebhookDependencies & { readonly conditions: MatchConditionsMetrics },
+): AdmissionPlugin {
+  const hooks = new Hooks(source, 'validating', dependencies.conditions);
+  return {
+    name: 'ValidatingAdmissionWebhook',
+    handles: () => true,
+    readsObjects: (resource) => !hooks.ready() || hooks.concerning(resource).length > 0,
+    validate(attributes) {
+      if (isExempt(attributes)) return;
+      if (!hooks.ready()) {
+        return whenReady(hooks, dependencies.clock).then((ready) => {
+          if (!ready) throw notReady(attributes);
+          return validate(hooks.concerning(attributes.resource), attributes, dependencies);
+        });
+      }
+      const concerning = hooks.concerning(attributes.resource);
+      return concerning.length === 0 ? undefined : validate(concerning, attributes, dependencies);
+    },
+  };
+}
+
+type Dependencies = Parameters<typeof validatingWebhooks>[1];
+
+async function validate(
+  hooks: readonly PlacedHook[],
+  attributes: AdmissionAttributes,
+  dependencies: Dependencies,
+): Promise<void> {
+  const versions = new Map<string, Promise<ReviewedObjects>>();
+  const objectsIn = (matched: VersionedResource): Promise<ReviewedObjects> => {
+    const { group, version, kind } = matched.kind;
+    const key = `${group}/${version} ${kind}`;
+    let objects = versions.get(key);
+    if (objects === undefined) versions.set(key, (objects = objectsAs(attributes, matched.kind)));
+    return objects;
+  };
+  const relevant: Invocation[] = [];
+  for (const { hook } of hooks) {
+    const matched = await shouldCall(hook, attributes, objectsIn, dependencies);
+    if (matched === undefined) continue;
+    relevant.push({
+      hook,
+      type: 'validating',
+      attributes,
+      matched,
+      objects: await converted(() => objectsIn(matched)),
+    });
+  }
+  if (relevant.length === 0) return;
+  if (attributes.signal.aborted) throw requestOver();
+  // All are asked, whatever the others answer; what is refused first is what the client learns.
+  const refusals: unknown[] = [];
+  await Promise.all(
+    relevant.map(async (invocation, index) => {
+      const error = await callOne(invocation, index, dependencies);
+      if (error !== undefined) refusals.push(error);
+    }),
+  );
+  if (refusals.length > 0) throw refusals[0] as Error;
+}
+
+async function converted<T>(convert: () => Promise<T>): Promise<T> {
+  try {
+    return await convert();
+  } catch (error) {
+    throw newInternalError(messageOf(error));
+  }
+}
+
+/** What the request is to be refused with, undefined if it may go on. */
+async function callOne(invocation: Invocation, index: number, dependencies: Dependencies): Promise<unknown> {
+  const { hook, attributes } = invocation;
+  const { clock, metrics, onFailure } = dependencies;
+  const began = clock.monotonic();
+  let failure: unknown;
+  try {
+    await callHook(invocation, dependencies);
+  } catch (error) {
+    failure = error;
+  }
+  observeCall(invocation, metrics, clock.monotonic() - began, failure);
+  if (failure === undefined) return undefined;
+  if (!(failure instanceof CallError) || !hook.ignoresFailures) return refusalOf(failure);
+  if (!failure.cancelled) {
+    metrics.failedOpen(hook.name, 'validating');
+    attributes.annotate(`${FAILED_OPEN}round_0_index_${String(index)}`, hook.name);
+    onFailure(hook.name, failure);
+  }
+  return undefined;
+}

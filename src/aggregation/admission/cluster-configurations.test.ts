@@ -1,0 +1,159 @@
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { ClusterError } from '../../client/cluster-client.js';
+import { FakeClock } from '../../util/clock.js';
+import { ClusterConfigurations } from './cluster-configurations.js';
+import { FakeCluster, settle } from './cluster.fake.js';
+
+const GROUP = '/apis/admissionregistration.k8s.io';
+const POLICIES = `${GROUP}/v1/mutatingadmissionpolicies`;
+
+const policy = (name: string, generation = 1, over: object = {}): KubeObject => ({
+  metadata: { name, uid: `uid of ${name}`, generation, managedFields: [{ manager: 'm' }] },
+  spec: { generation },
+  ...over,
+});
+
+function setUp(served: Record<string, string[]> = { v1: ['MutatingAdmissionPolicy mutatingadmissionpolicies!'] }) {
+  const cluster = new FakeCluster();
+  for (const [version, resources] of Object.entries(served)) cluster.served.set(`${GROUP}/${version}`, resources);
+  const clock = new FakeClock();
+  const told: string[] = [];
+  const source = new ClusterConfigurations({
+    client: cluster,
+    clock,
+    resource: 'mutatingadmissionpolicies',
+    kind: 'MutatingAdmissionPolicy',
+    events: {
+      changed: (_, what) => told.push(what),
+      broken: (_, error) => told.push(`broken: ${(error as Error).message}`),
+      heard: () => undefined,
+    },
+  });
+  const stop = new AbortController();
+  void source.follow(stop.signal);
+  return { cluster, clock, told, source, stop };
+}
+
+const names = (source: ClusterConfigurations): (string | undefined)[] =>
+  source.objects().map(({ metadata }) => metadata.name);
+
+test('objects of the cluster, sorted, as v1 has them, from the first list on', async () => {
+  const { cluster, source, told } = setUp();
+  await settle();
+  expect([source.synced(), source.objects()]).toEqual([false, []]);
+  const synced = source.whenSynced();
+  cluster.list(POLICIES, policy('b'), policy('a'));
+  await synced;
+  expect([source.synced(), names(source), source.generation]).toEqual([true, ['a', 'b'], 1]);
+  expect(source.objects()[0]).toEqual({
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingAdmissionPolicy',
+    metadata: { name: 'a', uid: 'uid of a', generation: 1 },
+    spec: { generation: 1 },
+  });
+  expect(told).toEqual(['2 read']);
+});
+
+test('changes are followed; a status that changes is no change', async () => {
+  const { cluster, source, told } = setUp();
+  await settle();
+  cluster.list(POLICIES, policy('a'), policy('b'));
+  const [a] = source.objects();
+  let heard = 0;
+  source.subscribe(() => heard++);
+  cluster.tell(POLICIES, (watch) => {
+    watch.upsert(policy('a', 1, { status: { observedGeneration: 1 } }));
+  });
+  expect([source.generation, heard]).toEqual([1, 0]);
+  expect(source.objects()[0]).toBe(a);
+  cluster.tell(POLICIES, (watch) => {
+    watch.upsert(policy('a', 2));
+    watch.upsert(policy('c'));
+    watch.delete(policy('b'));
+    watch.delete(policy('unknown'));
+  });
+  expect([names(source), source.generation, heard]).toEqual([['a', 'c'], 4, 3]);
+  expect(source.objects()[0]).toMatchObject({ spec: { generation: 2 } });
+  expect(told).toEqual(['2 read', 'changed a', 'added c', 'deleted b']);
+});
+
+test('a list after a gap replaces what is gone, and keeps what is the same', async () => {
+  const { cluster, source, told } = setUp();
+  await settle();
+  cluster.list(POLICIES, policy('a'), policy('b'), policy('c'));
+  const [a] = source.objects();
+  cluster.list(POLICIES, policy('a'), policy('b', 2));
+  expect(names(source)).toEqual(['a', 'b']);
+  expect(source.objects()[0]).toBe(a);
+  cluster.list(POLICIES, policy('a'), policy('b', 2));
+  expect(told).toEqual(['3 read', 'changed b, deleted c']);
+  // Another object of the same name.
+  cluster.list(POLICIES, { ...policy('a'), metadata: { name: 'a', uid: 'other', generation: 1 } }, policy('b', 2));
+  expect(told.at(-1)).toBe('changed a');
+});
+
+test('an older cluster serves them in an earlier version', async () => {
+  const { cluster, source } = setUp({
+    v1: ['ValidatingAdmissionPolicy validatingadmissionpolicies!'],
+    v1alpha1: ['MutatingAdmissionPolicy mutatingadmissionpolicies!'],
+  });
+  await settle();
+  cluster.list(`${GROUP}/v1alpha1/mutatingadmissionpolicies`, policy('a'));
+  expect(source.objects()[0]).toMatchObject({ apiVersion: 'admissionregistration.k8s.io/v1' });
+});
+
+test('a cluster that does not serve them has none, until it does', async () => {
+  const { cluster, clock, source } = setUp({ v1: [] });
+  await settle();
+  expect([source.synced(), source.objects(), source.ageSeconds()]).toEqual([true, [], 0]);
+  cluster.served.set(`${GROUP}/v1`, ['MutatingAdmissionPolicy mutatingadmissionpolicies!']);
+  clock.advance(60_000);
+  await settle();
+  cluster.list(POLICIES, policy('a'));
+  expect(names(source)).toEqual(['a']);
+});
+
+test('a version that the cluster gives up is looked for anew', async () => {
+  const { cluster, clock, source } = setUp({ v1beta1: ['MutatingAdmissionPolicy mutatingadmissionpolicies!'] });
+  await settle();
+  const beta = `${GROUP}/v1beta1/mutatingadmissionpolicies`;
+  cluster.list(beta, policy('a'));
+  cluster.served.delete(`${GROUP}/v1beta1`);
+  cluster.served.set(`${GROUP}/v1`, ['MutatingAdmissionPolicy mutatingadmissionpolicies!']);
+  cluster.at(beta).failed(new ClusterError(404, 'not found'));
+  await settle();
+  clock.advance(2_000);
+  await settle();
+  expect([...cluster.followed.keys()]).toEqual([POLICIES]);
+  expect(names(source)).toEqual(['a']);
+});
+
+test('while the cluster is away the last objects hold, and they grow old', async () => {
+  const { cluster, clock, source, told } = setUp();
+  clock.advance(3_000);
+  expect(source.ageSeconds()).toBe(3);
+  await settle();
+  cluster.list(POLICIES, policy('a'));
+  clock.advance(60_000);
+  expect(source.ageSeconds()).toBe(0);
+  cluster.at(POLICIES).failed(new ClusterError(0, 'connect ECONNREFUSED'));
+  clock.advance(5_000);
+  expect([source.ageSeconds(), names(source), source.synced()]).toEqual([65, ['a'], true]);
+  cluster.tell(POLICIES, () => undefined);
+  expect(source.ageSeconds()).toBe(0);
+  expect(told).toEqual(['1 read', 'broken: connect ECONNREFUSED']);
+});
+
+test('a cluster that is away at the start is tried again', async () => {
+  const { cluster, clock, source, told } = setUp({});
+  cluster.refusal = new ClusterError(0, 'connect ECONNREFUSED');
+  await settle();
+  expect([source.synced(), told]).toEqual([false, ['broken: connect ECONNREFUSED']]);
+  cluster.refusal = undefined;
+  cluster.served.set(`${GROUP}/v1`, ['MutatingAdmissionPolicy mutatingadmissionpolicies!']);
+  clock.advance(2_000);
+  await settle();
+  cluster.list(POLICIES, policy('a'));
+  expect(names(source)).toEqual(['a']);
+  expect(told.at(-1)).toBe('1 read');
+});

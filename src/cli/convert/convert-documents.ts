@@ -1,0 +1,92 @@
+import { deepCopy, isObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { toYaml } from '../../apimachinery/yaml/yaml.js';
+import { Refusal } from './conversion.js';
+import { convertValue, type Wanted } from './convert-value.js';
+import type { Piece } from './documents.js';
+import type { Input } from './inputs.js';
+import { describe } from './name.js';
+import { prettyJson, rewriteJson, rewriteYaml } from './rewrite.js';
+
+export type Verdict = 'unchanged' | 'converted' | 'refused' | 'unreadable';
+
+export interface Result {
+  readonly piece: Piece;
+  readonly verdict: Verdict;
+  readonly value: JsonValue;
+}
+
+export interface Rules extends Wanted {
+  readonly allowLoss: boolean;
+}
+
+/** Converts the documents of an input; `say` takes the lines for people. */
+export function convertDocuments(input: Input, rules: Rules, say: (line: string) => void): readonly Result[] {
+  return input.pieces.map((piece) => {
+    const where = `${input.name}:${String(piece.line)}`;
+    if (piece.problem !== undefined) {
+      say(`error: ${where}: ${piece.problem}`);
+      return { piece, verdict: 'unreadable', value: piece.value };
+    }
+    return convertPiece(piece, where, rules, say);
+  });
+}
+
+function convertPiece(piece: Piece, where: string, rules: Rules, say: (line: string) => void): Result {
+  const at = `${where}: ${describe(piece.value)}`;
+  const value = deepCopy(piece.value);
+  const warnings: string[] = [];
+  const warn = (text: string): void => void warnings.push(text);
+  const lose = (text: string): void => {
+    if (!rules.allowLoss) throw new Refusal(`${text} (--allow-loss leaves it out)`);
+    warn(`lost: ${text}`);
+  };
+  try {
+    const changed = convertValue(value, rules, { warn, lose });
+    for (const warning of warnings) say(`warning: ${at}: ${warning}`);
+    return { piece, verdict: changed ? 'converted' : 'unchanged', value: changed ? value : piece.value };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    say(`error: ${at}: ${error.message}`);
+    return { piece, verdict: 'refused', value: piece.value };
+  }
+}
+
+function textOf({ piece, verdict, value }: Result): string {
+  if (verdict !== 'converted') return piece.text;
+  return piece.format === 'json' ? rewriteJson(piece.text, value) : rewriteYaml(piece.text, piece.value, value);
+}
+
+/** The content of a file after conversion: what was not converted stays as it was, byte for byte. */
+export const fileText = (results: readonly Result[]): string =>
+  results.map((result) => result.piece.separator + textOf(result)).join('');
+
+const isOut = ({ verdict }: Result): boolean => verdict === 'refused' || verdict === 'unreadable';
+
+/** What goes to standard output of all inputs: without what was refused. */
+export function streamText(files: readonly (readonly Result[])[], format: 'json' | 'yaml' | undefined): string {
+  const kept = files.map((results) => results.filter((result) => !isOut(result)));
+  if (format === 'json') return jsonText(kept.flat().map(({ value }) => value));
+  const all = kept.flat();
+  if (format === undefined && all.length > 0 && all.every(({ piece }) => piece.format === 'json'))
+    return lines(all.map(textOf).join(''));
+  let out = '';
+  for (const results of kept) {
+    results.forEach((result, i) => {
+      const text = result.piece.format === 'json' ? toYaml(result.value) : textOf(result);
+      if (out === '') out = result.piece.separator + text;
+      else out = lines(out) + (i > 0 && result.piece.separator !== '' ? result.piece.separator : '---\n') + text;
+    });
+  }
+  return lines(out);
+}
+
+/** One object, or a list of them, as kubectl prints. */
+function jsonText(values: readonly JsonValue[]): string {
+  const objects = values.filter(isObject);
+  const [only, ...more] = objects;
+  if (only === undefined) return '';
+  const value: JsonValue = more.length === 0 ? only : { apiVersion: 'v1', kind: 'List', items: objects };
+  return `${prettyJson(value, '    ')}\n`;
+}
+
+const lines = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);

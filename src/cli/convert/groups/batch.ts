@@ -1,0 +1,19 @@
+import { type Convert, Refusal, type Row } from '../conversion.js';
+import { isUnset, objectIn, textIn } from '../fields.js';
+
+/** v1beta1 took, against its documentation, a time zone in the schedule; v1 takes it in a field. */
+const ZONE = /^(?:CRON_TZ|TZ)=(\S+)\s+(.*)$/s;
+
+const cronJob: Convert = (object) => {
+  const spec = objectIn(object, 'spec', '');
+  if (spec === undefined) return;
+  const [, zone, schedule] = ZONE.exec(textIn(spec, 'schedule', 'spec') ?? '') ?? [];
+  if (zone === undefined || schedule === undefined) return;
+  if (!isUnset(spec['timeZone'])) throw new Refusal('spec.schedule has a time zone beside spec.timeZone');
+  spec['schedule'] = schedule;
+  spec['timeZone'] = zone;
+};
+
+export const batch: readonly Row[] = [
+  { from: ['batch/v1beta1'], kinds: ['CronJob'], to: 'batch/v1', convert: cronJob },
+];

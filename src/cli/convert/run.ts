@@ -1,0 +1,165 @@
+import { chmodSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import type { Clock } from '../../util/clock.js';
+import { messageOf } from '../../util/error-message.js';
+import { check, hasFailed, reportText } from './check.js';
+import { convertDocuments, fileText, type Result, streamText } from './convert-documents.js';
+import { CURRENT } from './convert-value.js';
+import { Definitions, objectsOfDocument } from './definitions.js';
+import { filesOf, type Input, readInput } from './inputs.js';
+import { minorOf } from './lifecycles.js';
+import { Progress } from './progress.js';
+import { isTarget } from './table.js';
+
+export interface ConvertOptions {
+  readonly paths: readonly string[];
+  readonly recursive: boolean;
+  readonly output: 'json' | 'yaml' | undefined;
+  readonly write: boolean;
+  readonly outputVersion: string | undefined;
+  readonly check: boolean;
+  readonly targetVersion: string | undefined;
+  readonly definitions: readonly string[];
+  readonly allowLoss: boolean;
+}
+
+/** What the command touches beside files. */
+export interface Surroundings {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readStandardInput(): Buffer;
+  out(text: string): void;
+  readonly err: (line: string) => void;
+}
+
+/** Throws an Error for options that do not fit together. */
+export function checkOptions(options: ConvertOptions): void {
+  const { paths, output, write, outputVersion, targetVersion } = options;
+  if (paths.length === 0) throw new Error('give files or folders, or - for standard input');
+  if (write && paths.includes('-')) throw new Error('--write needs files: standard input cannot be written');
+  if (write && output !== undefined) throw new Error('--write keeps the format of each file: it goes without --output');
+  if (targetVersion !== undefined && !options.check) throw new Error('--target-version goes with --check');
+  if (targetVersion !== undefined && minorOf(targetVersion) === undefined)
+    throw new Error(`--target-version: ${targetVersion} is no release of Kubernetes, such as 1.32`);
+  if (!options.check) return;
+  if (write) throw new Error('--check changes nothing: it goes without --write');
+  if (outputVersion !== undefined) throw new Error('--output-version goes without --check');
+  if (output === 'yaml') throw new Error('--check reports as text or, with --output json, as JSON');
+}
+
+/** Runs the command; resolves with its exit code. Throws an Error for options that cannot be met. */
+export function runConvert(options: ConvertOptions, around: Surroundings): number {
+  checkOptions(options);
+  const progress = new Progress(around.clock, around.err);
+  const definitions = new Definitions();
+  const state = { failed: false };
+  const fail = (line: string): void => {
+    state.failed = true;
+    around.err(`error: ${line}`);
+  };
+  readDefinitions(options, definitions, around, fail);
+  const inputs = readInputs(options, around, progress, fail);
+  for (const input of inputs) addDefinitions(input, definitions, () => undefined);
+  if (options.check) return runCheck(options, inputs, definitions, around) || state.failed ? 1 : 0;
+  const { outputVersion } = options;
+  if (outputVersion !== undefined && !isTarget(outputVersion) && !definitions.serves(outputVersion))
+    throw new Error(`--output-version: no conversion leads to ${outputVersion}`);
+  const rules = { outputVersion, definitions, allowLoss: options.allowLoss };
+  const results = inputs.map((input, i) => {
+    progress.step('converted', i, inputs.length);
+    const converted = convertDocuments(input, rules, around.err);
+    if (options.write) writeBack(input, converted, around, fail);
+    return converted;
+  });
+  if (!options.write) around.out(streamText(results, options.output));
+  const isBad = ({ verdict }: Result): boolean => verdict === 'refused' || verdict === 'unreadable';
+  return state.failed || results.flat().some(isBad) ? 1 : 0;
+}
+
+function readInputs(
+  { paths, recursive }: ConvertOptions,
+  around: Surroundings,
+  progress: Progress,
+  fail: (line: string) => void,
+): readonly Input[] {
+  const files = filesOf(paths, recursive, fail);
+  return files.flatMap((path, i) => {
+    progress.step('read', i, files.length);
+    try {
+      return [readInput(path, () => around.readStandardInput())];
+    } catch (error) {
+      fail(messageOf(error));
+      return [];
+    }
+  });
+}
+
+function readDefinitions(
+  options: ConvertOptions,
+  definitions: Definitions,
+  around: Surroundings,
+  fail: (line: string) => void,
+): void {
+  for (const path of filesOf(options.definitions, true, fail)) {
+    try {
+      addDefinitions(
+        readInput(path, () => around.readStandardInput()),
+        definitions,
+        fail,
+      );
+    } catch (error) {
+      fail(messageOf(error));
+    }
+  }
+}
+
+function addDefinitions(input: Input, definitions: Definitions, fail: (line: string) => void): void {
+  for (const { value, line, problem } of input.pieces) {
+    if (problem !== undefined) fail(`${input.name}:${String(line)}: ${problem}`);
+    for (const object of objectsOfDocument(value)) {
+      const wrong = definitions.add(object);
+      if (wrong !== undefined) fail(`${input.name}:${String(line)}: the definition cannot be used: ${wrong}`);
+    }
+  }
+}
+
+function runCheck(
+  options: ConvertOptions,
+  inputs: readonly Input[],
+  definitions: Definitions,
+  around: Surroundings,
+): boolean {
+  const report = check(inputs, options.targetVersion ?? `1.${String(CURRENT)}`, definitions);
+  around.out(options.output === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : reportText(report));
+  return hasFailed(report);
+}
+
+/** Replaces a file whose documents were converted. */
+function writeBack(
+  { path, name }: Input,
+  results: readonly Result[],
+  around: Surroundings,
+  fail: (line: string) => void,
+): void {
+  const count = results.filter(({ verdict }) => verdict === 'converted').length;
+  if (path === undefined || count === 0) return;
+  try {
+    replaceFile(path, fileText(results));
+    around.out(`${name}: ${String(count)} ${count === 1 ? 'document' : 'documents'} converted\n`);
+  } catch (error) {
+    fail(`${name}: ${messageOf(error)}`);
+  }
+}
+
+/** All of the new content or all of the old: whoever ends the program in between leaves no half. */
+function replaceFile(path: string, text: string): void {
+  const real = realpathSync(path);
+  const temporary = `${real}.annex-convert-${String(process.pid)}`;
+  const { mode } = statSync(real);
+  try {
+    writeFileSync(temporary, text, { mode, flag: 'wx', flush: true });
+    chmodSync(temporary, mode);
+    renameSync(temporary, real);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+}

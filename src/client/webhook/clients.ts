@@ -1,0 +1,85 @@
+import { type JsonObject, stringifyJson } from '../../apimachinery/json/json.js';
+import type { Clock } from '../../util/clock.js';
+import { type ServiceResolver, webhookRemote, webhookTarget, type WebhookCredentials } from './client-config.js';
+import type { WebhookResponse, WebhookTransport } from './connection.js';
+import type { CredentialSource } from './connections.js';
+import type { ReadFile, RemoteConfig } from './kubeconfig.js';
+import { postRetrying } from './retries.js';
+import { HttpsTransport } from './transport.js';
+
+/** As many client configurations keep their connections. */
+const MAX_CLIENTS = 200;
+/** Longer answers are not read: an answer carries a patch at most. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+/** Calls of one webhook at a time; kube-apiserver knows no limit, but sockets do. */
+const MAX_CALLS = 1024;
+
+export interface WebhookClientsOptions {
+  readonly resolve: ServiceResolver;
+  readonly clock: Clock;
+  /** Who calls, by host and port; undefined: nobody in particular. */
+  readonly credentials?: ((target: string) => WebhookCredentials | undefined) | undefined;
+  /** Runs credential plugins. */
+  readonly source?: ((remote: RemoteConfig) => CredentialSource | undefined) | undefined;
+  readonly readFile: ReadFile;
+}
+
+/** Calls webhooks by their client configurations, on connections that are kept from call to call. */
+export class WebhookClients {
+  /** Least recently used first. */
+  private readonly clients = new Map<string, HttpsTransport>();
+  private readonly keys = new WeakMap<JsonObject, string>();
+
+  constructor(private readonly options: WebhookClientsOptions) {}
+
+  get size(): number {
+    return this.clients.size;
+  }
+
+  /** Resolves with whatever was answered; rejects with a ResponseError where nothing was, or another Error where nobody can be called. */
+  async post(config: JsonObject, body: string, timeoutSeconds: number, signal: AbortSignal): Promise<WebhookResponse> {
+    const transport: WebhookTransport = this.transport(config, timeoutSeconds);
+    return postRetrying(transport, body, timeoutSeconds * 1000, this.options.clock, signal);
+  }
+
+  private transport(config: JsonObject, timeoutSeconds: number): HttpsTransport {
+    let text = this.keys.get(config);
+    if (text === undefined) this.keys.set(config, (text = stringifyJson(config)));
+    const key = `${String(timeoutSeconds)} ${text}`;
+    const known = this.clients.get(key);
+    if (known !== undefined) {
+      this.clients.delete(key);
+      this.clients.set(key, known);
+      return known;
+    }
+    const made = this.make(config, timeoutSeconds);
+    this.clients.set(key, made);
+    for (const [oldest, transport] of this.clients) {
+      if (this.clients.size <= MAX_CLIENTS) break;
+      this.clients.delete(oldest);
+      transport.close();
+    }
+    return made;
+  }
+
+  private make(config: JsonObject, timeoutSeconds: number): HttpsTransport {
+    const { resolve, readFile, credentials, source } = this.options;
+    const remote: RemoteConfig = {
+      ...webhookRemote(config, resolve, timeoutSeconds, credentials?.(webhookTarget(config))),
+      maxAnswerBytes: MAX_ANSWER_BYTES,
+      maxCalls: MAX_CALLS,
+      timeout: 'request',
+    };
+    if (remote.ca !== undefined && !remote.ca.includes('-----BEGIN CERTIFICATE-----')) {
+      throw new Error('unable to load root certificates: unable to parse bytes as PEM block');
+    }
+    const plugin = source?.(remote);
+    return new HttpsTransport(plugin === undefined ? { ...remote, exec: undefined } : remote, readFile, plugin);
+  }
+
+  /** Calls under way end by themselves; then the connections are closed. */
+  close(): void {
+    for (const transport of this.clients.values()) transport.close();
+    this.clients.clear();
+  }
+}

@@ -1,0 +1,188 @@
+import { objectAt } from '../../apimachinery/json/json.js';
+import { isEqual, resourceList, toJson } from '../../quota/resource-list.js';
+import { splitKey as storeKey } from '../../registry/generic/store/resource-store.js';
+import { WATCH_ALL, watchToItsEnd } from '../../registry/generic/loopback/watch-to-end.js';
+import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
+import type { TypeClient, TypeClients } from '../../registry/rest/type-client.js';
+import type { WatchEvent } from '../../storage/cacher/interfaces.js';
+import { type Clock, sleep } from '../../util/clock.js';
+import { WorkQueue } from '../../util/work-queue.js';
+import { isOvertaken } from '../errors.js';
+import { keyOf, splitKey } from '../garbage-collector/object-cache.js';
+import { measure, type MeasuredType, measuredTypes } from './measure.js';
+import { QuotaIndex } from './quota-index.js';
+
+export interface ResourceQuotaOptions {
+  readonly registry: ApiRegistry;
+  readonly clients: TypeClients;
+  readonly clock: Clock;
+  onError(what: string, error: unknown): void;
+}
+
+const QUOTAS = { group: '', resource: 'resourcequotas' };
+const RESTART_MILLIS = 1000;
+/** All quotas are counted anew that often, as in kube-controller-manager. */
+const RESYNC_MILLIS = 300_000;
+/** Changes within this time lead to one count, and counting takes a twentieth of the time at most. */
+const GATHER_MILLIS = 50;
+const IDLE_FACTOR = 20;
+/** An object that admission has charged is stored by then. */
+const VERIFY_MILLIS = 1000;
+
+/**
+ * Keeps the status of quotas: takes the limits over from their spec, counts what is used when objects go or change, and counts
+ * all of it anew from time to time. What is created is charged by admission.
+ */
+export class ResourceQuotaController {
+  private readonly index = new QuotaIndex();
+  private readonly watches = new Map<string, AbortController>();
+  /** Quotas that are counted soon. */
+  private readonly gathering = new Set<string>();
+  private readonly client: TypeClient;
+  private readonly queue: WorkQueue;
+  private types: ReadonlyMap<string, MeasuredType> = new Map();
+  private seen: Set<string> | undefined;
+  private lastCountMillis = 0;
+
+  constructor(private readonly options: ResourceQuotaOptions) {
+    this.client = options.clients.for(QUOTAS);
+    this.queue = new WorkQueue({
+      clock: options.clock,
+      work: (key) => this.sync(key),
+      workers: 5,
+      onError: (key, error) => {
+        if (!isOvertaken(error)) options.onError(key, error);
+      },
+    });
+  }
+
+  start(signal: AbortSignal): void {
+    const stop = this.options.registry.onChange(() => {
+      this.follow(signal);
+    });
+    signal.addEventListener(
+      'abort',
+      () => {
+        stop();
+        for (const watch of this.watches.values()) watch.abort();
+        void this.queue.stop();
+      },
+      { once: true },
+    );
+    this.watchQuotas(signal);
+    void this.resync(signal);
+  }
+
+  private watchQuotas(signal: AbortSignal): void {
+    this.client.watch(
+      {
+        upsert: (quota) => {
+          this.seen?.add(keyOf(quota));
+          if (!this.index.set(quota)) return;
+          this.follow(signal);
+          this.queue.add(keyOf(quota));
+        },
+        delete: (quota) => {
+          this.index.delete(keyOf(quota));
+          this.follow(signal);
+        },
+        reset: () => {
+          this.seen = new Set();
+        },
+        synced: () => {
+          const { seen } = this;
+          this.seen = undefined;
+          if (seen !== undefined) for (const key of [...this.index.keys()]) if (!seen.has(key)) this.index.delete(key);
+        },
+      },
+      signal,
+    );
+  }
+
+  private async resync(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(this.options.clock, RESYNC_MILLIS, signal);
+      for (const key of this.index.keys()) this.queue.add(key);
+    }
+  }
+
+  /** Watches the types of which quotas limit something, and no others. */
+  private follow(signal: AbortSignal): void {
+    if (signal.aborted) return;
+    this.types = measuredTypes(this.options.registry);
+    const names = [...this.index.names()];
+    const wanted = new Set<string>();
+    for (const [resource, { evaluator }] of this.types) {
+      if (names.some((name) => evaluator.matchesResource(name))) wanted.add(resource);
+    }
+    for (const [resource, watch] of this.watches) {
+      if (wanted.has(resource)) continue;
+      watch.abort();
+      this.watches.delete(resource);
+    }
+    for (const resource of wanted) {
+      if (this.watches.has(resource)) continue;
+      const watch = new AbortController();
+      this.watches.set(resource, watch);
+      void this.watch(resource, watch.signal);
+    }
+  }
+
+  private async watch(resource: string, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const type = this.types.get(resource);
+      if (type !== undefined) {
+        const { cache } = type.api.store;
+        await cache.ready();
+        const options = {
+          ...WATCH_ALL,
+          start: { mode: 'exact' as const, revision: cache.revision() },
+          initialEventsBookmark: false,
+        };
+        // What changed before is in the cache that is counted.
+        for (const key of this.index.allConcerned((name) => type.evaluator.matchesResource(name))) this.later(key);
+        await watchToItsEnd(cache, options, signal, (event) => {
+          this.see(type, event);
+        }).catch(() => undefined);
+      }
+      await sleep(this.options.clock, RESTART_MILLIS, signal);
+    }
+  }
+
+  private see({ evaluator }: MeasuredType, { type, object }: WatchEvent): void {
+    if (object === undefined || type === 'ADDED' || (type === 'MODIFIED' && !evaluator.readsObjects)) return;
+    const { namespace } = storeKey(object.key);
+    for (const key of this.index.concerned(namespace, (name) => evaluator.matchesResource(name))) this.later(key);
+  }
+
+  private later(key: string, millis = Math.max(GATHER_MILLIS, this.lastCountMillis * IDLE_FACTOR)): void {
+    if (this.gathering.has(key)) return;
+    this.gathering.add(key);
+    this.options.clock.setTimer(millis, () => {
+      this.gathering.delete(key);
+      this.queue.add(key);
+    });
+  }
+
+  private async sync(key: string): Promise<void> {
+    const { clock } = this.options;
+    const quota = await this.client.get(...splitKey(key));
+    if (quota === undefined) return;
+    const startedAt = clock.monotonic();
+    const used = await measure(quota, this.types, clock.now());
+    this.lastCountMillis = clock.monotonic() - startedAt;
+    const status = objectAt(quota, 'status');
+    const hard = objectAt(quota, 'spec')?.['hard'];
+    const before = resourceList(status?.['used']);
+    const limits = resourceList(hard);
+    if (isEqual(limits, resourceList(status?.['hard'])) && isEqual(used, before)) return;
+    const written = {
+      ...(limits.size > 0 && { hard: toJson(limits) }),
+      ...(used.size > 0 && { used: toJson(used) }),
+    };
+    await this.client.updateStatus({ ...quota, status: written });
+    // Of something that admission has charged the object may not have been stored yet.
+    const isLess = [...used].some(([name, amount]) => (before.get(name)?.compare(amount) ?? 0) > 0);
+    if (isLess) this.later(key, VERIFY_MILLIS);
+  }
+}

@@ -1,0 +1,38 @@
+import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
+import { validateManagedFields } from '../../managedfields/field-manager.js';
+import { dedupOwnerReferences } from '../../registry/generic/system-fields.js';
+
+/**
+ * Mutating admission of an object that is to be written. What it makes of the managed fields is only taken if it can be read, and
+ * owners that it doubles are dropped again.
+ */
+export function admitMutations(admission: AdmissionChain, attributes: AdmissionAttributes): Promise<void> | void {
+  if (!admission.mutates(attributes.operation)) return;
+  const { object } = attributes;
+  const before = object?.metadata.managedFields;
+  const check = (): void => {
+    if (object === undefined) return;
+    const { metadata } = object;
+    const after = metadata.managedFields;
+    if (after !== before) {
+      const why = validateManagedFields(Array.isArray(after) ? after : undefined);
+      if (why !== undefined) {
+        if (before === undefined) delete metadata.managedFields;
+        else metadata.managedFields = before;
+        attributes.warn(
+          `.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: ${why}`,
+        );
+      }
+    }
+    dedupOwnerReferences(
+      object,
+      (text) => {
+        attributes.warn(text);
+      },
+      true,
+    );
+  };
+  const pending = admission.admit(attributes);
+  if (pending instanceof Promise) return pending.then(check);
+  check();
+}

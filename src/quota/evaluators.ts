@@ -1,0 +1,46 @@
+import { formatGroupResource, type GroupResource } from '../apimachinery/meta/meta.js';
+import { claims } from './claims.js';
+import type { Evaluator } from './evaluator.js';
+import { objectCount } from './object-count.js';
+import { pods } from './pods.js';
+import { services } from './services.js';
+
+/** Types whose objects are only counted, under a name without `count/` too. */
+const NAMED = ['configmaps', 'resourcequotas', 'replicationcontrollers', 'secrets'];
+
+const SPECIAL = new Map<string, Evaluator>(
+  [pods, services, claims, ...NAMED.map((resource) => objectCount({ group: '', resource }, resource))].map(
+    (evaluator) => [formatGroupResource(evaluator.groupResource), evaluator],
+  ),
+);
+
+/** Types that are never counted: those that are not stored, and events. */
+const IGNORED = new Set([
+  'bindings',
+  'componentstatuses',
+  'tokenreviews.authentication.k8s.io',
+  'selfsubjectreviews.authentication.k8s.io',
+  'subjectaccessreviews.authorization.k8s.io',
+  'selfsubjectaccessreviews.authorization.k8s.io',
+  'localsubjectaccessreviews.authorization.k8s.io',
+  'selfsubjectrulesreviews.authorization.k8s.io',
+  'events',
+  'events.events.k8s.io',
+]);
+
+const MAX_COUNTERS = 10_000;
+const counters = new Map<string, Evaluator>();
+
+/** Who measures a type; undefined: quotas ignore it. */
+export function evaluatorOf(type: GroupResource): Evaluator | undefined {
+  const name = formatGroupResource(type);
+  if (IGNORED.has(name)) return undefined;
+  const known = SPECIAL.get(name) ?? counters.get(name);
+  if (known !== undefined) return known;
+  const made = objectCount(type);
+  if (counters.size < MAX_COUNTERS) counters.set(name, made);
+  return made;
+}
+
+/** Those of the types that have more than a number. */
+export const specialEvaluators = (): Iterable<Evaluator> => SPECIAL.values();

@@ -1,0 +1,91 @@
+import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../apimachinery/json/values.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import type { Quantity } from '../apimachinery/meta/quantity.js';
+import { add, greatest, only, type ResourceList, resourceList } from './resource-list.js';
+
+type Part = 'requests' | 'limits';
+
+const NOTHING: ResourceList = new Map();
+
+/** Whether the resource can be asked for by a pod as a whole. */
+const isPodLevel = (name: string): boolean => name === 'cpu' || name === 'memory' || name.startsWith('hugepages-');
+
+const partOf = (holder: JsonObject | undefined, part: Part): ResourceList =>
+  resourceList(objectAt(holder, 'resources')?.[part]);
+
+/** Whether the pod says as a whole what it needs. */
+export function hasPodLevelResources(pod: KubeObject): boolean {
+  const spec = objectAt(pod, 'spec');
+  return (['requests', 'limits'] as const).some((part) => [...partOf(spec, part).keys()].some(isPodLevel));
+}
+
+/** What a pod needs at most at any time: its init containers run one after the other, its sidecars beside all others. */
+export function podResources(pod: KubeObject, part: Part): ResourceList {
+  const spec = objectAt(pod, 'spec');
+  const whole = only(partOf(spec, part), isPodLevel);
+  const total = new Map([...containerResources(pod, part), ...whole]);
+  for (const [name, overhead] of resourceList(spec?.['overhead'])) {
+    const amount = total.get(name);
+    // Overhead is no limit where there is none.
+    if (part === 'requests') total.set(name, amount?.add(overhead) ?? overhead);
+    else if (amount !== undefined && amount.sign !== 0) total.set(name, amount.add(overhead));
+  }
+  return total;
+}
+
+function containerResources(pod: KubeObject, part: Part): ResourceList {
+  const spec = objectAt(pod, 'spec');
+  const effective = effectiveResources(pod, part);
+  let total = NOTHING;
+  for (const container of objectsOf(spec?.['containers'])) total = add(total, effective(container));
+  let sidecars = NOTHING;
+  let initial = NOTHING;
+  for (const container of objectsOf(spec?.['initContainers'])) {
+    if (container['restartPolicy'] === 'Always') {
+      const own = effective(container);
+      total = add(total, own);
+      sidecars = add(sidecars, own);
+      initial = greatest(initial, sidecars);
+    } else initial = greatest(initial, add(partOf(container, part), sidecars));
+  }
+  return greatest(total, initial);
+}
+
+/** While a pod is resized, both what it has and what it is going to have count. */
+function effectiveResources(pod: KubeObject, part: Part): (container: JsonObject) => ResourceList {
+  const status = objectAt(pod, 'status');
+  const statuses = new Map(
+    ['containerStatuses', 'initContainerStatuses'].flatMap((list) =>
+      objectsOf(status?.[list]).map((one): [string, JsonObject] => [textOf(one['name']), one]),
+    ),
+  );
+  const pending = objectsOf(status?.['conditions']).find(({ type }) => type === 'PodResizePending');
+  const infeasible = pending?.['reason'] === 'Infeasible';
+  return (container) => {
+    const wanted = partOf(container, part);
+    const found = statuses.get(stringAt(container, 'name') ?? '');
+    if (objectAt(found, 'resources') === undefined) return wanted;
+    const allocated = part === 'requests' ? resourceList(found?.['allocatedResources']) : NOTHING;
+    const actual = greatest(partOf(found, part), allocated);
+    return infeasible ? actual : greatest(wanted, actual);
+  };
+}
+
+/** Whether a pod asks for nothing and is limited to nothing. */
+export function isBestEffort(pod: KubeObject): boolean {
+  const known = stringAt(objectAt(pod, 'status'), 'qosClass') ?? '';
+  if (known !== '') return known === 'BestEffort';
+  const spec = objectAt(pod, 'spec');
+  const holders =
+    objectAt(spec, 'resources') === undefined
+      ? [...objectsOf(spec?.['containers']), ...objectsOf(spec?.['initContainers'])]
+      : [spec];
+  const compute = (amount: Quantity | undefined): boolean => amount !== undefined && amount.sign > 0;
+  return !holders.some((holder) =>
+    (['requests', 'limits'] as const).some((part) => {
+      const list = partOf(holder, part);
+      return compute(list.get('cpu')) || compute(list.get('memory'));
+    }),
+  );
+}

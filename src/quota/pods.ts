@@ -1,0 +1,135 @@
+import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../apimachinery/json/values.js';
+import { compareUtf8, type KubeObject } from '../apimachinery/meta/meta.js';
+import { timeMillis } from '../apimachinery/meta/time.js';
+import { isQualifiedName } from '../apimachinery/validation/names.js';
+import { type Evaluator, matchesValues, type ScopeRequirement } from './evaluator.js';
+import { countName } from './object-count.js';
+import { hasPodLevelResources, isBestEffort, podResources } from './pod-resources.js';
+import { add, ONE, type ResourceList, resourceList } from './resource-list.js';
+
+const PODS = { group: '', resource: 'pods' };
+const COUNT = countName(PODS);
+const COMPUTE = ['cpu', 'memory', 'ephemeral-storage'];
+const REQUESTS = 'requests.';
+const HUGE_PAGES = 'hugepages-';
+const DEVICE_CLASS = 'deviceclass.resource.kubernetes.io/';
+const NAMES = new Set([
+  COUNT,
+  'pods',
+  ...COMPUTE,
+  ...COMPUTE.map((name) => `requests.${name}`),
+  ...COMPUTE.map((name) => `limits.${name}`),
+]);
+/** Where a quota limits these, every container has to say what it needs of them. */
+const TO_BE_SAID = new Set(['cpu', 'memory', 'requests.cpu', 'requests.memory', 'limits.cpu', 'limits.memory']);
+
+const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
+
+const isExtended = (name: string): boolean =>
+  (!isNative(name) && !name.startsWith(REQUESTS) && isQualifiedName(`${REQUESTS}${name}`).length === 0) ||
+  name.startsWith(DEVICE_CLASS);
+
+/** Pods, and what they ask for and are limited to. */
+export const pods: Evaluator = {
+  groupResource: PODS,
+  readsObjects: true,
+  handles: ({ operation, subresource, object, oldObject }) => {
+    if (subresource !== '') return false;
+    if (operation === 'CREATE') return true;
+    return object !== undefined && oldObject !== undefined && isTerminating(object) !== isTerminating(oldObject);
+  },
+  matchesResource: (name) =>
+    NAMES.has(name) ||
+    name.startsWith(HUGE_PAGES) ||
+    name.startsWith(`${REQUESTS}${HUGE_PAGES}`) ||
+    (name.startsWith(REQUESTS) && (!isNative(name) || name.startsWith(`${REQUESTS}${DEVICE_CLASS}`))),
+  matchesScope,
+  unmeasurable: (resources, pod) => {
+    if (hasPodLevelResources(pod)) return undefined;
+    const wanted = resources.filter((name) => TO_BE_SAID.has(name)).sort(compareUtf8);
+    const spec = objectAt(pod, 'spec');
+    const containers = [...objectsOf(spec?.['containers']), ...objectsOf(spec?.['initContainers'])];
+    const missing = wanted.flatMap((name) => {
+      const without = containers.filter((container) => !ofContainer(container).has(name));
+      const names = [...new Set(without.map((container) => textOf(container['name'])))].sort(compareUtf8);
+      return names.length === 0 ? [] : [`${name} for: ${names.join(',')}`];
+    });
+    return missing.length === 0 ? undefined : `must specify ${missing.join('; ')}`;
+  },
+  usage: (pod, now) => {
+    const counted: ResourceList = new Map([[COUNT, ONE]]);
+    if (!isCharged(pod, now)) return counted;
+    return add(counted, compute(podResources(pod, 'requests'), podResources(pod, 'limits')));
+  },
+};
+
+const ofContainer = (container: JsonObject): ResourceList => {
+  const resources = objectAt(container, 'resources');
+  return compute(resourceList(resources?.['requests']), resourceList(resources?.['limits']));
+};
+
+/** Under the names that quotas have for them. */
+function compute(requests: ResourceList, limits: ResourceList): ResourceList {
+  const result = new Map([['pods', ONE]]);
+  for (const [name, amount] of requests) {
+    if (COMPUTE.includes(name) || name.startsWith(HUGE_PAGES))
+      result.set(name, amount).set(`${REQUESTS}${name}`, amount);
+    else if (isExtended(name)) result.set(`${REQUESTS}${name}`, amount);
+  }
+  for (const name of COMPUTE) {
+    const amount = limits.get(name);
+    if (amount !== undefined) result.set(`limits.${name}`, amount);
+  }
+  return result;
+}
+
+/** Pods that have ended use nothing, nor do those that should be gone by now. */
+function isCharged({ metadata, ...pod }: KubeObject, now: number): boolean {
+  const phase = stringAt(objectAt(pod, 'status'), 'phase');
+  if (phase === 'Failed' || phase === 'Succeeded') return false;
+  const { deletionTimestamp, deletionGracePeriodSeconds } = metadata;
+  if (deletionTimestamp === undefined || typeof deletionGracePeriodSeconds !== 'number') return true;
+  const deletedAt = timeMillis(deletionTimestamp);
+  return deletedAt === undefined || now <= deletedAt + deletionGracePeriodSeconds * 1000;
+}
+
+function isTerminating(pod: KubeObject): boolean {
+  const seconds = objectAt(pod, 'spec')?.['activeDeadlineSeconds'];
+  return (typeof seconds === 'number' || typeof seconds === 'bigint') && seconds >= 0;
+}
+
+function matchesScope(requirement: ScopeRequirement, pod: KubeObject): boolean {
+  switch (requirement.scopeName) {
+    case 'Terminating':
+      return isTerminating(pod);
+    case 'NotTerminating':
+      return !isTerminating(pod);
+    case 'BestEffort':
+      return isBestEffort(pod);
+    case 'NotBestEffort':
+      return !isBestEffort(pod);
+    case 'PriorityClass': {
+      const name = stringAt(objectAt(pod, 'spec'), 'priorityClassName') ?? '';
+      return matchesValues(requirement, new Set(name === '' ? [] : [name]));
+    }
+    case 'CrossNamespacePodAffinity':
+      return crossesNamespaces(pod);
+    default:
+      return false;
+  }
+}
+
+/** Whether an affinity looks at pods of other namespaces. */
+function crossesNamespaces(pod: KubeObject): boolean {
+  const affinity = objectAt(objectAt(pod, 'spec'), 'affinity');
+  return ['podAffinity', 'podAntiAffinity'].some((kind) => {
+    const terms = objectAt(affinity, kind);
+    const required = objectsOf(terms?.['requiredDuringSchedulingIgnoredDuringExecution']);
+    const preferred = objectsOf(terms?.['preferredDuringSchedulingIgnoredDuringExecution']);
+    return [...required, ...preferred.map((one) => objectAt(one, 'podAffinityTerm') ?? {})].some((term) => {
+      const namespaces = term['namespaces'];
+      return (Array.isArray(namespaces) && namespaces.length > 0) || term['namespaceSelector'] !== undefined;
+    });
+  });
+}

@@ -1,0 +1,42 @@
+import { type JsonObject, objectAt } from '../apimachinery/json/json.js';
+import { objectsOf, textOf, textsOf } from '../apimachinery/json/values.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import type { Evaluator, ScopeRequirement } from './evaluator.js';
+import { type ResourceList, resourceList } from './resource-list.js';
+
+/** A ResourceQuota, with what admission and the controller work with. */
+export interface Quota {
+  readonly object: KubeObject;
+  readonly name: string;
+  readonly scopes: readonly ScopeRequirement[];
+  /** `status.hard`: the limits that the controller has seen. */
+  readonly hard: ResourceList;
+  readonly used: ResourceList;
+}
+
+/** Scopes and the scope selector, as requirements of one form. */
+export function scopesOf(spec: JsonObject | undefined): ScopeRequirement[] {
+  const named = textsOf(spec?.['scopes']).map((scopeName) => ({ scopeName, operator: 'Exists', values: [] }));
+  const selected = objectsOf(objectAt(spec, 'scopeSelector')?.['matchExpressions']).map((expression) => ({
+    scopeName: textOf(expression['scopeName']),
+    operator: textOf(expression['operator']),
+    values: textsOf(expression['values']),
+  }));
+  return [...named, ...selected];
+}
+
+export function quotaOf(object: KubeObject): Quota {
+  const status = objectAt(object, 'status');
+  return {
+    object,
+    name: object.metadata.name ?? '',
+    scopes: scopesOf(objectAt(object, 'spec')),
+    hard: resourceList(status?.['hard']),
+    used: resourceList(status?.['used']),
+  };
+}
+
+/** Whether the quota limits something that the object uses, and is about such objects. */
+export const isAbout = ({ hard, scopes }: Quota, evaluator: Evaluator, object: KubeObject): boolean =>
+  [...hard.keys()].some((name) => evaluator.matchesResource(name)) &&
+  scopes.every((scope) => evaluator.matchesScope(scope, object));

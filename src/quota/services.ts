@@ -1,0 +1,42 @@
+import { objectAt, stringAt } from '../apimachinery/json/json.js';
+import { objectsOf } from '../apimachinery/json/values.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import { Quantity } from '../apimachinery/meta/quantity.js';
+import type { Evaluator } from './evaluator.js';
+import { countName } from './object-count.js';
+import { ONE, type ResourceList, ZERO } from './resource-list.js';
+
+const SERVICES = { group: '', resource: 'services' };
+const COUNT = countName(SERVICES);
+const NODE_PORTS = 'services.nodeports';
+const LOAD_BALANCERS = 'services.loadbalancers';
+const NAMES = [COUNT, 'services', NODE_PORTS, LOAD_BALANCERS];
+
+/** Services, the ports that they take on every node, and load balancers. */
+export const services: Evaluator = {
+  groupResource: SERVICES,
+  readsObjects: true,
+  handles: ({ subresource }) => subresource === '',
+  matchesResource: (name) => NAMES.includes(name),
+  matchesScope: () => false,
+  usage: (service): ResourceList =>
+    new Map([
+      [COUNT, ONE],
+      ['services', ONE],
+      [LOAD_BALANCERS, typeOf(service) === 'LoadBalancer' ? ONE : ZERO],
+      [NODE_PORTS, Quantity.of(BigInt(nodePorts(service)))],
+    ]),
+};
+
+const typeOf = (service: KubeObject): string => stringAt(objectAt(service, 'spec'), 'type') ?? '';
+
+/** Ports that have no number yet count, unless the service wants none to be allocated. */
+function nodePorts(service: KubeObject): number {
+  const spec = objectAt(service, 'spec');
+  const ports = objectsOf(spec?.['ports']);
+  const type = typeOf(service);
+  if (type === 'NodePort') return ports.length;
+  if (type !== 'LoadBalancer') return 0;
+  if (spec?.['allocateLoadBalancerNodePorts'] !== false) return ports.length;
+  return ports.filter(({ nodePort }) => nodePort !== undefined && nodePort !== 0).length;
+}

@@ -1,0 +1,22 @@
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import { builtinType } from '../../shared/resource-type.js';
+import type { ResourceType } from '../../../rest/interfaces.js';
+import type { ParamAccess } from '../shared/param-access.js';
+import { policyStrategy } from '../shared/strategy.js';
+import { policyTable } from '../shared/tables.js';
+import { defaultPolicy } from '../validatingadmissionpolicies/type.js';
+import { validatePolicy } from './validation.js';
+
+export const mutatingAdmissionPolicies = (access: ParamAccess): ResourceType =>
+  builtinType({
+    group: 'admissionregistration.k8s.io',
+    resource: 'mutatingadmissionpolicies',
+    singular: 'mutatingadmissionpolicy',
+    kind: 'MutatingAdmissionPolicy',
+    categories: ['api-extensions'],
+    namespaced: false,
+    validateName: nameIsDnsSubdomain,
+    strategy: policyStrategy({ validate: validatePolicy }, access),
+    table: policyTable('mutatingadmissionpolicies', 'mutations'),
+    applyDefaults: defaultPolicy,
+  });

@@ -1,0 +1,92 @@
+import { OBJECT_TYPE, PATCH_TYPE } from '../../../../admission/cel/types.js';
+import { types } from '@annex/cel';
+import {
+  type FieldError,
+  FieldPath,
+  invalid,
+  notSupported,
+  required,
+} from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import { validateObjectMeta } from '../../../../apimachinery/validation/object-meta.js';
+import { trimSpace } from '../../../../util/trim-space.js';
+import { expressionErrors, PolicyCompiler } from '../shared/expressions.js';
+import { validateMutatingOperations } from '../shared/match-resources.js';
+import { validateCommonSpec, validateVariables } from '../shared/policy-spec.js';
+
+const PATCH_TYPES = ['ApplyConfiguration', 'JSONPatch'];
+const REINVOCATION_POLICIES = ['IfNeeded', 'Never'];
+
+interface Validating {
+  readonly compiler: PolicyCompiler;
+  readonly params: boolean;
+  /** Apply configurations that the policy had before. */
+  readonly known: ReadonlySet<string>;
+}
+
+/** Validates a policy; `old` is absent for a create. */
+export function validatePolicy(policy: KubeObject, old: KubeObject | undefined): FieldError[] {
+  const spec = objectAt(policy, 'spec') ?? {};
+  const before = objectAt(old, 'spec');
+  const path = FieldPath.of('spec');
+  const configurations = objectsOf(before?.['mutations']).map((m) =>
+    textOf(objectAt(m, 'applyConfiguration')?.['expression']),
+  );
+  const validating: Validating = {
+    compiler: new PolicyCompiler(true),
+    params: objectAt(spec, 'paramKind') !== undefined,
+    known: new Set(configurations),
+  };
+  return [
+    ...validateObjectMeta(policy.metadata, false, nameIsDnsSubdomain, FieldPath.of('metadata')),
+    ...validateCommonSpec(spec, path, { old: before, constraints: validateMutatingOperations }),
+    ...validateVariables(spec, path, validating.compiler, new Set()),
+    ...validateMutations(objectsOf(spec['mutations']), path.child('mutations'), validating),
+    ...validateReinvocation(textOf(spec['reinvocationPolicy']), path.child('reinvocationPolicy')),
+  ];
+}
+
+function validateReinvocation(policy: string, path: FieldPath): FieldError[] {
+  if (policy === '') return [required(path)];
+  return REINVOCATION_POLICIES.includes(policy) ? [] : [notSupported(path, policy, REINVOCATION_POLICIES)];
+}
+
+function validateMutations(mutations: readonly JsonObject[], path: FieldPath, validating: Validating): FieldError[] {
+  if (mutations.length === 0) return [required(path, 'mutations must contain at least one item')];
+  return mutations.flatMap((mutation, i) => validateMutation(mutation, path.index(i), validating));
+}
+
+function validateMutation(mutation: JsonObject, path: FieldPath, validating: Validating): FieldError[] {
+  const patchType = textOf(mutation['patchType']);
+  if (patchType === '') return [required(path.child('patchType'))];
+  const applies = patchType === 'ApplyConfiguration';
+  if (!applies && patchType !== 'JSONPatch') {
+    return [notSupported(path.child('patchType'), patchType, PATCH_TYPES)];
+  }
+  const [key, other] = applies ? ['applyConfiguration', 'jsonPatch'] : ['jsonPatch', 'applyConfiguration'];
+  const wanted = objectAt(mutation, key);
+  const errors =
+    wanted === undefined
+      ? [required(path.child(key), `must be specified when patchType is ${patchType}`)]
+      : validateExpression(textOf(wanted['expression']), path.child(key, 'expression'), applies, validating);
+  if (objectAt(mutation, other) !== undefined) {
+    errors.push(invalid(path.child(other), `{${other}}`, `must not be specified when patchType is ${patchType}`));
+  }
+  return errors;
+}
+
+function validateExpression(
+  expression: string,
+  path: FieldPath,
+  applies: boolean,
+  { compiler, params, known }: Validating,
+): FieldError[] {
+  const trimmed = trimSpace(expression);
+  if (trimmed === '') return [required(path)];
+  const result = applies ? OBJECT_TYPE : types.listOf(PATCH_TYPE);
+  const optional = { params, authorizer: true, patchTypes: true };
+  return expressionErrors(compiler.compile(trimmed, [result], optional, known.has(expression)), path);
+}

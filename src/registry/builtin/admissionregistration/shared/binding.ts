@@ -1,0 +1,25 @@
+import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import { objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import { validateObjectMeta } from '../../../../apimachinery/validation/object-meta.js';
+import { defaultMatchResources, validateMatchResources } from './match-resources.js';
+import { validateParamRef } from './param-ref.js';
+
+export function defaultBinding(binding: KubeObject): void {
+  defaultMatchResources(objectAt(objectAt(binding, 'spec'), 'matchResources'));
+}
+
+/** What bindings of both kinds of policies have. */
+export function validateCommonBinding(binding: KubeObject): FieldError[] {
+  const spec = objectAt(binding, 'spec') ?? {};
+  const path = FieldPath.of('spec');
+  const policy = stringAt(spec, 'policyName') ?? '';
+  const at = path.child('policyName');
+  return [
+    ...validateObjectMeta(binding.metadata, false, nameIsDnsSubdomain, FieldPath.of('metadata')),
+    ...(policy === '' ? [required(at)] : nameIsDnsSubdomain(policy, false).map((text) => invalid(at, policy, text))),
+    ...validateParamRef(objectAt(spec, 'paramRef'), path.child('paramRef')),
+    ...validateMatchResources(objectAt(spec, 'matchResources'), path.child('matchResources')),
+  ];
+}

@@ -1,0 +1,48 @@
+import { admissionEnvironment, type OptionalVariables } from '../../../../admission/cel/environment.js';
+import { compileExpression, type CompiledExpression } from '../../../../admission/cel/expression.js';
+import { Composition } from '../../../../admission/cel/variables.js';
+import type { Environment, ExpressionOrigin, Type } from '@annex/cel';
+import { FieldError, type FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
+
+/** Compiles the expressions of one policy that is being written, each in the environment that it may use. */
+export class PolicyCompiler {
+  private readonly composition: Composition | undefined;
+  private readonly environments = new Map<string, Environment>();
+
+  constructor(composes: boolean) {
+    this.composition = composes ? new Composition() : undefined;
+  }
+
+  compile(source: string, results: readonly Type[], optional: OptionalVariables, known: boolean): CompiledExpression {
+    return compileExpression(this.environment(known ? 'stored' : 'new', optional), source, results);
+  }
+
+  addVariable(name: string, source: string, params: boolean, known: boolean): CompiledExpression {
+    const environment = this.environment(known ? 'stored' : 'new', { params, authorizer: true });
+    return this.composition?.add(environment, name, source) ?? { source, error: 'no variables' };
+  }
+
+  private environment(origin: ExpressionOrigin, optional: OptionalVariables): Environment {
+    const base = admissionEnvironment(origin, optional);
+    if (this.composition === undefined) return base;
+    const { params, authorizer, patchTypes = false } = optional;
+    const key = `${origin} ${String(params)} ${String(authorizer)} ${String(patchTypes)}`;
+    let environment = this.environments.get(key);
+    if (environment === undefined) this.environments.set(key, (environment = this.composition.within(base)));
+    return environment;
+  }
+}
+
+/** The error of a field whose expression does not compile; `value` is what the error shows. */
+export function expressionErrors(
+  { source, error, internal }: CompiledExpression,
+  path: FieldPath,
+  value = source,
+): FieldError[] {
+  if (error === undefined) return [];
+  return [
+    internal === true
+      ? new FieldError('InternalError', path.toString(), undefined, error)
+      : invalid(path, value, error),
+  ];
+}

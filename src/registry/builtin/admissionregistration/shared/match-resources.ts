@@ -1,0 +1,48 @@
+import { type FieldError, type FieldPath, notSupported, required } from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
+import { validateNamedRule } from './rules.js';
+
+const MATCH_POLICIES = ['Equivalent', 'Exact'];
+const MUTATING_OPERATIONS = ['*', 'CONNECT', 'CREATE', 'UPDATE'];
+
+/** Sets the defaults of what a policy or binding matches (MatchResources). */
+export function defaultMatchResources(match: JsonObject | undefined): void {
+  if (match === undefined) return;
+  match['matchPolicy'] ??= 'Equivalent';
+  match['namespaceSelector'] ??= {};
+  match['objectSelector'] ??= {};
+  for (const rule of [...objectsOf(match['resourceRules']), ...objectsOf(match['excludeResourceRules'])]) {
+    rule['scope'] ??= '*';
+  }
+}
+
+export function validateMatchResources(match: JsonObject | undefined, path: FieldPath): FieldError[] {
+  if (match === undefined) return [];
+  const errors: FieldError[] = [];
+  const policy = stringAt(match, 'matchPolicy');
+  if (policy === undefined) errors.push(required(path.child('matchPolicy')));
+  else if (!MATCH_POLICIES.includes(policy)) {
+    errors.push(notSupported(path.child('matchPolicy'), policy, [...MATCH_POLICIES].sort()));
+  }
+  for (const key of ['namespaceSelector', 'objectSelector']) {
+    const selector = objectAt(match, key);
+    if (selector === undefined) errors.push(required(path.child(key)));
+    else errors.push(...validateLabelSelector(selector, path.child(key)));
+  }
+  for (const key of ['resourceRules', 'excludeResourceRules']) {
+    objectsOf(match[key]).forEach((rule, i) => {
+      errors.push(...validateNamedRule(rule, path.child(key).index(i)));
+    });
+  }
+  return errors;
+}
+
+/** Mutations are for what creates, updates and connects. */
+export function validateMutatingOperations(match: JsonObject, path: FieldPath): FieldError[] {
+  return objectsOf(match['resourceRules'])
+    .flatMap((rule) => textsOf(rule['operations']))
+    .filter((operation) => !MUTATING_OPERATIONS.includes(operation))
+    .map((operation) => notSupported(path.child('resourceRules', 'operations'), operation, MUTATING_OPERATIONS));
+}

@@ -1,0 +1,134 @@
+import type { FieldPath } from '../../../../apimachinery/meta/field-error.js';
+import { forbidden, type FieldError } from '../../../../apimachinery/meta/field-error.js';
+import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { compareUtf8, type GroupVersionKind, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { SYSTEM_PRIVILEGED_GROUP, type UserInfo } from '../../../../authentication/user/user.js';
+import type { Authorizer, AuthorizerAttributes } from '../../../../authorization/authorizer/interfaces.js';
+import { NEVER_ABORTED } from '../../../../util/never-aborted.js';
+import type { RequestContext } from '../../../../request/context.js';
+
+/** What a policy or binding that names params is checked with: whoever writes it must be able to read them. */
+export interface ParamAccess {
+  readonly authorizer: Authorizer;
+  /** The resource of a kind that is served; undefined if none has it. */
+  resourceOf(kind: GroupVersionKind): string | undefined;
+  /** The policy that a binding of a kind (`ValidatingAdmissionPolicy`) names. */
+  policy(kind: string, name: string): KubeObject | undefined | Promise<KubeObject | undefined>;
+}
+
+interface Target {
+  readonly apiGroup: string;
+  readonly apiVersion: string;
+  readonly resource: string;
+  readonly problem?: 'unparsed' | 'unresolved';
+}
+
+const ANYTHING: Target = { apiGroup: '*', apiVersion: '*', resource: '*' };
+
+function targetOf(paramKind: JsonObject, access: ParamAccess): Target {
+  const parts = (stringAt(paramKind, 'apiVersion') ?? '').split('/');
+  if (parts.length > 2) return { ...ANYTHING, problem: 'unparsed' };
+  const [group, version] = parts.length === 2 ? [parts[0] ?? '', parts[1] ?? ''] : ['', parts[0] ?? ''];
+  const resource = access.resourceOf({ group, version, kind: stringAt(paramKind, 'kind') ?? '' });
+  if (resource === undefined) return { apiGroup: group, apiVersion: version, resource: '*', problem: 'unresolved' };
+  return { apiGroup: group, apiVersion: version, resource };
+}
+
+/** A user as Go prints it. */
+function printed({ name, uid, groups, extra }: UserInfo): string {
+  const entries = Object.keys(extra)
+    .sort(compareUtf8)
+    .map((key) => `${key}:[${(extra[key] ?? []).join(' ')}]`);
+  return `&{${name} ${uid} [${groups.join(' ')}] map[${entries.join(' ')}]}`;
+}
+
+const isPrivileged = (user: UserInfo): boolean => user.groups.includes(SYSTEM_PRIVILEGED_GROUP);
+
+async function mayRead(
+  access: ParamAccess,
+  user: UserInfo,
+  what: Pick<AuthorizerAttributes, 'verb' | 'namespace' | 'name'>,
+  { apiGroup, apiVersion, resource }: Target,
+): Promise<boolean> {
+  const question = { user, ...what, resourceRequest: true, apiGroup, apiVersion, resource, subresource: '', path: '' };
+  const { decision } = await access.authorizer.authorize(question, NEVER_ABORTED);
+  return decision === 'allow';
+}
+
+/** Why the user may not write a policy with that paramKind; undefined: he may. */
+export async function paramKindObjection(
+  access: ParamAccess,
+  user: UserInfo,
+  policy: KubeObject,
+  old: KubeObject | undefined,
+): Promise<string | undefined> {
+  const paramKind = objectAt(objectAt(policy, 'spec'), 'paramKind');
+  if (paramKind === undefined || isPrivileged(user)) return undefined;
+  const before = objectAt(objectAt(old, 'spec'), 'paramKind');
+  if (before !== undefined && deepEqual(before, paramKind)) return undefined;
+  const target = targetOf(paramKind, access);
+  if (await mayRead(access, user, { verb: 'get', namespace: '*', name: '*' }, target)) return undefined;
+  const kind = stringAt(paramKind, 'kind') ?? '';
+  const apiVersion = stringAt(paramKind, 'apiVersion') ?? '';
+  return `user ${printed(user)} must have "get" permission on all objects of the referenced paramKind (kind=${kind}, apiVersion=${apiVersion})`;
+}
+
+/** Why the user may not write a binding with that paramRef; undefined: he may. */
+export async function paramRefObjection(
+  access: ParamAccess,
+  policyKind: string,
+  user: UserInfo,
+  binding: KubeObject,
+  old: KubeObject | undefined,
+): Promise<string | undefined> {
+  const spec = objectAt(binding, 'spec') ?? {};
+  const ref = objectAt(spec, 'paramRef');
+  if (ref === undefined || isPrivileged(user)) return undefined;
+  const before = objectAt(old, 'spec');
+  if (before !== undefined && unchanged(spec, before)) return undefined;
+  const policyName = stringAt(spec, 'policyName') ?? '';
+  const policy = await access.policy(policyKind, policyName);
+  const paramKind = objectAt(objectAt(policy, 'spec'), 'paramKind');
+  const target = paramKind === undefined ? ANYTHING : targetOf(paramKind, access);
+  const name = stringAt(ref, 'name') ?? '';
+  const verb = name === '' ? 'list' : 'get';
+  if (await mayRead(access, user, { verb, namespace: stringAt(ref, 'namespace') ?? '', name }, target))
+    return undefined;
+  const lacks = `to determine minimum required permissions and user ${printed(user)} does not have "${verb}" permission for all groups, versions and resources`;
+  if (policy === undefined) return `unable to get policy ${policyName} ${lacks}`;
+  const shown = `&ParamKind{APIVersion:${stringAt(paramKind, 'apiVersion') ?? ''},Kind:${stringAt(paramKind, 'kind') ?? ''},}`;
+  if (target.problem === 'unparsed') return `unable to parse paramKind ${shown} ${lacks}`;
+  if (target.problem === 'unresolved') return `unable to resolve paramKind ${shown} ${lacks}`;
+  // kube-apiserver takes the two for each other where the policy mutates.
+  const [who, what] = policyKind === 'MutatingAdmissionPolicy' ? [verb, printed(user)] : [printed(user), verb];
+  return `user ${who} does not have "${what}" permission on the object referenced by paramRef`;
+}
+
+/** The references are compared as they stand in memory, where a selector is never the same. */
+function unchanged(spec: JsonObject, old: JsonObject): boolean {
+  const ref = objectAt(spec, 'paramRef');
+  const before = objectAt(old, 'paramRef');
+  if (ref === undefined || before === undefined || spec['policyName'] !== old['policyName']) return false;
+  return deepEqual(ref, before);
+}
+
+/** Remembers what the guard of a write has found for its validation, which has no time to ask. */
+export class Objections {
+  private readonly known = new WeakMap<KubeObject, string>();
+
+  constructor(private readonly path: FieldPath) {}
+
+  async note(object: KubeObject, asking: Promise<string | undefined>): Promise<void> {
+    const objection = await asking;
+    if (objection === undefined) this.known.delete(object);
+    else this.known.set(object, objection);
+  }
+
+  /** An object that is wrong anyway is not refused for this. */
+  add(errors: readonly FieldError[], object: KubeObject): readonly FieldError[] {
+    const objection = this.known.get(object);
+    return errors.length > 0 || objection === undefined ? errors : [forbidden(this.path, objection)];
+  }
+}
+
+export type GuardContext = Pick<RequestContext, 'user'>;

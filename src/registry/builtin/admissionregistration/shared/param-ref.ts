@@ -1,0 +1,68 @@
+import {
+  type FieldError,
+  type FieldPath,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
+import { isDns1035Label, isDns1123Subdomain, isPathSegmentName } from '../../../../apimachinery/validation/names.js';
+
+/** Validates a binding's reference to its params. */
+export function validateParamRef(ref: JsonObject | undefined, path: FieldPath): FieldError[] {
+  if (ref === undefined) return [];
+  const errors: FieldError[] = [];
+  const name = stringAt(ref, 'name') ?? '';
+  const selector = objectAt(ref, 'selector');
+  if (name !== '') {
+    for (const text of isPathSegmentName(name)) errors.push(invalid(path.child('name'), name, text));
+    if (selector !== undefined) {
+      errors.push(forbidden(path.child('name'), 'name and selector are mutually exclusive'));
+    }
+  }
+  if (selector !== undefined) {
+    errors.push(...validateLabelSelector(selector, path.child('selector')));
+    if (name !== '') errors.push(forbidden(path.child('selector'), 'name and selector are mutually exclusive'));
+  }
+  if (name === '' && selector === undefined) {
+    errors.push(required(path, 'one of name or selector must be specified'));
+  }
+  const action = stringAt(ref, 'parameterNotFoundAction') ?? '';
+  const at = path.child('parameterNotFoundAction');
+  if (action === '') errors.push(required(at));
+  else if (action !== 'Deny' && action !== 'Allow') errors.push(notSupported(at, action, ['Deny', 'Allow']));
+  return errors;
+}
+
+/** Validates the kind of a policy's params. */
+export function validateParamKind(paramKind: JsonObject | undefined, path: FieldPath): FieldError[] {
+  if (paramKind === undefined) return [];
+  const kind = stringAt(paramKind, 'kind') ?? '';
+  const errors = apiVersionErrors(stringAt(paramKind, 'apiVersion') ?? '', path.child('apiVersion'));
+  if (kind === '') return [...errors, required(path.child('kind'))];
+  const wrong = isDns1035Label(kind.toLowerCase());
+  if (wrong.length > 0) {
+    const why = `may have mixed case, but should otherwise match: ${wrong.join(',')}`;
+    errors.push(invalid(path.child('kind'), kind, why));
+  }
+  return errors;
+}
+
+function apiVersionErrors(apiVersion: string, path: FieldPath): FieldError[] {
+  if (apiVersion === '') return [required(path)];
+  const parts = apiVersion === '/' ? ['', ''] : apiVersion.split('/');
+  if (parts.length > 2) return [invalid(path, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
+  const version = parts.at(-1) ?? '';
+  const group = parts.length === 2 ? (parts[0] ?? '') : '';
+  const errors: FieldError[] = [];
+  if (group !== '') {
+    const wrong = isDns1123Subdomain(group);
+    if (wrong.length > 0) errors.push(invalid(path, group, wrong.join(',')));
+  }
+  if (version === '') return [...errors, invalid(path, apiVersion, 'version must be specified')];
+  const wrong = isDns1035Label(version);
+  if (wrong.length > 0) errors.push(invalid(path, version, wrong.join(',')));
+  return errors;
+}

@@ -1,0 +1,91 @@
+import type { FieldError as Problem } from '../../../../apimachinery/meta/field-error.js';
+import {
+  type FieldError,
+  type FieldPath,
+  invalid,
+  notSupported,
+  required,
+} from '../../../../apimachinery/meta/field-error.js';
+import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../../apimachinery/json/values.js';
+import { trimSpace } from '../../../../util/trim-space.js';
+import { conditionExpressions, validateMatchConditions } from './match-conditions.js';
+import { expressionErrors, type PolicyCompiler } from './expressions.js';
+import { validateMatchResources } from './match-resources.js';
+import { validateParamKind } from './param-ref.js';
+
+const FAILURE_POLICIES = ['Fail', 'Ignore'];
+
+/** What the parts that both kinds of policies have are validated with. */
+export interface SpecOptions {
+  /** The object before; absent for a create. */
+  readonly old: JsonObject | undefined;
+  /** Errors of the kind's own about matchConstraints. */
+  readonly constraints?: (match: JsonObject, path: FieldPath) => FieldError[];
+}
+
+/** Failure policy, params, constraints and conditions. */
+export function validateCommonSpec(spec: JsonObject, path: FieldPath, { old, constraints }: SpecOptions): FieldError[] {
+  const errors: FieldError[] = [];
+  const failurePolicy = stringAt(spec, 'failurePolicy');
+  if (failurePolicy === undefined) errors.push(required(path.child('failurePolicy')));
+  else if (!FAILURE_POLICIES.includes(failurePolicy)) {
+    errors.push(notSupported(path.child('failurePolicy'), failurePolicy, FAILURE_POLICIES));
+  }
+  const paramKind = objectAt(spec, 'paramKind');
+  errors.push(...validateParamKind(paramKind, path.child('paramKind')));
+  const match = objectAt(spec, 'matchConstraints');
+  const at = path.child('matchConstraints');
+  if (match === undefined) errors.push(required(at));
+  else {
+    errors.push(...validateMatchResources(match, at));
+    if (objectsOf(match['resourceRules']).length === 0) errors.push(required(at.child('resourceRules')));
+    errors.push(...(constraints?.(match, at) ?? []));
+  }
+  if (old === undefined || !sameConditions(spec, old)) {
+    const known = new Set(conditionExpressions(old?.['matchConditions']));
+    const options = { params: paramKind !== undefined, known };
+    errors.push(...validateMatchConditions(spec['matchConditions'], path.child('matchConditions'), options));
+  }
+  return errors;
+}
+
+/** Nothing has changed that could make conditions invalid that were valid. */
+function sameConditions(spec: JsonObject, old: JsonObject): boolean {
+  return (
+    deepEqual(spec['paramKind'] ?? null, old['paramKind'] ?? null) &&
+    deepEqual(objectsOf(spec['matchConditions']), objectsOf(old['matchConditions']))
+  );
+}
+
+const IDENTIFIER = /^[_a-zA-Z][_a-zA-Z0-9]*$/;
+const RESERVED = new Set(
+  'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(
+    ' ',
+  ),
+);
+
+/** `known`: expressions of validations that the policy had before. */
+export function validateVariables(
+  spec: JsonObject,
+  path: FieldPath,
+  compiler: PolicyCompiler,
+  known: ReadonlySet<string>,
+): FieldError[] {
+  const params = objectAt(spec, 'paramKind') !== undefined;
+  return objectsOf(spec['variables']).flatMap((variable, i): FieldError[] => {
+    const at = path.child('variables').index(i);
+    const errors: Problem[] = [];
+    const name = stringAt(variable, 'name') ?? '';
+    const expression = stringAt(variable, 'expression') ?? '';
+    if (trimSpace(name) === '') errors.push(required(at.child('name'), 'name is not specified'));
+    else if (!IDENTIFIER.test(name) || RESERVED.has(name)) {
+      errors.push(invalid(at.child('name'), name, 'must be a valid CEL identifier'));
+    }
+    if (trimSpace(expression) === '') {
+      return [...errors, required(at.child('expression'), 'expression is not specified')];
+    }
+    const compiled = compiler.addVariable(name, expression, params, known.has(expression));
+    return [...errors, ...expressionErrors(compiled, at.child('expression'))];
+  });
+}

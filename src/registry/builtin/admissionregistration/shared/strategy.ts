@@ -1,0 +1,46 @@
+import { FieldPath, type FieldError } from '../../../../apimachinery/meta/field-error.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import type { Strategy } from '../../../rest/interfaces.js';
+import { nothing } from '../../shared/resource-type.js';
+import { Objections, paramKindObjection, paramRefObjection, type ParamAccess } from './param-access.js';
+import { staticSuffixWarnings } from './static-suffix.js';
+
+/** What the kinds of policies and bindings differ in. */
+interface KindOfStrategy {
+  readonly validate: (object: KubeObject, old: KubeObject | undefined) => readonly FieldError[];
+  readonly prepareForCreate?: (object: KubeObject) => void;
+  readonly prepareForUpdate?: (object: KubeObject, old: KubeObject) => void;
+  readonly resetFields?: Strategy['resetFields'];
+}
+
+type Ask = (
+  user: Parameters<typeof paramKindObjection>[1],
+  object: KubeObject,
+  old: KubeObject | undefined,
+) => Promise<string | undefined>;
+
+function strategy(kind: KindOfStrategy, field: string, ask: Ask): Strategy {
+  const objections = new Objections(FieldPath.of('spec', field));
+  return {
+    allowCreateOnUpdate: false,
+    allowUnconditionalUpdate: false,
+    hasGeneration: true,
+    guard: ({ user }, object, old) => objections.note(object, ask(user, object, old)),
+    prepareForCreate: (_context, object) => kind.prepareForCreate?.(object),
+    prepareForUpdate: (_context, object, old) => kind.prepareForUpdate?.(object, old),
+    validateCreate: (_context, object) => objections.add(kind.validate(object, undefined), object),
+    validateUpdate: (_context, object, old) => objections.add(kind.validate(object, old), object),
+    warningsOnCreate: (_context, object) => staticSuffixWarnings(object),
+    warningsOnUpdate: (_context, object) => staticSuffixWarnings(object),
+    canonicalize: nothing,
+    ...(kind.resetFields !== undefined && { resetFields: kind.resetFields }),
+  };
+}
+
+/** How policies are written. */
+export const policyStrategy = (kind: KindOfStrategy, access: ParamAccess): Strategy =>
+  strategy(kind, 'paramKind', (user, policy, old) => paramKindObjection(access, user, policy, old));
+
+/** How bindings of the kind of policies are written. */
+export const bindingStrategy = (kind: KindOfStrategy, policyKind: string, access: ParamAccess): Strategy =>
+  strategy(kind, 'paramRef', (user, binding, old) => paramRefObjection(access, policyKind, user, binding, old));

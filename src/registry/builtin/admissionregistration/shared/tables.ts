@@ -1,0 +1,44 @@
+import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { compareUtf8 } from '../../../../apimachinery/meta/meta.js';
+import type { TableConvertor } from '../../../rest/interfaces.js';
+import { Age, tableOf } from '../../shared/table.js';
+
+const UNSET = '<unset>';
+const path = (resource: string): string => `apis/admissionregistration.k8s.io/v1/${resource}`;
+
+/** The table of policies; `list`: what is counted. */
+export const policyTable = (resource: string, list: 'validations' | 'mutations'): TableConvertor =>
+  tableOf(path(resource), (policy) => {
+    const spec = objectAt(policy, 'spec');
+    const kind = objectAt(spec, 'paramKind');
+    const params = kind === undefined ? UNSET : `${stringAt(kind, 'apiVersion') ?? ''}/${stringAt(kind, 'kind') ?? ''}`;
+    return [policy.metadata.name ?? '', objectsOf(spec?.[list]).length, params, Age.of(policy)];
+  });
+
+export const bindingTable = (resource: string): TableConvertor =>
+  tableOf(path(resource), (binding) => {
+    const spec = objectAt(binding, 'spec');
+    const policy = stringAt(spec, 'policyName') ?? '';
+    return [binding.metadata.name ?? '', policy, paramText(objectAt(spec, 'paramRef')), Age.of(binding)];
+  });
+
+function paramText(ref: JsonObject | undefined): string {
+  const name = stringAt(ref, 'name') ?? '';
+  if (name !== '') return `${stringAt(ref, 'namespace') || '*'}/${name}`;
+  const selector = objectAt(ref, 'selector');
+  return selector === undefined ? UNSET : selectorText(selector);
+}
+
+/** A selector as Go prints the message. */
+function selectorText(selector: JsonObject): string {
+  const labels = objectAt(selector, 'matchLabels') ?? {};
+  const pairs = Object.keys(labels)
+    .sort(compareUtf8)
+    .map((key) => `${key}: ${textOf(labels[key])},`);
+  const requirements = objectsOf(selector['matchExpressions']).map(
+    (term) =>
+      `LabelSelectorRequirement{Key:${textOf(term['key'])},Operator:${textOf(term['operator'])},Values:[${textsOf(term['values']).join(' ')}],},`,
+  );
+  return `&LabelSelector{MatchLabels:map[string]string{${pairs.join('')}},MatchExpressions:[]LabelSelectorRequirement{${requirements.join('')}},}`;
+}

@@ -1,0 +1,74 @@
+import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../../apimachinery/json/values.js';
+import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import { builtinType, nothing } from '../../shared/resource-type.js';
+import { Age, tableOf } from '../../shared/table.js';
+import type { ResourceType, Strategy } from '../../../rest/interfaces.js';
+import { staticSuffixWarnings } from './static-suffix.js';
+import { validateConfiguration } from './webhook-validation.js';
+
+const HTTPS_PORT = 443;
+const TIMEOUT_SECONDS = 10;
+
+function defaultWebhook(webhook: JsonObject): void {
+  webhook['failurePolicy'] ??= 'Fail';
+  webhook['matchPolicy'] ??= 'Equivalent';
+  webhook['namespaceSelector'] ??= {};
+  webhook['objectSelector'] ??= {};
+  webhook['timeoutSeconds'] ??= TIMEOUT_SECONDS;
+  for (const rule of objectsOf(webhook['rules'])) rule['scope'] ??= '*';
+  const service = objectAt(objectAt(webhook, 'clientConfig'), 'service');
+  if (service !== undefined) service['port'] ??= HTTPS_PORT;
+}
+
+/** An empty bundle is not written, but is not none: whoever gives one has changed the webhook. */
+const givesEmptyBundle = (object: KubeObject): boolean =>
+  objectsOf(object['webhooks']).some((webhook) => {
+    const config = objectAt(webhook, 'clientConfig');
+    return config !== undefined && emptyMembersOf(config)?.['caBundle'] !== undefined;
+  });
+
+const strategy: Strategy = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: false,
+  hasGeneration: true,
+  prepareForCreate: nothing,
+  prepareForUpdate: (_context, object, old) => {
+    if (givesEmptyBundle(object)) object.metadata.generation = (old.metadata.generation ?? 0) + 1;
+  },
+  validateCreate: (_context, object) => validateConfiguration(object, undefined),
+  validateUpdate: (_context, object, old) => validateConfiguration(object, old),
+  warningsOnCreate: (_context, object) => staticSuffixWarnings(object),
+  warningsOnUpdate: (_context, object) => staticSuffixWarnings(object),
+};
+
+/** A type of webhook configurations: the two kinds differ in one default. */
+export function webhookConfigurations(
+  resource: string,
+  kind: string,
+  defaultMore: (webhook: JsonObject) => void,
+): ResourceType {
+  return builtinType({
+    group: 'admissionregistration.k8s.io',
+    resource,
+    singular: kind.toLowerCase(),
+    kind,
+    categories: ['api-extensions'],
+    namespaced: false,
+    validateName: nameIsDnsSubdomain,
+    strategy,
+    table: tableOf(`apis/admissionregistration.k8s.io/v1/${resource}`, (object) => [
+      object.metadata.name ?? '',
+      objectsOf(object['webhooks']).length,
+      Age.of(object),
+    ]),
+    applyDefaults: (object: KubeObject) => {
+      for (const webhook of objectsOf(object['webhooks'])) {
+        defaultWebhook(webhook);
+        defaultMore(webhook);
+      }
+    },
+  });
+}

@@ -1,0 +1,186 @@
+import { types } from '@annex/cel';
+import {
+  duplicate,
+  type FieldError,
+  FieldPath,
+  invalid,
+  notSupported,
+  Printed,
+  required,
+} from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
+import { goJson, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
+import { validateObjectMeta } from '../../../../apimachinery/validation/object-meta.js';
+import { JsonPathError, parseJsonPath } from '../../../../schema/columns/json-path-parser.js';
+import { trimSpace } from '../../../../util/trim-space.js';
+import { validateConditions } from '../shared/conditions.js';
+import { expressionErrors, PolicyCompiler } from '../shared/expressions.js';
+import { validateCommonSpec, validateVariables } from '../shared/policy-spec.js';
+
+const { BOOL, STRING, NULL } = types;
+
+const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
+const MAX_AUDIT_ANNOTATIONS = 20;
+const MAX_VALUE_EXPRESSION = 5 * 1024;
+
+/** The expressions of a policy that was accepted: they may use what new ones may not. */
+interface Known {
+  readonly validations: ReadonlySet<string>;
+  readonly messages: ReadonlySet<string>;
+  readonly values: ReadonlySet<string>;
+}
+
+function knownExpressions(spec: JsonObject | undefined): Known {
+  const texts = (list: string, key: string): Set<string> =>
+    new Set(objectsOf(spec?.[list]).map((entry) => textOf(entry[key])));
+  return {
+    validations: texts('validations', 'expression'),
+    messages: texts('validations', 'messageExpression'),
+    values: texts('auditAnnotations', 'valueExpression'),
+  };
+}
+
+/** What the parts of one policy are validated with. */
+interface Validating {
+  readonly compiler: PolicyCompiler;
+  readonly params: boolean;
+  readonly known: Known;
+}
+
+/** Validates a policy; `old` is absent for a create. */
+export function validatePolicy(policy: KubeObject, old: KubeObject | undefined): FieldError[] {
+  const spec = objectAt(policy, 'spec') ?? {};
+  const before = objectAt(old, 'spec');
+  const path = FieldPath.of('spec');
+  const validating: Validating = {
+    compiler: new PolicyCompiler(objectsOf(spec['variables']).length > 0),
+    params: objectAt(spec, 'paramKind') !== undefined,
+    known: knownExpressions(before),
+  };
+  return [
+    ...validateObjectMeta(policy.metadata, false, nameIsDnsSubdomain, FieldPath.of('metadata')),
+    ...validateCommonSpec(spec, path, { old: before }),
+    ...validateVariables(spec, path, validating.compiler, validating.known.validations),
+    ...validateRules(policy.metadata.name ?? '', spec, path, validating),
+  ];
+}
+
+function validateRules(name: string, spec: JsonObject, path: FieldPath, validating: Validating): FieldError[] {
+  const validations = objectsOf(spec['validations']);
+  const annotations = objectsOf(spec['auditAnnotations']);
+  if (validations.length === 0 && annotations.length === 0) {
+    const why = 'validations or auditAnnotations must contain at least one item';
+    return [required(path.child('validations'), why), required(path.child('auditAnnotations'), why)];
+  }
+  const errors = validations.flatMap((validation, i) =>
+    validateValidation(validation, path.child('validations').index(i), validating),
+  );
+  const at = path.child('auditAnnotations');
+  if (annotations.length > MAX_AUDIT_ANNOTATIONS) {
+    const why = `must not have more than ${String(MAX_AUDIT_ANNOTATIONS)} auditAnnotations`;
+    errors.push(invalid(at, new Printed(goJson(annotations.map(internalAnnotation))), why));
+  }
+  const keys = new Set<string>();
+  annotations.forEach((annotation, i) => {
+    errors.push(...validateAnnotation(name, annotation, at.index(i), validating));
+    const key = textOf(annotation['key']);
+    if (keys.has(key)) errors.push(duplicate(at.index(i).child('key'), key));
+    keys.add(key);
+  });
+  return errors;
+}
+
+/** As kube-apiserver's unversioned type is printed. */
+const internalAnnotation = (annotation: JsonObject): JsonObject => ({
+  Key: textOf(annotation['key']),
+  ValueExpression: textOf(annotation['valueExpression']),
+});
+
+function validateValidation(
+  validation: JsonObject,
+  path: FieldPath,
+  { compiler, params, known }: Validating,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  const expression = textOf(validation['expression']);
+  if (trimSpace(expression) === '') {
+    errors.push(required(path.child('expression'), 'expression is not specified'));
+  } else {
+    const compiled = compiler.compile(
+      expression,
+      [BOOL],
+      { params, authorizer: true },
+      known.validations.has(expression),
+    );
+    errors.push(...expressionErrors(compiled, path.child('expression')));
+  }
+  const messageExpression = textOf(validation['messageExpression']);
+  const at = path.child('messageExpression');
+  if (trimSpace(messageExpression) !== '') {
+    const isKnown = known.messages.has(messageExpression);
+    const compiled = compiler.compile(messageExpression, [STRING], { params, authorizer: false }, isKnown);
+    errors.push(...expressionErrors(compiled, at));
+  } else if (messageExpression !== '') errors.push(invalid(at, messageExpression, 'must be non-empty if specified'));
+  const message = textOf(validation['message']);
+  if (message !== '' && trimSpace(message) === '') {
+    errors.push(invalid(path.child('message'), message, 'must be non-empty if specified'));
+  } else if (/[\n\r]/.test(trimSpace(message))) {
+    errors.push(invalid(path.child('message'), message, 'must not contain line breaks'));
+  }
+  const reason = stringAt(validation, 'reason');
+  if (reason !== undefined && !REASONS.includes(reason)) {
+    errors.push(notSupported(path.child('reason'), reason, REASONS));
+  }
+  return errors;
+}
+
+function validateAnnotation(
+  name: string,
+  annotation: JsonObject,
+  path: FieldPath,
+  { compiler, params, known }: Validating,
+): FieldError[] {
+  const key = textOf(annotation['key']);
+  const errors =
+    name === ''
+      ? [invalid(path.child('key'), key, 'requires metadata.name be non-empty')]
+      : qualifiedNameErrors(`${name}/${key}`, path.child('key'));
+  const expression = textOf(annotation['valueExpression']);
+  const trimmed = trimSpace(expression);
+  const at = path.child('valueExpression');
+  if (trimmed === '') return [...errors, required(at, 'valueExpression is not specified')];
+  if (Buffer.byteLength(trimmed) > MAX_VALUE_EXPRESSION) {
+    return [...errors, required(at, `must not exceed ${String(MAX_VALUE_EXPRESSION)} bytes in length`)];
+  }
+  const isKnown = known.values.has(expression);
+  const compiled = compiler.compile(trimmed, [STRING, NULL], { params, authorizer: true }, isKnown);
+  return [...errors, ...expressionErrors(compiled, at, expression)];
+}
+
+/** Validates a write of the status. */
+export function validatePolicyStatus(policy: KubeObject): FieldError[] {
+  const status = objectAt(policy, 'status') ?? {};
+  const path = FieldPath.of('status');
+  const warnings = path.child('typeChecking', 'expressionWarnings');
+  return [
+    ...objectsOf(objectAt(status, 'typeChecking')?.['expressionWarnings']).flatMap((warning, i) => [
+      ...(textOf(warning['warning']) === '' ? [required(warnings.index(i).child('warning'))] : []),
+      ...validateFieldRef(trimSpace(textOf(warning['fieldRef'])), warnings.index(i).child('fieldRef')),
+    ]),
+    ...validateConditions(status['conditions'], path.child('conditions')),
+  ];
+}
+
+function validateFieldRef(ref: string, path: FieldPath): FieldError[] {
+  if (ref === '') return [required(path)];
+  try {
+    parseJsonPath(ref);
+    return [];
+  } catch (error) {
+    if (error instanceof JsonPathError) return [invalid(path, ref, `invalid JSONPath: ${error.message}`)];
+    throw error;
+  }
+}

@@ -1,0 +1,59 @@
+import {
+  duplicate,
+  type FieldError,
+  FieldPath,
+  invalid,
+  notSupported,
+  required,
+} from '../../../../apimachinery/meta/field-error.js';
+import { objectAt } from '../../../../apimachinery/json/json.js';
+import { textsOf } from '../../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import { builtinType } from '../../shared/resource-type.js';
+import type { ResourceType } from '../../../rest/interfaces.js';
+import { defaultBinding, validateCommonBinding } from '../shared/binding.js';
+import type { ParamAccess } from '../shared/param-access.js';
+import { bindingStrategy } from '../shared/strategy.js';
+import { bindingTable } from '../shared/tables.js';
+
+const ACTIONS = ['Audit', 'Deny', 'Warn'];
+
+function validateActions(actions: readonly string[], path: FieldPath): FieldError[] {
+  const errors: FieldError[] = [];
+  const seen = new Set<string>();
+  actions.forEach((action, i) => {
+    if (!ACTIONS.includes(action)) errors.push(notSupported(path.index(i), action, ACTIONS));
+    if (seen.has(action)) errors.push(duplicate(path.index(i), action));
+    seen.add(action);
+  });
+  if (seen.has('Deny') && seen.has('Warn')) {
+    const why =
+      'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)';
+    errors.push(invalid(path, [...actions], why));
+  }
+  if (seen.size === 0) errors.push(required(path, 'at least one validation action is required'));
+  return errors;
+}
+
+const validate = (binding: KubeObject): FieldError[] => [
+  ...validateCommonBinding(binding),
+  ...validateActions(
+    textsOf(objectAt(binding, 'spec')?.['validationActions']),
+    FieldPath.of('spec', 'validationActions'),
+  ),
+];
+
+export const validatingAdmissionPolicyBindings = (access: ParamAccess): ResourceType =>
+  builtinType({
+    group: 'admissionregistration.k8s.io',
+    resource: 'validatingadmissionpolicybindings',
+    singular: 'validatingadmissionpolicybinding',
+    kind: 'ValidatingAdmissionPolicyBinding',
+    categories: ['api-extensions'],
+    namespaced: false,
+    validateName: nameIsDnsSubdomain,
+    strategy: bindingStrategy({ validate }, 'ValidatingAdmissionPolicy', access),
+    table: bindingTable('validatingadmissionpolicybindings'),
+    applyDefaults: defaultBinding,
+  });

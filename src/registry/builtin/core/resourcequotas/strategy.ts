@@ -1,0 +1,85 @@
+import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import { objectAt } from '../../../../apimachinery/json/json.js';
+import { textsOf } from '../../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import type { Strategy } from '../../../rest/interfaces.js';
+import { ensureObject, keepField } from '../../shared/fields.js';
+import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
+import { quantityOf, roundQuantities } from '../../shared/resources.js';
+import { resets } from '../../shared/resource-type.js';
+import { amountErrors, quotaSpecErrors } from './validation.js';
+
+const SPEC = FieldPath.of('spec');
+const STATUS = FieldPath.of('status');
+/** What is asked for should not be more than what it is limited to. */
+const ORDERED = ['cpu', 'memory', 'storage', 'ephemeral-storage'];
+const BARE = new Set(['cpu', 'memory']);
+
+const specErrors = (quota: KubeObject): FieldError[] => quotaSpecErrors(objectAt(quota, 'spec') ?? {}, SPEC);
+
+function statusErrors(quota: KubeObject): FieldError[] {
+  const status = objectAt(quota, 'status');
+  return ['hard', 'used'].flatMap((part) => amountErrors(objectAt(status, part), STATUS.child(part)));
+}
+
+function updateErrors(quota: KubeObject, old: KubeObject): FieldError[] {
+  const errors = [...validateCoreMetaUpdate(quota.metadata, old.metadata), ...specErrors(quota)];
+  const [now, before] = [quota, old].map((one) => objectAt(one, 'spec')?.['scopes']);
+  const scopes = new Set(textsOf(now));
+  const scopesBefore = new Set(textsOf(before));
+  if (scopes.size !== scopesBefore.size || [...scopes].some((scope) => !scopesBefore.has(scope))) {
+    errors.push(invalid(SPEC.child('scopes'), now, 'field is immutable'));
+  }
+  return errors;
+}
+
+function warnings(quota: KubeObject): string[] {
+  const hard = objectAt(objectAt(quota, 'spec'), 'hard') ?? {};
+  return ORDERED.flatMap((name) => {
+    const request = [`requests.${name}`, ...(BARE.has(name) ? [name] : [])].find((key) => hard[key] !== undefined);
+    const limit = `limits.${name}`;
+    if (request === undefined || hard[limit] === undefined) return [];
+    const [asked, limited] = [quantityOf(hard[request]), quantityOf(hard[limit])];
+    if (asked.compare(limited) <= 0) return [];
+    return [`ResourceQuota ${request} (${asked.toString()}) should be less than ${limit} (${limited.toString()})`];
+  });
+}
+
+export function applyQuotaDefaults(quota: KubeObject): void {
+  roundQuantities(objectAt(ensureObject(quota, 'spec'), 'hard'));
+  const status = ensureObject(quota, 'status');
+  roundQuantities(objectAt(status, 'hard'));
+  roundQuantities(objectAt(status, 'used'));
+}
+
+export const quotaStrategy: Strategy = {
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: true,
+  resetFields: resets(['status']),
+  prepareForCreate: (_context, object) => {
+    object['status'] = {};
+  },
+  prepareForUpdate: (_context, object, old) => {
+    keepField('status', object, old);
+  },
+  validateCreate: (_context, object) => [
+    ...validateCoreMeta(object.metadata, true, nameIsDnsSubdomain),
+    ...specErrors(object),
+  ],
+  validateUpdate: (_context, object, old) => updateErrors(object, old),
+  warningsOnCreate: (_context, object) => warnings(object),
+};
+
+export const quotaStatusStrategy: Strategy = {
+  ...quotaStrategy,
+  resetFields: resets(['spec']),
+  prepareForUpdate: (_context, object, old) => {
+    keepField('spec', object, old);
+  },
+  validateUpdate: (_context, object, old) => [
+    ...validateCoreMetaUpdate(object.metadata, old.metadata),
+    ...((object.metadata.resourceVersion ?? '') === '' ? [required('resourceVersion')] : []),
+    ...statusErrors(object),
+  ],
+};

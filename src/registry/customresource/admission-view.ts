@@ -1,0 +1,95 @@
+import type { VersionedResource } from '../../admission/interfaces.js';
+import { ApiError, newInternalError } from '../../apimachinery/meta/errors.js';
+import { noteFloats } from '../../apimachinery/json/float.js';
+import { type JsonObject, stringAt } from '../../apimachinery/json/json.js';
+import {
+  formatGroupVersion,
+  formatGroupVersionKind,
+  goJson,
+  type GroupVersionKind,
+  type KubeObject,
+  parseGroupVersion,
+  quote,
+} from '../../apimachinery/meta/meta.js';
+import { MetadataError, readMetadata } from '../../schema/metadata.js';
+import { settled } from '../generic/loopback/settled.js';
+import type { AdmissionView } from '../rest/served.js';
+import { type CompiledVersion, readScale } from './compiled.js';
+import type { Conversion } from './conversion/conversion.js';
+import type { Definition, DefinitionVersion } from './definition.js';
+import { SCALE_GVK } from './scale.js';
+
+/**
+ * A custom type for webhooks and policies: they may speak any version that its definition lists, served or not. Objects that a
+ * mutation changed are noted in `changed`: they may have fields that the schema does not know.
+ */
+export function customAdmissionView(
+  definition: Definition,
+  conversion: Conversion,
+  formOf: (groupVersion: string) => CompiledVersion | undefined,
+  changed: { add(object: KubeObject): void; has(object: KubeObject): boolean },
+): AdmissionView {
+  const cached = new Map<string, readonly VersionedResource[]>();
+  return {
+    equivalents(subresource) {
+      let known = cached.get(subresource);
+      if (known === undefined) cached.set(subresource, (known = equivalents(definition, subresource)));
+      return known;
+    },
+    convert: (object, kind) => settled(() => conversion.convert(object, formatGroupVersion(kind))),
+    complete: (changed, kind, { floats, dropsInvalidMetadata = false } = {}) => {
+      checkKind(changed, kind);
+      const object = withMetadata(changed, dropsInvalidMetadata);
+      if (floats !== undefined) noteFloats(object, floats);
+      formOf(formatGroupVersion(kind))?.schema.applyDefaults(object);
+      return object;
+    },
+    exchanged: (object) => {
+      changed.add(object);
+    },
+    copied: (copy, object) => {
+      if (changed.has(object)) changed.add(copy);
+    },
+    mergeType: (kind) => formOf(formatGroupVersion(kind))?.mergeType,
+    schemaOf: (kind) => formOf(formatGroupVersion(kind))?.version.schema,
+  };
+}
+
+/** A mutation that makes another type's object of it is no fault of the client's. */
+function checkKind(changed: JsonObject, wanted: GroupVersionKind): void {
+  const kind = stringAt(changed, 'kind') ?? '';
+  if (kind === '') throw newInternalError(`Object 'Kind' is missing in '${goJson(changed)}'`);
+  const given = parseGroupVersion(stringAt(changed, 'apiVersion') ?? '') ?? { group: '', version: '' };
+  if (given.group === wanted.group && given.version === wanted.version) return;
+  const shown = formatGroupVersionKind({ ...given, kind });
+  const to = quote(formatGroupVersion(wanted));
+  throw new ApiError(500, '', `${shown} is unstructured and is not suitable for converting to ${to}`);
+}
+
+/** Unlike a body, what a mutation made is read with its metadata alone checked; the schema validates the rest later. */
+function withMetadata(changed: JsonObject, dropsInvalid: boolean): KubeObject {
+  const { metadata } = changed;
+  try {
+    return { ...changed, metadata: metadata === undefined ? {} : readMetadata(metadata, dropsInvalid) };
+  } catch (error) {
+    if (error instanceof MetadataError)
+      throw newInternalError(dropsInvalid ? 'system metadata was not initialized' : error.message);
+    throw error;
+  }
+}
+
+function equivalents(definition: Definition, subresource: string): readonly VersionedResource[] {
+  const { group, names } = definition;
+  return definition.versions
+    .filter((version) => hasSubresource(version, subresource))
+    .map(({ name }) => ({
+      resource: { group, version: name, resource: names.plural },
+      kind: subresource === 'scale' ? SCALE_GVK : { group, version: name, kind: names.kind },
+    }));
+}
+
+function hasSubresource(version: DefinitionVersion, subresource: string): boolean {
+  if (subresource === 'status') return version.hasStatus;
+  if (subresource === 'scale') return readScale(version) !== undefined;
+  return subresource === '';
+}

@@ -1,0 +1,111 @@
+import { isRegisteredGroup, isRegisteredVersion } from '../../../apimachinery/scheme/registered-kinds.js';
+import { formatGroupVersion } from '../../../apimachinery/meta/meta.js';
+
+/** Keys that stand for all group versions of a stage, in the order in which they apply. */
+const STAGES: readonly (readonly [key: string, matches: RegExp])[] = [
+  ['api/all', /^/],
+  ['api/ga', /^v\d+$/],
+  ['api/beta', /^v\d+beta\d+$/],
+  ['api/alpha', /^v\d+alpha\d+$/],
+];
+const STAGE_KEYS = new Set(STAGES.map(([key]) => key));
+const GA = /^v\d+$/;
+/** Kinds of Annex itself are served in every stage unless they are switched off. */
+const OWN_GROUP = 'kubeannex.io';
+
+const TRUE = new Set(['', '1', 't', 'T', 'TRUE', 'true', 'True']);
+const FALSE = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False']);
+
+/** A version or a resource of it, as a key of the flag names it. */
+interface Preference {
+  readonly groupVersion: string;
+  /** Absent: the whole version. */
+  readonly resource?: string;
+  readonly enabled: boolean;
+}
+
+/**
+ * Which group versions and resources are served, as `--runtime-config` says (apiserver, resourceconfig.MergeAPIResourceConfigs):
+ * a resource's own key goes before its version's, that before `api/<stage>`, that before the default. By default built-in
+ * types are served in GA versions alone, and custom ones in all; the keys of stages do not concern custom ones.
+ */
+export class RuntimeConfig {
+  private readonly stages = new Map<string, boolean>();
+  private readonly versions = new Map<string, boolean>();
+  private readonly resources = new Map<string, boolean>();
+
+  /** Takes the pairs of the flag; throws an Error with kube-apiserver's text for the first that cannot be used. */
+  constructor(pairs: readonly string[] = []) {
+    const values = new Map(pairs.filter((pair) => pair.trim() !== '').map(split));
+    if (values.size === 1 && values.get('api/all') === 'false') {
+      throw new Error('invalid runtime-config with only api/all=false');
+    }
+    const preferences = preferencesOf(values);
+    for (const [key] of STAGES) {
+      const value = values.get(key);
+      if (value === undefined) continue;
+      if (value !== 'true' && value !== 'false') throw new Error(`invalid value ${key}=${value}`);
+      this.stages.set(key, value === 'true');
+    }
+    for (const { groupVersion, resource, enabled } of preferences) {
+      if (resource === undefined) this.versions.set(groupVersion, enabled);
+      else this.resources.set(`${groupVersion}/${resource}`, enabled);
+    }
+  }
+
+  /** Whether a resource is served in a version. */
+  serves(group: string, version: string, resource: string, custom: boolean): boolean {
+    const groupVersion = formatGroupVersion({ group, version });
+    return (
+      this.resources.get(`${groupVersion}/${resource}`) ??
+      this.versions.get(groupVersion) ??
+      (custom ? true : this.byStage(group, version))
+    );
+  }
+
+  private byStage(group: string, version: string): boolean {
+    let enabled = GA.test(version) || group === OWN_GROUP;
+    for (const [key, matches] of STAGES) if (matches.test(version)) enabled = this.stages.get(key) ?? enabled;
+    return enabled;
+  }
+}
+
+/** A pair without a value means true; only the first `=` separates. */
+function split(pair: string): [key: string, value: string] {
+  const at = pair.indexOf('=');
+  return at < 0 ? [pair.trim(), ''] : [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
+}
+
+function preferencesOf(values: ReadonlyMap<string, string>): Preference[] {
+  const preferences: Preference[] = [];
+  const unknown = new Set<string>();
+  for (const [key, value] of values) {
+    if (STAGE_KEYS.has(key)) continue;
+    const [group, version, resource, ...more] = key.split('/');
+    if (group === undefined || !version || more.length > 0) {
+      throw new Error(`runtime-config invalid key ${key}`);
+    }
+    const groupVersion = formatGroupVersion({ group, version });
+    if (!isRegisteredGroup(group)) {
+      // A group with a dot may be brought by a definition later.
+      if (!group.includes('.')) unknown.add(groupVersion);
+    } else if (!isRegisteredVersion(group, version)) {
+      throw new Error(`group version ${groupVersion} that has not been registered`);
+    }
+    if (resource !== undefined && resource !== resource.toLowerCase()) {
+      const rule = 'group/version/resource and resource is always lowercase plural, not';
+      throw new Error(`invalid key ${key}: ${rule} ${JSON.stringify(resource)}`);
+    }
+    preferences.push({ groupVersion, ...(resource !== undefined && { resource }), enabled: parseBool(key, value) });
+  }
+  if (unknown.size > 0) throw new Error(`unknown api groups ${[...unknown].sort().join(',')}`);
+  return preferences;
+}
+
+function parseBool(key: string, value: string): boolean {
+  if (TRUE.has(value)) return true;
+  if (FALSE.has(value)) return false;
+  throw new Error(
+    `invalid value of ${key}: ${value}, err: strconv.ParseBool: parsing ${JSON.stringify(value)}: invalid syntax`,
+  );
+}

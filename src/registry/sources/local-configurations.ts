@@ -1,0 +1,70 @@
+import { Changes } from '../../admission/changes.js';
+import type { ConfigurationSource } from '../../admission/sources.js';
+import { compareUtf8, type KubeObject } from '../../apimachinery/meta/meta.js';
+import type { CachedObject, ResourceCache } from '../../storage/cacher/interfaces.js';
+import type { ServedVersion } from '../rest/served.js';
+
+/** The part of a cache that is followed. */
+export type FollowedCache = Pick<ResourceCache, 'onChange' | 'peekAll' | 'ready'>;
+
+/** The configurations in the server's own store. A request sees every write that was acknowledged before it came. */
+export class LocalConfigurations<T extends KubeObject = KubeObject> implements ConfigurationSource<T> {
+  private readonly changes = new Changes();
+  private readonly decoded = new Map<CachedObject, T>();
+  private sorted: readonly T[] = [];
+  /** The generation that `sorted` shows. */
+  private shown = -1;
+  private loaded = false;
+
+  /** `view`: the version whose form the objects have. */
+  constructor(
+    private readonly cache: FollowedCache,
+    private readonly view: Pick<ServedVersion, 'toObject'>,
+  ) {
+    cache.onChange?.(() => {
+      this.changes.made();
+    });
+    // A store that is away now is asked again by whoever waits.
+    this.whenSynced().catch(() => undefined);
+  }
+
+  get generation(): number {
+    return this.changes.generation;
+  }
+
+  objects(): readonly T[] {
+    if (this.shown !== this.changes.generation) {
+      this.shown = this.changes.generation;
+      this.sorted = this.read();
+    }
+    return this.sorted;
+  }
+
+  synced(): boolean {
+    return this.loaded;
+  }
+
+  async whenSynced(): Promise<void> {
+    if (this.loaded) return;
+    await this.cache.ready();
+    if (this.synced()) return;
+    this.loaded = true;
+    this.changes.made();
+  }
+
+  subscribe(listener: () => void): () => void {
+    return this.changes.subscribe(listener);
+  }
+
+  private read(): T[] {
+    const present = new Set<CachedObject>();
+    for (const cached of this.cache.peekAll('')) {
+      // Whatever cannot be decoded takes no part; `annex doctor` and reads of the object report it.
+      if (cached.undecodable === true) continue;
+      present.add(cached);
+      if (!this.decoded.has(cached)) this.decoded.set(cached, this.view.toObject(cached) as T);
+    }
+    for (const cached of this.decoded.keys()) if (!present.has(cached)) this.decoded.delete(cached);
+    return [...this.decoded.values()].sort((a, b) => compareUtf8(a.metadata.name ?? '', b.metadata.name ?? ''));
+  }
+}

@@ -1,0 +1,30 @@
+import type { NamespaceSource } from '../../admission/sources.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { DetachedObject } from '../generic/loopback/detached-object.js';
+import type { ResourceStore } from '../generic/store/resource-store.js';
+import { DecodedObjects } from './decoded-objects.js';
+
+const MAX_DECODED_BYTES = 4 << 20;
+
+/** The namespaces of the server's own store: the cache, and a fresh read where it has none. */
+export class LocalNamespaces implements NamespaceSource {
+  private readonly decoded = new DecodedObjects(MAX_DECODED_BYTES);
+
+  constructor(
+    private readonly store: Pick<ResourceStore, 'fresh'> & { readonly cache: Pick<ResourceStore['cache'], 'peek'> },
+  ) {}
+
+  cached(name: string): KubeObject | undefined {
+    const cached = this.store.cache.peek(name);
+    return cached === undefined ? undefined : this.decoded.get(cached, () => cached.decode() as KubeObject);
+  }
+
+  get(name: string): KubeObject | undefined | Promise<KubeObject | undefined> {
+    return this.cached(name) ?? this.live(name);
+  }
+
+  private async live(name: string): Promise<KubeObject | undefined> {
+    const stored = await this.store.fresh(name);
+    return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);
+  }
+}

@@ -1,0 +1,91 @@
+import type { ParamSource, ParamStore } from '../../admission/sources.js';
+import type { LabelSelector } from '../../apimachinery/selectors/labels.js';
+import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
+import type { CachedObject } from '../../storage/cacher/interfaces.js';
+import type { SelectionPredicate } from '../../storage/selection-predicate.js';
+import type { ApiRegistry, StoredApi } from '../generic/store/api-registry.js';
+import { DecodedObjects } from './decoded-objects.js';
+
+/** Stored bytes of the decoded params of one kind. */
+const MAX_DECODED_BYTES = 8 << 20;
+
+const PRESENT = { mode: 'any' } as const;
+
+/** Params that the server serves itself, built-in and custom ones: read from the cache, so that nothing has to be followed. */
+export class LocalParams implements ParamSource {
+  /** By `group/version/kind`; anew after every change of what is served. */
+  private kinds: Map<string, StoredApi> | undefined;
+  private readonly stores = new WeakMap<StoredApi, ParamStore>();
+
+  constructor(private readonly registry: ApiRegistry) {
+    registry.onChange(() => {
+      this.kinds = undefined;
+    });
+  }
+
+  open(kind: GroupVersionKind): ParamStore | undefined {
+    const api = (this.kinds ??= this.byKind()).get(keyOf(kind));
+    if (api === undefined) return undefined;
+    const known = this.stores.get(api);
+    if (known !== undefined) return known;
+    const made = new LocalParamStore(api);
+    this.stores.set(api, made);
+    return made;
+  }
+
+  retain(): void {
+    // There is nothing to let go of.
+  }
+
+  private byKind(): Map<string, StoredApi> {
+    const kinds = new Map<string, StoredApi>();
+    for (const api of this.registry.all()) if (api.kind === 'stored') kinds.set(keyOf(api.served.gvk), api);
+    return kinds;
+  }
+}
+
+class LocalParamStore implements ParamStore {
+  private readonly decoded = new DecodedObjects(MAX_DECODED_BYTES);
+
+  constructor(private readonly api: StoredApi) {}
+
+  get namespaced(): boolean {
+    return this.api.store.namespaced;
+  }
+
+  synced(): boolean {
+    return true;
+  }
+
+  get(namespace: string, name: string): KubeObject | undefined | Promise<KubeObject | undefined> {
+    const { store } = this.api;
+    const key = store.key(namespace, name);
+    const now = store.getNow(key, PRESENT);
+    if (now !== undefined) return this.shown(now);
+    return store.cache.get(key, PRESENT).then((cached) => (cached === undefined ? undefined : this.shown(cached)));
+  }
+
+  async list(namespace: string, selector: LabelSelector): Promise<readonly KubeObject[]> {
+    const { store } = this.api;
+    const prefix = store.namespaced ? `${namespace}/` : '';
+    const clusterScoped = !store.namespaced;
+    const predicate = labelled(selector);
+    const list = await store.cache.list(PRESENT, { prefix, from: '', limit: 0, predicate, clusterScoped });
+    return [...list.items()].map((cached) => this.shown(cached));
+  }
+
+  private shown(cached: CachedObject): KubeObject {
+    return this.decoded.get(cached, () => this.api.served.toObject(cached));
+  }
+}
+
+const keyOf = ({ group, version, kind }: GroupVersionKind): string => `${group}/${version}/${kind}`;
+
+function labelled(selector: LabelSelector): SelectionPredicate {
+  const label = selector.exactMatch();
+  return {
+    everything: selector.empty,
+    matches: (labels) => selector.matches(labels),
+    ...(label !== undefined && { label }),
+  };
+}

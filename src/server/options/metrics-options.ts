@@ -1,0 +1,69 @@
+import { CURRENT_MINOR } from '../../util/effective-version.js';
+import type { MetricConfiguration } from '../../util/metric-lifecycle.js';
+import { array, flag, FlagError, list, text } from './flags.js';
+
+const METRICS = 'Metrics flags:';
+const PREVIOUS = `1.${String(CURRENT_MINOR - 1)}`;
+
+/** Flags of what /metrics shows. */
+export const METRICS_FLAGS = {
+  showHiddenMetricsForVersion: flag(
+    METRICS,
+    'show-hidden-metrics-for-version',
+    text,
+    '',
+    `Previous minor version of Kubernetes, ${PREVIOUS}, whose deprecated metrics are to be shown although this version hides them.`,
+  ),
+  disabledMetrics: flag(
+    METRICS,
+    'disabled-metrics',
+    list,
+    [],
+    'Names of metrics that are not shown. This goes before --show-hidden-metrics-for-version.',
+  ),
+  allowMetricLabels: flag(
+    METRICS,
+    'allow-metric-labels',
+    array,
+    [],
+    'Values that a label of a metric may have, as <metric>,<label>=\'<value>,<value>\'; others are counted as "unexpected". The flag may be given several times.',
+  ),
+};
+
+interface MetricsOptions {
+  readonly showHiddenMetricsForVersion: string;
+  readonly disabledMetrics: readonly string[];
+  readonly allowMetricLabels: readonly string[];
+}
+
+export function validateMetricsOptions(options: MetricsOptions): void {
+  const { showHiddenMetricsForVersion: version } = options;
+  if (version !== '' && version !== PREVIOUS) {
+    throw new FlagError(
+      `metrics.showHiddenMetricsForVersion: Invalid value: ${JSON.stringify(version)}: must be omitted or have the value '${PREVIOUS}'; only the previous minor version is allowed`,
+    );
+  }
+  allowedLabels(options.allowMetricLabels);
+}
+
+export function metricConfiguration(options: MetricsOptions): MetricConfiguration {
+  return {
+    showHidden: options.showHiddenMetricsForVersion !== '',
+    disabled: options.disabledMetrics.filter((name) => name !== ''),
+    allowed: allowedLabels(options.allowMetricLabels),
+  };
+}
+
+function allowedLabels(mappings: readonly string[]): Map<string, ReadonlySet<string>> {
+  return new Map(
+    mappings.map((mapping) => {
+      const parts = /^([^,=\s]+,[^,=\s]+)=(['"]?)([^'"]*)\2$/.exec(mapping.trim());
+      if (parts === null) {
+        throw new FlagError(
+          `invalid argument ${JSON.stringify(mapping)} for --allow-metric-labels: must be <metric>,<label>='<value>,<value>'`,
+        );
+      }
+      return [parts[1] ?? '', new Set((parts[3] ?? '').split(',').map((value) => value.trim()))];
+    }),
+  );
+}

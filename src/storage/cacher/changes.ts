@@ -1,0 +1,39 @@
+import type { LogEvent } from '../interfaces.js';
+import type { ItemLeaf } from './tree/blocks.js';
+import type { Budget } from './budget.js';
+import { cachedItem, type CachedItem, type Home } from './tree/cached-item.js';
+import { Change } from './events.js';
+import type { TypeHistory } from './history.js';
+import type { CachedType } from './interfaces.js';
+import type { ItemTree } from './tree/page.js';
+
+/** What an event of the backend's log changes. */
+export function loggedChange(event: LogEvent, type: CachedType, budget: Budget): Change {
+  const current = event.type === 'DELETED' ? undefined : cachedItem(event.object, type, budget);
+  const previous = event.previous === undefined ? undefined : cachedItem(event.previous, type, budget);
+  return new Change(event.key, event.revision, current, previous);
+}
+
+/** The object has a successor: it keeps its bytes apart from the block, and nothing else. */
+export function supersede(item: CachedItem, leaves: readonly ItemLeaf[]): void {
+  item.dropDerived();
+  const home = item.leave();
+  if (home !== undefined && home.live * 2 < home.bytes.length) vacate(home, leaves);
+}
+
+/** A block that is hardly used is given up. */
+function vacate(home: Home, leaves: readonly ItemLeaf[]): void {
+  for (const leaf of leaves) {
+    for (const item of leaf.items) if (item.livesIn(home)) item.leave();
+  }
+}
+
+/** All items of a state and of the changes that led to it. */
+export function* itemsOf(tree: ItemTree, history: TypeHistory): Generator<CachedItem, void, undefined> {
+  yield* tree;
+  for (let at = history.start; at < history.end; at++) {
+    const change = history.changeAt(at);
+    if (change?.current !== undefined) yield change.current;
+    if (change?.previous !== undefined) yield change.previous;
+  }
+}

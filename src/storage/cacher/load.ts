@@ -1,0 +1,133 @@
+import type { Clock } from '../../util/clock.js';
+import { StorageError } from '../errors.js';
+import type { Backend, LogEvent, Revision, StoredObject } from '../interfaces.js';
+import { nextTurn, SLICE_MILLIS } from '../../scheduling/slicing.js';
+import type { Budget } from './budget.js';
+import { cachedItem, type CachedItem } from './tree/cached-item.js';
+import type { CachedType } from './interfaces.js';
+
+const MAX_PENDING_BYTES = 64 << 20;
+const LOAD_ATTEMPTS = 5;
+const RETRY_MILLIS = 500;
+
+export interface LoadOptions {
+  readonly resource: string;
+  readonly backend: Pick<Backend, 'list'>;
+  readonly clock: Clock;
+  readonly budget: Budget;
+  /** Events that may gather; beyond that the load begins anew. */
+  readonly maxPending: number;
+  /** The type as it is described now. */
+  type(): CachedType;
+  /** Everything up to here has been given to the caches of all types. */
+  followed(): Revision;
+  /**
+   * Called once, in the step in which the load was found to be complete: the objects at a revision, and all events of the
+   * type that came since the load began, of which those up to the revision are in the objects already.
+   */
+  install(items: readonly CachedItem[], revision: Revision, events: readonly LogEvent[]): void;
+}
+
+/** Events of the type after a revision. */
+class Pending {
+  readonly events: LogEvent[] = [];
+  overflowed = false;
+  private bytes = 0;
+
+  constructor(
+    readonly after: Revision,
+    private readonly maxEvents: number,
+  ) {}
+
+  take(event: LogEvent): void {
+    this.bytes += event.object.bytes.length;
+    if (this.events.length >= this.maxEvents || this.bytes > MAX_PENDING_BYTES) this.overflow();
+    if (!this.overflowed) this.events.push(event);
+  }
+
+  private overflow(): void {
+    this.overflowed = true;
+    this.events.length = 0;
+  }
+}
+
+/**
+ * Reads all objects of a type while its events gather. The list and the events are put together only where they meet: the list must be
+ * as new as the log was when the events began to gather, and no event may be missing since.
+ */
+export class TypeLoad {
+  private pending: Pending;
+  private cancelled = false;
+
+  constructor(private readonly options: LoadOptions) {
+    this.pending = new Pending(options.followed(), options.maxPending);
+  }
+
+  take(event: LogEvent): void {
+    this.pending.take(event);
+  }
+
+  /** Nothing is installed from now on. */
+  cancel(): void {
+    this.cancelled = true;
+    this.pending = new Pending(0, 0);
+  }
+
+  /** Resolves when the type is installed, or when the load was cancelled. */
+  async run(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        if (await this.attempt()) return;
+      } catch (error) {
+        if (this.cancelled) return;
+        if (attempt >= LOAD_ATTEMPTS || (error instanceof StorageError && error.code === 'closed')) throw error;
+        await new Promise<void>((resolve) => this.options.clock.setTimer(RETRY_MILLIS, resolve));
+      }
+      if (this.cancelled) return;
+      this.pending = new Pending(this.options.followed(), this.options.maxPending);
+    }
+  }
+
+  /** It may come about while something is awaited. */
+  private isCancelled(): boolean {
+    return this.cancelled;
+  }
+
+  /** False where more events came than could be kept. */
+  private async attempt(): Promise<boolean> {
+    const { resource, backend, clock, budget } = this.options;
+    const { pending } = this;
+    const list = await backend.list(resource, { prefix: '', from: '', limit: 0, revision: 0 });
+    if (this.isCancelled()) return true;
+    if (list.revision < pending.after) {
+      const message = `the store listed ${resource} at revision ${list.revision}, but ${pending.after} was seen before`;
+      throw new StorageError('unavailable', message);
+    }
+    const items = await cachedItems(list.items, () => this.options.type(), budget, clock);
+    if (this.isCancelled()) return true;
+    if (pending.overflowed) return false;
+    this.options.install(items, list.revision, pending.events);
+    return true;
+  }
+}
+
+/** Makes items, in slices, all of them by the same description of the type. */
+export async function cachedItems(
+  stored: readonly StoredObject[],
+  typeNow: () => CachedType,
+  budget: Budget,
+  clock: Clock,
+): Promise<CachedItem[]> {
+  for (;;) {
+    const type = typeNow();
+    const items: CachedItem[] = [];
+    let until = clock.monotonic() + SLICE_MILLIS;
+    for (const each of stored) {
+      items.push(cachedItem(each, type, budget));
+      if (clock.monotonic() < until) continue;
+      await nextTurn();
+      until = clock.monotonic() + SLICE_MILLIS;
+    }
+    if (type === typeNow()) return items;
+  }
+}

@@ -1,0 +1,119 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readPieces } from '../../src/cli/convert/documents.js';
+import { runConvert } from '../../src/cli/convert/run.js';
+import type { JsonObject } from '../../src/apimachinery/json/json.js';
+import { createCertificate, generateKey, keyPem } from '../../src/pki/certificates.js';
+import { freePorts, Started } from './control-plane.js';
+
+const ROOT = join(__dirname, '../..');
+const TOOLS = process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools');
+const MANIFESTS = join(ROOT, 'test/fixtures/manifests');
+const missing = ['etcd', 'kube-apiserver'].filter((name) => !existsSync(join(TOOLS, name)));
+const title = 'what comes out is accepted by kube-apiserver under strict field validation';
+
+/** Where objects are created, by version and kind. */
+type Resources = ReadonlyMap<string, string>;
+
+(missing.length === 0 ? describe : describe.skip)(
+  missing.length === 0 ? title : `${title} (skipped: no ${missing.join(', ')})`,
+  () => {
+    let folder: string;
+    let server: Started | undefined;
+    const known = new Map<string, Resources>();
+
+    beforeAll(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'convert-server-'));
+      writeKeys(folder);
+      server = await Started.begin(TOOLS, folder, await freePorts(3));
+    });
+    afterAll(async () => {
+      await server?.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    function call(method: string, path: string, body?: object): Promise<{ status: number; body: JsonObject }> {
+      return new Promise((resolve, reject) => {
+        const headers = { authorization: 'Bearer convert', 'content-type': 'application/json' };
+        const ca = readFileSync(join(folder, 'server.crt'));
+        const sent = request({ host: '127.0.0.1', port: server?.port, method, path, headers, ca }, (response) => {
+          let text = '';
+          response.setEncoding('utf8').on('data', (part: string) => (text += part));
+          response.on('end', () => {
+            resolve({
+              status: response.statusCode ?? 0,
+              body: isJson(response) ? (JSON.parse(text) as JsonObject) : {},
+            });
+          });
+        });
+        sent.on('error', reject);
+        sent.end(body === undefined ? undefined : JSON.stringify(body));
+      });
+    }
+
+    async function resourcesOf(apiVersion: string): Promise<Resources> {
+      const seen = known.get(apiVersion);
+      if (seen !== undefined) return seen;
+      const { body } = await call('GET', `/apis/${apiVersion}`);
+      const resources = (body['resources'] ?? []) as { name: string; kind: string; namespaced: boolean }[];
+      const paths = resources
+        .filter(({ name }) => !name.includes('/'))
+        .map(({ name, kind, namespaced }): [string, string] => [
+          kind,
+          `/apis/${apiVersion}${namespaced ? '/namespaces/default' : ''}/${name}`,
+        ]);
+      const made = new Map(paths);
+      known.set(apiVersion, made);
+      return made;
+    }
+
+    test.each(readdirSync(MANIFESTS))('%s', async (name) => {
+      let out = '';
+      const errors: string[] = [];
+      const options = { recursive: false, output: undefined, write: false, outputVersion: undefined, check: false };
+      const more = { targetVersion: undefined, definitions: [], allowLoss: false };
+      const code = runConvert(
+        { paths: [join(MANIFESTS, name)], ...options, ...more },
+        {
+          clock: { monotonic: () => 0 },
+          readStandardInput: () => Buffer.alloc(0),
+          out: (text) => (out += text),
+          err: (line) => errors.push(line),
+        },
+      );
+      expect([code, errors.filter((line) => line.startsWith('error'))]).toEqual([0, []]);
+      const before = readPieces(readFileSync(join(MANIFESTS, name)));
+      const after = readPieces(Buffer.from(out));
+      expect(after).toHaveLength(before.length);
+      for (const { value } of after) {
+        const object = value as JsonObject & { apiVersion: string; kind: string };
+        const path = (await resourcesOf(object.apiVersion)).get(object.kind);
+        expect([object.apiVersion, object.kind, path !== undefined]).toEqual([object.apiVersion, object.kind, true]);
+        const answer = await call('POST', `${path ?? ''}?dryRun=All&fieldValidation=Strict`, object);
+        expect([object.kind, answer.status, answer.body['message']]).toEqual([object.kind, 201, undefined]);
+      }
+      // The old ones are not served: the proof that there was something to convert.
+      for (const { value } of before) {
+        const { apiVersion, kind } = value as { apiVersion: string; kind: string };
+        expect([apiVersion, kind, (await resourcesOf(apiVersion)).get(kind)]).toEqual([apiVersion, kind, undefined]);
+      }
+    });
+  },
+);
+
+/** Groups that are gone are answered in plain text. */
+const isJson = (response: IncomingMessage): boolean =>
+  response.headers['content-type']?.startsWith('application/json') === true;
+
+function writeKeys(folder: string): void {
+  const { privateKey, publicKey } = generateKey();
+  const validity = { notBefore: Date.now() - 1e6, notAfter: Date.now() + 1e8 };
+  const subject = { commonName: 'convert' };
+  const own = { subject, publicKey, usage: 'server' as const, altNames: ['127.0.0.1'], ...validity };
+  writeFileSync(join(folder, 'server.crt'), createCertificate(own, { key: privateKey }));
+  writeFileSync(join(folder, 'server.key'), keyPem(privateKey));
+  writeFileSync(join(folder, 'tokens.csv'), 'convert,convert,convert,system:masters\n');
+}

@@ -1,0 +1,103 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { eventually, scratchFolder } from '../integration/server.js';
+import { findMongod, Mongod, until } from '../storage/mongod.js';
+import { MAPS, NAMESPACE } from './clients.js';
+import { Pair, type Replica } from './replicas.js';
+
+const found = findMongod();
+const DISK_MIB = 260;
+/** The journal takes its files whole. */
+const FLAGS = ['--replSet', 'rs0', '--wiredTigerEngineConfigString', 'log=(file_max=8MB)'];
+/** Left on the disk when it begins to fill. */
+const ROOM_BYTES = 12 << 20;
+const RECOVERY_MILLIS = 30_000;
+
+/** A small disk at a folder, or why there is none. */
+function mount(folder: string): string | undefined {
+  try {
+    mkdirSync(folder, { recursive: true });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'tmpfs', folder], { stdio: 'pipe' });
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message.trim().split('\n').at(-1) : String(error);
+  }
+}
+
+const unmount = (folder: string): void => {
+  execFileSync('umount', ['-l', folder], { stdio: 'pipe' });
+};
+
+const scratch = scratchFolder();
+const why = 'reason' in found ? found.reason : mount(join(scratch, 'probe'));
+if (why === undefined) unmount(join(scratch, 'probe'));
+const described = why === undefined ? describe : describe.skip;
+if (why !== undefined) test.skip(`a full disk: ${why}`, () => undefined);
+
+async function writes(replica: Replica, name: string, text: string): Promise<number> {
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { text } };
+  const { status } = await replica.client.send({ method: 'POST', path: MAPS, body }, 30_000);
+  return status;
+}
+
+const namesAt = async (replica: Replica): Promise<string[]> => {
+  const { status, text } = await replica.client.send({ path: MAPS }, 30_000);
+  if (status !== 200) return [];
+  return (JSON.parse(text) as { items: { metadata: { name: string } }[] }).items.map((item) => item.metadata.name);
+};
+
+described("MongoDB's disk is full", () => {
+  const disk = join(scratch, 'disk');
+  let pair: Pair | undefined;
+  afterAll(async () => {
+    await pair?.end();
+    unmount(disk);
+  });
+
+  test('writes are refused; when there is room again, both servers write, and what was acknowledged is there', async () => {
+    mount(disk);
+    const mongod = await Mongod.start('path' in found ? found.path : '', FLAGS, disk);
+    const { replicas } = (pair = await Pair.start(mongod, scratch, 60));
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE.split('/').at(-1) } };
+    await replicas[0].client.send({ method: 'POST', path: '/api/v1/namespaces', body: namespace });
+    const ballast = join(disk, 'ballast');
+    const acknowledged: string[] = [];
+    const stopping = new AbortController();
+    const work = replicas.flatMap((replica) =>
+      [1, 2, 3].map(async (writer) => {
+        for (let i = 0; !stopping.signal.aborted; i++) {
+          const name = `${replica.name}-${writer}-${i}`;
+          // Random, or it would be compressed to nothing.
+          const status = await writes(replica, name, randomBytes(75_000).toString('base64'));
+          if (status === 201) acknowledged.push(name);
+        }
+      }),
+    );
+    try {
+      await until('something is written', () => acknowledged.length > 10);
+      const { bavail, bsize } = statfsSync(disk);
+      writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail * bsize - ROOM_BYTES)));
+      await until('mongod ends', () => !mongod.runs);
+    } finally {
+      rmSync(ballast, { force: true });
+    }
+    await mongod.launch();
+    const begun = performance.now();
+    const before = new Map(replicas.map(({ name }) => [name, acknowledged.length]));
+    await eventually('both servers write again', () => {
+      const again = replicas.every(({ name }) =>
+        acknowledged.slice(before.get(name)).some((key) => key.startsWith(`${name}-`)),
+      );
+      return Promise.resolve(again ? true : undefined);
+    });
+    expect(performance.now() - begun).toBeLessThan(RECOVERY_MILLIS);
+    stopping.abort();
+    await Promise.all(work);
+    for (const replica of replicas) {
+      const names = new Set(await namesAt(replica));
+      expect(acknowledged.filter((name) => !names.has(name))).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,120 @@
+import type { Random } from '../model/random.js';
+import { pause } from '../storage/mongod.js';
+import type { Pair, Replica } from './replicas.js';
+
+/** What goes wrong for a while, and how it ends. */
+export interface Fault {
+  readonly name: string;
+  readonly millis: number;
+  begin(pair: Pair): Promise<void> | void;
+  end(pair: Pair): Promise<void> | void;
+}
+
+export type Kind = Omit<Fault, 'millis'>;
+
+const heal = ({ proxy }: Pair): void => {
+  proxy.pass();
+};
+
+const link = (name: string, begin: (pair: Pair) => void): Kind => ({ name, begin, end: heal });
+
+function stopped(name: string, which: (pair: Pair) => Replica): Kind {
+  return {
+    name: `SIGSTOP of the ${name} server`,
+    begin: (pair) => {
+      which(pair).signal('SIGSTOP');
+    },
+    end: (pair) => {
+      which(pair).signal('SIGCONT');
+    },
+  };
+}
+
+function killed(name: string, which: (pair: Pair) => Replica): Kind {
+  return {
+    name: `kill -9 of the ${name} server`,
+    begin: (pair) => which(pair).kill(),
+    end: (pair) => which(pair).start(),
+  };
+}
+
+/** Of the way between the proxied server and MongoDB. */
+export const LINK_FAULTS: readonly Kind[] = [
+  link('connections cut', ({ proxy }) => {
+    proxy.cut();
+  }),
+  link('packets swallowed', ({ proxy }) => {
+    proxy.swallow();
+  }),
+  link('answers held back', ({ proxy }) => {
+    proxy.swallow('answers');
+  }),
+  link('answers lost', ({ proxy }) => {
+    proxy.loseAnswers();
+  }),
+  link('answers late by 3 s', ({ proxy }) => {
+    proxy.delay(3_000, 'answers');
+  }),
+  link('requests late by 700 ms', ({ proxy }) => {
+    proxy.delay(700, 'requests');
+  }),
+];
+
+export const ALL_FAULTS: readonly Kind[] = [
+  ...LINK_FAULTS,
+  stopped('proxied', (pair) => pair.proxied),
+  stopped('direct', (pair) => pair.direct),
+  killed('proxied', (pair) => pair.proxied),
+  killed('direct', (pair) => pair.direct),
+  {
+    name: 'connections cut, and kill -9 of the proxied server meanwhile',
+    begin: async ({ proxy, proxied }) => {
+      proxy.cut();
+      await proxied.kill();
+    },
+    end: async ({ proxy, proxied }) => {
+      proxy.pass();
+      await proxied.start();
+    },
+  },
+  {
+    name: 'kill -9 of mongod',
+    begin: ({ mongod }) => mongod.kill('SIGKILL'),
+    end: ({ mongod }) => mongod.launch(),
+  },
+  {
+    name: 'SIGSTOP of mongod',
+    begin: ({ mongod }) => {
+      mongod.freeze();
+    },
+    end: ({ mongod }) => {
+      mongod.thaw();
+    },
+  },
+];
+
+/** All kinds of faults again and again in an order of their own, shorter and longer than the history window. */
+export function* schedule(
+  kinds: readonly Kind[],
+  random: Random,
+  windowMillis: number,
+): Generator<Fault, never, undefined> {
+  for (;;) {
+    const order = kinds.map((kind) => ({ kind, rank: random.next() })).sort((a, b) => a.rank - b.rank);
+    for (const { kind } of order) {
+      const millis = random.chance(0.5)
+        ? windowMillis * (0.2 + random.next() * 0.3)
+        : windowMillis * (1.4 + random.next());
+      yield { ...kind, millis: Math.round(millis) };
+    }
+  }
+}
+
+export async function suffer(pair: Pair, fault: Fault): Promise<void> {
+  await fault.begin(pair);
+  try {
+    await pause(fault.millis);
+  } finally {
+    await fault.end(pair);
+  }
+}

@@ -1,0 +1,264 @@
+import os from 'node:os';
+import { MongoClient } from 'mongodb';
+import type { MongoBackend, MongoOptions } from '../../src/storage/mongodb/backend.js';
+import { WriterSession } from '../../src/storage/mongodb/commit/writer-session.js';
+import { systemClock } from '../../src/util/clock.js';
+import { FaultProxy } from '../faults/proxy.js';
+import { collect, commit, everything, put, remove, RESOURCE } from './fixtures.js';
+import { Mongod, pause, ReplicaSet, until, withClient } from './mongod.js';
+import { hasMongod, mongodPath, newDatabase, OpenBackends, PATIENT, sharedReplicaSet } from './mongodb-fixtures.js';
+
+const described = hasMongod() ? describe : describe.skip;
+const { opened, openedAtLast, closeAll } = new OpenBackends();
+const proxies: FaultProxy[] = [];
+
+afterEach(async () => {
+  // Nothing is held back while the backends say goodbye.
+  for (const proxy of proxies) proxy.pass();
+  await closeAll();
+  await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
+});
+
+const WINDOW_MILLIS = 500;
+
+interface Pair {
+  readonly near: MongoBackend;
+  /** Behind the proxy. */
+  readonly far: MongoBackend;
+  readonly proxy: FaultProxy;
+  readonly options: MongoOptions;
+}
+
+async function pair(more: Partial<MongoOptions> = {}): Promise<Pair> {
+  const { uri, members } = await sharedReplicaSet();
+  const proxy = await FaultProxy.start(members[0]?.port ?? 0);
+  proxies.push(proxy);
+  const options = { uri, database: newDatabase(), ...PATIENT, ...more };
+  return { near: await opened(options), far: await opened({ ...options, uri: proxy.uri() }), proxy, options };
+}
+
+/** The near replica writes on, until everything up to a revision has been trimmed. */
+async function writeAndTrim({ near, options }: Pair, revision: number, done: string[]): Promise<void> {
+  const { uri } = await sharedReplicaSet();
+  const collection = options.log === undefined ? 'log' : `log.${options.log}`;
+  for (let i = 0; i < 40; i++) {
+    const key = `near/k${done.length}`;
+    await commit(near, put(key, 0));
+    done.push(key);
+  }
+  await withClient(uri, (client) =>
+    until('it is trimmed', async () => {
+      const entry = await client
+        .db(options.database)
+        .collection<{ _id: number }>(collection)
+        .findOne({ _id: { $lte: revision } });
+      return entry === null;
+    }),
+  );
+}
+
+/** Both replicas tell the same, with every key. */
+async function agreed(replicas: readonly MongoBackend[], keys: readonly string[]): Promise<void> {
+  const [lists, newest] = [
+    await Promise.all(replicas.map((one) => one.list(RESOURCE, everything))),
+    await Promise.all(replicas.map((one) => one.currentRevision())),
+  ];
+  expect(new Set(newest).size).toBe(1);
+  for (const { items, revision } of lists) {
+    expect(items.map(({ key }) => key)).toEqual(expect.arrayContaining([...keys]));
+    expect(new Set(items.map((item) => item.revision)).size).toBe(items.length);
+    expect(Math.max(...items.map((item) => item.revision))).toBeLessThanOrEqual(revision);
+  }
+}
+
+described.each([['the main log'], ['heavy']])('a replica that was cut off for longer than the history: %s', (name) => {
+  const log = name === 'heavy' ? { log: name } : {};
+
+  test.each([['create'], ['update'], ['delete']] as const)('%s: what it writes is at the head', async (verb) => {
+    const both = await pair({ historyMillis: WINDOW_MILLIS, ...log });
+    const { near, far, proxy } = both;
+    const before = await commit(far, put('far/old', 0, { n: 1 }));
+    const { revision } = await commit(far, put('far/warm', 0));
+    proxy.swallow();
+    const request = {
+      create: put('far/new', 0, { n: 2 }),
+      update: put('far/old', before.revision, { n: 2 }),
+      delete: remove('far/old', before.revision),
+    }[verb];
+    // It is on its way, and waits there with its transaction.
+    const writing = commit(far, request);
+    await pause(100);
+    const keys: string[] = [];
+    await writeAndTrim(both, revision + 5, keys);
+    proxy.pass();
+    const written = await writing;
+    expect(written.revision).toBeGreaterThan(revision + 40);
+    if (verb === 'delete') {
+      expect(await near.get(RESOURCE, request.key)).toBeUndefined();
+    } else {
+      expect(await near.get(RESOURCE, request.key)).toMatchObject({ revision: written.revision });
+      keys.push(request.key);
+    }
+    const [event] = await collect(near, written.revision - 1, 1);
+    expect(event).toMatchObject({ key: request.key, revision: written.revision });
+    await agreed([near, far], keys);
+    await commit(far, put('far/afterwards', 0));
+    await agreed([near, far], [...keys, 'far/afterwards']);
+  });
+
+  test('a commit whose answer was lost, and whose entry was trimmed, is neither confirmed nor repeated', async () => {
+    const both = await pair({ historyMillis: WINDOW_MILLIS, ...log });
+    const { near, far, proxy } = both;
+    const { revision } = await commit(far, put('far/warm', 0));
+    proxy.inspect = (bytes, direction) => {
+      if (direction === 'requests' && bytes.includes('commitTransaction')) proxy.loseAnswers();
+    };
+    const writing = far.write(put('far/new', 0)).then(
+      ({ outcome }) => outcome,
+      (error: unknown) => (error as { code?: string }).code,
+    );
+    await until('it is there', async () => (await near.get(RESOURCE, 'far/new')) !== undefined);
+    proxy.inspect = undefined;
+    await commit(near, remove('far/new', revision + 1));
+    const keys: string[] = [];
+    await writeAndTrim(both, revision + 5, keys);
+    proxy.pass();
+    expect(await writing).toBe('unknown-outcome');
+    expect(await near.get(RESOURCE, 'far/new')).toBeUndefined();
+    await commit(far, put('far/afterwards', 0));
+    await agreed([near, far], [...keys, 'far/afterwards']);
+    expect(await far.get(RESOURCE, 'far/new')).toBeUndefined();
+  });
+});
+
+described('old events', () => {
+  test('end with "compacted" where trimming overtakes their reader, and none is left out before', async () => {
+    const { uri, members } = await sharedReplicaSet();
+    const options = { uri, database: newDatabase(), ...PATIENT };
+    const near = await opened(options);
+    for (let from = 0; from < 400; from += 100) {
+      await Promise.all(Array.from({ length: 100 }, (_, i) => commit(near, put(`a/k${from + i}`, 0))));
+    }
+    const proxy = await FaultProxy.start(members[0]?.port ?? 0);
+    proxies.push(proxy);
+    // It knows nothing but the newest revision.
+    const far = await opened({ ...options, uri: proxy.uri() });
+    let compaction: Promise<void> | undefined;
+    proxy.inspect = (bytes, direction) => {
+      // The second batch of what is found; the change stream waits with an end.
+      if (direction === 'answers' || !bytes.includes('getMore') || bytes.includes('maxTimeMS')) return;
+      if (compaction !== undefined) return;
+      proxy.swallow('requests');
+      compaction = near.compact(300).then(() => {
+        proxy.pass();
+      });
+    };
+    const seen: number[] = [];
+    const reading = (async () => {
+      for await (const batch of far.events(1, new AbortController().signal).batches)
+        seen.push(...batch.map(({ revision }) => revision));
+    })();
+    await expect(reading).rejects.toMatchObject({ code: 'compacted' });
+    await compaction;
+    expect(seen.length).toBeGreaterThan(50);
+    expect(seen).toEqual(seen.map((_, i) => i + 2));
+    expect(seen.at(-1)).toBeLessThan(300);
+  });
+});
+
+described('a replica with a long way to MongoDB', () => {
+  test('gets on beside one that commits back to back', async () => {
+    const { near, far, proxy } = await pair({ writeMillis: 60_000 });
+    proxy.delay(5);
+    const ending = new AbortController();
+    const busy = Array.from({ length: 10 }, async (_, w) => {
+      for (let i = 0; !ending.signal.aborted; i++) await commit(near, put(`near/w${w}-${i}`, 0));
+    });
+    try {
+      await pause(300);
+      for (let i = 0; i < 5; i++) await commit(far, put(`far/k${i}`, 0));
+    } finally {
+      ending.abort();
+    }
+    await Promise.all(busy);
+    await agreed([near, far], ['far/k4']);
+  });
+});
+
+described('a mongod that is killed under load, with a replica behind a proxy', () => {
+  const IMPATIENT = '&heartbeatFrequencyMS=500&connectTimeoutMS=1000';
+
+  test('both replicas write again when it is back, again and again, whatever the proxy does meanwhile', async () => {
+    const mongod = await Mongod.start(mongodPath());
+    const set = await ReplicaSet.of([mongod]);
+    const proxy = await FaultProxy.start(mongod.port);
+    proxies.push(proxy);
+    const options = {
+      uri: `${set.uri}${IMPATIENT}`,
+      database: newDatabase(),
+      selectMillis: 2_000,
+      writeMillis: 20_000,
+    };
+    const near = await openedAtLast(options);
+    const far = await openedAtLast({ ...options, uri: proxy.uri(IMPATIENT) });
+    const ending = new AbortController();
+    const done = [0, 0];
+    const acknowledged = new Set<string>();
+    const writers = [near, far].flatMap((backend, b) =>
+      Array.from({ length: 8 }, async (_, w) => {
+        for (let i = 0; !ending.signal.aborted; i++) {
+          const key = `b${b}/w${w}-${i}`;
+          const result = await backend.write(put(key, 0)).catch(() => undefined);
+          if (result?.outcome !== 'committed') continue;
+          acknowledged.add(key);
+          done[b] = (done[b] ?? 0) + 1;
+        }
+      }),
+    );
+    const getOn = async (): Promise<void> => {
+      const [one, two] = done as [number, number];
+      await until('both write', () => (done[0] ?? 0) > one + 20 && (done[1] ?? 0) > two + 20);
+    };
+    try {
+      for (const meanwhile of ['pass', 'swallow', 'cut'] as const) {
+        await getOn();
+        proxy[meanwhile]();
+        await mongod.kill('SIGKILL');
+        await mongod.launch();
+        proxy.pass();
+      }
+      await getOn();
+      await until('it is noticed', () => near.writing().ok && far.writing().ok);
+    } finally {
+      ending.abort();
+      await Promise.all(writers);
+    }
+    await agreed([near, far], [...acknowledged]);
+    await closeAll();
+    await set.dispose();
+  });
+
+  test('a commit path that begins anew has connections of a new client', async () => {
+    const { uri } = await sharedReplicaSet();
+    const database = newDatabase();
+    const made: MongoClient[] = [];
+    await withClient(uri, async (client) => {
+      const connect = (): MongoClient => {
+        const next = new MongoClient(uri, { runtimeAdapters: { os } });
+        made.push(next);
+        return next;
+      };
+      const common = { client, database, clock: systemClock, id: 'one', log: '', layout: '', connect };
+      const session = new WriterSession(common);
+      const first = await session.current();
+      session.startOver();
+      expect(first.connected).toBe(false);
+      const second = await session.current();
+      expect([second.connected, second === first, made.length]).toEqual([true, false, 1]);
+      session.startOver();
+      expect((await session.current()).connected).toBe(true);
+      expect(made.length).toBe(2);
+      await session.close();
+    });
+  });
+});
