@@ -1,5 +1,5 @@
 import { request } from 'node:https';
-import { dig, digList, digText, treeOf, WatchReader } from '../../integration/client.js';
+import { type Answer, dig, digList, digText, Http1, treeOf, WatchReader } from '../../integration/client.js';
 import { ADMIN, eventually } from '../../integration/server.js';
 import { pause } from '../../storage/mongod.js';
 import type { TestCluster } from '../cluster.js';
@@ -80,6 +80,41 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
       await nothingLost('rolling restart', report);
       expect([report.refused, report.said]).toEqual([{}, []]);
       expect(await registrations()).toEqual(before);
+    });
+
+    test('a replica that starts while MongoDB is away waits for it, and denies nothing that exists', async () => {
+      const { daemon, port } = cluster.replica(1);
+      // Its certificate is in the store.
+      const http = new Http1({ url: `https://127.0.0.1:${port}`, ca: '' }, 16, { trusting: true });
+      const ask = (at: string): Promise<Answer | undefined> => http.get(at).catch(() => undefined);
+      await daemon.stop('SIGTERM');
+      for (const member of cluster.mongodb.members) member.freeze();
+      const paths = [path, `/apis/${GROUP}`, '/apis', '/openapi/v3', '/apis/kubeannex.io/v1/resourcedefinitions'];
+      try {
+        daemon.start();
+        await eventually('it listens', async () => ((await ask('/livez'))?.status === 200 ? true : undefined));
+        expect((await ask('/readyz'))?.status).toBe(500);
+        for (const at of paths) {
+          const answer = await ask(at);
+          expect([at, answer?.status, answer?.headers['retry-after']]).toEqual([at, 503, '5']);
+        }
+        // Longer than one attempt to reach MongoDB takes.
+        await pause(8_000);
+        expect([daemon.alive, (await ask('/livez'))?.status]).toEqual([true, 200]);
+      } finally {
+        for (const member of cluster.mongodb.members) member.thaw();
+      }
+      await Promise.all(
+        paths.map((at) =>
+          eventually(`${at} is served`, async () => {
+            const answer = await ask(at);
+            if (answer === undefined || answer.status === 503) return undefined;
+            expect([at, answer.status]).toEqual([at, 200]);
+            return true;
+          }),
+        ),
+      );
+      await cluster.replicasReady(2);
     });
 
     test('a replica ends in time though a request does not', async () => {
