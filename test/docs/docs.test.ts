@@ -42,7 +42,10 @@ test('links between the texts lead somewhere', () => {
     'ARCHITECTURE.md',
     'CONTRIBUTING.md',
     'CHANGELOG.md',
-    ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
+    'test/README.md',
+    ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `docs/${name}`),
   ];
   for (const name of texts) {
     const links = [...read(name).matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, link]) =>

@@ -211,7 +211,9 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
   server.serve(chainConfig(context, given, audit?.hook), plane.resourceHandler);
   for (const hook of hooks) await hook.start();
   loadPatterns();
-  for (const metric of metricLifecycles.deprecated()) logger.warn('a metric is deprecated', { metric });
+  if (options.verbosity > 0) {
+    for (const metric of metricLifecycles.deprecated()) logger.warn('a metric is deprecated', { metric });
+  }
   return {
     stop: async () => {
       shutdown.begin();
