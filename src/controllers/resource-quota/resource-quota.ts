@@ -38,6 +38,8 @@ export class ResourceQuotaController {
   private readonly watches = new Map<string, AbortController>();
   /** Quotas that are counted soon. */
   private readonly gathering = new Set<string>();
+  /** Quotas that are counted without an object having gone: what admission has charged may be on its way to the store. */
+  private readonly doubtful = new Set<string>();
   private readonly client: TypeClient;
   private readonly queue: WorkQueue;
   private types: ReadonlyMap<string, MeasuredType> = new Map();
@@ -102,7 +104,10 @@ export class ResourceQuotaController {
   private async resync(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(this.options.clock, RESYNC_MILLIS, signal);
-      for (const key of this.index.keys()) this.queue.add(key);
+      for (const key of this.index.keys()) {
+        this.doubtful.add(key);
+        this.queue.add(key);
+      }
     }
   }
 
@@ -140,7 +145,10 @@ export class ResourceQuotaController {
           initialEventsBookmark: false,
         };
         // What changed before is in the cache that is counted.
-        for (const key of this.index.allConcerned((name) => type.evaluator.matchesResource(name))) this.later(key);
+        for (const key of this.index.allConcerned((name) => type.evaluator.matchesResource(name))) {
+          this.doubtful.add(key);
+          this.later(key);
+        }
         await watchToItsEnd(cache, options, signal, (event) => {
           this.see(type, event);
         }).catch(() => undefined);
@@ -176,13 +184,17 @@ export class ResourceQuotaController {
     const before = resourceList(status?.['used']);
     const limits = resourceList(hard);
     if (isEqual(limits, resourceList(status?.['hard'])) && isEqual(used, before)) return;
+    // Of something that admission has charged the object may not have been stored yet.
+    const isLess = [...used].some(([name, amount]) => (before.get(name)?.compare(amount) ?? 0) > 0);
+    if (this.doubtful.delete(key) && isLess) {
+      this.later(key, VERIFY_MILLIS);
+      return;
+    }
     const written = {
       ...(limits.size > 0 && { hard: toJson(limits) }),
       ...(used.size > 0 && { used: toJson(used) }),
     };
     await this.client.updateStatus({ ...quota, status: written });
-    // Of something that admission has charged the object may not have been stored yet.
-    const isLess = [...used].some(([name, amount]) => (before.get(name)?.compare(amount) ?? 0) > 0);
     if (isLess) this.later(key, VERIFY_MILLIS);
   }
 }
