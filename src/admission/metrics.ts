@@ -1,5 +1,5 @@
 import { Summary, type Registry } from 'prom-client';
-import { CellHistogram, type HistogramCell } from '../util/metrics.js';
+import { CellHistogram, type HistogramCell } from '../util/metrics/metrics.js';
 import type { AdmissionOperation } from './interfaces.js';
 
 /** Mutating plugins admit, the others validate. */

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { configMetrics, hashLabel } from '../util/files/config-metrics.js';
-import { CellCounter, CellHistogram, metricsRegistry } from '../util/metrics.js';
+import { CellCounter, CellHistogram, metricsRegistry } from '../util/metrics/metrics.js';
 import type { AuthorizationMetrics } from './authorizer/instrumentation.js';
 
 const PREFIX = 'apiserver_authorization';

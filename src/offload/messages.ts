@@ -11,7 +11,7 @@ import type { AuditLevel } from '../request/audit.js';
 import type { RequestInfo } from '../request/request-info.js';
 import { StorageError, type StorageErrorCode, type Undecodable } from '../storage/errors.js';
 import type { Attributes, Revision } from '../storage/interfaces.js';
-import type { Layer } from '../util/stopwatch.js';
+import type { Layer } from '../util/metrics/stopwatch.js';
 import { messageOf } from '../util/error-message.js';
 
 /** A request for a worker: all that its handler looks at. */

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { CellCounter, CellGauge, CellHistogram } from '../util/metrics.js';
+import { CellCounter, CellGauge, CellHistogram } from '../util/metrics/metrics.js';
 
 /** What can be seen of the pool from outside. */
 export interface PoolMetrics {

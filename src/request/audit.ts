@@ -1,6 +1,6 @@
 import type { Status } from '../apimachinery/meta/errors.js';
 import type { JsonValue } from '../apimachinery/json/json.js';
-import type { Stopwatch } from '../util/stopwatch.js';
+import type { Stopwatch } from '../util/metrics/stopwatch.js';
 
 /** From which level of the audit policy on something is written. */
 export type AuditLevel = 'Metadata' | 'Request' | 'RequestResponse';

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readPieces } from '../../src/cli/convert/documents.js';
+import { readPieces } from '../../src/cli/convert/documents/documents.js';
 import { runConvert } from '../../src/cli/convert/run.js';
 import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { createCertificate, generateKey, keyPem } from '../../src/pki/certificates.js';

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { Clock } from '../../util/clock.js';
-import { CellCounter, CellHistogram, metricsRegistry } from '../../util/metrics.js';
+import { CellCounter, CellHistogram, metricsRegistry } from '../../util/metrics/metrics.js';
 import type { MatchConditionsMetrics, MatchConditionsOwner } from './match-conditions.js';
 
 const PREFIX = 'apiserver_admission_match_condition';

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { type ConfigMetrics, configMetrics, hashLabel as hash } from '../../util/files/config-metrics.js';
-import { CellGauge, CellHistogram, metricsRegistry } from '../../util/metrics.js';
+import { CellGauge, CellHistogram, metricsRegistry } from '../../util/metrics/metrics.js';
 import type { Clock } from '../../util/clock.js';
 import type { OidcMetrics } from './authenticator.js';
 

@@ -3,7 +3,7 @@ import { LruCache } from '../../util/lru-cache.js';
 import type { TLSSocket } from 'node:tls';
 import type { X509Certificate } from 'node:crypto';
 import type { Clock } from '../../util/clock.js';
-import { CellHistogram, metricsRegistry } from '../../util/metrics.js';
+import { CellHistogram, metricsRegistry } from '../../util/metrics/metrics.js';
 import {
   AuthenticationError,
   type AuthenticationRequest,

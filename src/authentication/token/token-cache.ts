@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Clock } from '../../util/clock.js';
-import { CellCounter, CellGauge } from '../../util/metrics.js';
+import { CellCounter, CellGauge } from '../../util/metrics/metrics.js';
 import { TtlCache } from '../../util/ttl-cache.js';
 import {
   AuthenticationError,

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { type Definitions, objectsOfDocument, preferredVersion } from './definitions.js';
-import type { Piece } from './documents.js';
-import type { Input } from './inputs.js';
+import { type Definitions, objectsOfDocument, preferredVersion } from './definitions/definitions.js';
+import type { Piece } from './documents/documents.js';
+import type { Input } from './documents/inputs.js';
 import { lifecycleOf, minorOf, type Replacement, replacementsOf } from './lifecycles.js';
 import { describe } from './name.js';
 import { deadOf } from './table.js';

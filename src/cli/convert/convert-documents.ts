@@ -2,10 +2,10 @@ import { deepCopy, isObject, type JsonValue } from '../../apimachinery/json/json
 import { toYaml } from '../../apimachinery/yaml/yaml.js';
 import { Refusal } from './conversion.js';
 import { convertValue, type Wanted } from './convert-value.js';
-import type { Piece } from './documents.js';
-import type { Input } from './inputs.js';
+import type { Piece } from './documents/documents.js';
+import type { Input } from './documents/inputs.js';
 import { describe } from './name.js';
-import { prettyJson, rewriteJson, rewriteYaml } from './rewrite.js';
+import { prettyJson, rewriteJson, rewriteYaml } from './documents/rewrite.js';
 
 export type Verdict = 'unchanged' | 'converted' | 'refused' | 'unreadable';
 

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, type JsonValue, stringAt } from '../../apimachinery/json/json.js';
 import { type Notes, Refusal } from './conversion.js';
-import { convertCustomResource } from './custom-resource.js';
-import { type Definitions, preferredVersion } from './definitions.js';
+import { convertCustomResource } from './definitions/custom-resource.js';
+import { type Definitions, preferredVersion } from './definitions/definitions.js';
 import { lifecycleOf } from './lifecycles.js';
 import { conversionOf, deadOf } from './table.js';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
-import { readPieces } from './documents.js';
+import { readPieces } from './documents/documents.js';
 import { type ConvertOptions, runConvert } from './run.js';
 
 const NOTHING: ConvertOptions = {

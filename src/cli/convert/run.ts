@@ -4,10 +4,10 @@ import { messageOf } from '../../util/error-message.js';
 import { check, hasFailed, reportText } from './check.js';
 import { convertDocuments, fileText, type Result, streamText } from './convert-documents.js';
 import { CURRENT } from './convert-value.js';
-import { Definitions, objectsOfDocument } from './definitions.js';
-import { filesOf, type Input, readInput } from './inputs.js';
+import { Definitions, objectsOfDocument } from './definitions/definitions.js';
+import { filesOf, type Input, readInput } from './documents/inputs.js';
 import { minorOf } from './lifecycles.js';
-import { Progress } from './progress.js';
+import { Progress } from './documents/progress.js';
 import { isTarget } from './table.js';
 
 export interface ConvertOptions {

@@ -7,7 +7,7 @@ import type { AuthorizerAttributes } from '../../authorization/authorizer/interf
 import type { AuditLevel, AuditRecorder } from '../../request/audit.js';
 import type { Clock } from '../../util/clock.js';
 import { formatGoDuration } from '../../go/duration.js';
-import type { Layer } from '../../util/stopwatch.js';
+import type { Layer } from '../../util/metrics/stopwatch.js';
 import { messageOf } from '../../util/error-message.js';
 import type { AuditHook } from '../filters/chain-config.js';
 import type { Exchange } from '../filters/exchange.js';

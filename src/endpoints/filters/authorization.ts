@@ -1,6 +1,6 @@
 import { quote } from '../../apimachinery/meta/meta.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
-import { timed } from '../../util/stopwatch.js';
+import { timed } from '../../util/metrics/stopwatch.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import { type ChainConfig, isPromise, type Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';

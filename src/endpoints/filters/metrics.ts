@@ -9,7 +9,7 @@ import {
   CellHistogram,
   type HistogramCell,
   metricsRegistry,
-} from '../../util/metrics.js';
+} from '../../util/metrics/metrics.js';
 import { bodyBytes } from '../responsewriters/body.js';
 import type { Exchange } from './exchange.js';
 

@@ -2,7 +2,7 @@ import { constants, gzip as gzipCallback, gzipSync } from 'node:zlib';
 import { promisify } from 'node:util';
 import type { ProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import { systemClock } from '../../util/clock.js';
-import { type Stopwatch, timed } from '../../util/stopwatch.js';
+import { type Stopwatch, timed } from '../../util/metrics/stopwatch.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 
 const gzip = promisify(gzipCallback);

@@ -3,7 +3,7 @@ import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
 import type { CachedList, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
-import { timed } from '../../util/stopwatch.js';
+import { timed } from '../../util/metrics/stopwatch.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { type Pieces, sendPieces } from './body.js';
 import { singleItems } from './items.js';

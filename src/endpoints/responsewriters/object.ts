@@ -5,7 +5,7 @@ import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { RequestContext } from '../../request/context.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
-import { timed } from '../../util/stopwatch.js';
+import { timed } from '../../util/metrics/stopwatch.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { sendBytes, sendParts } from './body.js';
 import { encoderOf, encodeTree } from './encoders.js';

@@ -4,7 +4,7 @@ import type { RequestContext } from '../../request/context.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { negotiateStatus } from '../negotiation/media.js';
 import { wellFormed } from '../../util/text/utf8.js';
-import { timed } from '../../util/stopwatch.js';
+import { timed } from '../../util/metrics/stopwatch.js';
 import { isClosed, sendBytes, type WriterOptions } from './body.js';
 import { encodeTree } from './encoders.js';
 import { indentJson } from './indent.js';

@@ -18,11 +18,11 @@ import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../../registry/bui
 import { LocalParams } from '../../registry/sources/local-params.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { messageOf } from '../../util/error-message.js';
-import { aggregatedPlugins } from './aggregated-plugins.js';
-import { ClusterAdmission } from './cluster-admission.js';
-import type { ClusterAdmissionMetrics } from './cluster-admission-metrics.js';
+import { aggregatedPlugins } from './admission/aggregated-plugins.js';
+import { ClusterAdmission } from './admission/cluster-admission.js';
+import type { ClusterAdmissionMetrics } from '../metrics/cluster-admission-metrics.js';
 import { type ClusterLinks, toldTo } from '../health/cluster-links.js';
-import { type AdmissionWebhookClients, admissionWebhookClients } from './webhook-clients.js';
+import { type AdmissionWebhookClients, admissionWebhookClients } from './admission/webhook-clients.js';
 import { conversions, resolveByDns } from './access/conversion-webhooks.js';
 import type { DelegationMetrics } from '../metrics/delegation-metrics.js';
 import { groupVersions } from '../http/documents/group-versions.js';

@@ -20,7 +20,7 @@ import { messageOf } from '../../util/error-message.js';
 import { enabledControllers } from '../options/controller-names.js';
 import type { Credentials } from '../certificates/data-directory.js';
 import { deleteEach } from './delete-each.js';
-import { knownTypes } from './known-types.js';
+import { knownTypes } from './admission/known-types.js';
 import type { Authorities, LoopOptions } from './hook-context.js';
 
 const RETRY_MILLIS = 1_000;

@@ -9,9 +9,15 @@ import { type Clock, sleep } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
-import { metricLifecycles } from '../../util/metric-lifecycle.js';
+import { metricLifecycles } from '../../util/metrics/metric-lifecycle.js';
 import { metricConfiguration } from '../options/metrics-options.js';
-import { CellGauge, metricsRegistry, registerMetricCounts, resetCounts, shownMetrics } from '../../util/metrics.js';
+import {
+  CellGauge,
+  metricsRegistry,
+  registerMetricCounts,
+  resetCounts,
+  shownMetrics,
+} from '../../util/metrics/metrics.js';
 import { compiledInstructions, loadPatterns } from '@annex/cel/re2';
 import { TimerWheel } from '../../util/timer-wheel.js';
 import { type ApiServer, createServer, type TlsMaterial } from '../http/api-server.js';

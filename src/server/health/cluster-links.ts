@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import type { Logger } from '../../util/logger.js';
-import { CellGauge } from '../../util/metrics.js';
+import { CellGauge } from '../../util/metrics/metrics.js';
 
 /** What an extension server needs of the cluster and of its files, each by itself. */
 export const LINKS = {

@@ -6,7 +6,7 @@ import { quote } from '../../apimachinery/meta/meta.js';
 import { type Query, parseQuery } from '../../request/query.js';
 import type { Clock } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
-import { CellCounter, CellGauge, metricsRegistry } from '../../util/metrics.js';
+import { CellCounter, CellGauge, metricsRegistry } from '../../util/metrics/metrics.js';
 import type { Registry } from 'prom-client';
 
 /** Something that is well or not. */

@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { MongoObserver } from '../../storage/mongodb/backend.js';
 import type { Logger } from '../../util/logger.js';
 import { messageOf } from '../../util/error-message.js';
-import { CellCounter } from '../../util/metrics.js';
+import { CellCounter } from '../../util/metrics/metrics.js';
 
 /** Logs and counts what goes wrong with a store in the background, where no request would tell of it. */
 export function storeTroubles(registry: Registry, logger: Logger): MongoObserver {

@@ -5,7 +5,7 @@ import { Exchange } from '../../endpoints/filters/exchange.js';
 import type { Handler } from '../../endpoints/http.js';
 import { FakeClock } from '../../util/clock.js';
 import { FeatureGates } from '../../util/feature-gates.js';
-import { CellCounter, CellGauge, resetCounts } from '../../util/metrics.js';
+import { CellCounter, CellGauge, resetCounts } from '../../util/metrics/metrics.js';
 import { defaultOptions } from '../options/options.js';
 import { installZPages } from './zpages.js';
 

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { CacherStats, TypeStats } from '../../storage/cacher/cacher.js';
-import { CellCounter, CellGauge } from '../../util/metrics.js';
+import { CellCounter, CellGauge } from '../../util/metrics/metrics.js';
 import { splitResource } from './measured-backend.js';
 
 /** What the cacher holds; read when somebody asks. */

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { Distrust } from '../../aggregation/trusted-headers.js';
-import { CellCounter } from '../../util/metrics.js';
+import { CellCounter } from '../../util/metrics/metrics.js';
 
 /** Reviews that were sent to the cluster, under kube-apiserver's names. */
 export class DelegationMetrics {

@@ -3,7 +3,7 @@ import { Exchange } from '../../endpoints/filters/exchange.js';
 import type { ChainMetrics } from '../../endpoints/filters/metrics.js';
 import type { HandlerMetrics } from '../../endpoints/router/scope.js';
 import type { Registry } from 'prom-client';
-import { type Cell, CellCounter, CellGauge, CellHistogram, type HistogramCell } from '../../util/metrics.js';
+import { type Cell, CellCounter, CellGauge, CellHistogram, type HistogramCell } from '../../util/metrics/metrics.js';
 
 /** The metrics that only the handlers of resources can count, under kube-apiserver's names. */
 export function handlerMetrics(chain: ChainMetrics, registry: Registry): HandlerMetrics {

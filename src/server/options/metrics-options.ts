@@ -1,5 +1,5 @@
 import { CURRENT_MINOR } from '../../util/effective-version.js';
-import type { MetricConfiguration } from '../../util/metric-lifecycle.js';
+import type { MetricConfiguration } from '../../util/metrics/metric-lifecycle.js';
 import { array, flag, FlagError, list, text } from './flags.js';
 
 const METRICS = 'Metrics flags:';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { Attributes, Revision, StoredObject } from '../interfaces.js';
-import type { Stopwatch } from '../../util/stopwatch.js';
+import type { Stopwatch } from '../../util/metrics/stopwatch.js';
 import type { SelectionPredicate } from '../selection-predicate.js';
 
 export type { Attributes } from '../interfaces.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Registry } from 'prom-client';
-import { CellCounter, CellGauge } from '../metrics.js';
+import { CellCounter, CellGauge } from '../metrics/metrics.js';
 
 /** What is told of a configuration file that is read anew when it changes. */
 export interface ConfigMetrics {

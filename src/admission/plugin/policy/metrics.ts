@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { CellCounter, CellHistogram, metricsRegistry } from '../../../util/metrics.js';
+import { CellCounter, CellHistogram, metricsRegistry } from '../../../util/metrics/metrics.js';
 
 const BUCKETS = [0.0000005, 0.001, 0.01, 0.1, 1];
 

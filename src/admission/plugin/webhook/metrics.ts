@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { CellCounter, CellHistogram } from '../../../util/metrics.js';
+import { CellCounter, CellHistogram } from '../../../util/metrics/metrics.js';
 import type { AdmissionOperation } from '../../interfaces.js';
 import type { HookType } from './hooks.js';
 

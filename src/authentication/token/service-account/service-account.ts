@@ -4,7 +4,7 @@ import { compactVerify } from 'jose';
 import { formatMessageList } from '../messages.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { Clock } from '../../../util/clock.js';
-import { type Cell, CellCounter } from '../../../util/metrics.js';
+import { type Cell, CellCounter } from '../../../util/metrics/metrics.js';
 import {
   AuthenticationError,
   type AuthenticationResponse,

@@ -1,7 +1,7 @@
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import { type Convert, type Notes, Refusal, type Row } from '../conversion.js';
 import { isEmpty, isUnset, loseOthers, madeObject, objectIn, objectsIn, take, textIn } from '../fields.js';
-import { makeStructural } from '../structural-schema.js';
+import { makeStructural } from '../definitions/structural-schema.js';
 
 const V1 = 'apiextensions.k8s.io/v1';
 const APPROVED = 'api-approved.kubernetes.io';

@@ -3,7 +3,7 @@ import { quote } from '../../../apimachinery/meta/meta.js';
 import type { AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
 import type { UserInfo } from '../../../authentication/user/user.js';
 import { headerText } from '../../../util/text/header-text.js';
-import { timed } from '../../../util/stopwatch.js';
+import { timed } from '../../../util/metrics/stopwatch.js';
 import { unescapePath } from '../../../go/unescape-path.js';
 import { attributesOf } from '../authorization.js';
 import type { ChainConfig, Step } from '../chain-config.js';

@@ -1,4 +1,4 @@
-import { CellCounter, CellHistogram } from '../../../util/metrics.js';
+import { CellCounter, CellHistogram } from '../../../util/metrics/metrics.js';
 
 /** Why a conversion by a webhook failed, in the words of kube-apiserver's metrics. */
 export type ConversionFailure =

@@ -11,7 +11,7 @@ import type {
   WatchReceiver,
 } from '../../../storage/cacher/interfaces.js';
 import type { SelectionPredicate } from '../../../storage/selection-predicate.js';
-import { type Stopwatch, timed } from '../../../util/stopwatch.js';
+import { type Stopwatch, timed } from '../../../util/metrics/stopwatch.js';
 import { messageOf } from '../../../util/error-message.js';
 import { CacheOver } from '../../generic/store/cache-over.js';
 import { cacheUnder } from '../../generic/store/store-under.js';

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ConversionPending } from '../../../managedfields/interfaces.js';
 import { FakeClock } from '../../../util/clock.js';
-import { metricsRegistry } from '../../../util/metrics.js';
+import { metricsRegistry } from '../../../util/metrics/metrics.js';
 import { WebhookConversion } from './webhook-conversion.js';
 
 interface Review {

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ConversionPending } from '../../../managedfields/interfaces.js';
 import type { StoredObject } from '../../../storage/interfaces.js';
-import { type Stopwatch, timed } from '../../../util/stopwatch.js';
+import { type Stopwatch, timed } from '../../../util/metrics/stopwatch.js';
 import type { ServedVersion } from '../../rest/served.js';
 import { decodedInTurns, DetachedObject } from './detached-object.js';
 

@@ -6,7 +6,7 @@ import type {
   ResourceCache,
 } from '../../../storage/cacher/interfaces.js';
 import type { Backend } from '../../../storage/interfaces.js';
-import { type Stopwatch, timed } from '../../../util/stopwatch.js';
+import { type Stopwatch, timed } from '../../../util/metrics/stopwatch.js';
 import { CacheOver } from './cache-over.js';
 import type { ResourceStore } from './resource-store.js';
 

@@ -5,7 +5,7 @@ import { AuditPolicy } from '../../../endpoints/audit/policy.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { Logger } from '../../../util/logger.js';
-import { CellCounter } from '../../../util/metrics.js';
+import { CellCounter } from '../../../util/metrics/metrics.js';
 import { readFile, StartError } from '../../certificates/data-directory.js';
 import { flag, int, oneOf, text } from '../../options/flags.js';
 

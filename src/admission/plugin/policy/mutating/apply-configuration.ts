@@ -1,0 +1,97 @@
+import { isObject, type JsonObject, type JsonValue } from '../../../../apimachinery/json/json.js';
+import {
+  formatGroupVersionKind,
+  type GroupVersionKind,
+  type KubeObject,
+  parseGroupVersion,
+} from '../../../../apimachinery/meta/meta.js';
+import type { Value } from '@annex/cel';
+import { fieldType } from '../../../../structured-merge-diff/schema/kinds.js';
+import { mergeValues } from '../../../../structured-merge-diff/merge.js';
+import type { Type } from '../../../../structured-merge-diff/schema/schema.js';
+import { TypeMismatchError, validateValue } from '../../../../structured-merge-diff/validate.js';
+import { type JsonOptions, NotJsonError, toJson, typeNameProblems } from '../../../cel/json-value.js';
+import { MutationError } from './mutation-error.js';
+
+/** The object after an apply configuration, which is what an expression came to. Throws MutationError. */
+export function applyConfiguration(object: KubeObject, value: Value, type: Type, kind: GroupVersionKind): JsonObject {
+  const problems = typeNameProblems(value, 'Object');
+  if (problems.length > 0) throw new MutationError(`type mismatch: ${problems.join('\n')}`);
+  const { apiVersion, kind: kindName } = object;
+  const told = { yes: false };
+  const checked = { ...json(value, { exact: true, told }), apiVersion, kind: kindName };
+  let configuration = checked;
+  const merged = applying(() => {
+    const named = kindNamed(object);
+    if (named !== formatGroupVersionKind(kind)) {
+      throw new MutationError(`failed to convert patch object to typed object: no corresponding type for ${named}`);
+    }
+    check('failed to convert patch object to typed object', type, checked, false);
+    if (told.yes) configuration = { ...json(value, { exact: true }), apiVersion, kind: kindName };
+    if (told.yes) check('failed to convert patch object to typed object', type, configuration, false);
+    const atomic = atomicParts(type, configuration, '');
+    if (atomic.length > 0) {
+      const which = atomic.join(', ');
+      throw new MutationError(`invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${which}`);
+    }
+    check('failed to convert original object to typed object', type, object, true);
+    return mergeValues(type, object, configuration);
+  });
+  return isObject(merged) ? merged : {};
+}
+
+function kindNamed({ apiVersion = '', kind = '' }: KubeObject): string {
+  const { group, version } = parseGroupVersion(apiVersion) ?? { group: '', version: '' };
+  return formatGroupVersionKind({ group, version, kind });
+}
+
+function json(value: Value, options: JsonOptions): JsonObject {
+  try {
+    const converted = toJson(value, options);
+    return isObject(converted) ? converted : {};
+  } catch (error) {
+    if (error instanceof NotJsonError) throw new MutationError(`invalid return type: ${error.message}`);
+    throw error;
+  }
+}
+
+function applying<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof MutationError) throw new MutationError(`error applying patch: ${error.message}`);
+    throw error;
+  }
+}
+
+function check(what: string, type: Type, value: JsonObject, duplicates: boolean): void {
+  try {
+    validateValue(type, value, duplicates);
+  } catch (error) {
+    if (error instanceof TypeMismatchError) throw new MutationError(`${what}: ${error.message}`);
+    throw error;
+  }
+}
+
+/**
+ * The paths of what a configuration gives that the type takes as one value: what the configuration does not repeat of it would be
+ * lost.
+ */
+function atomicParts(type: Type, value: JsonValue | undefined, path: string): string[] {
+  if (Array.isArray(value)) {
+    const { list } = type;
+    if (list === undefined) return [];
+    const own = list.atomic ? [path] : [];
+    return [...own, ...value.flatMap((item, i) => atomicParts(list.element, item, `${path}[${String(i)}]`))];
+  }
+  const { map } = type;
+  if (!isObject(value) || map === undefined) return [];
+  const own = map.atomic ? [path] : [];
+  return [
+    ...own,
+    // What is not declared is not looked into.
+    ...Object.keys(value).flatMap((key) =>
+      map.fields.has(key) ? atomicParts(fieldType(map, key), value[key], `${path}.${key}`) : [],
+    ),
+  ];
+}

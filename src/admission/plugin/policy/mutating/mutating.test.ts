@@ -1,0 +1,107 @@
+import { Registry } from 'prom-client';
+import type { ApiError } from '../../../../apimachinery/meta/errors.js';
+import type { JsonObject } from '../../../../apimachinery/json/json.js';
+import { admissionChain } from '../../../chain.js';
+import type { AdmissionPlugin } from '../../../interfaces.js';
+import { mutatingPolicyMetrics } from '../metrics.js';
+import { mutatingAdmissionPolicy } from './mutating.js';
+import { binding, clock, createOf, FakeSources, policy } from '../policies.fake.js';
+
+const sources = new FakeSources();
+const registry = new Registry();
+const plugin: AdmissionPlugin = mutatingAdmissionPolicy({
+  sources,
+  clock,
+  metrics: mutatingPolicyMetrics(registry),
+  conditionMetrics: undefined,
+  authorizer: { authorize: () => ({ decision: 'allow', reason: '' }) },
+});
+
+const patch = (expression: string): JsonObject => ({ patchType: 'JSONPatch', jsonPatch: { expression } });
+const apply = (expression: string): JsonObject => ({
+  patchType: 'ApplyConfiguration',
+  applyConfiguration: { expression },
+});
+
+function use(...policies: readonly (readonly [name: string, spec: JsonObject])[]): void {
+  sources.mutatingPolicies.set(...policies.map(([name, spec]) => policy(name, spec)));
+  sources.mutatingPolicyBindings.set(...policies.map(([name]) => binding(name, name)));
+}
+
+async function mutated(data: JsonObject, ...others: AdmissionPlugin[]): Promise<JsonObject> {
+  const { attributes } = createOf(data);
+  await admissionChain([plugin, ...others]).admit(attributes);
+  return attributes.object?.['data'] as JsonObject;
+}
+
+test('patches and configurations are carried out in order', async () => {
+  use(
+    [
+      'a',
+      {
+        mutations: [
+          apply("Object{data: Object.data{n: '1'}}"),
+          patch("[JSONPatch{op: 'add', path: '/data/m', value: object.data.n + '0'}]"),
+        ],
+      },
+    ],
+    [
+      'b',
+      { mutations: [patch("[JSONPatch{op: 'move', from: '/data/m', path: '/data/' + jsonpatch.escapeKey('x/y')}]")] },
+    ],
+  );
+  expect(await mutated({ was: 'there' })).toEqual({ was: 'there', n: '1', 'x/y': '10' });
+});
+
+test('a test that fails leaves the object alone', async () => {
+  use([
+    'a',
+    {
+      mutations: [
+        patch(
+          "[JSONPatch{op: 'add', path: '/data/n', value: '1'}, JSONPatch{op: 'test', path: '/data/n', value: '2'}]",
+        ),
+      ],
+    },
+  ]);
+  expect(await mutated({})).toEqual({});
+});
+
+test('policies that want it run again after later changes, once', async () => {
+  const count = "[JSONPatch{op: 'add', path: '/data/n', value: object.data.?n.orValue('') + 'x'}]";
+  const rename: AdmissionPlugin = {
+    name: 'Rename',
+    handles: () => true,
+    admit: ({ object }) => {
+      (object?.['data'] as JsonObject)['seen'] = 'yes';
+    },
+  };
+  use(['a', { mutations: [patch(count)], reinvocationPolicy: 'IfNeeded' }]);
+  expect(await mutated({}, rename)).toEqual({ n: 'xx', seen: 'yes' });
+  use(['a', { mutations: [patch(count)], reinvocationPolicy: 'Never' }]);
+  expect(await mutated({}, rename)).toEqual({ n: 'x', seen: 'yes' });
+});
+
+test('a mutation that fails refuses the request, unless failures are ignored', async () => {
+  const mutations = [patch("[JSONPatch{op: 'remove', path: '/data/nosuch'}]")];
+  use(['a', { mutations }]);
+  const error = await mutated({}).then(
+    () => undefined,
+    (thrown: unknown) => thrown as ApiError,
+  );
+  const text =
+    "policy 'a' with binding 'a' denied request: JSON Patch: error in remove for path: '/data/nosuch': Unable to remove nonexistent key: nosuch: missing value";
+  expect([error?.code, error?.reason, error?.message]).toEqual([403, 'Invalid', text]);
+  expect(await registry.metrics()).toContain(
+    'apiserver_mutating_admission_policy_check_total{policy="a",policy_binding="a",error_type="invalid_error"} 1',
+  );
+  use(['a', { mutations, failurePolicy: 'Ignore' }]);
+  expect(await mutated({ n: '1' })).toEqual({ n: '1' });
+});
+
+test('literals must be named by where they stand', async () => {
+  use(['a', { mutations: [apply('Object{data: Object.other{n: "1"}}')] }]);
+  await expect(mutated({})).rejects.toThrow(
+    'type mismatch: unexpected type name "Object.other", expected "Object.data"',
+  );
+});

@@ -1,0 +1,242 @@
+import { ApiError } from '../../../../apimachinery/meta/errors.js';
+import { deepEqual, type JsonObject } from '../../../../apimachinery/json/json.js';
+import { carryFloats } from '../../../../apimachinery/json/float.js';
+import { formatGroupVersionKind, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import { messageOf } from '../../../../util/error-message.js';
+import { Activation, BudgetExceeded, settled, type ActivationInput } from '../../../cel/activation.js';
+import { RUNTIME_BUDGET } from '../../../cel/budget.js';
+import { RequestView, type VersionedInput } from '../../../cel/request-view.js';
+import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../../interfaces.js';
+import type { Reinvocation } from '../../../reinvocation.js';
+import { applyConfiguration } from './apply-configuration.js';
+import { type PolicyHook, PolicyHooks } from '../hooks.js';
+import { applyPatch } from './json-patch.js';
+import { isOutOfReach, whenReady } from '../matching.js';
+import { errorTypeOf, type MutatingPolicyMetrics } from '../metrics.js';
+import { MutationError } from './mutation-error.js';
+import { compileMutatingPolicy, type CompiledMutation, type MutatingPolicy } from './mutating-policy.js';
+import { ParamKinds } from '../param-kinds.js';
+import { PolicyErrors } from '../policy-errors.js';
+import { PolicyReinvocation } from './policy-reinvocation.js';
+import { type Invocation, selectInvocations } from '../select-invocations.js';
+import { namespaceOf, type PolicyDependencies } from '../validating/validating.js';
+
+export interface MutatingPolicyDependencies extends PolicyDependencies {
+  readonly metrics: MutatingPolicyMetrics;
+}
+
+const NAME = 'MutatingAdmissionPolicy';
+
+/** The plugin MutatingAdmissionPolicy. */
+export function mutatingAdmissionPolicy(dependencies: MutatingPolicyDependencies): AdmissionPlugin {
+  const { sources, clock, conditionMetrics } = dependencies;
+  const hooks = new PolicyHooks(sources.mutatingPolicies, sources.mutatingPolicyBindings, (policy) =>
+    compileMutatingPolicy(policy, conditionMetrics),
+  );
+  ParamKinds.of(sources).follow(hooks);
+  const dispatch = async (attributes: AdmissionAttributes, reinvocation: Reinvocation | undefined): Promise<void> => {
+    await whenReady(hooks, attributes, clock);
+    const found = hooks.for(attributes.resource);
+    if (found.length > 0) await new MutatingRequest(attributes, dependencies, reinvocation).run(found);
+  };
+  return {
+    name: NAME,
+    // There is nothing to be mutated in a deletion.
+    handles: (operation) => operation !== 'DELETE',
+    readsObjects: (resource) => !hooks.synced() || hooks.for(resource).length > 0,
+    admit(attributes, reinvocation) {
+      if (hooks.synced() && hooks.for(attributes.resource).length === 0) return;
+      return isOutOfReach(attributes) ? undefined : dispatch(attributes, reinvocation);
+    },
+  };
+}
+
+/** The object under one of its kinds, as far as it has been mutated. */
+interface Versioned {
+  readonly resource: VersionedResource;
+  readonly input: VersionedInput;
+  object: KubeObject | undefined;
+  changed: boolean;
+  /** Why the object is none of its kind. A later mutation may mend that. */
+  fault: ApiError | undefined;
+}
+
+/** The mutation of one request, in one pass. */
+class MutatingRequest {
+  private readonly view: RequestView;
+  private readonly errors: PolicyErrors;
+  private readonly state: PolicyReinvocation;
+  private readonly versions = new Map<string, Versioned>();
+
+  constructor(
+    private readonly attributes: AdmissionAttributes,
+    private readonly dependencies: MutatingPolicyDependencies,
+    private readonly reinvocation: Reinvocation | undefined,
+  ) {
+    this.view = new RequestView(attributes, dependencies.authorizer);
+    this.errors = new PolicyErrors(attributes);
+    this.state = reinvocation?.state(NAME, () => new PolicyReinvocation()) ?? new PolicyReinvocation();
+  }
+
+  async run(hooks: readonly PolicyHook<MutatingPolicy>[]): Promise<void> {
+    const { attributes, dependencies, errors, view } = this;
+    const { sources } = dependencies;
+    const invocations = await selectInvocations(hooks, { attributes, sources, errors, view });
+    if (invocations.length > 0) await this.invokeAll(invocations);
+    errors.throwFirst();
+  }
+
+  private async invokeAll(invocations: readonly Invocation<MutatingPolicy>[]): Promise<void> {
+    const { attributes, reinvocation, state } = this;
+    if (reinvocation?.isReinvoked === true && state.isChanged(attributes.object)) state.requireReinvoking();
+    try {
+      const namespace = await this.namespace();
+      let last: Versioned | undefined;
+      for (const invocation of invocations) {
+        const versioned = await this.versioned(invocation.resource);
+        if (await this.invoke(invocation, versioned, namespace)) last = versioned;
+      }
+      if (last !== undefined) await this.adopt(last);
+    } finally {
+      state.seen(attributes.object);
+    }
+  }
+
+  private async namespace(): Promise<KubeObject | undefined> {
+    const { kind, namespace } = this.attributes;
+    if (namespace === '' || (kind.group === '' && kind.version === 'v1' && kind.kind === 'Namespace')) return undefined;
+    return namespaceOf(this.dependencies.sources, namespace);
+  }
+
+  private async versioned(resource: VersionedResource): Promise<Versioned> {
+    const key = formatGroupVersionKind(resource.kind);
+    const known = this.versions.get(key);
+    if (known !== undefined) return known;
+    const input = await this.view.input(resource);
+    const versioned = {
+      resource,
+      input,
+      object: input.object as KubeObject | undefined,
+      changed: false,
+      fault: undefined,
+    };
+    this.versions.set(key, versioned);
+    return versioned;
+  }
+
+  /** Whether the policy's mutations were run. */
+  private async invoke(
+    { policy, binding, param, resource }: Invocation<MutatingPolicy>,
+    versioned: Versioned,
+    namespace: KubeObject | undefined,
+  ): Promise<boolean> {
+    const { attributes, reinvocation, state } = this;
+    const input = (): ActivationInput => ({
+      ...versioned.input,
+      object: versioned.object,
+      params: param,
+      namespace,
+      composition: policy.composition,
+    });
+    const conditions = await policy.conditions.match(input(), attributes.operation);
+    if (!conditions.matches) {
+      if (conditions.error !== undefined) this.errors.add(policy, binding.name, conditions.error, 'Invalid');
+      return false;
+    }
+    const key = JSON.stringify([policy.name, binding.name, param?.metadata.namespace, param?.metadata.name]);
+    if (reinvocation?.isReinvoked === true && !state.shouldReinvoke(key)) return false;
+    const before = versioned.object;
+    for (const mutation of policy.mutations) {
+      if (versioned.object === undefined) continue;
+      await this.mutate(policy, binding.name, mutation, input(), { ...versioned, resource }, versioned);
+    }
+    if (before !== versioned.object && !deepEqual(before ?? null, versioned.object ?? null)) this.wantAnotherPass();
+    if (policy.reinvoked) state.addReinvocable(key);
+    return policy.mutations.length > 0;
+  }
+
+  private wantAnotherPass(): void {
+    this.state.requireReinvoking();
+    this.reinvocation?.request();
+  }
+
+  /** One mutation; one that fails leaves the object alone, and those after it run. */
+  private async mutate(
+    policy: MutatingPolicy,
+    binding: string,
+    mutation: CompiledMutation,
+    input: ActivationInput,
+    current: Versioned,
+    versioned: Versioned,
+  ): Promise<void> {
+    const { clock, metrics } = this.dependencies;
+    const started = clock.monotonic();
+    const seconds = (): number => (clock.monotonic() - started) / 1000;
+    try {
+      const changed = await settled(() => this.evaluate(mutation, input, current));
+      if (changed !== undefined) this.complete(changed, versioned);
+      versioned.changed = true;
+      metrics.checked(policy.name, binding, 'no_error', seconds());
+    } catch (error) {
+      metrics.checked(policy.name, binding, errorTypeOf(messageOf(error)), seconds());
+      if (!(error instanceof MutationError) && !(error instanceof BudgetExceeded)) throw error;
+      this.errors.add(policy, binding, error.message, 'Invalid');
+    }
+  }
+
+  private evaluate(
+    { type, expression }: CompiledMutation,
+    input: ActivationInput,
+    { object, resource }: Versioned,
+  ): JsonObject | undefined {
+    const mergeType = this.attributes.versions?.mergeType(resource.kind);
+    if (mergeType === undefined) {
+      const kind = formatGroupVersionKind(resource.kind);
+      const why = `Resource kind ${kind} not found. There can be a delay between when CustomResourceDefinitions are created and when they are available.`;
+      throw new ApiError(503, 'ServiceUnavailable', why);
+    }
+    if (object === undefined) return undefined;
+    if (expression.program === undefined) throw new MutationError(expression.error ?? '');
+    const { value, error } = new Activation(input, RUNTIME_BUDGET).evaluate(expression);
+    if (error !== undefined) throw new MutationError(error);
+    return type === 'ApplyConfiguration'
+      ? applyConfiguration(object, value, mergeType, resource.kind)
+      : applyPatch(object, value);
+  }
+
+  /** Takes over what a mutation made, with defaults and, where the type is built in, of the type. */
+  private complete(changed: JsonObject, versioned: Versioned): void {
+    const { object, resource } = versioned;
+    try {
+      const { versions } = this.attributes;
+      const completed = versions === undefined ? (changed as KubeObject) : versions.complete(changed, resource.kind);
+      if (object !== undefined) carryFloats(completed, object);
+      versioned.object = completed;
+      versioned.fault = undefined;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      versioned.object = changed as KubeObject;
+      versioned.fault = error;
+    }
+  }
+
+  /** Puts what the policies made in the place of the request's object. */
+  private async adopt({ resource, object, changed, fault }: Versioned): Promise<void> {
+    const { attributes } = this;
+    if (!changed || object === undefined || attributes.object === undefined) return;
+    if (fault !== undefined) {
+      this.errors.throwFirst();
+      throw fault;
+    }
+    this.wantAnotherPass();
+    const { kind, versions } = attributes;
+    const isOwn = formatGroupVersionKind(kind) === formatGroupVersionKind(resource.kind);
+    const made = isOwn || versions === undefined ? object : await versions.convert(object, kind);
+    const target: JsonObject = attributes.object;
+    if (made === target) return;
+    for (const key of Object.keys(target)) if (made[key] === undefined) Reflect.deleteProperty(target, key);
+    Object.assign(target, made);
+    carryFloats(target, made);
+    versions?.exchanged(attributes.object);
+  }
+}

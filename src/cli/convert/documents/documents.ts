@@ -1,0 +1,140 @@
+import { isObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import { parseYaml } from '../../../apimachinery/yaml/yaml.js';
+import { readYamlText } from '../../../apimachinery/yaml/reader.js';
+import { messageOf } from '../../../util/error-message.js';
+
+/** A piece of a file as kubectl cuts it. */
+export interface Piece {
+  /** The line with `---` before it, with its line break; empty before the first and in JSON. */
+  readonly separator: string;
+  readonly text: string;
+  /** Of the first line of content, from 1. */
+  readonly line: number;
+  readonly format: 'json' | 'yaml';
+  /** What it holds; null where there are only comments. */
+  readonly value: JsonValue;
+  /** Why it cannot be read. */
+  readonly problem?: string;
+}
+
+const LINE = /[^\n]*\n|[^\n]+$/g;
+
+/** Cuts the content of a file into documents. Throws an Error where its bytes are no text. */
+export function readPieces(bytes: Uint8Array): readonly Piece[] {
+  const text = readYamlText(bytes);
+  return (/^\ufeff?\s*\{/.test(text) ? jsonPieces(text) : undefined) ?? yamlPieces(text);
+}
+
+function yamlPieces(text: string): Piece[] {
+  const pieces: Piece[] = [];
+  let separator = '';
+  let body = '';
+  let first = 1;
+  let wrong: string | undefined;
+  const end = (): void => {
+    if (separator !== '' || body !== '') pieces.push(yamlPiece(separator, body, first, wrong));
+    body = '';
+  };
+  let line = 0;
+  for (const [raw] of text.matchAll(LINE)) {
+    line++;
+    if (!raw.startsWith('---')) {
+      body += raw;
+      continue;
+    }
+    end();
+    separator = raw;
+    first = line + 1;
+    const rest = raw.slice(3).trim();
+    wrong = rest === '' || rest.startsWith('#') ? undefined : `invalid Yaml document separator: ${rest}`;
+  }
+  end();
+  return pieces;
+}
+
+/** Where a document ends that does not end with its piece: nobody reads what follows. */
+const AFTER_END = /^\.\.\.[ \t]*(?:#.*)?\r?\n(?=(?:[ \t]*(?:#.*)?\r?\n)*[ \t]*[^\s#])/m;
+
+function yamlPiece(separator: string, text: string, first: number, wrong: string | undefined): Piece {
+  const blank = /^(?:[ \t\ufeff]*(?:#.*)?\r?\n)*/.exec(text)?.[0] ?? '';
+  const common = { separator, text, line: first + (blank.match(/\n/g)?.length ?? 0), format: 'yaml' as const };
+  if (wrong !== undefined) return { ...common, line: first - 1, value: null, problem: wrong };
+  try {
+    const { value, duplicates } = parseYaml(text);
+    const [duplicate] = duplicates;
+    const problem =
+      duplicate ??
+      (AFTER_END.test(text) ? 'there is text behind the end of the document ("...")' : shapeProblem(value));
+    return { ...common, value, ...(problem !== undefined && { problem: problem.replaceAll('\n', '') }) };
+  } catch (error) {
+    return { ...common, value: null, problem: messageOf(error) };
+  }
+}
+
+/** Kubernetes' objects say what they are. */
+function shapeProblem(value: JsonValue): string | undefined {
+  if (value === null) return undefined;
+  if (!isObject(value)) return 'it is no object';
+  if (typeof value['kind'] !== 'string' || value['kind'] === '') return 'kind is missing';
+  if (typeof value['apiVersion'] !== 'string' || value['apiVersion'] === '') return 'apiVersion is missing';
+  return undefined;
+}
+
+/** Objects of JSON one behind the other; undefined where the text is none. */
+function jsonPieces(text: string): Piece[] | undefined {
+  const pieces: Piece[] = [];
+  let at = 0;
+  let line = 1;
+  while (/\S/.test(text.slice(at, at + 1)) || at < text.length) {
+    const end = endOfObject(text, at);
+    if (end === undefined) break;
+    const part = text.slice(at, end);
+    const value = parseJson(part);
+    if (value === undefined) return undefined;
+    const lead = /^[\s\ufeff]*/.exec(part)?.[0] ?? '';
+    const problem = shapeProblem(value);
+    const start = line + (lead.match(/\n/g)?.length ?? 0);
+    pieces.push({
+      separator: '',
+      text: part,
+      line: start,
+      format: 'json',
+      value,
+      ...(problem !== undefined && { problem }),
+    });
+    line += part.match(/\n/g)?.length ?? 0;
+    at = end;
+  }
+  const rest = text.slice(at);
+  if (rest.trim() !== '') return undefined;
+  const last = pieces.pop();
+  if (last === undefined) return undefined;
+  return [...pieces, { ...last, text: last.text + rest }];
+}
+
+function parseJson(text: string): JsonValue | undefined {
+  try {
+    JSON.parse(text.replace(/^\ufeff/, ''));
+    // Duplicate keys are the last one's, as everywhere in JSON.
+    return parseYaml(text.replace(/^\ufeff/, '')).value;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Behind the brace that closes the object that begins at a place. */
+function endOfObject(text: string, from: number): number | undefined {
+  let depth = 0;
+  let quoted = false;
+  for (let i = from; i < text.length; i++) {
+    const char = text[i];
+    if (quoted) {
+      if (char === '\\') i++;
+      else if (char === '"') quoted = false;
+    } else if (char === '"') quoted = true;
+    else if (char === '{') depth++;
+    else if (char === '}' && --depth === 0) return i + 1;
+    else if (depth === 0 && char !== undefined && !/[\s\ufeff]/.test(char)) return undefined;
+  }
+  return undefined;
+}

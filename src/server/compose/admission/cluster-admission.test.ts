@@ -1,0 +1,116 @@
+import { Registry } from 'prom-client';
+import { ClusterError } from '../../../client/cluster-client.js';
+import { FakeCluster, settle } from '../../../aggregation/admission/cluster.fake.js';
+import { FakeClock } from '../../../util/clock.js';
+import type { Logger } from '../../../util/logger.js';
+import { ClusterAdmission } from './cluster-admission.js';
+import { ClusterAdmissionMetrics } from '../../metrics/cluster-admission-metrics.js';
+import { ClusterLinks } from '../../health/cluster-links.js';
+
+const V1 = '/apis/admissionregistration.k8s.io/v1';
+const CONFIGMAP = { group: '', version: 'v1', kind: 'ConfigMap' };
+const TYPES = [
+  'MutatingWebhookConfiguration mutatingwebhookconfigurations!',
+  'ValidatingWebhookConfiguration validatingwebhookconfigurations!',
+  'ValidatingAdmissionPolicy validatingadmissionpolicies!',
+  'ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings!',
+];
+const resourceOf = (text: string): string => text.replace(/^.* (.*)!$/, '$1');
+
+function setUp() {
+  const cluster = new FakeCluster();
+  // An older cluster, without mutating policies.
+  cluster.served.set(V1, TYPES);
+  cluster.served.set('/api/v1', ['ConfigMap configmaps']);
+  const lines: string[] = [];
+  const note = (message: string): void => void lines.push(message);
+  const logger: Logger = {
+    info: note,
+    warn: note,
+    error: note,
+    enabled: () => false,
+    v: () => undefined,
+    flush: () => Promise.resolve(),
+  };
+  const registry = new Registry();
+  const clock = new FakeClock();
+  const admission = new ClusterAdmission({
+    client: cluster,
+    clock,
+    logger,
+    metrics: new ClusterAdmissionMetrics(registry),
+    links: new ClusterLinks(registry, logger, clock),
+    namespaces: { cached: () => undefined, get: () => undefined },
+    ownParams: { open: () => undefined, retain: () => undefined },
+  });
+  const stop = new AbortController();
+  admission.start(stop.signal);
+  const metric = async (start: string): Promise<string[]> =>
+    (await registry.metrics()).split('\n').filter((line) => line.startsWith(start));
+  return { cluster, lines, clock, admission, stop, metric };
+}
+
+test('ready once the cluster has told of everything that it serves, and from then on', async () => {
+  const { cluster, clock, admission, metric } = setUp();
+  const check = (): unknown => admission.check.check();
+  expect(check).toThrow(
+    /^admission has not seen these of the cluster: mutatingwebhookconfigurations \(not listed yet\), /,
+  );
+  await settle();
+  for (const type of TYPES.slice(0, 3)) cluster.list(`${V1}/${resourceOf(type)}`);
+  const last = `${V1}/validatingadmissionpolicybindings`;
+  cluster.at(last).failed(new ClusterError(403, 'forbidden'));
+  expect(check).toThrow('admission has not seen these of the cluster: validatingadmissionpolicybindings (forbidden)');
+  cluster.list(last);
+  expect(check()).toBeUndefined();
+  cluster.at(last).failed(new ClusterError(0, 'connect ECONNREFUSED'));
+  clock.advance(5_000);
+  expect(check()).toBeUndefined();
+  const name = 'annex_admission_configuration_age_seconds';
+  expect(await metric(`${name}{`)).toContain(`${name}{resource="validatingadmissionpolicybindings"} 5`);
+  expect(await metric(`${name}{resource="mutatingadmissionpolicies"}`)).toEqual([
+    `${name}{resource="mutatingadmissionpolicies"} 0`,
+  ]);
+});
+
+test('the link is mended when nothing is broken any more; changes are logged', async () => {
+  const { cluster, lines, metric } = setUp();
+  await settle();
+  const paths = TYPES.map((type) => `${V1}/${resourceOf(type)}`);
+  for (const path of paths) cluster.list(path);
+  const [one = '', other = ''] = paths;
+  const broken = async (): Promise<string[]> => metric('annex_cluster_link_broken{link="admission"}');
+  cluster.at(one).failed(new ClusterError(0, 'reset'));
+  cluster.at(other).failed(new ClusterError(0, 'reset'));
+  cluster.tell(one, () => undefined);
+  expect(await broken()).toEqual(['annex_cluster_link_broken{link="admission"} 1']);
+  lines.length = 0;
+  cluster.tell(other, (watch) => {
+    watch.upsert({ metadata: { name: 'new' } });
+  });
+  expect(await broken()).toEqual(['annex_cluster_link_broken{link="admission"} 0']);
+  expect(lines).toEqual([
+    'admission follows validatingwebhookconfigurations of the cluster: added new',
+    'admission: in order again',
+  ]);
+});
+
+test('params that cannot be read are counted and logged, once, until they can be or nobody refers to them', async () => {
+  const { cluster, lines, admission, metric, stop } = setUp();
+  await settle();
+  lines.length = 0;
+  await admission.sources.params.open(CONFIGMAP);
+  const unreadable = (): Promise<string[]> => metric('annex_admission_params_unreadable{');
+  for (let i = 0; i < 3; i++) cluster.at('/api/v1/configmaps').failed(new ClusterError(403, 'forbidden'));
+  expect(await unreadable()).toEqual(['annex_admission_params_unreadable{kind="/v1, Kind=ConfigMap"} 1']);
+  cluster.list('/api/v1/configmaps');
+  expect(await unreadable()).toEqual(['annex_admission_params_unreadable{kind="/v1, Kind=ConfigMap"} 0']);
+  expect(lines).toEqual([
+    'params of kind /v1, Kind=ConfigMap cannot be read: forbidden: the failurePolicy of the policies that refer to them decides; annex needs the right to list and watch them',
+    'params of kind /v1, Kind=ConfigMap can be read again',
+  ]);
+  admission.sources.params.retain([]);
+  expect(await unreadable()).toEqual([]);
+  stop.abort();
+  expect(cluster.followed.size).toBe(0);
+});

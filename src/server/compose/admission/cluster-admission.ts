@@ -1,0 +1,148 @@
+import type { AdmissionSources, NamespaceSource, ParamSource } from '../../../admission/sources.js';
+import { ClusterConfigurations } from '../../../aggregation/admission/cluster-configurations.js';
+import { ClusterParams } from '../../../aggregation/admission/cluster-params.js';
+import { formatGroupVersionKind, type GroupVersionKind } from '../../../apimachinery/meta/meta.js';
+import type { ClusterClient } from '../../../client/cluster-client.js';
+import type { Clock } from '../../../util/clock.js';
+import { messageOf } from '../../../util/error-message.js';
+import type { Logger } from '../../../util/logger.js';
+import type { ClusterAdmissionMetrics } from '../../metrics/cluster-admission-metrics.js';
+import type { ClusterLinks } from '../../health/cluster-links.js';
+import type { PlaneCheck } from '../../health/store-checks.js';
+
+/** What admission goes by, with the kinds. */
+const CONFIGURATIONS = {
+  mutatingwebhookconfigurations: 'MutatingWebhookConfiguration',
+  validatingwebhookconfigurations: 'ValidatingWebhookConfiguration',
+  mutatingadmissionpolicies: 'MutatingAdmissionPolicy',
+  mutatingadmissionpolicybindings: 'MutatingAdmissionPolicyBinding',
+  validatingadmissionpolicies: 'ValidatingAdmissionPolicy',
+  validatingadmissionpolicybindings: 'ValidatingAdmissionPolicyBinding',
+} as const;
+
+type Configuration = keyof typeof CONFIGURATIONS;
+
+/** An unreadable kind of params is reported again after so long. */
+const REPEAT_MILLIS = 600_000;
+
+export interface ClusterAdmissionOptions {
+  readonly client: Pick<ClusterClient, 'call' | 'follow'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: ClusterAdmissionMetrics;
+  readonly links: ClusterLinks;
+  readonly namespaces: NamespaceSource;
+  /** Params of the kinds that this server serves. */
+  readonly ownParams: ParamSource;
+}
+
+/** The admission configuration of the cluster: its sources, and how they stand, in the log, in metrics and in /readyz. */
+export class ClusterAdmission {
+  readonly sources: AdmissionSources;
+  private readonly followed: Readonly<Record<Configuration, ClusterConfigurations>>;
+  private readonly params: ClusterParams;
+  private readonly broken = new Map<string, string>();
+  private readonly told = new Map<string, { readonly text: string; readonly at: number }>();
+
+  constructor(private readonly options: ClusterAdmissionOptions) {
+    const { client, clock, namespaces, ownParams } = options;
+    this.followed = {
+      mutatingwebhookconfigurations: this.configurations('mutatingwebhookconfigurations'),
+      validatingwebhookconfigurations: this.configurations('validatingwebhookconfigurations'),
+      mutatingadmissionpolicies: this.configurations('mutatingadmissionpolicies'),
+      mutatingadmissionpolicybindings: this.configurations('mutatingadmissionpolicybindings'),
+      validatingadmissionpolicies: this.configurations('validatingadmissionpolicies'),
+      validatingadmissionpolicybindings: this.configurations('validatingadmissionpolicybindings'),
+    };
+    this.params = new ClusterParams({ client, clock, local: ownParams, events: this.paramEvents() });
+    this.sources = {
+      mutatingWebhooks: this.followed.mutatingwebhookconfigurations,
+      validatingWebhooks: this.followed.validatingwebhookconfigurations,
+      mutatingPolicies: this.followed.mutatingadmissionpolicies,
+      mutatingPolicyBindings: this.followed.mutatingadmissionpolicybindings,
+      validatingPolicies: this.followed.validatingadmissionpolicies,
+      validatingPolicyBindings: this.followed.validatingadmissionpolicybindings,
+      params: this.params,
+      namespaces,
+    };
+    options.metrics.followed = Object.values(this.followed);
+  }
+
+  start(signal: AbortSignal): void {
+    for (const source of Object.values(this.followed)) void source.follow(signal);
+    signal.addEventListener(
+      'abort',
+      () => {
+        this.params.stop();
+      },
+      { once: true },
+    );
+  }
+
+  /** Ready once the cluster has told of all configurations; when it cannot be reached later, those hold. */
+  readonly check: PlaneCheck = {
+    name: 'admission-configurations',
+    endpoints: ['readyz'],
+    check: () => {
+      const missing = Object.values(this.followed).filter((source) => !source.synced());
+      if (missing.length === 0) return;
+      const reasons = missing.map(({ resource }) => `${resource} (${this.broken.get(resource) ?? 'not listed yet'})`);
+      throw new Error(`admission has not seen these of the cluster: ${reasons.join(', ')}`);
+    },
+  };
+
+  private configurations(resource: Configuration): ClusterConfigurations {
+    const { client, clock, links, logger } = this.options;
+    return new ClusterConfigurations({
+      client,
+      clock,
+      resource,
+      kind: CONFIGURATIONS[resource],
+      events: {
+        changed: (_, what) => {
+          logger.info(`admission follows ${resource} of the cluster: ${what}`);
+        },
+        broken: (_, error) => {
+          this.broken.set(resource, messageOf(error));
+          links.broken('admission', `${resource}: ${messageOf(error)}`);
+        },
+        heard: () => {
+          this.broken.delete(resource);
+          if (this.broken.size === 0) links.mended('admission');
+        },
+      },
+    });
+  }
+
+  private paramEvents(): {
+    broken(kind: GroupVersionKind, error: unknown): void;
+    heard(kind: GroupVersionKind): void;
+    forgotten(kind: GroupVersionKind): void;
+  } {
+    const { clock, logger, metrics } = this.options;
+    return {
+      broken: (kind, error) => {
+        const name = formatGroupVersionKind(kind);
+        metrics.unreadableParams.cell(name).value = 1;
+        const text = messageOf(error);
+        const now = clock.monotonic();
+        const before = this.told.get(name);
+        if (before?.text === text && now - before.at < REPEAT_MILLIS) return;
+        this.told.set(name, { text, at: now });
+        logger.warn(
+          `params of kind ${name} cannot be read: ${text}: the failurePolicy of the policies that refer to them decides; annex needs the right to list and watch them`,
+        );
+      },
+      heard: (kind) => {
+        const name = formatGroupVersionKind(kind);
+        metrics.unreadableParams.cell(name).value = 0;
+        if (this.told.delete(name)) logger.info(`params of kind ${name} can be read again`);
+      },
+      forgotten: (kind) => {
+        const name = formatGroupVersionKind(kind);
+        metrics.unreadableParams.drop(name);
+        this.told.delete(name);
+      },
+    };
+  }
+}

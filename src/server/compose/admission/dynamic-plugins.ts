@@ -1,0 +1,66 @@
+import type { Registry } from 'prom-client';
+import { matchConditionsMetrics } from '../../../admission/cel/metrics.js';
+import type { AdmissionPlugin } from '../../../admission/interfaces.js';
+import { mutatingPolicyMetrics, validatingPolicyMetrics } from '../../../admission/plugin/policy/metrics.js';
+import { mutatingAdmissionPolicy } from '../../../admission/plugin/policy/mutating/mutating.js';
+import { validatingAdmissionPolicy } from '../../../admission/plugin/policy/validating/validating.js';
+import type { WebhookPoster } from '../../../admission/plugin/webhook/caller.js';
+import { WebhookMetrics } from '../../../admission/plugin/webhook/metrics.js';
+import { mutatingWebhooks } from '../../../admission/plugin/webhook/mutating.js';
+import { validatingWebhooks } from '../../../admission/plugin/webhook/validating.js';
+import { absentPlugins, enabledPlugins, type PluginFlags } from '../../../admission/plugin-names.js';
+import type { AdmissionSources } from '../../../admission/sources.js';
+import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
+import type { Clock } from '../../../util/clock.js';
+import type { Logger } from '../../../util/logger.js';
+
+/** What the plugins that follow configurations work with, in either mode. */
+export interface DynamicPluginDependencies {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly authorizer: Authorizer;
+  readonly sources: AdmissionSources;
+  /** Where the plugins' metrics are registered. */
+  readonly metrics: Registry;
+  /** Call admission webhooks. */
+  readonly webhooks: { readonly mutating: WebhookPoster; readonly validating: WebhookPoster };
+}
+
+/** Makes plugins, by name; undefined where one has no part in this server. */
+export type PluginMakers = Readonly<Record<string, () => AdmissionPlugin | undefined>>;
+
+/** The plugins that the flags leave on, of those that can be made, in kube-apiserver's order. */
+export function enabled(
+  { options, logger }: { readonly options: PluginFlags; readonly logger: Logger },
+  makers: PluginMakers,
+): AdmissionPlugin[] {
+  const absent = absentPlugins(options);
+  if (absent.length > 0) logger.info('these admission plugins have nothing to do here', { plugins: absent.join(', ') });
+  const byName = new Map(Object.entries(makers));
+  return enabledPlugins(options).flatMap((name) => byName.get(name)?.() ?? []);
+}
+
+/** The plugins that follow configurations: policies and webhooks. */
+export function dynamicPlugins(dependencies: DynamicPluginDependencies): PluginMakers {
+  const { authorizer, clock, metrics, sources, webhooks, logger } = dependencies;
+  const common = { authorizer, clock, sources, conditionMetrics: matchConditionsMetrics(clock, metrics) };
+  const ofWebhooks = {
+    namespaces: sources.namespaces,
+    authorizer,
+    clock,
+    metrics: new WebhookMetrics(metrics),
+    conditions: common.conditionMetrics,
+    onFailure: (webhook: string, error: Error) => {
+      logger.warn('a webhook failed and was passed over', { webhook, error: error.message });
+    },
+  };
+  return {
+    MutatingAdmissionPolicy: () => mutatingAdmissionPolicy({ ...common, metrics: mutatingPolicyMetrics(metrics) }),
+    MutatingAdmissionWebhook: () =>
+      mutatingWebhooks(sources.mutatingWebhooks, { ...ofWebhooks, poster: webhooks.mutating }),
+    ValidatingAdmissionPolicy: () =>
+      validatingAdmissionPolicy({ ...common, metrics: validatingPolicyMetrics(metrics) }),
+    ValidatingAdmissionWebhook: () =>
+      validatingWebhooks(sources.validatingWebhooks, { ...ofWebhooks, poster: webhooks.validating }),
+  };
+}

@@ -1,0 +1,25 @@
+import type { Registry } from 'prom-client';
+import { CellGauge } from '../../util/metrics/metrics.js';
+
+/** How what admission goes by in a cluster stands. */
+export class ClusterAdmissionMetrics {
+  /** What is followed, once it is. */
+  followed: readonly { readonly resource: string; ageSeconds(): number }[] = [];
+  readonly unreadableParams: CellGauge;
+
+  constructor(registry: Registry) {
+    const help =
+      'For how long the cluster has not confirmed the webhook configurations and policies that admission goes by; 0 while the watch stands.';
+    const name = 'annex_admission_configuration_age_seconds';
+    new CellGauge({ name, help, labels: ['resource'] }, registry, (gauge) => {
+      for (const source of this.followed) gauge.cell(source.resource).value = source.ageSeconds();
+    });
+    const unreadable =
+      '1 while the params of this kind, which a policy of the cluster refers to, cannot be read: failurePolicy decides.';
+    const labels = ['kind'];
+    this.unreadableParams = new CellGauge(
+      { name: 'annex_admission_params_unreadable', help: unreadable, labels },
+      registry,
+    );
+  }
+}

@@ -1,0 +1,139 @@
+import { CURRENT_MINOR } from '../effective-version.js';
+
+/** How far a metric can be relied upon (KEP-1209). */
+export type Stability = 'ALPHA' | 'BETA' | 'STABLE';
+
+interface Lifecycle {
+  readonly stability: Stability;
+  /** Minor version of Kubernetes 1 that deprecated it. */
+  readonly deprecated?: number;
+}
+
+const ALPHA: Lifecycle = { stability: 'ALPHA' };
+
+/** Metrics that are more than ALPHA, as kube-apiserver v1.36 declares them. */
+const LIFECYCLES: Readonly<Record<string, Lifecycle>> = {
+  ...levels(
+    'STABLE',
+    `apiserver_admission_controller_admission_duration_seconds apiserver_admission_step_admission_duration_seconds
+    apiserver_admission_webhook_admission_duration_seconds apiserver_current_inflight_requests
+    apiserver_longrunning_requests apiserver_request_duration_seconds apiserver_request_total
+    apiserver_requested_deprecated_apis apiserver_response_sizes kubernetes_healthcheck kubernetes_healthchecks_total`,
+  ),
+  ...levels(
+    'BETA',
+    `apiserver_authentication_config_controller_automatic_reload_last_timestamp_seconds
+    apiserver_authentication_config_controller_automatic_reloads_total
+    apiserver_authorization_config_controller_automatic_reload_last_timestamp_seconds
+    apiserver_authorization_config_controller_automatic_reloads_total apiserver_cel_compilation_duration_seconds
+    apiserver_cel_evaluation_duration_seconds apiserver_storage_events_received_total
+    apiserver_validating_admission_policy_check_duration_seconds apiserver_validating_admission_policy_check_total
+    apiserver_validation_declarative_validation_mismatch_total apiserver_validation_declarative_validation_panic_total
+    apiserver_watch_list_duration_seconds disabled_metrics_total hidden_metrics_total kubernetes_feature_enabled
+    registered_metrics_total`,
+  ),
+  apiserver_storage_objects: { stability: 'STABLE', deprecated: 34 },
+};
+
+function levels(stability: Stability, names: string): Record<string, Lifecycle> {
+  return Object.fromEntries(names.split(/\s+/).map((name) => [name, { stability }]));
+}
+
+/** Minor versions for which a deprecated metric is still shown. */
+const GRACE: Readonly<Record<Stability, number>> = { ALPHA: 0, BETA: 1, STABLE: 3 };
+
+/** Takes the place of a label value that is not on its allow-list. */
+const UNEXPECTED = 'unexpected';
+
+export interface MetricConfiguration {
+  /** Whether metrics that the current version hides are shown. */
+  readonly showHidden: boolean;
+  readonly disabled: readonly string[];
+  /** By `<metric>,<label>`: the values that the label may have. */
+  readonly allowed: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+/** What becomes of metrics as Kubernetes' versions go by: help texts with their stability, hidden and disabled ones, bounded labels. */
+export class MetricLifecycles {
+  private configuration: MetricConfiguration = { showHidden: false, disabled: [], allowed: new Map() };
+  /** Metrics with a label that has an allow-list. */
+  private bounded = new Set<string>();
+  private unexpected = 0;
+  private readonly registered = new Map<string, Lifecycle>();
+
+  constructor(
+    private readonly lifecycles: Readonly<Record<string, Lifecycle>> = LIFECYCLES,
+    private readonly current = CURRENT_MINOR,
+  ) {}
+
+  /** Set once at start, from the flags. */
+  configure(configuration: MetricConfiguration): void {
+    this.configuration = configuration;
+    this.bounded = new Set([...configuration.allowed.keys()].map((key) => key.slice(0, key.indexOf(','))));
+  }
+
+  /** The help text as it is shown; the metric counts as registered from then on. */
+  register(name: string, help: string): string {
+    const lifecycle = this.of(name);
+    this.registered.set(name, lifecycle);
+    const { stability, deprecated } = lifecycle;
+    const since = this.isDeprecated(lifecycle) ? ` (Deprecated since 1.${String(deprecated)}.0)` : '';
+    return `[${stability}]${since} ${help}`;
+  }
+
+  /** Whether the metric is left out of what is shown. */
+  isWithheld(name: string): boolean {
+    return this.configuration.disabled.includes(name) || this.isHidden(name);
+  }
+
+  /** Metrics that are registered and deprecated, for a warning at the start. */
+  deprecated(): string[] {
+    return [...this.registered].filter(([, lifecycle]) => this.isDeprecated(lifecycle)).map(([name]) => name);
+  }
+
+  counts(): { readonly hidden: number; readonly disabled: number; readonly unexpected: number } {
+    const hidden = [...this.registered.keys()].filter((name) => this.isHidden(name)).length;
+    return { hidden, disabled: new Set(this.configuration.disabled).size, unexpected: this.unexpected };
+  }
+
+  /** How many metrics are registered, by stability and the version that deprecated them ('' for none). */
+  *byStability(): Iterable<readonly [stability: Stability, deprecated: string, count: number]> {
+    const counts = new Map<string, number>();
+    for (const { stability, deprecated } of this.registered.values()) {
+      const key = `${stability} ${deprecated === undefined ? '' : `1.${String(deprecated)}.0`}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    for (const [key, count] of counts) {
+      const [stability, deprecated] = key.split(' ');
+      yield [stability as Stability, deprecated ?? '', count];
+    }
+  }
+
+  /** Label values as they are counted. */
+  constrain(name: string, labels: readonly string[], values: readonly string[]): readonly string[] {
+    if (!this.bounded.has(name)) return values;
+    return values.map((value, i) => {
+      const allowed = this.configuration.allowed.get(`${name},${labels[i] ?? ''}`);
+      if (allowed === undefined || allowed.has(value)) return value;
+      this.unexpected++;
+      return UNEXPECTED;
+    });
+  }
+
+  private of(name: string): Lifecycle {
+    return (Object.hasOwn(this.lifecycles, name) ? this.lifecycles[name] : undefined) ?? ALPHA;
+  }
+
+  private isDeprecated({ deprecated }: Lifecycle): boolean {
+    return deprecated !== undefined && deprecated <= this.current;
+  }
+
+  private isHidden(name: string): boolean {
+    const { stability, deprecated } = this.of(name);
+    if (deprecated === undefined || this.configuration.showHidden) return false;
+    return deprecated + GRACE[stability] <= this.current;
+  }
+}
+
+/** Of this process. */
+export const metricLifecycles = new MetricLifecycles();
