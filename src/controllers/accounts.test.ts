@@ -1,7 +1,7 @@
 import { compactVerify } from 'jose';
 import { ApiError } from '../apimachinery/meta/errors.js';
 import { objectAt, stringAt } from '../apimachinery/json/json.js';
-import { FakeTypeClients } from '../registry/rest/type-client.fake.js';
+import { FakeTypeClients } from '../registry/rest/loopback-client.fake.js';
 import { FakeClock } from '../util/clock.js';
 import { BootstrapSigner } from './bootstrap/bootstrap-signer.js';
 import { rootCaPublisher } from './certificates/root-ca-publisher.js';

@@ -1,6 +1,6 @@
 import { ApiError } from '../apimachinery/meta/errors.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
-import { FakeTypeClient } from '../registry/rest/type-client.fake.js';
+import { FakeTypeClient } from '../registry/rest/loopback-client.fake.js';
 import { FakeClock } from '../util/clock.js';
 import { ClusterRoleAggregation } from './clusterrole-aggregation.js';
 

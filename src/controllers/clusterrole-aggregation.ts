@@ -1,6 +1,6 @@
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { aggregatedRules, aggregationSelectors, sameRules } from '../registry/builtin/rbac/aggregation.js';
-import type { TypeClient } from '../registry/rest/type-client.js';
+import type { LoopbackClient } from '../registry/rest/loopback-client.js';
 import type { Clock, Timer } from '../util/clock.js';
 
 const FIELD_MANAGER = 'clusterrole-aggregation-controller';
@@ -20,7 +20,7 @@ export class ClusterRoleAggregation {
   private retry: Timer | undefined;
 
   constructor(
-    private readonly client: TypeClient,
+    private readonly client: LoopbackClient,
     private readonly clock: Clock,
     /** Told of every attempt that failed; it is repeated later. */
     private readonly failed: (text: string) => void,

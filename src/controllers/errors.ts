@@ -1,7 +1,7 @@
 import { ApiError } from '../apimachinery/meta/errors.js';
 
 /** Whether a controller need not mind: the object is gone, somebody was faster, or its namespace is being deleted. */
-export function isOvertaken(error: unknown): boolean {
+export function isConflictOrNotFound(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   if (error.code === 404 || error.code === 409) return true;
   return error.details?.causes?.some((cause) => cause.reason === 'NamespaceTerminating') === true;
@@ -12,6 +12,6 @@ export async function unlessOvertaken(work: () => Promise<unknown>): Promise<voi
   try {
     await work();
   } catch (error) {
-    if (!isOvertaken(error)) throw error;
+    if (!isConflictOrNotFound(error)) throw error;
   }
 }

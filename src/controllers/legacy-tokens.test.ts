@@ -1,4 +1,4 @@
-import { FakeTypeClients } from '../registry/rest/type-client.fake.js';
+import { FakeTypeClients } from '../registry/rest/loopback-client.fake.js';
 import { FakeClock } from '../util/clock.js';
 import { LegacyTokenCleaner } from './service-accounts/legacy-token-cleaner.js';
 import { dayOf, LegacyTokenTracking, parseDay, trackedSince } from './service-accounts/legacy-token-tracking.js';

@@ -1,13 +1,13 @@
 import { objectAt } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
-import type { TypeClient, TypeClients } from '../registry/rest/type-client.js';
+import type { LoopbackClient, LoopbackClients } from '../registry/rest/loopback-client.js';
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import { unlessOvertaken } from './errors.js';
 import { ObjectCache, splitKey } from './garbage-collector/object-cache.js';
 
 export interface NamespacedDefaultOptions {
-  readonly clients: TypeClients;
+  readonly clients: LoopbackClients;
   readonly clock: Clock;
   /** Resource and name of the object that every active namespace has. */
   readonly resource: string;
@@ -27,7 +27,7 @@ export class NamespacedDefault {
   private readonly namespaces: ObjectCache<true>;
   /** Whether the object is in order. */
   private readonly objects: ObjectCache<boolean>;
-  private readonly client: TypeClient;
+  private readonly client: LoopbackClient;
 
   constructor(private readonly options: NamespacedDefaultOptions) {
     const { clock, clients, name, resource } = options;

@@ -2,7 +2,7 @@ import { ApiError } from '../apimachinery/meta/errors.js';
 import { deepCopy, deepEqual, type JsonObject, objectAt } from '../apimachinery/json/json.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../apimachinery/meta/meta.js';
 import type { ApiRegistry, StoredApi } from '../registry/generic/store/api-registry.js';
-import type { TypeClient } from '../registry/rest/type-client.js';
+import type { LoopbackClient } from '../registry/rest/loopback-client.js';
 import type { CachedList } from '../storage/cacher/interfaces.js';
 import { EVERYTHING } from '../storage/selection-predicate.js';
 import type { Clock } from '../util/clock.js';
@@ -13,7 +13,7 @@ const RETRY_MILLIS = 500;
 const FINALIZER = 'kubernetes';
 
 export interface NamespaceControllerOptions {
-  readonly client: TypeClient;
+  readonly client: LoopbackClient;
   readonly registry: ApiRegistry;
   readonly clock: Clock;
   /** Deletes all objects of a type in a namespace. */

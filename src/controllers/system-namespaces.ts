@@ -1,5 +1,5 @@
 import { ApiError } from '../apimachinery/meta/errors.js';
-import type { TypeClient } from '../registry/rest/type-client.js';
+import type { LoopbackClient } from '../registry/rest/loopback-client.js';
 import { type Clock, sleep } from '../util/clock.js';
 
 const SYSTEM_NAMESPACES = ['kube-system', 'kube-public', 'kube-node-lease', 'default'];
@@ -10,7 +10,7 @@ const RETRY_MILLIS = 1_000;
 
 /** Makes the namespaces that must always be there, at start and again whenever one has gone. */
 export async function keepSystemNamespaces(
-  client: TypeClient,
+  client: LoopbackClient,
   clock: Clock,
   signal: AbortSignal,
   failed: (error: unknown) => void,
@@ -35,7 +35,7 @@ export async function keepSystemNamespaces(
   })();
 }
 
-async function ensure(client: TypeClient): Promise<void> {
+async function ensure(client: LoopbackClient): Promise<void> {
   for (const name of SYSTEM_NAMESPACES) {
     if ((await client.get('', name)) !== undefined) continue;
     try {

@@ -2,7 +2,7 @@ import { ApiError } from '../apimachinery/meta/errors.js';
 import { objectAt } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { checkPolicyTypes, type KnownTypes } from '../registry/builtin/admissionregistration/type-checking.js';
-import type { TypeClient } from '../registry/rest/type-client.js';
+import type { LoopbackClient } from '../registry/rest/loopback-client.js';
 import type { Clock, Timer } from '../util/clock.js';
 
 const FIRST_RETRY_MILLIS = 5;
@@ -12,7 +12,7 @@ const LAST_RETRY_MILLIS = 60_000;
 export const POLICY_STATUS_MANAGER = 'validatingadmissionpolicy-status';
 
 export interface PolicyStatusOptions {
-  readonly client: TypeClient;
+  readonly client: LoopbackClient;
   readonly types: KnownTypes;
   readonly clock: Clock;
   /** Told of every attempt that failed; it is repeated later. */

@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { ApiError } from '../../apimachinery/meta/errors.js';
 import { objectAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import type { TypeClient, TypeClients } from '../../registry/rest/type-client.js';
+import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { expirationOf, isBootstrapToken, signingToken } from './bootstrap-tokens.js';
@@ -38,7 +38,7 @@ export function detachedSignature(content: string, id: string, secret: string): 
 }
 
 export interface BootstrapSignerOptions {
-  readonly clients: TypeClients;
+  readonly clients: LoopbackClients;
   readonly clock: Clock;
   /** URL of the server, and the certificates that vouch for it. */
   readonly server: string;
@@ -66,7 +66,7 @@ export class BootstrapSigner {
   private readonly queue: WorkQueue;
   private readonly tokens: ObjectCache<Token>;
   private readonly info: ObjectCache<true>;
-  private readonly client: TypeClient;
+  private readonly client: LoopbackClient;
 
   constructor(private readonly options: BootstrapSignerOptions) {
     this.client = options.clients.for({ group: '', resource: 'configmaps' });
@@ -95,7 +95,7 @@ export class BootstrapSigner {
   }
 
   /** `publisher` makes cluster-info and the role for its readers; the controller itself only signs. */
-  start(publisher: TypeClients, signal: AbortSignal): void {
+  start(publisher: LoopbackClients, signal: AbortSignal): void {
     void this.publish(publisher).catch((error: unknown) => {
       this.options.onError(NAME, error);
     });
@@ -104,7 +104,7 @@ export class BootstrapSigner {
     signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
   }
 
-  private async publish(clients: TypeClients): Promise<void> {
+  private async publish(clients: LoopbackClients): Promise<void> {
     const metadata = { name: READER, namespace: NAMESPACE };
     const apiVersion = `${RBAC}/v1`;
     const role = {
@@ -134,7 +134,12 @@ export class BootstrapSigner {
   }
 
   /** Whether it had to be made. */
-  private async ensure(clients: TypeClients, group: string, resource: string, object: KubeObject): Promise<boolean> {
+  private async ensure(
+    clients: LoopbackClients,
+    group: string,
+    resource: string,
+    object: KubeObject,
+  ): Promise<boolean> {
     const client = clients.for({ group, resource });
     if ((await client.get(NAMESPACE, object.metadata.name ?? '')) !== undefined) return false;
     try {
@@ -147,7 +152,7 @@ export class BootstrapSigner {
   }
 
   /** Addresses and certificates change between starts; what people wrote stays. */
-  private async renew(clients: TypeClients, kubeconfig: string): Promise<void> {
+  private async renew(clients: LoopbackClients, kubeconfig: string): Promise<void> {
     const client = clients.for({ group: '', resource: 'configmaps' });
     for (;;) {
       const info = await client.get(NAMESPACE, NAME);

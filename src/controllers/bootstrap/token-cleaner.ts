@@ -1,4 +1,4 @@
-import type { TypeClients } from '../../registry/rest/type-client.js';
+import type { LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { expirationOf, isBootstrapToken } from './bootstrap-tokens.js';
@@ -19,7 +19,7 @@ export class TokenCleaner {
   private readonly tokens: ObjectCache<Token>;
 
   constructor(
-    private readonly clients: TypeClients,
+    private readonly clients: LoopbackClients,
     private readonly clock: Clock,
     onError: (key: string, error: unknown) => void,
   ) {

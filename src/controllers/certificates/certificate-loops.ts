@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import type { TypeClient } from '../../registry/rest/type-client.js';
+import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { isStale } from './certificates.js';
@@ -9,7 +9,7 @@ const CLEANING_MILLIS = 3_600_000;
 
 /** Hands every request for a certificate that comes or changes to `work`, as it is stored then; it may be changed. */
 export function forEachRequest(
-  client: TypeClient,
+  client: LoopbackClient,
   clock: Clock,
   work: (request: KubeObject) => Promise<void>,
   onError: (name: string, error: unknown) => void,
@@ -33,7 +33,7 @@ export function forEachRequest(
 
 /** Removes old requests, at once and every hour. */
 export async function cleanRequests(
-  client: TypeClient,
+  client: LoopbackClient,
   clock: Clock,
   onError: (name: string, error: unknown) => void,
   signal: AbortSignal,

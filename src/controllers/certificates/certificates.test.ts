@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { objectAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
-import { FakeTypeClients } from '../../registry/rest/type-client.fake.js';
+import { FakeTypeClients } from '../../registry/rest/loopback-client.fake.js';
 import { type FakeRequest, makeCertificateRequest } from '../../pki/certificate-request.fake.js';
 import { createCertificate, generateKey } from '../../pki/certificates.js';
 import { FakeClock } from '../../util/clock.js';

@@ -17,7 +17,7 @@ import {
   signerNameOf,
   usagesOf,
 } from '../../registry/builtin/certificates/certificatesigningrequests/conditions.js';
-import type { TypeClient } from '../../registry/rest/type-client.js';
+import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import {
   CertificateRequestError,
   checkRequestSignature,
@@ -43,7 +43,7 @@ const PENDING_KEPT = DAY;
 export async function approveRequest(
   request: KubeObject,
   authorizer: Authorizer,
-  client: TypeClient,
+  client: LoopbackClient,
   signal: AbortSignal,
 ): Promise<void> {
   if (certificateOf(request) !== '' || hasCondition(request, APPROVED) || hasCondition(request, DENIED)) return;
@@ -109,7 +109,7 @@ function addCondition(request: KubeObject, condition: Record<string, string>): v
 export async function signApproved(
   request: KubeObject,
   authority: SigningAuthority,
-  client: TypeClient,
+  client: LoopbackClient,
   clock: Clock,
 ): Promise<void> {
   if (certificateOf(request) !== '' || !hasCondition(request, APPROVED) || hasCondition(request, FAILED)) return;

@@ -1,5 +1,5 @@
 import { objectAt } from '../../apimachinery/json/json.js';
-import type { TypeClients } from '../../registry/rest/type-client.js';
+import type { LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { NamespacedDefault } from '../namespaced-default.js';
 
@@ -11,7 +11,7 @@ const DESCRIPTION =
 /** Keeps a config map with the certificates that vouch for the server in every namespace. */
 export function rootCaPublisher(
   rootCa: string,
-  clients: TypeClients,
+  clients: LoopbackClients,
   clock: Clock,
   onError: (namespace: string, error: unknown) => void,
 ): NamespacedDefault {

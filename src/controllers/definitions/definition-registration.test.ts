@@ -1,7 +1,7 @@
 import { ApiError } from '../../apimachinery/meta/errors.js';
 import { deepCopy, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import type { TypeClient, TypeListener } from '../../registry/rest/type-client.js';
+import type { LoopbackClient, ResourceEventHandler } from '../../registry/rest/loopback-client.js';
 import { FakeClock } from '../../util/clock.js';
 import { DefinitionRegistration } from './definition-registration.js';
 
@@ -19,11 +19,11 @@ const V1 = { name: 'v1', served: true };
 const V2 = { name: 'v2', served: true };
 
 function setUp() {
-  let listener: TypeListener | undefined;
+  let listener: ResourceEventHandler | undefined;
   const written: KubeObject[] = [];
   const state: { refusal: ApiError | undefined } = { refusal: undefined };
   const failures: string[] = [];
-  const client: Pick<TypeClient, 'watch' | 'updateStatus'> = {
+  const client: Pick<LoopbackClient, 'watch' | 'updateStatus'> = {
     watch: (given) => {
       listener = given;
     },
@@ -35,7 +35,7 @@ function setUp() {
     },
   };
   const clock = new FakeClock(Date.UTC(2026, 0, 1));
-  const registration = new DefinitionRegistration(client as TypeClient, clock, (name) => void failures.push(name));
+  const registration = new DefinitionRegistration(client as LoopbackClient, clock, (name) => void failures.push(name));
   registration.start(new AbortController().signal);
   if (listener === undefined) throw new Error('nothing is watched');
   return { registration, listener, written, state, clock, failures };

@@ -2,7 +2,7 @@ import { ApiError } from '../../apimachinery/meta/errors.js';
 import { deepCopy, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { objectsOf } from '../../apimachinery/json/values.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
-import type { TypeClient } from '../../registry/rest/type-client.js';
+import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 
@@ -22,7 +22,7 @@ export class DefinitionRegistration {
   private readonly queue: WorkQueue;
 
   constructor(
-    private readonly client: TypeClient,
+    private readonly client: LoopbackClient,
     private readonly clock: Clock,
     failed: (name: string, error: unknown) => void,
   ) {

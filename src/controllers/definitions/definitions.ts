@@ -11,11 +11,11 @@ import {
   CLEANUP_FINALIZER,
 } from '../../registry/apiextensions/customresourcedefinition/status.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
-import type { TypeClient } from '../../registry/rest/type-client.js';
+import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import { nextTurn, startSlices } from '../../scheduling/slicing.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
-import type { DefinitionServing } from './definition-serving.js';
+import type { CustomResourceHandler } from './custom-resource-handler.js';
 
 /** Creations that began before a definition was marked as terminating get this long to end, so that their objects are found. */
 const SETTLE_MILLIS = 250;
@@ -23,8 +23,8 @@ const SETTLE_MILLIS = 250;
 const DRAIN_POLL_MILLIS = 250;
 
 export interface DefinitionControllerOptions {
-  readonly client: TypeClient;
-  readonly serving: DefinitionServing;
+  readonly client: LoopbackClient;
+  readonly serving: CustomResourceHandler;
   readonly clock: Clock;
   /** Deletes all objects of a store, as the server itself; finalizers hold them back as usual. */
   deleteObjects(store: ResourceStore, definition: KubeObject): Promise<void>;

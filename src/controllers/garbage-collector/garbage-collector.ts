@@ -10,7 +10,7 @@ import { FINALIZER_FOREGROUND, FINALIZER_ORPHAN } from '../../registry/generic/d
 import { splitKey } from '../../registry/generic/store/resource-store.js';
 import { WATCH_ALL, watchToItsEnd } from '../../registry/generic/loopback/watch-to-end.js';
 import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
-import type { DeletionPolicy, TypeClient, TypeClients } from '../../registry/rest/type-client.js';
+import type { DeletionPolicy, LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { CachedObject, WatchEvent } from '../../storage/cacher/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
@@ -18,7 +18,7 @@ import { type Dependent, kindOf, type ObjectPlace, OwnerGraph } from './owner-gr
 
 export interface GarbageCollectorOptions {
   readonly registry: ApiRegistry;
-  readonly clients: TypeClients;
+  readonly clients: LoopbackClients;
   readonly clock: Clock;
   onError(what: string, error: unknown): void;
 }
@@ -183,7 +183,7 @@ export class GarbageCollector {
   }
 
   /** Deletes a dependent whose owners are all gone or going, or drops the references to those that are. */
-  private async collect(client: TypeClient, object: KubeObject): Promise<void> {
+  private async collect(client: LoopbackClient, object: KubeObject): Promise<void> {
     const { metadata } = object;
     const namespace = metadata.namespace ?? '';
     const owners = metadata.ownerReferences ?? [];
@@ -219,7 +219,7 @@ export class GarbageCollector {
   }
 
   /** An owner that is being deleted: its dependents are set free or deleted, then its finalizer goes. */
-  private async finishOwner(client: TypeClient, owner: KubeObject): Promise<void> {
+  private async finishOwner(client: LoopbackClient, owner: KubeObject): Promise<void> {
     if (!hasDeletionTimestamp(owner)) return;
     const finalizers = owner.metadata.finalizers ?? [];
     const dependents = this.graph.dependentsOf(owner.metadata.uid ?? '');
@@ -278,7 +278,7 @@ function ownPolicy(object: KubeObject): DeletionPolicy {
 }
 
 /** Writes the object so that none of its owners waits for it any more. */
-async function letOwnersGo(client: TypeClient, object: KubeObject): Promise<KubeObject> {
+async function letOwnersGo(client: LoopbackClient, object: KubeObject): Promise<KubeObject> {
   const owners = object.metadata.ownerReferences ?? [];
   if (!owners.some(isBlocking)) return object;
   const next = deepCopy(object);
@@ -288,7 +288,7 @@ async function letOwnersGo(client: TypeClient, object: KubeObject): Promise<Kube
   return client.update(next);
 }
 
-async function removeFinalizer(client: TypeClient, object: KubeObject, finalizer: string): Promise<void> {
+async function removeFinalizer(client: LoopbackClient, object: KubeObject, finalizer: string): Promise<void> {
   const next = deepCopy(object);
   const kept = (next.metadata.finalizers ?? []).filter((name) => name !== finalizer);
   if (kept.length === 0) delete next.metadata.finalizers;

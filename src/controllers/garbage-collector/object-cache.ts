@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import type { TypeClient } from '../../registry/rest/type-client.js';
+import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 
 export interface ObjectCacheOptions<T> {
   /** The name of the objects that the controller is about, where it is one. */
@@ -32,7 +32,7 @@ export class ObjectCache<T> {
     return this.items;
   }
 
-  start(client: TypeClient, signal: AbortSignal): void {
+  start(client: LoopbackClient, signal: AbortSignal): void {
     client.watch(
       {
         only: this.options.only,

@@ -3,18 +3,18 @@ import { isEqual, resourceList, toJson } from '../../quota/resource-list.js';
 import { splitKey as storeKey } from '../../registry/generic/store/resource-store.js';
 import { WATCH_ALL, watchToItsEnd } from '../../registry/generic/loopback/watch-to-end.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
-import type { TypeClient, TypeClients } from '../../registry/rest/type-client.js';
+import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { WatchEvent } from '../../storage/cacher/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
-import { isOvertaken } from '../errors.js';
+import { isConflictOrNotFound } from '../errors.js';
 import { keyOf, splitKey } from '../garbage-collector/object-cache.js';
 import { measure, type MeasuredType, measuredTypes } from './measure.js';
 import { QuotaIndex } from './quota-index.js';
 
 export interface ResourceQuotaOptions {
   readonly registry: ApiRegistry;
-  readonly clients: TypeClients;
+  readonly clients: LoopbackClients;
   readonly clock: Clock;
   onError(what: string, error: unknown): void;
 }
@@ -40,7 +40,7 @@ export class ResourceQuotaController {
   private readonly gathering = new Set<string>();
   /** Quotas that are counted without an object having gone: what admission has charged may be on its way to the store. */
   private readonly doubtful = new Set<string>();
-  private readonly client: TypeClient;
+  private readonly client: LoopbackClient;
   private readonly queue: WorkQueue;
   private types: ReadonlyMap<string, MeasuredType> = new Map();
   private seen: Set<string> | undefined;
@@ -53,7 +53,7 @@ export class ResourceQuotaController {
       work: (key) => this.sync(key),
       workers: 5,
       onError: (key, error) => {
-        if (!isOvertaken(error)) options.onError(key, error);
+        if (!isConflictOrNotFound(error)) options.onError(key, error);
       },
     });
   }

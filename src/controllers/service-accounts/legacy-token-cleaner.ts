@@ -5,7 +5,7 @@ import {
   LAST_USED_LABEL,
 } from '../../authentication/token/service-account/service-account-validation.js';
 import { podSecretNames } from '../../authorization/node/references.js';
-import type { TypeClient, TypeClients } from '../../registry/rest/type-client.js';
+import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { unlessOvertaken } from '../errors.js';
 import { dayOf, parseDay, trackedSince } from './legacy-token-tracking.js';
@@ -17,9 +17,9 @@ const MANAGER = 'legacy-service-account-token-cleaner';
 const INTERVAL_MILLIS = 86_400_000;
 
 export interface LegacyTokenCleanerOptions {
-  readonly clients: TypeClients;
+  readonly clients: LoopbackClients;
   /** For what kube-controller-manager reads in its own name, whoever the controller is. */
-  readonly readers: TypeClients;
+  readonly readers: LoopbackClients;
   readonly clock: Clock;
   /** How long a token must have been idle before it is marked invalid, and again before it is removed. */
   readonly periodMillis: number;
@@ -31,7 +31,7 @@ export interface LegacyTokenCleanerOptions {
  * them when nobody has objected for as long again.
  */
 export class LegacyTokenCleaner {
-  private readonly secrets: TypeClient;
+  private readonly secrets: LoopbackClient;
 
   constructor(private readonly options: LegacyTokenCleanerOptions) {
     this.secrets = options.clients.for({ group: '', resource: 'secrets' });

@@ -1,6 +1,6 @@
 import { objectAt, stringAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import type { TypeClient, TypeClients } from '../../registry/rest/type-client.js';
+import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { unlessOvertaken } from '../errors.js';
@@ -25,7 +25,7 @@ const sinceOf = (map: KubeObject | undefined): number | undefined =>
   parseDay(stringAt(objectAt(map, 'data'), KEY) ?? '');
 
 /** From when on the use of legacy tokens is known for sure; undefined: it is not known. */
-export async function trackedSince(clients: TypeClients): Promise<number | undefined> {
+export async function trackedSince(clients: LoopbackClients): Promise<number | undefined> {
   const map = await clients.for({ group: '', resource: 'configmaps' }).get(NAMESPACE, NAME);
   const since = sinceOf(map);
   return since === undefined ? undefined : since + DAY_MILLIS;
@@ -34,11 +34,11 @@ export async function trackedSince(clients: TypeClients): Promise<number | undef
 /** Keeps a config map that says since when the server notes the use of legacy service account tokens. */
 export class LegacyTokenTracking {
   private readonly queue: WorkQueue;
-  private readonly client: TypeClient;
+  private readonly client: LoopbackClient;
   private createdAt = -Infinity;
 
   constructor(
-    clients: TypeClients,
+    clients: LoopbackClients,
     private readonly clock: Clock,
     onError: (key: string, error: unknown) => void,
   ) {

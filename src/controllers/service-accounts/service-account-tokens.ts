@@ -1,7 +1,7 @@
 import { isObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { ServiceAccountTokenSigner } from '../../authentication/token/service-account/service-account-signer.js';
-import type { TypeClient, TypeClients } from '../../registry/rest/type-client.js';
+import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { unlessOvertaken } from '../errors.js';
@@ -21,7 +21,7 @@ interface TokenSecret {
 }
 
 export interface ServiceAccountTokensOptions {
-  readonly clients: TypeClients;
+  readonly clients: LoopbackClients;
   readonly clock: Clock;
   readonly signer: Pick<ServiceAccountTokenSigner, 'signForSecret'>;
   /** PEM; goes into every Secret. */
@@ -42,8 +42,8 @@ export class ServiceAccountTokens {
   private readonly accounts: ObjectCache<string>;
   /** Keys of Secrets by the key of their account. */
   private readonly byAccount = new Map<string, Set<string>>();
-  private readonly secretClient: TypeClient;
-  private readonly accountClient: TypeClient;
+  private readonly secretClient: LoopbackClient;
+  private readonly accountClient: LoopbackClient;
 
   constructor(private readonly options: ServiceAccountTokensOptions) {
     this.secretClient = options.clients.for({ group: '', resource: 'secrets' });

@@ -1,4 +1,4 @@
-import type { TypeClients } from '../../registry/rest/type-client.js';
+import type { LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { NamespacedDefault } from '../namespaced-default.js';
 
@@ -6,7 +6,7 @@ const NAME = 'default';
 
 /** Keeps a service account `default` in every namespace. */
 export function defaultServiceAccounts(
-  clients: TypeClients,
+  clients: LoopbackClients,
   clock: Clock,
   onError: (namespace: string, error: unknown) => void,
 ): NamespacedDefault {

@@ -1,7 +1,7 @@
 import { ApiError, newGenericNotFound } from '../../apimachinery/meta/errors.js';
 import { formatGroupVersion, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
-import type { VirtualApi } from '../../registry/generic/store/api-registry.js';
+import type { CreateOnlyApi } from '../../registry/generic/store/api-registry.js';
 import type { AuditLevel } from '../../request/audit.js';
 import type { RequestContext } from '../../request/context.js';
 import { ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
@@ -21,7 +21,7 @@ import { createOrUpdateOptions } from '../handlers/request/write-options.js';
 
 /** POST of a type that is only created: reviews. */
 export async function virtualHandler(
-  { type, fieldManager }: VirtualApi,
+  { type, fieldManager }: CreateOnlyApi,
   environment: HandlerEnvironment,
   context: RequestContext,
   request: HttpRequest,

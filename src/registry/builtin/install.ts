@@ -5,7 +5,7 @@ import type { ResourceType } from '../rest/interfaces.js';
 import { serveBuiltin } from '../generic/store/builtin-served.js';
 import { ResourceStore } from '../generic/store/resource-store.js';
 import type { ApiBundle, ApiRegistry } from '../generic/store/api-registry.js';
-import type { VirtualType } from '../rest/virtual.js';
+import type { CreateOnlyType } from '../rest/create-only.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
@@ -79,7 +79,7 @@ export function installBuiltins(
 }
 
 export function installVirtual(
-  types: readonly VirtualType[],
+  types: readonly CreateOnlyType[],
   registry: ApiRegistry,
   mergeTypes: BuiltinTypes,
   clock: Clock,

@@ -231,7 +231,7 @@ function servedVersion(
       if (unpruned.has(object) && !compiled.preserveUnknownFields && schema.pruneRead(object)) noteUnseen(object, true);
       return stored(pruned(object));
     },
-    rehearse: async (object) => {
+    dryRunResult: async (object) => {
       if (object.metadata.resourceVersion === '') delete object.metadata.resourceVersion;
       return view.shown(await stored(pruned(object)));
     },

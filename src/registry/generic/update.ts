@@ -72,7 +72,7 @@ export async function updateObject(store: ResourceStore, request: UpdateRequest)
     last = next;
     // What would not be stored is still shown where nothing is.
     if (request.dryRun) {
-      throw new Leave((await request.served.rehearse?.(next)) ?? next, current === undefined);
+      throw new Leave((await request.served.dryRunResult?.(next)) ?? next, current === undefined);
     }
     delete next.metadata.selfLink;
     return request.served.toStorage(next);

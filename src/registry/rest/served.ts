@@ -85,7 +85,7 @@ export interface ServedVersion extends VersionView {
   /** The stored form of an object of this version. May share parts with it. A promise where conversion must be waited for. */
   toStorage(object: KubeObject): JsonObject | Promise<JsonObject>;
   /** What a dry run answers: the object as if it had been stored and read. Absent: as it is. */
-  rehearse?(object: KubeObject): KubeObject | Promise<KubeObject>;
+  dryRunResult?(object: KubeObject): KubeObject | Promise<KubeObject>;
   readonly strategy: Strategy;
   readonly fieldManager: FieldManager;
   readonly subresources: Readonly<Record<string, ServedSubresource>>;

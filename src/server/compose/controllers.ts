@@ -14,14 +14,14 @@ import { ServiceAccountTokens } from '../../controllers/service-accounts/service
 import { defaultServiceAccounts } from '../../controllers/service-accounts/service-accounts.js';
 import { TokenCleaner } from '../../controllers/bootstrap/token-cleaner.js';
 import { ValidatingPolicyStatus } from '../../controllers/validating-policy-status.js';
-import type { TypeClient, TypeClients } from '../../registry/rest/type-client.js';
+import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
 import { sleep } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { enabledControllers } from '../options/controller-names.js';
 import type { Credentials } from '../certificates/data-directory.js';
 import { deleteEach } from './delete-each.js';
 import { knownTypes } from './admission/known-types.js';
-import type { Authorities, LoopOptions } from './hook-context.js';
+import type { Authorities, HookOptions } from './hook-context.js';
 
 const RETRY_MILLIS = 1_000;
 const RBAC = 'rbac.authorization.k8s.io';
@@ -71,11 +71,11 @@ const ACCOUNTS: Readonly<Record<string, string>> = {
 };
 
 /** Gets its clients and what it tells errors; starts and returns. */
-type Starter = (clients: TypeClients, failed: (where: string, error: unknown) => void) => void;
+type Starter = (clients: LoopbackClients, failed: (where: string, error: unknown) => void) => void;
 
 /** Starts the controllers that are switched on, each in its own name where that is asked for. */
 export class Controllers {
-  constructor(private readonly context: LoopOptions) {}
+  constructor(private readonly context: HookOptions) {}
 
   async start(): Promise<void> {
     const { options } = this.context;
@@ -86,7 +86,7 @@ export class Controllers {
   }
 
   /** The store may be away: tried until it answers, told once. */
-  private async accountOf(controller: string): Promise<TypeClients> {
+  private async accountOf(controller: string): Promise<LoopbackClients> {
     const { clock, signal } = this.context;
     for (let told = false; ; told = true) {
       try {
@@ -99,7 +99,7 @@ export class Controllers {
     }
   }
 
-  private async clientsOf(controller: string): Promise<TypeClients> {
+  private async clientsOf(controller: string): Promise<LoopbackClients> {
     const { options, clients } = this.context;
     const account = ACCOUNTS[controller];
     // Tokens are filled by the server itself, as nobody else may have the key.
@@ -116,7 +116,7 @@ export class Controllers {
     return clients(MANAGER, user);
   }
 
-  private async create(accounts: TypeClient, name: string): ReturnType<TypeClient['create']> {
+  private async create(accounts: LoopbackClient, name: string): ReturnType<LoopbackClient['create']> {
     return accounts.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: SYSTEM } });
   }
 
@@ -186,7 +186,7 @@ export class Controllers {
 
   private certificateStarters(): Readonly<Record<string, Starter>> {
     const { clock, signal, authorization, authorities } = this.context;
-    const requests = (local: TypeClients): TypeClient =>
+    const requests = (local: LoopbackClients): LoopbackClient =>
       local.for({ group: 'certificates.k8s.io', resource: 'certificatesigningrequests' });
     return {
       'certificatesigningrequest-approving-controller': (local, failed) => {
@@ -208,7 +208,7 @@ export class Controllers {
 
 /** Logs what a loop could not do; it tries again by itself. */
 export function failureLog(
-  { logger }: Pick<LoopOptions, 'logger'>,
+  { logger }: Pick<HookOptions, 'logger'>,
   what: string,
 ): (where: string, error: unknown) => void {
   return (where, error) => {

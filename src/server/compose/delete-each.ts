@@ -1,9 +1,9 @@
 import { ApiError } from '../../apimachinery/meta/errors.js';
 import { hasDeletionTimestamp } from '../../apimachinery/meta/meta.js';
-import type { TypeClient } from '../../registry/rest/type-client.js';
+import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 
 /** Deletes all objects of a type in a namespace ('' for all), some at a time; what is being deleted already is left alone. */
-export async function deleteEach(client: TypeClient, namespace: string): Promise<void> {
+export async function deleteEach(client: LoopbackClient, namespace: string): Promise<void> {
   const objects = (await client.list(namespace)).filter((object) => !hasDeletionTimestamp(object));
   let next = 0;
   const work = async (): Promise<void> => {

@@ -24,7 +24,7 @@ export interface Authorities {
   readonly signer: Pick<ServiceAccountTokenSigner, 'signForSecret'>;
 }
 
-export interface LoopOptions {
+export interface HookOptions {
   readonly options: Options;
   readonly clock: Clock;
   readonly logger: Logger;

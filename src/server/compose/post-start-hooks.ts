@@ -6,7 +6,7 @@ import { feedNodeGraph, feedRbacIndex } from '../../registry/builtin/rbac/feed.j
 import { sleep } from '../../util/clock.js';
 import { conversions, resolveByServices } from './access/conversion-webhooks.js';
 import { Controllers, failureLog } from './controllers.js';
-import type { LoopOptions } from './hook-context.js';
+import type { HookOptions } from './hook-context.js';
 import type { Hook } from './plane.js';
 import { startDefinitions } from './start-definitions.js';
 
@@ -14,7 +14,7 @@ const RETRY_MILLIS = 1_000;
 
 /** Everything that standalone mode does by itself: what kube-apiserver does always, and the controllers that are switched on. */
 export class Loops {
-  constructor(private readonly context: LoopOptions) {}
+  constructor(private readonly context: HookOptions) {}
 
   /** Work before requests are served: who may do what is in the store. */
   loading(): Hook[] {

@@ -1,15 +1,15 @@
 import { admissionChain } from '../../admission/chain.js';
 import type { GroupResource } from '../../apimachinery/meta/meta.js';
 import { DefinitionController } from '../../controllers/definitions/definitions.js';
-import { DefinitionServing, type ServingOptions } from '../../controllers/definitions/definition-serving.js';
+import { CustomResourceHandler, type ServingOptions } from '../../controllers/definitions/custom-resource-handler.js';
 import { LocalClients } from '../../registry/generic/loopback/local-client.js';
-import type { TypeClients } from '../../registry/rest/type-client.js';
+import type { LoopbackClients } from '../../registry/rest/loopback-client.js';
 import { deleteEach } from './delete-each.js';
 
 export interface DefinitionsOptions extends ServingOptions {
   /** The type whose objects are definitions. */
   readonly type: GroupResource;
-  readonly clients: TypeClients;
+  readonly clients: LoopbackClients;
   readonly signal: AbortSignal;
 }
 
@@ -20,7 +20,7 @@ export async function startDefinitions(options: DefinitionsOptions): Promise<voi
   const deleters = new LocalClients({ registry, admission: admissionChain([]), clock, fieldManager: 'kube-apiserver' });
   const controller = new DefinitionController({
     client: clients.for(type),
-    serving: new DefinitionServing(options),
+    serving: new CustomResourceHandler(options),
     clock,
     deleteObjects: (store) => deleteEach(deleters.for(store.groupResource), ''),
     onError: (name, error) => {

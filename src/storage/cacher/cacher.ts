@@ -4,7 +4,7 @@ import type { Backend, LogEvent, Revision } from '../interfaces.js';
 import { Budget, type BudgetStats } from './budget.js';
 import { History } from './history.js';
 import type { CachedType, Cacher, ResourceCache } from './interfaces.js';
-import { TypeCache, type Shared } from './type-cache.js';
+import { WatchCache, type Shared } from './watch-cache.js';
 import { NewestRevision, RevisionWaits } from './waits.js';
 
 export interface CacherOptions {
@@ -53,7 +53,7 @@ const MAX_RETRY_MILLIS = 5_000;
 
 /** The caches of all types, fed by one stream of the backend's events. */
 export class StorageCacher implements Cacher {
-  private readonly types = new Map<string, TypeCache>();
+  private readonly types = new Map<string, WatchCache>();
   private readonly clock: Clock;
   private readonly budget: Budget;
   private readonly history: History;
@@ -117,7 +117,7 @@ export class StorageCacher implements Cacher {
     if (this.shared === undefined) throw new StorageError('closed', 'the cache has not started');
     let cache = this.types.get(type.resource);
     if (cache === undefined) {
-      cache = new TypeCache(type, this.shared);
+      cache = new WatchCache(type, this.shared);
       this.types.set(type.resource, cache);
     } else {
       cache.retype(type);
@@ -206,8 +206,8 @@ export class StorageCacher implements Cacher {
 
   private process(batch: readonly LogEvent[]): void {
     const events = this.unknown(batch);
-    const touched = new Set<TypeCache>();
-    const failed = new Set<TypeCache>();
+    const touched = new Set<WatchCache>();
+    const failed = new Set<WatchCache>();
     for (const event of events) {
       const cache = this.types.get(event.resource);
       if (cache === undefined) continue;

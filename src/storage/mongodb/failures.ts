@@ -42,7 +42,7 @@ export function isWriteConflict(error: unknown): boolean {
 }
 
 /** As the answer to the fence of a transaction: the floor has reached it. */
-export function isOvertaken(error: unknown): boolean {
+export function isConflictOrNotFound(error: unknown): boolean {
   return error instanceof CommandFailed && error.code === IMMUTABLE_FIELD;
 }
 

@@ -11,7 +11,7 @@ import { bearerTokenOf } from '../../../authentication/request/bearer-token.js';
 import { ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, type UserInfo } from '../../../authentication/user/user.js';
 import { userInfoJson } from '../../../authentication/user/user-info.js';
 import type { Clock } from '../../../util/clock.js';
-import type { VirtualType } from '../../rest/virtual.js';
+import type { CreateOnlyType } from '../../rest/create-only.js';
 
 const GROUP = 'authentication.k8s.io';
 const VERSION = 'v1';
@@ -26,7 +26,7 @@ export interface AuthenticationReviewDependencies {
 }
 
 /** The review kinds of authentication.k8s.io/v1. */
-export function authenticationReviews(dependencies: AuthenticationReviewDependencies): readonly VirtualType[] {
+export function authenticationReviews(dependencies: AuthenticationReviewDependencies): readonly CreateOnlyType[] {
   const { clock } = dependencies;
   return [
     {
@@ -40,7 +40,7 @@ export function authenticationReviews(dependencies: AuthenticationReviewDependen
   ];
 }
 
-function names(kind: string): Omit<VirtualType, 'create'> {
+function names(kind: string): Omit<CreateOnlyType, 'create'> {
   const singular = kind.toLowerCase();
   return { group: GROUP, version: VERSION, resource: `${singular}s`, singular, kind, namespaced: false };
 }

@@ -6,7 +6,7 @@ import type { UserInfo } from '../../../authentication/user/user.js';
 import type { Authorizer, RuleResolver, RulesResult } from '../../../authorization/authorizer/interfaces.js';
 import type { RequestContext } from '../../../request/context.js';
 import { featureGates } from '../../../util/feature-gates.js';
-import type { VirtualType } from '../../rest/virtual.js';
+import type { CreateOnlyType } from '../../rest/create-only.js';
 import { attributesFrom, userFrom } from './attributes.js';
 import {
   validateLocalSubjectAccessReview,
@@ -24,7 +24,7 @@ export interface AuthorizationReviewDependencies {
 }
 
 /** The review kinds of authorization.k8s.io/v1. */
-export function authorizationReviews(dependencies: AuthorizationReviewDependencies): readonly VirtualType[] {
+export function authorizationReviews(dependencies: AuthorizationReviewDependencies): readonly CreateOnlyType[] {
   const { authorizer, ruleResolver } = dependencies;
   return [
     virtualType('LocalSubjectAccessReview', true, async (context, object, namespace) => {
@@ -51,7 +51,7 @@ export function authorizationReviews(dependencies: AuthorizationReviewDependenci
 
 type Create = (context: RequestContext, object: KubeObject, namespace: string) => Promise<KubeObject>;
 
-function virtualType(kind: string, namespaced: boolean, create: Create): VirtualType {
+function virtualType(kind: string, namespaced: boolean, create: Create): CreateOnlyType {
   const singular = kind.toLowerCase();
   return {
     group: GROUP,

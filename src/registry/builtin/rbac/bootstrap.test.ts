@@ -3,7 +3,7 @@ import { ApiError, newConflict } from '../../../apimachinery/meta/errors.js';
 import type { JsonValue } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { FakeClock } from '../../../util/clock.js';
-import { FakeTypeClients, type FakeTypeClient } from '../../rest/type-client.fake.js';
+import { FakeTypeClients, type FakeTypeClient } from '../../rest/loopback-client.fake.js';
 import { ensureRbacDefaults, parseRbacDefaults, type BootstrapDependencies } from './bootstrap.js';
 
 const GROUP = 'rbac.authorization.k8s.io';

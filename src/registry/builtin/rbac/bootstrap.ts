@@ -3,7 +3,7 @@ import { deepCopy, isObject, type JsonValue } from '../../../apimachinery/json/j
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { RBAC_GROUP } from '../../../authorization/rbac/types.js';
 import { sleep, type Clock } from '../../../util/clock.js';
-import type { TypeClient, TypeClients } from '../../rest/type-client.js';
+import type { LoopbackClient, LoopbackClients } from '../../rest/loopback-client.js';
 import { reconcileBinding, reconcileRole, type Reconciliation } from './reconcile.js';
 
 /** Kinds in the order in which they are brought about, with their resource. */
@@ -38,7 +38,7 @@ function isKubeObject(value: JsonValue): value is KubeObject {
 }
 
 export interface BootstrapDependencies {
-  readonly clients: TypeClients;
+  readonly clients: LoopbackClients;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Told of every object that could not be brought about. */
@@ -102,10 +102,10 @@ async function withRetries(run: () => Promise<void>, { clock, signal }: Bootstra
 }
 
 async function ensure(
-  client: TypeClient,
+  client: LoopbackClient,
   expected: KubeObject,
   reconcile: (existing: KubeObject, expected: KubeObject) => Reconciliation,
-  clients: TypeClients,
+  clients: LoopbackClients,
 ): Promise<void> {
   const { namespace = '', name = '' } = expected.metadata;
   for (let left = RECREATE_ATTEMPTS; ; left--) {
@@ -121,13 +121,13 @@ async function ensure(
   }
 }
 
-async function create(client: TypeClient, expected: KubeObject, clients: TypeClients): Promise<void> {
+async function create(client: LoopbackClient, expected: KubeObject, clients: LoopbackClients): Promise<void> {
   const namespace = expected.metadata.namespace ?? '';
   if (namespace !== '') await ensureNamespace(namespace, clients);
   await client.create(deepCopy(expected));
 }
 
-async function ensureNamespace(name: string, clients: TypeClients): Promise<void> {
+async function ensureNamespace(name: string, clients: LoopbackClients): Promise<void> {
   const client = clients.for({ group: '', resource: 'namespaces' });
   if ((await client.get('', name)) !== undefined) return;
   try {
@@ -137,7 +137,7 @@ async function ensureNamespace(name: string, clients: TypeClients): Promise<void
   }
 }
 
-async function carryOut(client: TypeClient, existing: KubeObject, todo: Reconciliation): Promise<void> {
+async function carryOut(client: LoopbackClient, existing: KubeObject, todo: Reconciliation): Promise<void> {
   if (todo.operation === 'none') return;
   if (todo.operation === 'update') {
     await client.update(todo.object);
@@ -152,7 +152,7 @@ async function carryOut(client: TypeClient, existing: KubeObject, todo: Reconcil
   await client.create(todo.object);
 }
 
-async function splitBindings(defaults: readonly KubeObject[], clients: TypeClients): Promise<void> {
+async function splitBindings(defaults: readonly KubeObject[], clients: LoopbackClients): Promise<void> {
   const client = clients.for({ group: RBAC_GROUP, resource: 'clusterrolebindings' });
   for (const [name, sourceName] of SPLIT) {
     const template = defaults.find((item) => item.kind === 'ClusterRoleBinding' && item.metadata.name === name);

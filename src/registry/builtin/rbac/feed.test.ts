@@ -1,7 +1,7 @@
 import { NodeGraph } from '../../../authorization/node/node-graph.js';
 import { RbacIndex } from '../../../authorization/rbac/rbac-index.js';
-import { FakeTypeClients } from '../../rest/type-client.fake.js';
-import type { TypeClients, TypeListener } from '../../rest/type-client.js';
+import { FakeTypeClients } from '../../rest/loopback-client.fake.js';
+import type { LoopbackClients, ResourceEventHandler } from '../../rest/loopback-client.js';
 import { feedNodeGraph, feedRbacIndex } from './feed.js';
 
 const GROUP = 'rbac.authorization.k8s.io';
@@ -21,11 +21,13 @@ test('the index follows all four kinds', async () => {
 });
 
 test('after a gap nothing is forgotten until the new state is complete', async () => {
-  const listeners = new Map<string, TypeListener>();
+  const listeners = new Map<string, ResourceEventHandler>();
   const fake = new FakeTypeClients();
-  const clients: TypeClients = {
+  const clients: LoopbackClients = {
     for: (type) =>
-      Object.assign(fake.for(type), { watch: (listener: TypeListener) => void listeners.set(type.resource, listener) }),
+      Object.assign(fake.for(type), {
+        watch: (listener: ResourceEventHandler) => void listeners.set(type.resource, listener),
+      }),
   };
   const index = new RbacIndex();
   const loaded = jest.fn();

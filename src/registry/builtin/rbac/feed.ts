@@ -1,7 +1,7 @@
 import type { NodeGraph } from '../../../authorization/node/node-graph.js';
 import type { RbacIndex } from '../../../authorization/rbac/rbac-index.js';
 import { RBAC_GROUP, type RbacKind } from '../../../authorization/rbac/types.js';
-import type { TypeClients } from '../../rest/type-client.js';
+import type { LoopbackClients } from '../../rest/loopback-client.js';
 
 const KINDS: readonly (readonly [RbacKind, string])[] = [
   ['Role', 'roles'],
@@ -11,7 +11,7 @@ const KINDS: readonly (readonly [RbacKind, string])[] = [
 ];
 
 /** Lets the index follow roles and bindings. Resolves when all that are there have been told. */
-export async function feedRbacIndex(index: RbacIndex, clients: TypeClients, signal: AbortSignal): Promise<void> {
+export async function feedRbacIndex(index: RbacIndex, clients: LoopbackClients, signal: AbortSignal): Promise<void> {
   const following = KINDS.map(([kind, resource]) => followKind(index, kind, resource, clients, signal));
   await Promise.all(following);
 }
@@ -20,7 +20,7 @@ function followKind(
   index: RbacIndex,
   kind: RbacKind,
   resource: string,
-  clients: TypeClients,
+  clients: LoopbackClients,
   signal: AbortSignal,
 ): Promise<void> {
   return new Promise((resolve) => {
@@ -49,7 +49,7 @@ function followKind(
 }
 
 /** Lets the Node authorizer's graph follow pods and persistent volumes. Resolves when all that are there have been told. */
-export async function feedNodeGraph(graph: NodeGraph, clients: TypeClients, signal: AbortSignal): Promise<void> {
+export async function feedNodeGraph(graph: NodeGraph, clients: LoopbackClients, signal: AbortSignal): Promise<void> {
   const pods = new Promise<void>((resolve) => {
     clients.for({ group: '', resource: 'pods' }).watch(
       {

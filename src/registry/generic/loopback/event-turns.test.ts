@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { CachedObject, WatchEvent } from '../../../storage/cacher/interfaces.js';
-import type { TypeListener } from '../../rest/type-client.js';
+import type { ResourceEventHandler } from '../../rest/loopback-client.js';
 import { DetachedObject } from './detached-object.js';
 import { EventTurns, LARGE } from './event-turns.js';
 
@@ -9,7 +9,7 @@ function eventOf(key: string, bytes: number): WatchEvent {
   return { type: 'ADDED', revision: 1, object, initialEventsEnd: false, encoded: () => new Uint8Array() };
 }
 
-function listening(told: string[], only?: string): TypeListener {
+function listening(told: string[], only?: string): ResourceEventHandler {
   const note = (what: string) => (object: KubeObject) => void told.push(`${what} ${object.metadata.name ?? ''}`);
   return { only, upsert: note('upsert'), delete: note('delete'), reset: () => undefined, synced: () => undefined };
 }

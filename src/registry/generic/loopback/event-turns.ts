@@ -2,7 +2,7 @@ import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { CachedObject, WatchEvent } from '../../../storage/cacher/interfaces.js';
 import { nextTurn } from '../../../scheduling/slicing.js';
 import type { ServedVersion } from '../../rest/served.js';
-import type { TypeListener } from '../../rest/type-client.js';
+import type { ResourceEventHandler } from '../../rest/loopback-client.js';
 import { decodedInTurns } from './detached-object.js';
 
 /** Objects from here on (bytes) are worked on in turns, so that nobody waits for all of it: what is told of them, and writes. */
@@ -17,7 +17,7 @@ export class EventTurns {
   told: Promise<void> = Promise.resolve();
 
   constructor(
-    private readonly listener: TypeListener,
+    private readonly listener: ResourceEventHandler,
     private readonly view: View,
     private readonly failed: () => void,
   ) {}

@@ -13,10 +13,10 @@ import type { Strategy } from '../../rest/interfaces.js';
 import type {
   DeletePreconditions,
   DeletionPolicy,
-  TypeClient,
-  TypeClients,
-  TypeListener,
-} from '../../rest/type-client.js';
+  LoopbackClient,
+  LoopbackClients,
+  ResourceEventHandler,
+} from '../../rest/loopback-client.js';
 import { admissionVersions } from '../admission-versions.js';
 import { createObject } from '../create.js';
 import { deleteObject } from '../delete.js';
@@ -47,10 +47,10 @@ const NO_PAUSE = (): undefined => undefined;
 const pauseFor = (bytes: number): (() => Promise<void> | undefined) => (bytes < LARGE ? NO_PAUSE : ownTurn);
 
 /** Clients for the server's own loops, without HTTP, through the same admission, validation and storage as everybody else. */
-export class LocalClients implements TypeClients {
+export class LocalClients implements LoopbackClients {
   constructor(private readonly options: LocalClientOptions) {}
 
-  for(type: GroupResource): TypeClient {
+  for(type: GroupResource): LoopbackClient {
     return new LocalClient(this.options, type);
   }
 }
@@ -70,7 +70,7 @@ function findApi(registry: ApiRegistry, type: GroupResource): StoredApi {
   return found;
 }
 
-class LocalClient implements TypeClient {
+class LocalClient implements LoopbackClient {
   constructor(
     private readonly options: LocalClientOptions,
     private readonly type: GroupResource,
@@ -284,12 +284,12 @@ class LocalClient implements TypeClient {
     });
   }
 
-  watch(listener: TypeListener, signal: AbortSignal): void {
+  watch(listener: ResourceEventHandler, signal: AbortSignal): void {
     void this.follow(listener, signal);
   }
 
   /** Watches from the state there is; after any end but the caller's own it begins anew. */
-  private async follow(listener: TypeListener, signal: AbortSignal): Promise<void> {
+  private async follow(listener: ResourceEventHandler, signal: AbortSignal): Promise<void> {
     const over = (): boolean => signal.aborted;
     while (!over()) {
       try {
@@ -303,7 +303,7 @@ class LocalClient implements TypeClient {
     }
   }
 
-  private async followOnce(listener: TypeListener, signal: AbortSignal): Promise<void> {
+  private async followOnce(listener: ResourceEventHandler, signal: AbortSignal): Promise<void> {
     const { served, store } = this.api();
     const options = { ...WATCH_ALL, start: { mode: 'most-recent' as const }, initialEventsBookmark: true };
     const broken = new AbortController();

@@ -2,7 +2,7 @@ import type { FieldManager } from '../../../managedfields/interfaces.js';
 import type { GroupResource, GroupVersionKind } from '../../../apimachinery/meta/meta.js';
 import type { ApiGroup, ApiResourceEntry } from '../../rest/interfaces.js';
 import type { ServedVersion } from '../../rest/served.js';
-import type { VirtualType } from '../../rest/virtual.js';
+import type { CreateOnlyType } from '../../rest/create-only.js';
 import type { ResourceStore } from './resource-store.js';
 import { RuntimeConfig } from './runtime-config.js';
 
@@ -16,13 +16,13 @@ export interface StoredApi {
 }
 
 /** A type that is only created. */
-export interface VirtualApi {
+export interface CreateOnlyApi {
   readonly kind: 'virtual';
-  readonly type: VirtualType;
+  readonly type: CreateOnlyType;
   readonly fieldManager: FieldManager;
 }
 
-export type InstalledApi = StoredApi | VirtualApi;
+export type InstalledApi = StoredApi | CreateOnlyApi;
 
 /** What is installed at once and goes at once: one type with its served versions. */
 export interface ApiBundle {

@@ -5,7 +5,7 @@ import { HttpsTransport } from '../../../client/webhook/transport.js';
 import type { Conversion, ReviewSender } from '../../../registry/customresource/conversion/conversion.js';
 import type { Definition } from '../../../registry/customresource/definition.js';
 import { conversionOf } from '../../../registry/customresource/conversion/webhook-conversion.js';
-import type { TypeClient } from '../../../registry/rest/type-client.js';
+import type { LoopbackClient } from '../../../registry/rest/loopback-client.js';
 import { systemClock } from '../../../util/clock.js';
 import { NEVER_ABORTED } from '../../../util/never-aborted.js';
 
@@ -22,7 +22,7 @@ export const resolveByDns: ServiceResolver = (namespace, name, port) =>
   Promise.resolve({ host: `${name}.${namespace}.svc`, port });
 
 /** By the services that are stored here: an external name, a cluster's address; one without an address is left to DNS. */
-export function resolveByServices(services: () => Pick<TypeClient, 'get'>): ServiceResolver {
+export function resolveByServices(services: () => Pick<LoopbackClient, 'get'>): ServiceResolver {
   return async (namespace, name, port) => {
     const service = await services().get(namespace, name);
     if (service === undefined) throw new Error(`service "${name}" not found`);

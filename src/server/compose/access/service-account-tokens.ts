@@ -30,7 +30,7 @@ import { DetachedObject } from '../../../registry/generic/loopback/detached-obje
 import type { ResourceStore } from '../../../registry/generic/store/resource-store.js';
 import { tokenRequestSubresource } from '../../../registry/builtin/core/serviceaccounts/token-request.js';
 import type { ResourceType } from '../../../registry/rest/interfaces.js';
-import type { TypeClient } from '../../../registry/rest/type-client.js';
+import type { LoopbackClient } from '../../../registry/rest/loopback-client.js';
 import { send } from '../../../endpoints/filters/status.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
@@ -46,12 +46,12 @@ const RSA_BITS = 2048;
 /** Objects as the stores have them; before the stores are there, there are none. */
 export class StoredTokenObjects implements ServiceAccountObjects {
   private stores: ReadonlyMap<string, ResourceStore> | undefined;
-  private secrets: TypeClient | undefined;
+  private secrets: LoopbackClient | undefined;
 
   constructor(private readonly logger: Logger) {}
 
   /** Called once, when the stores are made. `secrets` writes labels of Secrets. */
-  attach(stores: ReadonlyMap<string, ResourceStore>, secrets: TypeClient): void {
+  attach(stores: ReadonlyMap<string, ResourceStore>, secrets: LoopbackClient): void {
     this.stores = stores;
     this.secrets = secrets;
   }

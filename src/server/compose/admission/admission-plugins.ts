@@ -16,7 +16,7 @@ import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { DetachedObject } from '../../../registry/generic/loopback/detached-object.js';
 import type { ResourceStore } from '../../../registry/generic/store/resource-store.js';
 import { generateName } from '../../../registry/generic/system-fields.js';
-import type { TypeClients } from '../../../registry/rest/type-client.js';
+import type { LoopbackClients } from '../../../registry/rest/loopback-client.js';
 import { enabledControllers } from '../../options/controller-names.js';
 import { type DynamicPluginDependencies, dynamicPlugins, enabled, type PluginMakers } from './dynamic-plugins.js';
 import type { Options } from '../../options/options.js';
@@ -27,7 +27,7 @@ export interface AdmissionPluginDependencies extends DynamicPluginDependencies {
   /** By the names that types have in the store. */
   readonly stores: ReadonlyMap<string, ResourceStore>;
   /** The server's own clients, whose writes pass the same plugins. Not to be used before the chain is made. */
-  readonly clients: () => TypeClients;
+  readonly clients: () => LoopbackClients;
 }
 
 /** The plugins that the flags leave on, in kube-apiserver's order. THE PLACE where standalone mode's plugins are listed. */

@@ -66,7 +66,7 @@ interface Watches {
 }
 
 /** Puts definitions into service and takes them out of it, as their objects change. */
-export class DefinitionServing {
+export class CustomResourceHandler {
   private readonly serving = new Map<string, Serving>();
   private epoch = 0;
   /** Revisions at which definitions were first seen, by uid; none for those that were there at the start. */

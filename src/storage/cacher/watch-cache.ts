@@ -47,7 +47,7 @@ export interface Shared {
 const SHOWN_MILLIS = 60_000;
 
 /** All objects of one type: the newest state, some past ones, and the watchers. */
-export class TypeCache implements ResourceCache {
+export class WatchCache implements ResourceCache {
   readonly resource: string;
   private type: CachedType;
   private tree: ItemTree = Tree.empty<CachedItem, LeafData>();

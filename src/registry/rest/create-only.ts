@@ -6,7 +6,7 @@ import type { RequestContext } from '../../request/context.js';
  * request ('' for cluster-scoped types), passed admission and noted managed fields; `create` answers with the object to be
  * returned (201), which may be the one given, or throws an ApiError.
  */
-export interface VirtualType {
+export interface CreateOnlyType {
   readonly group: string;
   readonly version: string;
   readonly resource: string;

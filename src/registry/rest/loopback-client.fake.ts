@@ -1,16 +1,16 @@
 import { newAlreadyExists, newConflict, newNotFound } from '../../apimachinery/meta/errors.js';
 import { deepCopy } from '../../apimachinery/json/json.js';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
-import type { DeletePreconditions, TypeClient, TypeClients, TypeListener } from './type-client.js';
+import type { DeletePreconditions, LoopbackClient, LoopbackClients, ResourceEventHandler } from './loopback-client.js';
 
 /** Objects of one type in memory, for tests of controllers: versions, conflicts and watches as in the real thing. */
-export class FakeTypeClient implements TypeClient {
+export class FakeTypeClient implements LoopbackClient {
   readonly objects = new Map<string, KubeObject>();
   /** What was asked, in order: `update ns/name`. */
   readonly calls: string[] = [];
   /** Called before every call; what it throws is the call's error. */
   before: (call: string) => void = () => undefined;
-  private readonly listeners = new Set<TypeListener>();
+  private readonly listeners = new Set<ResourceEventHandler>();
   private version = 0;
 
   constructor(private readonly type: GroupResource) {}
@@ -75,7 +75,7 @@ export class FakeTypeClient implements TypeClient {
     for (const listener of this.listeners) listener.delete(old);
   }
 
-  watch(listener: TypeListener, signal: AbortSignal): void {
+  watch(listener: ResourceEventHandler, signal: AbortSignal): void {
     this.listeners.add(listener);
     signal.addEventListener('abort', () => this.listeners.delete(listener), { once: true });
     for (const object of this.objects.values()) listener.upsert(deepCopy(object));
@@ -117,7 +117,7 @@ export class FakeTypeClient implements TypeClient {
 
 const key = (namespace: string, name: string): string => (namespace === '' ? name : `${namespace}/${name}`);
 
-export class FakeTypeClients implements TypeClients {
+export class FakeTypeClients implements LoopbackClients {
   private readonly clients = new Map<string, FakeTypeClient>();
 
   for(type: GroupResource): FakeTypeClient {

@@ -11,7 +11,7 @@ export interface DeletePreconditions {
  * What the server's own loops do with the objects of one type, through the same admission, validation and storage as everybody
  * else. Objects that come out must not be changed; those that go in are the client's afterwards. Methods throw ApiError.
  */
-export interface TypeClient {
+export interface LoopbackClient {
   /** Undefined: not found. `namespace` is '' for cluster-scoped types. */
   get(namespace: string, name: string): Promise<KubeObject | undefined>;
   /** All of a namespace, or of the cluster where it is ''. */
@@ -32,11 +32,11 @@ export interface TypeClient {
    * Tells the listener of every object there is, then `synced`, then of every change, in order, until the signal aborts. What
    * interrupts it is mended inside; after a gap all objects are told again, between `reset` and `synced`.
    */
-  watch(listener: TypeListener, signal: AbortSignal): void;
+  watch(listener: ResourceEventHandler, signal: AbortSignal): void;
 }
 
 /** Called synchronously; must not throw. */
-export interface TypeListener {
+export interface ResourceEventHandler {
   /** The name of the objects that are wanted, where it is one: the listener is told of no other. */
   readonly only?: string | undefined;
   upsert(object: KubeObject): void;
@@ -47,6 +47,6 @@ export interface TypeListener {
   synced(): void;
 }
 
-export interface TypeClients {
-  for(type: GroupResource): TypeClient;
+export interface LoopbackClients {
+  for(type: GroupResource): LoopbackClient;
 }
