@@ -14,7 +14,7 @@ export interface VersionedResource {
   readonly kind: GroupVersionKind;
 }
 
-export interface CompletionOptions {
+interface CompletionOptions {
   /** The literals of the numbers, where they are known. */
   readonly floats?: FloatLiterals;
   /** What does not fit the metadata of a custom resource is dropped, as when a stored object is read, instead of refused. */

@@ -21,7 +21,7 @@ const TYPE = { apiVersion: 'apiregistration.k8s.io/v1', kind: 'APIService' };
 const GROUP_PRIORITY_MINIMUM = 1000;
 const FIRST_VERSION_PRIORITY = 100;
 
-export interface ServiceReference {
+interface ServiceReference {
   readonly namespace: string;
   readonly name: string;
   readonly port: number;

@@ -32,7 +32,7 @@ import { WebhookAuthorizer } from './webhook/webhook-authorizer.js';
 /** Where a webhook is. In-cluster: the service account's connection to the cluster that the server runs in. */
 export type WebhookTarget = { readonly kubeConfigFile: string } | { readonly inCluster: true };
 
-export interface WebhookConnection extends WebhookTransport {
+interface WebhookConnection extends WebhookTransport {
   close(): void;
 }
 

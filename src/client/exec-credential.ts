@@ -16,7 +16,7 @@ const TIMEOUT_MILLIS = 60_000;
 const INTERACTIVE_TIMEOUT_MILLIS = 10 * 60_000;
 
 /** A plugin that cannot be configured so, or gave no credentials. The text holds none. */
-export class ExecCredentialError extends Error {
+class ExecCredentialError extends Error {
   override readonly name = 'ExecCredentialError';
 }
 

@@ -9,7 +9,7 @@ const FIRST_RETRY_MILLIS = 5;
 const LAST_RETRY_MILLIS = 60_000;
 
 /** The field manager of what the controller writes. */
-export const POLICY_STATUS_MANAGER = 'validatingadmissionpolicy-status';
+const POLICY_STATUS_MANAGER = 'validatingadmissionpolicy-status';
 
 export interface PolicyStatusOptions {
   readonly client: LoopbackClient;

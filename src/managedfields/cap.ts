@@ -3,7 +3,7 @@ import { FieldSet } from '../structured-merge-diff/fieldpath/field-set.js';
 import type { Managed } from './managed.js';
 
 /** The most entries of updates that an object keeps. */
-export const MAX_UPDATE_MANAGERS = 10;
+const MAX_UPDATE_MANAGERS = 10;
 
 /** Merges the oldest entries of updates, by version, into one of `ancient-changes` until there are no more than the most. */
 export function capUpdateManagers(managed: Managed): void {

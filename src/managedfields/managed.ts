@@ -104,7 +104,7 @@ export class Managed {
 }
 
 /** Equal for entries of the same manager. */
-export function managerIdentifier(info: ManagerInfo): string {
+function managerIdentifier(info: ManagerInfo): string {
   let text = '{';
   if (info.manager !== '') text += `"manager":${JSON.stringify(info.manager)},`;
   text += `"operation":"${info.operation}"`;

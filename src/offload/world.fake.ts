@@ -67,7 +67,7 @@ const CONVERTED = definitionOf([versionOf('v0', true), versionOf('v1', false)], 
 });
 
 /** A store of objects by key, with one counter of revisions. */
-export class MapBackend {
+class MapBackend {
   readonly objects = new Map<string, StoredObject>();
   readonly requests: WriteRequest[] = [];
   /** Called before each write. */

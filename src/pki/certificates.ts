@@ -38,7 +38,7 @@ export const OID = {
   ecdsaWithSha256: '1.2.840.10045.4.3.2',
 } as const;
 
-export interface Subject {
+interface Subject {
   readonly commonName: string;
   readonly organizations?: readonly string[];
 }
@@ -84,7 +84,7 @@ function name(subject: Subject): Buffer {
 export const extension = (type: string, value: Buffer, critical = false): Buffer =>
   sequence(oid(type), ...(critical ? [boolean(true)] : []), octets(value));
 
-export const spki = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' });
+const spki = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' });
 
 /** SHA-1 of the public key's bits, as RFC 5280 has it. */
 export function keyId(key: KeyObject): Buffer {

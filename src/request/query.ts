@@ -27,7 +27,7 @@ export function parseQuery(raw: string): Query {
 }
 
 /** Undefined where an escape is broken. */
-export function unescapeQuery(text: string): string | undefined {
+function unescapeQuery(text: string): string | undefined {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
   return unescapePath(spaced);
 }

@@ -10,7 +10,7 @@ export const INTEGER = 2;
 /** A number with a fraction, or beyond 64 bits, or whose text had a fraction or an exponent. */
 export const FLOAT = 4;
 export const BOOLEAN = 8;
-export const ARRAY = 16;
+const ARRAY = 16;
 export const OBJECT = 32;
 
 const MIN_INT64 = -(1n << 63n);
@@ -234,7 +234,7 @@ export function textOf(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 
-export function stringsOf(value: JsonValue | undefined): readonly string[] {
+function stringsOf(value: JsonValue | undefined): readonly string[] {
   return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : NO_STRINGS;
 }
 

@@ -13,7 +13,7 @@ export interface Comparison {
   readonly added: FieldSet;
 }
 
-export const NO_CHANGE: Comparison = { removed: FieldSet.empty, modified: FieldSet.empty, added: FieldSet.empty };
+const NO_CHANGE: Comparison = { removed: FieldSet.empty, modified: FieldSet.empty, added: FieldSet.empty };
 
 /** Changes at and below one value; undefined stands for none, so that equal parts cost no more than being looked at. */
 interface Change {

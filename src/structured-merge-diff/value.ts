@@ -56,7 +56,7 @@ function sortedKeys(map: JsonObject): string[] {
 const UNSAFE = /[<>&\u2028\u2029\b\f]/;
 
 /** A string as it stands in serialized path elements: JSON with `<`, `>`, `&` and some others escaped by number. */
-export function elementString(text: string): string {
+function elementString(text: string): string {
   const json = JSON.stringify(text);
   if (!UNSAFE.test(text)) return json;
   return json

@@ -18,7 +18,7 @@ interface FeatureSpec extends FeatureState {
 }
 
 /** Every feature gate of Annex. A gate stands here only while code asks for it. */
-export const FEATURES = {
+const FEATURES = {
   APIResponseCompression: { stage: 'BETA', default: true },
   AllowParsingUserUIDFromCertAuth: { stage: 'BETA', default: true },
   AllowUnsafeMalformedObjectDeletion: { stage: 'ALPHA', default: false },

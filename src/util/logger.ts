@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import winston from 'winston';
 
-export type LogFields = Readonly<Record<string, unknown>>;
+type LogFields = Readonly<Record<string, unknown>>;
 
 /** Structured logs. Secrets, tokens and request headers never belong into a message or a field. */
 export interface Logger {

@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { findMongod, freePort, Mongod, pause, ReplicaSet } from '../storage/mongod.js';
+import type { Mongod} from '../storage/mongod.js';
+import { findMongod, freePort, pause, ReplicaSet } from '../storage/mongod.js';
 import { type Address, type Answer, type Call, digText, Http1, treeOf } from './client.js';
 import { definition, namespace } from './objects.js';
 import { ADMIN, Command, eventually, NOBODY, scratchFolder, START_MILLIS } from './server.js';

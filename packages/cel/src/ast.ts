@@ -87,7 +87,7 @@ export interface Comprehension extends Checked {
 }
 
 /** Stands where the source could not be understood; never reaches the checker. */
-export interface Invalid extends Checked {
+interface Invalid extends Checked {
   readonly kind: 'invalid';
 }
 

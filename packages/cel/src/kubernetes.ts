@@ -43,7 +43,7 @@ export const LIBRARIES: readonly VersionedLibrary[] = [
 
 /** The version whose API this is; new expressions may use what the version before it had, so that it can be gone back to. */
 const CURRENT_MINOR = 36;
-export const DEFAULT_COMPATIBILITY = CURRENT_MINOR - 1;
+const DEFAULT_COMPATIBILITY = CURRENT_MINOR - 1;
 
 const environments = new Map<string, Environment>();
 

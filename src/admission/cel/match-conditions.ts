@@ -99,7 +99,7 @@ export class MatchConditions {
 }
 
 /** Several errors in one text, each once. */
-export function aggregate(errors: readonly string[]): string {
+function aggregate(errors: readonly string[]): string {
   const distinct = [...new Set(errors)];
   return distinct.length === 1 ? (distinct[0] ?? '') : `[${distinct.join(', ')}]`;
 }

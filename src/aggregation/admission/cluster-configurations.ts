@@ -12,7 +12,7 @@ const VERSIONS = ['v1', 'v1beta1', 'v1alpha1'];
 const RECHECK_MILLIS = 60_000;
 const RETRY_MILLIS = 2_000;
 
-export interface ConfigurationEvents {
+interface ConfigurationEvents {
   /** What has changed, for people: `added a`, `changed a`, `deleted a`. */
   changed(resource: string, what: string): void;
   broken(resource: string, error: unknown): void;

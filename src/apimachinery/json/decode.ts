@@ -7,7 +7,7 @@ import { quote } from '../meta/meta.js';
 export { JsonError } from './syntax.js';
 
 /** Most strict errors (duplicate or unknown fields) that are collected for a request. */
-export const MAX_STRICT_ERRORS = 100;
+const MAX_STRICT_ERRORS = 100;
 
 /** Numbers with as many digits may not fit a double. */
 const LONG_NUMBER = 16;
@@ -154,7 +154,7 @@ export function decodeStrict(input: Uint8Array | string): Decoded {
 }
 
 /** A text with keys that occur twice, before any of them is dropped or added up. */
-export interface SourceJson {
+interface SourceJson {
   readonly value: JsonValue;
   readonly parts: Parts;
   readonly floats: FloatLiterals;

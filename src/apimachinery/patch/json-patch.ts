@@ -8,10 +8,10 @@ import { quote } from '../meta/meta.js';
 import { unprocessable } from './errors.js';
 import { Literals } from './literals.js';
 
-export const MAX_JSON_PATCH_OPERATIONS = 10000;
+const MAX_JSON_PATCH_OPERATIONS = 10000;
 
 /** Bytes by which all copy operations of a patch together may grow an object, by default. */
-export const MAX_COPY_BYTES = 3 * 1024 * 1024;
+const MAX_COPY_BYTES = 3 * 1024 * 1024;
 
 export interface DecodedPatch<T> {
   readonly patch: T;

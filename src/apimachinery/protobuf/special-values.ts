@@ -86,7 +86,7 @@ const rawJson: SpecialValue = {
 };
 
 /** The last occurrence of a field of bytes. */
-export function readBytes(bytes: Uint8Array, id: number): Buffer | undefined {
+function readBytes(bytes: Uint8Array, id: number): Buffer | undefined {
   const reader = new WireReader(bytes);
   let found: Buffer | undefined;
   while (!reader.done) {

@@ -12,7 +12,7 @@ export const wireFixed64 = 1;
 export const wireBytes = 2;
 const wireStartGroup = 3;
 const wireEndGroup = 4;
-export const wireFixed32 = 5;
+const wireFixed32 = 5;
 
 /** Writes from the end of a message to its beginning, so that the length of an inner message is known when its head is written. */
 export class ReverseWriter {

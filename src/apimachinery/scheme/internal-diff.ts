@@ -44,7 +44,7 @@ export function internalDiff(type: InternalType, before: JsonValue | undefined, 
 }
 
 /** The lines of the indented JSON. */
-export function internalLines(type: InternalType, value: JsonValue | undefined): string[] {
+function internalLines(type: InternalType, value: JsonValue | undefined): string[] {
   const root = shapes().roots[type];
   const lines = new Lines();
   if (root !== undefined) lines.write(root, value, '', '', '');

@@ -1,7 +1,7 @@
 import { readDataFile } from './data-files.js';
 import { formatGroupVersion, type GroupVersionKind } from '../meta/meta.js';
 
-export type GoKind =
+type GoKind =
   | 'struct'
   | 'map'
   | 'slice'

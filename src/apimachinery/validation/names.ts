@@ -6,7 +6,7 @@
 const utf8Length = (text: string): number => Buffer.byteLength(text, 'utf8');
 
 export const maxLenCharacters = (length: number): string => `must be no more than ${String(length)} characters`;
-export const maxLenBytes = (length: number): string => `must be no more than ${String(length)} bytes`;
+const maxLenBytes = (length: number): string => `must be no more than ${String(length)} bytes`;
 
 export function regexError(message: string, format: string, ...examples: string[]): string {
   if (examples.length === 0) return `${message} (regex used for validation is '${format}')`;
@@ -183,7 +183,7 @@ function changeDirectory(value: string): string[] {
   return value.startsWith('..') ? ["must not start with '..'"] : [];
 }
 
-export function isPathSegmentPrefix(name: string): string[] {
+function isPathSegmentPrefix(name: string): string[] {
   return ['/', '%'].filter((part) => name.includes(part)).map((part) => `may not contain '${part}'`);
 }
 

@@ -1,5 +1,5 @@
 import { FieldPath, type FieldError, forbidden, invalid, Printed, required, tooLong } from '../meta/field-error.js';
-import { deepEqual, type JsonValue, stringifyJson } from '../json/json.js';
+import { deepEqual, type JsonValue } from '../json/json.js';
 import {
   compareUtf8,
   goJson,
@@ -17,7 +17,7 @@ import { isQualifiedName } from './names.js';
 /** Validates metadata.name; `prefix`: the name is a generateName and may end with a dash. */
 export type ValidateName = (name: string, prefix: boolean) => readonly string[];
 
-export const TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024;
+const TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024;
 export const FIELD_IMMUTABLE = 'field is immutable';
 export const FIELD_MANAGER_MAX_LENGTH = 128;
 const MAX_SUBRESOURCE_LENGTH = 256;
@@ -82,7 +82,7 @@ function validateOwnerReference(ref: OwnerReference, path: FieldPath): FieldErro
   return errors;
 }
 
-export function validateOwnerReferences(refs: readonly OwnerReference[] | undefined, path: FieldPath): FieldError[] {
+function validateOwnerReferences(refs: readonly OwnerReference[] | undefined, path: FieldPath): FieldError[] {
   if (refs === undefined) return [];
   const errors: FieldError[] = [];
   let first = '';
@@ -100,7 +100,7 @@ export function validateOwnerReferences(refs: readonly OwnerReference[] | undefi
   return errors;
 }
 
-export function validateFinalizers(finalizers: readonly string[] | undefined, path: FieldPath): FieldError[] {
+function validateFinalizers(finalizers: readonly string[] | undefined, path: FieldPath): FieldError[] {
   if (finalizers === undefined) return [];
   const errors = finalizers.flatMap((name) => qualifiedNameErrors(name, path));
   if (finalizers.includes(FINALIZER_DELETE_DEPENDENTS) && finalizers.includes(FINALIZER_ORPHAN_DEPENDENTS)) {
@@ -151,10 +151,7 @@ export function validateFieldManager(manager: string, path: FieldPath | string):
   return errors;
 }
 
-export function validateManagedFields(
-  entries: readonly ManagedFieldsEntry[] | undefined,
-  path: FieldPath,
-): FieldError[] {
+function validateManagedFields(entries: readonly ManagedFieldsEntry[] | undefined, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   entries?.forEach((entry, i) => {
     const at = path.index(i);
@@ -277,6 +274,3 @@ export function finalizerWarnings(
   }
   return warnings;
 }
-
-/** JSON of a value in the order of its members, for errors about structs. */
-export const printed = (value: JsonValue): Printed => new Printed(stringifyJson(value));

@@ -15,12 +15,12 @@ export interface ScalarNode extends Common {
   /** Without quotes and tag: what it is, its text tells. */
   readonly plain: boolean;
 }
-export interface SequenceNode extends Common {
+interface SequenceNode extends Common {
   readonly kind: 'sequence';
   readonly items: YamlNode[];
 }
 /** Keys and values in turn. */
-export interface MappingNode extends Common {
+interface MappingNode extends Common {
   readonly kind: 'mapping';
   readonly items: YamlNode[];
 }

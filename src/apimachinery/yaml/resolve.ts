@@ -43,7 +43,7 @@ const TIMESTAMP =
   /^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(\.[0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})| [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(\.[0-9]+)?)?$/;
 
 /** Go parses the date: one that no calendar has is plain text. */
-export function isTimestamp(text: string): boolean {
+function isTimestamp(text: string): boolean {
   if (text.length > 64 || !TIMESTAMP.test(text)) return false;
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = (text.match(/[0-9]+/g) ?? []).map(Number);
   const inMonth =

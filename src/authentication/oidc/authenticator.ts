@@ -122,7 +122,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
 }
 
 /** Who the claims make their bearer. Throws an Error where they are not enough, or break a rule. */
-export function mapUser(compiled: CompiledAuthenticator, claims: Claims): UserInfo {
+function mapUser(compiled: CompiledAuthenticator, claims: Claims): UserInfo {
   const value = claimsValue(claims);
   const user: UserInfo = {
     name: userName(compiled, claims, value),

@@ -7,7 +7,7 @@ import { describe } from './name.js';
 import { deadOf } from './table.js';
 
 /** One use of a version that is deprecated or gone. */
-export interface Finding {
+interface Finding {
   readonly file: string;
   readonly line: number;
   readonly apiVersion: string;
@@ -26,7 +26,7 @@ export interface Finding {
 }
 
 /** A document that could not be looked at. */
-export interface Unreadable {
+interface Unreadable {
   readonly file: string;
   readonly line: number;
   readonly message: string;

@@ -7,7 +7,7 @@ import type { Input } from './documents/inputs.js';
 import { describe } from './name.js';
 import { prettyJson, rewriteJson, rewriteYaml } from './documents/rewrite.js';
 
-export type Verdict = 'unchanged' | 'converted' | 'refused' | 'unreadable';
+type Verdict = 'unchanged' | 'converted' | 'refused' | 'unreadable';
 
 export interface Result {
   readonly piece: Piece;

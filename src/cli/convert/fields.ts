@@ -90,9 +90,3 @@ export function loseOthers(object: JsonObject, known: readonly string[], path: s
     Reflect.deleteProperty(object, key);
   }
 }
-
-/** Takes a field that the new version lacks out of its object. One that says nothing is no loss. */
-export function loseField(object: JsonObject, key: string, path: string, to: string, notes: Notes): void {
-  const value = take(object, key);
-  if (!isEmpty(value)) notes.lose(`${child(path, key)} has no place in ${to}`);
-}

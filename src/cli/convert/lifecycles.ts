@@ -10,7 +10,7 @@ export interface Lifecycle {
 }
 
 /** From the life cycles that Kubernetes declares for its own types. */
-export const LIFECYCLES: readonly Lifecycle[] = [
+const LIFECYCLES: readonly Lifecycle[] = [
   {
     apiVersion: 'admission.k8s.io/v1beta1',
     kinds: ['AdmissionReview'],

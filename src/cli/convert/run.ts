@@ -31,7 +31,7 @@ export interface Surroundings {
 }
 
 /** Throws an Error for options that do not fit together. */
-export function checkOptions(options: ConvertOptions): void {
+function checkOptions(options: ConvertOptions): void {
   const { paths, output, write, outputVersion, targetVersion } = options;
   if (paths.length === 0) throw new Error('give files or folders, or - for standard input');
   if (write && paths.includes('-')) throw new Error('--write needs files: standard input cannot be written');

@@ -14,7 +14,7 @@ import { deadPolicy, policy } from './groups/policy.js';
 import { unchanged } from './groups/unchanged.js';
 
 /** All conversions of built-in types, by group. */
-export const CONVERSIONS: readonly Row[] = [
+const CONVERSIONS: readonly Row[] = [
   ...admissionregistration,
   ...apiextensions,
   ...apps,
@@ -31,7 +31,7 @@ export const CONVERSIONS: readonly Row[] = [
 ];
 
 /** Kinds that nothing replaces. */
-export const DEAD: readonly Dead[] = [...deadApps, ...deadPolicy];
+const DEAD: readonly Dead[] = [...deadApps, ...deadPolicy];
 
 const keys = ({ from, kinds }: Dead | Row): string[] =>
   from.flatMap((version) => kinds.map((kind) => `${version} ${kind}`));

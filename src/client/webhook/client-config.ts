@@ -7,7 +7,7 @@ const HTTPS_PORT = 443;
 /** Where a service's port is to be reached; rejects where it is not. */
 export type ServiceResolver = (namespace: string, name: string, port: number) => Promise<Address>;
 
-export interface Address {
+interface Address {
   readonly host: string;
   readonly port: number;
 }

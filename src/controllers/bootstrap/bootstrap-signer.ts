@@ -29,7 +29,7 @@ const fingerprint = (content: string): string => createHash('sha256').update(con
 const base64url = (text: string): string => Buffer.from(text, 'utf8').toString('base64url');
 
 /** A JWS over the content with the content left out, as those who know the token compute it. */
-export function detachedSignature(content: string, id: string, secret: string): string {
+function detachedSignature(content: string, id: string, secret: string): string {
   const header = base64url(`{"alg":"HS256","kid":${JSON.stringify(id)}}`);
   const signature = createHmac('sha256', secret)
     .update(`${header}.${base64url(content)}`)
@@ -47,7 +47,7 @@ export interface BootstrapSignerOptions {
 }
 
 /** What who knows nothing of the cluster yet has to know. */
-export function clusterInfoKubeconfig(server: string, rootCa: string): string {
+function clusterInfoKubeconfig(server: string, rootCa: string): string {
   return `apiVersion: v1
 clusters:
 - cluster:

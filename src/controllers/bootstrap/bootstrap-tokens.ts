@@ -2,7 +2,7 @@ import { objectAt, stringAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { timeMillis } from '../../apimachinery/meta/time.js';
 
-export const TOKEN_NAMESPACE = 'kube-system';
+const TOKEN_NAMESPACE = 'kube-system';
 const TYPE = 'bootstrap.kubernetes.io/token';
 const NAME = /^bootstrap-token-([a-z0-9]{6})$/;
 

@@ -1,8 +1,8 @@
 import type { ParsedRequest } from '../../pki/certificate-request.js';
 
-export const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client';
+const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client';
 export const CLIENT_KUBELET_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
-export const KUBELET_SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
+const KUBELET_SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
 
 /** What a signer has against a request; undefined: nothing. */
 export type SignerCheck = (request: ParsedRequest, usages: readonly string[]) => string | undefined;
@@ -33,7 +33,7 @@ export const kubeletClientProblem: SignerCheck = (request, usages) => {
   return usageProblem(usages, 'client auth');
 };
 
-export const kubeletServingProblem: SignerCheck = (request, usages) => {
+const kubeletServingProblem: SignerCheck = (request, usages) => {
   if (!isNodeGroup(request)) return 'subject organization is not system:nodes';
   if (request.dnsNames.length === 0 && request.ipAddresses.length === 0) return 'DNS or IP subjectAltName is required';
   if (request.emailAddresses.length > 0) return 'Email subjectAltNames are not allowed';
@@ -45,7 +45,7 @@ export const kubeletServingProblem: SignerCheck = (request, usages) => {
     : 'subject common name does not begin with system:node:';
 };
 
-export const clientProblem: SignerCheck = (_request, usages) => {
+const clientProblem: SignerCheck = (_request, usages) => {
   const other = usages.find((usage) => !['digital signature', 'key encipherment', 'client auth'].includes(usage));
   if (other !== undefined) return `invalid usage for client certificate: ${other}`;
   return usages.includes('client auth') ? undefined : 'missing required usage for client certificate: client auth';

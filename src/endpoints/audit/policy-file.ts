@@ -28,7 +28,7 @@ export interface WrittenRule {
   readonly omitManagedFields: boolean | undefined;
 }
 
-export interface GroupResources {
+interface GroupResources {
   readonly group: string;
   readonly resources: readonly string[];
   readonly resourceNames: readonly string[];

@@ -238,7 +238,7 @@ const hints = (context: RequestContext, request: HttpRequest): { pretty: string 
 });
 
 /** The answer to paths that no API has. */
-export function notFound(response: HttpResponse): void {
+function notFound(response: HttpResponse): void {
   const body = '404 page not found\n';
   response.setHeader('Content-Type', 'text/plain; charset=utf-8');
   response.setHeader('X-Content-Type-Options', 'nosniff');

@@ -4,7 +4,7 @@ import { type AcceptClause, namesOneOf, parseAccept } from './accept.js';
 export type Encoding = 'json' | 'yaml' | 'protobuf' | 'cbor';
 
 /** What a response is asked to be turned into. */
-export type Transform = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList';
+type Transform = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList';
 
 /** What an endpoint can serve. */
 export interface Offer {
@@ -91,7 +91,7 @@ const withCbor: readonly Serializer[] = [
 const offered = (cbor: boolean): readonly Serializer[] => (cbor ? withCbor : serializers);
 
 /** The media types of bodies and answers, as errors list them. */
-export function acceptedMediaTypes(cbor: boolean): string[] {
+function acceptedMediaTypes(cbor: boolean): string[] {
   return offered(cbor).map((serializer) => serializer.mediaType);
 }
 

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import type { JsonSchemaProps } from '../../schema/interfaces.js';
 
-export const objectMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
+const objectMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 
 /** Keys of a schema that are published as they are. */
 const plainKeys = [

@@ -1,6 +1,6 @@
 import { type OpenApiGroupVersion, type OpenApiKind, type OpenApiSubresource, pathOf } from './source.js';
 
-export type HttpMethod = 'get' | 'put' | 'post' | 'delete' | 'patch';
+type HttpMethod = 'get' | 'put' | 'post' | 'delete' | 'patch';
 
 /** One operation on a path, independent of the version of OpenAPI. */
 export interface Operation {

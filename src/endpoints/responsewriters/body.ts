@@ -8,7 +8,7 @@ import type { HttpRequest, HttpResponse } from '../http.js';
 const gzip = promisify(gzipCallback);
 
 /** Answers longer than this are compressed for clients that accept it. */
-export const gzipThreshold = 128 * 1024;
+const gzipThreshold = 128 * 1024;
 const gzipLevel = constants.Z_BEST_SPEED;
 /** Pieces shorter than this are joined before they are written. */
 const smallPiece = 32 * 1024;
@@ -37,7 +37,7 @@ export function isClosed(response: HttpResponse): boolean {
   return response.writableEnded || response.destroyed;
 }
 
-export function acceptsGzip(request: HttpRequest, options: WriterOptions): boolean {
+function acceptsGzip(request: HttpRequest, options: WriterOptions): boolean {
   if (!options.compression) return false;
   const header = request.headers['accept-encoding'];
   const text = Array.isArray(header) ? header.join(',') : (header ?? '');
@@ -306,7 +306,7 @@ async function writeInPieces(response: HttpResponse, parts: readonly Uint8Array[
 }
 
 /** Resolves when the response takes more or will never do so. */
-export function drained(response: HttpResponse): Promise<void> {
+function drained(response: HttpResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       for (const event of ['drain', 'close', 'error']) response.removeListener(event, done);

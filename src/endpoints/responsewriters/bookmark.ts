@@ -4,7 +4,7 @@ import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { Revision } from '../../storage/interfaces.js';
 
 /** Says that everything that existed when a watch began has been sent. */
-export const initialEventsEnd = 'k8s.io/initial-events-end';
+const initialEventsEnd = 'k8s.io/initial-events-end';
 
 const emptyDefinition = (): JsonObject => ({
   spec: { group: '', names: { plural: '', kind: '' }, scope: '', versions: null },

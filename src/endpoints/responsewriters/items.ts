@@ -6,7 +6,7 @@ import type { ItemForm, ResponseOptions } from './options.js';
 import { representationOf, shapeOf } from './shapes.js';
 import { parseIncludeObject, tableRows } from './table.js';
 
-export function itemForm(media: NegotiatedMedia, { includeObject, clock }: ResponseOptions): ItemForm {
+function itemForm(media: NegotiatedMedia, { includeObject, clock }: ResponseOptions): ItemForm {
   const { encoding, pretty, as, asVersion } = media;
   return { encoding, pretty, as, asVersion, includeObject, now: clock.now() };
 }

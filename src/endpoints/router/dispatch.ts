@@ -306,7 +306,7 @@ function subresourceVerb(scope: RequestScope): Promise<void> | void {
 }
 
 /** Built-in paths are refused by the router, custom ones by the handler: each with its own words. */
-export function methodNotAllowed(scope: Pick<RequestScope, 'served' | 'context'>): ApiError {
+function methodNotAllowed(scope: Pick<RequestScope, 'served' | 'context'>): ApiError {
   const { served, context } = scope;
   if (served.type.custom) return newMethodNotSupported(served.groupResource, context.info.verb);
   return newMethodNotAllowed();

@@ -16,7 +16,7 @@ export interface Definition {
   readonly conversion: JsonObject | undefined;
 }
 
-export interface DefinitionNames {
+interface DefinitionNames {
   readonly plural: string;
   readonly singular: string;
   readonly kind: string;
@@ -81,12 +81,6 @@ function readVersion(version: JsonObject): DefinitionVersion {
     columns: objectsOf(version['additionalPrinterColumns']),
     selectableFields: objectsOf(version['selectableFields']).map((field) => stringAt(field, 'jsonPath') ?? ''),
   };
-}
-
-export interface Condition {
-  readonly type: string;
-  readonly status: string;
-  readonly lastTransitionTime: string | undefined;
 }
 
 /** Whether a condition of a definition has the status True. */

@@ -11,7 +11,7 @@ import { startSlices } from '../../scheduling/slicing.js';
 import type { Clock } from '../../util/clock.js';
 
 /** What decoding an object of one version takes. */
-export interface VersionForm {
+interface VersionForm {
   readonly schema: CompiledSchema;
   readonly preserveUnknownFields: boolean;
 }

@@ -203,7 +203,7 @@ const negativeIsOne = (seconds: number | undefined): number | undefined =>
   seconds !== undefined && seconds < 0 ? 1 : seconds;
 
 /** Sets deletionTimestamp now, and a grace period of none. */
-export function markAsDeleting(object: KubeObject, now: number): void {
+function markAsDeleting(object: KubeObject, now: number): void {
   const meta = object.metadata;
   if (!hasDeletionTimestamp(object) && (meta.generation ?? 0) > 0) meta.generation = (meta.generation ?? 0) + 1;
   if (!hasDeletionTimestamp(object) || Date.parse(meta.deletionTimestamp ?? '') > now) {

@@ -38,7 +38,7 @@ export function interpretStorageError(error: unknown, what: 'get' | 'list' | 'wa
 }
 
 /** 504 with the cause that client-go looks for; with the advice to come again where the server has waited for it. */
-export function tooLargeResourceVersion(wanted: number | bigint, current: number, advises = true): ApiError {
+function tooLargeResourceVersion(wanted: number | bigint, current: number, advises = true): ApiError {
   return new ApiError(504, 'Timeout', `Timeout: Too large resource version: ${wanted}, current: ${current}`, {
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
     ...(advises ? { retryAfterSeconds: 1 } : {}),

@@ -22,7 +22,7 @@ export const CREATED_AT_COLUMN = column('Created At', 'date', CREATED);
 export const AGE_COLUMN = column('Age', 'string', CREATED);
 
 /** The cell of an age that the server prints. */
-export function ageCell(object: KubeObject, now: number): string {
+function ageCell(object: KubeObject, now: number): string {
   const created = Date.parse(object.metadata.creationTimestamp ?? '');
   return Number.isNaN(created) ? '<unknown>' : humanDuration(now - created);
 }

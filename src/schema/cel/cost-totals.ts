@@ -5,7 +5,7 @@ import { UNBOUNDED } from '@annex/cel';
 /** The largest estimate that one rule may have, its possible repetitions counted. */
 export const RULE_COST_LIMIT = 10_000_000;
 /** The largest estimate of all rules of one version. */
-export const TOTAL_COST_LIMIT = 100_000_000;
+const TOTAL_COST_LIMIT = 100_000_000;
 const NAMED_RULES = 4;
 
 /** The product of a cost and how often it can arise; 2^64 stands for whatever is beyond 64 bits. */

@@ -6,7 +6,7 @@ import { humanDuration } from '../../util/text/human-duration.js';
 import { JsonPath, JsonPathError } from './json-path.js';
 
 /** A column of a Table (meta/v1 TableColumnDefinition). */
-export interface Column extends JsonObject {
+interface Column extends JsonObject {
   name: string;
   type: string;
   format: string;

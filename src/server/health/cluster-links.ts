@@ -5,7 +5,7 @@ import type { Logger } from '../../util/logger.js';
 import { CellGauge } from '../../util/metrics/metrics.js';
 
 /** What an extension server needs of the cluster and of its files, each by itself. */
-export const LINKS = {
+const LINKS = {
   'front-proxy': 'users of the cluster are known by what was read before',
   namespaces: 'namespaces are looked up one by one',
   quotas: 'quotas are those that were read before',

@@ -13,7 +13,7 @@ export interface HostNetwork {
 
 const NO_ADDRESS = /^0*$/;
 
-export const hostNetwork: HostNetwork = {
+const hostNetwork: HostNetwork = {
   interfaces: () => networkInterfaces(),
   routes: (family) => {
     try {

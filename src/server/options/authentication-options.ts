@@ -6,7 +6,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 /** The issuer of service account tokens, and the audience of the server itself, where no flag says otherwise. */
-export const DEFAULT_ISSUER = 'https://kubernetes.default.svc';
+const DEFAULT_ISSUER = 'https://kubernetes.default.svc';
 
 /** Flags that say who is believed to be whom, beside those of certificates and proxies. */
 export const AUTHENTICATION_FLAGS = {

@@ -5,7 +5,8 @@ import { CommandFailed } from './failures.js';
 
 const answered = (code: number): MongoServerError => new MongoServerError({ message: 'no', code });
 const resolver = (code: string): Error => Object.assign(new Error(`querySrv ${code}`), { code });
-const selection = (text: string): Error => new MongoServerSelectionError(text, Object.create(null) as TopologyDescription);
+const selection = (text: string): Error =>
+  new MongoServerSelectionError(text, Object.create(null) as TopologyDescription);
 
 test.each<[string, unknown]>([
   ['no primary', selection('Server selection timed out after 5000 ms')],

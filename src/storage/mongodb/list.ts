@@ -160,7 +160,7 @@ function filterOf(options: ListOptions): { _id: { $gte: string; $lt?: string } }
 }
 
 /** The first string, by UTF-8 bytes, after all that start with the prefix; undefined where none is. */
-export function afterPrefix(prefix: string): string | undefined {
+function afterPrefix(prefix: string): string | undefined {
   const points = Array.from(prefix);
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
     const point = last.codePointAt(0) ?? 0;

@@ -238,7 +238,7 @@ export function nonEmpty(set: FieldSet): FieldSet | undefined {
 }
 
 /** In place. Most lists are short or already in order, which a plain insertion sort is made for. */
-export function sortNodes(nodes: SetNode[]): SetNode[] {
+function sortNodes(nodes: SetNode[]): SetNode[] {
   if (nodes.length > 24) return nodes.sort(byElement);
   for (let i = 1; i < nodes.length; i++) {
     const node = nodes[i];

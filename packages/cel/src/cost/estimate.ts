@@ -13,7 +13,7 @@ const STRUCT_BASE = fixed(40);
 const ONE = fixed(1);
 
 /** Sizes of what a list or map holds. */
-export interface EntrySizes {
+interface EntrySizes {
   readonly kind: 'list' | 'map';
   readonly key: Range;
   readonly value: Range;
@@ -57,7 +57,7 @@ function literalSize(expr: Expr): Range | undefined {
 }
 
 /** Estimates what a checked expression costs at least and at most. */
-export class Estimator {
+class Estimator {
   private readonly paths = new Map<Expr, readonly string[]>();
   private readonly sizes = new Map<Expr, Range>();
   private readonly entries = new Map<Expr, EntrySizes>();

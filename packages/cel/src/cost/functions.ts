@@ -23,7 +23,7 @@ export const add = (a: Range, b: Range): Range => ({ min: cap(a.min + b.min), ma
 export const multiply = (a: Range, b: Range): Range => ({ min: cap(a.min * b.min), max: cap(a.max * b.max) });
 
 /** Rounds up. */
-export const scale = (a: Range, factor: number): Range => ({
+const scale = (a: Range, factor: number): Range => ({
   min: cap(Math.ceil(a.min * factor)),
   max: cap(Math.ceil(a.max * factor)),
 });

@@ -26,7 +26,7 @@ const REGEX = 0.25;
 const AUTHORIZATION = 350000;
 
 /** What `size()` would give; 1 for values that have no size. */
-export function sizeOf(value: Value | undefined): number {
+function sizeOf(value: Value | undefined): number {
   if (typeof value === 'string') return codePointLength(value);
   if (value instanceof CelList || value instanceof CelMap) return value.size;
   if (value instanceof Uint8Array) return value.length;

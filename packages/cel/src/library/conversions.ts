@@ -6,11 +6,11 @@ import { CelError, Double, Duration, Timestamp, TypeValue, Uint, typeName } from
 
 const TWO_63 = 2 ** 63;
 
-export const impossible = (value: Value, to: string): CelError =>
+const impossible = (value: Value, to: string): CelError =>
   new CelError(`type conversion error from '${typeName(value)}' to '${to}'`);
 
 /** Go's %g of a double: the shortest digits, with an exponent below 1e-4 and from 1e6. */
-export function doubleText(value: number): string {
+function doubleText(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
   if (value === 0) return Object.is(value, -0) ? '-0' : '0';
@@ -59,7 +59,7 @@ const SPECIAL = new Map([
 ]);
 
 /** Go's ParseFloat, hexadecimal floats apart. */
-export function parseDouble(text: string): number | undefined {
+function parseDouble(text: string): number | undefined {
   if (FLOAT.test(text)) {
     const value = Number(text);
     return Number.isFinite(value) ? value : undefined;

@@ -132,7 +132,7 @@ export function textSize(text: string): number {
   return codePointLength(text);
 }
 
-export function size(value: Value): Value {
+function size(value: Value): Value {
   if (typeof value === 'string') return textSize(value);
   if (value instanceof CelList || value instanceof CelMap) return value.size;
   return value instanceof Uint8Array ? value.length : WITHOUT_SIZE;

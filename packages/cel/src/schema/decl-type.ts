@@ -59,7 +59,7 @@ export function unescapeIdentifier(identifier: string): string | undefined {
 }
 
 /** The largest request that estimates reckon with. */
-export const MAX_REQUEST_BYTES = 3 * 1024 * 1024;
+const MAX_REQUEST_BYTES = 3 * 1024 * 1024;
 const MIN_STRING = 2;
 const MAX_STRING = MAX_REQUEST_BYTES - 2;
 

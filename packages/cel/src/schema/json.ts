@@ -178,7 +178,7 @@ const UNIT_NAMES: readonly (readonly [bigint, readonly string[]])[] = [
 ];
 
 /** Durations of the OpenAPI format: Go's, or amounts with longer names of units. */
-export function parseFormatDuration(text: string): bigint | undefined {
+function parseFormatDuration(text: string): bigint | undefined {
   const go = parseDuration(text);
   if (go !== undefined) return go;
   let total: bigint | undefined;

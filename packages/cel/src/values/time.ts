@@ -6,8 +6,8 @@ const MIN_SECONDS = -62135596800;
 const MAX_SECONDS = 253402300799;
 const BILLION = 1000000000n;
 
-export const TIMESTAMP_OVERFLOW = new CelError('timestamp overflow');
-export const DURATION_OVERFLOW = new CelError('integer overflow');
+const TIMESTAMP_OVERFLOW = new CelError('timestamp overflow');
+const DURATION_OVERFLOW = new CelError('integer overflow');
 
 export function timestamp(seconds: number, nanos: number): Timestamp | CelError {
   return seconds < MIN_SECONDS || seconds > MAX_SECONDS ? TIMESTAMP_OVERFLOW : new Timestamp(seconds, nanos);

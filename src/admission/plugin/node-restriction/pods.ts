@@ -7,7 +7,7 @@ import type { ObjectReader } from '../../object-reader.js';
 import { refusal } from '../../refusal.js';
 import { apiReference } from './api-references.js';
 
-export const MIRROR_POD = 'kubernetes.io/config.mirror';
+const MIRROR_POD = 'kubernetes.io/config.mirror';
 
 export const nodeOf = (pod: KubeObject | undefined): string => stringAt(objectAt(pod, 'spec'), 'nodeName') ?? '';
 

@@ -33,7 +33,7 @@ const REMEMBERED_USERS = 10_000;
 const CONSTRAINED: readonly ImpersonationMode[] = ['associated-node', 'arbitrary-node', 'serviceaccount', 'user-info'];
 
 /** `system:serviceaccount:<namespace>:<name>` with a valid namespace and name. */
-export function splitServiceAccount(username: string): { namespace: string; name: string } | undefined {
+function splitServiceAccount(username: string): { namespace: string; name: string } | undefined {
   if (!username.startsWith(SERVICE_ACCOUNT_PREFIX)) return undefined;
   const parts = username.slice(SERVICE_ACCOUNT_PREFIX.length).split(':');
   const [namespace, name] = parts;

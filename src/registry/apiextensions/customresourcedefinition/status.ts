@@ -27,7 +27,7 @@ export const isConditionTrue = (crd: KubeObject, type: ConditionType): boolean =
   findCondition(crd, type)?.['status'] === 'True';
 
 /** The definition with a condition set; its time changes only with its status. Gives the same definition if nothing changes. */
-export function setCondition(crd: KubeObject, condition: Condition, now: number): KubeObject {
+function setCondition(crd: KubeObject, condition: Condition, now: number): KubeObject {
   const status = objectAt(crd, 'status') ?? {};
   const conditions = objectsAt(status, 'conditions');
   const old = conditions.find((other) => other['type'] === condition.type);
@@ -167,7 +167,7 @@ const INVALID_CA_BUNDLE: Condition = {
 };
 
 /** What keeps stored schemas from being structural; new definitions cannot have any of it. */
-export function nonStructuralCondition(crd: KubeObject): Condition | undefined {
+function nonStructuralCondition(crd: KubeObject): Condition | undefined {
   const spec = objectAt(crd, 'spec');
   const errors =
     spec?.['preserveUnknownFields'] === true
@@ -207,7 +207,7 @@ const APPROVAL_CONDITIONS = {
 } as const;
 
 /** For groups that belong to Kubernetes: whether the definition says that its API was approved. */
-export function approvalCondition(crd: KubeObject): Condition | undefined {
+function approvalCondition(crd: KubeObject): Condition | undefined {
   const group = objectAt(crd, 'spec')?.['group'];
   if (typeof group !== 'string' || !isProtectedGroup(group)) return undefined;
   const { state, reason } = approvalState(crd);

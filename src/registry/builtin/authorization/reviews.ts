@@ -115,7 +115,7 @@ function rulesReview(object: KubeObject, user: UserInfo, resolver: RuleResolver)
 }
 
 /** Also used for the answers of `kubectl auth can-i --list`. */
-export function rulesStatus({ resourceRules, nonResourceRules, incomplete, error }: RulesResult): JsonObject {
+function rulesStatus({ resourceRules, nonResourceRules, incomplete, error }: RulesResult): JsonObject {
   return {
     resourceRules: resourceRules.map(({ verbs, apiGroups, resources, resourceNames }) => ({
       verbs: [...verbs],

@@ -15,7 +15,7 @@ export function uncovered(owner: readonly PolicyRule[], wanted: readonly PolicyR
   return missing;
 }
 
-export function* breakDown(rule: PolicyRule): Iterable<PolicyRule> {
+function* breakDown(rule: PolicyRule): Iterable<PolicyRule> {
   const names: readonly (string | undefined)[] = rule.resourceNames.length === 0 ? [undefined] : rule.resourceNames;
   for (const apiGroup of rule.apiGroups) {
     for (const resource of rule.resources) {

@@ -16,7 +16,7 @@ import type { RequestContext } from '../../../request/context.js';
 import { compact, compactString, quoteList, uncovered } from './covers.js';
 
 /** A RbacRuleSource, or one that has to ask somebody. */
-export interface AskedRules {
+interface AskedRules {
   policyRulesFor(user: UserInfo, namespace: string): HeldRules | Promise<HeldRules>;
   roleRules(
     ref: RoleRef,
@@ -137,7 +137,7 @@ function hasAggregationRule(object: KubeObject | undefined): boolean {
 }
 
 /** Owner references and finalizers may be changed by the garbage collector without holding the role's permissions. */
-export function onlyCollectorFieldsChange(object: KubeObject, old: KubeObject): boolean {
+function onlyCollectorFieldsChange(object: KubeObject, old: KubeObject): boolean {
   const bare = (from: KubeObject): KubeObject => {
     const { ownerReferences: _o, finalizers: _f, selfLink: _s, managedFields: _m, ...metadata } = from.metadata;
     return { ...from, metadata };

@@ -4,7 +4,7 @@ import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { readRoleRef, readRules, readSubjects, writeRule, type Subject } from '../../../authorization/rbac/types.js';
 import { uncovered } from './covers.js';
 
-export const AUTO_UPDATE_ANNOTATION = 'rbac.authorization.kubernetes.io/autoupdate';
+const AUTO_UPDATE_ANNOTATION = 'rbac.authorization.kubernetes.io/autoupdate';
 
 /** What has to be done so that an existing object grants at least what is expected. */
 export type Reconciliation =
@@ -38,7 +38,7 @@ export function reconcileBinding(existing: KubeObject, expected: KubeObject): Re
 }
 
 /** Whether someone has opted the object out of reconciliation. */
-export function isProtected(object: KubeObject): boolean {
+function isProtected(object: KubeObject): boolean {
   return object.metadata.annotations?.[AUTO_UPDATE_ANNOTATION] === 'false';
 }
 

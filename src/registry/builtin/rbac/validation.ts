@@ -16,7 +16,7 @@ import {
 } from '../../../authorization/rbac/types.js';
 
 /** Names of roles and bindings: any path segment, a whole name even where it is a generateName. */
-export const validateRbacName = (name: string): string[] => nameIsPathSegment(name, false);
+const validateRbacName = (name: string): string[] => nameIsPathSegment(name, false);
 
 export function validateRole(role: KubeObject): FieldError[] {
   return [...validateCoreMeta(role.metadata, true, validateRbacName), ...validateRules(role, true)];

@@ -42,7 +42,7 @@ export type Cell = JsonValue | Age;
 let columnsByPath: Readonly<Record<string, JsonValue | undefined>> | undefined;
 
 /** The columns of a built-in type, by the path of its collection: `api/v1/pods`. */
-export function columnsOf(path: string): TableColumn[] {
+function columnsOf(path: string): TableColumn[] {
   if (columnsByPath === undefined) {
     const all = readDataFile('types', 'columns.json');
     columnsByPath = isObject(all) ? all : {};

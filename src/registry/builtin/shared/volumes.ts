@@ -10,7 +10,7 @@ import type { JsonValue } from '../../../apimachinery/json/json.js';
 import { textsOf } from '../../../apimachinery/json/values.js';
 import { Quantity, QuantityError } from '../../../apimachinery/meta/quantity.js';
 
-export const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
+const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
 export const VOLUME_MODES = ['Block', 'Filesystem'];
 /** The annotation that named a class before there was a field. */
 export const CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class';

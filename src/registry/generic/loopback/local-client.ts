@@ -27,7 +27,7 @@ import { updateObject } from '../update.js';
 import { WATCH_ALL, watchToItsEnd } from './watch-to-end.js';
 
 /** The server's own identity towards its own API. */
-export const LOOPBACK_USER: UserInfo = { name: 'system:apiserver', uid: '', groups: ['system:masters'], extra: {} };
+const LOOPBACK_USER: UserInfo = { name: 'system:apiserver', uid: '', groups: ['system:masters'], extra: {} };
 
 const RETRY_MILLIS = 1000;
 

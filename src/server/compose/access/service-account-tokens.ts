@@ -44,7 +44,7 @@ import type { Options } from '../../options/options.js';
 const RSA_BITS = 2048;
 
 /** Objects as the stores have them; before the stores are there, there are none. */
-export class StoredTokenObjects implements ServiceAccountObjects {
+class StoredTokenObjects implements ServiceAccountObjects {
   private stores: ReadonlyMap<string, ResourceStore> | undefined;
   private secrets: LoopbackClient | undefined;
 

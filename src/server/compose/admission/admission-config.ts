@@ -7,7 +7,7 @@ import { parseYaml } from '../../../apimachinery/yaml/yaml.js';
 import { ADMISSION_PLUGINS } from '../../../admission/plugin-names.js';
 
 /** A configuration of admission plugins that cannot be used; the server does not start with it. */
-export class AdmissionConfigError extends Error {
+class AdmissionConfigError extends Error {
   override readonly name = 'AdmissionConfigError';
 }
 

@@ -62,7 +62,7 @@ export function dropLeaf(leaf: ItemLeaf): void {
  * The bytes of all items of a leaf, a separator before each, also before the first: so the same block serves wherever the leaf
  * stands in a list, and the first block of a list leaves its first separator out.
  */
-export function block(leaf: ItemLeaf, representation: Representation, budget: Budget): Uint8Array {
+function block(leaf: ItemLeaf, representation: Representation, budget: Budget): Uint8Array {
   const data = leafData(leaf, budget);
   const known = data.bytes.get(representation.id);
   if (known !== undefined) return known;

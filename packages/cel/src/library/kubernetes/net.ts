@@ -9,7 +9,7 @@ import { onString } from '../helpers.js';
 import { typeConstant } from '../standard.js';
 
 /** An IP address without a zone. */
-export interface Address {
+interface Address {
   /** 32 or 128. */
   readonly bits: number;
   readonly value: bigint;
@@ -104,7 +104,7 @@ function parseAddress(text: string): Address & { readonly zone: string } {
 const formatAddress = ({ value, bits }: Address): string => ipText(value, bits);
 
 /** The address with all but its first `bits` cleared. */
-export function mask(address: Address, bits: number): Address {
+function mask(address: Address, bits: number): Address {
   const shift = BigInt(address.bits - bits);
   return { bits: address.bits, value: (address.value >> shift) << shift };
 }

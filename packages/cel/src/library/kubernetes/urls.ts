@@ -177,20 +177,20 @@ function escapedPath(url: ParsedUrl): string {
   return url.path === '*' ? '*' : encode(url.path, 'path');
 }
 
-export function hostname(url: ParsedUrl): string {
+function hostname(url: ParsedUrl): string {
   const close = url.host.indexOf(']');
   if (url.host.startsWith('[') && close > 0) return url.host.slice(1, close);
   const colon = url.host.indexOf(':');
   return colon < 0 ? url.host : url.host.slice(0, colon);
 }
 
-export function port(url: ParsedUrl): string {
+function port(url: ParsedUrl): string {
   const match = /^(?:\[.*\]|[^\]]*?):(\d*)$/.exec(url.host);
   return match?.[1] ?? '';
 }
 
 /** The parameters in order; those that cannot be decoded are left out. */
-export function queryOf(url: ParsedUrl): Map<string, string[]> {
+function queryOf(url: ParsedUrl): Map<string, string[]> {
   const values = new Map<string, string[]>();
   for (const pair of url.rawQuery.split('&')) {
     if (pair === '' || pair.includes(';')) continue;

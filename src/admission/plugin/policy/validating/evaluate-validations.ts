@@ -16,7 +16,7 @@ export interface Decision {
 }
 
 /** What became of one audit annotation. `error`: it could not be evaluated, and the failure policy is Fail. */
-export type AnnotationResult =
+type AnnotationResult =
   | { readonly key: string; readonly value: string; readonly error?: undefined }
   | { readonly error: string; readonly seconds: number };
 

@@ -2,7 +2,7 @@ import { type FieldError, FieldPath, invalid, required } from '../../../../apima
 import { type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
 import { isRequestUri } from '../../../../schema/formats/request-uri.js';
 
-export const APPROVED_ANNOTATION = 'api-approved.kubernetes.io';
+const APPROVED_ANNOTATION = 'api-approved.kubernetes.io';
 
 /** Groups that belong to the Kubernetes community. */
 export function isProtectedGroup(group: string): boolean {

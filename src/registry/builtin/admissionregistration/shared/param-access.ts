@@ -5,7 +5,6 @@ import { compareUtf8, type GroupVersionKind, type KubeObject } from '../../../..
 import { SYSTEM_PRIVILEGED_GROUP, type UserInfo } from '../../../../authentication/user/user.js';
 import type { Authorizer, AuthorizerAttributes } from '../../../../authorization/authorizer/interfaces.js';
 import { NEVER_ABORTED } from '../../../../util/never-aborted.js';
-import type { RequestContext } from '../../../../request/context.js';
 
 /** What a policy or binding that names params is checked with: whoever writes it must be able to read them. */
 export interface ParamAccess {
@@ -130,5 +129,3 @@ export class Objections {
     return errors.length > 0 || objection === undefined ? errors : [forbidden(this.path, objection)];
   }
 }
-
-export type GuardContext = Pick<RequestContext, 'user'>;

@@ -10,7 +10,7 @@ import { nothing } from '../../shared/resource-type.js';
 /** Bytes that all values of a ConfigMap or Secret may have together. */
 export const MAX_DATA_SIZE = 1024 * 1024;
 
-export const IMMUTABLE_TEXT = 'field is immutable when `immutable` is set';
+const IMMUTABLE_TEXT = 'field is immutable when `immutable` is set';
 
 /** The entries of a map of texts, in the order of their keys. */
 export function entriesOf(object: JsonObject, field: string): [string, string][] {

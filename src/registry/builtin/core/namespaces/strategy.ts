@@ -14,11 +14,11 @@ import { keepField } from '../../shared/fields.js';
 import { legacyFinalizerErrors, validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 import { resets } from '../../shared/resource-type.js';
 
-export const NAME_LABEL = 'kubernetes.io/metadata.name';
-export const NAMESPACE_FINALIZER = 'kubernetes';
+const NAME_LABEL = 'kubernetes.io/metadata.name';
+const NAMESPACE_FINALIZER = 'kubernetes';
 
 /** The finalizers of the specification, which hold a namespace until what is in it is gone. */
-export function namespaceFinalizers(object: KubeObject): string[] {
+function namespaceFinalizers(object: KubeObject): string[] {
   return textsOf(objectAt(object, 'spec')?.['finalizers']);
 }
 

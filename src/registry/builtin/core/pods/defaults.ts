@@ -28,7 +28,7 @@ function repository(image: string): string {
 }
 
 /** The tag of an image reference; `latest` where it has neither tag nor digest. What names no image has no tag. */
-export function imageTag(image: string): string {
+function imageTag(image: string): string {
   if (image.includes('@') || image.length > LONGEST) return '';
   const parts = IMAGE.exec(image);
   if (parts?.[2]?.split('/').every((part) => PART.test(part)) !== true) return '';

@@ -7,7 +7,7 @@ import { Age, tableOf } from '../../shared/table.js';
 const NONE = '<none>';
 
 /** A set of labels as tables show it. */
-export function formatLabels(labels: unknown): string {
+function formatLabels(labels: unknown): string {
   if (!isObject(labels as JsonObject | undefined)) return NONE;
   const map = labels as JsonObject;
   const keys = Object.keys(map).sort(compareUtf8);
