@@ -126,8 +126,10 @@ export async function holdLease(target: Target, account: Account, stopping: Abor
     const question = version === '' ? { method: 'POST', path: LEASES } : { method: 'PUT', path: `${LEASES}/${name}` };
     const reply = await client.send({ ...question, body });
     const good = reply.status === 200 || reply.status === 201;
-    if (good) account.wrote({ key: name, server: target.name, verb, value, revision: versionOf(reply.text) });
-    version = good ? String(versionOf(reply.text)) : '';
+    // One without a good answer may have been written all the same.
+    const revision = good ? versionOf(reply.text) : undefined;
+    account.wrote({ key: name, server: target.name, verb, value, revision });
+    version = revision === undefined ? '' : String(revision);
     await pause(good ? 500 : 1_000);
   }
 }
