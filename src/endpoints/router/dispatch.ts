@@ -158,15 +158,13 @@ function warnOfDeprecation(
 ): void {
   const { version } = served;
   if (!version.deprecated) return;
-  metrics.deprecatedRequested(
-    served.groupResource.group,
-    version.name,
-    served.groupResource.resource,
-    context.info.subresource,
-  );
+  const { removedRelease = '' } = version;
+  const { subresource } = context.info;
+  metrics.deprecatedRequested({ ...served.groupResource, version: version.name, subresource, removedRelease });
   const { group, kind } = served.gvk;
   context.warn(version.deprecationWarning ?? `${group}/${version.name} ${kind} is deprecated`);
   context.annotate('k8s.io/deprecated', 'true');
+  if (removedRelease !== '') context.annotate('k8s.io/removed-release', removedRelease);
 }
 
 function serve(

@@ -20,6 +20,7 @@ import type { Backend } from '../../storage/interfaces.js';
 import { RoutedBackend, type LogSet } from '../../storage/routed-backend.js';
 import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
 import type { Clock } from '../../util/clock.js';
+import { effectiveVersion } from '../../util/effective-version.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
 import type { ApiServer } from '../http/api-server.js';
@@ -110,7 +111,15 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
   const cbor = featureGates.enabled('CBORServingAndStorage');
   const mergeTypes = loadMergeTypes();
   const install = (types: readonly ResourceType[]): Map<string, ResourceStore> =>
-    installBuiltins(types, { registry, backend, cacher, clock, cbor, mergeTypes });
+    installBuiltins(types, {
+      registry,
+      backend,
+      cacher,
+      clock,
+      cbor,
+      mergeTypes,
+      emulation: effectiveVersion.emulation,
+    });
   const largeWrites = startLargeWrites(context);
   const elsewhere: ShowElsewhere = (served, resource, object) => largeWrites.show(served, resource, cbor, object);
   return { backend, cacher, registry, cbor, mergeTypes, largeWrites, elsewhere, install };

@@ -44,6 +44,7 @@ beforeEach(async () => {
     clock,
     cbor: false,
     mergeTypes: loadMergeTypes(),
+    emulation: 36,
   });
   clients = new LocalClients({ registry, admission: admissionChain([]), clock, fieldManager: 'test' });
 });
@@ -131,6 +132,7 @@ describe('configurations', () => {
       clock,
       cbor: false,
       mergeTypes,
+      emulation: 36,
     });
     const source = localConfigurations(restarted, CONFIGMAPS);
     expect([source.synced(), source.objects()]).toEqual([false, []]);
