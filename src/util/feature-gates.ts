@@ -181,11 +181,12 @@ export class FeatureGates {
     }
   }
 
-  /** One line a gate for `--help`: `WatchList=true|false (BETA - default=false)`. */
+  /** One line a gate for `--help`: `WatchList=true|false (BETA - default=false)`; a locked gate does nothing any more. */
   knownFeatures(): string[] {
     const gates = this.names().map((name) => {
-      const { stage, default: value } = this.spec(name);
-      return `${name}=true|false (${stage === '' ? 'GA' : stage} - default=${value})`;
+      const { stage, default: value, locked } = this.spec(name);
+      const inert = locked === true ? ', non-operational' : '';
+      return `${name}=true|false (${stage === '' ? 'GA' : stage} - default=${value}${inert})`;
     });
     return ['AllAlpha=true|false (ALPHA - default=false)', 'AllBeta=true|false (BETA - default=false)', ...gates];
   }

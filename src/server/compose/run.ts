@@ -27,7 +27,7 @@ import { makeAudit } from './access/audit.js';
 import { selectorsOf } from './access/authorization.js';
 import { StartError } from '../certificates/data-directory.js';
 import { Health, LogCheck, pingCheck, PostStartHook, ShutdownCheck } from '../health/health.js';
-import type { Options } from '../options/options.js';
+import { deprecatedFlagWarnings, type Options } from '../options/options.js';
 import type { ControlPlane, ServerContext } from './plane.js';
 import { registerDocument } from '../http/routed-document.js';
 import { waitingStep } from './startup.js';
@@ -49,7 +49,9 @@ export function drainMillis(options: Options): number {
 /** What a process starts with. */
 export function serverContext(options: Options, root: string, clock: Clock, logger: Logger): ServerContext {
   const registry = new Registry();
-  for (const warning of featureGates.warnings) logger.warn(warning);
+  if (options.deprecationWarnings) {
+    for (const warning of [...deprecatedFlagWarnings(options), ...featureGates.warnings]) logger.warn(warning);
+  }
   metricLifecycles.configure(metricConfiguration(options));
   return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry) };
 }
