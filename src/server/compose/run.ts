@@ -11,6 +11,7 @@ import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
 import { metricLifecycles } from '../../util/metrics/metric-lifecycle.js';
 import { metricConfiguration } from '../options/metrics-options.js';
+import { registerMemoryLimits } from '../metrics/memory-metrics.js';
 import {
   CellGauge,
   metricsRegistry,
@@ -92,6 +93,7 @@ const metricsHandler =
 function registerProcessMetrics(registry: Registry): void {
   registerMetricCounts(registry);
   collectDefaultMetrics({ register: registry });
+  registerMemoryLimits(registry);
   const gauge = {
     name: 'kubernetes_feature_enabled',
     help: 'Stage and state of each feature gate.',
