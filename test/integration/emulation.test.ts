@@ -113,7 +113,10 @@ test('a type that came later cannot be switched on', async () => {
   mkdirSync(dataDir, { recursive: true });
   const key = '--runtime-config=admissionregistration.k8s.io/v1/mutatingadmissionpolicies';
   const exit = await run(['serve', '--data-dir', dataDir, '--secure-port', '0', '--emulated-version=1.35', key]);
-  expect([exit.code, exit.stderr]).toEqual([1, expect.stringContaining('because the emulated version does not have it')]);
+  expect([exit.code, exit.stderr]).toEqual([
+    1,
+    expect.stringContaining('because the emulated version does not have it'),
+  ]);
 });
 
 /** The messages are kube-apiserver's. */
