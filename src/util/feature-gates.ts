@@ -55,6 +55,12 @@ const FEATURES = {
     ],
   },
   DeclarativeValidation: { stage: '', default: true, earlier: [{ until: 35, stage: 'BETA', default: true }] },
+  DeclarativeValidationTakeover: {
+    stage: 'DEPRECATED',
+    default: false,
+    needs: ['DeclarativeValidation'],
+    earlier: [{ until: 35, stage: 'BETA', default: false }],
+  },
   ListFromCacheSnapshot: {
     stage: 'BETA',
     default: true,

@@ -11,6 +11,7 @@ import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
 import type { Handler } from '../../endpoints/http.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import { ApiRegistry } from '../../registry/generic/store/api-registry.js';
+import { declarativeReporter } from '../../registry/builtin/declarative/metrics.js';
 import { RuntimeConfig } from '../../registry/generic/store/runtime-config.js';
 import type { ShowElsewhere } from '../../registry/customresource/serve.js';
 import type { ResourceType } from '../../registry/rest/interfaces.js';
@@ -110,6 +111,7 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
   const registry = new ApiRegistry(new RuntimeConfig(options.runtimeConfig));
   const cbor = featureGates.enabled('CBORServingAndStorage');
   const mergeTypes = loadMergeTypes();
+  const report = declarativeReporter(metrics, logger);
   const install = (types: readonly ResourceType[]): Map<string, ResourceStore> =>
     installBuiltins(types, {
       registry,
@@ -119,8 +121,9 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
       cbor,
       mergeTypes,
       emulation: effectiveVersion.emulation,
+      declarative: { gates: featureGates, report },
     });
-  const largeWrites = startLargeWrites(context);
+  const largeWrites = startLargeWrites({ ...context, report });
   const elsewhere: ShowElsewhere = (served, resource, object) => largeWrites.show(served, resource, cbor, object);
   return { backend, cacher, registry, cbor, mergeTypes, largeWrites, elsewhere, install };
 }

@@ -12,6 +12,7 @@ import { LocalParams } from '../../../registry/sources/local-params.js';
 import { StorageCacher } from '../../../storage/cacher/cacher.js';
 import { EmbeddedBackend } from '../../../storage/embedded/backend.js';
 import { systemClock as clock } from '../../../util/clock.js';
+import { featureGates } from '../../../util/feature-gates.js';
 import { installBuiltins, loadMergeTypes } from '../../../registry/builtin/install.js';
 import { conversions, resolveByDns } from '../access/conversion-webhooks.js';
 import { localConfigurations, localNamespaces } from './local-sources.js';
@@ -45,6 +46,7 @@ beforeEach(async () => {
     cbor: false,
     mergeTypes: loadMergeTypes(),
     emulation: 36,
+    declarative: { gates: featureGates, report: () => undefined },
   });
   clients = new LocalClients({ registry, admission: admissionChain([]), clock, fieldManager: 'test' });
 });
@@ -133,6 +135,7 @@ describe('configurations', () => {
       cbor: false,
       mergeTypes,
       emulation: 36,
+      declarative: { gates: featureGates, report: () => undefined },
     });
     const source = localConfigurations(restarted, CONFIGMAPS);
     expect([source.synced(), source.objects()]).toEqual([false, []]);
