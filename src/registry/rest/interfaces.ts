@@ -165,6 +165,8 @@ export interface ResourceType {
   readonly storedAs?: StoredAs | undefined;
   /** Whether a deletion answers with the object instead of a Status. */
   readonly returnsDeletedObject?: boolean | undefined;
+  /** A built-in type of Annex itself, for which Kubernetes has no Protobuf message. */
+  readonly noProtobuf?: boolean | undefined;
   /** Verbs of a built-in type, in discovery's order, where they are not all. */
   readonly verbs?: readonly string[] | undefined;
 }
