@@ -534,7 +534,11 @@ describe('watch events', () => {
   const frames = (accept: string, view: VersionView, more: Partial<ResponseOptions> = {}) =>
     eventFrames(
       view,
-      negotiate(accept, { noProtobuf: view.type.custom, cbor: true, transforms: true, watch: true }, { userAgent: 'test' }),
+      negotiate(
+        accept,
+        { noProtobuf: view.type.custom, cbor: true, transforms: true, watch: true },
+        { userAgent: 'test' },
+      ),
       { ...options, ...more },
     );
   const shown = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
