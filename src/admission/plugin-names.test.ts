@@ -1,4 +1,11 @@
-import { absentPlugins, ADMISSION_PLUGINS, DEFAULT_PLUGINS, enabledPlugins, pluginFlagError } from './plugin-names.js';
+import {
+  absentPlugins,
+  ADMISSION_PLUGINS,
+  DEFAULT_PLUGINS,
+  enabledPlugins,
+  fromAdmissionControl,
+  pluginFlagError,
+} from './plugin-names.js';
 
 const flags = (
   enable: string,
@@ -47,4 +54,16 @@ test.each([
 
 test('kube-apiserver has 41 plugins', () => {
   expect(new Set(ADMISSION_PLUGINS.map(({ name }) => name)).size).toBe(41);
+});
+
+test('--admission-control names all plugins that run', () => {
+  const chosen = fromAdmissionControl(['Priority', 'NamespaceExists']);
+  expect(enabledPlugins(chosen)).toEqual(['NamespaceExists', 'Priority']);
+  expect(absentPlugins(chosen)).toEqual([]);
+  expect(enabledPlugins(fromAdmissionControl([]))).toEqual([]);
+  const admissionControl = ['Priority', 'Nope'];
+  expect(pluginFlagError({ ...flags('', ''), admissionControl })).toBe('admission-control plugin "Nope" is unknown');
+  expect(pluginFlagError({ ...flags('Priority', ''), admissionControl: ['Priority'] })).toBe(
+    'admission-control and enable-admission-plugins/disable-admission-plugins flags are mutually exclusive',
+  );
 });

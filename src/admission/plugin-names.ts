@@ -63,14 +63,25 @@ export interface PluginFlags {
   readonly disableAdmissionPlugins: readonly string[];
 }
 
+/** The deprecated flag that names all plugins that are to run; undefined: it is not given. */
+interface GivenPluginFlags extends PluginFlags {
+  readonly admissionControl?: readonly string[] | undefined;
+}
+
 const sorted = (names: Iterable<string>): string[] => [...names].sort();
 
 /** What is wrong with the flags, in kube-apiserver's words; undefined: nothing. */
-export function pluginFlagError({ enableAdmissionPlugins, disableAdmissionPlugins }: PluginFlags): string | undefined {
+export function pluginFlagError(flags: GivenPluginFlags): string | undefined {
+  const { enableAdmissionPlugins, disableAdmissionPlugins, admissionControl } = flags;
   const known = new Set(ADMISSION_PLUGINS.map(({ name }) => name));
   const unknown = (flag: string, names: readonly string[]): string[] =>
     names.filter((name) => !known.has(name)).map((name) => `${flag} plugin ${JSON.stringify(name)} is unknown`);
+  const exclusive =
+    'admission-control and enable-admission-plugins/disable-admission-plugins flags are mutually exclusive';
+  const chosen = enableAdmissionPlugins.length + disableAdmissionPlugins.length > 0;
   const errors = [
+    ...(admissionControl !== undefined && chosen ? [exclusive] : []),
+    ...unknown('admission-control', admissionControl ?? []),
     ...unknown('enable-admission-plugins', enableAdmissionPlugins),
     ...unknown('disable-admission-plugins', disableAdmissionPlugins),
   ];
@@ -82,6 +93,12 @@ export function pluginFlagError({ enableAdmissionPlugins, disableAdmissionPlugin
   const texts = [...new Set(errors)];
   if (texts.length < 2) return texts[0];
   return `[${texts.join(', ')}]`;
+}
+
+/** The two flags that say what `--admission-control` says: its plugins and no other. */
+export function fromAdmissionControl(names: readonly string[]): PluginFlags {
+  const disabled = ADMISSION_PLUGINS.filter(({ name, on, here }) => on && here && !names.includes(name));
+  return { enableAdmissionPlugins: names, disableAdmissionPlugins: disabled.map(({ name }) => name) };
 }
 
 /** The names of the plugins that run, in order. */

@@ -6,6 +6,7 @@ import type { HeldRules, PolicyRule, RoleRef } from '../authorization/rbac/types
 import type { Description } from '../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
 import type { ItemForm } from '../endpoints/responsewriters/options.js';
+import type { ValidationReport } from '../registry/builtin/declarative/declared-type.js';
 import type { AskedConversion } from '../registry/customresource/conversion/conversion-metrics.js';
 import type { AuditLevel } from '../request/audit.js';
 import type { RequestInfo } from '../request/request-info.js';
@@ -139,6 +140,8 @@ export type FromWorker =
       readonly what: 'request' | 'response' | 'status';
       readonly text: string;
     }
+  /** What declarative validation of a built-in type found. */
+  | { readonly type: 'compared'; readonly report: ValidationReport }
   | { readonly type: 'converted'; readonly task: number; readonly asked: AskedConversion }
   | { readonly type: 'spent'; readonly task: number; readonly layer: Layer; readonly millis: number }
   | { readonly type: 'done'; readonly task: number; readonly response: SentResponse }

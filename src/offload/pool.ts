@@ -22,6 +22,7 @@ import {
   type ToWorker,
 } from './messages.js';
 import type { PoolMetrics } from './pool-metrics.js';
+import type { DeclarativeValidation } from '../registry/builtin/declarative/declared-type.js';
 import { answerCall, passOn } from './task-host.js';
 import { buffersOf, transferable } from './transfer.js';
 import { describeWork, KnownDefinitions, requestWork, showWork, type Work } from './work.js';
@@ -41,6 +42,8 @@ export interface PoolOptions {
   readonly size: number;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Takes what declarative validation finds in workers. */
+  readonly report: DeclarativeValidation['report'];
   readonly metrics: PoolMetrics;
   /** `group/resource` of the built-in types that workers know. */
   readonly builtins: ReadonlySet<string>;
@@ -296,6 +299,10 @@ export class LargeWritePool implements LargeWrites {
     if (message.type === 'ready') {
       worker.ready = true;
       this.next();
+      return;
+    }
+    if (message.type === 'compared') {
+      this.options.report(message.report);
       return;
     }
     const { job } = worker;

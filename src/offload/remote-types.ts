@@ -4,6 +4,7 @@ import type { Definition } from '../registry/customresource/definition.js';
 import type { Conversion } from '../registry/customresource/conversion/conversion.js';
 import { serveDefinition } from '../registry/customresource/serve.js';
 import { serveBuiltin } from '../registry/generic/store/builtin-served.js';
+import { declaredType, type DeclarativeValidation } from '../registry/builtin/declarative/declared-type.js';
 import type { EscalationDependencies } from '../registry/builtin/rbac/escalation.js';
 import { ResourceStore } from '../registry/generic/store/resource-store.js';
 import type { StoredApi } from '../registry/generic/store/api-registry.js';
@@ -34,6 +35,7 @@ export class RemoteTypes {
     private readonly clock: Clock,
     private readonly dependencies: EscalationDependencies,
     private readonly conversionOf: (definition: Definition) => Conversion,
+    private readonly report: DeclarativeValidation['report'],
   ) {}
 
   find({ info, definition }: Task): StoredApi {
@@ -97,7 +99,12 @@ export class RemoteTypes {
       const owner = types.find((other) => other.storedAs === undefined && builtinStorageName(other) === name) ?? type;
       const backend = this.backendOf(owner);
       const store = new ResourceStore(groupResource, type.namespaced, name, backend, emptyCache(name), this.clock);
-      return serveBuiltin(type, { store, mergeTypes, clock: this.clock, cbor });
+      return serveBuiltin(declaredType(type, { gates: featureGates, report: this.report }), {
+        store,
+        mergeTypes,
+        clock: this.clock,
+        cbor,
+      });
     });
   }
 

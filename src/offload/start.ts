@@ -6,6 +6,7 @@ import { featureGates } from '../util/feature-gates.js';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../util/clock.js';
 import type { Logger } from '../util/logger.js';
+import type { DeclarativeValidation } from '../registry/builtin/declarative/declared-type.js';
 import { portableNames } from './builtins.js';
 import type { FromWorker } from './messages.js';
 import { LargeWritePool, type WorkerLink } from './pool.js';
@@ -21,10 +22,11 @@ export interface LargeWritesContext {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly registry: Registry;
+  readonly report: DeclarativeValidation['report'];
 }
 
 /** The pool of worker threads of a process. */
-export function startLargeWrites({ clock, logger, registry, root }: LargeWritesContext): LargeWritePool {
+export function startLargeWrites({ clock, logger, registry, root, report }: LargeWritesContext): LargeWritePool {
   const gates = [...featureGates.entries()].map(({ name, enabled }) => `${name}=${String(enabled)}`).join(',');
   const { emulation, minCompatibility } = effectiveVersion;
   const settings: WorkerSettings = { gates, emulation, minCompatibility };
@@ -35,6 +37,7 @@ export function startLargeWrites({ clock, logger, registry, root }: LargeWritesC
     logger,
     metrics: poolMetrics(registry),
     builtins: portableNames(),
+    report,
   });
 }
 

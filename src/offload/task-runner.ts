@@ -102,6 +102,9 @@ export class TaskRunner {
             this.send({ type: 'converted', task: this.running?.id ?? 0, asked });
           },
         }),
+      (report) => {
+        this.send({ type: 'compared', report });
+      },
     );
   }
 

@@ -173,6 +173,7 @@ export function setup({
     clock,
     logger: silentLogger,
     metrics,
+    report: () => undefined,
     builtins: new Set(),
     ...(maxQueuedBytes === undefined ? {} : { maxQueuedBytes }),
   });

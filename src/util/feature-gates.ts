@@ -55,6 +55,12 @@ const FEATURES = {
     ],
   },
   DeclarativeValidation: { stage: '', default: true, earlier: [{ until: 35, stage: 'BETA', default: true }] },
+  DeclarativeValidationTakeover: {
+    stage: 'DEPRECATED',
+    default: false,
+    needs: ['DeclarativeValidation'],
+    earlier: [{ until: 35, stage: 'BETA', default: false }],
+  },
   ListFromCacheSnapshot: {
     stage: 'BETA',
     default: true,
@@ -181,11 +187,12 @@ export class FeatureGates {
     }
   }
 
-  /** One line a gate for `--help`: `WatchList=true|false (BETA - default=false)`. */
+  /** One line a gate for `--help`: `WatchList=true|false (BETA - default=false)`; a locked gate does nothing any more. */
   knownFeatures(): string[] {
     const gates = this.names().map((name) => {
-      const { stage, default: value } = this.spec(name);
-      return `${name}=true|false (${stage === '' ? 'GA' : stage} - default=${value})`;
+      const { stage, default: value, locked } = this.spec(name);
+      const inert = locked === true ? ', non-operational' : '';
+      return `${name}=true|false (${stage === '' ? 'GA' : stage} - default=${value}${inert})`;
     });
     return ['AllAlpha=true|false (ALPHA - default=false)', 'AllBeta=true|false (BETA - default=false)', ...gates];
   }

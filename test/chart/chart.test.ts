@@ -20,8 +20,16 @@ function findHelm(): string | undefined {
 
 const helm = findHelm();
 
-function template(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  const fixed = ['template', 'annex', chart, '--namespace', 'annex-system', '--kube-version', '1.36.3'];
+interface Rendering {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const template = (...args: string[]): Rendering => templateAs('annex', ...args);
+
+function templateAs(release: string, ...args: string[]): Rendering {
+  const fixed = ['template', release, chart, '--namespace', 'annex-system', '--kube-version', '1.36.3'];
   return spawnSync(helm ?? '', [...fixed, ...args], { encoding: 'utf8' });
 }
 
@@ -52,8 +60,8 @@ const only = (objects: JsonObject[], kind: string): JsonObject => {
   return found;
 };
 
-function container(objects: JsonObject[]): JsonObject {
-  const template = objectAt(objectAt(only(objects, 'Deployment'), 'spec'), 'template');
+function container(objects: JsonObject[], kind = 'Deployment'): JsonObject {
+  const template = objectAt(objectAt(only(objects, kind), 'spec'), 'template');
   const containers = objectAt(template, 'spec')?.['containers'];
   const [first] = Array.isArray(containers) ? containers : [];
   if (!isObject(first)) throw new Error('there is no container');
@@ -94,6 +102,9 @@ describe('values', () => {
     ['rules for params that say verbs', { admission: { paramRules: [{ ...MAPS, verbs: ['*'] }] } }],
     ['rules for params of no resource', { admission: { paramRules: [{ ...MAPS, resources: [] }] } }],
     ['no image', { image: { repository: '' } }],
+    ['an annotation that is a number', { podAnnotations: { a: 1 } }],
+    ['a digest of another kind', { image: { digest: 'latest' } }],
+    ['a role without verbs', { rbac: { servedTypes: [{ name: 'a', apiGroups: ['b'], resources: ['c'] }] } }],
     ['a Secret without a name', { storage: { mongodb: { uriSecret: { name: '' } } } }],
   ])('the schema refuses %s', (_, values) => {
     expect(validate(merged(defaults, values))).toBe(false);
@@ -107,21 +118,32 @@ describe('rendered', () => {
     expect(await optionsOf(args)).toMatchObject({ serviceName: 'annex', serviceNamespace: 'annex-system' });
   });
 
-  test.each(names)('%s mounts only volumes that are there', (name) => {
+  test.each(
+    names.flatMap((name) => [
+      [name, 'Deployment'],
+      [name, 'Job'],
+    ]),
+  )('%s: a %s mounts the volumes that are there', (name, kind) => {
     const objects = documents(read(golden, `${name}.yaml`));
-    const template = objectAt(objectAt(only(objects, 'Deployment'), 'spec'), 'template');
+    const template = objectAt(objectAt(only(objects, kind), 'spec'), 'template');
     const named = (values: JsonValue[]): (string | undefined)[] =>
       values.filter(isObject).map((value) => stringAt(value, 'name'));
     const volumes = named(listOf(objectAt(template, 'spec') ?? {}, 'volumes'));
-    expect(volumes).toEqual(named(listOf(container(objects), 'volumeMounts')));
-    expect(volumes).toContain('data');
+    expect(volumes).toEqual(named(listOf(container(objects, kind), 'volumeMounts')));
+  });
+
+  test.each(names)('%s: the doctor gets the flags of the server', (name) => {
+    const objects = documents(read(golden, `${name}.yaml`));
+    const [serve, ...flags] = listOf(container(objects), 'args');
+    expect(serve).toBe('serve');
+    expect(listOf(container(objects, 'Job'), 'args')).toEqual(['doctor', ...flags]);
   });
 
   test('the manifests are those of the default values, and a Namespace', () => {
     const told = (object: JsonObject): string =>
       `${stringAt(object, 'kind') ?? ''}/${stringAt(objectAt(object, 'metadata'), 'name') ?? ''}`;
     const manifests = documents(read(root, 'manifests/annex.yaml'));
-    const rendered = documents(read(golden, 'default.yaml'));
+    const rendered = documents(read(golden, 'default.yaml')).filter(({ kind }) => kind !== 'Job');
     expect(manifests.map(told)).toEqual(['Namespace/annex-system', ...rendered.map(told)]);
     const spec = (objects: JsonObject[]): JsonValue | undefined => container(objects);
     expect(spec(manifests)).toEqual(spec(rendered));
@@ -150,6 +172,16 @@ describe('rendered', () => {
     const { stdout, stderr } = template('--values', join(chart, 'ci', `${name}-values.yaml`));
     expect(stderr).toBe('');
     expect(stdout).toBe(read(golden, `${name}.yaml`));
+  });
+
+  test('releases whose names differ in the last of 53 characters share no name', () => {
+    const namesOf = (release: string): string[] =>
+      documents(templateAs(release, '--values', join(chart, 'ci/full-values.yaml')).stdout)
+        .filter((object) => stringAt(objectAt(object, 'metadata'), 'name') !== 'company-ca')
+        .map((object) => `${stringAt(object, 'kind') ?? ''} ${stringAt(objectAt(object, 'metadata'), 'name') ?? ''}`);
+    const one = namesOf(`${'r'.repeat(52)}1`);
+    expect(one.length).toBeGreaterThan(15);
+    expect(namesOf(`${'r'.repeat(52)}2`).filter((name) => one.includes(name))).toEqual([]);
   });
 
   test.each([

@@ -89,6 +89,36 @@ test('an emulated version decides what new expressions may use; stored ones go o
   expect((await send(client, 'PUT', name, changed)).status).toBe(422);
 });
 
+const POLICIES = '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies';
+
+test('a type that came later is not served, and what is deprecated says so', async () => {
+  const client = await restart('--emulated-version=1.35');
+  expect((await client.send({ path: POLICIES })).status).toBe(404);
+  const listed = treeOf(await client.send({ path: '/apis/admissionregistration.k8s.io/v1' }));
+  const names = (listed['resources'] as JsonObject[]).map(({ name }) => name);
+  expect(names).toContain('validatingadmissionpolicies');
+  expect(names).not.toContain('mutatingadmissionpolicies');
+  const endpoints = await client.send({ path: '/api/v1/namespaces/default/endpoints' });
+  expect(endpoints.headers['warning']).toBe(
+    '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"',
+  );
+  const metrics = (await client.send({ path: '/metrics' })).text;
+  expect(metrics).toContain(
+    'apiserver_requested_deprecated_apis{group="",version="v1",resource="endpoints",subresource="",removed_release=""} 1',
+  );
+});
+
+test('a type that came later cannot be switched on', async () => {
+  const dataDir = join(folder, 'refused');
+  mkdirSync(dataDir, { recursive: true });
+  const key = '--runtime-config=admissionregistration.k8s.io/v1/mutatingadmissionpolicies';
+  const exit = await run(['serve', '--data-dir', dataDir, '--secure-port', '0', '--emulated-version=1.35', key]);
+  expect([exit.code, exit.stderr]).toEqual([
+    1,
+    expect.stringContaining('because the emulated version does not have it'),
+  ]);
+});
+
 /** The messages are kube-apiserver's. */
 test.each([
   ['1.37', [], 'emulation version 1.37 is not between [1.33, 1.36.0]'],

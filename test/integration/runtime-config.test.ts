@@ -41,6 +41,12 @@ async function created(client: Http1, path: string, body: JsonObject): Promise<J
   return treeOf(answer);
 }
 
+test('the server starts without the types that it works with itself', async () => {
+  const client = await restart('--runtime-config=api/all=false,/v1=true');
+  expect(await status(client, '/apis/admissionregistration.k8s.io/v1')).toBe(404);
+  expect(await status(client, '/api/v1/namespaces')).toBe(200);
+});
+
 test('versions that are switched off are gone, and come back with their objects', async () => {
   let client = await restart();
   await created(client, DEFINITIONS, DEFINITION);

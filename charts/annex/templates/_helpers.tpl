@@ -1,5 +1,33 @@
+{{/* The Service, the Deployment and all that is namespaced. A release's name has at most 53 characters. */}}
 {{- define "annex.name" -}}
-{{- .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride | default .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/*
+Charts before this one cut names at 52 characters. What a release has under such a name keeps it: the ClusterRole owns the
+APIServices, and the volume claim has the objects. Takes a list: the context, apiVersion, kind, namespace.
+*/}}
+{{- define "annex.keptName" -}}
+{{- $ := index . 0 -}}
+{{- $name := include "annex.name" $ -}}
+{{- $short := $.Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- $found := dict -}}
+{{- if ne $name $short -}}
+{{- $found = lookup (index . 1) (index . 2) (index . 3) $short -}}
+{{- end -}}
+{{- if and $found (eq (dig "metadata" "annotations" "meta.helm.sh/release-name" "" $found) $.Release.Name) -}}
+{{- $short -}}
+{{- else -}}
+{{- $name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "annex.clusterName" -}}
+{{- include "annex.keptName" (list . "rbac.authorization.k8s.io/v1" "ClusterRole" "") -}}
+{{- end -}}
+
+{{- define "annex.claim" -}}
+{{- .Values.storage.embedded.existingClaim | default (include "annex.keptName" (list . "v1" "PersistentVolumeClaim" .Release.Namespace)) -}}
 {{- end -}}
 
 {{- define "annex.selector" -}}
@@ -12,16 +40,126 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "annex.serviceAccount" -}}
 {{- .Values.serviceAccount.name | default (include "annex.name" .) -}}
 {{- end -}}
 
+{{- define "annex.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The flags that `annex serve` and `annex doctor` share. */}}
+{{- define "annex.flags" -}}
+- --service-name={{ include "annex.name" . }}
+- --service-namespace={{ .Release.Namespace }}
+- --service-port={{ .Values.service.port }}
+- --owner-cluster-role={{ include "annex.clusterName" . }}
+{{- if not .Values.admission.fromCluster }}
+- --admission-from-cluster=false
+{{- end }}
+{{- with .Values.featureGates }}
+- --feature-gates={{ . }}
+{{- end }}
+- --bind-address=0.0.0.0
+- --secure-port={{ .Values.securePort }}
+- --data-dir=/var/lib/annex
+- --shutdown-delay-duration=5s
+- --storage-backend={{ .Values.storage.backend }}
+{{- if eq .Values.storage.backend "mongodb" }}
+- --mongodb-uri-file=/etc/annex/mongodb/{{ .Values.storage.mongodb.uriSecret.key }}
+- --mongodb-database={{ .Values.storage.mongodb.database }}
+{{- end }}
+{{- if ne .Values.certificates.mode "self" }}
+- --tls-cert-file=/etc/annex/tls/tls.crt
+- --tls-private-key-file=/etc/annex/tls/tls.key
+- --service-ca-file=/etc/annex/tls/ca.crt
+{{- end }}
+{{- if .Values.audit.policy }}
+- --audit-policy-file=/etc/annex/config/audit-policy.yaml
+- --audit-log-path={{ .Values.audit.logPath }}
+{{- end }}
+{{- range .Values.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end -}}
+
+{{- define "annex.env" -}}
+- name: NODE_OPTIONS
+  value: --max-old-space-size={{ .Values.maxOldSpaceMiB }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Mounts of what the flags name; those of the store are the server's alone. */}}
+{{- define "annex.configMounts" -}}
+{{- if eq .Values.storage.backend "mongodb" }}
+- {name: mongodb, mountPath: /etc/annex/mongodb, readOnly: true}
+{{- end }}
+{{- if ne .Values.certificates.mode "self" }}
+- {name: tls, mountPath: /etc/annex/tls, readOnly: true}
+{{- end }}
+{{- if .Values.audit.policy }}
+- {name: config, mountPath: /etc/annex/config, readOnly: true}
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "annex.configVolumes" -}}
+{{- if eq .Values.storage.backend "mongodb" }}
+- name: mongodb
+  secret: {secretName: {{ .Values.storage.mongodb.uriSecret.name }}}
+{{- end }}
+{{- if ne .Values.certificates.mode "self" }}
+- name: tls
+  secret: {secretName: {{ .Values.certificates.secretName }}}
+{{- end }}
+{{- if .Values.audit.policy }}
+- name: config
+  configMap: {name: {{ include "annex.name" . }}}
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Where pods go, of the server and of its tests. */}}
+{{- define "annex.placement" -}}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.podSecurityContext }}
+securityContext: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
 {{- define "annex.check" -}}
 {{- if eq .Values.storage.backend "embedded" -}}
-{{- if gt (int .Values.replicas) 1 -}}
-{{- fail "storage.backend=embedded keeps its store in one replica: set replicas=1, or use mongodb" -}}
+{{- if or (gt (int .Values.replicas) 1) .Values.autoscaling.enabled -}}
+{{- fail "storage.backend=embedded keeps its store in one replica: set replicas=1 and autoscaling.enabled=false, or use mongodb" -}}
 {{- end -}}
+{{- end -}}
+{{- if and .Values.podDisruptionBudget.minAvailable .Values.podDisruptionBudget.maxUnavailable -}}
+{{- fail "podDisruptionBudget takes minAvailable or maxUnavailable, not both: set the other to null" -}}
 {{- end -}}
 {{- end -}}

@@ -208,7 +208,7 @@ export class Discovery {
   ): Promise<void> {
     const media = negotiate(
       request.headers.accept,
-      { custom: false, cbor, transforms: false, route: routed ? 'object' : undefined },
+      { noProtobuf: false, cbor, transforms: false, route: routed ? 'object' : undefined },
       hints(context, request),
     );
     context.audit?.responseObject(document);

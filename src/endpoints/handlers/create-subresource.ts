@@ -21,7 +21,7 @@ export async function createSubresourceHandler(scope: RequestScope, creation: Se
   const media = negotiate(
     request.headers.accept,
     {
-      custom: false,
+      noProtobuf: false,
       cbor: environment.features.enabled('CBORServingAndStorage'),
       transforms: true,
       noTables: true,

@@ -26,11 +26,11 @@ export function negotiateList(scope: RequestScope, query: Query, watch: boolean)
 }
 
 function negotiated(scope: RequestScope, query: Query, route: 'object' | 'list', watch: boolean): NegotiatedMedia {
-  const { custom } = scope.served.type;
+  const { custom, noProtobuf = false } = scope.served.type;
   return negotiate(
     scope.request.headers.accept,
     {
-      custom,
+      noProtobuf: custom || noProtobuf,
       cbor: scope.environment.features.enabled('CBORServingAndStorage'),
       transforms: true,
       route: custom ? undefined : route,

@@ -8,8 +8,8 @@ type Transform = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
 
 /** What an endpoint can serve. */
 export interface Offer {
-  /** A custom resource: Protobuf only where the answer is turned into PartialObjectMetadata. */
-  readonly custom: boolean;
+  /** Custom resources and Annex' own kinds: Protobuf only where the answer is turned into PartialObjectMetadata. */
+  readonly noProtobuf: boolean;
   /** The gate CBORServingAndStorage. */
   readonly cbor: boolean;
   /** Whether Table and PartialObjectMetadata may be asked for. */
@@ -132,7 +132,7 @@ export function negotiateStatus(
   cbor: boolean,
   hints: PrettyHints,
 ): NegotiatedMedia | undefined {
-  const chosen = choose(accept ?? '', { custom: false, cbor, transforms: false });
+  const chosen = choose(accept ?? '', { noProtobuf: false, cbor, transforms: false });
   if (chosen === undefined) return undefined;
   const { encoding, mediaType } = chosen.serializer;
   return {
@@ -175,7 +175,7 @@ const maxRememberedLength = 512;
 
 function choose(header: string, offer: Offer): Chosen | undefined {
   if (header.length > maxRememberedLength) return chooseAnew(header, offer);
-  const key = `${offer.custom ? 'c' : 'b'}${offer.cbor ? '1' : '0'}${offer.transforms ? '1' : '0'}${offer.noTables === true ? 'n' : 't'}${header}`;
+  const key = `${offer.noProtobuf ? 'c' : 'b'}${offer.cbor ? '1' : '0'}${offer.transforms ? '1' : '0'}${offer.noTables === true ? 'n' : 't'}${header}`;
   const known = remembered.get(key);
   if (known !== undefined) return known ?? undefined;
   const chosen = chooseAnew(header, offer);
@@ -210,7 +210,7 @@ function accept(clause: AcceptClause, serializer: Serializer, offer: Offer): Cho
   const pretty = params.get('pretty') === '1';
   const as = params.get('as');
   if (as === undefined && !params.has('g') && !params.has('v')) {
-    if (offer.custom && serializer.encoding === 'protobuf') return undefined;
+    if (offer.noProtobuf && serializer.encoding === 'protobuf') return undefined;
     return { serializer, pretty, as: undefined, asVersion: undefined };
   }
   const version = params.get('v');
@@ -235,14 +235,13 @@ export function wantsPretty(hints: PrettyHints): boolean {
 }
 
 /**
- * The encoding of a body. No Content-Type means JSON. Protobuf is understood for built-in types alone; a custom resource's
- * endpoint refuses it with the same list of types.
+ * The encoding of a body. No Content-Type means JSON. Where there is no Protobuf it is refused with the same list of types.
  */
-export function negotiateInput(contentType: string | undefined, offer: Pick<Offer, 'custom' | 'cbor'>): Encoding {
+export function negotiateInput(contentType: string | undefined, offer: Pick<Offer, 'noProtobuf' | 'cbor'>): Encoding {
   const mediaType = contentType === undefined || contentType === '' ? jsonType : parseMediaType(contentType);
   for (const serializer of offered(offer.cbor)) {
     if (serializer.mediaType !== mediaType) continue;
-    if (offer.custom && serializer.encoding === 'protobuf') break;
+    if (offer.noProtobuf && serializer.encoding === 'protobuf') break;
     return serializer.encoding;
   }
   throw newUnsupportedMediaType(acceptedMediaTypes(offer.cbor));

@@ -2,8 +2,8 @@ import { ApiError } from '../../apimachinery/meta/errors.js';
 import { parseAccept } from './accept.js';
 import { negotiate, negotiateInput, negotiatePatch, negotiateStatus, type Offer } from './media.js';
 
-const custom: Offer = { custom: true, cbor: false, transforms: true };
-const builtIn: Offer = { custom: false, cbor: false, transforms: true, route: 'object' };
+const custom: Offer = { noProtobuf: true, cbor: false, transforms: true };
+const builtIn: Offer = { noProtobuf: false, cbor: false, transforms: true, route: 'object' };
 const list: Offer = { ...builtIn, route: 'list' };
 const agent = { userAgent: 'kubectl/v1.36.3' };
 
@@ -143,7 +143,7 @@ describe('bodies', () => {
   ])('%s (custom: %s)', (contentType, isCustom, expected) => {
     let result: string;
     try {
-      result = negotiateInput(contentType, { custom: isCustom, cbor: false });
+      result = negotiateInput(contentType, { noProtobuf: isCustom, cbor: false });
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       result = `${error.code} ${error.message}`;

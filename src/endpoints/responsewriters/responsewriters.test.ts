@@ -203,7 +203,7 @@ function ask(does: Work, headers: Record<string, string> = {}, method = 'GET'): 
 }
 
 const media = (accept: string, view: VersionView, hints = {}): NegotiatedMedia =>
-  negotiate(accept, { custom: view.type.custom, cbor: true, transforms: true }, { userAgent: 'test', ...hints });
+  negotiate(accept, { noProtobuf: view.type.custom, cbor: true, transforms: true }, { userAgent: 'test', ...hints });
 
 const g = 'g=meta.k8s.io;v=v1';
 const partialType = `as=PartialObjectMetadata;${g}`;
@@ -534,7 +534,11 @@ describe('watch events', () => {
   const frames = (accept: string, view: VersionView, more: Partial<ResponseOptions> = {}) =>
     eventFrames(
       view,
-      negotiate(accept, { custom: view.type.custom, cbor: true, transforms: true, watch: true }, { userAgent: 'test' }),
+      negotiate(
+        accept,
+        { noProtobuf: view.type.custom, cbor: true, transforms: true, watch: true },
+        { userAgent: 'test' },
+      ),
       { ...options, ...more },
     );
   const shown = (bytes: Uint8Array): string => Buffer.from(bytes).toString();

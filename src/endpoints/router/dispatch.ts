@@ -27,6 +27,7 @@ import { undecodableError } from '../handlers/undecodable.js';
 import { patchHandler } from '../handlers/patch.js';
 import { respondNotFoundText } from '../handlers/respond.js';
 import { scaleHandler } from '../handlers/scale.js';
+import { warnOfDeprecation } from './deprecation.js';
 import type { HandlerEnvironment, RequestScope } from './scope.js';
 import { updateHandler } from '../handlers/update.js';
 import { virtualHandler } from './virtual.js';
@@ -149,24 +150,6 @@ function unknown(registry: ApiRegistry, context: RequestContext, response: HttpR
   if (!registry.isComplete) throw newPathsNotInstalled();
   if (apiPrefix === 'api' || registry.isBuiltInGroup(apiGroup)) throw newGenericNotFound();
   respondNotFoundText(response);
-}
-
-function warnOfDeprecation(
-  served: ServedVersion,
-  context: RequestContext,
-  { metrics }: Pick<HandlerEnvironment, 'metrics'>,
-): void {
-  const { version } = served;
-  if (!version.deprecated) return;
-  metrics.deprecatedRequested(
-    served.groupResource.group,
-    version.name,
-    served.groupResource.resource,
-    context.info.subresource,
-  );
-  const { group, kind } = served.gvk;
-  context.warn(version.deprecationWarning ?? `${group}/${version.name} ${kind} is deprecated`);
-  context.annotate('k8s.io/deprecated', 'true');
 }
 
 function serve(

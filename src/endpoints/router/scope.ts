@@ -36,12 +36,21 @@ export interface HandlerEnvironment {
   readonly largeWrites?: LargeWrites | undefined;
 }
 
+interface DeprecatedApi {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly subresource: string;
+  /** Empty where no release is known. */
+  readonly removedRelease: string;
+}
+
 /** Hooks for the metrics that only handlers can count. */
 export interface HandlerMetrics {
   requestBodySize(group: string, resource: string, verb: string, bytes: number): void;
   watchEvents(group: string, version: string, resource: string, count: number, bytes: number): void;
   /** A version that is to go away is served to somebody. */
-  deprecatedRequested(group: string, version: string, resource: string, subresource: string): void;
+  deprecatedRequested(asked: DeprecatedApi): void;
   /** A watch begins to be served; the result ends it. */
   watchStarted(context: RequestContext): () => void;
 }

@@ -38,7 +38,7 @@ export async function virtualHandler(
   const cbor = environment.features.enabled('CBORServingAndStorage');
   const media = negotiate(
     request.headers.accept,
-    { custom: false, cbor, transforms: true, noTables: true, route: 'object' },
+    { noProtobuf: false, cbor, transforms: true, noTables: true, route: 'object' },
     { pretty: query.string('pretty'), userAgent: context.userAgent },
   );
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);

@@ -12,6 +12,8 @@ import { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.j
 import { isObject, type JsonObject } from '../../apimachinery/json/json.js';
 import { dataFile, readDataFile } from '../../apimachinery/scheme/data-files.js';
 import { readdirSync } from 'node:fs';
+import { declaredType, type DeclarativeValidation } from './declarative/declared-type.js';
+import { typeAt } from './shared/lifecycle.js';
 import type { Clock } from '../../util/clock.js';
 
 export interface BuiltinApisOptions {
@@ -21,6 +23,9 @@ export interface BuiltinApisOptions {
   readonly clock: Clock;
   readonly cbor: boolean;
   readonly mergeTypes: BuiltinTypes;
+  /** The minor version of Kubernetes 1 whose versions of types are served. */
+  readonly emulation: number;
+  readonly declarative: DeclarativeValidation;
 }
 
 /** Groups in the order in which discovery lists them; those that are not here come after. */
@@ -65,14 +70,15 @@ export function installBuiltins(
   const stores = new Map<string, ResourceStore>();
   // Types that share another's objects come last: the cache's attributes are the owner's.
   for (const type of [...types].sort((a, b) => Number(a.storedAs !== undefined) - Number(b.storedAs !== undefined))) {
-    const { backend, cacher, clock, registry, cbor, mergeTypes } = options;
+    const { backend, cacher, clock, registry, cbor, mergeTypes, emulation, declarative } = options;
     const name = builtinStorageName(type);
     const shared = stores.get(name);
     const cache = shared?.cache ?? cacher.add({ resource: name, attributes: (object) => type.attributes(object) });
     const groupResource = { group: type.group, resource: type.resource };
     const store = new ResourceStore(groupResource, type.namespaced, name, backend, cache, clock);
     if (shared === undefined) stores.set(name, store);
-    const apis = serveBuiltin(type, { store, mergeTypes, clock, cbor });
+    const shown = declaredType(typeAt(type, emulation), declarative);
+    const apis = serveBuiltin(shown, { store, mergeTypes, clock, cbor });
     registry.install({ groupResource, apis, groupPriority: priorityOf(type.group) });
   }
   return stores;

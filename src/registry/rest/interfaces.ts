@@ -109,6 +109,15 @@ export interface CreatedSubresource {
   ): Promise<KubeObject>;
 }
 
+/** Minor versions of Kubernetes 1 that brought, deprecated and removed a version of a built-in type. */
+export interface ApiLifecycle {
+  readonly introduced?: number;
+  readonly deprecated?: number;
+  readonly removed?: number;
+  /** Group version and kind to use instead. */
+  readonly replacement?: string;
+}
+
 /** One version of a served type. */
 export interface ResourceVersion {
   readonly name: string;
@@ -116,6 +125,9 @@ export interface ResourceVersion {
   readonly deprecated: boolean;
   /** The text of the Warning header for a deprecated version; undefined: the default text. */
   readonly deprecationWarning?: string | undefined;
+  /** The release that does not serve a deprecated version any more, 1.36 for instance; undefined: nobody has said. */
+  readonly removedRelease?: string | undefined;
+  readonly lifecycle?: ApiLifecycle | undefined;
   readonly table: TableConvertor;
   /** The version's fields that selectors may use, beside name and namespace: `.spec.color` as `spec.color`. */
   readonly selectableFields: readonly string[];
@@ -155,6 +167,8 @@ export interface ResourceType {
   readonly twin?: Twin | undefined;
   /** Whether a deletion answers with the object instead of a Status. */
   readonly returnsDeletedObject?: boolean | undefined;
+  /** A built-in type of Annex itself, for which Kubernetes has no Protobuf message. */
+  readonly noProtobuf?: boolean | undefined;
   /** Verbs of a built-in type, in discovery's order, where they are not all. */
   readonly verbs?: readonly string[] | undefined;
 }

@@ -44,12 +44,14 @@ export function authoritiesOf(
   serverUrl: () => string,
   givenCertificate: string | undefined,
   signer: Authorities['signer'],
+  authenticationInfo: Authorities['authenticationInfo'],
 ): Authorities {
   return {
     rootCa: givenCertificate === undefined ? credentials.caPem : issuersOf(givenCertificate),
     clientCa: { key: createPrivateKey(clientCaKeyPem), certificate: new X509Certificate(credentials.clientCaPem) },
     serverUrl,
     signer,
+    authenticationInfo,
   };
 }
 

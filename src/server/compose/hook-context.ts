@@ -1,3 +1,4 @@
+import type { AuthenticationInfo } from '../../controllers/cluster-authentication-info.js';
 import type { AdmissionChain } from '../../admission/interfaces.js';
 import type { ServiceAccountTokenSigner } from '../../authentication/token/service-account/service-account-signer.js';
 import type { UserInfo } from '../../authentication/user/user.js';
@@ -22,6 +23,8 @@ export interface Authorities {
   /** Known once the server listens. */
   readonly serverUrl: () => string;
   readonly signer: Pick<ServiceAccountTokenSigner, 'signForSecret'>;
+  /** Whom the server trusts, for other API servers to trust, too. */
+  readonly authenticationInfo: () => AuthenticationInfo;
 }
 
 export interface HookOptions {

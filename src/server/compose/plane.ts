@@ -11,6 +11,7 @@ import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
 import type { Handler } from '../../endpoints/http.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import { ApiRegistry } from '../../registry/generic/store/api-registry.js';
+import { declarativeReporter } from '../../registry/builtin/declarative/metrics.js';
 import { RuntimeConfig } from '../../registry/generic/store/runtime-config.js';
 import type { ShowElsewhere } from '../../registry/customresource/serve.js';
 import type { ResourceType } from '../../registry/rest/interfaces.js';
@@ -20,6 +21,7 @@ import type { Backend } from '../../storage/interfaces.js';
 import { RoutedBackend, type LogSet } from '../../storage/routed-backend.js';
 import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
 import type { Clock } from '../../util/clock.js';
+import { effectiveVersion } from '../../util/effective-version.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
 import type { ApiServer } from '../http/api-server.js';
@@ -109,9 +111,19 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
   const registry = new ApiRegistry(new RuntimeConfig(options.runtimeConfig));
   const cbor = featureGates.enabled('CBORServingAndStorage');
   const mergeTypes = loadMergeTypes();
+  const report = declarativeReporter(metrics, logger);
   const install = (types: readonly ResourceType[]): Map<string, ResourceStore> =>
-    installBuiltins(types, { registry, backend, cacher, clock, cbor, mergeTypes });
-  const largeWrites = startLargeWrites(context);
+    installBuiltins(types, {
+      registry,
+      backend,
+      cacher,
+      clock,
+      cbor,
+      mergeTypes,
+      emulation: effectiveVersion.emulation,
+      declarative: { gates: featureGates, report },
+    });
+  const largeWrites = startLargeWrites({ ...context, report });
   const elsewhere: ShowElsewhere = (served, resource, object) => largeWrites.show(served, resource, cbor, object);
   return { backend, cacher, registry, cbor, mergeTypes, largeWrites, elsewhere, install };
 }

@@ -1,4 +1,5 @@
 import { readDataFile } from '../../apimachinery/scheme/data-files.js';
+import { AuthenticationInfoPublisher } from '../../controllers/cluster-authentication-info.js';
 import { LegacyTokenTracking } from '../../controllers/service-accounts/legacy-token-tracking.js';
 import { keepSystemNamespaces } from '../../controllers/system-namespaces.js';
 import { ensureRbacDefaults, parseRbacDefaults } from '../../registry/builtin/rbac/bootstrap.js';
@@ -18,14 +19,20 @@ export class Loops {
 
   /** Work before requests are served: who may do what is in the store. */
   loading(): Hook[] {
-    return [{ name: 'start-rbac-index', run: () => this.startAuthorization() }];
+    return [{ name: 'generic-apiserver-start-informers', run: () => this.startAuthorization() }];
   }
 
   /** Work after that, in order; the server is ready when all is done. */
   hooks(): Hook[] {
+    // One step here, and in kube-apiserver three that are done one after the other.
+    let definitions: Promise<void> | undefined;
+    const served = (): Promise<void> => (definitions ??= this.startDefinitions());
     return [
-      { name: 'start-apiextensions-informers', run: () => this.startDefinitions() },
+      { name: 'start-apiextensions-informers', run: served },
+      { name: 'start-apiextensions-controllers', run: served },
+      { name: 'crd-informer-synced', run: served },
       { name: 'start-system-namespaces-controller', run: () => this.startSystemNamespaces() },
+      { name: 'start-cluster-authentication-info-controller', run: () => this.startAuthenticationInfo() },
       { name: 'start-legacy-token-tracking-controller', run: () => this.startTokenTracking() },
       { name: 'rbac/bootstrap-roles', run: () => this.whileStoreIsAway(() => this.bootstrapRoles()) },
       { name: 'start-controllers', run: () => new Controllers(this.context).start() },
@@ -73,6 +80,18 @@ export class Loops {
     return keepSystemNamespaces(client, clock, signal, (error) => {
       failed('cannot be kept', error);
     });
+  }
+
+  private startAuthenticationInfo(): Promise<void> {
+    const { authorities, clients, clock, signal } = this.context;
+    const publisher = new AuthenticationInfoPublisher({
+      clients: clients('kube-apiserver'),
+      clock,
+      info: authorities.authenticationInfo,
+      onError: this.failed('authentication info'),
+    });
+    publisher.start(signal);
+    return Promise.resolve();
   }
 
   private startTokenTracking(): Promise<void> {

@@ -11,6 +11,7 @@ import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
 import { metricLifecycles } from '../../util/metrics/metric-lifecycle.js';
 import { metricConfiguration } from '../options/metrics-options.js';
+import { registerMemoryLimits } from '../metrics/memory-metrics.js';
 import {
   CellGauge,
   metricsRegistry,
@@ -26,7 +27,7 @@ import { makeAudit } from './access/audit.js';
 import { selectorsOf } from './access/authorization.js';
 import { StartError } from '../certificates/data-directory.js';
 import { Health, LogCheck, pingCheck, PostStartHook, ShutdownCheck } from '../health/health.js';
-import type { Options } from '../options/options.js';
+import { deprecatedFlagWarnings, type Options } from '../options/options.js';
 import type { ControlPlane, ServerContext } from './plane.js';
 import { registerDocument } from '../http/routed-document.js';
 import { waitingStep } from './startup.js';
@@ -48,7 +49,9 @@ export function drainMillis(options: Options): number {
 /** What a process starts with. */
 export function serverContext(options: Options, root: string, clock: Clock, logger: Logger): ServerContext {
   const registry = new Registry();
-  for (const warning of featureGates.warnings) logger.warn(warning);
+  if (options.deprecationWarnings) {
+    for (const warning of [...deprecatedFlagWarnings(options), ...featureGates.warnings]) logger.warn(warning);
+  }
   metricLifecycles.configure(metricConfiguration(options));
   return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry) };
 }
@@ -90,6 +93,7 @@ const metricsHandler =
 function registerProcessMetrics(registry: Registry): void {
   registerMetricCounts(registry);
   collectDefaultMetrics({ register: registry });
+  registerMemoryLimits(registry);
   const gauge = {
     name: 'kubernetes_feature_enabled',
     help: 'Stage and state of each feature gate.',

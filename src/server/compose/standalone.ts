@@ -6,10 +6,11 @@ import { AnonymousAuthenticator, WithFallback } from '../../authentication/reque
 import { AuthenticatedGroupAdder } from '../../authentication/request/authenticated-group.js';
 import { BearerTokenAuthenticator } from '../../authentication/request/bearer-token.js';
 import { CaBundle, CaFile } from '../../authentication/request/client-ca.js';
-import { RequestHeaderAuthenticator } from '../../authentication/request/request-header.js';
+import { type RequestHeaderConfig, RequestHeaderAuthenticator } from '../../authentication/request/request-header.js';
 import { UnionRequestAuthenticator } from '../../authentication/request/union.js';
 import { WebSocketProtocolAuthenticator } from '../../authentication/request/websocket-protocol.js';
 import { X509Authenticator } from '../../authentication/request/x509.js';
+import type { AuthenticationInfo } from '../../controllers/cluster-authentication-info.js';
 import { type Clock, systemClock } from '../../util/clock.js';
 import { featureGates } from '../../util/feature-gates.js';
 import { createLogger, type Logger } from '../../util/logger.js';
@@ -71,6 +72,19 @@ function readFiles(options: Options, credentials: Credentials): Files {
   };
 }
 
+const requestHeaders = (options: Options): RequestHeaderConfig => ({
+  usernameHeaders: options.requestheaderUsernameHeaders,
+  uidHeaders: options.requestheaderUidHeaders,
+  groupHeaders: options.requestheaderGroupHeaders,
+  extraHeaderPrefixes: options.requestheaderExtraHeadersPrefix,
+  allowedNames: options.requestheaderAllowedNames,
+});
+
+const authenticationInfo = (options: Options, { clientCa, proxyCa }: Files): AuthenticationInfo => ({
+  clientCa: clientCa.pems,
+  proxy: proxyCa === undefined ? undefined : { ca: proxyCa.pems, ...requestHeaders(options) },
+});
+
 function makeAuthenticator(
   options: Options,
   files: Files,
@@ -80,13 +94,7 @@ function makeAuthenticator(
 ): RequestAuthenticator {
   const methods: RequestAuthenticator[] = [];
   if (files.proxyCa !== undefined) {
-    const headers = {
-      usernameHeaders: options.requestheaderUsernameHeaders,
-      uidHeaders: options.requestheaderUidHeaders,
-      groupHeaders: options.requestheaderGroupHeaders,
-      extraHeaderPrefixes: options.requestheaderExtraHeadersPrefix,
-      allowedNames: options.requestheaderAllowedNames,
-    };
+    const headers = requestHeaders(options);
     methods.push(new RequestHeaderAuthenticator(files.proxyCa, () => headers, clock));
   }
   methods.push(new X509Authenticator(files.clientCa, clock, featureGates.enabled('AllowParsingUserUIDFromCertAuth')));
@@ -189,6 +197,7 @@ export async function startStandalone(
     () => urlOf(advertised, port),
     options.tlsCertFile === '' ? undefined : String(files.tls.cert),
     accounts.signer,
+    () => authenticationInfo(options, files),
   );
   const url = urlOf(local, port);
   if (port !== options.securePort) directory.prepare(url, names);

@@ -15,11 +15,21 @@ describe('which endpoints tell of the store', () => {
     const checks = storeChecks({ ping: gone, following: () => well, writing: () => well }, cacher, aggregated);
     expect(names(checks, 'livez')).toEqual(livez);
     expect(names(checks, 'healthz')).toEqual(['etcd']);
-    expect(names(checks, 'readyz')).toEqual(['etcd', 'informer-sync', 'change-stream', 'store-writes']);
+    expect(names(checks, 'readyz')).toEqual([
+      'etcd',
+      'etcd-readiness',
+      'informer-sync',
+      'change-stream',
+      'store-writes',
+    ]);
   });
 
   test('a store that follows nobody has no such check', () => {
-    expect(names(storeChecks({ ping: gone }, cacher, true), 'readyz')).toEqual(['etcd', 'informer-sync']);
+    expect(names(storeChecks({ ping: gone }, cacher, true), 'readyz')).toEqual([
+      'etcd',
+      'etcd-readiness',
+      'informer-sync',
+    ]);
   });
 
   test('each fails with its own reason', async () => {
@@ -39,6 +49,7 @@ describe('which endpoints tell of the store', () => {
     );
     expect(failures).toEqual([
       'etcd: MongoDB does not answer',
+      'etcd-readiness: MongoDB does not answer',
       'informer-sync: not yet',
       'change-stream: the change stream broke off',
       'store-writes: no write has succeeded for 12 s',

@@ -22,6 +22,7 @@ export function storeChecks(
       check: () => backend.ping(),
       endpoints: aggregated ? ['healthz', 'readyz'] : ['healthz', 'livez', 'readyz'],
     },
+    { name: 'etcd-readiness', check: () => backend.ping(), endpoints: ['readyz'] },
     { name: 'informer-sync', check: () => unless(cacher.healthy()), endpoints: ['readyz'] },
   ];
   const following = backend.following?.bind(backend);

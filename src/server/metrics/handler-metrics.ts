@@ -38,9 +38,8 @@ export function handlerMetrics(chain: ChainMetrics, registry: Registry): Handler
     requestBodySize(group, resource, verb, bytes) {
       chain.requestBodySize(formatGroupResource({ group, resource }), verb, bytes);
     },
-    deprecatedRequested(group, version, resource, subresource) {
-      // No version that is served is to go away in a release that is known.
-      deprecated.cell(group, version, resource, subresource, '').value = 1;
+    deprecatedRequested({ group, version, resource, subresource, removedRelease }) {
+      deprecated.cell(group, version, resource, subresource, removedRelease).value = 1;
     },
     watchEvents(group, version, resource, count, bytes) {
       const key = `${group}/${version}/${resource}`;

@@ -1,6 +1,7 @@
 import { messageOf } from '../../util/error-message.js';
 import { Command, CommanderError, Option } from 'commander';
 import { effectiveVersion } from '../../util/effective-version.js';
+import { fromAdmissionControl } from '../../admission/plugin-names.js';
 import { RuntimeConfig } from '../../registry/generic/store/runtime-config.js';
 import { featureGates } from '../../util/feature-gates.js';
 import { isAggregated } from './aggregation-options.js';
@@ -87,7 +88,7 @@ export function parseOptions(given: Readonly<Record<string, unknown>>): Options 
     );
   }
   named('controllers', () => enabledControllers(options.controllers));
-  return options;
+  return set.has('admission-control') ? { ...options, ...fromAdmissionControl(options.admissionControl) } : options;
 }
 
 function setVersions(options: Options): void {

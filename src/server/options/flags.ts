@@ -27,6 +27,8 @@ export interface Flag<T> {
   readonly default: T;
   readonly help: string;
   readonly group: string;
+  /** What to use instead of a flag that still works and will be removed. */
+  readonly deprecated?: string;
 }
 
 /** A flag; `group` is the heading under which `--help` shows it. */
@@ -44,6 +46,13 @@ export const text: FlagKind<string> = {
   parse: (value) => value,
   show: (value) => (value === '' ? undefined : JSON.stringify(value)),
 };
+
+/** Marks a flag: it works, says so in `--help`, and its use gives a warning. */
+export const deprecated = <T>(of: Flag<T>, instead: string): Flag<T> => ({
+  ...of,
+  help: `${of.help} (DEPRECATED: ${instead})`,
+  deprecated: instead,
+});
 
 /** One of a few words. */
 export const oneOf = (...words: readonly string[]): FlagKind<string> => ({

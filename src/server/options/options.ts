@@ -6,7 +6,7 @@ import { AUTHENTICATION_FLAGS, validateAuthenticationOptions } from './authentic
 import { AGGREGATION_FLAGS, validateAggregationOptions } from './aggregation-options.js';
 import { AUDIT_FLAGS } from '../compose/access/audit.js';
 import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorization-options.js';
-import { bool, duration, flag, type Flag, FlagError, float, int, ip, list, text } from './flags.js';
+import { bool, deprecated, duration, flag, type Flag, FlagError, float, int, ip, list, text } from './flags.js';
 import { METRICS_FLAGS, validateMetricsOptions } from './metrics-options.js';
 import { STORAGE_FLAGS, validateStorageOptions } from './storage-options.js';
 
@@ -148,6 +148,13 @@ export const FLAGS = {
     [],
     'Oldest version of Kubernetes that newly stored expressions must be usable with, in the same form; from 1.33 to the emulated version. The one before the emulated version without it.',
   ),
+  deprecationWarnings: flag(
+    GENERIC,
+    'deprecation-warnings',
+    bool,
+    true,
+    'Whether the use of a deprecated flag or feature gate is logged as a warning at the start.',
+  ),
   strictTransportSecurity: flag(
     GENERIC,
     'strict-transport-security-directives',
@@ -227,7 +234,7 @@ export const FLAGS = {
     'runtime-config',
     list,
     [],
-    'Pairs of key and value (true where there is none) that switch APIs on or off: <group>/<version> for a version, /v1 for that of the core group, <group>/<version>/<resource> for one resource; api/all, api/ga, api/beta and api/alpha for all versions of built-in types, or those of a stage. A longer key goes before a shorter one. Versions of custom resources can be switched off, too, to dryRunResult their removal; their objects are kept.',
+    'Pairs of key and value (true where there is none) that switch APIs on or off: <group>/<version> for a version, /v1 for that of the core group, <group>/<version>/<resource> for one resource; api/all, api/ga, api/beta and api/alpha for all versions of built-in types, or those of a stage. A longer key goes before a shorter one. Versions of custom resources can be switched off, too, to rehearse their removal; their objects are kept.',
   ),
   ...METRICS_FLAGS,
   featureGates: flag(
@@ -250,6 +257,16 @@ export const FLAGS = {
     list,
     [],
     `Admission plugins not to run, of those that run by default (${DEFAULT_PLUGINS.join(', ')}). ${PLUGIN_NAMES}`,
+  ),
+  admissionControl: deprecated(
+    flag(
+      ADMISSION,
+      'admission-control',
+      list,
+      [],
+      `The admission plugins to run, instead of those that run by default. ${PLUGIN_NAMES}`,
+    ),
+    'Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a future version.',
   ),
   admissionControlConfigFile: flag(
     ADMISSION,
@@ -318,8 +335,17 @@ export function validateOptions(options: Options): void {
 }
 
 function validateAdmissionPlugins(options: Options): void {
-  const wrong = pluginFlagError(options);
+  const admissionControl = options.given.has('admission-control') ? options.admissionControl : undefined;
+  const wrong = pluginFlagError({ ...options, admissionControl });
   if (wrong !== undefined) throw new FlagError(wrong);
+}
+
+/** A line for each deprecated flag that the command line has. */
+export function deprecatedFlagWarnings({ given }: Pick<Options, 'given'>): string[] {
+  const flags: readonly Flag<unknown>[] = Object.values(FLAGS);
+  return flags
+    .filter(({ name, deprecated: instead }) => instead !== undefined && given.has(name))
+    .map(({ name, deprecated: instead = '' }) => `Flag --${name} has been deprecated, ${instead}`);
 }
 
 function validateRequestHeader(options: Options): void {

@@ -51,6 +51,23 @@ describe('certificates and proxies', () => {
     return answer.status === 201 ? dig(treeOf(answer), 'status', 'userInfo') : answer.status;
   }
 
+  test('other API servers can read whom it trusts', async () => {
+    const path = '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication';
+    const answer = await new Http1(current()).send({ path });
+    expect([answer.status, dig(treeOf(answer), 'data')]).toEqual([
+      200,
+      {
+        'client-ca-file': expect.stringContaining(clients.pem) as unknown,
+        'requestheader-allowed-names': '["front","second"]',
+        'requestheader-client-ca-file': proxies.pem,
+        'requestheader-extra-headers-prefix': '["X-Remote-Extra-"]',
+        'requestheader-group-headers': '["X-Remote-Group"]',
+        'requestheader-uid-headers': '["X-Remote-Uid"]',
+        'requestheader-username-headers': '["X-Remote-User","X-Forwarded-User"]',
+      },
+    ]);
+  });
+
   test('a proxy says who it is', async () => {
     const headers = {
       'X-REMOTE-USER': 'jane',

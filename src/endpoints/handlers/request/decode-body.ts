@@ -45,7 +45,7 @@ export function decodeBody(scope: RequestScope, body: Buffer, validation: FieldV
 
 /** What decoding must know of a type: a version of a stored type, or a type that is only created. */
 export type Decodable = Pick<ServedVersion, 'gvk' | 'groupVersion' | 'decode'> & {
-  readonly type: Pick<ServedVersion['type'], 'custom'>;
+  readonly type: Pick<ServedVersion['type'], 'custom' | 'noProtobuf'>;
 };
 
 export function decodeAs(
@@ -82,12 +82,12 @@ export function decodeAs(
 
 /** The form of the body; throws the 415. */
 export function inputFormat(
-  target: { readonly type: Pick<ServedVersion['type'], 'custom'> },
+  { type }: { readonly type: Pick<ServedVersion['type'], 'custom' | 'noProtobuf'> },
   environment: HandlerEnvironment,
   request: HttpRequest,
 ): Encoding {
   return negotiateInput(request.headers['content-type'], {
-    custom: target.type.custom,
+    noProtobuf: type.custom || type.noProtobuf === true,
     cbor: environment.features.enabled('CBORServingAndStorage'),
   });
 }

@@ -63,7 +63,7 @@ function preconditionsOf(query: Query): RawOptions['preconditions'] {
 /** The body may carry DeleteOptions of the meta group or of the resource's own group. */
 function fromBody(scope: RequestScope, body: Buffer): RawOptions {
   const format = negotiateInput(scope.request.headers['content-type'], {
-    custom: false,
+    noProtobuf: false,
     cbor: scope.environment.features.enabled('CBORServingAndStorage'),
   });
   try {

@@ -21,6 +21,7 @@ export function resourceDefinitionType(): ResourceType {
     listKind: 'ResourceDefinitionList',
     shortNames: ['rd'],
     categories: [],
+    noProtobuf: true,
   };
 }
 

@@ -2,6 +2,7 @@ import { isObject, type JsonObject, objectAt, stringAt } from '../../../apimachi
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { Attributes } from '../../../storage/cacher/interfaces.js';
 import type {
+  ApiLifecycle,
   DeletionStrategy,
   NameValidator,
   ResourceType,
@@ -33,8 +34,8 @@ export interface BuiltinDefinition {
   readonly twin?: Twin;
   readonly returnsDeletedObject?: boolean;
   readonly verbs?: readonly string[];
-  /** For a type whose use every answer warns of. */
-  readonly deprecationWarning?: string;
+  /** Where releases that can be emulated differ. */
+  readonly lifecycle?: ApiLifecycle;
 }
 
 const NO_LABELS = undefined;
@@ -60,8 +61,8 @@ export function builtinType(definition: BuiltinDefinition): ResourceType {
       {
         name: 'v1',
         served: true,
-        deprecated: definition.deprecationWarning !== undefined,
-        deprecationWarning: definition.deprecationWarning,
+        deprecated: false,
+        lifecycle: definition.lifecycle,
         table: definition.table,
         selectableFields,
       },

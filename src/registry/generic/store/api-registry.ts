@@ -50,7 +50,10 @@ export class ApiRegistry {
 
   constructor(private readonly config = new RuntimeConfig()) {}
 
-  /** Adds a type, or replaces all that was served of it. Versions that the runtime configuration switches off are left out. */
+  /**
+   * Adds a type, or replaces all that was served of it. Versions that the emulated release lacks or the runtime configuration switches
+   * off are left out.
+   */
   install(described: ApiBundle): void {
     const bundle = this.enabledPart(described);
     const key = `${bundle.groupResource.resource}.${bundle.groupResource.group}`;
@@ -139,6 +142,10 @@ export class ApiRegistry {
   private enabledPart(bundle: ApiBundle): ApiBundle {
     const apis = bundle.apis.filter((api) => {
       const { group, version, resource } = place(api);
+      if (api.kind === 'stored' && isBuiltIn(api) && !api.served.version.served) {
+        this.config.checkNotEnabled(group, version, resource);
+        return false;
+      }
       return this.config.serves(group, version, resource, !isBuiltIn(api));
     });
     if (apis.length === bundle.apis.length) return bundle;

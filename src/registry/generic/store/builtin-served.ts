@@ -93,14 +93,12 @@ function forgetsManagers(body: JsonValue): boolean {
 
 /** Makes everything that serving a built-in type takes. */
 export function serveBuiltin(type: ResourceType, serving: BuiltinServing): StoredApi[] {
-  return type.versions
-    .filter((version) => version.served)
-    .map((version) => ({
-      kind: 'stored' as const,
-      served: servedVersion(type, version, serving),
-      store: serving.store,
-      terminating: false,
-    }));
+  return type.versions.map((version) => ({
+    kind: 'stored' as const,
+    served: servedVersion(type, version, serving),
+    store: serving.store,
+    terminating: false,
+  }));
 }
 
 function servedVersion(type: ResourceType, version: ResourceVersion, serving: BuiltinServing): ServedVersion {

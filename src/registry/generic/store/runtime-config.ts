@@ -63,6 +63,15 @@ export class RuntimeConfig {
     );
   }
 
+  /** Throws an Error if a key asks for a resource that the emulated version of Kubernetes does not have. */
+  checkNotEnabled(group: string, version: string, resource: string): void {
+    const groupVersion = formatGroupVersion({ group, version });
+    if (this.resources.get(`${groupVersion}/${resource}`) !== true) return;
+    throw new Error(
+      `cannot enable resource ${groupVersion}, Resource=${resource} in runtime-config because the emulated version does not have it`,
+    );
+  }
+
   private byStage(group: string, version: string): boolean {
     let enabled = GA.test(version) || group === OWN_GROUP;
     for (const [key, matches] of STAGES) if (matches.test(version)) enabled = this.stages.get(key) ?? enabled;

@@ -12,6 +12,7 @@ import { LocalParams } from '../../../registry/sources/local-params.js';
 import { StorageCacher } from '../../../storage/cacher/cacher.js';
 import { EmbeddedBackend } from '../../../storage/embedded/backend.js';
 import { systemClock as clock } from '../../../util/clock.js';
+import { featureGates } from '../../../util/feature-gates.js';
 import { installBuiltins, loadMergeTypes } from '../../../registry/builtin/install.js';
 import { conversions, resolveByDns } from '../access/conversion-webhooks.js';
 import { localConfigurations, localNamespaces } from './local-sources.js';
@@ -44,6 +45,8 @@ beforeEach(async () => {
     clock,
     cbor: false,
     mergeTypes: loadMergeTypes(),
+    emulation: 36,
+    declarative: { gates: featureGates, report: () => undefined },
   });
   clients = new LocalClients({ registry, admission: admissionChain([]), clock, fieldManager: 'test' });
 });
@@ -131,6 +134,8 @@ describe('configurations', () => {
       clock,
       cbor: false,
       mergeTypes,
+      emulation: 36,
+      declarative: { gates: featureGates, report: () => undefined },
     });
     const source = localConfigurations(restarted, CONFIGMAPS);
     expect([source.synced(), source.objects()]).toEqual([false, []]);

@@ -35,8 +35,10 @@ export function localConfigurations(registry: ApiRegistry, type: GroupVersionRes
 export const localNamespaces = (registry: ApiRegistry): LocalNamespaces =>
   new LocalNamespaces(builtin(registry, { group: '', version: 'v1', resource: 'namespaces' }).store);
 
+/** Admission goes by what is stored, also where clients cannot see it. */
 function builtin(registry: ApiRegistry, type: GroupVersionResource): StoredApi {
-  const api = registry.lookup(type.group, type.version, type.resource);
-  if (api?.kind !== 'stored') throw new Error(`${formatGroupResource(type)} is not installed in ${type.version}`);
+  const api = registry.lookup(type.group, type.version, type.resource) ?? registry.hidden(type);
+  if (api?.kind !== 'stored' || api.served.version.name !== type.version)
+    throw new Error(`${formatGroupResource(type)} is not installed in ${type.version}`);
   return api;
 }

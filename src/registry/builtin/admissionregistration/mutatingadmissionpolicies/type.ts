@@ -15,6 +15,7 @@ export const mutatingAdmissionPolicies = (access: ParamAccess): ResourceType =>
     kind: 'MutatingAdmissionPolicy',
     categories: ['api-extensions'],
     namespaced: false,
+    lifecycle: { introduced: 36 },
     validateName: nameIsDnsSubdomain,
     strategy: policyStrategy({ validate: validatePolicy }, access),
     table: policyTable('mutatingadmissionpolicies', 'mutations'),

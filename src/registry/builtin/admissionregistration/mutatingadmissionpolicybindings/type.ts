@@ -26,6 +26,7 @@ export const mutatingAdmissionPolicyBindings = (access: ParamAccess): ResourceTy
     kind: 'MutatingAdmissionPolicyBinding',
     categories: ['api-extensions'],
     namespaced: false,
+    lifecycle: { introduced: 36 },
     validateName: nameIsDnsSubdomain,
     strategy: bindingStrategy({ validate }, 'MutatingAdmissionPolicy', access),
     table: bindingTable('mutatingadmissionpolicybindings'),

@@ -13,6 +13,6 @@ export const endpoints = builtinType({
   validateName: nameIsDnsSubdomain,
   strategy: endpointsStrategy,
   table: endpointsTable,
-  deprecationWarning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+  lifecycle: { deprecated: 33, replacement: 'discovery.k8s.io/v1 EndpointSlice' },
   applyDefaults: applyEndpointsDefaults,
 });

@@ -1,0 +1,131 @@
+import { X509Certificate } from 'node:crypto';
+import { deepEqual, type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { pem, pemBlocks } from '../pki/der.js';
+import type { LoopbackClient, LoopbackClients } from '../registry/rest/loopback-client.js';
+import { type Clock, sleep } from '../util/clock.js';
+import { WorkQueue } from '../util/work-queue.js';
+import { unlessOvertaken } from './errors.js';
+import { ObjectCache } from './garbage-collector/object-cache.js';
+
+const NAMESPACE = 'kube-system';
+const NAME = 'extension-apiserver-authentication';
+const CLIENT_CA = 'client-ca-file';
+const PROXY_CA = 'requestheader-client-ca-file';
+/** CA files may have changed. */
+const INTERVAL_MILLIS = 60_000;
+
+/** What other API servers must know to authenticate those whom this one authenticates. */
+export interface AuthenticationInfo {
+  /** PEM of each CA of clients. */
+  readonly clientCa: readonly string[];
+  /** Undefined: there is no front proxy. */
+  readonly proxy: ProxyInfo | undefined;
+}
+
+interface ProxyInfo {
+  readonly ca: readonly string[];
+  readonly usernameHeaders: readonly string[];
+  readonly uidHeaders: readonly string[];
+  readonly groupHeaders: readonly string[];
+  readonly extraHeaderPrefixes: readonly string[];
+  readonly allowedNames: readonly string[];
+}
+
+export interface PublisherOptions {
+  readonly clients: LoopbackClients;
+  readonly clock: Clock;
+  /** As it is now. */
+  info(): AuthenticationInfo;
+  onError(where: string, error: unknown): void;
+}
+
+/**
+ * Keeps the ConfigMap kube-system/extension-apiserver-authentication, by which extension API servers trust what this server trusts.
+ * Several servers may publish: each adds its own, and takes nothing away but CAs that have expired.
+ */
+export class AuthenticationInfoPublisher {
+  private readonly queue: WorkQueue;
+  private readonly client: LoopbackClient;
+
+  constructor(private readonly options: PublisherOptions) {
+    const { clients, clock } = options;
+    this.client = clients.for({ group: '', resource: 'configmaps' });
+    this.queue = new WorkQueue({
+      clock,
+      work: () => this.publish(),
+      onError: (key, error) => {
+        options.onError(key, error);
+      },
+    });
+  }
+
+  start(signal: AbortSignal): void {
+    const changed = (): void => {
+      this.queue.add(`${NAMESPACE}/${NAME}`);
+    };
+    const isOurs = ({ metadata: { namespace, name } }: { metadata: JsonObject }): boolean =>
+      namespace === NAMESPACE && name === NAME;
+    const cache = new ObjectCache<true>({ only: NAME, keep: (map) => (isOurs(map) ? true : undefined), changed });
+    cache.start(this.client, signal);
+    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    void (async () => {
+      while (!signal.aborted) {
+        changed();
+        await sleep(this.options.clock, INTERVAL_MILLIS, signal);
+      }
+    })();
+  }
+
+  private publish(): Promise<void> {
+    return unlessOvertaken(async () => {
+      const existing = await this.client.get(NAMESPACE, NAME);
+      const before = objectAt(existing, 'data') ?? {};
+      const data = published(before, this.options.info(), this.options.clock.now());
+      if (existing === undefined) {
+        const metadata = { namespace: NAMESPACE, name: NAME };
+        await this.client.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
+      } else if (!deepEqual(before, data)) {
+        await this.client.update({ ...existing, data });
+      }
+    });
+  }
+}
+
+/** What is there and what is to be there, together. Throws where the former cannot be read. */
+export function published(before: JsonObject, { clientCa, proxy }: AuthenticationInfo, now: number): JsonObject {
+  const data: JsonObject = {};
+  const clients = bundle(before[CLIENT_CA], clientCa, now);
+  if (clients !== '') data[CLIENT_CA] = clients;
+  const proxies = bundle(before[PROXY_CA], proxy?.ca ?? [], now);
+  if (proxies === '') return data;
+  const list = (key: string, added: readonly string[] = []): string[] => [
+    ...new Set([...listOf(stringAt(before, key), key), ...added]),
+  ];
+  const uids = list('requestheader-uid-headers', proxy?.uidHeaders);
+  return {
+    ...data,
+    'requestheader-username-headers': JSON.stringify(list('requestheader-username-headers', proxy?.usernameHeaders)),
+    ...(uids.length > 0 && { 'requestheader-uid-headers': JSON.stringify(uids) }),
+    'requestheader-group-headers': JSON.stringify(list('requestheader-group-headers', proxy?.groupHeaders)),
+    'requestheader-extra-headers-prefix': JSON.stringify(
+      list('requestheader-extra-headers-prefix', proxy?.extraHeaderPrefixes),
+    ),
+    [PROXY_CA]: proxies,
+    'requestheader-allowed-names': JSON.stringify(list('requestheader-allowed-names', proxy?.allowedNames)),
+  };
+}
+
+function bundle(before: unknown, added: readonly string[], now: number): string {
+  const text = [typeof before === 'string' ? before : '', ...added].join('\n');
+  const valid = pemBlocks(text, 'CERTIFICATE').filter((raw) => Date.parse(new X509Certificate(raw).validTo) > now);
+  return [...new Set(valid.map((raw) => pem('CERTIFICATE', raw)))].join('');
+}
+
+function listOf(text: string | undefined, key: string): string[] {
+  if (text === undefined || text === '') return [];
+  const value: unknown = JSON.parse(text);
+  if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) {
+    throw new Error(`${key} is no list of strings`);
+  }
+  return value;
+}

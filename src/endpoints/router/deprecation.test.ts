@@ -1,0 +1,39 @@
+import type { ResourceVersion } from '../../registry/rest/interfaces.js';
+import type { RequestContext } from '../../request/context.js';
+import { warnOfDeprecation } from './deprecation.js';
+import type { HandlerMetrics } from './scope.js';
+
+/** What a request for a version tells the client, the audit log and the metrics. */
+function told(more: Partial<ResourceVersion>): unknown[] {
+  const calls: unknown[] = [];
+  const note = (...facts: unknown[]): void => void calls.push(facts);
+  const context = { info: { subresource: 'status' }, warn: note, annotate: note } as unknown as RequestContext;
+  const metrics = { deprecatedRequested: note } as unknown as HandlerMetrics;
+  const version = { name: 'v1beta1', deprecated: true, ...more } as ResourceVersion;
+  const gvk = { group: 'g', version: 'v1beta1', kind: 'Thing' };
+  warnOfDeprecation({ version, gvk, groupResource: { group: 'g', resource: 'things' } }, context, { metrics });
+  return calls;
+}
+
+const asked = { group: 'g', version: 'v1beta1', resource: 'things', subresource: 'status' };
+
+test('a version that is not deprecated: nothing', () => {
+  expect(told({ deprecated: false })).toEqual([]);
+});
+
+test('a deprecated version', () => {
+  expect(told({})).toEqual([
+    [{ ...asked, removedRelease: '' }],
+    ['g/v1beta1 Thing is deprecated'],
+    ['k8s.io/deprecated', 'true'],
+  ]);
+});
+
+test('the release that removes it', () => {
+  expect(told({ removedRelease: '1.40', deprecationWarning: 'words' })).toEqual([
+    [{ ...asked, removedRelease: '1.40' }],
+    ['words'],
+    ['k8s.io/deprecated', 'true'],
+    ['k8s.io/removed-release', '1.40'],
+  ]);
+});

@@ -1,0 +1,188 @@
+import * as fc from 'fast-check';
+import { Registry } from 'prom-client';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import { type FieldError, invalid, required } from '../../../apimachinery/meta/field-error.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { RequestContext } from '../../../request/context.js';
+import { FeatureGates } from '../../../util/feature-gates.js';
+import { silentLogger } from '../../../util/logger.js';
+import type { ResourceType, Strategy } from '../../rest/interfaces.js';
+import { certificateSigningRequests } from '../certificates/certificatesigningrequests/type.js';
+import type { EscalationDependencies } from '../rbac/escalation.js';
+import { rbacTypes } from '../rbac/types.js';
+import { declaredType, type ValidationReport } from './declared-type.js';
+import { MARKERS } from './markers.js';
+import { declarativeReporter } from './metrics.js';
+import { validateDeclaratively } from './validate.js';
+
+const context = {} as RequestContext;
+const ROLES = 'roles.rbac.authorization.k8s.io';
+const [roles, roleBindings] = typesOf('roles', 'rolebindings');
+
+function typesOf(...names: string[]): [ResourceType, ResourceType] {
+  const all = rbacTypes({} as EscalationDependencies);
+  const [a, b] = names.map((name) => all.find(({ resource }) => resource === name));
+  if (a === undefined || b === undefined) throw new Error('a type is missing');
+  return [a, b];
+}
+
+function gatesOf(text: string): FeatureGates {
+  const gates = new FeatureGates();
+  gates.set(text);
+  return gates;
+}
+
+/** A type as it is served with these gates, and what is reported of it. */
+function served(
+  type: ResourceType,
+  gates = '',
+): { strategy: Strategy; type: ResourceType; reports: ValidationReport[] } {
+  const reports: ValidationReport[] = [];
+  const report = (found: ValidationReport): void => void reports.push(found);
+  const declared = declaredType(type, { gates: gatesOf(gates), report });
+  return { strategy: declared.strategy, type: declared, reports };
+}
+
+const texts = (errors: readonly FieldError[]): string[] => errors.map(String);
+const metadata = { name: 'a', namespace: 'b' };
+const role = (...rules: JsonObject[]): KubeObject => ({ metadata: { ...metadata }, rules });
+const RULE = { verbs: ['get'], apiGroups: [''], resources: ['pods'] };
+const WITHOUT_VERBS = { ...RULE, verbs: [] };
+
+/** A type whose hand-written validation finds this. */
+const finding = (errors: readonly FieldError[]): ResourceType => ({
+  ...roles,
+  strategy: { ...roles.strategy, validateCreate: () => errors, validateUpdate: () => errors },
+});
+
+test('the hand-written errors are the answer, and the same errors are no mismatch', () => {
+  const { strategy, reports } = served(roles);
+  expect(texts(strategy.validateCreate(context, role(RULE, WITHOUT_VERBS)))).toEqual([
+    'rules[1].verbs: Required value: verbs must contain at least one value',
+  ]);
+  expect(reports).toEqual([]);
+});
+
+test('Takeover makes the declarative errors the answer; errors that no marker covers stay', () => {
+  const { strategy } = served(roles, 'DeclarativeValidationTakeover=true');
+  expect(texts(strategy.validateCreate(context, role({ ...WITHOUT_VERBS, resources: [] })))).toEqual([
+    'rules[0].resources: Required value: resource rules must supply at least one resource',
+    'rules[0].verbs: Required value',
+  ]);
+});
+
+test('without the gate nothing is compared', () => {
+  const { strategy, reports } = served(finding([]), 'DeclarativeValidation=false');
+  expect(strategy.validateCreate(context, role(WITHOUT_VERBS))).toEqual([]);
+  expect(reports).toEqual([]);
+  expect(() => gatesOf('DeclarativeValidation=false,DeclarativeValidationTakeover=true')).toThrow('depends on');
+});
+
+describe('a mismatch', () => {
+  const missing = { kind: 'mismatch', validation: 'role_create', field: 'rules[0].verbs', type: 'FieldValueRequired' };
+
+  test('is an error that hand-written code does not find', () => {
+    const { strategy, reports } = served(finding([]));
+    expect(strategy.validateCreate(context, role(WITHOUT_VERBS))).toEqual([]);
+    expect(reports).toEqual([{ ...missing, foundBy: 'declarative' }]);
+  });
+
+  test('is an error that markers do not find, once', () => {
+    const { strategy, reports } = served(finding([required('rules[0].verbs'), required('rules[0].verbs', 'again')]));
+    expect(strategy.validateUpdate(context, role(RULE), role())).toHaveLength(2);
+    expect(reports).toEqual([{ ...missing, validation: 'role_update', foundBy: 'hand-written' }]);
+  });
+
+  test('is nothing that no marker speaks of', () => {
+    const { strategy, reports } = served(finding([required('rules[0].resources'), invalid('rules[0].verbs', '', '')]));
+    expect(strategy.validateCreate(context, role(RULE))).toHaveLength(2);
+    expect(reports).toEqual([]);
+  });
+});
+
+test('an exception is reported, and fails the request only where the markers decide', () => {
+  const broken = role();
+  Object.defineProperty(broken, 'rules', { get: () => fail() });
+  const watching = served(finding([]));
+  expect(watching.strategy.validateCreate(context, broken)).toEqual([]);
+  expect(watching.reports).toEqual([{ kind: 'panic', validation: 'role_create', error: 'broken' }]);
+  const deciding = served(finding([]), 'DeclarativeValidationTakeover=true');
+  expect(texts(deciding.strategy.validateCreate(context, broken))).toEqual([
+    '<nil>: Internal error: panic during declarative validation: broken',
+  ]);
+
+  function fail(): never {
+    throw new Error('broken');
+  }
+});
+
+test('what an update does not change is not looked at again', () => {
+  const markers = MARKERS[ROLES] ?? [];
+  const old = role(WITHOUT_VERBS);
+  expect(validateDeclaratively(markers, role(WITHOUT_VERBS), old)).toEqual([]);
+  expect(texts(validateDeclaratively(markers, role(WITHOUT_VERBS, RULE), old))).toEqual([
+    'rules[0].verbs: Required value',
+  ]);
+});
+
+describe('certificate signing requests', () => {
+  const { type, reports } = served(certificateSigningRequests, 'DeclarativeValidationTakeover=true');
+  const approval = type.subresources['approval'];
+  const request = (...types: string[]): KubeObject => ({
+    metadata: { name: 'a' },
+    status: { conditions: types.map((name) => ({ type: name, status: 'True' })) },
+  });
+  const both =
+    'status.conditions: Invalid value: "{conditions[{\\"type\\": \\"Approved\\"}], conditions[{\\"type\\": \\"Denied\\"}]}": must specify at most one of: `conditions[{"type": "Approved"}]`, `conditions[{"type": "Denied"}]`';
+  const found = (object: KubeObject, old: KubeObject): string[] =>
+    texts(approval?.validateUpdate(context, object, old) ?? []).filter((text) => text.startsWith('status.'));
+
+  test('are not both approved and denied', () => {
+    expect(found(request('Approved', 'Denied'), request('Approved'))).toEqual([both]);
+    expect(found(request('Approved', 'Failed'), request('Approved'))).toEqual([]);
+    expect(reports).toEqual([]);
+  });
+
+  test('may stay both', () => {
+    expect(found(request('Approved', 'Denied', 'Failed'), request('Denied', 'Approved'))).toEqual([]);
+    expect(reports).toEqual([]);
+  });
+});
+
+test('random roles and bindings are judged alike by both', () => {
+  const words = fc.array(fc.constantFrom('', 'a'), { maxLength: 2 });
+  const rule = fc.record(
+    { verbs: words, apiGroups: words, resources: words, nonResourceURLs: words },
+    { requiredKeys: [] },
+  );
+  const subject = fc.record(
+    { kind: fc.constantFrom('User', 'ServiceAccount'), name: fc.constantFrom('', 'a') },
+    { requiredKeys: ['kind'] },
+  );
+  const ref = fc.record({ kind: fc.constant('Role'), name: fc.constantFrom('', 'a') }, { requiredKeys: ['kind'] });
+  const some = <T>(of: fc.Arbitrary<T>): fc.Arbitrary<T[]> => fc.array(of, { maxLength: 3 });
+  const roleOf = fc.record({ rules: some(rule) }, { requiredKeys: [] });
+  const bindingOf = fc.record({ subjects: some(subject), roleRef: ref }, { requiredKeys: [] });
+  const check = ({ strategy, reports }: ReturnType<typeof served>, object: JsonObject): void => {
+    strategy.validateCreate(context, { metadata: { ...metadata }, ...object });
+    expect(reports).toEqual([]);
+  };
+  const [asRole, asBinding] = [served(roles), served(roleBindings)];
+  fc.assert(fc.property(roleOf, (object) => check(asRole, object as JsonObject)));
+  fc.assert(fc.property(bindingOf, (object) => check(asBinding, object as JsonObject)));
+});
+
+test('reports are counted', async () => {
+  const registry = new Registry();
+  const report = declarativeReporter(registry, silentLogger);
+  report({ kind: 'mismatch', validation: 'role_create', field: 'a', type: 'b', foundBy: 'declarative' });
+  report({ kind: 'panic', validation: 'role_update', error: 'broken' });
+  const shown = (await registry.metrics()).split('\n').filter((line) => !line.startsWith('#') && line !== '');
+  expect(shown).toEqual([
+    'declarative_validation_mismatch_total 1',
+    'apiserver_validation_declarative_validation_mismatch_total 1',
+    'apiserver_validation_declarative_validation_parity_discrepancies_total{validation_identifier="role_create"} 1',
+    'apiserver_validation_declarative_validation_panic_total 1',
+    'apiserver_validation_declarative_validation_panics_total{validation_identifier="role_update"} 1',
+  ]);
+});

@@ -1,0 +1,84 @@
+import { type FieldError, FieldPath, internalError } from '../../../apimachinery/meta/field-error.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { messageOf } from '../../../util/error-message.js';
+import type { FeatureGates } from '../../../util/feature-gates.js';
+import type { ResourceType, Strategy } from '../../rest/interfaces.js';
+import { type Difference, differences, isCovered } from './compare.js';
+import { type Marker, MARKERS } from './markers.js';
+import { validateDeclaratively } from './validate.js';
+
+/** What the comparison of the two ways of validation shows; `validation` is `role_create` for instance. */
+export type ValidationReport =
+  | ({ readonly kind: 'mismatch'; readonly validation: string } & Difference)
+  | { readonly kind: 'panic'; readonly validation: string; readonly error: string };
+
+export interface DeclarativeValidation {
+  readonly gates: FeatureGates;
+  readonly report: (report: ValidationReport) => void;
+}
+
+interface Checked {
+  readonly validation: string;
+  readonly object: KubeObject;
+  readonly old: KubeObject | undefined;
+}
+
+/**
+ * Runs a type's markers beside its strategies, while the gate DeclarativeValidation is on, and reports where they differ. The
+ * hand-written errors are the answer unless DeclarativeValidationTakeover makes the markers' errors take the place of those that they
+ * cover.
+ */
+export function declaredType(type: ResourceType, declarative: DeclarativeValidation): ResourceType {
+  const markers = MARKERS[`${type.resource}.${type.group}`];
+  if (markers === undefined) return type;
+  const kind = type.kind.toLowerCase();
+  const wrap = (strategy: Strategy, name: string): Strategy => declaredStrategy(strategy, name, markers, declarative);
+  return {
+    ...type,
+    strategy: wrap(type.strategy, kind),
+    subresources: Object.fromEntries(
+      Object.entries(type.subresources).map(([name, strategy]) => [name, wrap(strategy, `${kind}_${name}`)]),
+    ),
+  };
+}
+
+function declaredStrategy(
+  strategy: Strategy,
+  name: string,
+  markers: readonly Marker[],
+  declarative: DeclarativeValidation,
+): Strategy {
+  return {
+    ...strategy,
+    validateCreate: (context, object) => {
+      const errors = strategy.validateCreate(context, object);
+      return compared(errors, { validation: `${name}_create`, object, old: undefined }, markers, declarative);
+    },
+    validateUpdate: (context, object, old) => {
+      const errors = strategy.validateUpdate(context, object, old);
+      return compared(errors, { validation: `${name}_update`, object, old }, markers, declarative);
+    },
+  };
+}
+
+function compared(
+  handWritten: readonly FieldError[],
+  { validation, object, old }: Checked,
+  markers: readonly Marker[],
+  { gates, report }: DeclarativeValidation,
+): readonly FieldError[] {
+  if (!gates.enabled('DeclarativeValidation')) return handWritten;
+  const takeover = gates.enabled('DeclarativeValidationTakeover');
+  try {
+    const declared = validateDeclaratively(markers, object, old);
+    for (const difference of differences(handWritten, declared, markers)) {
+      report({ kind: 'mismatch', validation, ...difference });
+    }
+    return takeover ? [...handWritten.filter((error) => !isCovered(error, markers)), ...declared] : handWritten;
+  } catch (error) {
+    report({ kind: 'panic', validation, error: messageOf(error) });
+    if (!takeover) return handWritten;
+    const failure = internalError(FieldPath.empty, `panic during declarative validation: ${messageOf(error)}`);
+    return [...handWritten, failure];
+  }
+}

@@ -1,0 +1,42 @@
+import type { FieldErrorType } from '../../../apimachinery/meta/field-error.js';
+
+/** A rule that a field's schema states, instead of a function that checks the whole object. */
+export interface Marker {
+  /** Names of members; `*` stands for each item of a list. */
+  readonly path: readonly string[];
+  readonly rule: Rule;
+}
+
+type Rule =
+  | { readonly name: 'required' }
+  /** At most one item of a list of conditions is of one of these types. */
+  | { readonly name: 'zeroOrOneOf'; readonly types: readonly string[] };
+
+/** The type of error that a rule finds. */
+export const ERROR_OF: Readonly<Record<Rule['name'], FieldErrorType>> = {
+  required: 'FieldValueRequired',
+  zeroOrOneOf: 'FieldValueInvalid',
+};
+
+const required = (...path: string[]): Marker => ({ path, rule: { name: 'required' } });
+
+const ROLE = [required('rules', '*', 'verbs')];
+const BINDING = [required('subjects', '*', 'name'), required('roleRef', 'name')];
+
+/**
+ * The markers of the types that Kubernetes 1.36 validates declaratively and Annex serves, by `<resource>.<group>`. They hold for
+ * subresources too.
+ */
+export const MARKERS: Readonly<Record<string, readonly Marker[]>> = {
+  'clusterroles.rbac.authorization.k8s.io': ROLE,
+  'roles.rbac.authorization.k8s.io': ROLE,
+  'clusterrolebindings.rbac.authorization.k8s.io': BINDING,
+  'rolebindings.rbac.authorization.k8s.io': BINDING,
+  'certificatesigningrequests.certificates.k8s.io': [
+    { path: ['status', 'conditions'], rule: { name: 'zeroOrOneOf', types: ['Approved', 'Denied'] } },
+  ],
+  'validatingadmissionpolicybindings.admissionregistration.k8s.io': [
+    required('spec', 'policyName'),
+    required('spec', 'validationActions'),
+  ],
+};

@@ -1,0 +1,33 @@
+import type { Registry } from 'prom-client';
+import type { Logger } from '../../../util/logger.js';
+import { CellCounter } from '../../../util/metrics/metrics.js';
+import type { DeclarativeValidation } from './declared-type.js';
+
+const PREFIX = 'apiserver_validation_declarative_validation';
+const LABELS = ['validation_identifier'];
+
+/** Counts and logs what the comparison of the two ways of validation shows. */
+export function declarativeReporter(registry: Registry, logger: Logger): DeclarativeValidation['report'] {
+  const counter = (name: string, help: string, labels: readonly string[] = []): CellCounter =>
+    new CellCounter({ name, help, labels }, registry);
+  const help = 'Errors that either the declarative or the hand-written validation finds, and the other does not.';
+  const mismatches = [
+    counter('declarative_validation_mismatch_total', help).cell(),
+    counter(`${PREFIX}_mismatch_total`, help).cell(),
+  ];
+  const byIdentifier = counter(`${PREFIX}_parity_discrepancies_total`, `${help} By type and operation.`, LABELS);
+  const panicHelp = 'Declarative validations that ended with an exception.';
+  const panics = counter(`${PREFIX}_panic_total`, panicHelp).cell();
+  const panicsByIdentifier = counter(`${PREFIX}_panics_total`, `${panicHelp} By type and operation.`, LABELS);
+  return ({ kind, validation, ...facts }) => {
+    if (kind === 'mismatch') {
+      for (const cell of mismatches) cell.inc();
+      byIdentifier.cell(validation).inc();
+      logger.error('declarative and hand-written validation differ', { validation, ...facts });
+    } else {
+      panics.inc();
+      panicsByIdentifier.cell(validation).inc();
+      logger.error('declarative validation failed', { validation, ...facts });
+    }
+  };
+}

@@ -1,0 +1,62 @@
+import { deepEqual, isObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../apimachinery/json/values.js';
+import { type FieldError, FieldPath, invalid, required } from '../../../apimachinery/meta/field-error.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { Marker } from './markers.js';
+
+type Value = JsonValue | undefined;
+
+/** A value, the one that it had before, and whether that is known: items of lists are not matched with former ones. */
+interface Place {
+  readonly path: FieldPath;
+  readonly value: Value;
+  readonly old: Value;
+  readonly correlated: boolean;
+}
+
+/** What the markers find. In an update (`old` is given) what has not changed is not looked at again. */
+export function validateDeclaratively(
+  markers: readonly Marker[],
+  object: KubeObject,
+  old: KubeObject | undefined,
+): FieldError[] {
+  const root = { path: FieldPath.empty, value: object, old, correlated: old !== undefined };
+  return markers.flatMap((marker) => [...placesOf(marker.path, root)].flatMap((place) => check(marker, place)));
+}
+
+function* placesOf([step, ...rest]: readonly string[], place: Place): Iterable<Place> {
+  const { path, value, old, correlated } = place;
+  if (correlated && isSame(value, old)) return;
+  if (step === undefined) {
+    yield place;
+  } else if (step === '*') {
+    for (const [i, item] of (Array.isArray(value) ? value : []).entries()) {
+      yield* placesOf(rest, { path: path.index(i), value: item, old: undefined, correlated: false });
+    }
+  } else {
+    const member = { path: path.child(step), value: memberOf(value, step), old: memberOf(old, step), correlated };
+    yield* placesOf(rest, member);
+  }
+}
+
+const memberOf = (value: Value, name: string): Value => (isObject(value) ? value[name] : undefined);
+
+/** Go's zero values: what is not there, and what is empty. */
+const isEmpty = (value: Value): boolean =>
+  value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
+
+const isSame = (a: Value, b: Value): boolean =>
+  (isEmpty(a) && isEmpty(b)) || (a !== undefined && b !== undefined && deepEqual(a, b));
+
+function check({ rule }: Marker, { path, value, old, correlated }: Place): FieldError[] {
+  if (rule.name === 'required') return isEmpty(value) ? [required(path)] : [];
+  const present = typesOf(value, rule.types);
+  if (present.length < 2) return [];
+  if (correlated && !isEmpty(old) && deepEqual(present, typesOf(old, rule.types))) return [];
+  const name = (type: string): string => `conditions[{"type": "${type}"}]`;
+  const all = rule.types.map((type) => `\`${name(type)}\``).join(', ');
+  return [invalid(path, `{${present.map(name).join(', ')}}`, `must specify at most one of: ${all}`)];
+}
+
+const typesOf = (conditions: Value, types: readonly string[]): string[] =>
+  types.filter((wanted) => objectsOf(conditions).some(({ type }) => type === wanted));

@@ -1,0 +1,39 @@
+import { createLogger } from '../../util/logger.js';
+import { systemClock } from '../../util/clock.js';
+import { featureGates } from '../../util/feature-gates.js';
+import { serverContext } from '../compose/run.js';
+import { parseOptions, serveCommand } from './command-line.js';
+
+const USED = { admissionControl: ['Priority'], featureGates: ['AuthorizeWithSelectors=true'] };
+const FLAG =
+  'Flag --admission-control has been deprecated, Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a future version.';
+const GATE = 'setting GA feature gate AuthorizeWithSelectors=true, which will be removed in a future release';
+
+/** What a server that starts so warns of. */
+function warnings(given: Record<string, string[]>): string[] {
+  const warned: string[] = [];
+  const logger = createLogger(0);
+  jest.spyOn(logger, 'warn').mockImplementation((text) => {
+    warned.push(text);
+  });
+  serverContext(parseOptions(given), '', systemClock, logger);
+  return warned;
+}
+
+afterEach(() => {
+  featureGates.reset();
+});
+
+test('a deprecated flag works, and its use is logged', () => {
+  expect(parseOptions(USED)).toMatchObject({ enableAdmissionPlugins: ['Priority'] });
+  expect(warnings(USED)).toEqual([FLAG, GATE]);
+});
+
+test('the warnings can be switched off', () => {
+  expect(warnings({ ...USED, deprecationWarnings: ['false'] })).toEqual([]);
+});
+
+test('--help marks it', () => {
+  const help = serveCommand(() => Promise.resolve()).helpInformation();
+  expect(help.replace(/\s+/g, ' ')).toContain('(DEPRECATED: Use --enable-admission-plugins or');
+});

@@ -1,0 +1,101 @@
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { FLAGS } from '../../src/server/options/options.js';
+import type { Flag } from '../../src/server/options/flags.js';
+import { type Element, type Elements, removedTooEarly } from './policy.js';
+
+const ROOT = join(__dirname, '../..');
+
+const RECORDED = /^(\d+)\.(\d+)\.json$/;
+const order = (name: string): number => {
+  const [, major, minor] = RECORDED.exec(name) ?? [];
+  return Number(major) * 1000 + Number(minor);
+};
+
+function recorded(): Elements[] {
+  const names = readdirSync(__dirname).filter((name) => RECORDED.test(name));
+  names.sort((a, b) => order(a) - order(b));
+  return names.map((name) => JSON.parse(readFileSync(join(__dirname, name), 'utf8')) as Elements);
+}
+
+function ofThisTree(): Elements {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['hack/release-elements.mjs'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(stderr);
+  return JSON.parse(stdout) as Elements;
+}
+
+const STABLE: Element = { stage: 'STABLE' };
+const GOING: Element = { stage: 'STABLE', deprecated: true };
+
+describe('an element that is gone', () => {
+  const cases: readonly (readonly [string, string, readonly (Element | undefined)[], string[]])[] = [
+    [
+      'a flag that nobody deprecated',
+      'flags',
+      [STABLE, STABLE],
+      ['flags: x is removed without having been deprecated'],
+    ],
+    ['a flag, deprecated by the last release', 'flags', [STABLE, GOING], []],
+    ['an option of a command likewise', 'commands', [STABLE, GOING], ['commands: x is removed 1 release(s) too early']],
+    ['an option, deprecated two releases ago', 'commands', [GOING, GOING], []],
+    ['a stable metric after two releases', 'metrics', [GOING, GOING], ['metrics: x is removed 1 release(s) too early']],
+    ['a stable metric after three releases', 'metrics', [STABLE, GOING, GOING, GOING], []],
+    ['what an earlier release removed', 'flags', [GOING, undefined, undefined], []],
+    ['an alpha metric', 'metrics', [{ stage: 'ALPHA' }], []],
+    ['a beta gate', 'gates', [{ stage: 'BETA' }], ['gates: x is removed without having been deprecated']],
+    [
+      'a gate of the last release',
+      'gates',
+      [{ stage: 'GA', deprecated: true }],
+      ['gates: x is removed 1 release(s) too early'],
+    ],
+    ['a gate that is GA for two releases', 'gates', Array<Element>(2).fill({ stage: 'GA', deprecated: true }), []],
+    ['a gate of a dropped feature', 'gates', [{ stage: 'BETA' }, { stage: 'DEPRECATED', deprecated: true }], []],
+  ];
+  test.each(cases)('%s', (_, kind, history, expected) => {
+    const releases = history.map((element): Elements => ({ [kind]: element === undefined ? {} : { x: element } }));
+    expect(removedTooEarly(releases, {})).toEqual(expected);
+    const [, ...later] = releases;
+    if (later.length > 0) expect(removedTooEarly(releases, { [kind]: { x: STABLE } })).toEqual([]);
+  });
+});
+
+describe('this tree', () => {
+  const current = ofThisTree();
+
+  test('has what former releases had, unless its time is over', () => {
+    const releases = recorded();
+    expect(releases.length).toBeGreaterThan(0);
+    for (const elements of [...releases, current]) {
+      for (const kind of ['commands', 'flags', 'gates', 'metrics']) {
+        expect(Object.keys(elements[kind] ?? {}).length).toBeGreaterThan(10);
+      }
+    }
+    expect(removedTooEarly(releases, current)).toEqual([]);
+  });
+
+  test('CHANGELOG.md names every deprecated flag, option and gate', () => {
+    const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
+    const silent = ['commands', 'flags', 'gates'].flatMap((kind) =>
+      Object.entries(current[kind] ?? {}).filter(
+        ([name, { deprecated }]) => deprecated === true && !changelog.includes(name.replace(/^.* --/, '--')),
+      ),
+    );
+    expect(silent).toEqual([]);
+  });
+
+  test('nothing is deprecated for a flag that does not exist or is deprecated itself', () => {
+    const flags: readonly Flag<unknown>[] = Object.values(FLAGS);
+    const lasting = new Set(flags.filter(({ deprecated }) => deprecated === undefined).map(({ name }) => name));
+    const deprecated = flags.flatMap((flag) => flag.deprecated ?? []);
+    expect(deprecated.length).toBeGreaterThan(0);
+    for (const instead of deprecated) {
+      const named = [...instead.matchAll(/--([a-z-]+)/g)].map(([, name]) => name ?? '');
+      expect(named.filter((name) => !lasting.has(name))).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,55 @@
+/** What users may depend on: how stable it is, and whether its removal has been announced. */
+export interface Element {
+  readonly stage: string;
+  readonly deprecated?: boolean;
+}
+
+/** The elements of one release, by kind and name. */
+export type Elements = Readonly<Record<string, Readonly<Record<string, Element>>>>;
+
+/**
+ * Releases for which an element works after the one that announced its removal (rules 5, 9 and 11 of the specification, whose longer
+ * terms in months are for releases that come every four). What has no entry goes without notice.
+ */
+const WINDOWS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  commands: { STABLE: 2, BETA: 1 },
+  flags: { STABLE: 1, BETA: 1 },
+  // A gate is announced when it becomes GA or DEPRECATED.
+  gates: { GA: 2, DEPRECATED: 1, BETA: 1 },
+  metrics: { STABLE: 3, BETA: 1 },
+};
+
+/**
+ * What `current`, the release after the last one of `releases` (the oldest first), may not lack: a line for each element that has
+ * gone before its window has passed.
+ */
+export function removedTooEarly(releases: readonly Elements[], current: Elements): string[] {
+  const errors: string[] = [];
+  for (const [kind, windows] of Object.entries(WINDOWS)) {
+    const names = new Set(releases.flatMap((release) => Object.keys(release[kind] ?? {})));
+    for (const name of names) {
+      if (current[kind]?.[name] !== undefined) continue;
+      const why = tooEarly(
+        releases.map((release) => release[kind]?.[name]),
+        windows,
+      );
+      if (why !== undefined) errors.push(`${kind}: ${name} ${why}`);
+    }
+  }
+  return errors;
+}
+
+/** `history`: the element in each release, undefined where it was not there. */
+function tooEarly(
+  history: readonly (Element | undefined)[],
+  windows: Readonly<Record<string, number>>,
+): string | undefined {
+  const last = history.findLast((element) => element !== undefined);
+  const wanted = windows[last?.stage ?? ''] ?? 0;
+  if (wanted === 0) return undefined;
+  const announced = history.findIndex((element) => element?.deprecated === true);
+  if (announced < 0) return 'is removed without having been deprecated';
+  // The release of the announcement counts: what 1.22 deprecates for 3 releases, 1.25 may remove.
+  const kept = history.findLastIndex((element) => element !== undefined) - announced + 1;
+  return kept < wanted ? `is removed ${wanted - kept} release(s) too early` : undefined;
+}
