@@ -56,6 +56,8 @@ export interface AdmissionAttributes {
   readonly dryRun: boolean;
   readonly user: UserInfo;
   readonly signal: AbortSignal;
+  /** See RequestContext. */
+  readonly deadline?: number | undefined;
   /** Absent: the kind has one version, and nobody changes its objects. */
   readonly versions?: AttributeVersions | undefined;
   /** Takes down how long webhooks took (milliseconds): it is no time of the server's own. */

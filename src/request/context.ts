@@ -14,6 +14,8 @@ export interface RequestContext {
   readonly signal: AbortSignal;
   /** Milliseconds since the epoch when the request arrived. */
   readonly receivedAt: number;
+  /** When the request ends in any case, in monotonic milliseconds; undefined: it has no end. */
+  readonly deadline?: number | undefined;
   /** Adds a Warning header (agent `-`, code 299) to the answer; repeated texts are sent once, and their total size is bounded. */
   warn(text: string): void;
   /** Adds an annotation to the audit event, if the event's level is at least `level`. */

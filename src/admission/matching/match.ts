@@ -15,7 +15,7 @@ const EXEMPT = new Set([
   'MutatingAdmissionPolicyBinding',
 ]);
 
-/** Whether a request is about the configuration of admission itself, which no webhook or policy may lock. */
+/** Whether a request is about the configuration of admission itself, which no webhook may lock. */
 export const isExempt = ({ kind }: AdmissionAttributes): boolean =>
   kind.group === 'admissionregistration.k8s.io' && EXEMPT.has(kind.kind);
 

@@ -59,7 +59,8 @@ export function withDeadline(next: Step, config: ChainConfig): Step {
         exchange.expire();
         return undefined;
       }
-      config.wheel.schedule(exchange, exchange.startedAt + timeout);
+      exchange.deadline = exchange.startedAt + timeout;
+      config.wheel.schedule(exchange, exchange.deadline);
     }
     exchange.response.on('close', () => {
       exchange.unschedule();

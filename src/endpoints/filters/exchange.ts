@@ -63,8 +63,11 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   warningsEnabled = false;
   annotations: Map<string, string> | undefined;
   audit: AuditRecorder | undefined;
-  /** Set by the deadline filter. */
+  /** Set by the deadline filter, as is what follows. */
+  deadline: number | undefined;
   onExpire: (() => void) | undefined;
+  /** Told of an annotation of the audit event that has another value already, which stays. */
+  onConflict: ((auditId: string, key: string, value: string, known: string) => void) | undefined;
   private warnings: WarningRecorder | undefined;
   private controller: AbortController | undefined;
 
@@ -127,7 +130,9 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   annotate(key: string, value: string, level: AuditLevel = 'Metadata'): void {
     if (level !== 'Metadata' && this.audit?.records(level) !== true) return;
     this.annotations ??= new Map();
-    this.annotations.set(key, value);
+    const known = this.annotations.get(key);
+    if (known === undefined) this.annotations.set(key, value);
+    else if (known !== value) this.onConflict?.(this.auditId, key, value, known);
   }
 
   waitedForWebhook(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void {

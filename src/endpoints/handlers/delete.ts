@@ -1,7 +1,7 @@
 import { newBadRequest, newForbidden, newInvalid, newMethodNotSupported } from '../../apimachinery/meta/errors.js';
-import { type JsonObject, objectAt } from '../../apimachinery/json/json.js';
+import { objectAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { deleteObject, type DeleteOptions, type Deleted } from '../../registry/generic/delete.js';
+import { deleteObject, type DeleteOptions, type Deleted, shownDeleteOptions } from '../../registry/generic/delete.js';
 import { FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
 import { deleteUndecodable } from '../../registry/generic/unsafe-delete.js';
 import { deleteCollection } from '../../registry/generic/delete-collection.js';
@@ -130,7 +130,7 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
  */
 function admitDelete(scope: RequestScope, name: string, options: DeleteOptions): (object: KubeObject) => Promise<void> {
   const { admission } = scope.environment;
-  const optionsObject = optionsOf(options);
+  const optionsObject = shownDeleteOptions(options);
   // Types that are deleted in two phases are deleted by their uid.
   const byUid = scope.served.type.deletion.beforeDelete !== undefined && options.preconditions.uid === undefined;
   return async (object) => {
@@ -140,22 +140,5 @@ function admitDelete(scope: RequestScope, name: string, options: DeleteOptions):
     const attributes = admissionAttributes(scope, 'DELETE', name, undefined, object, shown);
     await admission.admit(attributes);
     await admission.validate(attributes);
-  };
-}
-
-function optionsOf(options: DeleteOptions): JsonObject {
-  const { uid, resourceVersion } = options.preconditions;
-  const preconditions = {
-    ...(uid !== undefined && { uid }),
-    ...(resourceVersion !== undefined && { resourceVersion }),
-  };
-  return {
-    kind: 'DeleteOptions',
-    apiVersion: 'meta.k8s.io/v1',
-    ...(options.gracePeriodSeconds !== undefined && { gracePeriodSeconds: options.gracePeriodSeconds }),
-    ...(options.givesPreconditions === true && { preconditions }),
-    ...(options.orphanDependents !== undefined && { orphanDependents: options.orphanDependents }),
-    ...(options.propagationPolicy !== undefined && { propagationPolicy: options.propagationPolicy }),
-    ...(options.dryRun && { dryRun: ['All'] }),
   };
 }

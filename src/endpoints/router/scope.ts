@@ -106,6 +106,7 @@ export function admissionAttributes(
     dryRun: context.dryRun,
     user: context.user,
     signal: context.signal,
+    deadline: context.deadline,
     versions: admissionVersions(served, scope.subresource),
     warn: (text) => {
       context.warn(text);

@@ -23,6 +23,24 @@ export interface DeleteOptions {
   readonly ignoreStoreReadError: boolean;
 }
 
+/** The options as webhooks and policies see them. */
+export function shownDeleteOptions(options: DeleteOptions): JsonObject {
+  const { uid, resourceVersion } = options.preconditions;
+  const preconditions = {
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  };
+  return {
+    kind: 'DeleteOptions',
+    apiVersion: 'meta.k8s.io/v1',
+    ...(options.gracePeriodSeconds !== undefined && { gracePeriodSeconds: options.gracePeriodSeconds }),
+    ...(options.givesPreconditions === true && { preconditions }),
+    ...(options.orphanDependents !== undefined && { orphanDependents: options.orphanDependents }),
+    ...(options.propagationPolicy !== undefined && { propagationPolicy: options.propagationPolicy }),
+    ...(options.dryRun && { dryRun: ['All'] }),
+  };
+}
+
 export interface DeleteRequest {
   readonly context: RequestContext;
   readonly served: ServedVersion;

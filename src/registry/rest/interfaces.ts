@@ -163,12 +163,22 @@ export interface ResourceType {
   applyDefaults?(object: KubeObject): void;
   /** A built-in type that shares another one's objects (events.k8s.io and core events): the store's name of that type, and how to convert. */
   readonly storedAs?: StoredAs | undefined;
+  /** The built-in type of another group that has the same objects: webhooks and policies for one are about the other, too. */
+  readonly twin?: Twin | undefined;
   /** Whether a deletion answers with the object instead of a Status. */
   readonly returnsDeletedObject?: boolean | undefined;
   /** A built-in type of Annex itself, for which Kubernetes has no Protobuf message. */
   readonly noProtobuf?: boolean | undefined;
   /** Verbs of a built-in type, in discovery's order, where they are not all. */
   readonly verbs?: readonly string[] | undefined;
+}
+
+/** A type of the same name in another group. Conversions share parts with what they are given. */
+export interface Twin {
+  readonly group: string;
+  readonly version: string;
+  toTwin(object: KubeObject): KubeObject;
+  fromTwin(twin: KubeObject): KubeObject;
 }
 
 /** How the objects of one type are kept as those of another. */

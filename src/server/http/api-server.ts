@@ -361,6 +361,7 @@ export class ApiServer {
       at < 0 ? '' : url.slice(at + 1),
     );
     exchange.expectsContinue = expectsContinue;
+    exchange.onConflict = this.keepFirstAnnotation;
     this.inFlight++;
     const done = (): void => {
       exchange.finished = true;
@@ -378,6 +379,10 @@ export class ApiServer {
     response.setHeader('Content-Type', 'application/json');
     const body = JSON.stringify({ paths: this.listedPaths() }, undefined, 2);
     response.end(body);
+  };
+
+  private readonly keepFirstAnnotation = (auditId: string, key: string, value: string, known: string): void => {
+    this.config.logger.warn('an audit annotation keeps its first value', { auditId, key, value, known });
   };
 
   private log(exchange: Exchange, millis: number): void {

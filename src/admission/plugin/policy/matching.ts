@@ -1,6 +1,6 @@
 import { ApiError } from '../../../apimachinery/meta/errors.js';
 import { refusal } from '../../refusal.js';
-import { isExempt, match } from '../../matching/match.js';
+import { match } from '../../matching/match.js';
 import type { MatchCriteria } from '../../matching/criteria.js';
 import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
 import type { NamespaceSource } from '../../sources.js';
@@ -9,7 +9,12 @@ import { sleep } from '../../../util/clock.js';
 import type { CompiledPolicy, PolicyHooks } from './hooks.js';
 import { ConfigurationError } from './params.js';
 
-const REVIEWS = new Set([
+/** Policies are about everything but their own kinds, which they could lock, and what is asked about users. */
+const OUT_OF_REACH = new Set([
+  'admissionregistration.k8s.io/validatingadmissionpolicies',
+  'admissionregistration.k8s.io/validatingadmissionpolicybindings',
+  'admissionregistration.k8s.io/mutatingadmissionpolicies',
+  'admissionregistration.k8s.io/mutatingadmissionpolicybindings',
   'authentication.k8s.io/selfsubjectreviews',
   'authentication.k8s.io/tokenreviews',
   'authorization.k8s.io/localsubjectaccessreviews',
@@ -18,9 +23,8 @@ const REVIEWS = new Set([
   'authorization.k8s.io/subjectaccessreviews',
 ]);
 
-/** Resources that no policy is about: its own configuration, and what is asked about users. */
-export const isOutOfReach = (attributes: AdmissionAttributes): boolean =>
-  isExempt(attributes) || REVIEWS.has(`${attributes.resource.group}/${attributes.resource.resource}`);
+export const isOutOfReach = ({ resource }: AdmissionAttributes): boolean =>
+  OUT_OF_REACH.has(`${resource.group}/${resource.resource}`);
 
 /** What matches; an error of matching is one of the policy's configuration. Throws ConfigurationError. */
 export async function matched(

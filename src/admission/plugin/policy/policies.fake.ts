@@ -75,7 +75,7 @@ export class FakeSources implements AdmissionSources {
   };
 }
 
-const RULES = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['*'], resources: ['configmaps'] }];
+export const RULES = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['*'], resources: ['configmaps'] }];
 
 export const policy = (name: string, spec: JsonObject): KubeObject => ({
   metadata: { name },

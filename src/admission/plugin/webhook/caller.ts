@@ -59,9 +59,10 @@ export async function callHook(invocation: Invocation, dependencies: WebhookDepe
     throw new CallError(hook.name, `could not create admission objects: ${why}`, BAD_REQUEST);
   }
   const uid = randomUUID();
+  const { clock } = dependencies;
   const body = reviewBody(attributes, matched, version, uid, objects);
   const review = await ask(invocation, dependencies, async (poster) =>
-    decodeReview(await poster.post(hook.clientConfig, body, hook.timeoutSeconds, attributes.signal), version),
+    decodeReview(await poster.post(hook.clientConfig, body, secondsFor(invocation, clock), attributes.signal), version),
   );
   let answer: AnsweredReview;
   try {
@@ -75,6 +76,13 @@ export async function callHook(invocation: Invocation, dependencies: WebhookDepe
   for (const warning of answer.warnings) attributes.warn(warning);
   if (!answer.allowed) throw rejection(hook.name, answer.status);
   return answer;
+}
+
+/** What the webhook is told that it has: the rest of the request's time, if that is less than its own. */
+function secondsFor({ hook, attributes: { deadline } }: Invocation, clock: Clock): number {
+  if (deadline === undefined) return hook.timeoutSeconds;
+  const left = Math.ceil((deadline - clock.monotonic()) / 1000);
+  return Math.max(1, Math.min(hook.timeoutSeconds, left));
 }
 
 function refuseDryRun(hook: Hook): Error {

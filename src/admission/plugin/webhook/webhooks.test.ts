@@ -71,13 +71,13 @@ const hook = (name: string, more: JsonObject = {}): JsonObject => ({
 function world(type: 'mutating' | 'validating', hooks: readonly JsonObject[], answers: Record<string, Answer>) {
   const clock = new FakeClock();
   const registry = new Registry();
-  const calls: { readonly name: string; readonly review: Review }[] = [];
+  const calls: { readonly name: string; readonly review: Review; readonly seconds: number }[] = [];
   const failures: string[] = [];
   const source = new FakeSource(hooks);
-  const post = async (config: JsonObject, body: string): Promise<WebhookResponse> => {
+  const post = async (config: JsonObject, body: string, seconds: number): Promise<WebhookResponse> => {
     const name = (config['url'] as string).split('/').at(-1) ?? '';
     const review = JSON.parse(body) as Review;
-    calls.push({ name, review });
+    calls.push({ name, review, seconds });
     const response = await (answers[name] ?? allow)(review);
     const { apiVersion } = review;
     const answer = { apiVersion, kind: 'AdmissionReview', response: { uid: review.request.uid, ...response } };
@@ -269,6 +269,19 @@ describe('mutating webhooks', () => {
     expect(await closed.registry.metrics()).toContain(
       'apiserver_admission_webhook_rejection_count{name="a.example.com",type="admit",operation="CREATE",error_type="calling_webhook_error",rejection_code="503"} 1',
     );
+  });
+
+  test('are told of the rest of the request, if that is less than their own time', async () => {
+    const slow = world(
+      'mutating',
+      [hook('a', { timeoutSeconds: 20 }), hook('b', { timeoutSeconds: 5 }), hook('c')],
+      {},
+    );
+    const { clock } = slow;
+    await slow.plugin.admit?.(request({ deadline: clock.monotonic() + 8_500 }).attributes);
+    await slow.plugin.admit?.(request({ deadline: clock.monotonic() - 1 }).attributes);
+    await slow.plugin.admit?.(request().attributes);
+    expect(slow.calls.map(({ seconds }) => seconds)).toEqual([9, 5, 9, 1, 1, 1, 20, 5, 10]);
   });
 
   test('a dry run is not told to one that has side effects', async () => {

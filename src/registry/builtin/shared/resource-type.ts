@@ -9,6 +9,7 @@ import type {
   StoredAs,
   Strategy,
   TableConvertor,
+  Twin,
 } from '../../rest/interfaces.js';
 
 /** What a built-in type is made of; everything else follows. */
@@ -30,6 +31,7 @@ export interface BuiltinDefinition {
   readonly deletion?: DeletionStrategy;
   readonly applyDefaults?: (object: KubeObject) => void;
   readonly storedAs?: StoredAs;
+  readonly twin?: Twin;
   readonly returnsDeletedObject?: boolean;
   readonly verbs?: readonly string[];
   /** Where releases that can be emulated differ. */
@@ -80,6 +82,7 @@ export function builtinType(definition: BuiltinDefinition): ResourceType {
     deletion: definition.deletion ?? {},
     ...(definition.applyDefaults === undefined ? {} : { applyDefaults: definition.applyDefaults }),
     storedAs: definition.storedAs,
+    twin: definition.twin,
     returnsDeletedObject: definition.returnsDeletedObject,
     verbs: definition.verbs,
   };

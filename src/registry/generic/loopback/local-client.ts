@@ -19,7 +19,7 @@ import type {
 } from '../../rest/loopback-client.js';
 import { admissionVersions } from '../admission-versions.js';
 import { createObject } from '../create.js';
-import { deleteObject } from '../delete.js';
+import { deleteObject, type DeleteOptions, shownDeleteOptions } from '../delete.js';
 import { EventTurns, LARGE, ownTurn } from './event-turns.js';
 import { settled, storedAs } from './settled.js';
 import { listObjects } from '../list.js';
@@ -263,21 +263,23 @@ class LocalClient implements LoopbackClient {
     const { served, store } = this.api();
     await this.check('delete', namespace, name);
     const context = this.context(namespace, name, 'delete');
+    const options: DeleteOptions = {
+      gracePeriodSeconds: undefined,
+      orphanDependents: undefined,
+      propagationPolicy: policy,
+      preconditions,
+      givesPreconditions: preconditions.uid !== undefined || preconditions.resourceVersion !== undefined,
+      dryRun: false,
+      ignoreStoreReadError: false,
+    };
     await deleteObject(store, {
       context,
       served,
       namespace,
       name,
-      options: {
-        gracePeriodSeconds: undefined,
-        orphanDependents: undefined,
-        propagationPolicy: policy,
-        preconditions,
-        dryRun: false,
-        ignoreStoreReadError: false,
-      },
+      options,
       validate: async (object) => {
-        const attributes = this.attributes(context, 'DELETE', undefined, object);
+        const attributes = this.attributes(context, 'DELETE', undefined, object, shownDeleteOptions(options));
         await this.options.admission.admit(attributes);
         await this.options.admission.validate(attributes);
       },
@@ -321,9 +323,12 @@ class LocalClient implements LoopbackClient {
     operation: 'CREATE' | 'UPDATE' | 'DELETE',
     object: KubeObject | undefined,
     oldObject: KubeObject | undefined,
+    options: JsonObject = {
+      kind: operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions',
+      apiVersion: 'meta.k8s.io/v1',
+    },
   ): AdmissionAttributes {
     const { served } = this.api();
-    const options: JsonObject = {};
     const { namespace, name } = context.info;
     const isNamespace = this.type.group === '' && this.type.resource === 'namespaces';
     return {

@@ -6,7 +6,9 @@ import {
   formatGroupVersionKind,
   type GroupVersionKind,
   type KubeObject,
+  parseGroupVersion,
 } from '../../../apimachinery/meta/meta.js';
+import type { VersionedResource } from '../../../admission/interfaces.js';
 import { applyStrategicMergePatch } from '../../../apimachinery/patch/strategic-merge.js';
 import { type BuiltinSchema, requireSchema } from '../../../apimachinery/scheme/builtin-schema.js';
 import { checkConvertible, conversionError } from '../../../apimachinery/scheme/convert.js';
@@ -168,23 +170,35 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
   };
 }
 
-/** Built-in types have one version each, except for those that share their objects (events). */
+/** Built-in types have one version each; events exist in two groups. */
 function builtinAdmissionView(
   type: ResourceType,
   decodeObject: ServedVersion['decode'],
   mergeTypes: BuiltinTypes,
 ): AdmissionView {
-  const versions = type.versions.map(({ name }) => ({
-    resource: { group: type.group, version: name, resource: type.resource },
-    kind: { group: type.group, version: name, kind: type.kind },
-  }));
+  const { twin, kind, resource } = type;
+  const inGroup = ({ group, version }: { group: string; version: string }): VersionedResource => ({
+    resource: { group, version, resource },
+    kind: { group, version, kind },
+  });
+  const versions = type.versions.map(({ name }) => inGroup({ group: type.group, version: name }));
+  if (twin !== undefined) versions.push(inGroup(twin));
+  const decodeTwin = twin && builtinDecoder(inGroup(twin).kind);
+  const isTwin = (group: string): boolean => group === twin?.group;
   return {
     equivalents: () => versions,
-    convert: (object) => object,
-    complete: (changed) => decodedOrInternal(() => decodeObject({ value: changed, duplicates: [] }, false).object),
+    convert: (object, wanted) => {
+      const has = isTwin(parseGroupVersion(object.apiVersion ?? '')?.group ?? type.group);
+      if (twin === undefined || has === isTwin(wanted.group)) return object;
+      return has ? twin.fromTwin(object) : twin.toTwin(object);
+    },
+    complete: (changed, wanted) => {
+      const read = decodeTwin !== undefined && isTwin(wanted.group) ? decodeTwin : decodeObject;
+      return decodedOrInternal(() => read({ value: changed, duplicates: [] }, false).object);
+    },
     exchanged: () => undefined,
-    mergeType: (kind) => mergeTypes.typeOf(kind),
-    schemaOf: (kind) => mergeTypes.schemaOf(kind),
+    mergeType: (wanted) => mergeTypes.typeOf(wanted),
+    schemaOf: (wanted) => mergeTypes.schemaOf(wanted),
   };
 }
 

@@ -13,8 +13,16 @@ import { TypeMismatchError, validateValue } from '../../../../structured-merge-d
 import { type JsonOptions, NotJsonError, toJson, typeNameProblems } from '../../../cel/json-value.js';
 import { MutationError } from './mutation-error.js';
 
-/** The object after an apply configuration, which is what an expression came to. Throws MutationError. */
-export function applyConfiguration(object: KubeObject, value: Value, type: Type, kind: GroupVersionKind): JsonObject {
+/**
+ * The object after an apply configuration, which is what an expression came to; no `type`: objects of the kind do not merge. Throws
+ * MutationError.
+ */
+export function applyConfiguration(
+  object: KubeObject,
+  value: Value,
+  type: Type | undefined,
+  kind: GroupVersionKind,
+): JsonObject {
   const problems = typeNameProblems(value, 'Object');
   if (problems.length > 0) throw new MutationError(`type mismatch: ${problems.join('\n')}`);
   const { apiVersion, kind: kindName } = object;
@@ -23,7 +31,7 @@ export function applyConfiguration(object: KubeObject, value: Value, type: Type,
   let configuration = checked;
   const merged = applying(() => {
     const named = kindNamed(object);
-    if (named !== formatGroupVersionKind(kind)) {
+    if (type === undefined || named !== formatGroupVersionKind(kind)) {
       throw new MutationError(`failed to convert patch object to typed object: no corresponding type for ${named}`);
     }
     check('failed to convert patch object to typed object', type, checked, false);

@@ -2,10 +2,10 @@ import { Registry } from 'prom-client';
 import type { ApiError } from '../../../../apimachinery/meta/errors.js';
 import type { JsonObject } from '../../../../apimachinery/json/json.js';
 import { admissionChain } from '../../../chain.js';
-import type { AdmissionPlugin } from '../../../interfaces.js';
+import type { AdmissionAttributes, AdmissionPlugin } from '../../../interfaces.js';
 import { mutatingPolicyMetrics } from '../metrics.js';
 import { mutatingAdmissionPolicy } from './mutating.js';
-import { binding, clock, createOf, FakeSources, policy } from '../policies.fake.js';
+import { binding, clock, createOf, FakeSources, policy, RULES } from '../policies.fake.js';
 
 const sources = new FakeSources();
 const registry = new Registry();
@@ -104,4 +104,35 @@ test('literals must be named by where they stand', async () => {
   await expect(mutated({})).rejects.toThrow(
     'type mismatch: unexpected type name "Object.other", expected "Object.data"',
   );
+});
+
+test('what kube-apiserver cannot convert back to the kind of the request is refused', async () => {
+  const resourceRules = [{ ...RULES[0], resources: ['configmaps', 'configmaps/scale'] }];
+  const refusal = async (given: Parameters<typeof createOf>[1], mutation: JsonObject): Promise<string> => {
+    use(['a', { mutations: [mutation], matchConstraints: { matchPolicy: 'Equivalent', resourceRules } }]);
+    const { attributes } = createOf({}, given);
+    return Promise.resolve(plugin.admit?.(attributes)).then(
+      () => 'admitted',
+      (error: unknown) => (error as ApiError).message,
+    );
+  };
+  const scale = {
+    subresource: 'scale',
+    kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
+    object: { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: 'a' } },
+  };
+  const noType = { ...createOf({}).attributes.versions, mergeType: () => undefined } as AdmissionAttributes['versions'];
+  expect(
+    await refusal({ ...scale, versions: noType }, patch("[JSONPatch{op: 'test', path: '/x', value: 1}]")),
+  ).toContain('denied request: request to convert CR to an invalid group/version: autoscaling/v1');
+  expect(await refusal({ ...scale, versions: noType }, apply('Object{}'))).toContain(
+    'failed to convert patch object to typed object: no corresponding type for autoscaling/v1, Kind=Scale',
+  );
+  const event = { group: 'events.k8s.io', version: 'v1', kind: 'Event' };
+  const twin = { resource: { group: '', version: 'v1', resource: 'configmaps' }, kind: { ...event, group: '' } };
+  const versions = { ...createOf({}).attributes.versions, equivalents: [twin] } as AdmissionAttributes['versions'];
+  const resource = { group: 'events.k8s.io', version: 'v1', resource: 'configmaps' };
+  expect(
+    await refusal({ kind: event, resource, versions }, patch("[JSONPatch{op: 'test', path: '/x', value: 1}]")),
+  ).toContain('v1.Event is not suitable for converting to "events.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"');
 });

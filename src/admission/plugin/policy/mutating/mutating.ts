@@ -1,7 +1,13 @@
-import { ApiError } from '../../../../apimachinery/meta/errors.js';
+import { ApiError, newInternalError } from '../../../../apimachinery/meta/errors.js';
 import { deepEqual, type JsonObject } from '../../../../apimachinery/json/json.js';
 import { carryFloats } from '../../../../apimachinery/json/float.js';
-import { formatGroupVersionKind, type KubeObject } from '../../../../apimachinery/meta/meta.js';
+import {
+  formatGroupVersion,
+  formatGroupVersionKind,
+  type GroupVersionKind,
+  type KubeObject,
+  quote,
+} from '../../../../apimachinery/meta/meta.js';
 import { messageOf } from '../../../../util/error-message.js';
 import { Activation, BudgetExceeded, settled, type ActivationInput } from '../../../cel/activation.js';
 import { RUNTIME_BUDGET } from '../../../cel/budget.js';
@@ -26,6 +32,8 @@ export interface MutatingPolicyDependencies extends PolicyDependencies {
 }
 
 const NAME = 'MutatingAdmissionPolicy';
+/** Of the kind Scale. */
+const SCALE_GROUP = 'autoscaling';
 
 /** The plugin MutatingAdmissionPolicy. */
 export function mutatingAdmissionPolicy(dependencies: MutatingPolicyDependencies): AdmissionPlugin {
@@ -190,7 +198,8 @@ class MutatingRequest {
     { object, resource }: Versioned,
   ): JsonObject | undefined {
     const mergeType = this.attributes.versions?.mergeType(resource.kind);
-    if (mergeType === undefined) {
+    const isScale = resource.kind.group === SCALE_GROUP && this.attributes.subresource === 'scale';
+    if (mergeType === undefined && !isScale) {
       const kind = formatGroupVersionKind(resource.kind);
       const why = `Resource kind ${kind} not found. There can be a delay between when CustomResourceDefinitions are created and when they are available.`;
       throw new ApiError(503, 'ServiceUnavailable', why);
@@ -199,9 +208,26 @@ class MutatingRequest {
     if (expression.program === undefined) throw new MutationError(expression.error ?? '');
     const { value, error } = new Activation(input, RUNTIME_BUDGET).evaluate(expression);
     if (error !== undefined) throw new MutationError(error);
-    return type === 'ApplyConfiguration'
-      ? applyConfiguration(object, value, mergeType, resource.kind)
-      : applyPatch(object, value);
+    const changed =
+      type === 'ApplyConfiguration'
+        ? applyConfiguration(object, value, mergeType, resource.kind)
+        : applyPatch(object, value);
+    this.checkConvertible(resource.kind, isScale);
+    return changed;
+  }
+
+  /** kube-apiserver converts what a mutation made to the request's version, and has no conversions for these. Throws MutationError. */
+  private checkConvertible(made: GroupVersionKind, isScale: boolean): void {
+    const { kind } = this.attributes;
+    if (isScale) {
+      throw new MutationError(`request to convert CR to an invalid group/version: ${formatGroupVersion(made)}`);
+    }
+    if (made.group === kind.group) return;
+    const target = quote(formatGroupVersion(kind));
+    const scheme = quote('pkg/runtime/scheme.go:111');
+    throw new MutationError(
+      `${made.version}.${made.kind} is not suitable for converting to ${target} in scheme ${scheme}`,
+    );
   }
 
   /** Takes over what a mutation made, with defaults and, where the type is built in, of the type. */
@@ -220,18 +246,26 @@ class MutatingRequest {
     }
   }
 
+  /** Metadata that does not fit is dropped; what is of another type is an error. Throws ApiError. */
+  private mended(object: KubeObject, kind: GroupVersionKind): KubeObject {
+    const { versions } = this.attributes;
+    try {
+      return versions?.complete(object, kind, { dropsInvalidMetadata: true }) ?? object;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.reason !== '') throw error;
+      throw newInternalError(`failed to convert object: ${error.message}`);
+    }
+  }
+
   /** Puts what the policies made in the place of the request's object. */
   private async adopt({ resource, object, changed, fault }: Versioned): Promise<void> {
     const { attributes } = this;
     if (!changed || object === undefined || attributes.object === undefined) return;
-    if (fault !== undefined) {
-      this.errors.throwFirst();
-      throw fault;
-    }
     this.wantAnotherPass();
     const { kind, versions } = attributes;
     const isOwn = formatGroupVersionKind(kind) === formatGroupVersionKind(resource.kind);
-    const made = isOwn || versions === undefined ? object : await versions.convert(object, kind);
+    const sound = fault === undefined ? object : this.mended(object, resource.kind);
+    const made = isOwn || versions === undefined ? sound : await versions.convert(sound, kind);
     const target: JsonObject = attributes.object;
     if (made === target) return;
     for (const key of Object.keys(target)) if (made[key] === undefined) Reflect.deleteProperty(target, key);

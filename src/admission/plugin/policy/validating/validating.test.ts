@@ -51,6 +51,20 @@ test('a type that no policy with a binding is about costs a lookup', () => {
   expect(plugin.readsObjects?.({ group: '', resource: 'configmaps' })).toBe(true);
 });
 
+test.each([
+  ['mutatingwebhookconfigurations', 422],
+  ['validatingadmissionpolicies', undefined],
+  ['mutatingadmissionpolicybindings', undefined],
+])('requests for %s are answered with %s', async (resource, code) => {
+  const rules = [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*'] }];
+  const spec = { matchConstraints: { resourceRules: rules }, validations: [{ expression: 'false' }] };
+  sources.validatingPolicies.set(policy('limit', spec));
+  const group = 'admissionregistration.k8s.io';
+  const { attributes } = createOf({}, { resource: { group, version: 'v1', resource } });
+  const answer = Promise.resolve(plugin.validate?.(attributes)).catch((error: unknown) => (error as ApiError).code);
+  expect(await answer).toBe(code);
+});
+
 test('the first refusal is the answer, with the reason of its validation', async () => {
   const { attributes, annotations } = createOf({ size: '7', color: 'red' });
   const error = await refused(plugin.validate?.(attributes));

@@ -1,4 +1,5 @@
 import { nameIsPathSegment } from '../../../../apimachinery/validation/names.js';
+import { fromCoreEvent, toCoreEvent } from '../../events/events/conversion.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { EVENT_FIELDS, eventFields } from './attributes.js';
 import { eventStrategy } from './strategy.js';
@@ -16,5 +17,6 @@ export const events = builtinType({
   table: eventTable('api/v1/events'),
   selectableFields: EVENT_FIELDS,
   fields: eventFields,
+  twin: { group: 'events.k8s.io', version: 'v1', toTwin: fromCoreEvent, fromTwin: toCoreEvent },
   deletion: { defaultGarbageCollection: 'unsupported' },
 });

@@ -19,5 +19,6 @@ export const eventsV1 = builtinType({
   selectableFields: EVENTS_V1_FIELDS,
   fields: eventFields,
   deletion: { defaultGarbageCollection: 'unsupported' },
+  twin: { group: '', version: 'v1', toTwin: toCoreEvent, fromTwin: fromCoreEvent },
   storedAs: { resource: 'events', toStorage: toCoreEvent, fromStorage: fromCoreEvent },
 });

@@ -1,0 +1,18 @@
+import { Stage } from './stage.fake.js';
+
+test('an annotation of the audit event keeps its first value', () => {
+  const { exchange } = new Stage().start();
+  const conflicts: string[][] = [];
+  exchange.onConflict = (...told) => conflicts.push(told);
+  exchange.annotate('a', '1');
+  exchange.annotate('b', '1');
+  exchange.annotate('a', '1');
+  exchange.annotate('a', '2');
+  expect(exchange.annotations).toEqual(
+    new Map([
+      ['a', '1'],
+      ['b', '1'],
+    ]),
+  );
+  expect(conflicts).toEqual([['id', 'a', '2', '1']]);
+});
