@@ -1,5 +1,6 @@
 import { newGenericNotFound, newPathsNotInstalled } from '../../apimachinery/meta/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
+import { storeUnder } from '../../registry/generic/store/store-under.js';
 import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
 import type { RequestContext } from '../../request/context.js';
 import { rescue } from '../../util/maybe-promise.js';
@@ -29,8 +30,10 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     const exchanged = { environment, context, request, response };
     if (api.kind === 'virtual') return createOnlyHandler(api, exchanged);
     const route = api.served.type.custom ? routeCustomResource : routeBuiltin;
+    const { audit } = context;
+    const installed = audit === undefined ? api : { ...api, store: storeUnder(api.store, audit) };
     return rescue(
-      () => route(api, exchanged),
+      () => route(installed, exchanged),
       (error) => {
         throw explained(error, api, environment, context);
       },

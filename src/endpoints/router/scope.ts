@@ -4,7 +4,6 @@ import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import type { ServedSubresource, ServedVersion } from '../../registry/rest/served.js';
 import type { StoredApi } from '../../registry/generic/store/api-registry.js';
-import { storeUnder } from '../../registry/generic/store/store-under.js';
 import type { RequestContext } from '../../request/context.js';
 import type { FeatureGates } from '../../util/feature-gates.js';
 import type { StoredObject } from '../../storage/interfaces.js';
@@ -97,7 +96,7 @@ export function requestScope(
     request,
     response,
     served,
-    store: context.audit === undefined ? store : storeUnder(store, context.audit),
+    store,
     subresource: context.info.subresource,
     strategy,
     fieldManager,

@@ -40,9 +40,9 @@ export interface PatchedTree {
   /** A strategic merge has made it: it has been looked at already. */
   readonly merged: boolean;
   /** As errors show it. */
-  shown(): string;
+  readonly shown: () => string;
   /** The refusal of the patch. */
-  refuse(why: string): ApiError;
+  readonly refuse: (why: string) => ApiError;
 }
 
 /** What is to be decoded of such a tree. */
