@@ -131,12 +131,12 @@ export class LargeWritePool implements LargeWrites {
     answer(scope, await this.enqueue(requestWork(scope, body, undefined)));
   }
 
-  async read(scope: RequestScope, { key, revision, bytes }: StoredObject): Promise<void> {
-    answer(scope, await this.enqueue(requestWork(scope, bytes, { key, revision, form: undefined })));
+  async read(scope: RequestScope, { key, revision, bytes, flags }: StoredObject): Promise<void> {
+    answer(scope, await this.enqueue(requestWork(scope, bytes, { key, revision, flags, form: undefined })));
   }
 
-  async item(scope: RequestScope, { key, revision, bytes }: StoredObject, form: ItemForm): Promise<Uint8Array> {
-    return (await this.enqueue(requestWork(scope, bytes, { key, revision, form }))).body;
+  async item(scope: RequestScope, { key, revision, bytes, flags }: StoredObject, form: ItemForm): Promise<Uint8Array> {
+    return (await this.enqueue(requestWork(scope, bytes, { key, revision, flags, form }))).body;
   }
 
   /** A description of a group version. */

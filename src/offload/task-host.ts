@@ -23,12 +23,14 @@ import {
 class ReceivedValue implements EncodedObject {
   readonly head: string;
   readonly tail: string;
+  readonly flags: number;
   readonly attributes: SentValue['attributes'];
   private parsed: JsonObject | undefined;
 
   constructor(value: SentValue) {
     this.head = value.head;
     this.tail = value.tail;
+    this.flags = value.flags;
     this.attributes = value.attributes;
   }
 
@@ -47,7 +49,12 @@ const parseObject = (text: string): KubeObject => {
   return (isObject(value) ? value : {}) as KubeObject;
 };
 
-const sent = ({ key, revision, bytes }: StoredObject): SentObject => ({ key, revision, bytes: detached(bytes) });
+const sent = ({ key, revision, bytes, flags }: StoredObject): SentObject => ({
+  key,
+  revision,
+  bytes: detached(bytes),
+  flags,
+});
 
 /** Does for a worker what only the main thread can do for the request: the store, admission, authorization. */
 export async function answerCall(

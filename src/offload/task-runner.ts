@@ -165,11 +165,11 @@ export class TaskRunner {
     }
   }
 
-  private async show({ id, definition, groupVersion, key, revision, body }: ShowTask): Promise<void> {
+  private async show({ id, definition, groupVersion, key, revision, flags, body }: ShowTask): Promise<void> {
     this.running = { id, abort: new AbortController() };
     try {
       const { served } = this.types.version(definition, groupVersion);
-      const object = new DetachedObject({ key, revision, bytes: body });
+      const object = new DetachedObject({ key, revision, bytes: body, flags });
       await served.prepare?.([object]);
       const attributes = served.type.attributes(served.toObject(object));
       const shown = served.json.render(object);
@@ -214,7 +214,12 @@ export class TaskRunner {
         const sent =
           value === undefined
             ? undefined
-            : { head: value.head, tail: value.tail, attributes: type.attributes(value.object) };
+            : {
+                head: value.head,
+                tail: value.tail,
+                flags: value.flags,
+                attributes: type.attributes(value.object),
+              };
         const { committed, object } = await this.call({ method: 'write', resource, key, expected, value: sent });
         const result = stored(object);
         return committed && result !== undefined
@@ -341,8 +346,12 @@ export class TaskRunner {
   }
 }
 
-async function objectOf({ served }: RequestScope, { body }: Task, { key, revision }: ReadFacts): Promise<CachedObject> {
-  const object = new DetachedObject({ key, revision, bytes: body });
+async function objectOf(
+  { served }: RequestScope,
+  { body }: Task,
+  { key, revision, flags }: ReadFacts,
+): Promise<CachedObject> {
+  const object = new DetachedObject({ key, revision, bytes: body, flags });
   await served.prepare?.([object]);
   return object;
 }

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../apimachinery/json/json.js';
 import { formatPlain, formatSyntax, goType } from './fieldpath/format.js';
+import { GoValue } from './go-value.js';
 import { fieldType, kindOf } from './schema/kinds.js';
 import { itemElement, ItemNames, itemProblem, itemText } from './list-items.js';
 import type { ListType, MapType, Scalar, Type } from './schema/schema.js';
@@ -45,7 +46,7 @@ function validate(type: Type, value: JsonValue | undefined, duplicates: boolean,
         : failure(scalarMismatch(type.scalar, value));
     case 'map':
       if (value === null || value === undefined || type.map === undefined) return undefined;
-      if (typeof value !== 'object' || Array.isArray(value))
+      if (typeof value !== 'object' || Array.isArray(value) || value instanceof GoValue)
         return failure(`expected map, got &{${formatPlain(value)}}`);
       return validateMap(type.map, value, duplicates, depth);
     case 'list':

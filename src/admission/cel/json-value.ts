@@ -1,11 +1,14 @@
 import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
 import { quote } from '../../apimachinery/meta/meta.js';
+import { formatGoDuration } from '../../go/duration.js';
+import { GoValue } from '../../structured-merge-diff/go-value.js';
 import {
   CelList,
   CelMap,
   Double,
   Duration,
   EntryMap,
+  Opaque,
   Optional,
   Timestamp,
   TypeValue,
@@ -38,6 +41,8 @@ export interface JsonOptions {
  * the value.
  */
 export function toJson(value: Value, options: JsonOptions = {}): JsonValue {
+  const native = options.told === undefined ? undefined : goValue(value);
+  if (native !== undefined) return native;
   switch (typeof value) {
     case 'string':
     case 'boolean':
@@ -60,8 +65,11 @@ export function toJson(value: Value, options: JsonOptions = {}): JsonValue {
   if (value instanceof CelMap) return members(entriesOf(value), options);
   if (value instanceof Optional && value.value !== undefined) return toJson(value.value, options);
   if (value instanceof TypeValue) throw new NotJsonError("type conversion not supported for 'type'");
-  throw new NotJsonError(`${typeName(value)} has no JSON`);
+  throw new NotJsonError(`type conversion error from '${goName(value)}' to '*structpb.Value'`);
 }
+
+/** What Kubernetes' own types call themselves: `kubernetes.URL` is a URL, `net.IP` an IP. */
+const goName = (value: Value): string => typeName(value).replace(/^.*\./, '');
 
 function objectJson(value: ObjectLiteral, options: JsonOptions): JsonValue {
   const { told } = options;
@@ -73,16 +81,34 @@ function objectJson(value: ObjectLiteral, options: JsonOptions): JsonValue {
       const key = `'${quote(String.fromCodePoint(Math.abs(stray) & 0xffff)).slice(1, -1)}'`;
       return `fail to convert field ${quote(name)}: map key ${key} is of type types.Int, not string`;
     }
-    put(out, name, told === undefined ? toJson(field, options) : nativeJson(field, options, told));
+    put(out, name, toJson(field, options));
   }
   return out;
 }
 
-/** Null and durations are numbers in Go. */
-function nativeJson(value: Value, options: JsonOptions, told: { yes: boolean }): JsonValue {
-  if (value !== null && !(value instanceof Duration)) return toJson(value, options);
-  told.yes = true;
-  return value === null ? 0 : Number(value.nanos);
+const MONTHS = 'January February March April May June July August September October November December'.split(' ');
+
+/** What is no JSON for Go either. */
+function goValue(value: Value): GoValue | undefined {
+  if (value === null) return new GoValue('structpb.NullValue', 'NULL_VALUE', '0');
+  if (value instanceof Uint8Array) {
+    const hex = Array.from(value, (byte) => `0x${byte.toString(16)}`);
+    return new GoValue('[]uint8', `[${value.join(' ')}]`, `[]byte{${hex.join(', ')}}`);
+  }
+  if (value instanceof Duration) {
+    return new GoValue('time.Duration', formatGoDuration(Number(value.nanos) / 1e6), value.nanos.toString());
+  }
+  if (value instanceof Timestamp) {
+    const text = formatTimestamp(value).replace('T', ' ').replace(/Z$/, ' +0000 UTC');
+    const date = new Date(value.seconds * 1000);
+    const parts = [date.getUTCDate(), date.getUTCHours(), date.getUTCMinutes(), date.getUTCSeconds(), value.nanos];
+    const month = `time.${MONTHS[date.getUTCMonth()] ?? ''}`;
+    const syntax = `time.Date(${String(date.getUTCFullYear())}, ${month}, ${parts.join(', ')}, time.UTC)`;
+    return new GoValue('time.Time', text, syntax);
+  }
+  if (value instanceof Opaque && !(value instanceof ObjectLiteral))
+    return new GoValue(goName(value), goName(value), goName(value));
+  return undefined;
 }
 
 /** What stands in a list or a map. */

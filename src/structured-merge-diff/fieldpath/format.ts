@@ -1,6 +1,7 @@
 import { formatFloat } from '../../apimachinery/json/go-format.js';
 import type { JsonValue } from '../../apimachinery/json/json.js';
 import { compareUtf8, quote } from '../../apimachinery/meta/meta.js';
+import { GoValue } from '../go-value.js';
 
 /** Go's %v of a number: integers of 64 bits plain, others as float64. */
 function formatNumber(value: number | bigint): string {
@@ -28,6 +29,7 @@ export function formatPlain(value: JsonValue): string {
   if (typeof value === 'number' || typeof value === 'bigint') return formatNumber(value);
   if (typeof value !== 'object') return String(value);
   if (Array.isArray(value)) return `[${value.map(formatPlain).join(' ')}]`;
+  if (value instanceof GoValue) return value.plain;
   return `map[${sortedEntries(value)
     .map(([key, member]) => `${key}:${formatPlain(member)}`)
     .join(' ')}]`;
@@ -40,6 +42,7 @@ export function formatSyntax(value: JsonValue): string {
   if (typeof value === 'number' || typeof value === 'bigint') return formatNumber(value);
   if (typeof value === 'boolean') return String(value);
   if (Array.isArray(value)) return `[]interface {}{${value.map(formatSyntax).join(', ')}}`;
+  if (value instanceof GoValue) return value.syntax;
   return `map[string]interface {}{${sortedEntries(value)
     .map(([key, member]) => `${quote(key)}:${formatSyntax(member)}`)
     .join(', ')}}`;
@@ -52,6 +55,7 @@ export function goType(value: JsonValue): string {
   if (typeof value === 'boolean') return 'bool';
   if (typeof value === 'bigint') return 'int64';
   if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64';
+  if (value instanceof GoValue) return value.type;
   return Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}';
 }
 

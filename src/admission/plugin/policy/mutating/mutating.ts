@@ -1,4 +1,4 @@
-import { ApiError } from '../../../../apimachinery/meta/errors.js';
+import { ApiError, newInternalError } from '../../../../apimachinery/meta/errors.js';
 import { deepEqual, type JsonObject } from '../../../../apimachinery/json/json.js';
 import { carryFloats } from '../../../../apimachinery/json/float.js';
 import {
@@ -246,18 +246,26 @@ class MutatingRequest {
     }
   }
 
+  /** Metadata that does not fit is dropped; what is of another type is an error. Throws ApiError. */
+  private mended(object: KubeObject, kind: GroupVersionKind): KubeObject {
+    const { versions } = this.attributes;
+    try {
+      return versions?.complete(object, kind, { dropsInvalidMetadata: true }) ?? object;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.reason !== '') throw error;
+      throw newInternalError(`failed to convert object: ${error.message}`);
+    }
+  }
+
   /** Puts what the policies made in the place of the request's object. */
   private async adopt({ resource, object, changed, fault }: Versioned): Promise<void> {
     const { attributes } = this;
     if (!changed || object === undefined || attributes.object === undefined) return;
-    if (fault !== undefined) {
-      this.errors.throwFirst();
-      throw fault;
-    }
     this.wantAnotherPass();
     const { kind, versions } = attributes;
     const isOwn = formatGroupVersionKind(kind) === formatGroupVersionKind(resource.kind);
-    const made = isOwn || versions === undefined ? object : await versions.convert(object, kind);
+    const sound = fault === undefined ? object : this.mended(object, resource.kind);
+    const made = isOwn || versions === undefined ? sound : await versions.convert(sound, kind);
     const target: JsonObject = attributes.object;
     if (made === target) return;
     for (const key of Object.keys(target)) if (made[key] === undefined) Reflect.deleteProperty(target, key);
