@@ -39,6 +39,7 @@ export interface Task {
 export interface ReadFacts {
   readonly key: string;
   readonly revision: Revision;
+  readonly flags: number;
   /** Of an item of a list. */
   readonly form: ItemForm | undefined;
 }
@@ -65,6 +66,7 @@ export interface DefinitionFacts {
 export interface SentValue {
   readonly head: string;
   readonly tail: string;
+  readonly flags: number;
   readonly attributes: Attributes;
 }
 
@@ -72,6 +74,7 @@ export interface SentObject {
   readonly key: string;
   readonly revision: Revision;
   readonly bytes: Uint8Array;
+  readonly flags: number;
 }
 
 export interface SentAdmission {
@@ -164,6 +167,7 @@ export interface ShowTask {
   readonly groupVersion: string;
   readonly key: string;
   readonly revision: Revision;
+  readonly flags: number;
   readonly body: Uint8Array;
 }
 

@@ -122,7 +122,7 @@ export class LargeWritePool implements LargeWrites {
   private can({ served, subresource, context }: RequestScope): boolean {
     if (this.closed || (subresource !== '' && served.subresources[subresource] === undefined)) return false;
     if (context.info.verb === 'delete' && subresource !== '') return false;
-    if (served.type.custom) return served.portable !== undefined;
+    if (served.portable !== undefined) return true;
     const { group, resource } = served.groupResource;
     return this.options.builtins.has(`${group}/${resource}`);
   }
@@ -131,12 +131,12 @@ export class LargeWritePool implements LargeWrites {
     answer(scope, await this.enqueue(requestWork(scope, body, undefined)));
   }
 
-  async read(scope: RequestScope, { key, revision, bytes }: StoredObject): Promise<void> {
-    answer(scope, await this.enqueue(requestWork(scope, bytes, { key, revision, form: undefined })));
+  async read(scope: RequestScope, { key, revision, bytes, flags }: StoredObject): Promise<void> {
+    answer(scope, await this.enqueue(requestWork(scope, bytes, { key, revision, flags, form: undefined })));
   }
 
-  async item(scope: RequestScope, { key, revision, bytes }: StoredObject, form: ItemForm): Promise<Uint8Array> {
-    return (await this.enqueue(requestWork(scope, bytes, { key, revision, form }))).body;
+  async item(scope: RequestScope, { key, revision, bytes, flags }: StoredObject, form: ItemForm): Promise<Uint8Array> {
+    return (await this.enqueue(requestWork(scope, bytes, { key, revision, flags, form }))).body;
   }
 
   /** A description of a group version. */

@@ -48,7 +48,7 @@ const FORMS = [
 
 test.each(FORMS)('a large object as %s is made by another thread, the same as here', async (_name, accept, query) => {
   const world = setup();
-  const object = new DetachedObject({ key: 'ns/large', revision: 7, bytes: bytesOf('large', LARGE_OBJECT) });
+  const object = new DetachedObject({ key: 'ns/large', revision: 7, bytes: bytesOf('large', LARGE_OBJECT), flags: 0 });
   const answers = [];
   for (const elsewhere of [true, false]) {
     const { scope, response } = reading(world, accept, query, elsewhere);
@@ -63,8 +63,8 @@ test.each(FORMS)('a large object as %s is made by another thread, the same as he
 
 test('what has the form already, or is small, or is not sent at all, stays here', async () => {
   const world = setup();
-  const large = new DetachedObject({ key: 'ns/large', revision: 7, bytes: bytesOf('large', LARGE_OBJECT) });
-  const small = new DetachedObject({ key: 'ns/small', revision: 7, bytes: bytesOf('small', 1000) });
+  const large = new DetachedObject({ key: 'ns/large', revision: 7, bytes: bytesOf('large', LARGE_OBJECT), flags: 0 });
+  const small = new DetachedObject({ key: 'ns/small', revision: 7, bytes: bytesOf('small', 1000), flags: 0 });
   for (const [object, accept, method] of [
     [large, 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1', 'GET'],
     [small, TABLE, 'GET'],
@@ -84,7 +84,7 @@ test.each(FORMS.filter(([name]) => name !== 'metadata in YAML'))(
     const type = { resource: 'things', attributes: () => ({ labels: undefined, fields: {} }) };
     const items = ['a', 'large', 'other', 'z'].map((name, i) =>
       cachedItem(
-        { key: `ns/${name}`, revision: i + 1, bytes: bytesOf(name, i % 3 === 0 ? 100 : LARGE_OBJECT) },
+        { key: `ns/${name}`, revision: i + 1, bytes: bytesOf(name, i % 3 === 0 ? 100 : LARGE_OBJECT), flags: 0 },
         type,
         new Budget(1 << 20),
       ),
@@ -101,7 +101,7 @@ test.each(FORMS.filter(([name]) => name !== 'metadata in YAML'))(
       };
       const asked = new Query(scope.request.url ?? '');
       const list = new SelectedPage(9, items, false);
-      const media = negotiateList(scope, asked, false);
+      const media = negotiateList(scope, asked);
       await writeListResult(scope, { list, continue: '', remainingItemCount: undefined }, media, asked);
       bodies.push(Buffer.concat(written).toString());
     }

@@ -3,7 +3,8 @@ import { parseJson } from '../apimachinery/json/decode.js';
 import type { Status } from '../apimachinery/meta/errors.js';
 import { isObject, type JsonObject, stringifyJson } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
-import { admissionAttributes, type RequestScope } from '../endpoints/router/scope.js';
+import { admissionAttributes } from '../endpoints/handlers/admission/attributes.js';
+import type { RequestScope } from '../endpoints/router/scope.js';
 import { definitionChanged } from '../registry/customresource/serve.js';
 import { observeConversion } from '../registry/customresource/conversion/conversion-metrics.js';
 import type { RbacRuleSource } from '../authorization/rbac/types.js';
@@ -22,12 +23,14 @@ import {
 class ReceivedValue implements EncodedObject {
   readonly head: string;
   readonly tail: string;
+  readonly flags: number;
   readonly attributes: SentValue['attributes'];
   private parsed: JsonObject | undefined;
 
   constructor(value: SentValue) {
     this.head = value.head;
     this.tail = value.tail;
+    this.flags = value.flags;
     this.attributes = value.attributes;
   }
 
@@ -46,7 +49,12 @@ const parseObject = (text: string): KubeObject => {
   return (isObject(value) ? value : {}) as KubeObject;
 };
 
-const sent = ({ key, revision, bytes }: StoredObject): SentObject => ({ key, revision, bytes: detached(bytes) });
+const sent = ({ key, revision, bytes, flags }: StoredObject): SentObject => ({
+  key,
+  revision,
+  bytes: detached(bytes),
+  flags,
+});
 
 /** Does for a worker what only the main thread can do for the request: the store, admission, authorization. */
 export async function answerCall(

@@ -13,7 +13,9 @@ import { deleteHandler } from '../endpoints/handlers/delete.js';
 import { patchHandler } from '../endpoints/handlers/patch.js';
 import { Query } from '../endpoints/handlers/request/query.js';
 import { negotiateObject, writeStored } from '../endpoints/handlers/respond.js';
-import type { HandlerEnvironment, RequestScope } from '../endpoints/router/scope.js';
+import { builtinCodec } from '../endpoints/handlers/codec/builtin.js';
+import { customResourceCodec } from '../endpoints/handlers/codec/custom-resource.js';
+import { type HandlerEnvironment, requestScope, type RequestScope } from '../endpoints/router/scope.js';
 import { updateHandler } from '../endpoints/handlers/update.js';
 import { WatchTracker } from '../endpoints/handlers/watch-tracker.js';
 import { describe } from '../endpoints/openapi/parts.js';
@@ -163,11 +165,11 @@ export class TaskRunner {
     }
   }
 
-  private async show({ id, definition, groupVersion, key, revision, body }: ShowTask): Promise<void> {
+  private async show({ id, definition, groupVersion, key, revision, flags, body }: ShowTask): Promise<void> {
     this.running = { id, abort: new AbortController() };
     try {
       const { served } = this.types.version(definition, groupVersion);
-      const object = new DetachedObject({ key, revision, bytes: body });
+      const object = new DetachedObject({ key, revision, bytes: body, flags });
       await served.prepare?.([object]);
       const attributes = served.type.attributes(served.toObject(object));
       const shown = served.json.render(object);
@@ -212,7 +214,12 @@ export class TaskRunner {
         const sent =
           value === undefined
             ? undefined
-            : { head: value.head, tail: value.tail, attributes: type.attributes(value.object) };
+            : {
+                head: value.head,
+                tail: value.tail,
+                flags: value.flags,
+                attributes: type.attributes(value.object),
+              };
         const { committed, object } = await this.call({ method: 'write', resource, key, expected, value: sent });
         const result = stored(object);
         return committed && result !== undefined
@@ -227,18 +234,14 @@ export class TaskRunner {
     const { served, store }: StoredApi = this.types.find(task);
     const part = info.subresource === '' ? served : served.subresources[info.subresource];
     if (part === undefined) throw new Error(`${info.resource}/${info.subresource} cannot be written here`);
-    const { strategy, fieldManager } = part;
-    return {
-      environment: this.environment(task),
+    const codec = task.definition === undefined ? builtinCodec : customResourceCodec;
+    const environment = this.environment(task);
+    return requestScope({ served, store }, part, codec, {
+      environment,
       context: this.context(task, signal),
       request,
       response,
-      served,
-      store,
-      subresource: info.subresource,
-      strategy,
-      fieldManager,
-    };
+    });
   }
 
   private authorizer(): Authorizer {
@@ -343,8 +346,12 @@ export class TaskRunner {
   }
 }
 
-async function objectOf({ served }: RequestScope, { body }: Task, { key, revision }: ReadFacts): Promise<CachedObject> {
-  const object = new DetachedObject({ key, revision, bytes: body });
+async function objectOf(
+  { served }: RequestScope,
+  { body }: Task,
+  { key, revision, flags }: ReadFacts,
+): Promise<CachedObject> {
+  const object = new DetachedObject({ key, revision, bytes: body, flags });
   await served.prepare?.([object]);
   return object;
 }

@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { EventEmitter } from 'node:events';
-import { listHandler } from '../endpoints/handlers/list.js';
+import { watchHandler } from '../endpoints/handlers/list.js';
 import type { RequestScope } from '../endpoints/router/scope.js';
 import { ResourceStore } from '../registry/generic/store/resource-store.js';
 import { Budget } from '../storage/cacher/budget.js';
@@ -29,7 +29,7 @@ function event(name: string, revision: number, length: number): CachedEvent {
   return new CachedEvent(
     'ADDED',
     revision,
-    cachedItem({ key: `ns/${name}`, revision, bytes }, type, new Budget(1 << 20)),
+    cachedItem({ key: `ns/${name}`, revision, bytes, flags: 0 }, type, new Budget(1 << 20)),
   );
 }
 
@@ -84,7 +84,7 @@ class Watch {
       response,
       store: new ResourceStore(groupResource, true, 'things.example.com', backend, cache, clock),
     };
-    this.ended = listHandler(watched, false);
+    this.ended = watchHandler(watched);
     this.drain = () => {
       response.emit('drain');
     };

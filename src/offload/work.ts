@@ -80,7 +80,7 @@ export function showWork(
   groupVersion: string,
   resource: string,
   cbor: boolean,
-  { key, revision, bytes }: CachedObject,
+  { key, revision, bytes, flags }: CachedObject,
 ): Work {
   return {
     scope: undefined,
@@ -89,7 +89,7 @@ export function showWork(
     signal: NEVER_ABORTED,
     message: (id, definitions) => {
       const definition = definitions.use(portable, resource, cbor);
-      return { type: 'show', id, definition, groupVersion, key, revision, body: detached(bytes) };
+      return { type: 'show', id, definition, groupVersion, key, revision, flags, body: detached(bytes) };
     },
   };
 }

@@ -1,3 +1,4 @@
+import { customResourceCodec } from '../endpoints/handlers/codec/custom-resource.js';
 import { MessageChannel } from 'node:worker_threads';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
@@ -15,7 +16,7 @@ import { serveDefinition } from '../registry/customresource/serve.js';
 import { conversionOf } from '../registry/customresource/conversion/webhook-conversion.js';
 import { ResourceStore } from '../registry/generic/store/resource-store.js';
 import type { StoredApi } from '../registry/generic/store/api-registry.js';
-import { encodedBytes } from '../storage/object-bytes.js';
+import { encodeRecord, readRecord } from '../storage/record.js';
 import type { StoredObject, WriteRequest, WriteResult } from '../storage/interfaces.js';
 import { FakeClock } from '../util/clock.js';
 import { FeatureGates } from '../util/feature-gates.js';
@@ -86,7 +87,7 @@ class MapBackend {
     if ((current?.revision ?? 0) !== expected || value === undefined)
       return Promise.resolve({ outcome: 'conflict', current });
     const revision = ++this.revision;
-    const object = { key, revision, bytes: encodedBytes(value, revision) };
+    const object = { key, revision, ...readRecord(encodeRecord(value, revision)) };
     this.objects.set(key, object);
     return Promise.resolve({ outcome: 'committed', object });
   }
@@ -282,6 +283,7 @@ export function scopeOf(world: World, verb: 'create' | 'update', name: string, b
     },
     request,
     response,
+    codec: customResourceCodec,
     served,
     store,
     subresource: '',

@@ -1,7 +1,7 @@
 import { type JsonObject, objectAt, stringifyJson } from '../apimachinery/json/json.js';
 import { storesUnseen } from '../apimachinery/json/unseen.js';
 import type { EncodedObject, StoredObject } from './interfaces.js';
-import { INCOMPLETE } from './object-bytes.js';
+import { INCOMPLETE, UNSEEN_MEMBERS } from './record.js';
 
 const incomplete = new WeakSet<JsonObject>();
 
@@ -12,8 +12,7 @@ export function markIncomplete(object: JsonObject): void {
 
 /**
  * Serializes an object for storage, with the place of its revision left open (see EncodedObject). The object is not
- * changed; a resourceVersion in it is ignored, and so is an empty creationTimestamp of null. What it holds unseen is a space before
- * the last brace, so that the object is not equal to itself without.
+ * changed; a resourceVersion in it is ignored, and so is an empty creationTimestamp of null.
  */
 export function encodeObject(object: JsonObject): EncodedObject {
   const { apiVersion, kind, metadata: _metadata, ...rest } = object;
@@ -23,8 +22,8 @@ export function encodeObject(object: JsonObject): EncodedObject {
   const metaText = stringifyJson(meta);
   const restText = stringifyJson(rest);
   const tail = `"${metaText === '{}' ? '' : ','}${metaText.slice(1)}${restText === '{}' ? '' : ','}${restText.slice(1)}`;
-  const seen = storesUnseen(object) ? `${tail.slice(0, -1)} }` : tail;
-  return { head, tail: incomplete.has(object) ? seen + INCOMPLETE : seen, object: { ...object, metadata: meta } };
+  const flags = (incomplete.has(object) ? INCOMPLETE : 0) | (storesUnseen(object) ? UNSEEN_MEMBERS : 0);
+  return { head, tail, flags, object: { ...object, metadata: meta } };
 }
 
 /** What a committed object keeps of the value that was written, beside its bytes: nothing is parsed for it. */

@@ -6,7 +6,7 @@ const event = (revision: Revision): LogEvent => ({
   resource: 'maps',
   key: `k${revision}`,
   type: 'ADDED',
-  object: { key: `k${revision}`, revision, bytes: Buffer.from('{}') },
+  object: { key: `k${revision}`, revision, bytes: Buffer.from('{}'), flags: 0 },
 });
 
 /** What a reader gets of a log in which some entries are left, and how it ends. */

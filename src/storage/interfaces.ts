@@ -12,12 +12,13 @@ export type Revision = number;
 /**
  * The JSON text of an object, ready for its revision: the text is `head + revision + tail`, and the revision stands as the
  * first field of metadata: `{"apiVersion":"v1","kind":"X","metadata":{"resourceVersion":"` + `7` + `","name":…`.
- * Every stored object has exactly this layout, so that apiVersion and kind can be exchanged without parsing. A space behind it
- * says that the object is not shown as it is stored.
+ * Every stored object has exactly this layout, so that apiVersion and kind can be exchanged without parsing.
  */
 export interface EncodedObject {
   readonly head: string;
   readonly tail: string;
+  /** Facts that the text does not hold; see record.ts. */
+  readonly flags: number;
   /** What was encoded, without a resourceVersion, so that nobody must parse it again. Not to be changed. */
   readonly object: JsonObject;
   /** Present where the object was encoded elsewhere and must be parsed for `object`: what selectors look at. */
@@ -38,6 +39,8 @@ export interface StoredObject {
   readonly revision: Revision;
   /** The whole JSON text in UTF-8, resourceVersion included. */
   readonly bytes: Uint8Array;
+  /** Facts that the text does not hold; see record.ts. */
+  readonly flags: number;
   /** Present where the process itself wrote the object and still has the decoded form (without resourceVersion). */
   readonly object?: JsonObject | undefined;
   /** Present where they were computed elsewhere, by the type as it was then. */
@@ -131,7 +134,7 @@ export interface Backend {
   index?(resource: string, fields: readonly string[]): void;
   /** Whether what other processes write is told; absent where there are none. */
   following?(): { readonly ok: boolean; readonly reason: string };
-  /** Whether writes get through; absent where they depend on nobody else. */
+  /** Whether writes get through; absent where nothing keeps them from it. */
   writing?(): { readonly ok: boolean; readonly reason: string };
   /** Replaces the bytes of a stored object by ones that cannot be decoded. A test hook, refused unless the backend was opened for tests. */
   corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void>;

@@ -2,18 +2,6 @@ import type { EncodedObject, Revision } from './interfaces.js';
 
 const MARK = Buffer.from(',"metadata":{"resourceVersion":"');
 const QUOTE = 0x22;
-const BRACE = 0x7d;
-
-/**
- * Stands behind the JSON text of an object that is not shown as it is stored, such as one that lacks defaults which its type adds
- * whenever it is read: so all who get the bytes, other replicas too, know it without a look inside.
- */
-export const INCOMPLETE = ' ';
-
-/** Whether the bytes, which end at `end`, are of such an object. */
-export function isIncomplete(bytes: Uint8Array, end = bytes.length): boolean {
-  return bytes[end - 1] === INCOMPLETE.charCodeAt(0) && bytes[end - 2] === BRACE;
-}
 
 /** Where the revision's digits stand in an object's JSON bytes. */
 export interface RevisionSpan {

@@ -17,7 +17,11 @@ function whyUndecodable(bytes: Uint8Array): string | undefined {
 }
 
 /** What an error says of one object whose bytes cannot be decoded. */
-export const describeUndecodable = ({ key, revision, bytes }: StoredObject): Undecodable => ({
+export const describeUndecodable = ({
+  key,
+  revision,
+  bytes,
+}: Pick<StoredObject, 'key' | 'revision' | 'bytes'>): Undecodable => ({
   key,
   revision,
   why: whyUndecodable(bytes) ?? 'the object cannot be used',

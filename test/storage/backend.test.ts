@@ -1,4 +1,5 @@
 import type { Backend, LogEvent } from '../../src/storage/interfaces.js';
+import { INCOMPLETE, UNSEEN_MEMBERS } from '../../src/storage/record.js';
 import { FakeClock } from '../../src/util/clock.js';
 import {
   collect,
@@ -315,6 +316,38 @@ describe.each(fixtures)('backend $name', (fixture) => {
     await writes;
     expect((await backend.list(RESOURCE, { ...everything, revision })).items).toHaveLength(5000);
     expect((await backend.list(RESOURCE, everything)).items).toHaveLength(5000);
+  });
+
+  test('flags stay with a state, in every way to read it, and are no part of its text', async () => {
+    const flagged = put('a/b', 0, { n: 1 });
+    const value = flagged.value === undefined ? undefined : { ...flagged.value, flags: INCOMPLETE | UNSEEN_MEMBERS };
+    const written = await commit(backend, { ...flagged, value });
+    await commit(backend, put('a/b', written.revision, { n: 2 }));
+    await commit(backend, remove('a/b', 3));
+    const flags = async (): Promise<unknown> => ({
+      now: written.flags,
+      then: (await backend.list(RESOURCE, { ...everything, revision: 2 })).items.map((item) => [
+        item.flags,
+        decode(item),
+      ]),
+      events: (await collect(backend, 1, 3)).map(({ object, previous }) => [object.flags, previous?.flags]),
+    });
+    const expected = {
+      now: 3,
+      then: [[3, decode(written)]],
+      events: [
+        [3, undefined],
+        [0, 3],
+        [0, 0],
+      ],
+    };
+    expect(await flags()).toEqual(expected);
+    await reopen();
+    expect(await flags()).toEqual(expected);
+    const again = await commit(backend, { ...put('a/c', 0), value });
+    expect((await backend.get(RESOURCE, 'a/c'))?.flags).toBe(3);
+    const gone = await commit(backend, remove('a/c', again.revision));
+    expect(gone.flags).toBe(3);
   });
 
   test('bytes that are no object stay where they are', async () => {

@@ -46,6 +46,7 @@ function cached(object: KubeObject, revision: number): CachedObject {
     key: `${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`,
     revision,
     bytes,
+    flags: 0,
     attributes: { labels: undefined, fields: {} },
     decode: () => {
       decoded++;

@@ -4,13 +4,13 @@ import { parseJson } from '../../apimachinery/json/decode.js';
 import { noteUnseen } from '../../apimachinery/json/unseen.js';
 import { encodeObject } from '../../storage/encode.js';
 import type { StoredObject } from '../../storage/interfaces.js';
-import { encodedBytes } from '../../storage/object-bytes.js';
+import { encodeRecord, readRecord } from '../../storage/record.js';
 import { isUnchanged } from './unchanged.js';
 
 const stored = (object: JsonObject, decoded = false): StoredObject => {
   const encoded = encodeObject(object);
-  const bytes = encodedBytes(encoded, 12_345);
-  return { key: 'a/b', revision: 12_345, bytes, object: decoded ? encoded.object : undefined };
+  const { bytes, flags } = readRecord(encodeRecord(encoded, 12_345));
+  return { key: 'a/b', revision: 12_345, bytes, flags, object: decoded ? encoded.object : undefined };
 };
 const thing = (metadata: JsonObject, spec: JsonValue): JsonObject => ({
   apiVersion: 'v1',

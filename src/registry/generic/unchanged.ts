@@ -1,10 +1,15 @@
 import { deepEqual, objectAt } from '../../apimachinery/json/json.js';
 import type { EncodedObject, StoredObject } from '../../storage/interfaces.js';
-import { INCOMPLETE, isIncomplete, revisionSpan } from '../../storage/object-bytes.js';
+import { revisionSpan } from '../../storage/object-bytes.js';
+import { UNSEEN_MEMBERS } from '../../storage/record.js';
 import { decodeStored } from './loopback/detached-object.js';
 
-/** Whether an object is what is stored already, its revision aside; the order of keys means nothing. */
+/**
+ * Whether an object is what is stored already, its revision aside; the order of keys means nothing. What the type adds today is no
+ * part of the object; what it holds unseen is.
+ */
 export function isUnchanged(next: EncodedObject, current: StoredObject): boolean {
+  if (((next.flags ^ current.flags) & UNSEEN_MEMBERS) !== 0) return false;
   if (hasOtherCharacters(next, current.bytes)) return false;
   const now = current.object ?? decodeStored(current);
   const metadata = { ...objectAt(now, 'metadata'), resourceVersion: undefined };
@@ -18,13 +23,11 @@ export function isUnchanged(next: EncodedObject, current: StoredObject): boolean
 function hasOtherCharacters({ head, tail }: EncodedObject, bytes: Uint8Array): boolean {
   const span = revisionSpan(bytes);
   if (span === undefined) return false;
-  // What the type adds today is no part of the object.
-  const rest = tail.endsWith(INCOMPLETE) ? tail.slice(0, -1) : tail;
-  const end = isIncomplete(bytes) ? bytes.length - 1 : bytes.length;
-  const length = Buffer.byteLength(head) + Buffer.byteLength(rest);
-  if (length !== end - (span.end - span.start)) return true;
-  if (length !== head.length + rest.length) return false;
-  return sumOfText(head) + sumOfText(rest) !== sumOfBytes(bytes, 0, span.start) + sumOfBytes(bytes, span.end, end);
+  const length = Buffer.byteLength(head) + Buffer.byteLength(tail);
+  if (length !== bytes.length - (span.end - span.start)) return true;
+  if (length !== head.length + tail.length) return false;
+  const now = sumOfBytes(bytes, 0, span.start) + sumOfBytes(bytes, span.end, bytes.length);
+  return sumOfText(head) + sumOfText(tail) !== now;
 }
 
 function sumOfText(text: string): number {

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { Backend, StoredObject, WriteRequest, WriteResult } from '../../storage/interfaces.js';
-import { encodedBytes } from '../../storage/object-bytes.js';
+import { encodeRecord, readRecord } from '../../storage/record.js';
 import { FakeClock } from '../../util/clock.js';
 import { SharedAuthority } from './serving-certificates.js';
 
@@ -25,7 +25,7 @@ class OneObject implements Pick<Backend, 'get' | 'write'> {
       return Promise.resolve({ outcome: 'conflict', current: this.stored });
     }
     const revision = request.expected + 1;
-    this.stored = { key: request.key, revision, bytes: encodedBytes(request.value, revision) };
+    this.stored = { key: request.key, revision, ...readRecord(encodeRecord(request.value, revision)) };
     return Promise.resolve({ outcome: 'committed', object: this.stored });
   }
 }

@@ -13,8 +13,9 @@ import type {
   WriteResult,
 } from '../interfaces.js';
 import { withRevision } from '../object-bytes.js';
+import { readRecord } from '../record.js';
 import { Committer } from './committer.js';
-import { beginFormat, checkDirectory, finishFormat, prepareDirectory } from './directory.js';
+import { beginFormat, checkDirectory, finishFormat, prepareDirectory, unknownFormat } from './directory.js';
 import { lockDirectory, type DirectoryLock } from './directory-lock.js';
 import { damaged, readHeader } from './entry.js';
 import { Environment, objectKey, type Operation } from './environment.js';
@@ -53,6 +54,8 @@ const REMOVALS_PER_COMMIT = 500;
 export class EmbeddedBackend implements Backend {
   private opened: Opened | undefined;
   private closing = false;
+  /** Why nothing is written any more: the directory now holds a store of another format. */
+  private foreign: string | undefined;
   private readonly clock: Clock;
   private readonly historyMillis: number;
   /** History up to here is forgotten; what it needs may still be on the disk. */
@@ -134,6 +137,7 @@ export class EmbeddedBackend implements Backend {
 
   write(request: WriteRequest): Promise<WriteResult> {
     if (this.opened === undefined || this.closing) return Promise.reject(closed());
+    if (this.foreign !== undefined) return Promise.reject(new StorageError('unusable', this.foreign));
     return this.opened.committer.write({ request });
   }
 
@@ -206,6 +210,10 @@ export class EmbeddedBackend implements Backend {
     await committer.idle();
   }
 
+  writing(): { readonly ok: boolean; readonly reason: string } {
+    return { ok: this.foreign === undefined, reason: this.foreign ?? '' };
+  }
+
   ping(): Promise<void> {
     return promised(() => {
       this.store();
@@ -226,7 +234,7 @@ export class EmbeddedBackend implements Backend {
   private read(key: string, revision: Revision): StoredObject {
     const entry = this.environment().entry(revision);
     if (entry === undefined) throw damaged(revision);
-    return { key, revision, bytes: entry.subarray(readHeader(entry, revision).offset) };
+    return { key, revision, ...readRecord(entry, readHeader(entry, revision).offset) };
   }
 
   private readLog(after: Revision): LogEvent[] {
@@ -245,17 +253,28 @@ export class EmbeddedBackend implements Backend {
   private event(revision: Revision, entry: Buffer): LogEvent {
     const { type, resource, key, previous: before, offset } = readHeader(entry, revision);
     const previous = before === 0 ? undefined : this.read(key, before);
-    const bytes =
-      type === 'DELETED' && previous !== undefined ? withRevision(previous.bytes, revision) : entry.subarray(offset);
-    return { revision, resource, key, type, object: { key, revision, bytes }, previous };
+    const object =
+      type === 'DELETED' && previous !== undefined
+        ? { ...previous, revision, bytes: withRevision(previous.bytes, revision) }
+        : { key, revision, ...readRecord(entry, offset) };
+    return { revision, resource, key, type, object, previous };
   }
 
   private scheduleHousekeeping(): void {
     const every = Math.min(Math.max(this.historyMillis / 60, 100), 5_000);
     this.timer = this.clock.setTimer(every, () => {
-      this.opened?.committer.requestHousekeeping();
+      this.checkFormat();
+      if (this.foreign === undefined) this.opened?.committer.requestHousekeeping();
       this.scheduleHousekeeping();
     });
+  }
+
+  private checkFormat(): void {
+    try {
+      this.foreign = unknownFormat(this.options.directory);
+    } catch {
+      // A directory that cannot be read has no other format; writes tell what is wrong with it.
+    }
   }
 
   /**

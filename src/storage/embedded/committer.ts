@@ -2,7 +2,8 @@ import type { Clock } from '../../util/clock.js';
 import { decodedForm } from '../encode.js';
 import { StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../interfaces.js';
-import { encodedBytes, withRevision } from '../object-bytes.js';
+import { withRevision } from '../object-bytes.js';
+import { encodeRecord, readRecord, recordOf } from '../record.js';
 import { nextTurn } from '../../scheduling/slicing.js';
 import { headerLength, writeHeader } from './entry.js';
 import { numberValue, objectKey, type Environment, type Operation } from './environment.js';
@@ -152,21 +153,22 @@ export class Committer {
         this.addEvent(batch, write, {
           type: 'DELETED',
           entry: this.entry(write, 'DELETED', current.revision, undefined, revision),
-          object: { key, revision, bytes: withRevision(current.bytes, revision), object: current.object },
+          object: { ...current, revision, bytes: withRevision(current.bytes, revision) },
           previous: current,
         });
         return;
       }
       const type = current === undefined ? 'ADDED' : 'MODIFIED';
       const entry = this.entry(write, type, expected, raw, revision);
-      const bytes = entry.subarray(headerLength(resource, key));
+      const state = readRecord(entry, headerLength(resource, key));
+      const { bytes } = state;
       if (bytes.length > this.options.maxObjectBytes) {
         throw new StorageError(
           'object-too-large',
           `the object takes ${bytes.length} bytes; the store takes ${this.options.maxObjectBytes} at most`,
         );
       }
-      const object: StoredObject = { key, revision, bytes, ...(raw === undefined ? decodedForm(value) : undefined) };
+      const object: StoredObject = { key, revision, ...state, ...(raw === undefined ? decodedForm(value) : undefined) };
       this.addEvent(batch, write, { type, entry, object, previous: current });
     } catch (error) {
       write.reject(
@@ -190,12 +192,8 @@ export class Committer {
     const { resource, key, value } = write.request;
     const reserve = headerLength(resource, key);
     let entry: Buffer;
-    if (raw !== undefined) {
-      entry = Buffer.allocUnsafeSlow(reserve + raw.length);
-      entry.set(raw, reserve);
-    } else {
-      entry = value === undefined ? Buffer.allocUnsafeSlow(reserve) : encodedBytes(value, revision, reserve);
-    }
+    if (raw !== undefined) entry = recordOf({ bytes: raw, flags: 0 }, reserve);
+    else entry = value === undefined ? Buffer.allocUnsafeSlow(reserve) : encodeRecord(value, revision, reserve);
     this.time = Math.max(this.time, this.options.clock.now());
     writeHeader(entry, { type, resource, key, previous, time: this.time });
     return entry;

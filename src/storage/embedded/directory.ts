@@ -16,7 +16,7 @@ import { LOCK_FILE, LOCK_SOCKET } from './directory-lock.js';
 import { messageOf } from '../../util/error-message.js';
 
 const FORMAT_FILE = 'FORMAT';
-const FORMAT = 'annex embedded store 1\n';
+const FORMAT = 'annex embedded store 2\n';
 const DATA_FILE = 'data.mdb';
 
 /** Stands in place of FORMAT_FILE until the store is made. */
@@ -46,15 +46,18 @@ export function checkDirectory(directory: string): void {
       `${directory} is not a data directory of Annex (it holds ${JSON.stringify(foreign)}); choose another or an empty one`,
     );
   }
-  const format = readFileSync(join(directory, FORMAT_FILE), 'utf8');
-  if (format !== FORMAT) {
-    throw unusable(
-      `the data directory ${directory} has the format ${JSON.stringify(format.trim().slice(0, 60))}, which this version of Annex cannot read (it reads ${JSON.stringify(FORMAT.trim())})`,
-    );
-  }
+  const unknown = unknownFormat(directory);
+  if (unknown !== undefined) throw unusable(unknown);
   const path = join(directory, DATA_FILE);
   if (!names.includes(DATA_FILE)) throw corrupt(path, 'it is gone');
   checkDataFile(path);
+}
+
+/** Why this version cannot use the store, where that has another format; for a running server, too, whose store was replaced. */
+export function unknownFormat(directory: string): string | undefined {
+  const format = readFileSync(join(directory, FORMAT_FILE), 'utf8');
+  if (format === FORMAT) return undefined;
+  return `the data directory ${directory} has the format ${JSON.stringify(format.trim().slice(0, 60))}, which this version of Annex cannot read (it reads ${JSON.stringify(FORMAT.trim())})`;
 }
 
 /** Makes the directory and writes the format record where there is none. */

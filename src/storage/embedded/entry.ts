@@ -2,15 +2,15 @@ import { StorageError } from '../errors.js';
 import type { LogEvent, Revision } from '../interfaces.js';
 
 /**
- * A log entry as LMDB holds it: a header, the resource's name, the object's key, and the object's bytes (none for DELETED:
- * they are those of the previous entry).
+ * A log entry as LMDB holds it: a header, the resource's name, the object's key, and the object's record (none for DELETED:
+ * it is that of the previous entry).
  *
  *     0  type: 1 ADDED, 2 MODIFIED, 3 DELETED
  *     1  length of the resource's name
  *     2  length of the key (16 bits)
  *     4  previous revision, 0 for none (64-bit float)
  *    12  commit time in milliseconds since the epoch (64-bit float)
- *    20  resource, key, bytes
+ *    20  resource, key, record
  */
 export interface EntryHeader {
   readonly type: LogEvent['type'];
@@ -18,7 +18,7 @@ export interface EntryHeader {
   readonly key: string;
   readonly previous: Revision;
   readonly time: number;
-  /** Where the object's bytes begin. */
+  /** Where the object's record begins. */
   readonly offset: number;
 }
 

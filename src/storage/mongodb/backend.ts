@@ -81,7 +81,7 @@ interface Opened {
   readonly indexer: Indexer;
 }
 
-const FORMAT = 1;
+const FORMAT = 3;
 const HISTORY_MILLIS = 5 * 60_000;
 /** A log entry holds the states before and after a write, and a document 16 MiB. */
 const MAX_OBJECT_BYTES = (8 << 20) - (64 << 10);

@@ -3,6 +3,7 @@ import type { Collection, Db } from 'mongodb';
 import { StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject } from '../interfaces.js';
 import { copyOf, withRevision } from '../object-bytes.js';
+import { readRecord } from '../record.js';
 
 /** An entry of the log. It tells the whole event by itself, so that nothing else must be kept to read it. */
 export interface LogDocument {
@@ -13,9 +14,9 @@ export interface LogDocument {
   readonly key: string;
   /** Revision of the state before; 0 for none. */
   readonly previous: Revision;
-  /** The new state's JSON text; absent for DELETED, where it is the one before with another revision. */
+  /** The new state's record; absent for DELETED, where it is the one before with another revision. */
   readonly bytes?: Uint8Array;
-  /** The JSON text of the state before. */
+  /** The record of the state before. */
   readonly before?: Uint8Array;
   /** The replica that wrote it, and the number of its commit: together they tell whether a commit took place. */
   readonly writer: string;
@@ -24,7 +25,7 @@ export interface LogDocument {
   readonly time: Date;
 }
 
-/** The current state of an object: what people can read and query, and beside it the exact bytes. */
+/** The current state of an object: what people can read and query, and beside it the record. */
 export interface StateDocument extends State {
   readonly _id: string;
 }
@@ -101,16 +102,16 @@ export const FIRST_REVISION = 1;
 
 export function eventOf(document: LogDocument): LogEvent {
   const { _id: revision, resource, key, type, previous: before } = document;
-  const previous = before === 0 ? undefined : { key, revision: before, bytes: own(document.before, revision) };
-  const bytes =
+  const previous = before === 0 ? undefined : { key, revision: before, ...own(document.before, revision) };
+  const object =
     type === 'DELETED' && previous !== undefined
-      ? withRevision(previous.bytes, revision)
-      : own(document.bytes, revision);
-  return { revision, resource, key, type, object: { key, revision, bytes }, previous };
+      ? { ...previous, revision, bytes: withRevision(previous.bytes, revision) }
+      : { key, revision, ...own(document.bytes, revision) };
+  return { revision, resource, key, type, object, previous };
 }
 
 export function storedOf(document: Pick<StateDocument, '_id' | '_annex'>): StoredObject {
-  return { key: document._id, revision: document._annex.revision, bytes: document._annex.bytes };
+  return { key: document._id, revision: document._annex.revision, ...readRecord(document._annex.bytes) };
 }
 
 /** The current states of some objects of a type. */
@@ -127,9 +128,9 @@ export async function readStates(
 }
 
 /** A copy: what the driver gives is a view of a whole reply, which would stay in memory with it. */
-function own(bytes: Uint8Array | undefined, revision: Revision): Uint8Array {
-  if (bytes === undefined) {
+function own(record: Uint8Array | undefined, revision: Revision): Pick<StoredObject, 'bytes' | 'flags'> {
+  if (record === undefined) {
     throw new StorageError('corrupt', `the log entry of revision ${revision} is damaged`, { revision });
   }
-  return copyOf(bytes);
+  return readRecord(copyOf(record));
 }

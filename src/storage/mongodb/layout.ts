@@ -17,7 +17,7 @@ import type { WriterDocument } from './commit/writer-session.js';
 
 const LAYOUT = 'logs';
 /** The format of databases where types have logs of their own: versions that know nothing of them must not write there. */
-export const LAYOUT_FORMAT = 2;
+export const LAYOUT_FORMAT = 4;
 /** A server that was not heard of for so long is gone. */
 const GONE_MILLIS = 150_000;
 const ATTEMPTS = 5;

@@ -5,6 +5,7 @@ import { nextTurn } from '../../scheduling/slicing.js';
 import { entriesOf, statesOf, storedOf, type LogPlace, type StateDocument } from './documents.js';
 import type { LogDocument } from './documents.js';
 import { isSnapshotLost } from './failures.js';
+import { readRecord } from '../record.js';
 
 export interface ListRequest {
   readonly client: MongoClient;
@@ -98,7 +99,7 @@ class SnapshotList {
       const known = changed.get(key);
       const exists = type !== 'DELETED';
       if (known !== undefined) known.exists = exists;
-      else changed.set(key, { before: before && { key, revision: previous, bytes: before }, exists });
+      else changed.set(key, { before: before && { key, revision: previous, ...readRecord(before) }, exists });
     }
     return changed;
   }

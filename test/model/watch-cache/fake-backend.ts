@@ -101,7 +101,7 @@ export class FakeBackend implements Pick<Backend, 'list' | 'currentRevision' | '
     const gone = previous !== undefined && color === '';
     const { head, tail } = encodeObject(widget(key, { color }));
     const bytes = gone ? previous.bytes : Buffer.from(`${head}${revision}${tail}`);
-    const object: StoredObject = { key, revision, bytes };
+    const object: StoredObject = { key, revision, bytes, flags: 0 };
     const type = gone ? 'DELETED' : previous === undefined ? 'ADDED' : 'MODIFIED';
     this.log.push({ revision, resource, key, type, object, previous });
     if (gone) this.states.delete(id);

@@ -10,6 +10,7 @@ const painted = (key: string, colour: string): CachedObject => ({
   key,
   revision: 1,
   bytes: Buffer.from(colour),
+  flags: 0,
   object: undefined,
   attributes: { labels: undefined, fields: { 'metadata.name': key } },
   decode: () => ({}),

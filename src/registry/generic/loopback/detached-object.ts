@@ -3,7 +3,7 @@ import { JsonError, parseJson } from '../../../apimachinery/json/decode.js';
 import { parseJsonInSteps } from '../../../apimachinery/json/decode-in-steps.js';
 import type { Attributes, CachedObject, Representation } from '../../../storage/cacher/interfaces.js';
 import type { StoredObject } from '../../../storage/interfaces.js';
-import { isIncomplete } from '../../../storage/object-bytes.js';
+import { INCOMPLETE } from '../../../storage/record.js';
 import { nextTurn } from '../../../scheduling/slicing.js';
 import { describeUndecodable, undecodable } from '../../../storage/undecodable.js';
 
@@ -14,6 +14,7 @@ export class DetachedObject implements CachedObject {
   readonly key: string;
   readonly revision: number;
   readonly bytes: Uint8Array;
+  readonly flags: number;
   readonly attributes = NO_ATTRIBUTES;
   readonly undecodable = false;
 
@@ -25,10 +26,11 @@ export class DetachedObject implements CachedObject {
     this.key = stored.key;
     this.revision = stored.revision;
     this.bytes = stored.bytes;
+    this.flags = stored.flags;
   }
 
   get incomplete(): boolean {
-    return isIncomplete(this.bytes);
+    return (this.flags & INCOMPLETE) !== 0;
   }
 
   decode(): JsonObject {

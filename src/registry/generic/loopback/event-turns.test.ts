@@ -5,7 +5,7 @@ import { DetachedObject } from './detached-object.js';
 import { EventTurns, LARGE } from './event-turns.js';
 
 function eventOf(key: string, bytes: number): WatchEvent {
-  const object = new DetachedObject({ key, revision: 1, bytes: new Uint8Array(bytes) });
+  const object = new DetachedObject({ key, revision: 1, bytes: new Uint8Array(bytes), flags: 0 });
   return { type: 'ADDED', revision: 1, object, initialEventsEnd: false, encoded: () => new Uint8Array() };
 }
 
@@ -69,7 +69,7 @@ test('what comes after a large object is told after it', async () => {
 
 describe('a very large object', () => {
   const of = (bytes: Buffer): WatchEvent => {
-    const object = new DetachedObject({ key: 'ns/large', revision: 1, bytes });
+    const object = new DetachedObject({ key: 'ns/large', revision: 1, bytes, flags: 0 });
     return { ...eventOf('ns/large', 0), object };
   };
   const view = { toObject: (object: CachedObject): KubeObject => object.decode() as KubeObject };

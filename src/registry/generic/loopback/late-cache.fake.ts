@@ -3,7 +3,7 @@ import type { RequestContext } from '../../../request/context.js';
 import type { CachedObject, ResourceCache } from '../../../storage/cacher/interfaces.js';
 import { encodeObject } from '../../../storage/encode.js';
 import type { Backend, StoredObject, WriteRequest, WriteResult } from '../../../storage/interfaces.js';
-import { encodedBytes } from '../../../storage/object-bytes.js';
+import { encodeRecord, readRecord } from '../../../storage/record.js';
 import { FakeClock } from '../../../util/clock.js';
 import type { DeletionStrategy, ResourceType, Strategy } from '../../rest/interfaces.js';
 import type { ServedVersion } from '../../rest/served.js';
@@ -72,11 +72,11 @@ export class LateCache {
     const [, name = ''] = this.key.split('/');
     const named = { name, namespace: 'ns', ...metadata };
     const value = encodeObject({ apiVersion: 'example.com/v1', kind: 'Widget', metadata: named, ...more });
-    return this.append({ key: this.key, revision, bytes: encodedBytes(value, revision) });
+    return this.append({ key: this.key, revision, ...readRecord(encodeRecord(value, revision)) });
   }
 
   putBytes(text: string): StoredObject {
-    return this.append({ key: this.key, revision: this.next, bytes: Buffer.from(text) });
+    return this.append({ key: this.key, revision: this.next, bytes: Buffer.from(text), flags: 0 });
   }
 
   remove(): void {
@@ -105,7 +105,10 @@ export class LateCache {
     const { newest } = this;
     if ((newest?.revision ?? 0) !== expected) return { outcome: 'conflict', current: this.conflicting(expected) };
     if (value !== undefined)
-      return { outcome: 'committed', object: this.append({ key, revision, bytes: encodedBytes(value, revision) }) };
+      return {
+        outcome: 'committed',
+        object: this.append({ key, revision, ...readRecord(encodeRecord(value, revision)) }),
+      };
     if (newest === undefined) return { outcome: 'conflict', current: undefined };
     this.remove();
     return { outcome: 'committed', object: { ...newest, revision } };

@@ -1,7 +1,8 @@
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import type { Revision, StoredObject } from '../../interfaces.js';
-import { asBuffer, copyOf, isIncomplete, withRevision } from '../../object-bytes.js';
+import { asBuffer, copyOf, withRevision } from '../../object-bytes.js';
+import { INCOMPLETE } from '../../record.js';
 import { describeUndecodable, undecodable } from '../../undecodable.js';
 import { DerivedSet, type Budget } from '../budget.js';
 import type { Attributes, CachedObject, CachedType, Representation } from '../interfaces.js';
@@ -17,6 +18,7 @@ export class CachedItem implements CachedObject {
   readonly key: string;
   readonly revision: Revision;
   readonly length: number;
+  readonly flags: number;
   private held: Uint8Array;
   private start = 0;
   private home: Home | undefined;
@@ -31,6 +33,7 @@ export class CachedItem implements CachedObject {
   ) {
     this.key = stored.key;
     this.revision = stored.revision;
+    this.flags = stored.flags;
     this.held = stored.bytes;
     this.length = stored.bytes.length;
   }
@@ -44,7 +47,7 @@ export class CachedItem implements CachedObject {
   }
 
   get incomplete(): boolean {
-    return isIncomplete(this.held, this.start + this.length);
+    return (this.flags & INCOMPLETE) !== 0;
   }
 
   decode(): JsonObject {
@@ -69,7 +72,7 @@ export class CachedItem implements CachedObject {
   /** The last state, as the deletion at a revision shows it. */
   deletedAt(revision: Revision): CachedItem {
     return new CachedItem(
-      { key: this.key, revision, bytes: withRevision(this.bytes, revision) },
+      { key: this.key, revision, bytes: withRevision(this.bytes, revision), flags: this.flags },
       this.seen,
       this.undecodable,
       this.budget,

@@ -25,7 +25,7 @@ const items = Array.from({ length: 1000 }, (_, i) => {
   const key = `ns/${String(i).padStart(5, '0')}`;
   const labels = labelsOf(i);
   const bytes = Buffer.from(JSON.stringify({ metadata: labels === undefined ? {} : { labels } }));
-  return cachedItem({ key, revision: i + 1, bytes }, type, budget);
+  return cachedItem({ key, revision: i + 1, bytes, flags: 0 }, type, budget);
 });
 const tree = Tree.from<CachedItem, LeafData>(items);
 

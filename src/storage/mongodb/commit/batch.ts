@@ -1,7 +1,8 @@
 import { StorageError } from '../../errors.js';
 import { decodedForm } from '../../encode.js';
 import type { LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../../interfaces.js';
-import { encodedBytes, withRevision } from '../../object-bytes.js';
+import { withRevision } from '../../object-bytes.js';
+import { encodeRecord, readRecord, recordOf } from '../../record.js';
 import type { Append, StateChange } from './appender.js';
 import type { LogDocument } from '../documents.js';
 import { headId, type Heads } from '../heads.js';
@@ -80,24 +81,26 @@ export class Batch implements Append {
         return;
       }
       const bytes = withRevision(current.bytes, revision);
-      const object: StoredObject = { key, revision, bytes, object: current.object };
+      const object: StoredObject = { ...current, revision, bytes };
       this.addEvent(write, { revision, resource, key, type: 'DELETED', object, previous: current });
       return;
     }
-    const bytes = write.raw ?? (value === undefined ? undefined : encodedBytes(value, revision));
-    if (bytes === undefined) return;
-    if (bytes.length > this.options.maxObjectBytes) {
-      write.reject(tooLarge(bytes.length, this.options.maxObjectBytes));
+    const record =
+      write.raw === undefined ? value && encodeRecord(value, revision) : recordOf({ bytes: write.raw, flags: 0 });
+    if (record === undefined) return;
+    const content = readRecord(record);
+    if (content.bytes.length > this.options.maxObjectBytes) {
+      write.reject(tooLarge(content.bytes.length, this.options.maxObjectBytes));
       return;
     }
     const object: StoredObject = {
       key,
       revision,
-      bytes,
+      ...content,
       ...(write.raw === undefined ? decodedForm(value) : undefined),
     };
     const type = current === undefined ? 'ADDED' : 'MODIFIED';
-    this.addEvent(write, { revision, resource, key, type, object, previous: current });
+    this.addEvent(write, { revision, resource, key, type, object, previous: current }, record);
   }
 
   private known(id: string): StoredObject | undefined {
@@ -106,10 +109,9 @@ export class Batch implements Append {
     return head === undefined ? found.get(id) : head.object;
   }
 
-  private addEvent(write: PendingWrite, event: LogEvent): void {
+  private addEvent(write: PendingWrite, event: LogEvent, record?: Buffer): void {
     const { revision, resource, key, type, object, previous } = event;
     const { writer, number, time, bare } = this.options;
-    const deleted = type === 'DELETED';
     const { value, expected } = write.request;
     this.log.push({
       _id: revision,
@@ -117,17 +119,17 @@ export class Batch implements Append {
       type,
       key,
       previous: previous?.revision ?? 0,
-      ...(deleted ? {} : { bytes: object.bytes }),
-      ...(previous === undefined ? {} : { before: previous.bytes }),
+      ...(record === undefined ? {} : { bytes: record }),
+      ...(previous === undefined ? {} : { before: recordOf(previous) }),
       writer,
       batch: number,
       time,
     });
     const readable = bare || value === undefined || write.raw !== undefined ? {} : readableForm(value, revision);
-    const state = { _annex: { revision, bytes: object.bytes }, ...readable };
-    this.changes.push({ resource, key, expected, state: deleted ? undefined : state });
+    const state = record === undefined ? undefined : { _annex: { revision, bytes: record }, ...readable };
+    this.changes.push({ resource, key, expected, state });
     this.events.push(event);
-    this.made.set(headId(resource, key), deleted ? undefined : object);
+    this.made.set(headId(resource, key), record === undefined ? undefined : object);
     this.decide(write, { outcome: 'committed', object });
   }
 

@@ -51,8 +51,8 @@ export async function statesBefore(
 function told({ request, verify }: PendingWrite): { readonly object: StoredObject } | undefined {
   const { expected, previous } = request;
   if (verify || previous?.revision !== expected) return undefined;
-  const { key, revision, bytes } = previous;
-  return { object: { key, revision, bytes: copyOf(bytes) } };
+  const { key, revision, bytes, flags } = previous;
+  return { object: { key, revision, bytes: copyOf(bytes), flags } };
 }
 
 /** Whether what is known may be outdated in a way that matters: the write seems not to fit, but another replica may have made it fit. */
