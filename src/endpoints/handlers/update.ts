@@ -1,7 +1,5 @@
 import { newBadRequest, newInternalError, newMethodNotSupported } from '../../apimachinery/meta/errors.js';
-import { carryFloats } from '../../apimachinery/json/float.js';
 import { deepCopy, type JsonObject } from '../../apimachinery/json/json.js';
-import { knowAs } from '../../apimachinery/scheme/empty-members.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
@@ -57,8 +55,6 @@ async function update(scope: RequestScope, body: Buffer, options: WriteOptions, 
     needsFields: false,
     make: async (current, tracksFields) => {
       const next = deepCopy(object);
-      carryFloats(next, object);
-      if (!served.type.custom) knowAs(next, object);
       if (tracksFields) await settled(() => scope.fieldManager.update(current, next, manager));
       return next;
     },
