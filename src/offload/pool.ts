@@ -122,7 +122,7 @@ export class LargeWritePool implements LargeWrites {
   private can({ served, subresource, context }: RequestScope): boolean {
     if (this.closed || (subresource !== '' && served.subresources[subresource] === undefined)) return false;
     if (context.info.verb === 'delete' && subresource !== '') return false;
-    if (served.type.custom) return served.portable !== undefined;
+    if (served.portable !== undefined) return true;
     const { group, resource } = served.groupResource;
     return this.options.builtins.has(`${group}/${resource}`);
   }

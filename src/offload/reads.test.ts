@@ -101,7 +101,7 @@ test.each(FORMS.filter(([name]) => name !== 'metadata in YAML'))(
       };
       const asked = new Query(scope.request.url ?? '');
       const list = new SelectedPage(9, items, false);
-      const media = negotiateList(scope, asked, false);
+      const media = negotiateList(scope, asked);
       await writeListResult(scope, { list, continue: '', remainingItemCount: undefined }, media, asked);
       bodies.push(Buffer.concat(written).toString());
     }

@@ -13,7 +13,9 @@ import { deleteHandler } from '../endpoints/handlers/delete.js';
 import { patchHandler } from '../endpoints/handlers/patch.js';
 import { Query } from '../endpoints/handlers/request/query.js';
 import { negotiateObject, writeStored } from '../endpoints/handlers/respond.js';
-import type { HandlerEnvironment, RequestScope } from '../endpoints/router/scope.js';
+import { builtinCodec } from '../endpoints/handlers/codec/builtin.js';
+import { customResourceCodec } from '../endpoints/handlers/codec/custom-resource.js';
+import { type HandlerEnvironment, requestScope, type RequestScope } from '../endpoints/router/scope.js';
 import { updateHandler } from '../endpoints/handlers/update.js';
 import { WatchTracker } from '../endpoints/handlers/watch-tracker.js';
 import { describe } from '../endpoints/openapi/parts.js';
@@ -232,18 +234,14 @@ export class TaskRunner {
     const { served, store }: StoredApi = this.types.find(task);
     const part = info.subresource === '' ? served : served.subresources[info.subresource];
     if (part === undefined) throw new Error(`${info.resource}/${info.subresource} cannot be written here`);
-    const { strategy, fieldManager } = part;
-    return {
-      environment: this.environment(task),
+    const codec = task.definition === undefined ? builtinCodec : customResourceCodec;
+    const environment = this.environment(task);
+    return requestScope({ served, store }, part, codec, {
+      environment,
       context: this.context(task, signal),
       request,
       response,
-      served,
-      store,
-      subresource: info.subresource,
-      strategy,
-      fieldManager,
-    };
+    });
   }
 
   private authorizer(): Authorizer {

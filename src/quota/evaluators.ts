@@ -42,5 +42,10 @@ export function evaluatorOf(type: GroupResource): Evaluator | undefined {
   return made;
 }
 
+/** Of a type that is gone. */
+export function forgetEvaluator(type: GroupResource): void {
+  counters.delete(formatGroupResource(type));
+}
+
 /** Those of the types that have more than a number. */
 export const specialEvaluators = (): Iterable<Evaluator> => SPECIAL.values();

@@ -11,6 +11,7 @@ import {
   negotiateConversion,
   newRouterError,
   wantsPretty,
+  checkRoute,
 } from '../negotiation/media.js';
 import { sendBytes, type WriterOptions } from '../responsewriters/body.js';
 import { encodeTree } from '../responsewriters/encoders.js';
@@ -206,11 +207,9 @@ export class Discovery {
     response: HttpResponse,
     cbor = false,
   ): Promise<void> {
-    const media = negotiate(
-      request.headers.accept,
-      { noProtobuf: false, cbor, transforms: false, route: routed ? 'object' : undefined },
-      hints(context, request),
-    );
+    const { accept } = request.headers;
+    if (routed) checkRoute(accept, 'object', cbor);
+    const media = negotiate(accept, { noProtobuf: false, cbor, transforms: false }, hints(context, request));
     context.audit?.responseObject(document);
     await this.send(path, document, media, request, response);
   }

@@ -9,6 +9,7 @@ import {
   CellHistogram,
   type HistogramCell,
   metricsRegistry,
+  SeriesLookup,
 } from '../../util/metrics/metrics.js';
 import { bodyBytes } from '../responsewriters/body.js';
 import type { Exchange } from './exchange.js';
@@ -92,7 +93,7 @@ export class ChainMetrics {
   private readonly bodySizes: CellHistogram;
   private readonly handshakes: CellCounter;
   private readonly connections: CellCounter;
-  private readonly series = new Map<string, Series>();
+  private readonly series = new SeriesLookup<Series>(MAX_SERIES);
   private readonly high = { readOnly: 0, mutating: 0 };
   private readonly now = { readOnly: 0, mutating: 0 };
 
@@ -219,7 +220,6 @@ export class ChainMetrics {
         // Of reads only.
         size: verb === 'GET' || verb === 'LIST' ? this.responseSizes.cell(...labels) : undefined,
       };
-      if (this.series.size >= MAX_SERIES) this.series.clear();
       this.series.set(key, series);
     }
     series.total.inc();

@@ -1,4 +1,3 @@
-import { newMethodNotSupported } from '../../apimachinery/meta/errors.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { createObject } from '../../registry/generic/create.js';
 import { settled } from '../../registry/generic/loopback/settled.js';
@@ -6,19 +5,19 @@ import { isTooLarge } from '../../registry/generic/store/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { readBody } from './request/body.js';
-import { decodeBody, inputFormat } from './request/decode-body.js';
+import { decodeBody, inputFormat } from './codec/decode-body.js';
 import { hereOrElsewhere } from './large-writes.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './request/query.js';
-import { changeOptions } from './admission-options.js';
-import { admitMutations } from './admit.js';
-import { admissionAttributes, type RequestScope } from '../router/scope.js';
+import { changeOptions } from './admission/options.js';
+import { admitMutations } from './admission/mutate.js';
+import { admissionAttributes } from './admission/attributes.js';
+import type { RequestScope } from '../router/scope.js';
 import { createOrUpdateOptions, type WriteOptions } from './request/write-options.js';
 
 /** POST on a collection. */
 export async function createHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
-  if (!served.verbs.includes('create')) throw newMethodNotSupported(served.groupResource, 'create');
   const query = new Query(request.url ?? '');
   const media = negotiateObject(scope, query);
   // A body that could not be read is refused before the options are looked at; in updates it is the other way round.

@@ -1,4 +1,4 @@
-import { newBadRequest, newForbidden, newInvalid, newMethodNotSupported } from '../../apimachinery/meta/errors.js';
+import { newBadRequest, newForbidden, newInvalid } from '../../apimachinery/meta/errors.js';
 import { objectAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { deleteObject, type DeleteOptions, type Deleted, shownDeleteOptions } from '../../registry/generic/delete.js';
@@ -11,12 +11,12 @@ import { elsewhere } from './large-writes.js';
 import { listOptions } from './request/list-options.js';
 import { negotiateObject, writeDeletedCollection, writeSuccess, writeWritten } from './respond.js';
 import { Query } from './request/query.js';
-import { admissionAttributes, type RequestScope } from '../router/scope.js';
+import { admissionAttributes } from './admission/attributes.js';
+import type { RequestScope } from '../router/scope.js';
 
 /** DELETE on an object. */
 export async function deleteHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
-  if (!served.verbs.includes('delete')) throw newMethodNotSupported(served.groupResource, 'delete');
   const query = new Query(request.url ?? '');
   const media = negotiateObject(scope, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
@@ -95,7 +95,6 @@ const successDetails = (
 /** DELETE on a collection. */
 export async function deleteCollectionHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
-  if (!served.verbs.includes('deletecollection')) throw newMethodNotSupported(served.groupResource, 'deletecollection');
   const query = new Query(request.url ?? '');
   const media = negotiateObject(scope, query);
   const selection = listOptions(query, served, '', environment.features.enabled('WatchList'));

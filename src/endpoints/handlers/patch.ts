@@ -1,10 +1,4 @@
-import {
-  newBadRequest,
-  newConflict,
-  newInternalError,
-  newMethodNotSupported,
-  newNotFound,
-} from '../../apimachinery/meta/errors.js';
+import { newBadRequest, newConflict, newInternalError, newNotFound } from '../../apimachinery/meta/errors.js';
 import { decodeCborPatch } from '../../apimachinery/protobuf/body.js';
 import { goKind, JsonError } from '../../apimachinery/json/decode.js';
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
@@ -23,7 +17,7 @@ import { negotiatePatch } from '../negotiation/media.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { readBody } from './request/body.js';
 import { hereOrElsewhere } from './large-writes.js';
-import { decodePatched, refusePatch } from './request/patched-object.js';
+import { decodePatched, refusePatch } from './codec/patched-object.js';
 import { negotiateObject } from './respond.js';
 import { Query } from './request/query.js';
 import type { RequestScope } from '../router/scope.js';
@@ -40,8 +34,7 @@ export type Mechanism = (current: KubeObject | undefined) => KubeObject;
 /** PATCH on an object, or on a subresource that writes it. */
 export async function patchHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
-  if (!served.verbs.includes('patch')) throw newMethodNotSupported(served.groupResource, 'patch');
-  const patchType = negotiatePatch(request.headers['content-type'], served.patchTypes, served.type.custom);
+  const patchType = negotiatePatch(request.headers['content-type'], served.patchTypes);
   const query = new Query(request.url ?? '');
   const media = negotiateObject(scope, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);

@@ -13,27 +13,38 @@ import { isLargeObject } from '../responsewriters/items.js';
 import { writeObject, writeTree } from '../responsewriters/object.js';
 import type { ResponseOptions } from '../responsewriters/options.js';
 import { Query } from './request/query.js';
-import type { RequestScope } from '../router/scope.js';
+import type { Exchanged, RequestScope } from '../router/scope.js';
 
 /** The form in which an object is wanted. */
 export function negotiateObject(scope: RequestScope, query: Query): NegotiatedMedia {
-  return negotiated(scope, query, 'object', false);
+  return negotiated(scope, query, false);
 }
 
-/** The form in which a list, or a watch, is wanted. */
-export function negotiateList(scope: RequestScope, query: Query, watch: boolean): NegotiatedMedia {
-  return negotiated(scope, query, 'list', watch);
+/** The form in which a list is wanted. */
+export const negotiateList = negotiateObject;
+
+/** The form in which the events of a watch are wanted. */
+export function negotiateWatch(scope: RequestScope, query: Query): NegotiatedMedia {
+  return negotiated(scope, query, true);
 }
 
-function negotiated(scope: RequestScope, query: Query, route: 'object' | 'list', watch: boolean): NegotiatedMedia {
-  const { custom, noProtobuf = false } = scope.served.type;
+/** The form in which an object is wanted that is created and not stored: such kinds have no columns. */
+export function negotiateCreated({ context, request, environment }: Exchanged, query: Query): NegotiatedMedia {
+  const cbor = environment.features.enabled('CBORServingAndStorage');
+  return negotiate(
+    request.headers.accept,
+    { noProtobuf: false, cbor, transforms: true, noTables: true },
+    { pretty: query.string('pretty'), userAgent: context.userAgent },
+  );
+}
+
+function negotiated(scope: RequestScope, query: Query, watch: boolean): NegotiatedMedia {
   return negotiate(
     scope.request.headers.accept,
     {
-      noProtobuf: custom || noProtobuf,
+      noProtobuf: scope.served.type.noProtobuf === true,
       cbor: scope.environment.features.enabled('CBORServingAndStorage'),
       transforms: true,
-      route: custom ? undefined : route,
       watch,
     },
     { pretty: query.string('pretty'), userAgent: scope.context.userAgent },

@@ -13,15 +13,16 @@ import type { NegotiatedMedia } from '../negotiation/media.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import { writeObject } from '../responsewriters/object.js';
 import { readBody } from './request/body.js';
-import { decodeBody } from './request/decode-body.js';
+import { scaleCodec } from './codec/builtin.js';
+import { decodeBody } from './codec/decode-body.js';
 import { askedVersion, readAt } from './get.js';
 import { isApply, type Mechanism, patchMechanism } from './patch.js';
 import { Query } from './request/query.js';
 import { negotiateObject, responseOptions } from './respond.js';
 import type { RequestScope } from '../router/scope.js';
 import { checkName, optionsFor, validators } from './update.js';
-import { admitMutations } from './admit.js';
-import { admissionAttributes } from '../router/scope.js';
+import { admitMutations } from './admission/mutate.js';
+import { admissionAttributes } from './admission/attributes.js';
 import { createOrUpdateOptions, patchOptions, type FieldValidation } from './request/write-options.js';
 
 /** Stands for replicas that are not set, so that a write must set them. */
@@ -53,8 +54,7 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
       },
     );
   }
-  const { patchTypes, type } = scope.served;
-  const patchType = verb === 'patch' ? negotiatePatch(request.headers['content-type'], patchTypes, type.custom) : '';
+  const patchType = verb === 'patch' ? negotiatePatch(request.headers['content-type'], scope.served.patchTypes) : '';
   const media = negotiateObject(scope, query);
   const updated = await storeScaled(scope, paths, await readChange(scope, query, patchType));
   const object =
@@ -71,7 +71,7 @@ interface ScaleChange {
 /** How the request changes a Scale. */
 async function readChange(scope: RequestScope, query: Query, patchType: string): Promise<ScaleChange> {
   const { context, request, environment } = scope;
-  const scaleScope: RequestScope = { ...scope, served: asScale(scope.served) };
+  const scaleScope: RequestScope = { ...scope, served: asScale(scope.served), codec: scaleCodec };
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   if (patchType !== '') {
     const options = patchOptions(query, isApply(patchType));
@@ -206,14 +206,12 @@ function nested(object: JsonObject, path: readonly string[]): JsonObject[string]
 
 /** The type as its Scale shows it, for decoding bodies and patches. */
 function asScale(served: ServedVersion): ServedVersion {
-  const type = { ...served.type, custom: false };
   return {
     ...served,
-    type,
+    type: { ...served.type, noProtobuf: false },
     version: { ...served.version, table: scaleTable },
     gvk: SCALE_GVK,
     groupVersion: 'autoscaling/v1',
-    assumesVersion: served.type.custom,
     decode: (body, strict) => decodeScale(body, strict),
   };
 }

@@ -1,4 +1,4 @@
-import { newBadRequest, newInternalError, newMethodNotSupported } from '../../apimachinery/meta/errors.js';
+import { newBadRequest, newInternalError } from '../../apimachinery/meta/errors.js';
 import { deepCopy, type JsonObject } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
@@ -10,19 +10,19 @@ import { updateObject, type UpdateRequest } from '../../registry/generic/update.
 import { forbidden } from '../filters/forbidden.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { readBody } from './request/body.js';
-import { decodeBody } from './request/decode-body.js';
+import { decodeBody } from './codec/decode-body.js';
 import { hereOrElsewhere } from './large-writes.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './request/query.js';
-import { changeOptions } from './admission-options.js';
-import { admitMutations } from './admit.js';
-import { admissionAttributes, type RequestScope } from '../router/scope.js';
+import { changeOptions } from './admission/options.js';
+import { admitMutations } from './admission/mutate.js';
+import { admissionAttributes } from './admission/attributes.js';
+import type { RequestScope } from '../router/scope.js';
 import { createOrUpdateOptions, type WriteOptions } from './request/write-options.js';
 
 /** PUT on an object, or on a subresource that writes it. */
 export async function updateHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
-  if (!served.verbs.includes('update')) throw newMethodNotSupported(served.groupResource, 'update');
   const query = new Query(request.url ?? '');
   const media = negotiateObject(scope, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);

@@ -1,9 +1,4 @@
-import {
-  type ApiError,
-  newMethodNotSupported,
-  newResourceExpired,
-  toApiError,
-} from '../../apimachinery/meta/errors.js';
+import { type ApiError, newResourceExpired, toApiError } from '../../apimachinery/meta/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
 import { isUncached, parseResourceVersion } from '../../registry/generic/resource-version.js';
 import { StorageError } from '../../storage/errors.js';
@@ -35,7 +30,6 @@ export async function serveWatch(
   query: Query,
 ): Promise<void> {
   const { served, environment } = scope;
-  if (!served.verbs.includes('watch')) throw newMethodNotSupported(served.groupResource, 'watch');
   parseResourceVersion(options.resourceVersion);
   if (media.as === 'Table') parseIncludeObject(query.string('includeObject'));
   if (media.notStreamed !== undefined) throw media.notStreamed;

@@ -168,7 +168,7 @@ function operation(
     query: queryOf(verb.action, gv.custom),
     body: bodyOf(verb.action, object, gv.custom),
     consumes: consumes(verb.action, gv.custom),
-    produces: gv.custom ? customTypes : verb.action === 'list' ? streamTypes : builtInTypes,
+    produces: produces(verb.action, gv.custom, kind.noProtobuf === true),
     answer,
     codes: codesOf(verb.action, gv.custom),
     gvk: gv.custom ? own : type,
@@ -206,6 +206,12 @@ function bodyOf(action: string, object: string, custom: boolean): Operation['bod
 function consumes(action: string, custom: boolean): readonly string[] {
   if (action === 'patch') return custom ? customPatches : builtInPatches;
   return custom ? customTypes : ['*/*'];
+}
+
+function produces(action: string, custom: boolean, noProtobuf: boolean): readonly string[] {
+  if (custom) return customTypes;
+  const types = action === 'list' ? streamTypes : builtInTypes;
+  return noProtobuf ? types.filter((type) => !type.startsWith(protobuf)) : types;
 }
 
 function codesOf(action: string, custom: boolean): readonly string[] {

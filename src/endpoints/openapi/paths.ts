@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
+import { parameterText } from './descriptions.js';
 import { type Operation, queryTypes } from './operations.js';
 
 /** What a version of OpenAPI writes differently. */
@@ -30,17 +31,19 @@ function commonQuery(operations: readonly Operation[]): readonly string[] {
   return (first?.query ?? []).filter((name) => others.every((one) => one.query.includes(name)));
 }
 
-const IN_PATH = [
-  ['name', 'name of the object'],
-  ['namespace', 'namespace of the object'],
-] as const;
+const IN_PATH = ['name', 'namespace'];
 
 function pathParameters(path: string, common: readonly string[], dialect: PathDialect): JsonObject[] {
-  const inPath = IN_PATH.filter(([name]) => path.includes(`{${name}}`)).map(([name, description]) =>
-    dialect.parameter({ name, in: 'path', description, required: true }, 'string'),
+  const inPath = IN_PATH.filter((name) => path.includes(`{${name}}`)).map((name) =>
+    dialect.parameter({ name, in: 'path', ...parameterText(name), required: true }, 'string'),
   );
   const names = [...common, 'pretty'].sort();
-  return [...inPath, ...names.map((name) => dialect.parameter({ name, in: 'query' }, queryTypes[name] ?? 'string'))];
+  return [
+    ...inPath,
+    ...names.map((name) =>
+      dialect.parameter({ name, in: 'query', ...parameterText(name) }, queryTypes[name] ?? 'string'),
+    ),
+  ];
 }
 
 const codeTexts: Readonly<Record<string, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted' };

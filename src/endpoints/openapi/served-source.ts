@@ -1,40 +1,24 @@
 import { readdirSync } from 'node:fs';
 import { dataFile, readDataFile } from '../../apimachinery/scheme/data-files.js';
-import { isObject, type JsonObject, stringAt } from '../../apimachinery/json/json.js';
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import { describeSchemas } from './descriptions.js';
 import type { OpenApiGroupVersion, OpenApiKind, OpenApiSource, PublishedComponents } from './source.js';
 import type { ApiRegistry, InstalledApi } from '../../registry/generic/store/api-registry.js';
 
 /**
- * The published schemas by group version: `apis__events.k8s.io__v1.json` holds those of `apis/events.k8s.io/v1`. What every object has is
- * described, so that `kubectl explain` tells of the metadata of custom resources.
+ * The published schemas by group version: `apis__events.k8s.io__v1.json` holds those of `apis/events.k8s.io/v1`. The kinds that Annex acts
+ * on are described, for `kubectl explain`.
  */
 export function publishedComponents(): PublishedComponents {
-  const texts = readDataFile('types', 'descriptions.json') as JsonObject;
   const components: Record<string, Readonly<Record<string, JsonObject>>> = {};
   for (const name of readdirSync(dataFile('openapi'))) {
     if (!name.endsWith('.json')) continue;
     // Files of the package, of this shape.
     const schemas = readDataFile('openapi', name) as Record<string, JsonObject>;
-    for (const key in schemas) {
-      const [schema, text] = [schemas[key], texts[key]];
-      if (schema !== undefined && isObject(text)) schemas[key] = describe(schema, text);
-    }
+    describeSchemas(schemas);
     components[name.slice(0, -'.json'.length).replaceAll('__', '/')] = schemas;
   }
   return components;
-}
-
-/** The schema with its description and those of its properties. */
-function describe(schema: JsonObject, text: JsonObject): JsonObject {
-  const { description = '', properties: texts } = text;
-  const { properties } = schema;
-  if (!isObject(properties) || !isObject(texts)) return { description, ...schema };
-  const described: JsonObject = {};
-  for (const name in properties) {
-    const [property, said] = [properties[name], stringAt(texts, name)];
-    described[name] = isObject(property) && said !== undefined ? { description: said, ...property } : property;
-  }
-  return { description, ...schema, properties: described };
 }
 
 /** What is served, as OpenAPI wants it; a group version in which nothing has changed is the same object as before. */
@@ -89,6 +73,7 @@ function kindOf(api: InstalledApi): OpenApiKind {
     plural: type.resource,
     namespaced: type.namespaced,
     verbs: served.verbs,
+    noProtobuf: type.noProtobuf,
     schema: served.openApiSchema,
     selectableFields: served.version.selectableFields,
     subresources: served.discovery

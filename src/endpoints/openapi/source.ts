@@ -15,6 +15,8 @@ export interface OpenApiKind {
   readonly plural: string;
   readonly namespaced: boolean;
   readonly verbs: readonly string[];
+  /** A built-in type that is not served as Protobuf. */
+  readonly noProtobuf?: boolean | undefined;
   /** openAPIV3Schema of a custom type; undefined for built-in types, and for custom ones without a schema. */
   readonly schema?: JsonSchemaProps | undefined;
   /** Paths without the leading dot, of custom types. */

@@ -2,6 +2,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/js
 import { addEmbedded, type Dialect, downConvert, publishSchema, typeProperties } from './custom-schema.js';
 import { customDefinition, type Operation, queryTypes, tagOf } from './operations.js';
 import type { OpenApiGroupVersion, OpenApiKind } from './source.js';
+import { parameterText } from './descriptions.js';
 import { codeText, pathItems } from './paths.js';
 import type { GroupVersionSpec } from './spec-v3.js';
 
@@ -83,11 +84,23 @@ function operationV2(gv: OpenApiGroupVersion, one: Operation, common: readonly s
   const parameters: JsonObject[] = [];
   if (one.body !== undefined) {
     const schema = { $ref: `${v2Prefix}${one.body.definition}` };
-    parameters.push({ name: 'body', in: 'body', ...(one.body.required ? { required: true } : {}), schema });
+    parameters.push({
+      name: 'body',
+      in: 'body',
+      ...parameterText('body'),
+      ...(one.body.required ? { required: true } : {}),
+      schema,
+    });
   }
   for (const name of one.query) {
     if (!common.includes(name))
-      parameters.push({ uniqueItems: true, type: queryTypes[name] ?? 'string', name, in: 'query' });
+      parameters.push({
+        uniqueItems: true,
+        type: queryTypes[name] ?? 'string',
+        name,
+        in: 'query',
+        ...parameterText(name),
+      });
   }
   const responses: JsonObject = {};
   for (const code of one.codes) {

@@ -9,6 +9,7 @@ import {
   queryTypes,
   tagOf,
 } from './operations.js';
+import { parameterText } from './descriptions.js';
 import { codeText, type PathDialect, pathItems } from './paths.js';
 import { type OpenApiGroupVersion, type OpenApiKind, pathOf, type PublishedComponents } from './source.js';
 
@@ -201,6 +202,7 @@ function operationV3(gv: OpenApiGroupVersion, one: Operation, common: readonly s
           parameters: query.map((name) => ({
             name,
             in: 'query',
+            ...parameterText(name),
             schema: { type: queryTypes[name] ?? 'string', uniqueItems: true },
           })),
         }),

@@ -106,6 +106,7 @@ function resourceType(definition: Definition, compiled: ReadonlyMap<string, Comp
     versions,
     storageVersion: definition.storageVersion,
     custom: true,
+    noProtobuf: true,
     attributes: customAttributes(definition),
     validateName: nameIsDnsSubdomain,
     strategy: customResourceStrategy(strategyOptions(definition, storage)),

@@ -77,8 +77,6 @@ export interface ServedVersion extends VersionView {
    * set. apiVersion and kind are the version's already, or absent. Throws DecodeError.
    */
   decode(body: DetailedJson, strict: boolean): DecodedObject;
-  /** An object that a patch leaves without apiVersion is taken for one of this version, not for one of none. */
-  readonly assumesVersion?: boolean | undefined;
   /** How many values defaults may add to an object in which there are so many objects; absent: few. */
   readonly mostDefaults?: ((objects: number) => number) | undefined;
   /** The stored form of an object of this version. May share parts with it. A promise where conversion must be waited for. */

@@ -5,7 +5,7 @@ import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { RbacRuleSource } from '../../authorization/rbac/types.js';
 import type { ChainMetrics } from '../../endpoints/filters/metrics.js';
 import type { StatusWriter } from '../../endpoints/filters/status.js';
-import { resourceHandler } from '../../endpoints/router/dispatch.js';
+import { resourceHandler } from '../../endpoints/router/resource-requests.js';
 import type { HandlerEnvironment } from '../../endpoints/router/scope.js';
 import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
 import type { Handler } from '../../endpoints/http.js';
@@ -21,6 +21,7 @@ import type { Backend } from '../../storage/interfaces.js';
 import { RoutedBackend, type LogSet } from '../../storage/routed-backend.js';
 import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
 import type { Clock } from '../../util/clock.js';
+import { metricsRegistry } from '../../util/metrics/metrics.js';
 import { effectiveVersion } from '../../util/effective-version.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
@@ -28,6 +29,7 @@ import type { ApiServer } from '../http/api-server.js';
 import { isAggregated } from '../options/aggregation-options.js';
 import { makeLogs } from './backend.js';
 import { installBuiltins, loadMergeTypes } from '../../registry/builtin/install.js';
+import { forgetGoneTypes } from '../metrics/gone-types.js';
 import { registerCacherMetrics } from '../metrics/cacher-metrics.js';
 import { installDocuments } from '../http/documents/documents.js';
 import { handlerMetrics } from '../metrics/handler-metrics.js';
@@ -77,6 +79,9 @@ export interface ControlPlane {
   close(): Promise<void>;
 }
 
+/** Watchers may be so far behind, however short the history window is. */
+const LEAST_HISTORY_MILLIS = 15_000;
+
 /** What every control plane stands on: the store that the flags name, its cache, and the registry of what is served. */
 export interface Foundation {
   readonly backend: Backend;
@@ -105,10 +110,12 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
     clock,
     budgetBytes: options.cacheBudget,
     snapshots: featureGates.enabled('ListFromCacheSnapshot'),
+    historyMillis: Math.max(options.historyWindow, LEAST_HISTORY_MILLIS),
   });
   await whenStoreAnswers(() => cacher.start(), context);
   registerCacherMetrics(() => cacher.stats(), metrics);
   const registry = new ApiRegistry(new RuntimeConfig(options.runtimeConfig));
+  forgetGoneTypes(registry, [metricsRegistry, metrics], clock);
   const cbor = featureGates.enabled('CBORServingAndStorage');
   const mergeTypes = loadMergeTypes();
   const report = declarativeReporter(metrics, logger);

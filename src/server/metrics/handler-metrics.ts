@@ -3,7 +3,14 @@ import { Exchange } from '../../endpoints/filters/exchange.js';
 import type { ChainMetrics } from '../../endpoints/filters/metrics.js';
 import type { HandlerMetrics } from '../../endpoints/router/scope.js';
 import type { Registry } from 'prom-client';
-import { type Cell, CellCounter, CellGauge, CellHistogram, type HistogramCell } from '../../util/metrics/metrics.js';
+import {
+  type Cell,
+  CellCounter,
+  CellGauge,
+  CellHistogram,
+  type HistogramCell,
+  SeriesLookup,
+} from '../../util/metrics/metrics.js';
 
 /** The metrics that only the handlers of resources can count, under kube-apiserver's names. */
 export function handlerMetrics(chain: ChainMetrics, registry: Registry): HandlerMetrics {
@@ -32,7 +39,7 @@ export function handlerMetrics(chain: ChainMetrics, registry: Registry): Handler
     },
     registry,
   );
-  const cells = new Map<string, { count: Cell; size: HistogramCell }>();
+  const cells = new SeriesLookup<{ count: Cell; size: HistogramCell }>();
   return {
     watchStarted: (context) => (context instanceof Exchange ? chain.longRunningStarted(context) : () => undefined),
     requestBodySize(group, resource, verb, bytes) {

@@ -8,7 +8,7 @@ import type {
   WriteResult,
 } from '../../storage/interfaces.js';
 import type { Clock } from '../../util/clock.js';
-import { type Cell, CellCounter, CellHistogram, type HistogramCell } from '../../util/metrics/metrics.js';
+import { type Cell, CellCounter, CellHistogram, type HistogramCell, SeriesLookup } from '../../util/metrics/metrics.js';
 
 const DURATIONS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
 
@@ -32,8 +32,8 @@ export class StoreMetrics {
   private readonly durations: CellHistogram;
   private readonly errors: CellCounter;
   private readonly received: CellCounter;
-  private readonly series = new Map<string, Series>();
-  private readonly events = new Map<string, Cell>();
+  private readonly series = new SeriesLookup<Series>();
+  private readonly events = new SeriesLookup<Cell>();
 
   constructor(registry: Registry) {
     const labels = ['operation', 'group', 'resource'];

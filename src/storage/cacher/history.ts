@@ -9,10 +9,13 @@ export interface HistoryLimits {
   /** Bytes of superseded states. */
   readonly maxBytes: number;
   readonly snapshotMillis: number;
+  /** How long changes are kept. */
+  readonly changeMillis: number;
 }
 
 interface Entry {
-  readonly change: Change;
+  /** Undefined once its type is gone or was reloaded. */
+  change: Change | undefined;
   readonly owner: TypeHistory;
   readonly time: number;
   /** The state that the change put an end to, while snapshots are kept. */
@@ -40,26 +43,40 @@ export class History {
     const sequence = this.entries.push(entry);
     owner.push(entry);
     this.bytes += change.bytes;
-    for (; this.plain < sequence - ENCODED_KEPT; this.plain++) this.entries.at(this.plain)?.change.dropEncoded();
+    for (; this.plain < sequence - ENCODED_KEPT; this.plain++) this.entries.at(this.plain)?.change?.dropEncoded();
     this.expire(entry.time);
     while (
       this.entries.length > 1 &&
       (this.entries.length > this.limits.maxEvents || this.bytes > this.limits.maxBytes)
     ) {
-      const oldest = this.entries.shift();
-      if (oldest === undefined) break;
-      this.bytes -= oldest.change.bytes;
-      oldest.owner.shift(oldest.change.revision);
+      this.dropOldest();
     }
   }
 
-  /** Drops the snapshots whose time has passed. */
+  private dropOldest(): void {
+    const oldest = this.entries.shift();
+    if (oldest?.change === undefined) return;
+    this.bytes -= oldest.change.bytes;
+    oldest.owner.shift(oldest.change.revision);
+  }
+
+  /** Drops the changes and the snapshots whose time has passed. */
   expire(now: number): void {
+    while (now - (this.entries.at(this.entries.start)?.time ?? Infinity) >= this.limits.changeMillis) this.dropOldest();
     this.stateless = Math.max(this.stateless, this.entries.start);
     for (; this.stateless < this.entries.end; this.stateless++) {
       const entry = this.entries.at(this.stateless);
       if (entry !== undefined && now - entry.time < this.limits.snapshotMillis) return;
       if (entry !== undefined) entry.before = undefined;
+    }
+  }
+
+  /** A type is gone or was reloaded: what is kept of its changes goes at once. */
+  forget(owner: TypeHistory): void {
+    for (const entry of owner.close()) {
+      this.bytes -= entry.change?.bytes ?? 0;
+      entry.change = undefined;
+      entry.before = undefined;
     }
   }
 
@@ -101,7 +118,7 @@ export class TypeHistory {
     let high = this.entries.end;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((this.entries.at(middle)?.change.revision ?? 0) <= revision) low = middle + 1;
+      if ((this.entries.at(middle)?.change?.revision ?? 0) <= revision) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -127,10 +144,10 @@ export class TypeHistory {
     this.beforeFirst = revision;
   }
 
-  /** The type is gone or was reloaded; its entries leave with their time. */
-  close(): void {
+  /** Takes no more entries; gives those that it had. */
+  close(): Entry[] {
     this.closed = true;
-    this.entries.clear();
+    return this.entries.clear();
   }
 }
 
@@ -174,9 +191,12 @@ class Deque<T> {
     return sequence < this.base ? undefined : this.items[sequence - this.base + this.offset];
   }
 
-  clear(): void {
+  /** Gives what was in it. */
+  clear(): T[] {
+    const items = this.items.filter((item) => item !== undefined);
     this.base = this.end;
     this.items = [];
     this.offset = 0;
+    return items;
   }
 }

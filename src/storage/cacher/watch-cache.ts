@@ -209,7 +209,7 @@ export class WatchCache implements ResourceCache {
 
   close(error: StorageError): void {
     this.enter({ name: 'closed', error });
-    this.history.close();
+    this.shared.history.forget(this.history);
     this.endWatchers();
     this.setTree(Tree.empty<CachedItem, LeafData>(), 0);
   }
@@ -333,7 +333,7 @@ export class WatchCache implements ResourceCache {
   }
 
   private install(items: readonly CachedItem[], revision: Revision, events: readonly LogEvent[]): void {
-    this.history.close();
+    this.shared.history.forget(this.history);
     this.history = new TypeHistory(revision);
     this.groups = new WatchGroups();
     this.setTree(Tree.from<CachedItem, LeafData>(items), items.filter((item) => item.undecodable).length);

@@ -10,6 +10,8 @@ export interface MetricOptions {
   readonly labels: readonly string[];
 }
 
+type Labels = Readonly<Record<string, string>>;
+
 /** One series of a counter or gauge, held by those who update it often: an update is an addition. */
 export class Cell {
   value = 0;
@@ -28,7 +30,7 @@ export class Cell {
 const keyOf = (values: readonly string[]): string => (values.length === 1 ? (values[0] as string) : values.join('\0'));
 
 /** Series by their label values, in the order of the metric's label names. */
-class Cells<T> {
+class Cells<T extends { readonly labels: Labels }> {
   private readonly byKey = new Map<string, T>();
   constructor(
     private readonly metric: MetricOptions,
@@ -49,6 +51,10 @@ class Cells<T> {
 
   delete(values: readonly string[]): void {
     this.byKey.delete(keyOf(values));
+  }
+
+  deleteWhere(isGone: (labels: Labels) => boolean): void {
+    for (const [key, { labels }] of this.byKey) if (isGone(labels)) this.byKey.delete(key);
   }
 
   all(): Iterable<T> {
@@ -86,6 +92,10 @@ export class CellCounter extends Counter {
     return this.cells.at(values);
   }
 
+  dropWhere(isGone: (labels: Labels) => boolean): void {
+    this.cells.deleteWhere(isGone);
+  }
+
   override async get(): ReturnType<Counter['get']> {
     this.refresh?.(this);
     const empty = await super.get();
@@ -121,6 +131,10 @@ export class CellGauge extends Gauge {
   /** Takes a series away. */
   drop(...values: string[]): void {
     this.cells.delete(values);
+  }
+
+  dropWhere(isGone: (labels: Labels) => boolean): void {
+    this.cells.deleteWhere(isGone);
   }
 
   override async get(): ReturnType<Gauge['get']> {
@@ -186,6 +200,10 @@ export class CellHistogram extends Histogram {
     return this.cells.at(values);
   }
 
+  dropWhere(isGone: (labels: Labels) => boolean): void {
+    this.cells.deleteWhere(isGone);
+  }
+
   override async get(): ReturnType<Histogram['get']> {
     const empty = await this.blank.get();
     return { ...empty, values: [...this.cells.all()].flatMap((cell) => this.series(cell)) };
@@ -246,6 +264,42 @@ export function shownMetrics(registries: readonly Registry[]): Registry {
   const all = Registry.merge([...registries]);
   for (const { name } of all.getMetricsAsArray()) if (metricLifecycles.isWithheld(name)) all.removeSingleMetric(name);
   return all;
+}
+
+let drops = 0;
+
+/** Takes series away, in all metrics of the registries; who holds on to series must look them up again (SeriesLookup). */
+export function dropSeries(registries: readonly Registry[], isGone: (labels: Labels) => boolean): void {
+  drops++;
+  for (const registry of registries) {
+    for (const { name } of registry.getMetricsAsArray()) {
+      const held: unknown = registry.getSingleMetric(name);
+      if (held instanceof CellCounter || held instanceof CellGauge || held instanceof CellHistogram)
+        held.dropWhere(isGone);
+    }
+  }
+}
+
+/** Series by a key of who updates them often. All are forgotten when some are dropped. */
+export class SeriesLookup<T> {
+  private readonly byKey = new Map<string, T>();
+  private seen = drops;
+
+  constructor(private readonly max = Infinity) {}
+
+  get(key: string): T | undefined {
+    if (this.seen !== drops) {
+      this.seen = drops;
+      this.byKey.clear();
+    }
+    return this.byKey.get(key);
+  }
+
+  /** Makes room by forgetting all others. */
+  set(key: string, series: T): void {
+    if (this.byKey.size >= this.max) this.byKey.clear();
+    this.byKey.set(key, series);
+  }
 }
 
 /** Counts from zero again. Gauges say what is, and the process's own counters cannot be turned back. */

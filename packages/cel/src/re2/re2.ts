@@ -19,35 +19,62 @@ export function loadPatterns(): typeof RE2JS {
 const MAX_INSTRUCTIONS = 150_000;
 /** Units of work that each takes to make. */
 const PER_INSTRUCTION = 50;
-/** Characters of the patterns that are known, and what each counts for beyond them: enough for all of one definition. */
-const MAX_CHARACTERS = 4 << 20;
-const PER_PATTERN = 16;
+/** Characters of the patterns that are kept although nobody may hold on to them, and what each counts for beyond them. */
+const MAX_CHARACTERS = 128 << 10;
+const PER_PATTERN = 256;
 /** Programs up to this size are run as automata whose states are few; larger ones may have to be simulated. */
 const SMALL_PROGRAM = 64;
 
-const known = new Map<string, Pattern>();
+/** All that are in use. Those of schemas that are gone go with them. */
+const known = new Map<string, WeakRef<Pattern>>();
+const gone = new FinalizationRegistry<string>((text) => {
+  if (known.get(text)?.deref() === undefined) known.delete(text);
+});
+/** The latest ones: expressions that make their patterns as they run come back to them. */
+const latest = new Set<Pattern>();
 let characters = 0;
+
+/** The program of a pattern, and whether it was used since it was last asked to make room. */
+interface Holder {
+  program: RE2JS | undefined;
+  used: boolean;
+}
+
 /** Those that hold a program, in the order in which it was made, or they were looked at again. */
-const holders = new Set<Pattern>();
+const holders = new Set<Holder>();
 let instructions = 0;
+const unheld = new FinalizationRegistry<Holder>((holder) => {
+  if (holders.delete(holder)) drop(holder);
+});
+
+function drop(holder: Holder): void {
+  instructions -= holder.program?.programSize() ?? 0;
+  holder.program = undefined;
+}
 
 /** How many instructions of compiled patterns are kept. */
 export const compiledInstructions = (): number => instructions;
 
 /** The pattern for an expression; the latest ones are shared. */
 export function patternFor(text: string): Pattern {
-  let pattern = known.get(text);
+  let pattern = known.get(text)?.deref();
   if (pattern === undefined) {
     pattern = new Pattern(text);
-    known.set(text, pattern);
-    characters += text.length + PER_PATTERN;
-    for (const oldest of known.keys()) {
-      if (characters <= MAX_CHARACTERS || known.size === 1) break;
-      known.delete(oldest);
-      characters -= oldest.length + PER_PATTERN;
-    }
+    known.set(text, new WeakRef(pattern));
+    gone.register(pattern, text);
+    keep(pattern);
   }
   return pattern;
+}
+
+function keep(pattern: Pattern): void {
+  latest.add(pattern);
+  characters += pattern.text.length + PER_PATTERN;
+  for (const oldest of latest) {
+    if (characters <= MAX_CHARACTERS || latest.size === 1) break;
+    latest.delete(oldest);
+    characters -= oldest.text.length + PER_PATTERN;
+  }
 }
 
 /**
@@ -55,13 +82,13 @@ export function patternFor(text: string): Pattern {
  * never needed, and again where it had to make room for others.
  */
 export class Pattern {
-  private program: RE2JS | undefined;
+  private readonly holder: Holder = { program: undefined, used: false };
   /** Undefined until it has been compiled once. */
   private failure: string | false | undefined;
-  /** Since it was last asked to make room. */
-  private used = false;
 
-  constructor(readonly text: string) {}
+  constructor(readonly text: string) {
+    unheld.register(this, this.holder);
+  }
 
   /** Why the pattern is no regular expression, or undefined. */
   error(): string | undefined {
@@ -79,8 +106,8 @@ export class Pattern {
 
   /** The program, or undefined for a pattern that is none. */
   compiled(): RE2JS | undefined {
-    this.used = true;
-    return this.program ?? (typeof this.failure === 'string' ? undefined : this.compile());
+    this.holder.used = true;
+    return this.holder.program ?? (typeof this.failure === 'string' ? undefined : this.compile());
   }
 
   private compile(): RE2JS | undefined {
@@ -95,25 +122,13 @@ export class Pattern {
       this.failure = message.endsWith('backslash at end of expression') ? message + ': ``' : message;
       return undefined;
     }
-    this.program = program;
+    this.holder.program = program;
     instructions += program.programSize();
-    holders.add(this);
+    holders.add(this.holder);
     makeRoom();
     // What was made is kept, whatever a pause ends.
     pauseNow(program.programSize() * PER_INSTRUCTION);
     return program;
-  }
-
-  /** Gives its program up unless it was used meanwhile. */
-  makeRoom(): void {
-    holders.delete(this);
-    if (this.used) {
-      this.used = false;
-      holders.add(this);
-      return;
-    }
-    instructions -= this.program?.programSize() ?? 0;
-    this.program = undefined;
   }
 }
 
@@ -121,7 +136,11 @@ export class Pattern {
 function makeRoom(): void {
   while (instructions > MAX_INSTRUCTIONS && holders.size > 1) {
     for (const oldest of holders) {
-      oldest.makeRoom();
+      holders.delete(oldest);
+      // Once more, if it was used meanwhile.
+      if (oldest.used) holders.add(oldest);
+      else drop(oldest);
+      oldest.used = false;
       break;
     }
   }

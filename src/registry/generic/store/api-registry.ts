@@ -45,6 +45,7 @@ export class ApiRegistry {
   private readonly groups = new Map<string, Map<string, VersionEntry>>();
   private readonly bundles = new Map<string, ApiBundle>();
   private readonly listeners = new Set<() => void>();
+  private readonly removals = new Set<(gone: GroupResource) => void>();
   private snapshot: readonly ApiGroup[] | undefined;
   private allInstalled = false;
 
@@ -72,7 +73,14 @@ export class ApiRegistry {
 
   remove(groupResource: GroupResource): void {
     const key = `${groupResource.resource}.${groupResource.group}`;
-    if (this.withdraw(key)) this.changed();
+    if (!this.withdraw(key)) return;
+    this.changed();
+    for (const listener of this.removals) listener(groupResource);
+  }
+
+  /** Whether a type is installed, served or hidden. */
+  has({ group, resource }: GroupResource): boolean {
+    return this.bundles.has(`${resource}.${group}`);
   }
 
   lookup(group: string, version: string, resource: string): InstalledApi | undefined {
@@ -136,6 +144,11 @@ export class ApiRegistry {
   onChange(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  }
+
+  /** Called when a type has gone. */
+  onRemove(listener: (gone: GroupResource) => void): void {
+    this.removals.add(listener);
   }
 
   /** The server's own loops go on with a type that clients cannot see. */

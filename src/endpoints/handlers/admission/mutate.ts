@@ -1,6 +1,6 @@
-import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
-import { validateManagedFields } from '../../managedfields/field-manager.js';
-import { dedupOwnerReferences } from '../../registry/generic/system-fields.js';
+import type { AdmissionAttributes, AdmissionChain } from '../../../admission/interfaces.js';
+import { validateManagedFields } from '../../../managedfields/field-manager.js';
+import { dedupOwnerReferences } from '../../../registry/generic/system-fields.js';
 
 /**
  * Mutating admission of an object that is to be written. What it makes of the managed fields is only taken if it can be read, and

@@ -1,0 +1,34 @@
+import type { Registry } from 'prom-client';
+import { formatGroupResource, type GroupResource } from '../../apimachinery/meta/meta.js';
+import { forgetEvaluator } from '../../quota/evaluators.js';
+import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
+import type { Clock } from '../../util/clock.js';
+import { dropSeries } from '../../util/metrics/metrics.js';
+
+/** Types go in crowds, and each sweep looks at every series. */
+const SWEEP_MILLIS = 5_000;
+
+/** What series, and whatever else is kept by type, go with the type. */
+export function forgetGoneTypes(registry: ApiRegistry, metrics: readonly Registry[], clock: Clock): void {
+  const gone = new Map<string, GroupResource>();
+  const sweep = (): void => {
+    for (const [name, type] of gone) {
+      // It has come back.
+      if (registry.has(type)) gone.delete(name);
+      else forgetEvaluator(type);
+    }
+    if (gone.size > 0) dropSeries(metrics, (labels) => isAbout(labels, gone));
+    gone.clear();
+  };
+  registry.onRemove((type) => {
+    if (gone.size === 0) clock.setTimer(SWEEP_MILLIS, sweep);
+    gone.set(formatGroupResource(type), type);
+  });
+}
+
+/** Types are named by two labels, or by one. */
+function isAbout(labels: Readonly<Record<string, string>>, types: ReadonlyMap<string, unknown>): boolean {
+  const { group, resource, crd_name: definition } = labels;
+  if (resource === undefined) return definition !== undefined && types.has(definition);
+  return types.has(group === undefined ? resource : formatGroupResource({ group, resource }));
+}
