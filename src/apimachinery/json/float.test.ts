@@ -39,7 +39,11 @@ test('copies have them, too; fields that are not taken over, and values that hav
   const copy = deepCopy(object);
   keepFloats(copy, (field) => field === 'spec');
   (copy['spec'] as JsonObject)['a'] = 'x';
-  expect(withFloats(copy)).toEqual({ ...copy, [FACTS]: undefined, spec: { a: 'x', b: [2, { c: new Float(3) }], d: 1.5, e: 4 } });
+  expect(withFloats(copy)).toEqual({
+    ...copy,
+    [FACTS]: undefined,
+    spec: { a: 'x', b: [2, { c: new Float(3) }], d: 1.5, e: 4 },
+  });
 });
 
 test('floats are printed as Go prints them', () => {

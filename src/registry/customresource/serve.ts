@@ -1,6 +1,14 @@
 import { ApiError } from '../../apimachinery/meta/errors.js';
 import { supportedFieldNames } from '../../apimachinery/selectors/field-selectors.js';
-import { addFacts, deepCopy, deepEqual, FACTS, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import {
+  addFacts,
+  deepCopy,
+  deepEqual,
+  FACTS,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+} from '../../apimachinery/json/json.js';
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import { createFieldManager } from '../../managedfields/field-manager.js';
