@@ -27,6 +27,7 @@ import { type CustomStrategyOptions, customResourceStrategy, customStatusStrateg
 import type { Conversion } from './conversion/conversion.js';
 import { ConvertedCache } from './conversion/converted-cache.js';
 import { CustomView, type Shown } from './view.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const PATCH_TYPES = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml'];
 
@@ -173,7 +174,7 @@ function servedVersion(
   };
   /** What is wrong with the metadata that an apply made: where an object is converted, it is read before it is stored. */
   const unreadable = new WeakMap<KubeObject, string>();
-  const stored = (object: KubeObject): KubeObject | Promise<KubeObject> => {
+  const stored = (object: KubeObject): MaybePromise<KubeObject> => {
     const fault = unreadable.get(object);
     if (fault !== undefined && object.apiVersion !== storageGroupVersion) throw new ApiError(500, '', fault);
     return toStored(object, formOf(storageGroupVersion), storageGroupVersion, options);
@@ -345,7 +346,7 @@ function toStored(
   form: CompiledVersion | undefined,
   groupVersion: string,
   { conversion, signal }: ServeOptions,
-): KubeObject | Promise<KubeObject> {
+): MaybePromise<KubeObject> {
   if (object.apiVersion === groupVersion) return object;
   const pruned = (converted: KubeObject): KubeObject => {
     if (form?.preserveUnknownFields === false) form.schema.prune(converted, false);
