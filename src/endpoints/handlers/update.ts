@@ -1,5 +1,5 @@
 import { newBadRequest, newInternalError } from '../../apimachinery/meta/errors.js';
-import type { JsonObject } from '../../apimachinery/json/json.js';
+import { deepCopy, type JsonObject } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
@@ -55,7 +55,7 @@ async function update(scope: RequestScope, body: Buffer, options: WriteOptions, 
     expectedUid: uid === '' ? undefined : uid,
     needsFields: false,
     make: async (current, tracksFields) => {
-      const next = scope.codec.copy(object);
+      const next = deepCopy(object);
       if (tracksFields) await settled(() => scope.fieldManager.update(current, next, manager));
       return next;
     },

@@ -1,8 +1,7 @@
 import { newConflict, newInvalid, newNotFound } from '../../apimachinery/meta/errors.js';
 import { FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
-import { deepEqual, type JsonObject } from '../../apimachinery/json/json.js';
-import { holdsUnseen } from '../../apimachinery/json/unseen.js';
+import { deepEqual, FACTS, type JsonObject } from '../../apimachinery/json/json.js';
 import type { RequestContext } from '../../request/context.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
@@ -171,7 +170,7 @@ function isFinallyGone(object: KubeObject, old: KubeObject): boolean {
 
 /** When nothing changed but times in managedFields, the old ones stay, so that nothing is written. */
 function ignoreManagedFieldsTimestamps(object: KubeObject, old: KubeObject): void {
-  if (holdsUnseen(object)) return;
+  if (object[FACTS]?.unseenMembers !== undefined) return;
   const now = object.metadata.managedFields;
   const was = old.metadata.managedFields;
   if (now === undefined || was === undefined || now.length !== was.length) return;

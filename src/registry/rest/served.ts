@@ -62,7 +62,6 @@ export interface AdmissionView {
   readonly exchanged: AttributeVersions['exchanged'];
   readonly mergeType: AttributeVersions['mergeType'];
   /** A copy of an object goes on in its place. */
-  copied?(copy: KubeObject, object: KubeObject): void;
   /** The schema of the kind's objects; that of a custom one says nothing of its metadata. */
   schemaOf(kind: GroupVersionKind): JsonObject | undefined;
 }

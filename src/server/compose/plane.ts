@@ -79,6 +79,9 @@ export interface ControlPlane {
   close(): Promise<void>;
 }
 
+/** Watchers may be so far behind, however short the history window is. */
+const LEAST_HISTORY_MILLIS = 15_000;
+
 /** What every control plane stands on: the store that the flags name, its cache, and the registry of what is served. */
 export interface Foundation {
   readonly backend: Backend;
@@ -107,6 +110,7 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
     clock,
     budgetBytes: options.cacheBudget,
     snapshots: featureGates.enabled('ListFromCacheSnapshot'),
+    historyMillis: Math.max(options.historyWindow, LEAST_HISTORY_MILLIS),
   });
   await whenStoreAnswers(() => cacher.start(), context);
   registerCacherMetrics(() => cacher.stats(), metrics);
