@@ -33,6 +33,7 @@ import { type CustomStrategyOptions, customResourceStrategy, customStatusStrateg
 import type { Conversion } from './conversion/conversion.js';
 import { ConvertedCache } from './conversion/converted-cache.js';
 import { CustomView, type Shown } from './view.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const PATCH_TYPES = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml'];
 
@@ -168,7 +169,7 @@ function servedVersion(
     if (object[FACTS]?.mutated === true) schema.prune(object, false);
     return object;
   };
-  const stored = (object: KubeObject): KubeObject | Promise<KubeObject> => {
+  const stored = (object: KubeObject): MaybePromise<KubeObject> => {
     const fault = object[FACTS]?.unreadable;
     if (fault !== undefined && object.apiVersion !== storageGroupVersion) throw new ApiError(500, '', fault);
     return toStored(object, formOf(storageGroupVersion), storageGroupVersion, options);
@@ -343,7 +344,7 @@ function toStored(
   form: CompiledVersion | undefined,
   groupVersion: string,
   { conversion, signal }: ServeOptions,
-): KubeObject | Promise<KubeObject> {
+): MaybePromise<KubeObject> {
   if (object.apiVersion === groupVersion) return object;
   const pruned = (converted: KubeObject): KubeObject => {
     if (form?.preserveUnknownFields === false) form.schema.prune(converted, false);

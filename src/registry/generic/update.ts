@@ -11,6 +11,7 @@ import { OwnWrite, type ResourceStore } from './store/resource-store.js';
 import { storedAs } from './loopback/settled.js';
 import { objectResourceVersion } from './resource-version.js';
 import { fillSystemFields } from './system-fields.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const OPTIMISTIC_LOCK = 'the object has been modified; please apply your changes to the latest version and try again';
 
@@ -27,9 +28,9 @@ export interface UpdateRequest {
   /** The uid that the client's object names, as a precondition. */
   readonly expectedUid: string | undefined;
   /** Makes the new object from the current one (undefined: there is none). Rerunnable; must not change `current`. */
-  transform(current: KubeObject | undefined): Promise<KubeObject> | KubeObject;
-  validateCreate(object: KubeObject): Promise<void> | void;
-  validateUpdate(object: KubeObject, old: KubeObject): Promise<void> | void;
+  transform(current: KubeObject | undefined): MaybePromise<KubeObject>;
+  validateCreate(object: KubeObject): MaybePromise<void>;
+  validateUpdate(object: KubeObject, old: KubeObject): MaybePromise<void>;
 }
 
 export interface Updated {
