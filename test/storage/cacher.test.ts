@@ -7,7 +7,8 @@ import type {
   Representation,
   ResourceCache,
 } from '../../src/storage/cacher/interfaces.js';
-import { encodeObject, markIncomplete } from '../../src/storage/encode.js';
+import { addFacts } from '../../src/apimachinery/json/json.js';
+import { encodeObject } from '../../src/storage/encode.js';
 import type { Backend } from '../../src/storage/interfaces.js';
 import { FakeClock } from '../../src/util/clock.js';
 import {
@@ -209,7 +210,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
   test('objects that say that they are incomplete are rendered, among others that are not', async () => {
     await fill(40);
     const object = widget('a/k00020', { color: 'red' });
-    markIncomplete(object);
+    addFacts(object, { incomplete: true });
     const write = {
       ...put('a/k00020', (await cache.get('a/k00020', newest))?.revision ?? 0),
       value: encodeObject(object),

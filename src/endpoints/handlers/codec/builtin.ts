@@ -1,6 +1,5 @@
 import { type DetailedJson, JsonError, typeMetaOf } from '../../../apimachinery/json/decode.js';
-import { carryFloats } from '../../../apimachinery/json/float.js';
-import { deepCopy, isObject } from '../../../apimachinery/json/json.js';
+import { isObject } from '../../../apimachinery/json/json.js';
 import type { ApiError } from '../../../apimachinery/meta/errors.js';
 import {
   compareUtf8,
@@ -12,7 +11,6 @@ import {
 } from '../../../apimachinery/meta/meta.js';
 import { UnreadableObjectError } from '../../../apimachinery/protobuf/body.js';
 import type { TypeMeta } from '../../../apimachinery/protobuf/protobuf.js';
-import { knowAs } from '../../../apimachinery/scheme/empty-members.js';
 import { schemaOfSibling } from '../../../apimachinery/scheme/registered-kinds.js';
 import type { DecodedObject } from '../../../registry/rest/served.js';
 import type { Codec, Decodable, IdentifiedTree, PatchedCodec, PatchedTree, ReceivedBody } from './codec.js';
@@ -28,12 +26,6 @@ function codec(patched: PatchedCodec): Codec {
     refuseUnknownFields(target, object, strictErrors) {
       const { version } = parseGroupVersion(object.apiVersion ?? '') ?? { version: '' };
       return newNotHandled(target, object.kind ?? '', version, `strict decoding error: ${strictErrors.join(', ')}`);
-    },
-    copy(object) {
-      const copy = deepCopy(object);
-      carryFloats(copy, object);
-      knowAs(copy, object);
-      return copy;
     },
     patched,
   };

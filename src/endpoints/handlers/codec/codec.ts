@@ -28,8 +28,6 @@ export interface Codec {
   decode(target: Decodable, body: ReceivedBody): DecodedObject;
   /** The 400 for an object with fields that it must not have. */
   refuseUnknownFields(target: Decodable, object: KubeObject, strictErrors: readonly string[]): ApiError;
-  /** A copy of what `decode` gave. */
-  copy(object: KubeObject): KubeObject;
   /** How objects are read that a patch has made. */
   readonly patched: PatchedCodec;
 }

@@ -1,6 +1,5 @@
 import { type DetailedJson, interpretTypeMeta, JsonError, typeMetaOf } from '../../../apimachinery/json/decode.js';
-import { carryFloats } from '../../../apimachinery/json/float.js';
-import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import { NumberRangeError } from '../../../apimachinery/json/syntax.js';
 import { newBadRequest, newInternalError } from '../../../apimachinery/meta/errors.js';
 import { parseGroupVersion } from '../../../apimachinery/meta/meta.js';
@@ -58,11 +57,6 @@ export const customResourceCodec: Codec = {
     if (apiVersion === '') return newBadRequest(NO_API_VERSION);
     const { version } = parseGroupVersion(apiVersion) ?? { version: '' };
     return newNotHandled(target, kind, version, `strict decoding error: ${strictErrors.join(', ')}`, kind);
-  },
-  copy(object) {
-    const copy = deepCopy(object);
-    carryFloats(copy, object);
-    return copy;
   },
   patched,
 };
