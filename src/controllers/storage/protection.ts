@@ -53,10 +53,10 @@ export class StorageProtection {
   }
 
   private async sync(key: string): Promise<void> {
-    const { client, finalizer, isUsed } = this.options;
+    const { client, finalizer } = this.options;
     const slash = key.indexOf('/');
     const object = await client.get(key.slice(0, slash), key.slice(slash + 1));
-    if (object === undefined || !this.isCandidate(object) || (await isUsed(object))) return;
+    if (object === undefined || !this.isCandidate(object) || (await this.options.isUsed(object))) return;
     const finalizers = object.metadata.finalizers?.filter((other) => other !== finalizer) ?? [];
     await client.update({ ...object, metadata: { ...object.metadata, finalizers } });
   }
