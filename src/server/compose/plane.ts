@@ -28,6 +28,7 @@ import type { Logger } from '../../util/logger.js';
 import type { ApiServer } from '../http/api-server.js';
 import { isAggregated } from '../options/aggregation-options.js';
 import { makeLogs } from './backend.js';
+import { openEncryption, type OpenEncryption } from './encryption.js';
 import { installBuiltins, loadMergeTypes } from '../../registry/builtin/install.js';
 import { forgetGoneTypes } from '../metrics/gone-types.js';
 import { registerCacherMetrics } from '../metrics/cacher-metrics.js';
@@ -83,6 +84,8 @@ export interface ControlPlane {
 export interface Foundation {
   readonly backend: Backend;
   readonly cacher: Cacher;
+  /** Absent where nothing is encrypted. */
+  readonly encryption: OpenEncryption | undefined;
   readonly registry: ApiRegistry;
   readonly cbor: boolean;
   readonly mergeTypes: BuiltinTypes;
@@ -96,12 +99,11 @@ export interface Foundation {
 /** Opens the store, however long it is away. */
 export async function openFoundation(context: ServerContext): Promise<Foundation> {
   const { options, clock, logger, registry: metrics } = context;
-  const logs = measured(
-    await makeLogs(options, clock, storeTroubles(metrics, logger)),
-    new StoreMetrics(metrics),
-    clock,
-  );
+  const encryption = openEncryption(context);
+  const stores = await makeLogs(options, clock, storeTroubles(metrics, logger));
+  const logs = measured(encryption?.wrap(stores) ?? stores, new StoreMetrics(metrics), clock);
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
+  await encryption?.start();
   await whenStoreAnswers(() => backend.open(), context);
   const cacher = new RoutedCacher(logs, {
     clock,
@@ -109,6 +111,7 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
     snapshots: featureGates.enabled('ListFromCacheSnapshot'),
   });
   await whenStoreAnswers(() => cacher.start(), context);
+  encryption?.follow(cacher, backend);
   registerCacherMetrics(() => cacher.stats(), metrics);
   const registry = new ApiRegistry(new RuntimeConfig(options.runtimeConfig));
   forgetGoneTypes(registry, [metricsRegistry, metrics], clock);
@@ -128,7 +131,7 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
     });
   const largeWrites = startLargeWrites({ ...context, report });
   const elsewhere: ShowElsewhere = (served, resource, object) => largeWrites.show(served, resource, cbor, object);
-  return { backend, cacher, registry, cbor, mergeTypes, largeWrites, elsewhere, install };
+  return { backend, cacher, encryption, registry, cbor, mergeTypes, largeWrites, elsewhere, install };
 }
 
 function measured({ main, others, overrides }: LogSet, metrics: StoreMetrics, clock: Clock): LogSet {
@@ -179,7 +182,11 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     install: (server) => {
       installDocuments(server, registry, environment, serverAddress, !isAggregated(options));
     },
-    checks: [...storeChecks(foundation.backend, foundation.cacher, isAggregated(options)), ...(parts.checks ?? [])],
+    checks: [
+      ...storeChecks(foundation.backend, foundation.cacher, isAggregated(options)),
+      ...(foundation.encryption?.checks ?? []),
+      ...(parts.checks ?? []),
+    ],
     loading,
     hooks,
     endWatches: () => {
@@ -190,6 +197,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
       largeWrites.close();
       await cacher.stop();
       await backend.close();
+      foundation.encryption?.close();
     },
   };
 }

@@ -165,10 +165,12 @@ export class ResourceStore {
       if ((current?.bytes.length ?? 0) >= LARGE) await nextTurn();
       const value = encodeObject(next);
       if (current !== undefined && isUnchanged(value, current)) {
-        const newer = await this.newer(key, basis);
-        if (newer === undefined) return { stored: current, changed: false, created: false };
-        basis = newer;
-        continue;
+        const newest = basis.certain ? current : await this.fresh(key);
+        if (newest?.revision !== current.revision) {
+          basis = { current: newest, certain: true };
+          continue;
+        }
+        if (newest.stale !== true) return { stored: current, changed: false, created: false };
       }
       const result = await this.write(key, current, value);
       if (result.outcome === 'committed') {
@@ -178,7 +180,7 @@ export class ResourceStore {
     }
   }
 
-  /** Writes the object over the state given; an equal one is not written, and counts as committed. */
+  /** Writes the object over the state given; an equal one is not written, unless it is stored under an older key, and counts as committed. */
   async replace(
     key: string,
     basis: Basis & { readonly current: StoredObject },
@@ -187,10 +189,9 @@ export class ResourceStore {
     const { current } = basis;
     const value = encodeObject(object);
     if (!isUnchanged(value, current)) return this.write(key, current, value);
-    const newer = await this.newer(key, basis);
-    return newer === undefined
-      ? { outcome: 'committed', object: current }
-      : { outcome: 'conflict', current: newer.current };
+    const newest = basis.certain ? current : await this.fresh(key);
+    if (newest?.revision !== current.revision) return { outcome: 'conflict', current: newest };
+    return newest.stale === true ? this.write(key, current, value) : { outcome: 'committed', object: current };
   }
 
   /** Removes the object if it still has the revision; the current one where it has not, undefined where it was gone. */
