@@ -1,4 +1,5 @@
 import { takeFloats } from '../apimachinery/json/float.js';
+import { FACTS, type JsonObject } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from './interfaces.js';
 
@@ -6,7 +7,15 @@ import type { AdmissionAttributes } from './interfaces.js';
 export function exchangeContents({ object, versions }: AdmissionAttributes, made: KubeObject): void {
   if (object === undefined || object === made) return;
   for (const key in object) Reflect.deleteProperty(object, key);
-  Object.assign(object, made);
-  takeFloats(object, made);
+  takeContents(object, made);
   versions?.exchanged(object);
+}
+
+/** Of what is known of the contents only the floats come along: the rest is about the object that they came from. */
+export function takeContents(object: KubeObject, made: JsonObject): void {
+  const facts = object[FACTS];
+  Object.assign(object, made);
+  if (facts !== undefined) object[FACTS] = facts;
+  else delete object[FACTS];
+  takeFloats(object, made);
 }

@@ -3,7 +3,7 @@ import type { LargeWrites, RequestScope } from '../endpoints/router/scope.js';
 import type { RbacRuleSource } from '../authorization/rbac/types.js';
 import type { Description } from '../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
-import type { ItemForm } from '../endpoints/responsewriters/options.js';
+import type { ItemForm } from '../endpoints/responsewriters/sink.js';
 import { sendWhole } from '../endpoints/responsewriters/body.js';
 import type { Shown } from '../registry/customresource/view.js';
 import type { ServedVersion } from '../registry/rest/served.js';
@@ -122,7 +122,7 @@ export class LargeWritePool implements LargeWrites {
   private can({ served, subresource, context }: RequestScope): boolean {
     if (this.closed || (subresource !== '' && served.subresources[subresource] === undefined)) return false;
     if (context.info.verb === 'delete' && subresource !== '') return false;
-    if (served.type.custom) return served.portable !== undefined;
+    if (served.portable !== undefined) return true;
     const { group, resource } = served.groupResource;
     return this.options.builtins.has(`${group}/${resource}`);
   }
@@ -366,5 +366,9 @@ function answer(scope: RequestScope, response: SentResponse): void {
     if (name !== 'content-length') scope.response.setHeader(name, value);
   }
   const type = String(response.headers['content-type'] ?? '');
-  sendWhole(scope.request, scope.response, response.status, type, response.body);
+  sendWhole(
+    { request: scope.request, response: scope.response, media: { mediaType: type } },
+    response.status,
+    response.body,
+  );
 }

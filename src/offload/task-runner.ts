@@ -13,13 +13,15 @@ import { deleteHandler } from '../endpoints/handlers/delete.js';
 import { patchHandler } from '../endpoints/handlers/patch.js';
 import { Query } from '../endpoints/handlers/request/query.js';
 import { negotiateObject, writeStored } from '../endpoints/handlers/respond.js';
-import type { HandlerEnvironment, RequestScope } from '../endpoints/router/scope.js';
+import { builtinCodec } from '../endpoints/handlers/codec/builtin.js';
+import { customResourceCodec } from '../endpoints/handlers/codec/custom-resource.js';
+import { type HandlerEnvironment, requestScope, type RequestScope } from '../endpoints/router/scope.js';
 import { updateHandler } from '../endpoints/handlers/update.js';
 import { WatchTracker } from '../endpoints/handlers/watch-tracker.js';
 import { describe } from '../endpoints/openapi/parts.js';
 import type { OpenApiKind, PublishedComponents } from '../endpoints/openapi/source.js';
 import { renderItem } from '../endpoints/responsewriters/items.js';
-import type { ItemForm } from '../endpoints/responsewriters/options.js';
+import type { ItemForm } from '../endpoints/responsewriters/sink.js';
 import { DetachedObject } from '../registry/generic/loopback/detached-object.js';
 import type { StoredApi } from '../registry/generic/store/api-registry.js';
 import { conversionOf } from '../registry/customresource/conversion/webhook-conversion.js';
@@ -232,18 +234,14 @@ export class TaskRunner {
     const { served, store }: StoredApi = this.types.find(task);
     const part = info.subresource === '' ? served : served.subresources[info.subresource];
     if (part === undefined) throw new Error(`${info.resource}/${info.subresource} cannot be written here`);
-    const { strategy, fieldManager } = part;
-    return {
-      environment: this.environment(task),
+    const codec = task.definition === undefined ? builtinCodec : customResourceCodec;
+    const environment = this.environment(task);
+    return requestScope({ served, store }, part, codec, {
+      environment,
       context: this.context(task, signal),
       request,
       response,
-      served,
-      store,
-      subresource: info.subresource,
-      strategy,
-      fieldManager,
-    };
+    });
   }
 
   private authorizer(): Authorizer {
@@ -360,7 +358,7 @@ async function objectOf(
 
 async function answerRead(scope: RequestScope, object: CachedObject): Promise<void> {
   const query = new Query(scope.request.url ?? '');
-  await writeStored(scope, 200, object, negotiateObject(scope, query), query);
+  await writeStored(scope, negotiateObject(scope, query), object);
 }
 
 const itemOf = ({ served, environment }: RequestScope, object: CachedObject, form: ItemForm): Uint8Array =>

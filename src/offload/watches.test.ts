@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { EventEmitter } from 'node:events';
-import { listHandler } from '../endpoints/handlers/list.js';
+import { watchHandler } from '../endpoints/handlers/list.js';
 import type { RequestScope } from '../endpoints/router/scope.js';
 import { ResourceStore } from '../registry/generic/store/resource-store.js';
 import { Budget } from '../storage/cacher/budget.js';
@@ -84,7 +84,7 @@ class Watch {
       response,
       store: new ResourceStore(groupResource, true, 'things.example.com', backend, cache, clock),
     };
-    this.ended = listHandler(watched, false);
+    this.ended = watchHandler(watched);
     this.drain = () => {
       response.emit('drain');
     };

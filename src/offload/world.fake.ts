@@ -1,3 +1,4 @@
+import { customResourceCodec } from '../endpoints/handlers/codec/custom-resource.js';
 import { MessageChannel } from 'node:worker_threads';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
@@ -282,6 +283,7 @@ export function scopeOf(world: World, verb: 'create' | 'update', name: string, b
     },
     request,
     response,
+    codec: customResourceCodec,
     served,
     store,
     subresource: '',

@@ -18,3 +18,9 @@ export interface RequestInfo {
   readonly fieldSelector: string;
   readonly labelSelector: string;
 }
+
+/** Whether the path is one of namespaces. */
+export const namesNamespaces = ({ resource }: RequestInfo): boolean => resource === 'namespaces';
+
+/** Whether the path is that of one namespace, whose name is also the namespace of the request. */
+export const namesOneNamespace = (info: RequestInfo): boolean => namesNamespaces(info) && info.namespace === info.name;

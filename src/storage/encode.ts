@@ -1,14 +1,6 @@
-import { type JsonObject, objectAt, stringifyJson } from '../apimachinery/json/json.js';
-import { storesUnseen } from '../apimachinery/json/unseen.js';
+import { FACTS, type JsonObject, objectAt, stringifyJson } from '../apimachinery/json/json.js';
 import type { EncodedObject, StoredObject } from './interfaces.js';
 import { INCOMPLETE, UNSEEN_MEMBERS } from './record.js';
-
-const incomplete = new WeakSet<JsonObject>();
-
-/** Has the object stored as one that is not shown as it stands: its type adds to it whenever it is read. */
-export function markIncomplete(object: JsonObject): void {
-  incomplete.add(object);
-}
 
 /**
  * Serializes an object for storage, with the place of its revision left open (see EncodedObject). The object is not
@@ -22,8 +14,13 @@ export function encodeObject(object: JsonObject): EncodedObject {
   const metaText = stringifyJson(meta);
   const restText = stringifyJson(rest);
   const tail = `"${metaText === '{}' ? '' : ','}${metaText.slice(1)}${restText === '{}' ? '' : ','}${restText.slice(1)}`;
-  const flags = (incomplete.has(object) ? INCOMPLETE : 0) | (storesUnseen(object) ? UNSEEN_MEMBERS : 0);
-  return { head, tail, flags, object: { ...object, metadata: meta } };
+  const encoded = { ...object, metadata: meta };
+  const facts = object[FACTS];
+  if (facts === undefined) return { head, tail, flags: 0, object: encoded };
+  const flags = (facts.incomplete === true ? INCOMPLETE : 0) | (facts.unseenMembers === 'stored' ? UNSEEN_MEMBERS : 0);
+  // What is read from the store has none of the facts of what was written.
+  delete encoded[FACTS];
+  return { head, tail, flags, object: encoded };
 }
 
 /** What a committed object keeps of the value that was written, beside its bytes: nothing is parsed for it. */

@@ -1,3 +1,4 @@
+import { addFacts, FACTS, type JsonObject } from '../apimachinery/json/json.js';
 import { encodeObject } from './encode.js';
 import { encodeRecord, INCOMPLETE, readRecord, recordOf, UNSEEN_MEMBERS } from './record.js';
 
@@ -25,4 +26,18 @@ test.each([
   ['nothing', Buffer.alloc(0)],
 ])('%s is no text of an object', (_name, record) => {
   expect(readRecord(record)).toEqual({ bytes: Buffer.alloc(0), flags: 0 });
+});
+
+test('facts that the store keeps become flags; what is stored has no facts', () => {
+  const flagsOf = (facts: JsonObject[typeof FACTS]): number => {
+    const object: JsonObject = { metadata: { name: 'a' } };
+    addFacts(object, { ...facts, mutated: true });
+    const made = encodeObject(object);
+    expect(made.object[FACTS]).toBeUndefined();
+    expect(object[FACTS]?.mutated).toBe(true);
+    return made.flags;
+  };
+  expect(flagsOf({})).toBe(0);
+  expect(flagsOf({ incomplete: true, unseenMembers: 'stored' })).toBe(INCOMPLETE | UNSEEN_MEMBERS);
+  expect(flagsOf({ unseenMembers: 'dropped' })).toBe(0);
 });

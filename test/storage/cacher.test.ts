@@ -7,7 +7,8 @@ import type {
   Representation,
   ResourceCache,
 } from '../../src/storage/cacher/interfaces.js';
-import { encodeObject, markIncomplete } from '../../src/storage/encode.js';
+import { addFacts } from '../../src/apimachinery/json/json.js';
+import { encodeObject } from '../../src/storage/encode.js';
 import type { Backend } from '../../src/storage/interfaces.js';
 import { FakeClock } from '../../src/util/clock.js';
 import {
@@ -209,7 +210,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
   test('objects that say that they are incomplete are rendered, among others that are not', async () => {
     await fill(40);
     const object = widget('a/k00020', { color: 'red' });
-    markIncomplete(object);
+    addFacts(object, { incomplete: true });
     const write = {
       ...put('a/k00020', (await cache.get('a/k00020', newest))?.revision ?? 0),
       value: encodeObject(object),
@@ -568,5 +569,21 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     const { budget } = cacher.stats();
     expect(budget.bytes).toBeLessThanOrEqual(10_000);
     expect(budget.evictions).toBeGreaterThan(0);
+  });
+
+  test.each(['the last object goes', 'the type goes'])('derived bytes go when %s', async (what) => {
+    await fill(3);
+    const shown = async (): Promise<string> => joined(await cache.list(newest, page()), brief);
+    await shown();
+    // What was joined before is kept for the list that follows.
+    await commit(backend, put('a/k00000', 2, { color: 'red' }));
+    await cache.list(newest, page());
+    expect(cacher.stats().budget.bytes).toBeGreaterThan(0);
+    if (what === 'the type goes') cacher.remove(RESOURCE);
+    else {
+      for (const [i, revision] of [5, 3, 4].entries()) await commit(backend, remove(`a/k0000${String(i)}`, revision));
+      await cache.list(newest, page());
+    }
+    expect(cacher.stats().budget.bytes).toBe(0);
   });
 });

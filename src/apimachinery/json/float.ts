@@ -1,17 +1,23 @@
-import { deepCopy, Float, type JsonObject, type JsonValue } from './json.js';
+import { deepCopy, FACTS, Float, type JsonObject, type JsonValue } from './json.js';
 import type { FloatLiterals } from './parser.js';
 
 type Path = readonly string[];
 
-/** Where the floats of an object are, by object. */
-const places = new WeakMap<JsonObject, readonly Path[]>();
-
 /** Notes the floats of an object from the literals of its text. Those in its metadata, which is typed, do not count. */
 export function noteFloats(object: JsonObject, literals: FloatLiterals): void {
-  if (literals.size === 0) return;
   const found: Path[] = [];
-  for (const key in object) if (key !== 'metadata') find(object[key], key, object, literals, [], found);
-  if (found.length > 0) places.set(object, found);
+  if (literals.size > 0)
+    for (const key in object) if (key !== 'metadata') find(object[key], key, object, literals, [], found);
+  setFloats(object, found);
+}
+
+function setFloats(object: JsonObject, floats: readonly Path[] | undefined): void {
+  const { floats: known, ...others } = object[FACTS] ?? {};
+  if (floats !== undefined && floats.length > 0) object[FACTS] = { ...others, floats };
+  else if (known !== undefined) {
+    if (Object.keys(others).length > 0) object[FACTS] = others;
+    else delete object[FACTS];
+  }
 }
 
 function find(
@@ -31,34 +37,27 @@ function find(
   }
 }
 
-/** Makes known of a copy of an object, or of one that has taken over its parts, what is known of the object. */
-export function carryFloats(copy: JsonObject, object: JsonObject): void {
-  const known = places.get(object);
-  if (known !== undefined) places.set(copy, known);
-}
-
-/** Makes known of an object that got the contents of another one what is known of that one, and nothing else. */
+/** Gives an object that got the contents of another one the floats of that one, and no others. */
 export function takeFloats(object: JsonObject, contents: JsonObject): void {
-  const known = places.get(contents);
-  if (known === undefined) places.delete(object);
-  else places.set(object, known);
+  setFloats(object, contents[FACTS]?.floats);
 }
 
 /** Forgets the floats in fields that are not taken over from what the client sent. */
 export function keepFloats(object: JsonObject, isKept: (field: string) => boolean): void {
-  const known = places.get(object);
-  if (known !== undefined)
-    places.set(
-      object,
-      known.filter(([field = '']) => isKept(field)),
-    );
+  const known = object[FACTS]?.floats;
+  if (known === undefined) return;
+  setFloats(
+    object,
+    known.filter(([field = '']) => isKept(field)),
+  );
 }
 
 /** The object as it is judged: itself where it has no floats, else a copy that holds them. */
 export function withFloats<T extends JsonObject>(object: T): T {
-  const known = places.get(object);
-  if (known === undefined || known.length === 0) return object;
+  const known = object[FACTS]?.floats;
+  if (known === undefined) return object;
   const copy = deepCopy(object);
+  setFloats(copy, undefined);
   for (const path of known) {
     let holder: JsonValue | undefined = copy;
     for (const key of path.slice(0, -1))

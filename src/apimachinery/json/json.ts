@@ -6,12 +6,42 @@ export type JsonValue = string | number | bigint | boolean | null | JsonValue[] 
 
 export interface JsonObject {
   [key: string]: JsonValue | undefined;
+  [FACTS]?: Facts;
+}
+
+/** The key under which an object carries its facts: JSON, `for … in` and comparisons pass it over, a spread and `deepCopy` take it along. */
+export const FACTS: unique symbol = Symbol('facts');
+
+/** What is known of a decoded object and not said by its members (docs/design/object-facts.md). Copies share it. */
+export interface Facts {
+  /** Where whole numbers stand that were written as floats (`float.ts`). */
+  readonly floats?: readonly (readonly string[])[];
+  /** Members of a struct that were given, but are not written because they are empty (`empty-members.ts`). */
+  readonly emptyMembers?: JsonObject;
+  /**
+   * It was given members that nobody sees when it is read again, such as empty lists in metadata or nulls, so it is not the object that
+   * was there. kube-apiserver stores most of them and then finds something to write in the next request that changes nothing;
+   * Annex stores the fact alone.
+   */
+  readonly unseenMembers?: 'stored' | 'dropped';
+  /** Its type adds something whenever it shows the object: it is not sent as it is stored. */
+  readonly incomplete?: true;
+  /** An apply made it. It may have fields that the schema does not know, until nothing but the store looks at it. */
+  readonly unpruned?: boolean;
+  /** Admission changed it. It may have fields that the schema does not know, which validating admission still sees. */
+  readonly mutated?: true;
+  /** What is wrong with the metadata that an apply made: where an object is converted, it is read before it is stored. */
+  readonly unreadable?: string;
+}
+
+export function addFacts(object: JsonObject, facts: Facts): void {
+  object[FACTS] = { ...object[FACTS], ...facts };
 }
 
 /**
  * A float64 whose value is whole: what Kubernetes' decoder of unstructured objects makes of `1.0` and `1e3`. To schemas and rules it is
- * no integer, but what is stored and sent of it, is one. So objects hold plain numbers, and it is noted beside them where such a
- * float stands (`float.ts`); only a copy that is judged holds these.
+ * no integer, but what is stored and sent of it, is one. So objects hold plain numbers, and their facts say where such a float stands
+ * (`float.ts`); only a copy that is judged holds these.
  */
 export class Float extends Number {}
 
@@ -30,7 +60,7 @@ export function stringAt(parent: JsonObject | undefined, key: string): string | 
   return typeof value === 'string' ? value : undefined;
 }
 
-/** A deep copy; structuredClone is several times slower on plain JSON. */
+/** A deep copy, facts included; structuredClone is several times slower on plain JSON. */
 export function deepCopy<T extends JsonValue | undefined>(value: T): T {
   return copyValue(value) as T;
 }
@@ -48,6 +78,8 @@ function copyValue(value: JsonValue | undefined): JsonValue | undefined {
     isEmpty = false;
     copy[key] = copyValue(value[key]);
   }
+  const facts = value[FACTS];
+  if (facts !== undefined) copy[FACTS] = facts;
   // To ask every object would cost a third of a copy.
   return isEmpty && value instanceof Float ? value : copy;
 }

@@ -113,7 +113,7 @@ export class TypedDecoder {
     if (type.name === SCHEMA) this.keepLiterals(value, out, (key) => key === 'default' || key === 'example');
     // A pointer to nothing is a pointer: what is neither a schema nor schemas.
     const items = type.name === SCHEMA ? value['items'] : undefined;
-    if (items !== undefined && items !== null && out['items'] === undefined) noteEmpty(out, 'items', items);
+    if (items !== undefined && items !== null && out['items'] === undefined) noteEmpty(out, { items });
     return out;
   }
 

@@ -5,15 +5,17 @@ import type { GoField, GoType } from './types.js';
 /** The fields of a struct as its encoder writes them. */
 export function inTypeOrder(type: GoType, given: JsonObject): JsonObject {
   const out: JsonObject = {};
+  let empty: JsonObject | undefined;
   for (const field of type.fields.values()) {
     const value = Object.hasOwn(given, field.name) ? given[field.name] : undefined;
     if (value === undefined) {
       if (isWrittenWhenAbsent(field)) out[field.name] = zeroValue(field.type);
     } else if (!isOmitted(field, value)) out[field.name] = value;
     else if ((typeof value === 'object' && value !== null) || isEmptyBytes(field, value)) {
-      noteEmpty(out, field.name, value);
+      (empty ??= {})[field.name] = value;
     }
   }
+  if (empty !== undefined) noteEmpty(out, empty);
   return out;
 }
 

@@ -524,3 +524,29 @@ describe('CertificateSigningRequest', () => {
     expect(refusal(request(spec, status))).toContain(reason);
   });
 });
+
+describe('old alpha versions', () => {
+  const manifest = (apiVersion: string, kind: string): string =>
+    JSON.stringify({ apiVersion, kind, metadata: { name: 'a' } });
+  test.each([
+    ['rbac.authorization.k8s.io/v1alpha1', 'RoleBinding', '1.23', 'use rbac.authorization.k8s.io/v1'],
+    ['scheduling.k8s.io/v1alpha1', 'PriorityClass', '1.23', 'use scheduling.k8s.io/v1'],
+    ['node.k8s.io/v1alpha1', 'RuntimeClass', '1.24', 'use node.k8s.io/v1'],
+    ['batch/v2alpha1', 'CronJob', '1.21', 'use batch/v1'],
+    ['networking.k8s.io/v1alpha1', 'ServiceCIDR', '1.31', 'use networking.k8s.io/v1'],
+    ['settings.k8s.io/v1alpha1', 'PodPreset', '1.20', 'nothing replaces it'],
+    ['auditregistration.k8s.io/v1alpha1', 'AuditSink', '1.19', 'nothing replaces it'],
+  ])('%s %s is reported', (apiVersion, kind, release, advice) => {
+    const { code, out } = run(manifest(apiVersion, kind), { check: true, targetVersion: '1.36' });
+    expect([code, out]).toEqual([1, expect.stringContaining(`removed in ${release}`)]);
+    expect(out).toContain(advice);
+  });
+
+  test('those whose fields stayed are converted, others refused', () => {
+    expect(run(manifest('scheduling.k8s.io/v1alpha1', 'PriorityClass')).objects).toMatchObject([
+      { apiVersion: 'scheduling.k8s.io/v1' },
+    ]);
+    const refused = run(manifest('settings.k8s.io/v1alpha1', 'PodPreset'));
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('nothing replaces it')]);
+  });
+});

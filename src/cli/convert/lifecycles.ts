@@ -9,8 +9,62 @@ export interface Lifecycle {
   readonly replacements: readonly string[];
 }
 
+/** Alpha versions that went before Kubernetes declared life cycles, from its release notes. */
+const OLD_ALPHAS: readonly Lifecycle[] = [
+  {
+    apiVersion: 'auditregistration.k8s.io/v1alpha1',
+    kinds: ['AuditSink'],
+    deprecated: '1.18',
+    removed: '1.19',
+    replacements: [],
+  },
+  {
+    apiVersion: 'batch/v2alpha1',
+    kinds: ['CronJob'],
+    deprecated: '1.8',
+    removed: '1.21',
+    replacements: ['batch/v1@1.21', 'batch/v1beta1@1.8'],
+  },
+  {
+    apiVersion: 'networking.k8s.io/v1alpha1',
+    kinds: ['IPAddress', 'ServiceCIDR'],
+    deprecated: '1.30',
+    removed: '1.31',
+    replacements: ['networking.k8s.io/v1@1.33', 'networking.k8s.io/v1beta1@1.31'],
+  },
+  {
+    apiVersion: 'node.k8s.io/v1alpha1',
+    kinds: ['RuntimeClass'],
+    deprecated: '1.20',
+    removed: '1.24',
+    replacements: ['node.k8s.io/v1@1.20'],
+  },
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1alpha1',
+    kinds: ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
+    deprecated: '1.8',
+    removed: '1.23',
+    replacements: ['rbac.authorization.k8s.io/v1@1.8'],
+  },
+  {
+    apiVersion: 'scheduling.k8s.io/v1alpha1',
+    kinds: ['PriorityClass'],
+    deprecated: '1.14',
+    removed: '1.23',
+    replacements: ['scheduling.k8s.io/v1@1.14'],
+  },
+  {
+    apiVersion: 'settings.k8s.io/v1alpha1',
+    kinds: ['PodPreset'],
+    deprecated: '1.19',
+    removed: '1.20',
+    replacements: [],
+  },
+];
+
 /** From the life cycles that Kubernetes declares for its own types. */
 const LIFECYCLES: readonly Lifecycle[] = [
+  ...OLD_ALPHAS,
   {
     apiVersion: 'admission.k8s.io/v1beta1',
     kinds: ['AdmissionReview'],

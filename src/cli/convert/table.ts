@@ -31,7 +31,20 @@ const CONVERSIONS: readonly Row[] = [
 ];
 
 /** Kinds that nothing replaces. */
-const DEAD: readonly Dead[] = [...deadApps, ...deadPolicy];
+const DEAD: readonly Dead[] = [
+  ...deadApps,
+  ...deadPolicy,
+  {
+    from: ['settings.k8s.io/v1alpha1'],
+    kinds: ['PodPreset'],
+    reason: 'nothing replaces it: use an admission webhook or a MutatingAdmissionPolicy',
+  },
+  {
+    from: ['auditregistration.k8s.io/v1alpha1'],
+    kinds: ['AuditSink'],
+    reason: 'nothing replaces it: configure an audit webhook with the flags of the API server',
+  },
+];
 
 const keys = ({ from, kinds }: Dead | Row): string[] =>
   from.flatMap((version) => kinds.map((kind) => `${version} ${kind}`));

@@ -13,6 +13,7 @@ import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { startSlices } from '../../scheduling/slicing.js';
 import type { Clock } from '../../util/clock.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** Watches under an earlier definition get this long to see the last events. */
 const WATCH_GRACE_MILLIS = 1000;
@@ -46,7 +47,7 @@ interface Inputs {
 interface Compilation {
   readonly inputs: Inputs;
   readonly definition: Definition;
-  result: CompiledDefinition | Promise<CompiledDefinition>;
+  result: MaybePromise<CompiledDefinition>;
 }
 
 interface Serving {

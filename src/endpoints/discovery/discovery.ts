@@ -11,6 +11,7 @@ import {
   negotiateConversion,
   newRouterError,
   wantsPretty,
+  checkRoute,
 } from '../negotiation/media.js';
 import { sendBytes, type WriterOptions } from '../responsewriters/body.js';
 import { encodeTree } from '../responsewriters/encoders.js';
@@ -193,7 +194,7 @@ export class Discovery {
   }
 
   private fail(error: ApiError, context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<void> {
-    return writeStatus(context, request, response, error, { ...this.options, cbor: false });
+    return writeStatus({ context, request, response }, error, { ...this.options, cbor: false });
   }
 
   /** Throws the 406 of the negotiation, for the caller to write like other errors. */
@@ -206,11 +207,9 @@ export class Discovery {
     response: HttpResponse,
     cbor = false,
   ): Promise<void> {
-    const media = negotiate(
-      request.headers.accept,
-      { noProtobuf: false, cbor, transforms: false, route: routed ? 'object' : undefined },
-      hints(context, request),
-    );
+    const { accept } = request.headers;
+    if (routed) checkRoute(accept, 'object', cbor);
+    const media = negotiate(accept, { noProtobuf: false, cbor, transforms: false }, hints(context, request));
     context.audit?.responseObject(document);
     await this.send(path, document, media, request, response);
   }
@@ -228,7 +227,7 @@ export class Discovery {
       bytes = encodeTree(media, document(), this.options.protobuf);
       this.bytes.set(key, bytes);
     }
-    await sendBytes(request, response, 200, media.mediaType, bytes, this.options);
+    await sendBytes({ request, response, media, compression: this.options.compression, audit: undefined }, 200, bytes);
   }
 }
 

@@ -1,40 +1,29 @@
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/system-fields.js';
 import type { ServedCreation } from '../../registry/rest/served.js';
-import { negotiate } from '../negotiation/media.js';
 import { writeCreated } from '../responsewriters/object.js';
 import { readBody } from './request/body.js';
-import { decodeAs } from './request/decode-body.js';
+import { decodeAs } from './codec/decode-body.js';
 import { Query } from './request/query.js';
-import { responseOptions } from './respond.js';
+import { negotiateCreated } from './respond.js';
 import { soleVersion } from '../../registry/generic/admission-versions.js';
-import { changeOptions } from './admission-options.js';
-import { admitMutations } from './admit.js';
-import { admissionAttributes, type RequestScope } from '../router/scope.js';
+import { changeOptions } from './admission/options.js';
+import { admitMutations } from './admission/mutate.js';
+import { admissionAttributes } from './admission/attributes.js';
+import type { RequestScope } from '../router/scope.js';
 import { createOrUpdateOptions } from './request/write-options.js';
 
 /** POST of a subresource that is an object of its own kind. */
 export async function createSubresourceHandler(scope: RequestScope, creation: ServedCreation): Promise<void> {
-  const { context, request, response, served, environment } = scope;
+  const { context, request, served, environment } = scope;
   const { namespace, name } = context.info;
   const query = new Query(request.url ?? '');
-  const media = negotiate(
-    request.headers.accept,
-    {
-      noProtobuf: false,
-      cbor: environment.features.enabled('CBORServingAndStorage'),
-      transforms: true,
-      noTables: true,
-      route: 'object',
-    },
-    { pretty: query.string('pretty'), userAgent: context.userAgent },
-  );
+  const sink = negotiateCreated(scope, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'create', body.length);
   const options = createOrUpdateOptions(query, 'CreateOptions');
   context.dryRun = options.dryRun;
-  const target = { ...creation, type: { custom: false } };
-  const object = decodeAs(target, environment, context, request, body, options.fieldValidation);
+  const object = decodeAs({ ...creation, type: {} }, scope, body, options.fieldValidation);
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
   const warn = (text: string): void => {
     context.warn(text);
@@ -50,5 +39,5 @@ export async function createSubresourceHandler(scope: RequestScope, creation: Se
   const answer = await creation.subresource.create(context, object, { namespace, name }, async () => {
     await environment.admission.validate(attributes);
   });
-  await writeCreated(context, request, response, answer, creation.gvk, media, responseOptions(scope));
+  await writeCreated(sink, answer, creation.gvk);
 }

@@ -1,36 +1,35 @@
-import { newMethodNotSupported } from '../../apimachinery/meta/errors.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { createObject } from '../../registry/generic/create.js';
 import { settled } from '../../registry/generic/loopback/settled.js';
 import { isTooLarge } from '../../registry/generic/store/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
-import type { NegotiatedMedia } from '../negotiation/media.js';
+import type { ResponseSink } from '../responsewriters/sink.js';
 import { readBody } from './request/body.js';
-import { decodeBody, inputFormat } from './request/decode-body.js';
+import { decodeBody, inputFormat } from './codec/decode-body.js';
 import { hereOrElsewhere } from './large-writes.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './request/query.js';
-import { changeOptions } from './admission-options.js';
-import { admitMutations } from './admit.js';
-import { admissionAttributes, type RequestScope } from '../router/scope.js';
+import { changeOptions } from './admission/options.js';
+import { admitMutations } from './admission/mutate.js';
+import { admissionAttributes } from './admission/attributes.js';
+import type { RequestScope } from '../router/scope.js';
 import { createOrUpdateOptions, type WriteOptions } from './request/write-options.js';
 
 /** POST on a collection. */
 export async function createHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
-  if (!served.verbs.includes('create')) throw newMethodNotSupported(served.groupResource, 'create');
   const query = new Query(request.url ?? '');
-  const media = negotiateObject(scope, query);
+  const sink = negotiateObject(scope, query);
   // A body that could not be read is refused before the options are looked at; in updates it is the other way round.
   inputFormat(served, environment, request);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'create', body.length);
   const options = createOrUpdateOptions(query, 'CreateOptions');
   context.dryRun = options.dryRun;
-  return hereOrElsewhere(scope, body, () => create(scope, body, options, media));
+  return hereOrElsewhere(scope, body, () => create(scope, body, options, sink));
 }
 
-async function create(scope: RequestScope, body: Buffer, options: WriteOptions, media: NegotiatedMedia): Promise<void> {
+async function create(scope: RequestScope, body: Buffer, options: WriteOptions, sink: ResponseSink): Promise<void> {
   const { context, served, environment } = scope;
   const object = decodeBody(scope, body, options.fieldValidation);
   const namespace = context.info.namespace;
@@ -66,5 +65,5 @@ async function create(scope: RequestScope, body: Buffer, options: WriteOptions, 
     delete object.metadata.managedFields;
     return store();
   });
-  await writeWritten(scope, 201, created, media);
+  await writeWritten(scope, sink, 201, created);
 }

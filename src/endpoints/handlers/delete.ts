@@ -1,4 +1,4 @@
-import { newBadRequest, newForbidden, newInvalid, newMethodNotSupported } from '../../apimachinery/meta/errors.js';
+import { newBadRequest, newForbidden, newInvalid } from '../../apimachinery/meta/errors.js';
 import { objectAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { deleteObject, type DeleteOptions, type Deleted, shownDeleteOptions } from '../../registry/generic/delete.js';
@@ -11,14 +11,14 @@ import { elsewhere } from './large-writes.js';
 import { listOptions } from './request/list-options.js';
 import { negotiateObject, writeDeletedCollection, writeSuccess, writeWritten } from './respond.js';
 import { Query } from './request/query.js';
-import { admissionAttributes, type RequestScope } from '../router/scope.js';
+import { admissionAttributes } from './admission/attributes.js';
+import type { RequestScope } from '../router/scope.js';
 
 /** DELETE on an object. */
 export async function deleteHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
-  if (!served.verbs.includes('delete')) throw newMethodNotSupported(served.groupResource, 'delete');
   const query = new Query(request.url ?? '');
-  const media = negotiateObject(scope, query);
+  const sink = negotiateObject(scope, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   const options = deleteOptions(scope, query, body);
   checkNamespace(scope);
@@ -29,7 +29,7 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
   if (options.ignoreStoreReadError) {
     await authorizeUnsafeDelete(scope);
     await deleteUndecodable(scope.store, namespace, name);
-    await writeSuccess(scope, 200, { name, kind: served.gvk.kind }, media, true);
+    await writeSuccess(sink, 200, { name, kind: served.gvk.kind }, { showsCode: true });
     return;
   }
   const deleted = await deleteObject(scope.store, {
@@ -42,10 +42,10 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
   });
   const status = !deleted.removed && options.orphanDependents === false ? 202 : 200;
   if (deleted.removed && !served.returnsDeletedObject) {
-    await writeSuccess(scope, status, successDetails(scope, deleted), media);
+    await writeSuccess(sink, status, successDetails(scope, deleted));
     return;
   }
-  await writeWritten(scope, status, deleted, media);
+  await writeWritten(scope, sink, status, deleted);
 }
 
 /** The router of the built-in types lets an empty namespace through; it is missed when keys are made. */
@@ -95,9 +95,8 @@ const successDetails = (
 /** DELETE on a collection. */
 export async function deleteCollectionHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
-  if (!served.verbs.includes('deletecollection')) throw newMethodNotSupported(served.groupResource, 'deletecollection');
   const query = new Query(request.url ?? '');
-  const media = negotiateObject(scope, query);
+  const sink = negotiateObject(scope, query);
   const selection = listOptions(query, served, '', environment.features.enabled('WatchList'));
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   const options = deleteOptions(scope, query, body);
@@ -121,7 +120,7 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
     },
     selection,
   );
-  await writeDeletedCollection(scope, deleted, media);
+  await writeDeletedCollection(scope, sink, deleted);
 }
 
 /**

@@ -1,10 +1,4 @@
-import {
-  newBadRequest,
-  newConflict,
-  newInternalError,
-  newMethodNotSupported,
-  newNotFound,
-} from '../../apimachinery/meta/errors.js';
+import { newBadRequest, newConflict, newInternalError, newNotFound } from '../../apimachinery/meta/errors.js';
 import { decodeCborPatch } from '../../apimachinery/protobuf/body.js';
 import { goKind, JsonError } from '../../apimachinery/json/decode.js';
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
@@ -20,10 +14,10 @@ import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { settled } from '../../registry/generic/loopback/settled.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { negotiatePatch } from '../negotiation/media.js';
-import type { NegotiatedMedia } from '../negotiation/media.js';
+import type { ResponseSink } from '../responsewriters/sink.js';
 import { readBody } from './request/body.js';
 import { hereOrElsewhere } from './large-writes.js';
-import { decodePatched, refusePatch } from './request/patched-object.js';
+import { decodePatched, refusePatch } from './codec/patched-object.js';
 import { negotiateObject } from './respond.js';
 import { Query } from './request/query.js';
 import type { RequestScope } from '../router/scope.js';
@@ -40,16 +34,15 @@ export type Mechanism = (current: KubeObject | undefined) => KubeObject;
 /** PATCH on an object, or on a subresource that writes it. */
 export async function patchHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
-  if (!served.verbs.includes('patch')) throw newMethodNotSupported(served.groupResource, 'patch');
-  const patchType = negotiatePatch(request.headers['content-type'], served.patchTypes, served.type.custom);
+  const patchType = negotiatePatch(request.headers['content-type'], served.patchTypes);
   const query = new Query(request.url ?? '');
-  const media = negotiateObject(scope, query);
+  const sink = negotiateObject(scope, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'patch', body.length);
   const apply = isApply(patchType);
   const options = patchOptions(query, apply);
   context.dryRun = options.dryRun;
-  return hereOrElsewhere(scope, body, () => patch(scope, body, patchType, options, media));
+  return hereOrElsewhere(scope, body, () => patch(scope, body, patchType, options, sink));
 }
 
 async function patch(
@@ -57,13 +50,13 @@ async function patch(
   body: Buffer,
   patchType: string,
   options: WriteOptions,
-  media: NegotiatedMedia,
+  sink: ResponseSink,
 ): Promise<void> {
   scope.context.audit?.requestObject(() => patchForAudit(body));
   const apply = isApply(patchType);
   requireNamespace(scope);
   const mechanism = patchMechanism(scope, patchType, body, options);
-  await storeNext(scope, media, {
+  await storeNext(scope, sink, {
     dryRun: options.dryRun,
     forceAllowCreate: apply && scope.subresource === '',
     expectedUid: undefined,

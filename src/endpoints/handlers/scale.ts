@@ -9,19 +9,20 @@ import { storedAs } from '../../registry/generic/loopback/settled.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { type Updated, updateObject } from '../../registry/generic/update.js';
 import type { ScalePaths, ServedVersion } from '../../registry/rest/served.js';
-import type { NegotiatedMedia } from '../negotiation/media.js';
+import type { ResponseSink } from '../responsewriters/sink.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import { writeObject } from '../responsewriters/object.js';
 import { readBody } from './request/body.js';
-import { decodeBody } from './request/decode-body.js';
+import { scaleCodec } from './codec/builtin.js';
+import { decodeBody } from './codec/decode-body.js';
 import { askedVersion, readAt } from './get.js';
 import { isApply, type Mechanism, patchMechanism } from './patch.js';
 import { Query } from './request/query.js';
-import { negotiateObject, responseOptions } from './respond.js';
+import { negotiateObject } from './respond.js';
 import type { RequestScope } from '../router/scope.js';
 import { checkName, optionsFor, validators } from './update.js';
-import { admitMutations } from './admit.js';
-import { admissionAttributes } from '../router/scope.js';
+import { admitMutations } from './admission/mutate.js';
+import { admissionAttributes } from './admission/attributes.js';
 import { createOrUpdateOptions, patchOptions, type FieldValidation } from './request/write-options.js';
 
 /** Stands for replicas that are not set, so that a write must set them. */
@@ -33,12 +34,12 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
   const { namespace, name, verb } = context.info;
   const query = new Query(request.url ?? '');
   if (verb === 'get') {
-    const media = negotiateObject(scope, query);
+    const sink = negotiateObject(scope, query);
     const asked = askedVersion(query);
     const object = await store.get(store.key(namespace, name), name, readAt(asked, store.groupResource), asked);
     const { scale, found } = scaleOf(scope.served.toObject(object), paths);
     if (!found) throw newInternalError(`the spec replicas field ${quote(paths.specReplicasPath)} does not exist`);
-    await writeScale(scope, scale, media);
+    await writeScale(scope, sink, scale);
     return;
   }
   if (verb !== 'update' && verb !== 'patch') {
@@ -53,13 +54,12 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
       },
     );
   }
-  const { patchTypes, type } = scope.served;
-  const patchType = verb === 'patch' ? negotiatePatch(request.headers['content-type'], patchTypes, type.custom) : '';
-  const media = negotiateObject(scope, query);
+  const patchType = verb === 'patch' ? negotiatePatch(request.headers['content-type'], scope.served.patchTypes) : '';
+  const sink = negotiateObject(scope, query);
   const updated = await storeScaled(scope, paths, await readChange(scope, query, patchType));
   const object =
     updated.stored === undefined ? updated.object : await storedAs(scope.served, updated.stored, scope.context.audit);
-  await writeScale(scope, scaleOf(object, paths).scale, media);
+  await writeScale(scope, sink, scaleOf(object, paths).scale);
 }
 
 interface ScaleChange {
@@ -71,7 +71,7 @@ interface ScaleChange {
 /** How the request changes a Scale. */
 async function readChange(scope: RequestScope, query: Query, patchType: string): Promise<ScaleChange> {
   const { context, request, environment } = scope;
-  const scaleScope: RequestScope = { ...scope, served: asScale(scope.served) };
+  const scaleScope: RequestScope = { ...scope, served: asScale(scope.served), codec: scaleCodec };
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   if (patchType !== '') {
     const options = patchOptions(query, isApply(patchType));
@@ -206,24 +206,20 @@ function nested(object: JsonObject, path: readonly string[]): JsonObject[string]
 
 /** The type as its Scale shows it, for decoding bodies and patches. */
 function asScale(served: ServedVersion): ServedVersion {
-  const type = { ...served.type, custom: false };
   return {
     ...served,
-    type,
+    type: { ...served.type, noProtobuf: false },
     version: { ...served.version, table: scaleTable },
     gvk: SCALE_GVK,
     groupVersion: 'autoscaling/v1',
-    assumesVersion: served.type.custom,
     decode: (body, strict) => decodeScale(body, strict),
   };
 }
 
-async function writeScale(scope: RequestScope, scale: KubeObject, media: NegotiatedMedia): Promise<void> {
-  if (media.as === 'PartialObjectMetadataList') {
+async function writeScale({ served }: RequestScope, sink: ResponseSink, scale: KubeObject): Promise<void> {
+  if (sink.media.as === 'PartialObjectMetadataList') {
     const why = 'you requested PartialObjectMetadataList, but the requested object is not a list (*v1.Scale)';
     throw new ApiError(406, 'NotAcceptable', why);
   }
-  const { context, request, response } = scope;
-  const options = responseOptions(scope, new Query(request.url ?? ''));
-  await writeObject(context, request, response, 200, scale, asScale(scope.served), media, options);
+  await writeObject(sink, 200, scale, asScale(served));
 }

@@ -1,7 +1,5 @@
-import { newBadRequest, newInternalError, newMethodNotSupported } from '../../apimachinery/meta/errors.js';
-import { carryFloats } from '../../apimachinery/json/float.js';
+import { newBadRequest, newInternalError } from '../../apimachinery/meta/errors.js';
 import { deepCopy, type JsonObject } from '../../apimachinery/json/json.js';
-import { knowAs } from '../../apimachinery/scheme/empty-members.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
@@ -10,31 +8,32 @@ import { isTooLarge } from '../../registry/generic/store/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/system-fields.js';
 import { updateObject, type UpdateRequest } from '../../registry/generic/update.js';
 import { forbidden } from '../filters/forbidden.js';
-import type { NegotiatedMedia } from '../negotiation/media.js';
+import type { ResponseSink } from '../responsewriters/sink.js';
 import { readBody } from './request/body.js';
-import { decodeBody } from './request/decode-body.js';
+import { decodeBody } from './codec/decode-body.js';
 import { hereOrElsewhere } from './large-writes.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './request/query.js';
-import { changeOptions } from './admission-options.js';
-import { admitMutations } from './admit.js';
-import { admissionAttributes, type RequestScope } from '../router/scope.js';
+import { changeOptions } from './admission/options.js';
+import { admitMutations } from './admission/mutate.js';
+import { admissionAttributes } from './admission/attributes.js';
+import type { RequestScope } from '../router/scope.js';
 import { createOrUpdateOptions, type WriteOptions } from './request/write-options.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** PUT on an object, or on a subresource that writes it. */
 export async function updateHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
-  if (!served.verbs.includes('update')) throw newMethodNotSupported(served.groupResource, 'update');
   const query = new Query(request.url ?? '');
-  const media = negotiateObject(scope, query);
+  const sink = negotiateObject(scope, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'update', body.length);
   const options = createOrUpdateOptions(query, 'UpdateOptions');
   context.dryRun = options.dryRun;
-  return hereOrElsewhere(scope, body, () => update(scope, body, options, media));
+  return hereOrElsewhere(scope, body, () => update(scope, body, options, sink));
 }
 
-async function update(scope: RequestScope, body: Buffer, options: WriteOptions, media: NegotiatedMedia): Promise<void> {
+async function update(scope: RequestScope, body: Buffer, options: WriteOptions, sink: ResponseSink): Promise<void> {
   const { context, served } = scope;
   const object = decodeBody(scope, body, options.fieldValidation);
   const { namespace, name } = context.info;
@@ -50,15 +49,13 @@ async function update(scope: RequestScope, body: Buffer, options: WriteOptions, 
   requireNamespace(scope);
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
   const uid = object.metadata.uid ?? '';
-  await storeNext(scope, media, {
+  await storeNext(scope, sink, {
     dryRun: options.dryRun,
     forceAllowCreate: false,
     expectedUid: uid === '' ? undefined : uid,
     needsFields: false,
     make: async (current, tracksFields) => {
       const next = deepCopy(object);
-      carryFloats(next, object);
-      if (!served.type.custom) knowAs(next, object);
       if (tracksFields) await settled(() => scope.fieldManager.update(current, next, manager));
       return next;
     },
@@ -75,7 +72,7 @@ interface NextObject extends Pick<UpdateRequest, 'dryRun' | 'forceAllowCreate' |
 /** Stores what an update or a patch makes of an object, and answers with it. */
 export async function storeNext(
   scope: RequestScope,
-  media: NegotiatedMedia,
+  sink: ResponseSink,
   { needsFields, make, ...request }: NextObject,
 ): Promise<void> {
   const { context, served, strategy } = scope;
@@ -100,7 +97,7 @@ export async function storeNext(
     if (needsFields || !isTooLarge(error)) throw error;
     return store(false);
   });
-  await writeWritten(scope, updated.created ? 201 : 200, updated, media);
+  await writeWritten(scope, sink, updated.created ? 201 : 200, updated);
 }
 
 /** The last of what is asked of a write before the object is looked up. */
@@ -136,7 +133,7 @@ export const optionsFor = (operation: 'CREATE' | 'UPDATE', scope: RequestScope):
 /** Validating admission; a create on the way of an update asks for the permission to create first. */
 export function validators(scope: RequestScope): {
   validateCreate(object: KubeObject): Promise<void>;
-  validateUpdate(object: KubeObject, old: KubeObject): Promise<void> | void;
+  validateUpdate(object: KubeObject, old: KubeObject): MaybePromise<void>;
 } {
   const { admission } = scope.environment;
   const { name } = scope.context.info;

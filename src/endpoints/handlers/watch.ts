@@ -1,9 +1,4 @@
-import {
-  type ApiError,
-  newMethodNotSupported,
-  newResourceExpired,
-  toApiError,
-} from '../../apimachinery/meta/errors.js';
+import { type ApiError, newResourceExpired, toApiError } from '../../apimachinery/meta/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
 import { isUncached, parseResourceVersion } from '../../registry/generic/resource-version.js';
 import { StorageError } from '../../storage/errors.js';
@@ -11,11 +6,10 @@ import { nextTurn, SLICE_MILLIS } from '../../scheduling/slicing.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { type AwayFrame, eventFrames, type EventFrames } from '../responsewriters/events.js';
+import type { ResponseSink } from '../responsewriters/sink.js';
 import { parseIncludeObject } from '../responsewriters/table.js';
 import type { HttpResponse } from '../http.js';
 import type { ListOptions } from './request/list-options.js';
-import type { Query } from './request/query.js';
-import { itemElsewhere, responseOptions } from './respond.js';
 import type { RequestScope } from '../router/scope.js';
 
 /** In the words of a type that kube-apiserver watches without a cache. */
@@ -28,20 +22,14 @@ const MAX_INT64 = 0x7fffffffffffffffn;
 const LENGTH_BYTES = 4;
 
 /** Serves a watch until its time is up, the client goes, or it cannot keep up. Resolves when the stream has ended. */
-export async function serveWatch(
-  scope: RequestScope,
-  options: ListOptions,
-  media: NegotiatedMedia,
-  query: Query,
-): Promise<void> {
+export async function serveWatch(scope: RequestScope, options: ListOptions, sink: ResponseSink): Promise<void> {
   const { served, environment } = scope;
-  if (!served.verbs.includes('watch')) throw newMethodNotSupported(served.groupResource, 'watch');
+  const { media } = sink;
   parseResourceVersion(options.resourceVersion);
-  if (media.as === 'Table') parseIncludeObject(query.string('includeObject'));
+  if (media.as === 'Table') parseIncludeObject(sink.includeObject);
   if (media.notStreamed !== undefined) throw media.notStreamed;
   const seconds = watchSeconds(options, environment.minRequestTimeoutSeconds);
-  const written = { elsewhere: itemElsewhere(scope), ...responseOptions(scope, query) };
-  const frames = eventFrames(served, media, written);
+  const frames = eventFrames(served, sink);
   const response = streamOf(scope.response, media);
   if (response === undefined) return;
   const stream = new WatchStream(scope, response, media, frames);

@@ -16,11 +16,6 @@ export interface Offer {
   readonly transforms: boolean;
   /** The type has no columns: no Table may be asked for. */
   readonly noTables?: boolean | undefined;
-  /**
-   * Built-in endpoints check Accept against a list of their own before anything else: that of objects, or that of lists and
-   * watches. Undefined where there is no such check (custom resources, `/apis`).
-   */
-  readonly route?: 'object' | 'list' | undefined;
   /** The answer is a stream of watch events. */
   readonly watch?: boolean | undefined;
 }
@@ -109,7 +104,6 @@ export const newRouterError = (code: number, reason: string, message: string): A
  */
 export function negotiate(accept: string | undefined, offer: Offer, hints: PrettyHints): NegotiatedMedia {
   const header = accept ?? '';
-  if (offer.route !== undefined) checkRoute(header, offer.route, offer.cbor);
   const chosen = choose(header, offer);
   if (chosen === undefined) throw newNotAcceptable(acceptedMediaTypes(offer.cbor));
   const streaming = offer.watch === true;
@@ -145,7 +139,10 @@ export function negotiateStatus(
   };
 }
 
-/** The check that the router of the built-in types makes; throws its 406. */
+/**
+ * The check of routes, which built-in endpoints have: Accept must name something of a list of their own, that of objects or that of
+ * lists and watches. Throws the router's 406.
+ */
 export function checkRoute(accept: string | undefined, route: 'object' | 'list', cbor: boolean): void {
   checkProduced(
     accept,
@@ -247,15 +244,15 @@ export function negotiateInput(contentType: string | undefined, offer: Pick<Offe
   throw newUnsupportedMediaType(acceptedMediaTypes(offer.cbor));
 }
 
-/**
- * The media type of a PATCH, one of `accepted`, which is in the server's order. Built-in types are refused by the router,
- * with a text of its own.
- */
-export function negotiatePatch(contentType: string | undefined, accepted: readonly string[], custom: boolean): string {
-  const header = contentType ?? '';
-  if (!custom && !namesOneConsumed(header, accepted)) {
+/** The check of a PATCH's route, which built-in endpoints have; throws the router's 415. */
+export function checkPatchRoute(contentType: string | undefined, accepted: readonly string[]): void {
+  if (!namesOneConsumed(contentType ?? '', accepted))
     throw newRouterError(415, 'UnsupportedMediaType', '415: Unsupported Media Type');
-  }
+}
+
+/** The media type of a PATCH, one of `accepted`, which is in the server's order. */
+export function negotiatePatch(contentType: string | undefined, accepted: readonly string[]): string {
+  const header = contentType ?? '';
   const semicolon = header.indexOf(';');
   const mediaType = semicolon > 0 ? header.slice(0, semicolon) : header;
   if (!accepted.includes(mediaType)) throw newUnsupportedMediaType(accepted);

@@ -1,10 +1,21 @@
 import { ApiError } from '../../apimachinery/meta/errors.js';
 import { parseAccept } from './accept.js';
-import { negotiate, negotiateInput, negotiatePatch, negotiateStatus, type Offer } from './media.js';
+import {
+  checkPatchRoute,
+  checkRoute,
+  negotiate,
+  negotiateInput,
+  negotiatePatch,
+  negotiateStatus,
+  type Offer,
+} from './media.js';
 
 const custom: Offer = { noProtobuf: true, cbor: false, transforms: true };
-const builtIn: Offer = { noProtobuf: false, cbor: false, transforms: true, route: 'object' };
-const list: Offer = { ...builtIn, route: 'list' };
+const builtIn: Offer = { noProtobuf: false, cbor: false, transforms: true };
+/** Endpoints whose routes look at Accept first. */
+const routes = new Map<Offer, 'object' | 'list'>([[builtIn, 'object']]);
+const list: Offer = { ...builtIn };
+routes.set(list, 'list');
 const agent = { userAgent: 'kubectl/v1.36.3' };
 
 const g = 'g=meta.k8s.io';
@@ -14,6 +25,8 @@ const notRouted = `406: Not Acceptable\n\nAvailable representations: ${accepted}
 
 function outcome(header: string | undefined, offer: Offer, hints = agent): string {
   try {
+    const route = routes.get(offer);
+    if (route !== undefined) checkRoute(header, route, offer.cbor);
     const media = negotiate(header, offer, hints);
     if (media.notStreamed !== undefined) throw media.notStreamed;
     const form = media.as === undefined ? '' : ` ${media.as} ${media.asVersion ?? ''}`;
@@ -165,7 +178,8 @@ describe('bodies', () => {
     const patchTypes = ['application/json-patch+json', 'application/merge-patch+json'];
     let result: string;
     try {
-      result = negotiatePatch(contentType, patchTypes, isCustom);
+      if (!isCustom) checkPatchRoute(contentType, patchTypes);
+      result = negotiatePatch(contentType, patchTypes);
     } catch (error) {
       result = error instanceof ApiError && error.code === 415 ? error.message : String(error);
     }

@@ -1,12 +1,13 @@
+import type { ProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { CachedList, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { encoderOf } from './encoders.js';
-import type { ItemForm, ResponseOptions } from './options.js';
+import type { ItemForm, ResponseSink } from './sink.js';
 import { representationOf, shapeOf } from './shapes.js';
 import { parseIncludeObject, tableRows } from './table.js';
 
-function itemForm(media: NegotiatedMedia, { includeObject, clock }: ResponseOptions): ItemForm {
+function itemForm({ media, includeObject, clock }: ResponseSink): ItemForm {
   const { encoding, pretty, as, asVersion } = media;
   return { encoding, pretty, as, asVersion, includeObject, now: clock.now() };
 }
@@ -18,7 +19,7 @@ export function renderItem(
   object: CachedObject,
   view: VersionView,
   form: ItemForm,
-  protobuf: ResponseOptions['protobuf'],
+  protobuf: ProtobufCodec,
 ): Uint8Array {
   if (form.as !== 'Table') return object.render(representationOfItem(view, form, protobuf));
   const rows = tableRows(view, form.asVersion ?? 'v1', parseIncludeObject(form.includeObject));
@@ -31,7 +32,7 @@ export function renderItem(
 export function representationOfItem(
   view: VersionView,
   form: Pick<ItemForm, 'encoding' | 'pretty' | 'as' | 'asVersion' | 'whole'>,
-  protobuf: ResponseOptions['protobuf'],
+  protobuf: ProtobufCodec,
 ): Representation {
   const shape = shapeOf(view, form);
   if (form.whole !== true) return representationOf(shape, form, 'item', protobuf);
@@ -71,12 +72,12 @@ export function isLargeObject(
 export function singleItems(
   list: CachedList,
   view: VersionView,
-  media: NegotiatedMedia,
-  options: ResponseOptions,
+  sink: ResponseSink,
 ): AsyncIterable<Uint8Array> | undefined {
+  const { media } = sink;
   if (!isMade(view, media)) return undefined;
   if (media.encoding !== 'yaml' && !hasMiddling(list)) return undefined;
-  return oneByOne(list, view, media, options);
+  return oneByOne(list, view, sink);
 }
 
 function hasMiddling(list: CachedList): boolean {
@@ -84,18 +85,14 @@ function hasMiddling(list: CachedList): boolean {
   return false;
 }
 
-async function* oneByOne(
-  list: CachedList,
-  view: VersionView,
-  media: NegotiatedMedia,
-  options: ResponseOptions,
-): AsyncGenerator<Uint8Array> {
-  const form = itemForm(media, options);
-  const separator = Buffer.from(encoderOf(media, options.protobuf).separator);
+async function* oneByOne(list: CachedList, view: VersionView, sink: ResponseSink): AsyncGenerator<Uint8Array> {
+  const { media, protobuf, elsewhere } = sink;
+  const form = itemForm(sink);
+  const separator = Buffer.from(encoderOf(media, protobuf).separator);
   let first = true;
   for (const object of list.items()) {
-    const away = isLargeObject(object, view, form) ? options.elsewhere?.(object, form) : undefined;
-    const bytes = away === undefined ? renderItem(object, view, form, options.protobuf) : await away;
+    const away = isLargeObject(object, view, form) ? elsewhere?.(object, form) : undefined;
+    const bytes = away === undefined ? renderItem(object, view, form, protobuf) : await away;
     if (!first && separator.length > 0) yield separator;
     yield bytes;
     first = false;

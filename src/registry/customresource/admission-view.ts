@@ -20,14 +20,14 @@ import type { Definition, DefinitionVersion } from './definition.js';
 import { SCALE_GVK } from './scale.js';
 
 /**
- * A custom type for webhooks and policies: they may speak any version that its definition lists, served or not. Objects that a
- * mutation changed are noted in `changed`: they may have fields that the schema does not know.
+ * A custom type for webhooks and policies: they may speak any version that its definition lists, served or not. `exchanged`: told of
+ * objects that a mutation changed, which may have fields that the schema does not know.
  */
 export function customAdmissionView(
   definition: Definition,
   conversion: Conversion,
   formOf: (groupVersion: string) => CompiledVersion | undefined,
-  changed: { add(object: KubeObject): void; has(object: KubeObject): boolean },
+  exchanged: AdmissionView['exchanged'],
 ): AdmissionView {
   const cached = new Map<string, readonly VersionedResource[]>();
   return {
@@ -44,12 +44,7 @@ export function customAdmissionView(
       formOf(formatGroupVersion(kind))?.schema.applyDefaults(object);
       return object;
     },
-    exchanged: (object) => {
-      changed.add(object);
-    },
-    copied: (copy, object) => {
-      if (changed.has(object)) changed.add(copy);
-    },
+    exchanged,
     mergeType: (kind) => formOf(formatGroupVersion(kind))?.mergeType,
     schemaOf: (kind) => formOf(formatGroupVersion(kind))?.version.schema,
   };

@@ -1,8 +1,15 @@
 import { ApiError } from '../../apimachinery/meta/errors.js';
 import { supportedFieldNames } from '../../apimachinery/selectors/field-selectors.js';
-import { deepCopy, deepEqual, isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import {
+  addFacts,
+  deepCopy,
+  deepEqual,
+  FACTS,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+} from '../../apimachinery/json/json.js';
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
-import { noteUnseen } from '../../apimachinery/json/unseen.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import { createFieldManager } from '../../managedfields/field-manager.js';
 import { createScaleFieldManager } from '../../managedfields/scale.js';
@@ -11,7 +18,6 @@ import { MetadataError, readMetadata } from '../../schema/metadata.js';
 import { tableConvertorFor } from '../../schema/columns/table.js';
 import { simplePath } from '../../schema/scale.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
-import { markIncomplete } from '../../storage/encode.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { ResourceStore } from '../generic/store/resource-store.js';
 import { compareVersions, type StoredApi } from '../generic/store/api-registry.js';
@@ -27,6 +33,7 @@ import { type CustomStrategyOptions, customResourceStrategy, customStatusStrateg
 import type { Conversion } from './conversion/conversion.js';
 import { ConvertedCache } from './conversion/converted-cache.js';
 import { CustomView, type Shown } from './view.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const PATCH_TYPES = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml'];
 
@@ -108,9 +115,10 @@ function resourceType(definition: Definition, compiled: ReadonlyMap<string, Comp
     versions,
     storageVersion: definition.storageVersion,
     custom: true,
+    noProtobuf: true,
     attributes: customAttributes(definition),
     validateName: nameIsDnsSubdomain,
-    strategy: customResourceStrategy(strategyOptions(definition, storage, new WeakSet())),
+    strategy: customResourceStrategy(strategyOptions(definition, storage)),
     subresources: {},
     deletion: {},
   };
@@ -127,17 +135,12 @@ function deprecationWarning(definition: Definition, version: DefinitionVersion):
   return `${group}/${version.name} ${names.kind} is deprecated${instead}`;
 }
 
-function strategyOptions(
-  definition: Definition,
-  compiled: CompiledVersion,
-  unpruned: WeakSet<KubeObject>,
-): CustomStrategyOptions {
+function strategyOptions(definition: Definition, compiled: CompiledVersion): CustomStrategyOptions {
   return {
     gvk: gvkOf(definition, compiled.version),
     namespaced: definition.namespaced,
     schema: compiled.schema,
     hasStatus: compiled.version.hasStatus,
-    unpruned,
   };
 }
 
@@ -162,23 +165,17 @@ function servedVersion(
   const storageGroupVersion = `${gvk.group}/${definition.storageVersion}`;
   const described = type.versions.find((candidate) => candidate.name === version.name);
   if (described === undefined) throw new Error(`version ${version.name} is not described`);
-  /** Below a place that keeps what is unknown an apply takes fields that the schema has no place for. */
-  const unpruned = new WeakSet<KubeObject>();
-  /** What admission changed may have unknown fields, which validating admission still sees. */
-  const changed = new WeakSet<KubeObject>();
   const pruned = (object: KubeObject): KubeObject => {
-    if (changed.has(object)) schema.prune(object, false);
+    if (object[FACTS]?.mutated === true) schema.prune(object, false);
     return object;
   };
-  /** What is wrong with the metadata that an apply made: where an object is converted, it is read before it is stored. */
-  const unreadable = new WeakMap<KubeObject, string>();
-  const stored = (object: KubeObject): KubeObject | Promise<KubeObject> => {
-    const fault = unreadable.get(object);
+  const stored = (object: KubeObject): MaybePromise<KubeObject> => {
+    const fault = object[FACTS]?.unreadable;
     if (fault !== undefined && object.apiVersion !== storageGroupVersion) throw new ApiError(500, '', fault);
     return toStored(object, formOf(storageGroupVersion), storageGroupVersion, options);
   };
-  const strategy = customResourceStrategy(strategyOptions(definition, compiled, unpruned));
-  const statusStrategy = customStatusStrategy(strategyOptions(definition, compiled, unpruned));
+  const strategy = customResourceStrategy(strategyOptions(definition, compiled));
+  const statusStrategy = customStatusStrategy(strategyOptions(definition, compiled));
   /** Entries of versions that are gone are no reason to go on: kube-apiserver fails, and all entries are lost. */
   const known = (wanted: string): string => {
     if (formOf(wanted) !== undefined) return wanted;
@@ -192,13 +189,14 @@ function servedVersion(
       converter: { convert: (object, wanted) => options.conversion.convert(object, known(wanted)) },
       resetFields,
       applyDefaults: (object) => {
-        if (!compiled.preserveUnknownFields) unpruned.add(object);
+        // Below a place that keeps what is unknown an apply takes fields that the schema has no place for.
+        if (!compiled.preserveUnknownFields) addFacts(object, { unpruned: true });
         schema.applyDefaults(object);
         schema.coerce(object);
         if (!isObject(object.metadata)) return;
         dropEmptyMetadata(object, subresource === '');
         const fault = readDeletion(object.metadata);
-        if (fault !== undefined && subresource === '') unreadable.set(object, fault);
+        if (fault !== undefined && subresource === '') addFacts(object, { unreadable: fault });
       },
       clock: options.clock,
     });
@@ -228,7 +226,8 @@ function servedVersion(
     toStorage: (object) => {
       if (options.signal.aborted) throw definitionChanged();
       // Nulls that an apply left are gone when the object is read.
-      if (unpruned.has(object) && !compiled.preserveUnknownFields && schema.pruneRead(object)) noteUnseen(object, true);
+      const wasApplied = object[FACTS]?.unpruned === true && !compiled.preserveUnknownFields;
+      if (wasApplied && schema.pruneRead(object)) addFacts(object, { unseenMembers: 'stored' });
       return stored(pruned(object));
     },
     dryRunResult: async (object) => {
@@ -247,14 +246,9 @@ function servedVersion(
     discovery: discoveryEntries(definition, version),
     openApiSchema: version.schema,
     returnsDeletedObject: false,
-    admission: customAdmissionView(definition, options.conversion, formOf, {
-      has: (object) => changed.has(object),
-      add: (object) => {
-        if (compiled.preserveUnknownFields) return;
-        changed.add(object);
-        // It is pruned later than what an apply made.
-        unpruned.delete(object);
-      },
+    admission: customAdmissionView(definition, options.conversion, formOf, (object) => {
+      // It is pruned later than what an apply made.
+      if (!compiled.preserveUnknownFields) addFacts(object, { mutated: true, unpruned: false });
     }),
     watchesEnd: options.watchesEnd,
     fieldNames: supportedFieldNames([
@@ -304,6 +298,12 @@ function dropEmptyMetadata(object: KubeObject, isStored: boolean): void {
   }
 }
 
+/** `stored` once, `stored` it stays. */
+function noteUnseen(object: KubeObject, isStored: boolean): void {
+  const known = object[FACTS]?.unseenMembers;
+  addFacts(object, { unseenMembers: isStored || known === 'stored' ? 'stored' : 'dropped' });
+}
+
 function isEmptyMember(key: string, value: JsonValue | undefined): boolean {
   if (value === null) return true;
   if (key === 'generateName') return value === '';
@@ -344,11 +344,13 @@ function toStored(
   form: CompiledVersion | undefined,
   groupVersion: string,
   { conversion, signal }: ServeOptions,
-): KubeObject | Promise<KubeObject> {
+): MaybePromise<KubeObject> {
   if (object.apiVersion === groupVersion) return object;
   const pruned = (converted: KubeObject): KubeObject => {
     if (form?.preserveUnknownFields === false) form.schema.prune(converted, false);
-    if (form !== undefined && lacksDefaults(converted, form)) markIncomplete(converted);
+    // What was known of the object is not known of its conversion.
+    delete converted[FACTS];
+    if (form !== undefined && lacksDefaults(converted, form)) addFacts(converted, { incomplete: true });
     return converted;
   };
   if (!conversion.remote) return pruned(deepCopy(conversion.convert(object, groupVersion)));

@@ -1,6 +1,6 @@
 import { type FieldError, FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
 import { keepFloats, withFloats } from '../../apimachinery/json/float.js';
-import { deepCopy, deepEqual } from '../../apimachinery/json/json.js';
+import { addFacts, deepCopy, deepEqual, FACTS } from '../../apimachinery/json/json.js';
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import {
@@ -19,8 +19,6 @@ export interface CustomStrategyOptions {
   readonly namespaced: boolean;
   readonly schema: CompiledSchema;
   readonly hasStatus: boolean;
-  /** Objects that are pruned when nothing looks at them any more but the store. */
-  readonly unpruned?: WeakSet<KubeObject>;
 }
 
 /** How objects of a custom resource are created and updated (apiextensions-apiserver, registry/customresource). */
@@ -48,7 +46,7 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
     },
     warningsOnCreate: (_context, object) => finalizerWarnings(object.metadata.finalizers, undefined),
     canonicalize(object) {
-      if (options.unpruned?.has(object) === true) schema.pruneUnknown(object);
+      if (object[FACTS]?.unpruned === true) schema.pruneUnknown(object);
       // Objects are read with the defaults of their status, which no write but that of the status can set.
       if (options.hasStatus && object['status'] === undefined) schema.applyDefaults(object);
     },
@@ -95,7 +93,7 @@ export function customStatusStrategy(options: CustomStrategyOptions): Strategy {
     resetFields: { [`${gvk.group}/${gvk.version}`]: STATUS_RESETS },
     prepareForUpdate(_context, object, old) {
       // An object of another kind, which a status may come in, was read as it is.
-      if (object.kind !== gvk.kind) options.unpruned?.add(object);
+      if (object.kind !== gvk.kind) addFacts(object, { unpruned: true });
       const { status } = object;
       const { managedFields } = object.metadata;
       for (const key in object) delete object[key];

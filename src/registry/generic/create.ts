@@ -1,6 +1,5 @@
 import { ApiError, newAlreadyExists, newGenerateNameConflict } from '../../apimachinery/meta/errors.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
-import { carryFloats } from '../../apimachinery/json/float.js';
 import { deepCopy } from '../../apimachinery/json/json.js';
 import type { RequestContext } from '../../request/context.js';
 import { StorageError } from '../../storage/errors.js';
@@ -11,6 +10,7 @@ import { decodeStored } from './loopback/detached-object.js';
 import type { ResourceStore } from './store/resource-store.js';
 import { namesRevision } from './resource-version.js';
 import { fillSystemFields, generateName } from './system-fields.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** How often a generated name that is taken is drawn again. */
 const GENERATE_NAME_ATTEMPTS = 8;
@@ -22,7 +22,7 @@ export interface CreateRequest {
   readonly object: KubeObject;
   readonly dryRun: boolean;
   /** Validating admission, called with the finished object. */
-  validate(object: KubeObject): Promise<void> | void;
+  validate(object: KubeObject): MaybePromise<void>;
 }
 
 /** `stored` is undefined for a dry run; then `object` is the answer. */
@@ -38,10 +38,7 @@ export async function createObject(store: ResourceStore, request: CreateRequest)
   if (!generates) return createOnce(store, request, object);
   for (let attempt = 1; ; attempt++) {
     try {
-      const copy = deepCopy(object);
-      carryFloats(copy, object);
-      request.served.admission?.copied?.(copy, object);
-      return await createOnce(store, request, copy);
+      return await createOnce(store, request, deepCopy(object));
     } catch (error) {
       const taken = error instanceof ApiError && error.reason === 'AlreadyExists';
       if (!taken || attempt >= GENERATE_NAME_ATTEMPTS) throw error;

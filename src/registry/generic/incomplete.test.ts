@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../apimachinery/json/json.js';
+import { addFacts, type JsonObject } from '../../apimachinery/json/json.js';
 import type { CachedObject, Representation } from '../../storage/cacher/interfaces.js';
-import { encodeObject, markIncomplete } from '../../storage/encode.js';
+import { encodeObject } from '../../storage/encode.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import { encodeRecord, INCOMPLETE, readRecord } from '../../storage/record.js';
 import { DetachedObject } from './loopback/detached-object.js';
@@ -15,7 +15,7 @@ const widget = (spec: JsonObject): JsonObject => ({
 
 const incomplete = (spec: JsonObject): JsonObject => {
   const object = widget(spec);
-  markIncomplete(object);
+  addFacts(object, { incomplete: true });
   return object;
 };
 

@@ -1,8 +1,7 @@
 import { newConflict, newInvalid, newNotFound } from '../../apimachinery/meta/errors.js';
 import { FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
-import { deepEqual, type JsonObject } from '../../apimachinery/json/json.js';
-import { holdsUnseen } from '../../apimachinery/json/unseen.js';
+import { deepEqual, FACTS, type JsonObject } from '../../apimachinery/json/json.js';
 import type { RequestContext } from '../../request/context.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
@@ -12,6 +11,7 @@ import { OwnWrite, type ResourceStore } from './store/resource-store.js';
 import { storedAs } from './loopback/settled.js';
 import { objectResourceVersion } from './resource-version.js';
 import { fillSystemFields } from './system-fields.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const OPTIMISTIC_LOCK = 'the object has been modified; please apply your changes to the latest version and try again';
 
@@ -28,9 +28,9 @@ export interface UpdateRequest {
   /** The uid that the client's object names, as a precondition. */
   readonly expectedUid: string | undefined;
   /** Makes the new object from the current one (undefined: there is none). Rerunnable; must not change `current`. */
-  transform(current: KubeObject | undefined): Promise<KubeObject> | KubeObject;
-  validateCreate(object: KubeObject): Promise<void> | void;
-  validateUpdate(object: KubeObject, old: KubeObject): Promise<void> | void;
+  transform(current: KubeObject | undefined): MaybePromise<KubeObject>;
+  validateCreate(object: KubeObject): MaybePromise<void>;
+  validateUpdate(object: KubeObject, old: KubeObject): MaybePromise<void>;
 }
 
 export interface Updated {
@@ -170,7 +170,7 @@ function isFinallyGone(object: KubeObject, old: KubeObject): boolean {
 
 /** When nothing changed but times in managedFields, the old ones stay, so that nothing is written. */
 function ignoreManagedFieldsTimestamps(object: KubeObject, old: KubeObject): void {
-  if (holdsUnseen(object)) return;
+  if (object[FACTS]?.unseenMembers !== undefined) return;
   const now = object.metadata.managedFields;
   const was = old.metadata.managedFields;
   if (now === undefined || was === undefined || now.length !== was.length) return;

@@ -150,6 +150,8 @@ export interface ResourceType {
   readonly versions: readonly ResourceVersion[];
   readonly storageVersion: string;
   readonly custom: boolean;
+  /** Its objects are the namespaces: to admission each is in itself. */
+  readonly isNamespace?: boolean | undefined;
   /** Labels and selectable fields of an object. */
   attributes(object: JsonObject): Attributes;
   validateName: NameValidator;

@@ -6,6 +6,7 @@ import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
 import type { AttributeVersions, VersionedResource } from '../../admission/interfaces.js';
 import type { ApiResourceEntry, CreatedSubresource, Strategy, VersionView } from './interfaces.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 export interface DecodedObject {
   readonly object: KubeObject;
@@ -61,7 +62,6 @@ export interface AdmissionView {
   readonly exchanged: AttributeVersions['exchanged'];
   readonly mergeType: AttributeVersions['mergeType'];
   /** A copy of an object goes on in its place. */
-  copied?(copy: KubeObject, object: KubeObject): void;
   /** The schema of the kind's objects; that of a custom one says nothing of its metadata. */
   schemaOf(kind: GroupVersionKind): JsonObject | undefined;
 }
@@ -78,14 +78,12 @@ export interface ServedVersion extends VersionView {
    * set. apiVersion and kind are the version's already, or absent. Throws DecodeError.
    */
   decode(body: DetailedJson, strict: boolean): DecodedObject;
-  /** An object that a patch leaves without apiVersion is taken for one of this version, not for one of none. */
-  readonly assumesVersion?: boolean | undefined;
   /** How many values defaults may add to an object in which there are so many objects; absent: few. */
   readonly mostDefaults?: ((objects: number) => number) | undefined;
   /** The stored form of an object of this version. May share parts with it. A promise where conversion must be waited for. */
-  toStorage(object: KubeObject): JsonObject | Promise<JsonObject>;
+  toStorage(object: KubeObject): MaybePromise<JsonObject>;
   /** What a dry run answers: the object as if it had been stored and read. Absent: as it is. */
-  dryRunResult?(object: KubeObject): KubeObject | Promise<KubeObject>;
+  dryRunResult?(object: KubeObject): MaybePromise<KubeObject>;
   readonly strategy: Strategy;
   readonly fieldManager: FieldManager;
   readonly subresources: Readonly<Record<string, ServedSubresource>>;

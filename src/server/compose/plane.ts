@@ -5,7 +5,7 @@ import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { RbacRuleSource } from '../../authorization/rbac/types.js';
 import type { ChainMetrics } from '../../endpoints/filters/metrics.js';
 import type { StatusWriter } from '../../endpoints/filters/status.js';
-import { resourceHandler } from '../../endpoints/router/dispatch.js';
+import { resourceHandler } from '../../endpoints/router/resource-requests.js';
 import type { HandlerEnvironment } from '../../endpoints/router/scope.js';
 import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
 import type { Handler } from '../../endpoints/http.js';
@@ -80,6 +80,9 @@ export interface ControlPlane {
   close(): Promise<void>;
 }
 
+/** Watchers may be so far behind, however short the history window is. */
+const LEAST_HISTORY_MILLIS = 15_000;
+
 /** What every control plane stands on: the store that the flags name, its cache, and the registry of what is served. */
 export interface Foundation {
   readonly backend: Backend;
@@ -109,6 +112,7 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
     clock,
     budgetBytes: options.cacheBudget,
     snapshots: featureGates.enabled('ListFromCacheSnapshot'),
+    historyMillis: Math.max(options.historyWindow, LEAST_HISTORY_MILLIS),
   });
   await whenStoreAnswers(() => cacher.start(), context);
   encryption?.follow(cacher, backend);

@@ -21,6 +21,8 @@ export interface CacherOptions {
   /** Bounds of the recent events kept in memory, over all types. */
   readonly historyEvents?: number;
   readonly historyBytes?: number;
+  /** How long recent events are kept in memory at most. */
+  readonly historyMillis?: number;
   /** How long a read waits for a revision. */
   readonly waitMillis?: number;
   /** Events that a watcher whose transport is full may be behind before it is ended. */
@@ -73,6 +75,7 @@ export class StorageCacher implements Cacher {
         maxEvents: options.historyEvents ?? 20_000,
         maxBytes: options.historyBytes ?? 24 << 20,
         snapshotMillis: options.snapshotMillis ?? 75_000,
+        changeMillis: options.historyMillis ?? Infinity,
       },
       this.clock,
     );

@@ -9,6 +9,8 @@ export interface HistoryLimits {
   /** Bytes of superseded states. */
   readonly maxBytes: number;
   readonly snapshotMillis: number;
+  /** How long changes are kept. */
+  readonly changeMillis: number;
 }
 
 interface Entry {
@@ -47,16 +49,20 @@ export class History {
       this.entries.length > 1 &&
       (this.entries.length > this.limits.maxEvents || this.bytes > this.limits.maxBytes)
     ) {
-      const oldest = this.entries.shift();
-      if (oldest === undefined) break;
-      if (oldest.change === undefined) continue;
-      this.bytes -= oldest.change.bytes;
-      oldest.owner.shift(oldest.change.revision);
+      this.dropOldest();
     }
   }
 
-  /** Drops the snapshots whose time has passed. */
+  private dropOldest(): void {
+    const oldest = this.entries.shift();
+    if (oldest?.change === undefined) return;
+    this.bytes -= oldest.change.bytes;
+    oldest.owner.shift(oldest.change.revision);
+  }
+
+  /** Drops the changes and the snapshots whose time has passed. */
   expire(now: number): void {
+    while (now - (this.entries.at(this.entries.start)?.time ?? Infinity) >= this.limits.changeMillis) this.dropOldest();
     this.stateless = Math.max(this.stateless, this.entries.start);
     for (; this.stateless < this.entries.end; this.stateless++) {
       const entry = this.entries.at(this.stateless);

@@ -9,6 +9,7 @@ import {
   PatchFailure,
 } from '../../../apimachinery/patch/json-patch.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
+import { checkTypeMeta } from '../../type-meta.js';
 import { type AnsweredStatus, CallError, rejection } from './errors.js';
 import type { Hook } from './hooks.js';
 
@@ -47,6 +48,7 @@ export function applyPatch(answered: AnsweredPatch, { versions }: AdmissionAttri
   const floats: FloatLiterals = new Map();
   const result = literals.size === 0 ? deepCopy(patched) : literals.resolve(patched, floats);
   if (!isObject(result)) throw newInternalError('the patch leaves no object');
+  checkTypeMeta(result);
   const changed = !deepEqual(object, result);
   const made = versions?.complete(result, kind, { floats, dropsInvalidMetadata: true }) ?? (result as KubeObject);
   const operations = literals.size === 0 ? [...patch] : literals.resolve([...patch], new Map());

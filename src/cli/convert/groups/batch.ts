@@ -15,5 +15,5 @@ const cronJob: Convert = (object) => {
 };
 
 export const batch: readonly Row[] = [
-  { from: ['batch/v1beta1'], kinds: ['CronJob'], to: 'batch/v1', convert: cronJob },
+  { from: ['batch/v1beta1', 'batch/v2alpha1'], kinds: ['CronJob'], to: 'batch/v1', convert: cronJob },
 ];

@@ -14,7 +14,7 @@ export const unchanged: readonly Row[] = [
   plain('coordination.k8s.io', ['Lease']),
   plain('node.k8s.io', ['RuntimeClass']),
   plain('rbac.authorization.k8s.io', ['Role', 'ClusterRole', 'RoleBinding', 'ClusterRoleBinding']),
-  plain('scheduling.k8s.io', ['PriorityClass']),
+  plain('scheduling.k8s.io', ['PriorityClass'], ['v1alpha1', 'v1beta1']),
   plain('storage.k8s.io', [
     'CSIDriver',
     'CSINode',

@@ -6,7 +6,8 @@ import { kindNotRegistered, parseGroupVersion } from '../../../apimachinery/meta
 import { builtinSchema, requireSchema, type TypedObject } from '../../../apimachinery/scheme/builtin-schema.js';
 import type { DeleteOptions } from '../../../registry/generic/delete.js';
 import { negotiateInput } from '../../negotiation/media.js';
-import { OPTIONS, parse, UNVERSIONED } from './decode-body.js';
+import { OPTIONS, UNVERSIONED } from '../codec/kinds.js';
+import { parseBody } from '../codec/parse.js';
 import { dryRunValues, validateDryRun } from './write-options.js';
 import type { Query } from './query.js';
 import type { RequestScope } from '../../router/scope.js';
@@ -68,7 +69,7 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
   });
   try {
     const fallback = { apiVersion: 'meta.k8s.io/v1', kind: 'DeleteOptions' };
-    const json = parse(body, format, false, scope.environment.protobuf, fallback, true);
+    const json = parseBody(body, format, false, scope.environment.protobuf, fallback, true);
     const { value } = json;
     scope.context.audit?.requestObject(() => asInternal(value));
     const meta = typeMetaOf(json);

@@ -1,6 +1,5 @@
 import { decodeDetailed } from '../../../apimachinery/json/decode.js';
 import { deepCopy } from '../../../apimachinery/json/json.js';
-import { carryFloats } from '../../../apimachinery/json/float.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { requireSchema } from '../../../apimachinery/scheme/builtin-schema.js';
 import { setCustomResourceDefinitionDefaults } from './defaults.js';
@@ -35,9 +34,7 @@ test.each([
 ])('%s', (property, message) => {
   const crd = definition(property);
   expect(messages(crd)).toEqual([expect.stringContaining(message)]);
-  const copy = deepCopy(crd);
-  carryFloats(copy, crd);
-  expect(messages(copy)).toEqual(messages(crd));
+  expect(messages(deepCopy(crd))).toEqual(messages(crd));
 });
 
 test('a float is a default of an integer, but not for a rule', () => {

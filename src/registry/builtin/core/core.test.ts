@@ -404,8 +404,7 @@ describe('update', () => {
   test('gates that were given as none are no change of a pod', () => {
     const containers = [{ name: 'c', image: 'i' }];
     const spec = { containers, nodeName: 'n' };
-    noteEmpty(spec, 'schedulingGates', []);
-    noteEmpty(spec, 'hostAliases', []);
+    noteEmpty(spec, { schedulingGates: [], hostAliases: [] });
     const [error] = updateErrors('Pod', { spec }, { spec: { containers } });
     expect(error).toContain('+ "HostAliases": [],');
     expect(error).not.toContain('+ "SchedulingGates"');

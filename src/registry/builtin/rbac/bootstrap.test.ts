@@ -126,3 +126,13 @@ test('gives up after half a minute', async () => {
   await expect(bed.run(defaults.slice(0, 1))).rejects.toThrow('unable to initialize roles');
   expect(bed.failures).toHaveLength(30);
 });
+
+test('admin and edit do not write EndpointSlices', () => {
+  const writers = defaults.filter(
+    ({ kind, metadata: { name = '' }, rules }) =>
+      kind === 'ClusterRole' &&
+      /^(admin|edit|system:aggregate-to-(admin|edit))$/.test(name) &&
+      JSON.stringify(rules ?? []).includes('endpointslices'),
+  );
+  expect(writers).toEqual([]);
+});

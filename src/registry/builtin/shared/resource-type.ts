@@ -21,6 +21,7 @@ export interface BuiltinDefinition {
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
   readonly namespaced: boolean;
+  readonly isNamespace?: boolean;
   readonly validateName: NameValidator;
   readonly strategy: Strategy;
   readonly subresources?: Readonly<Record<string, Strategy>>;
@@ -80,6 +81,7 @@ export function builtinType(definition: BuiltinDefinition): ResourceType {
     strategy: definition.strategy,
     subresources: definition.subresources ?? {},
     deletion: definition.deletion ?? {},
+    isNamespace: definition.isNamespace,
     ...(definition.applyDefaults === undefined ? {} : { applyDefaults: definition.applyDefaults }),
     storedAs: definition.storedAs,
     twin: definition.twin,

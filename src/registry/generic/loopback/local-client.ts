@@ -330,13 +330,12 @@ class LocalClient implements LoopbackClient {
   ): AdmissionAttributes {
     const { served } = this.api();
     const { namespace, name } = context.info;
-    const isNamespace = this.type.group === '' && this.type.resource === 'namespaces';
     return {
       operation,
       kind: served.gvk,
       resource: { ...served.groupResource, version: served.gvk.version },
       subresource: context.info.subresource,
-      namespace: isNamespace ? name : namespace,
+      namespace: served.type.isNamespace === true ? name : namespace,
       name,
       object,
       oldObject,

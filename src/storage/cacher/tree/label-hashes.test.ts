@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { Budget } from '../budget.js';
 import { Tree } from './btree.js';
 import type { LeafData } from './blocks.js';
@@ -11,7 +12,7 @@ import { parseLabelSelector } from '../../../apimachinery/selectors/label-parser
 const budget = new Budget(1 << 20);
 const type = {
   resource: 'things',
-  attributes: (object: { metadata?: unknown }) => ({
+  attributes: (object: JsonObject) => ({
     labels: (object.metadata as { labels?: Record<string, string> }).labels,
     fields: {},
   }),

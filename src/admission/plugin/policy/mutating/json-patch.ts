@@ -1,11 +1,11 @@
 import { newInternalError } from '../../../../apimachinery/meta/errors.js';
-import { goKind } from '../../../../apimachinery/json/decode.js';
 import { isObject, type JsonObject, type JsonValue } from '../../../../apimachinery/json/json.js';
 import { goJson, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { applyOperations, PatchFailure, type JsonPatchOperation } from '../../../../apimachinery/patch/json-patch.js';
 import { CelList, type Value } from '@annex/cel';
 import { NotJsonError, toJson, typeNameProblems } from '../../../cel/json-value.js';
 import { ObjectLiteral, PatchOperation } from '../../../cel/types.js';
+import { checkTypeMeta } from '../../../type-meta.js';
 import { MutationError } from './mutation-error.js';
 
 /** The object after a JSON patch, which is what an expression came to; undefined if a test in it fails. Throws MutationError. */
@@ -25,14 +25,7 @@ export function applyPatch(object: KubeObject, value: Value): JsonObject | undef
 
 /** What has no kind is no object. Throws ApiError. */
 function withKind(patched: JsonValue): JsonObject {
-  if (isObject(patched)) {
-    for (const field of ['apiVersion', 'kind']) {
-      const given = patched[field] ?? null;
-      if (given === null || typeof given === 'string') continue;
-      const why = `json: cannot unmarshal ${goKind(given)} into Go struct field .${field} of type string`;
-      throw newInternalError(`couldn't get version/kind; json parse error: ${why}`);
-    }
-  }
+  if (isObject(patched)) checkTypeMeta(patched);
   if (isObject(patched) && typeof patched['kind'] === 'string' && patched['kind'] !== '') return patched;
   throw newInternalError(`Object 'Kind' is missing in '${goJson(patched)}'`);
 }

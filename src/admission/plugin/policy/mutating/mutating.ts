@@ -1,6 +1,6 @@
 import { ApiError, newInternalError } from '../../../../apimachinery/meta/errors.js';
 import { deepEqual, type JsonObject } from '../../../../apimachinery/json/json.js';
-import { carryFloats } from '../../../../apimachinery/json/float.js';
+import { takeFloats } from '../../../../apimachinery/json/float.js';
 import {
   formatGroupVersion,
   formatGroupVersionKind,
@@ -9,6 +9,7 @@ import {
   quote,
 } from '../../../../apimachinery/meta/meta.js';
 import { messageOf } from '../../../../util/error-message.js';
+import { takeContents } from '../../../exchange.js';
 import { Activation, BudgetExceeded, settled, type ActivationInput } from '../../../cel/activation.js';
 import { RUNTIME_BUDGET } from '../../../cel/budget.js';
 import { RequestView, type VersionedInput } from '../../../cel/request-view.js';
@@ -236,7 +237,7 @@ class MutatingRequest {
     try {
       const { versions } = this.attributes;
       const completed = versions === undefined ? (changed as KubeObject) : versions.complete(changed, resource.kind);
-      if (object !== undefined) carryFloats(completed, object);
+      if (object !== undefined) takeFloats(completed, object);
       versioned.object = completed;
       versioned.fault = undefined;
     } catch (error) {
@@ -266,11 +267,10 @@ class MutatingRequest {
     const isOwn = formatGroupVersionKind(kind) === formatGroupVersionKind(resource.kind);
     const sound = fault === undefined ? object : this.mended(object, resource.kind);
     const made = isOwn || versions === undefined ? sound : await versions.convert(sound, kind);
-    const target: JsonObject = attributes.object;
+    const target = attributes.object;
     if (made === target) return;
     for (const key of Object.keys(target)) if (made[key] === undefined) Reflect.deleteProperty(target, key);
-    Object.assign(target, made);
-    carryFloats(target, made);
+    takeContents(target, made);
     versions?.exchanged(attributes.object);
   }
 }

@@ -17,6 +17,7 @@ export const namespaces = builtinType({
   kind: 'Namespace',
   shortNames: ['ns'],
   namespaced: false,
+  isNamespace: true,
   validateName: nameIsDnsLabel,
   strategy: namespaceStrategy,
   subresources: { finalize: namespaceFinalizeStrategy, status: namespaceStatusStrategy },

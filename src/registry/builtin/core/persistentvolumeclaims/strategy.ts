@@ -2,7 +2,6 @@ import { type FieldError, FieldPath, forbidden } from '../../../../apimachinery/
 import { deepEqual, isObject, type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
 import { textOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
-import { copyOfStruct } from '../../../../apimachinery/scheme/empty-members.js';
 import { internalDiff } from '../../../../apimachinery/scheme/internal-diff.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../../rest/interfaces.js';
@@ -40,8 +39,8 @@ function sameClass(object: KubeObject, old: KubeObject): 'moved' | 'new' | undef
 
 /** Both specifications without what an update may change: a claim may be bound to a volume, and a bound one may ask for more. */
 function fixedParts(object: KubeObject, old: KubeObject): readonly [before: JsonObject, after: JsonObject] {
-  const before = copyOfStruct(objectAt(old, 'spec') ?? {});
-  const after = copyOfStruct(objectAt(object, 'spec') ?? {});
+  const before = { ...objectAt(old, 'spec') };
+  const after = { ...objectAt(object, 'spec') };
   if (textOf(before['volumeName']) === '') before['volumeName'] = after['volumeName'];
   if (sameClass(object, old) !== undefined) delete after['storageClassName'];
   if (textOf(objectAt(old, 'status')?.['phase']) !== 'Bound') return [before, after];

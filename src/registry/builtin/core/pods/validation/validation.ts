@@ -9,7 +9,7 @@ import { deepEqual, type JsonObject, objectAt } from '../../../../../apimachiner
 import { objectsOf, textOf } from '../../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../../apimachinery/validation/names.js';
-import { copyOfStruct } from '../../../../../apimachinery/scheme/empty-members.js';
+import { withoutEmpty } from '../../../../../apimachinery/scheme/empty-members.js';
 import { internalDiff } from '../../../../../apimachinery/scheme/internal-diff.js';
 import { MAX_INT32, rangeErrors } from '../../../shared/checks.js';
 import { numberOf } from '../../../shared/fields.js';
@@ -67,13 +67,11 @@ const CHANGEABLE =
 /** A specification in which an update has changed only what it may not change. */
 function munged(spec: JsonObject, old: JsonObject): JsonObject {
   const taken = ['activeDeadlineSeconds', 'schedulingGates', 'tolerations'];
-  const fixed = copyOfStruct(spec, 'initContainers', ...taken);
+  const fixed = withoutEmpty(spec, 'initContainers', ...taken);
   for (const list of ['containers', 'initContainers']) {
     if (spec[list] === undefined) continue;
     const before = objectsOf(old[list]);
-    fixed[list] = objectsOf(spec[list]).map((one, i) =>
-      Object.assign(copyOfStruct(one), { image: before[i]?.['image'] }),
-    );
+    fixed[list] = objectsOf(spec[list]).map((one, i) => ({ ...one, image: before[i]?.['image'] }));
   }
   for (const field of taken) fixed[field] = old[field];
   if (numberOf(old['terminationGracePeriodSeconds']) < 0 && spec['terminationGracePeriodSeconds'] === 1) {
@@ -88,7 +86,7 @@ const HOST_FIELDS = ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace
 function unversioned(spec: JsonObject): JsonObject {
   const context: JsonObject = { ...objectAt(spec, 'securityContext') };
   for (const field of HOST_FIELDS) context[field] = spec[field];
-  return Object.assign(copyOfStruct(spec), { securityContext: context });
+  return { ...spec, securityContext: context };
 }
 
 /** Whether it `ends` what is looked at: nothing else is reported then. */

@@ -3,31 +3,26 @@ import { formatGroupVersion, type KubeObject } from '../../apimachinery/meta/met
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import type { CreateOnlyApi } from '../../registry/generic/store/api-registry.js';
 import type { AuditLevel } from '../../request/audit.js';
-import type { RequestContext } from '../../request/context.js';
 import { ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
-import type { HttpRequest, HttpResponse } from '../http.js';
-import { negotiate } from '../negotiation/media.js';
+import { checkRoute } from '../negotiation/media.js';
 import { writeCreated } from '../responsewriters/object.js';
 import { readBody } from '../handlers/request/body.js';
-import { decodeAs } from '../handlers/request/decode-body.js';
+import { decodeAs } from '../handlers/codec/decode-body.js';
 import { builtinDecoder } from '../../registry/generic/store/builtin-served.js';
 import { soleVersion } from '../../registry/generic/admission-versions.js';
-import { changeOptions } from '../handlers/admission-options.js';
-import { admitMutations } from '../handlers/admit.js';
+import { changeOptions } from '../handlers/admission/options.js';
+import { admitMutations } from '../handlers/admission/mutate.js';
 import { Query } from '../handlers/request/query.js';
-import { responseOptions } from '../handlers/respond.js';
-import type { HandlerEnvironment } from './scope.js';
+import { negotiateCreated } from '../handlers/respond.js';
+import { builtinCodec } from '../handlers/codec/builtin.js';
+import type { Exchanged } from './scope.js';
 import { createOrUpdateOptions } from '../handlers/request/write-options.js';
 
 /** POST of a type that is only created: reviews. */
-export async function virtualHandler(
-  { type, fieldManager }: CreateOnlyApi,
-  environment: HandlerEnvironment,
-  context: RequestContext,
-  request: HttpRequest,
-  response: HttpResponse,
-): Promise<void> {
+export async function createOnlyHandler({ type, fieldManager }: CreateOnlyApi, exchanged: Exchanged): Promise<void> {
+  const { environment, context, request } = exchanged;
   const { info } = context;
+  context.handled = true;
   // The router knows the collection alone.
   if (info.name !== '' || info.subresource !== '' || type.namespaced !== (info.namespace !== ''))
     throw newGenericNotFound();
@@ -35,22 +30,18 @@ export async function virtualHandler(
     throw new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
   }
   const query = new Query(request.url ?? '');
-  const cbor = environment.features.enabled('CBORServingAndStorage');
-  const media = negotiate(
-    request.headers.accept,
-    { noProtobuf: false, cbor, transforms: true, noTables: true, route: 'object' },
-    { pretty: query.string('pretty'), userAgent: context.userAgent },
-  );
+  checkRoute(request.headers.accept, 'object', environment.features.enabled('CBORServingAndStorage'));
+  const sink = negotiateCreated(exchanged, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   const options = createOrUpdateOptions(query, 'CreateOptions');
   context.dryRun = options.dryRun;
   const target = {
     gvk: type,
     groupVersion: formatGroupVersion(type),
-    type: { custom: false },
+    type: {},
     decode: builtinDecoder(type),
   };
-  const object: KubeObject = decodeAs(target, environment, context, request, body, options.fieldValidation);
+  const object: KubeObject = decodeAs(target, { ...exchanged, codec: builtinCodec }, body, options.fieldValidation);
   wipeSystemFields(object.metadata);
   ensureNamespace(type.namespaced ? info.namespace : '', object.metadata);
   fieldManager.update(undefined, object, managerOrUserAgent(options.fieldManager, context.userAgent));
@@ -80,5 +71,5 @@ export async function virtualHandler(
   await admitMutations(environment.admission, attributes);
   await environment.admission.validate(attributes);
   const answer = await type.create(context, object, info.namespace);
-  await writeCreated(context, request, response, answer, type, media, responseOptions({ environment }));
+  await writeCreated(sink, answer, type);
 }

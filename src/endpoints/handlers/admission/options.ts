@@ -1,7 +1,7 @@
-import type { JsonObject } from '../../apimachinery/json/json.js';
-import { dryRunValues } from './request/write-options.js';
-import { Query } from './request/query.js';
-import type { RequestScope } from '../router/scope.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import { dryRunValues } from '../request/write-options.js';
+import { Query } from '../request/query.js';
+import type { RequestScope } from '../../router/scope.js';
 
 const META = 'meta.k8s.io/v1';
 

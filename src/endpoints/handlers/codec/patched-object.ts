@@ -1,22 +1,14 @@
-import {
-  decodeDetailed,
-  type DetailedJson,
-  interpretTypeMeta,
-  goKind,
-  JsonError,
-} from '../../../apimachinery/json/decode.js';
-import { type ApiError, newInternalError, newInvalid } from '../../../apimachinery/meta/errors.js';
+import { decodeDetailed, type DetailedJson, JsonError } from '../../../apimachinery/json/decode.js';
+import { type ApiError, newInvalid } from '../../../apimachinery/meta/errors.js';
 import { FieldPath, invalid } from '../../../apimachinery/meta/field-error.js';
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import type { FloatLiterals, Parts } from '../../../apimachinery/json/parser.js';
-import { compareUtf8, goJson, type KubeObject, parseGroupVersion, quote } from '../../../apimachinery/meta/meta.js';
+import { compareUtf8, goJson, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { Literals } from '../../../apimachinery/patch/literals.js';
-import { schemaOfSibling } from '../../../apimachinery/scheme/registered-kinds.js';
 import { DecodeError, type DecodedObject } from '../../../registry/rest/served.js';
-import { internalMismatch, kindMismatch, NO_API_VERSION } from './decode-body.js';
 import type { RequestScope } from '../../router/scope.js';
-import { warnOfStrictErrors } from './strict-errors.js';
-import type { FieldValidation } from './write-options.js';
+import { warnOfStrictErrors } from '../request/strict-errors.js';
+import type { FieldValidation } from '../request/write-options.js';
 
 /** What a patch made of an object. */
 export interface PatchOutcome {
@@ -45,44 +37,27 @@ export const refusePatch = (shown: string, why: string): ApiError =>
 /** The patched tree as an object of the version; what it must not hold is refused, or warned of, as an invalid patch. */
 export function decodePatched(scope: RequestScope, outcome: PatchOutcome, validation: FieldValidation): KubeObject {
   const { served } = scope;
+  const { patched } = scope.codec;
   // The tree is changed by decoding, and seldom shown.
   const text = validation === 'Strict' ? showPatched(scope, outcome) : undefined;
-  const refuse = (why: string): ApiError => refusePatch(text ?? showPatched(scope, outcome), why);
-  const { patched } = outcome;
-  if (!isObject(patched) && !served.type.custom && outcome.shown === undefined && patched !== null)
-    typeMeta(patched, refuse);
-  if (!isObject(patched))
-    throw refuse(`json: cannot unmarshal ${goKind(patched)} into Go value of type map[string]interface {}`);
-  const isVersionless = !served.type.custom && outcome.shown === undefined && (patched['apiVersion'] ?? '') === '';
-  let tree = patched;
-  const errors = [...outcome.strictErrors];
-  if (served.type.custom) checkCustomKind(patched, () => text ?? showPatched(scope, outcome));
-  else if (outcome.shown === undefined) {
-    checkBuiltinKind(scope, patched, refuse);
-    if (isVersionless && served.assumesVersion !== true) {
-      // Without a version the object is read as one that has no fields but these.
-      tree = {};
-      const fields = Object.keys(patched).filter((key) => key !== 'apiVersion' && key !== 'kind');
-      errors.push(...fields.sort(compareUtf8).map((key) => `unknown field ${quote(key)}`));
-    }
-  }
-  if (!served.type.custom) Object.assign(tree, { kind: served.gvk.kind, apiVersion: served.groupVersion });
+  const shown = (): string => text ?? showPatched(scope, outcome);
+  const refuse = (why: string): ApiError => refusePatch(shown(), why);
+  const merged = outcome.shown !== undefined;
+  const { tree, unknown, versionless } = patched.identify(served, { value: outcome.patched, merged, shown, refuse });
+  const errors = [...outcome.strictErrors, ...unknown];
+  patched.stamp(served, tree);
   try {
     const decoded = decodeTree(scope, outcome, tree, validation !== 'Ignore');
     errors.push(...decoded.strictErrors);
     if (errors.length > 0 && validation === 'Strict') throw refuse(`strict decoding error: ${errors.join(', ')}`);
     if (validation !== 'Ignore') warnOfStrictErrors(scope.context, errors);
-    if (served.type.custom && (decoded.object.apiVersion ?? '') === '') throw newInternalError(NO_API_VERSION);
-    // Of an object without a version nobody can tell who owns its fields.
-    if (isVersionless) decoded.object.apiVersion = '';
+    patched.check(decoded.object);
+    if (versionless) decoded.object.apiVersion = '';
     return decoded.object;
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    const shown = text ?? showPatched(scope, outcome);
-    throw refusePatch(
-      shown,
-      served.type.custom || outcome.shown !== undefined ? error.message : firstFault(scope, shown, error),
-    );
+    const text = shown();
+    throw refusePatch(text, patched.sorted || merged ? error.message : firstFault(scope, text, error));
   }
 }
 
@@ -91,7 +66,7 @@ function decodeTree(scope: RequestScope, outcome: PatchOutcome, tree: JsonObject
   const isWhole = tree === outcome.patched;
   if (isWhole && (outcome.parts?.size ?? 0) > 0) return decodeText(scope, showPatched(scope, outcome), strict);
   const decoded = served.decode({ value: tree, duplicates: [], floats: outcome.floats }, strict);
-  if (decoded.strictErrors.length === 0 || served.type.custom) return decoded;
+  if (decoded.strictErrors.length === 0 || scope.codec.patched.sorted) return decoded;
   // A strategic merge is read with its keys sorted, everything else in the order in which it is shown.
   const strictErrors =
     isWhole && outcome.shown === undefined
@@ -101,16 +76,15 @@ function decodeTree(scope: RequestScope, outcome: PatchOutcome, tree: JsonObject
 }
 
 /** Reads the patched object as it is shown, in which fields have an order and keys may stand twice. */
-function decodeText({ served }: RequestScope, shown: string, strict: boolean): DecodedObject {
+function decodeText({ served, codec: { patched } }: RequestScope, shown: string, strict: boolean): DecodedObject {
   let json: DetailedJson;
   try {
-    json = decodeDetailed(shown, strict, !served.type.custom);
+    json = decodeDetailed(shown, strict, patched.merges);
   } catch (error) {
     if (error instanceof JsonError) throw refusePatch(shown, error.message);
     throw error;
   }
-  if (!served.type.custom)
-    Object.assign(json.value as JsonObject, { kind: served.gvk.kind, apiVersion: served.groupVersion });
+  patched.stamp(served, json.value as JsonObject);
   return served.decode(json, strict);
 }
 
@@ -125,48 +99,6 @@ function firstFault(scope: RequestScope, shown: string, known: DecodeError): str
   return known.message;
 }
 
-/** What a patch has made is read with its keys sorted. */
-function typeMeta(patched: JsonValue, refuse: (why: string) => ApiError): { apiVersion: string; kind: string } {
-  try {
-    return interpretTypeMeta(isObject(patched) ? sortedKeys(patched) : patched);
-  } catch (error) {
-    if (error instanceof JsonError) throw refuse(error.message);
-    throw error;
-  }
-}
-
-const sortedKeys = (object: JsonObject): JsonObject =>
-  Object.fromEntries(
-    Object.keys(object)
-      .sort(compareUtf8)
-      .map((key) => [key, object[key]]),
-  );
-
-function checkCustomKind(patched: JsonObject, shown: () => string): void {
-  const refuse = (why: string): ApiError => refusePatch(shown(), why);
-  const { kind, apiVersion } = typeMeta(patched, refuse);
-  if (parseGroupVersion(apiVersion) === undefined) throw refuse(`unexpected GroupVersion string: ${apiVersion}`);
-  if (kind === '') throw refuse(`Object 'Kind' is missing in '${shown()}'`);
-  if (patched['apiVersion'] === null)
-    throw refuse('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
-}
-
-function checkBuiltinKind(scope: RequestScope, patched: JsonObject, refuse: (why: string) => ApiError): void {
-  const { served } = scope;
-  const meta = typeMeta(patched, refuse);
-  const kind = meta.kind === '' ? served.gvk.kind : meta.kind;
-  if (meta.apiVersion === '' && served.assumesVersion !== true) {
-    if (kind === served.gvk.kind) return;
-    throw refuse(internalMismatch(served, kind, { value: patched, duplicates: [] }));
-  }
-  const groupVersion = meta.apiVersion === '' ? served.groupVersion : meta.apiVersion;
-  if (kind === served.gvk.kind && groupVersion === served.groupVersion) return;
-  // Another version of the group's kind is converted.
-  const sibling = parseGroupVersion(groupVersion)?.group === served.gvk.group;
-  if (!sibling || schemaOfSibling(served.gvk, groupVersion, kind) === undefined)
-    throw refuse(kindMismatch(served, groupVersion, kind, { value: patched, duplicates: [] }));
-}
-
 /**
  * The patched object as errors show it: what a patch led through has its keys sorted, what it left alone has the order in
  * which the type is written, what it brought along has the order of the patch.
@@ -175,7 +107,7 @@ function showPatched(scope: RequestScope, { unchanged, current, patch, parts, li
   if (shown !== undefined) return shown();
   const originals = new Map<JsonValue, JsonValue>();
   // A merge leaves nothing of a custom resource as it was written; its keys are sorted anyway.
-  const isSorted = scope.served.type.custom;
+  const isSorted = scope.codec.patched.sorted;
   if (!isSorted || Array.isArray(patch)) pair(patch, patch, originals);
   if (!isSorted)
     pair(current, scope.served.decode({ value: deepCopy(current), duplicates: [] }, false).object, originals);

@@ -1,0 +1,13 @@
+import { goKind } from '../apimachinery/json/decode.js';
+import type { JsonObject } from '../apimachinery/json/json.js';
+import { newInternalError } from '../apimachinery/meta/errors.js';
+
+/** What a patch leaves is decoded by its kind and version, which must be texts. Throws ApiError. */
+export function checkTypeMeta(patched: JsonObject): void {
+  for (const field of ['apiVersion', 'kind']) {
+    const given = patched[field] ?? null;
+    if (given === null || typeof given === 'string') continue;
+    const why = `json: cannot unmarshal ${goKind(given)} into Go struct field .${field} of type string`;
+    throw newInternalError(`couldn't get version/kind; json parse error: ${why}`);
+  }
+}

@@ -1,0 +1,40 @@
+import type { AdmissionAttributes, AdmissionOperation } from '../../../admission/interfaces.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { admissionVersions } from '../../../registry/generic/admission-versions.js';
+import type { RequestScope } from '../../router/scope.js';
+
+/** The attributes of a change for admission. */
+export function admissionAttributes(
+  scope: RequestScope,
+  operation: AdmissionOperation,
+  name: string,
+  object: KubeObject | undefined,
+  oldObject: KubeObject | undefined,
+  options: JsonObject,
+): AdmissionAttributes {
+  const { context, served } = scope;
+  return {
+    operation,
+    kind: served.gvk,
+    resource: { version: served.version.name, ...served.groupResource },
+    subresource: scope.subresource,
+    namespace: served.type.isNamespace === true ? name : context.info.namespace,
+    name,
+    object,
+    oldObject,
+    options,
+    dryRun: context.dryRun,
+    user: context.user,
+    signal: context.signal,
+    deadline: context.deadline,
+    versions: admissionVersions(served, scope.subresource),
+    warn: (text) => {
+      context.warn(text);
+    },
+    annotate: (key, value, level) => {
+      context.annotate(key, value, level);
+    },
+    waited: (layer, millis) => context.waitedForWebhook?.(layer, millis),
+  };
+}

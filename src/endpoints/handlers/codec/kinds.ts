@@ -1,0 +1,72 @@
+import { type DetailedJson, JsonError } from '../../../apimachinery/json/decode.js';
+import { type GroupVersionKind, kindNotRegistered, parseGroupVersion, quote } from '../../../apimachinery/meta/meta.js';
+import { builtinSchema } from '../../../apimachinery/scheme/builtin-schema.js';
+import { isRegistered, isRegisteredInternally } from '../../../apimachinery/scheme/registered-kinds.js';
+import type { Decodable } from './codec.js';
+
+/** Why an object of another type than the path's is not taken: a known one cannot be converted, an unknown one is not registered. */
+export function kindMismatch(
+  served: Pick<Decodable, 'gvk'>,
+  groupVersion: string,
+  kind: string,
+  json: DetailedJson,
+): string {
+  const gv = parseGroupVersion(groupVersion) ?? { group: '', version: groupVersion };
+  const { group } = served.gvk;
+  const registered = isRegistered(group, { ...gv, kind });
+  if (!registered && !isMetaKind(gv, kind)) return kindNotRegistered(groupVersion, kind);
+  return (registered ? misfit({ ...gv, kind }, json) : undefined) ?? unknownConversion(`${gv.version}.${kind}`, served);
+}
+
+/** The group of the internal type; both groups of events have the one of core. */
+const internalGroup = ({ group }: GroupVersionKind): string => (group === 'events.k8s.io' ? '' : group);
+
+const internalPackage = (gvk: GroupVersionKind): string => (internalGroup(gvk) || 'core').split('.')[0] ?? '';
+
+const unknownConversion = (from: string, { gvk }: Pick<Decodable, 'gvk'>): string =>
+  `converting (${from}) to (${internalPackage(gvk)}.${gvk.kind}): unknown conversion`;
+
+/** The same of an object that has no version: it is read as the group's internal one. */
+export function internalMismatch(served: Pick<Decodable, 'gvk'>, kind: string, json: DetailedJson): string {
+  const group = internalGroup(served.gvk);
+  if (kind === 'WatchEvent') return unknownConversion('v1.InternalEvent', served);
+  if (UNVERSIONED.has(kind))
+    return misfit({ group: '', version: 'v1', kind }, json) ?? unknownConversion(`v1.${kind}`, served);
+  if (!isRegisteredInternally({ ...served.gvk, group }, kind))
+    return `no kind ${quote(kind)} is registered for the internal version of group ${quote(group)} in scheme "pkg/runtime/scheme.go:111"`;
+  return unknownConversion(`${internalPackage(served.gvk)}.${kind}`, served);
+}
+
+/** What does not fit the object's own type is found before it is converted. */
+function misfit(gvk: GroupVersionKind, json: DetailedJson): string | undefined {
+  try {
+    builtinSchema(gvk)?.decode(json, false);
+    return undefined;
+  } catch (error) {
+    if (error instanceof JsonError) return error.message;
+    throw error;
+  }
+}
+
+/** Registered in every version of every group that there is. */
+export const OPTIONS: ReadonlySet<string> = new Set([
+  'ListOptions',
+  'GetOptions',
+  'DeleteOptions',
+  'CreateOptions',
+  'UpdateOptions',
+  'PatchOptions',
+  'WatchEvent',
+]);
+/** Registered in v1 alone, for all groups. */
+export const UNVERSIONED = new Set(['Status', 'APIVersions', 'APIGroup', 'APIGroupList', 'APIResourceList']);
+
+const isMetaKind = (gv: { readonly group?: string; readonly version: string }, kind: string): boolean =>
+  (gv.group ?? '') === '' && gv.version === 'v1' && (OPTIONS.has(kind) || UNVERSIONED.has(kind));
+
+/** Whether a kind is registered in a version of a group, or in every group. */
+export const isKnownKind = (
+  ofGroup: string,
+  gv: { readonly group: string; readonly version: string },
+  kind: string,
+): boolean => isRegistered(ofGroup, { ...gv, kind }) || isMetaKind(gv, kind);

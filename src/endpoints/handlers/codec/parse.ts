@@ -1,0 +1,91 @@
+import { type DetailedJson, decodeDetailed, JsonError } from '../../../apimachinery/json/decode.js';
+import type { JsonValue } from '../../../apimachinery/json/json.js';
+import { ApiError, newBadRequest } from '../../../apimachinery/meta/errors.js';
+import { goJson, parseGroupVersion, quote } from '../../../apimachinery/meta/meta.js';
+import { decodeCborBody, decodeProtobufBody } from '../../../apimachinery/protobuf/body.js';
+import type { ProtobufCodec, TypeMeta } from '../../../apimachinery/protobuf/protobuf.js';
+import { decodeYaml } from '../../../apimachinery/yaml/yaml.js';
+import { DecodeError } from '../../../registry/rest/served.js';
+import type { Encoding } from '../../negotiation/media.js';
+import type { Decodable, ReceivedBody } from './codec.js';
+
+const SUMMARY_BYTES = 30;
+
+/** The tree of a body in any format; `merges`: a second value of a field adds to the first. */
+export function parseBody(
+  body: Buffer,
+  format: Encoding,
+  strict: boolean,
+  protobuf: ProtobufCodec,
+  fallback: TypeMeta,
+  merges: boolean,
+): DetailedJson {
+  switch (format) {
+    case 'json':
+      return decodeJson(body, strict, merges);
+    case 'yaml':
+      return decodeYaml(body, strict);
+    case 'cbor':
+      return decodeCborBody(body);
+    case 'protobuf':
+      return decodeProtobufBody(body, protobuf, fallback);
+  }
+}
+
+/** Kubernetes looks for the kind first, and that is where a malformed text is found. */
+function decodeJson(body: Buffer, strict: boolean, merges: boolean): DetailedJson {
+  try {
+    return decodeDetailed(body, strict, merges);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw new JsonError(`couldn't get version/kind; json parse error: ${error.message}`, { cause: error });
+  }
+}
+
+/** The text that the kind was looked for in; YAML is made JSON for a decoder that does not look for unknown fields. */
+export const sourceText = (value: JsonValue, { bytes, format, strict }: ReceivedBody): string =>
+  format === 'json' || (format === 'yaml' && strict) ? bytes.toString('utf8') : goJson(value);
+
+/** Group and version of a body's apiVersion. */
+export function givenGroupVersion(apiVersion: string): { readonly group: string; readonly version: string } {
+  const gv = parseGroupVersion(apiVersion);
+  if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${apiVersion}`);
+  return gv;
+}
+
+/** What is known of a body before it is read as an object of its kind; a kind of '': nothing. */
+export interface Found {
+  kind: string;
+  version: string;
+}
+
+/** The 400 for a body that cannot be read; other errors as they are. */
+export function refusedBody(
+  target: Decodable,
+  error: unknown,
+  { kind, version }: Found,
+  { bytes }: ReceivedBody,
+): unknown {
+  if (error instanceof ApiError || !(error instanceof JsonError || error instanceof DecodeError)) return error;
+  if (kind !== '') return newNotHandled(target, kind, version, error.message);
+  return newBadRequest(
+    `the object provided is unrecognized (must be of type ${target.gvk.kind}): ${error.message} (${summarize(bytes)})`,
+  );
+}
+
+/** The refusal of an object as one of a type; `as`: what it is called. */
+export const newNotHandled = (
+  { gvk }: Pick<Decodable, 'gvk'>,
+  kind: string,
+  version: string,
+  why: string,
+  as = gvk.kind,
+): ApiError => newBadRequest(`${kind} in version ${quote(version)} cannot be handled as a ${as}: ${why}`);
+
+/** The first bytes of a body, for error messages: text where it looks like an object, else hexadecimal. */
+function summarize(body: Buffer): string {
+  if (body.length === 0) return '<empty>';
+  const more = body.length > SUMMARY_BYTES ? ' ...' : '';
+  const start = body.subarray(0, SUMMARY_BYTES);
+  return start[0] === 0x7b ? start.toString('utf8') + more : start.toString('hex') + more;
+}

@@ -1,0 +1,31 @@
+import type { MaybePromise } from '../../util/maybe-promise.js';
+import { deleteCollectionHandler, deleteHandler } from '../handlers/delete.js';
+import { createHandler } from '../handlers/create.js';
+import { getHandler } from '../handlers/get.js';
+import { listHandler, watchHandler } from '../handlers/list.js';
+import { patchHandler } from '../handlers/patch.js';
+import { updateHandler } from '../handlers/update.js';
+import type { RequestScope } from './scope.js';
+
+export type VerbHandler = (scope: RequestScope) => MaybePromise<void>;
+
+/** The handlers of subresources that show and write the object itself: status, finalize, approval. */
+export const SUBRESOURCE_VERBS: ReadonlyMap<string, VerbHandler> = new Map([
+  ['get', getHandler],
+  ['update', updateHandler],
+  ['patch', patchHandler],
+]);
+
+/** The handlers of objects and collections. */
+export const VERBS: ReadonlyMap<string, VerbHandler> = new Map([
+  ...SUBRESOURCE_VERBS,
+  ['list', listHandler],
+  ['watch', watchHandler],
+  ['watchlist', watchHandler],
+  ['create', createHandler],
+  ['delete', deleteHandler],
+  ['deletecollection', deleteCollectionHandler],
+]);
+
+/** Verbs that may go over all namespaces of a namespaced type. */
+export const ACROSS_NAMESPACES: ReadonlySet<string> = new Set(['list', 'watch']);
