@@ -1,16 +1,18 @@
+import type { Registry } from 'prom-client';
 import { Encryption } from '../../storage/encryption/encryption.js';
 import { EncryptedBackend } from '../../storage/encryption/encrypted-backend.js';
 import { EncryptionConfigError } from '../../storage/encryption/types.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
 import type { LogSet } from '../../storage/routed-backend.js';
-import type { Timer } from '../../util/clock.js';
+import type { Clock, Timer } from '../../util/clock.js';
+import type { Logger } from '../../util/logger.js';
 import { hashLabel } from '../../util/files/config-metrics.js';
 import { serverId } from '../http/server-id.js';
 import { encryptionMetrics } from '../metrics/encryption-metrics.js';
 import type { PlaneCheck } from '../health/store-checks.js';
 import { FlagError } from '../options/flags.js';
-import type { ServerContext } from './plane.js';
+import type { EncryptionOptions } from '../options/storage-options.js';
 
 /** How often it is looked whether objects that could not be decrypted can be now. */
 const RETRY_MILLIS = 5_000;
@@ -32,7 +34,12 @@ export function openEncryption({
   clock,
   logger,
   registry,
-}: Pick<ServerContext, 'options' | 'clock' | 'logger' | 'registry'>): OpenEncryption | undefined {
+}: {
+  readonly options: EncryptionOptions;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly registry: Registry;
+}): OpenEncryption | undefined {
   const path = options.encryptionProviderConfig;
   if (path === '') return undefined;
   const { observer, config } = encryptionMetrics(registry, hashLabel(serverId()), clock);
