@@ -5,6 +5,7 @@ import { effectiveVersion } from '../util/effective-version.js';
 import { featureGates } from '../util/feature-gates.js';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../util/clock.js';
+import type { RbacRuleSource } from '../authorization/rbac/types.js';
 import type { Logger } from '../util/logger.js';
 import type { DeclarativeValidation } from '../registry/builtin/declarative/declared-type.js';
 import { portableNames } from './builtins.js';
@@ -23,10 +24,12 @@ export interface LargeWritesContext {
   readonly logger: Logger;
   readonly registry: Registry;
   readonly report: DeclarativeValidation['report'];
+  /** What guards of roles ask; absent where there are no roles. */
+  readonly rules: RbacRuleSource | undefined;
 }
 
 /** The pool of worker threads of a process. */
-export function startLargeWrites({ clock, logger, registry, root, report }: LargeWritesContext): LargeWritePool {
+export function startLargeWrites({ clock, logger, registry, root, report, rules }: LargeWritesContext): LargeWritePool {
   const gates = [...featureGates.entries()].map(({ name, enabled }) => `${name}=${String(enabled)}`).join(',');
   const { emulation, minCompatibility } = effectiveVersion;
   const settings: WorkerSettings = { gates, emulation, minCompatibility };
@@ -38,6 +41,7 @@ export function startLargeWrites({ clock, logger, registry, root, report }: Larg
     metrics: poolMetrics(registry),
     builtins: portableNames(),
     report,
+    rules,
   });
 }
 

@@ -102,7 +102,7 @@ function taskOf(
   definitions: KnownDefinitions,
 ): Task {
   const { context, request, environment, served, store } = scope;
-  const { portable } = served;
+  const portable = served.definition?.portable;
   const cbor = environment.features.enabled('CBORServingAndStorage');
   return {
     type: 'task',

@@ -4,7 +4,8 @@ import { deepEqual, type JsonValue, objectAt, stringAt } from '../../apimachiner
 import { isConditionTrue, readDefinition } from '../../registry/customresource/definition.js';
 import { CompiledDefinition, compileInSteps } from '../../registry/customresource/compiled.js';
 import { customAttributes } from '../../registry/customresource/attributes.js';
-import { serveDefinition, type ShowElsewhere } from '../../registry/customresource/serve.js';
+import { serveDefinition } from '../../registry/customresource/serve.js';
+import type { ShowElsewhere } from '../../registry/customresource/serve-options.js';
 import type { Conversion } from '../../registry/customresource/conversion/conversion.js';
 import type { Definition } from '../../registry/customresource/definition.js';
 import { ResourceStore } from '../../registry/generic/store/resource-store.js';

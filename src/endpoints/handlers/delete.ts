@@ -41,7 +41,7 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
     validate: admitDelete(scope, name, options),
   });
   const status = !deleted.removed && options.orphanDependents === false ? 202 : 200;
-  if (deleted.removed && !served.returnsDeletedObject) {
+  if (deleted.removed && served.type.returnsDeletedObject !== true) {
     await writeSuccess(sink, status, successDetails(scope, deleted));
     return;
   }

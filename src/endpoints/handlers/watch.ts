@@ -258,7 +258,7 @@ class WatchStream {
       this.response.on('drain', drain);
       this.response.on('close', stop);
       context.signal.addEventListener('abort', stop, { once: true });
-      served.watchesEnd?.addEventListener('abort', stop, { once: true });
+      served.definition?.watchesEnd.addEventListener('abort', stop, { once: true });
       const tracked: { release?: () => unknown } = {};
       const ended = environment.metrics.watchStarted(context);
       this.finish = () => {
@@ -268,11 +268,11 @@ class WatchStream {
         this.response.removeListener('drain', drain);
         this.response.removeListener('close', stop);
         context.signal.removeEventListener('abort', stop);
-        served.watchesEnd?.removeEventListener('abort', stop);
+        served.definition?.watchesEnd.removeEventListener('abort', stop);
         resolve();
       };
       tracked.release = environment.watches.add(stop);
-      if (served.watchesEnd?.aborted === true) stop();
+      if (served.definition?.watchesEnd.aborted === true) stop();
     });
   }
 

@@ -60,7 +60,7 @@ async function createOnce(store: ResourceStore, request: CreateRequest, object: 
   if (request.dryRun) {
     const existing = await store.fresh(key);
     if (existing !== undefined) throw alreadyExists(store, object, existing);
-    return { object: (await served.dryRunResult?.(object)) ?? object, stored: undefined };
+    return { object: await served.dryRunResult(object), stored: undefined };
   }
   if (namesRevision(object.metadata.resourceVersion)) {
     throw new ApiError(500, '', 'resourceVersion should not be set on objects to be created');

@@ -1,19 +1,16 @@
-import type { Registry } from 'prom-client';
 import type { AdmissionChain } from '../../admission/interfaces.js';
 import { loadProtobufCodec } from '../../apimachinery/protobuf/load.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { RbacRuleSource } from '../../authorization/rbac/types.js';
-import type { ChainMetrics } from '../../endpoints/filters/metrics.js';
 import type { StatusWriter } from '../../endpoints/filters/status.js';
 import { resourceHandler } from '../../endpoints/router/resource-requests.js';
 import type { HandlerEnvironment } from '../../endpoints/router/scope.js';
 import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
 import type { Handler } from '../../endpoints/http.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
-import { ApiRegistry } from '../../registry/generic/store/api-registry.js';
+import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import { declarativeReporter } from '../../registry/builtin/declarative/metrics.js';
-import { RuntimeConfig } from '../../registry/generic/store/runtime-config.js';
-import type { ShowElsewhere } from '../../registry/customresource/serve.js';
+import type { ShowElsewhere } from '../../registry/customresource/serve-options.js';
 import type { ResourceType } from '../../registry/rest/interfaces.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import { RoutedCacher } from '../../storage/cacher/routed-cacher.js';
@@ -24,7 +21,6 @@ import type { Clock } from '../../util/clock.js';
 import { metricsRegistry } from '../../util/metrics/metrics.js';
 import { effectiveVersion } from '../../util/effective-version.js';
 import { featureGates } from '../../util/feature-gates.js';
-import type { Logger } from '../../util/logger.js';
 import type { ApiServer } from '../http/api-server.js';
 import { isAggregated } from '../options/aggregation-options.js';
 import { makeLogs } from './backend.js';
@@ -37,23 +33,11 @@ import { handlerMetrics } from '../metrics/handler-metrics.js';
 import { MeasuredBackend, StoreMetrics } from '../metrics/measured-backend.js';
 import type { LargeWritePool } from '../../offload/pool.js';
 import { startLargeWrites } from '../../offload/start.js';
-import type { Options } from '../options/options.js';
+import type { ServerContext } from './server-context.js';
 import { whenStoreAnswers } from './startup.js';
 import { statusWriter } from './status-writer.js';
 import { storeChecks, type PlaneCheck } from '../health/store-checks.js';
 import { storeTroubles } from '../health/store-troubles.js';
-
-/** What a process has one of, in every mode. */
-export interface ServerContext {
-  readonly options: Options;
-  /** The folder of the program, for its version. */
-  readonly root: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** Where the process's metrics are. */
-  readonly registry: Registry;
-  readonly metrics: ChainMetrics;
-}
 
 export interface Hook {
   readonly name: string;
@@ -99,9 +83,9 @@ export interface Foundation {
   install(types: readonly ResourceType[]): Map<string, ResourceStore>;
 }
 
-/** Opens the store, however long it is away. */
-export async function openFoundation(context: ServerContext): Promise<Foundation> {
-  const { options, clock, logger, registry: metrics } = context;
+/** Opens the store, however long it is away. `rules`: what guards of roles ask; undefined where there are no roles. */
+export async function openFoundation(context: ServerContext, rules: RbacRuleSource | undefined): Promise<Foundation> {
+  const { options, clock, logger, registry: metrics, apis: registry } = context;
   const encryption = openEncryption(context);
   const stores = await makeLogs(options, clock, storeTroubles(metrics, logger));
   const logs = measured(encryption?.wrap(stores) ?? stores, new StoreMetrics(metrics), clock);
@@ -117,7 +101,6 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
   await whenStoreAnswers(() => cacher.start(), context);
   encryption?.follow(cacher, backend);
   registerCacherMetrics(() => cacher.stats(), metrics);
-  const registry = new ApiRegistry(new RuntimeConfig(options.runtimeConfig));
   forgetGoneTypes(registry, [metricsRegistry, metrics], clock);
   const cbor = featureGates.enabled('CBORServingAndStorage');
   const mergeTypes = loadMergeTypes();
@@ -133,7 +116,7 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
       emulation: effectiveVersion.emulation,
       declarative: { gates: featureGates, report },
     });
-  const largeWrites = startLargeWrites({ ...context, report });
+  const largeWrites = startLargeWrites({ ...context, report, rules });
   const elsewhere: ShowElsewhere = (served, resource, object) => largeWrites.show(served, resource, cbor, object);
   return { backend, cacher, encryption, registry, cbor, mergeTypes, largeWrites, elsewhere, install };
 }
@@ -149,8 +132,6 @@ function measured({ main, others, overrides }: LogSet, metrics: StoreMetrics, cl
 export interface PlaneParts {
   readonly admission: AdmissionChain;
   readonly authorizer: Authorizer;
-  /** What guards of roles ask; absent where there are no roles. */
-  readonly rules?: RbacRuleSource;
   /** Host and port under which clients reach the server. */
   readonly serverAddress: () => string;
   readonly loading: ControlPlane['loading'];
@@ -166,7 +147,6 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
   const { options, clock, logger } = context;
   const { backend, cacher, registry, largeWrites } = foundation;
   const { admission, authorizer, serverAddress, loading, hooks } = parts;
-  largeWrites.rules = parts.rules;
   const environment: HandlerEnvironment = {
     admission,
     authorizer,
