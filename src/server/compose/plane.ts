@@ -96,7 +96,8 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
     clock,
     budgetBytes: options.cacheBudget,
     snapshots: featureGates.enabled('ListFromCacheSnapshot'),
-    historyMillis: Math.max(options.historyWindow, LEAST_HISTORY_MILLIS),
+    // Clients that come back a little late need not list anew: etcd, too, keeps up to twice the time that it promises.
+    historyMillis: Math.max(2 * options.historyWindow, LEAST_HISTORY_MILLIS),
   });
   await whenStoreAnswers(() => cacher.start(), context);
   encryption?.follow(cacher, backend);
