@@ -45,6 +45,11 @@ function get(options) {
 
 /** Files without which some metrics are not there. */
 const CONFIGURATION = {
+  'encryption-provider-config': {
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'EncryptionConfiguration',
+    resources: [{ resources: ['secrets'], providers: [{ identity: {} }] }],
+  },
   'authentication-config': { apiVersion: 'apiserver.config.k8s.io/v1', kind: 'AuthenticationConfiguration' },
   'audit-policy-file': { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] },
 };
