@@ -1,10 +1,8 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ADMIN, ROOT, scratchFolder, TestServer } from '../../integration/server.js';
-
-const PARTS = ['definitions', 'object API', 'server-side apply', 'errors carry a Status', 'informer', 'exec credential'];
-const LIMIT_MILLIS = 120_000;
+import { ADMIN, ROOT, type TestServer } from '../../integration/server.js';
+import { describeProgram } from '../program.js';
 
 /** A Node that is new enough for the client, or why there is none. */
 function findNode(): { readonly path: string } | { readonly missing: string } {
@@ -40,40 +38,9 @@ function execKubeconfig(server: TestServer, folder: string): string {
   return path;
 }
 
-/** What a program printed until it ended, whatever its exit code. */
-function output(command: string, args: readonly string[]): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], timeout: LIMIT_MILLIS });
-    let text = '';
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-    child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-    child.on('error', reject);
-    child.on('close', () => {
-      resolve(text);
-    });
-  });
-}
-
-const node = findNode();
-
-if ('missing' in node) {
-  describe.skip(`@kubernetes/client-node (skipped: ${node.missing})`, () => {
-    test.each(PARTS)('%s', () => undefined);
-  });
-} else {
-  describe('@kubernetes/client-node', () => {
-    let server: TestServer | undefined;
-    const folder = scratchFolder(async () => server?.stop('SIGKILL'));
-    let printed = '';
-    beforeAll(async () => {
-      server = await TestServer.start(folder);
-      const program = join(__dirname, 'client.mjs');
-      printed = await output(node.path, [program, server.kubeconfig, execKubeconfig(server, folder)]);
-    });
-
-    test.each(PARTS)('%s', (part) => {
-      expect(printed).toContain(`ok ${part}\n`);
-    });
-  });
-}
-
+describeProgram('@kubernetes/client-node', {
+  command: findNode(),
+  program: join(__dirname, 'client.mjs'),
+  parts: ['definitions', 'object API', 'server-side apply', 'errors carry a Status', 'informer', 'exec credential'],
+  more: (server, folder) => [execKubeconfig(server, folder)],
+});
