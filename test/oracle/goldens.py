@@ -220,17 +220,20 @@ def unpack(lines):
 
 
 def write(folder, scenario, document):
+    lines = pack(document)
+    if unpack(lines) != document:
+        raise ValueError(f'{scenario}: packed and unpacked it differs')
     path = Path(folder) / f'{scenario}{SUFFIX}'
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text('\n'.join(pack(document)) + '\n')
+    path.write_text('\n'.join(lines) + '\n')
 
 
 def load(folder, scenario):
-    """The golden of a scenario; the recorded form, one JSON document, is read as well."""
-    path = Path(folder) / f'{scenario}{SUFFIX}'
-    if path.exists():
-        return unpack(path.read_text().rstrip('\n').split('\n'))
-    return json.loads(path.with_suffix('.json').read_text())
+    """The golden of a scenario; a recorded JSON document that is not packed yet comes first."""
+    recorded = Path(folder) / f'{scenario}.json'
+    if recorded.exists():
+        return json.loads(recorded.read_text())
+    return unpack((Path(folder) / f'{scenario}{SUFFIX}').read_text().rstrip('\n').split('\n'))
 
 
 def main(command, *arguments):
@@ -243,8 +246,6 @@ def main(command, *arguments):
         for path in map(Path, arguments):
             document = json.loads(path.read_text())
             write(path.parent, path.stem, document)
-            if load(path.parent, path.stem) != document:
-                raise ValueError(f'{path}: packed and unpacked it differs')
             path.unlink()
     else:
         sys.exit(__doc__)
