@@ -14,7 +14,11 @@ function findNode(): { readonly path: string } | { readonly missing: string } {
 
 /** A kubeconfig whose user gets the token from a program. */
 function execKubeconfig(server: TestServer, folder: string): string {
-  const credential = { apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status: { token: ADMIN } };
+  const credential = {
+    apiVersion: 'client.authentication.k8s.io/v1',
+    kind: 'ExecCredential',
+    status: { token: ADMIN },
+  };
   writeFileSync(join(folder, 'credential.json'), JSON.stringify(credential));
   const exec = {
     apiVersion: 'client.authentication.k8s.io/v1',
