@@ -24,6 +24,7 @@ import {
 import type { PoolMetrics } from './pool-metrics.js';
 import type { DeclarativeValidation } from '../registry/builtin/declarative/declared-type.js';
 import { answerCall, passOn } from './task-host.js';
+import { OFFLOAD_WAIT_BYTES } from '../scheduling/thresholds.js';
 import { buffersOf, transferable } from './transfer.js';
 import { describeWork, KnownDefinitions, requestWork, showWork, type Work } from './work.js';
 
@@ -54,7 +55,6 @@ export interface PoolOptions {
 }
 
 const QUEUED_BYTES = 64 << 20;
-const MODERATE_BYTES = 128 << 10;
 const IDLE_MILLIS = 60_000;
 /** How long a worker may go on with a request that is over; then it is ended. */
 const OVERDUE_MILLIS = 10_000;
@@ -108,7 +108,7 @@ export class LargeWritePool implements LargeWrites {
 
   private takesNow(weight: number): boolean {
     if (this.closed) return false;
-    if (weight >= (this.options.moderateBytes ?? MODERATE_BYTES) || this.someReady()) return true;
+    if (weight >= (this.options.moderateBytes ?? OFFLOAD_WAIT_BYTES) || this.someReady()) return true;
     // Done at once elsewhere, sooner than a worker would be loaded; the next one finds it loaded.
     if (this.workers.size === 0) this.rest(this.start());
     return false;

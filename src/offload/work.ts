@@ -5,7 +5,7 @@ import type { Description } from '../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
 import type { PortableDefinition } from '../registry/rest/served.js';
 import type { CachedObject } from '../storage/cacher/interfaces.js';
-import { nextTurn } from '../scheduling/slicing.js';
+import { yieldNow } from '../scheduling/slicer.js';
 import { NEVER_ABORTED } from '../util/never-aborted.js';
 import {
   type AdmissionFacts,
@@ -64,7 +64,7 @@ export async function describeWork(what: Description, { kinds, ...gv }: OpenApiG
   const copies: Uint8Array[] = [];
   for (const kind of kinds) {
     copies.push(serialize(kind));
-    await nextTurn();
+    await yieldNow();
   }
   return {
     scope: undefined,

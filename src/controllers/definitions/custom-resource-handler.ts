@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
 import { deepEqual, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { isConditionTrue, readDefinition } from '../../registry/customresource/definition.js';
-import { CompiledDefinition, compileInSteps } from '../../registry/customresource/compiled.js';
+import { CompiledDefinition, compileSliced } from '../../registry/customresource/compiled.js';
 import { customAttributes } from '../../registry/customresource/attributes.js';
 import { serveDefinition, type ShowElsewhere } from '../../registry/customresource/serve.js';
 import type { Conversion } from '../../registry/customresource/conversion/conversion.js';
@@ -11,7 +11,7 @@ import { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
-import { startSlices } from '../../scheduling/slicing.js';
+import { sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 
 /** Watches under an earlier definition get this long to see the last events. */
@@ -159,7 +159,7 @@ export class CustomResourceHandler {
     const compilation: Compilation = {
       inputs,
       definition,
-      result: startSlices(compileInSteps(definition), this.options.clock),
+      result: sliced(compileSliced(definition), this.options.clock),
     };
     this.compilations.set(name, compilation);
     const { result } = compilation;

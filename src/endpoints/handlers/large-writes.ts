@@ -1,4 +1,4 @@
-import { nextTurn } from '../../scheduling/slicing.js';
+import { yieldNow } from '../../scheduling/slicer.js';
 import type { RequestScope } from '../router/scope.js';
 import { weightOf } from './request/weight.js';
 
@@ -53,7 +53,7 @@ async function here(scope: RequestScope, body: Buffer, write: () => Promise<void
     await write();
   } catch (error) {
     if (!(error instanceof TakesLong)) throw error;
-    await nextTurn();
+    await yieldNow();
     await largeWrites.run(scope, body);
   }
 }

@@ -1,6 +1,6 @@
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { CompiledSchema } from '../../schema/interfaces.js';
-import { SLICE_MILLIS } from '../../scheduling/slicing.js';
+import { SLICE_MILLIS } from '../../scheduling/thresholds.js';
 import { FakeClock } from '../../util/clock.js';
 import { CustomView, type CustomViewOptions } from './view.js';
 

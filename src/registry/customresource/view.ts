@@ -7,7 +7,8 @@ import { parseJson } from '../../apimachinery/json/decode.js';
 import { ConversionPending } from '../../managedfields/interfaces.js';
 import type { Conversion } from './conversion/conversion.js';
 import { encodeObject } from '../../storage/encode.js';
-import { startSlices } from '../../scheduling/slicing.js';
+import { sliced } from '../../scheduling/slicer.js';
+import { OFFLOAD_CONVERSION_BYTES } from '../../scheduling/thresholds.js';
 import type { Clock } from '../../util/clock.js';
 
 /** What decoding an object of one version takes. */
@@ -39,9 +40,6 @@ interface Waiting {
   readonly object: CachedObject;
   readonly stored: KubeObject;
 }
-
-/** Objects from this size on are shown by another thread, if there is one for them. */
-const LARGE = 64 << 10;
 
 /**
  * How stored custom resources look in one version: pruned (embedded metadata, too) and with defaults in the version in which they were
@@ -83,7 +81,7 @@ export class CustomView {
       const known = this.converted.get(object);
       if (known instanceof Promise) underWay.add(known);
       else if (known === undefined && object.undecodable !== true && this.isRemote(object)) {
-        if (object.bytes.length >= LARGE && this.options.elsewhere !== undefined) large.push(object);
+        if (object.bytes.length >= OFFLOAD_CONVERSION_BYTES && this.options.elsewhere !== undefined) large.push(object);
         else wanted.push({ object, stored: this.asStored(object.decode()) });
       }
     }
@@ -170,7 +168,7 @@ export class CustomView {
   async verify(objects: Iterable<CachedObject>, signal: AbortSignal, clock: Pick<Clock, 'monotonic'>): Promise<void> {
     if (!this.options.isStorage) return;
     const large: CachedObject[] = [];
-    if (!(await startSlices(this.allAsStored(objects, large, signal), clock))) return;
+    if (!(await sliced(this.allAsStored(objects, large, signal), clock))) return;
     for (const object of large) if (signal.aborted || !(await this.isShownAsStored(object, clock))) return;
     this.json.identity = !signal.aborted;
   }
@@ -185,7 +183,7 @@ export class CustomView {
       // Looked at each time it is shown.
       if (object.incomplete === true) continue;
       if (signal.aborted || object.undecodable === true) return false;
-      if (object.bytes.length >= LARGE) large.push(object);
+      if (object.bytes.length >= OFFLOAD_CONVERSION_BYTES) large.push(object);
       else if (!(yield* this.isAsStored(object))) return false;
       yield;
     }
@@ -195,7 +193,7 @@ export class CustomView {
   /** A large object; by another thread, if there is one for it. */
   private async isShownAsStored(object: CachedObject, clock: Pick<Clock, 'monotonic'>): Promise<boolean> {
     const shown = this.options.elsewhere?.(object);
-    if (shown === undefined) return startSlices(this.isAsStored(object), clock);
+    if (shown === undefined) return sliced(this.isAsStored(object), clock);
     return shown.then(
       ({ bytes }) => Buffer.compare(bytes, object.bytes) === 0,
       // Whatever the reason: each read looks by itself then.
