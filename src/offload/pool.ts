@@ -1,5 +1,5 @@
 import { newInternalError, newRequestEntityTooLarge, newTooManyRequests } from '../apimachinery/meta/errors.js';
-import type { LargeWrites, RequestScope } from '../endpoints/router/scope.js';
+import type { Offload, RequestScope } from '../endpoints/router/scope.js';
 import type { RbacRuleSource } from '../authorization/rbac/types.js';
 import type { Description } from '../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
@@ -89,7 +89,7 @@ interface Worker {
 }
 
 /** The main thread's side: hands large writes to workers, and does for them what only this thread can do. */
-export class LargeWritePool implements LargeWrites {
+export class OffloadPool implements Offload {
   /** What guards of roles ask; absent where there are no roles. */
   rules: RbacRuleSource | undefined;
   private readonly queue: Job[] = [];
@@ -109,7 +109,7 @@ export class LargeWritePool implements LargeWrites {
   private takesNow(weight: number): boolean {
     if (this.closed) return false;
     if (weight >= (this.options.moderateBytes ?? OFFLOAD_WAIT_BYTES) || this.someReady()) return true;
-    // Done at once elsewhere, sooner than a worker would be loaded; the next one finds it loaded.
+    // The main thread does it sooner than a worker would be loaded; the next one finds it loaded.
     if (this.workers.size === 0) this.rest(this.start());
     return false;
   }
@@ -122,7 +122,7 @@ export class LargeWritePool implements LargeWrites {
   private can({ served, subresource, context }: RequestScope): boolean {
     if (this.closed || (subresource !== '' && served.subresources[subresource] === undefined)) return false;
     if (context.info.verb === 'delete' && subresource !== '') return false;
-    if (served.portable !== undefined) return true;
+    if (served.offloadable !== undefined) return true;
     const { group, resource } = served.groupResource;
     return this.options.builtins.has(`${group}/${resource}`);
   }
@@ -146,13 +146,13 @@ export class LargeWritePool implements LargeWrites {
 
   /** A large object as it is shown in a version that a webhook converts to; undefined: it is to be done here. */
   show(
-    { groupVersion, portable }: Pick<ServedVersion, 'groupVersion' | 'portable'>,
+    { groupVersion, offloadable }: Pick<ServedVersion, 'groupVersion' | 'offloadable'>,
     resource: string,
     cbor: boolean,
     object: CachedObject,
   ): Promise<Shown> | undefined {
-    if (portable === undefined || !this.takesNow(object.bytes.length)) return undefined;
-    return this.enqueue(showWork(portable, groupVersion, resource, cbor, object)).then(({ body, attributes }) => {
+    if (offloadable === undefined || !this.takesNow(object.bytes.length)) return undefined;
+    return this.enqueue(showWork(offloadable, groupVersion, resource, cbor, object)).then(({ body, attributes }) => {
       if (attributes === undefined) throw new Error('what selectors look at is missing');
       return { bytes: body, attributes };
     });

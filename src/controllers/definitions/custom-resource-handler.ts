@@ -4,7 +4,7 @@ import { deepEqual, type JsonValue, objectAt, stringAt } from '../../apimachiner
 import { isConditionTrue, readDefinition } from '../../registry/customresource/definition.js';
 import { CompiledDefinition, compileSliced } from '../../registry/customresource/compiled.js';
 import { customAttributes } from '../../registry/customresource/attributes.js';
-import { serveDefinition, type ShowElsewhere } from '../../registry/customresource/serve.js';
+import { serveDefinition, type OffloadShow } from '../../registry/customresource/serve.js';
 import type { Conversion } from '../../registry/customresource/conversion/conversion.js';
 import type { Definition } from '../../registry/customresource/definition.js';
 import { ResourceStore } from '../../registry/generic/store/resource-store.js';
@@ -30,7 +30,7 @@ export interface ServingOptions {
   /** How objects of a definition are converted between its versions. */
   readonly conversionOf: (definition: Definition) => Conversion;
   /** Has another thread show large objects in other versions. */
-  readonly elsewhere: ShowElsewhere;
+  readonly offloadShow: OffloadShow;
   onError(name: string, error: unknown): void;
 }
 
@@ -197,7 +197,7 @@ export class CustomResourceHandler {
       watchesEnd: watches.end.signal,
       clock: this.options.clock,
       cbor: this.options.cbor,
-      elsewhere: this.options.elsewhere,
+      offloadShow: this.options.offloadShow,
     };
     const { groupResource } = store;
     before?.retired.abort();

@@ -86,10 +86,10 @@ export function writeStored(
   query: Query,
 ): Promise<void> | void {
   const { context, request, response, served } = scope;
-  const { largeWrites } = scope.environment;
+  const { offload } = scope.environment;
   const isWanted = request.method !== 'HEAD' && isLargeObject(object, served, media);
-  if (isWanted && largeWrites?.takes(scope, object.bytes.length) === true) {
-    return largeWrites.read(scope, object);
+  if (isWanted && offload?.takes(scope, object.bytes.length) === true) {
+    return offload.read(scope, object);
   }
   return writeObject(context, request, response, status, object, served, media, responseOptions(scope, query));
 }
@@ -107,17 +107,16 @@ export function writeListResult(
     remainingItemCount: result.remainingItemCount,
   };
   return writeList(context, request, response, result.list, metadata, served, media, {
-    elsewhere: itemElsewhere(scope),
+    offload: offloadItems(scope),
     ...responseOptions(scope, query),
   });
 }
 
 /** Has another thread make items and events, where there is one for them; undefined: there is none at all. */
-export function itemElsewhere(scope: RequestScope): ResponseOptions['elsewhere'] {
-  const { largeWrites } = scope.environment;
-  if (largeWrites === undefined) return undefined;
-  return (object, form) =>
-    largeWrites.takes(scope, object.bytes.length) ? largeWrites.item(scope, object, form) : undefined;
+export function offloadItems(scope: RequestScope): ResponseOptions['offload'] {
+  const { offload } = scope.environment;
+  if (offload === undefined) return undefined;
+  return (object, form) => (offload.takes(scope, object.bytes.length) ? offload.item(scope, object, form) : undefined);
 }
 
 /** A Status of success that says what it was about. */

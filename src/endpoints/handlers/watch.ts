@@ -10,7 +10,7 @@ import { parseIncludeObject } from '../responsewriters/table.js';
 import type { HttpResponse } from '../http.js';
 import type { ListOptions } from './request/list-options.js';
 import type { Query } from './request/query.js';
-import { itemElsewhere, responseOptions } from './respond.js';
+import { offloadItems, responseOptions } from './respond.js';
 import type { RequestScope } from '../router/scope.js';
 
 /** In the words of a type that kube-apiserver watches without a cache. */
@@ -34,7 +34,7 @@ export async function serveWatch(
   if (media.as === 'Table') parseIncludeObject(query.string('includeObject'));
   if (media.notStreamed !== undefined) throw media.notStreamed;
   const seconds = watchSeconds(options, environment.minRequestTimeoutSeconds);
-  const written = { elsewhere: itemElsewhere(scope), ...responseOptions(scope, query) };
+  const written = { offload: offloadItems(scope), ...responseOptions(scope, query) };
   const frames = eventFrames(served, media, written);
   const response = streamOf(scope.response, media);
   if (response === undefined) return;
@@ -175,10 +175,10 @@ class WatchStream {
       for (const event of events) {
         const frame = this.frame();
         this.started = true;
-        const elsewhere = frame.isLong(event) ? frame.elsewhere(event) : undefined;
+        const offloaded = frame.isLong(event) ? frame.offload(event) : undefined;
         // What is made here has a turn of its own.
-        if (elsewhere === undefined) await yieldNow();
-        const bytes = elsewhere === undefined ? event.encoded(frame) : await elsewhere;
+        if (offloaded === undefined) await yieldNow();
+        const bytes = offloaded === undefined ? event.encoded(frame) : await offloaded;
         if (this.isOver()) return;
         if (!this.write([bytes], 1)) await this.drained();
       }

@@ -44,7 +44,7 @@ interface Document {
 }
 
 /** Has another thread make a description of a group version; undefined: it is made here. */
-export type DescribedElsewhere = (what: Description, gv: OpenApiGroupVersion) => Promise<Uint8Array> | undefined;
+export type OffloadDescription = (what: Description, gv: OpenApiGroupVersion) => Promise<Uint8Array> | undefined;
 
 async function hashOf(bytes: Uint8Array): Promise<string> {
   const hash = createHash('sha512');
@@ -68,7 +68,7 @@ export class OpenApi {
     private readonly source: OpenApiSource,
     private readonly published: PublishedComponents,
     private readonly clock: Clock,
-    private readonly elsewhere: DescribedElsewhere = () => undefined,
+    private readonly offload: OffloadDescription = () => undefined,
     /** Of paths that lead to no resources. */
     private readonly roots: readonly RootDocument[] = [],
     /** Whether who asks for an outdated document is sent to the present one. The proxy before an extension of a cluster lets nobody be sent. */
@@ -104,7 +104,7 @@ export class OpenApi {
 
   private describe(what: 'v3' | 'v3-protobuf', gv: Described): Promise<Uint8Array> | Uint8Array {
     if (isRoot(gv)) return what === 'v3' ? Buffer.from(stringifyJson(gv.document)) : encodeDocumentV3(gv.document);
-    const away = isLargeGroupVersion(gv) ? this.elsewhere(what, gv) : undefined;
+    const away = isLargeGroupVersion(gv) ? this.offload(what, gv) : undefined;
     return away ?? describe(what, gv, this.published);
   }
 
@@ -224,7 +224,7 @@ export class OpenApi {
   private async partsOf(gv: OpenApiGroupVersion): Promise<PartsV2> {
     const known = this.parts.get(gv);
     if (known !== undefined) return known;
-    const away = isLargeGroupVersion(gv) ? this.elsewhere('v2', gv) : undefined;
+    const away = isLargeGroupVersion(gv) ? this.offload('v2', gv) : undefined;
     const parts = away === undefined ? await stepByStep(partsSliced(gv, this.published)) : readParts(await away);
     this.parts.set(gv, parts);
     await yieldNow();

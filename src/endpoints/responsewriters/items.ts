@@ -88,7 +88,7 @@ async function* oneByOne(
   const separator = Buffer.from(encoderOf(media, options.protobuf).separator);
   let first = true;
   for (const object of list.items()) {
-    const away = isLargeObject(object, view, form) ? options.elsewhere?.(object, form) : undefined;
+    const away = isLargeObject(object, view, form) ? options.offload?.(object, form) : undefined;
     const bytes = away === undefined ? renderItem(object, view, form, options.protobuf) : await away;
     if (!first && separator.length > 0) yield separator;
     yield bytes;

@@ -22,7 +22,7 @@ import { type Clock, sleep } from '../../util/clock.js';
 import type { ResourceStore } from '../generic/store/resource-store.js';
 import { compareVersions, type StoredApi } from '../generic/store/api-registry.js';
 import type { ResourceType, ResourceVersion } from '../rest/interfaces.js';
-import type { PortableDefinition, ScalePaths, ServedVersion } from '../rest/served.js';
+import type { OffloadableDefinition, ScalePaths, ServedVersion } from '../rest/served.js';
 import { customAdmissionView } from './admission-view.js';
 import { customAttributes } from './attributes.js';
 import { type CompiledDefinition, type CompiledVersion, readScale } from './compiled.js';
@@ -50,11 +50,11 @@ export interface ServeOptions {
   readonly clock: Clock;
   readonly cbor: boolean;
   /** Has another thread show a large object of the type in another version; undefined: it is to be done here. */
-  readonly elsewhere?: ShowElsewhere | undefined;
+  readonly offloadShow?: OffloadShow | undefined;
 }
 
-export type ShowElsewhere = (
-  served: Pick<ServedVersion, 'groupVersion' | 'portable'>,
+export type OffloadShow = (
+  served: Pick<ServedVersion, 'groupVersion' | 'offloadable'>,
   resource: string,
   object: CachedObject,
 ) => Promise<Shown> | undefined;
@@ -70,11 +70,11 @@ export function serveDefinition(
     const name = groupVersion.startsWith(`${definition.group}/`) ? groupVersion.slice(definition.group.length + 1) : '';
     return compiled.get(name);
   };
-  const portable = portableForm(options);
+  const offloadable = offloadableForm(options);
   const attributes = customAttributes(definition, 'shown');
   return [...compiled.values()].filter(isWanted).map((version) => {
-    const { view, ...rest } = servedVersion(options, type, version, formOf, portable);
-    const served = { ...rest, portable };
+    const { view, ...rest } = servedVersion(options, type, version, formOf, offloadable);
+    const served = { ...rest, offloadable };
     const { store, terminating } = options;
     const { prepare } = served;
     const own =
@@ -85,7 +85,7 @@ export function serveDefinition(
   });
 }
 
-function portableForm({ compiled, conversion: { sender }, signal }: ServeOptions): PortableDefinition {
+function offloadableForm({ compiled, conversion: { sender }, signal }: ServeOptions): OffloadableDefinition {
   const review = sender === undefined ? undefined : (body: string) => sender.send(body);
   return { id: compiled.id, serialized: () => compiled.serialized, retired: signal, review };
 }
@@ -154,9 +154,9 @@ function servedVersion(
   type: ResourceType,
   compiled: CompiledVersion,
   formOf: (groupVersion: string) => CompiledVersion | undefined,
-  portable: PortableDefinition,
+  offloadable: OffloadableDefinition,
 ): ServedVersion & { readonly view: CustomView } {
-  const { store, elsewhere } = options;
+  const { store, offloadShow } = options;
   const { definition } = options.compiled;
   const { version, schema } = compiled;
   const gvk = gvkOf(definition, version);
@@ -205,8 +205,10 @@ function servedVersion(
     formOf,
     conversion: options.conversion,
     isStorage: version.name === definition.storageVersion,
-    elsewhere:
-      elsewhere === undefined ? undefined : (object) => elsewhere({ groupVersion, portable }, store.resource, object),
+    offload:
+      offloadShow === undefined
+        ? undefined
+        : (object) => offloadShow({ groupVersion, offloadable }, store.resource, object),
   });
   void verifyLater(view, options);
   return {

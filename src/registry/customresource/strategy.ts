@@ -41,7 +41,7 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
         : validateObjectMeta(object.metadata, namespaced, nameIsDnsSubdomain, METADATA);
       return [
         ...before,
-        ...withYieldPoint(context.patience?.(), () => schema.validate(withFloats(object), { before, mistyped })),
+        ...withYieldPoint(context.ruleYieldPoint?.(), () => schema.validate(withFloats(object), { before, mistyped })),
       ];
     },
     warningsOnCreate: (_context, object) => finalizerWarnings(object.metadata.finalizers, undefined),
@@ -77,7 +77,9 @@ function updateValidation(
     };
     return [
       ...before,
-      ...withYieldPoint(context.patience?.(), () => validate(withFloats(object), { old, before, mistyped, warn })),
+      ...withYieldPoint(context.ruleYieldPoint?.(), () =>
+        validate(withFloats(object), { old, before, mistyped, warn }),
+      ),
     ];
   };
 }

@@ -26,7 +26,7 @@ export interface CustomViewOptions {
   /** The version is the storage version. */
   readonly isStorage: boolean;
   /** Has another thread show a large object; undefined: it is to be done here. */
-  readonly elsewhere?: ((object: CachedObject) => Promise<Shown> | undefined) | undefined;
+  readonly offload?: ((object: CachedObject) => Promise<Shown> | undefined) | undefined;
 }
 
 /** An object in another version than the stored one: its JSON, and what selectors look at. */
@@ -81,23 +81,23 @@ export class CustomView {
       const known = this.converted.get(object);
       if (known instanceof Promise) underWay.add(known);
       else if (known === undefined && object.undecodable !== true && this.isRemote(object)) {
-        if (object.bytes.length >= OFFLOAD_CONVERSION_BYTES && this.options.elsewhere !== undefined) large.push(object);
+        if (object.bytes.length >= OFFLOAD_CONVERSION_BYTES && this.options.offload !== undefined) large.push(object);
         else wanted.push({ object, stored: this.asStored(object.decode()) });
       }
     }
     if (wanted.length > 0) underWay.add(this.convertAll(wanted));
     await Promise.all(underWay);
     // One after the other: together they may be more than may wait for a thread.
-    for (const object of large) await this.showElsewhere(object);
+    for (const object of large) await this.showOffloaded(object);
   }
 
-  private async showElsewhere(object: CachedObject): Promise<void> {
+  private async showOffloaded(object: CachedObject): Promise<void> {
     const known = this.converted.get(object);
     if (known !== undefined) {
       await known;
       return;
     }
-    const shown = this.options.elsewhere?.(object);
+    const shown = this.options.offload?.(object);
     if (shown === undefined) {
       await this.convertAll([{ object, stored: this.asStored(object.decode()) }]);
       return;
@@ -192,7 +192,7 @@ export class CustomView {
 
   /** A large object; by another thread, if there is one for it. */
   private async isShownAsStored(object: CachedObject, clock: Pick<Clock, 'monotonic'>): Promise<boolean> {
-    const shown = this.options.elsewhere?.(object);
+    const shown = this.options.offload?.(object);
     if (shown === undefined) return sliced(this.isAsStored(object), clock);
     return shown.then(
       ({ bytes }) => Buffer.compare(bytes, object.bytes) === 0,

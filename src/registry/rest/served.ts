@@ -40,7 +40,7 @@ export interface ScalePaths {
 }
 
 /** What it takes to serve a definition in another thread. */
-export interface PortableDefinition {
+export interface OffloadableDefinition {
   /** Another one for each state of the definition. */
   readonly id: string;
   /** The Definition, by node:v8. */
@@ -108,8 +108,8 @@ export interface ServedVersion extends VersionView {
   readonly prepare?: ((objects: Iterable<CachedObject>) => Promise<void>) | undefined;
   /** Aborts when watches must end, because the type is now served in another way. Absent: never. */
   readonly watchesEnd?: AbortSignal | undefined;
-  /** Of a custom type whose writes another thread can do. */
-  readonly portable?: PortableDefinition | undefined;
+  /** Of a custom type whose writes a worker can do. */
+  readonly offloadable?: OffloadableDefinition | undefined;
   /** What admission does with objects of this type in other versions. */
   readonly admission?: AdmissionView | undefined;
   /** Which field selectors this version takes. */

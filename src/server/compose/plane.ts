@@ -13,7 +13,7 @@ import type { ResourceStore } from '../../registry/generic/store/resource-store.
 import { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import { declarativeReporter } from '../../registry/builtin/declarative/metrics.js';
 import { RuntimeConfig } from '../../registry/generic/store/runtime-config.js';
-import type { ShowElsewhere } from '../../registry/customresource/serve.js';
+import type { OffloadShow } from '../../registry/customresource/serve.js';
 import type { ResourceType } from '../../registry/rest/interfaces.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import { RoutedCacher } from '../../storage/cacher/routed-cacher.js';
@@ -34,8 +34,8 @@ import { registerCacherMetrics } from '../metrics/cacher-metrics.js';
 import { installDocuments } from '../http/documents/documents.js';
 import { handlerMetrics } from '../metrics/handler-metrics.js';
 import { MeasuredBackend, StoreMetrics } from '../metrics/measured-backend.js';
-import type { LargeWritePool } from '../../offload/pool.js';
-import { startLargeWrites } from '../../offload/start.js';
+import type { OffloadPool } from '../../offload/pool.js';
+import { startOffload } from '../../offload/start.js';
 import type { Options } from '../options/options.js';
 import { whenStoreAnswers } from './startup.js';
 import { statusWriter } from './status-writer.js';
@@ -89,9 +89,9 @@ export interface Foundation {
   readonly registry: ApiRegistry;
   readonly cbor: boolean;
   readonly mergeTypes: BuiltinTypes;
-  readonly largeWrites: LargeWritePool;
+  readonly offload: OffloadPool;
   /** Has another thread show large objects in other versions than the stored one. */
-  readonly elsewhere: ShowElsewhere;
+  readonly offloadShow: OffloadShow;
   /** Puts built-in types into service; their stores by storage name. */
   install(types: readonly ResourceType[]): Map<string, ResourceStore>;
 }
@@ -130,9 +130,9 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
       emulation: effectiveVersion.emulation,
       declarative: { gates: featureGates, report },
     });
-  const largeWrites = startLargeWrites({ ...context, report });
-  const elsewhere: ShowElsewhere = (served, resource, object) => largeWrites.show(served, resource, cbor, object);
-  return { backend, cacher, registry, cbor, mergeTypes, largeWrites, elsewhere, install };
+  const offload = startOffload({ ...context, report });
+  const offloadShow: OffloadShow = (served, resource, object) => offload.show(served, resource, cbor, object);
+  return { backend, cacher, registry, cbor, mergeTypes, offload, offloadShow, install };
 }
 
 function measured({ main, others, overrides }: LogSet, metrics: StoreMetrics, clock: Clock): LogSet {
@@ -161,9 +161,9 @@ export interface PlaneParts {
 /** Handlers, checks and documents over a foundation. */
 export function assemblePlane(context: ServerContext, foundation: Foundation, parts: PlaneParts): ControlPlane {
   const { options, clock, logger } = context;
-  const { backend, cacher, registry, largeWrites } = foundation;
+  const { backend, cacher, registry, offload } = foundation;
   const { admission, authorizer, serverAddress, loading, hooks } = parts;
-  largeWrites.rules = parts.rules;
+  offload.rules = parts.rules;
   const environment: HandlerEnvironment = {
     admission,
     authorizer,
@@ -174,7 +174,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     metrics: handlerMetrics(context.metrics, context.registry),
     watches: new WatchTracker(),
     protobuf: loadProtobufCodec(),
-    largeWrites,
+    offload,
   };
   return {
     authorizer,
@@ -191,7 +191,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     },
     close: async () => {
       parts.stop();
-      largeWrites.close();
+      offload.close();
       await cacher.stop();
       await backend.close();
     },

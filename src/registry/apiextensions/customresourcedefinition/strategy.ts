@@ -32,7 +32,7 @@ export function customResourceDefinitionStrategy(given: RuleChecks = {}): Strate
       crd['status'] = initialStatus(crd);
     },
     validateCreate: (context, crd) =>
-      withYieldPoint(context.patience?.(), () => validateCustomResourceDefinition(withFloats(crd), checks)),
+      withYieldPoint(context.ruleYieldPoint?.(), () => validateCustomResourceDefinition(withFloats(crd), checks)),
     warningsOnCreate: (_, crd) => formatWarnings(unrecognizedFormats(crd)),
     canonicalize: (crd) => {
       for (const schema of schemasOf(toInternalSpec(crd))) if (hasEmbeddedDefault(schema)) coerceDefaults(schema);
@@ -42,7 +42,9 @@ export function customResourceDefinitionStrategy(given: RuleChecks = {}): Strate
       crd['status'] = withStoredVersion(deepCopy(objectAt(old, 'status') ?? {}), crd);
     },
     validateUpdate: (context, crd, old) =>
-      withYieldPoint(context.patience?.(), () => validateCustomResourceDefinitionUpdate(withFloats(crd), old, checks)),
+      withYieldPoint(context.ruleYieldPoint?.(), () =>
+        validateCustomResourceDefinitionUpdate(withFloats(crd), old, checks),
+      ),
     warningsOnUpdate: (_, crd, old) => {
       const known = unrecognizedFormats(old);
       return formatWarnings(new Set([...unrecognizedFormats(crd)].filter((format) => !known.has(format))));
