@@ -1,6 +1,7 @@
 import type { AdmissionAttributes, AdmissionChain, AdmissionOperation, AdmissionPlugin } from './interfaces.js';
 import type { AdmissionMetrics, StepTimes, StepType } from './metrics.js';
 import { Reinvocation } from './reinvocation.js';
+import { type MaybePromise, then, whenOver } from '../util/maybe-promise.js';
 
 /**
  * Runs plugins one after the other; a plugin that answers at once costs no promise. A mutating plugin may ask for one second pass
@@ -9,7 +10,7 @@ import { Reinvocation } from './reinvocation.js';
 export function admissionChain(plugins: readonly AdmissionPlugin[], metrics?: AdmissionMetrics): AdmissionChain {
   const mutating = new Step('admit', plugins, metrics);
   const validating = new Step('validate', plugins, metrics);
-  const mutate = (attributes: AdmissionAttributes, reinvocation: Reinvocation): Promise<void> | void =>
+  const mutate = (attributes: AdmissionAttributes, reinvocation: Reinvocation): MaybePromise<void> =>
     mutating.run(attributes.operation, (plugin) => plugin.admit?.(attributes, reinvocation));
   return {
     mutates: (operation: AdmissionOperation) => mutating.handles(operation),
@@ -18,13 +19,12 @@ export function admissionChain(plugins: readonly AdmissionPlugin[], metrics?: Ad
     admit: (attributes) =>
       mutating.timed(attributes.operation, () => {
         const reinvocation = new Reinvocation();
-        const again = (): Promise<void> | void => {
+        const again = (): MaybePromise<void> => {
           if (!reinvocation.isRequested) return;
           reinvocation.begin();
           return mutate(attributes, reinvocation);
         };
-        const first = mutate(attributes, reinvocation);
-        return first instanceof Promise ? first.then(again) : again();
+        return then(mutate(attributes, reinvocation), again);
       }),
     validate: (attributes) =>
       validating.timed(attributes.operation, () =>
@@ -33,7 +33,7 @@ export function admissionChain(plugins: readonly AdmissionPlugin[], metrics?: Ad
   };
 }
 
-type Call = (plugin: AdmissionPlugin) => Promise<void> | void;
+type Call = (plugin: AdmissionPlugin) => MaybePromise<void>;
 
 interface TimedPlugin {
   readonly plugin: AdmissionPlugin;
@@ -61,29 +61,23 @@ class Step {
   }
 
   /** Measures the whole step. */
-  timed(operation: AdmissionOperation, work: () => Promise<void> | void): Promise<void> | void {
+  timed(operation: AdmissionOperation, work: () => MaybePromise<void>): MaybePromise<void> {
     const { times } = this;
     if (times === undefined || !this.handles(operation)) return work();
     const start = this.now();
-    let pending: Promise<void> | void;
-    try {
-      pending = work();
-    } catch (error) {
-      times.observe(operation, true, this.now() - start);
-      throw error;
-    }
-    if (pending instanceof Promise) return this.observed(pending, times, operation, start);
-    times.observe(operation, false, this.now() - start);
+    return whenOver(work, (error) => {
+      times.observe(operation, error !== undefined, this.now() - start);
+    });
   }
 
-  run(operation: AdmissionOperation, call: Call, from = 0): Promise<void> | void {
+  run(operation: AdmissionOperation, call: Call, from = 0): MaybePromise<void> {
     const { plugins } = this;
     // One reading of the clock ends a plugin's time and begins the next one's.
     let start = this.now();
     for (let i = from; i < plugins.length; i++) {
       const { plugin, times } = plugins[i] as TimedPlugin;
       if (!plugin.handles(operation)) continue;
-      let pending: Promise<void> | void;
+      let pending: MaybePromise<void>;
       try {
         pending = call(plugin);
       } catch (error) {

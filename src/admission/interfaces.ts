@@ -5,6 +5,7 @@ import type { FloatLiterals } from '../apimachinery/json/parser.js';
 import type { AuditLevel } from '../request/audit.js';
 import type { Type } from '../structured-merge-diff/schema/schema.js';
 import type { Reinvocation } from './reinvocation.js';
+import type { MaybePromise } from '../util/maybe-promise.js';
 
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
 
@@ -26,7 +27,7 @@ export interface AttributeVersions {
   /** All versions under which the type has the request's subresource, the request's own among them, in kube-apiserver's order. */
   readonly equivalents: readonly VersionedResource[];
   /** The object in another version; what was given is not changed, but may be shared. Throws ApiError where a conversion webhook fails. */
-  convert(object: KubeObject, kind: GroupVersionKind): KubeObject | Promise<KubeObject>;
+  convert(object: KubeObject, kind: GroupVersionKind): MaybePromise<KubeObject>;
   /**
    * What a mutation made, as an object of the kind: types of built-in fields checked, unknown ones dropped, defaults set. Takes over
    * what it is given. Throws ApiError.
@@ -74,8 +75,8 @@ export interface AdmissionPlugin {
   /** Whether it looks at the objects of a resource, or only at what is asked for. Absent: it looks at all. */
   readsObjects?(resource: GroupResource): boolean;
   /** Mutates. The chain gives `reinvocation`; it may call the plugin a second time with the same one. */
-  admit?(attributes: AdmissionAttributes, reinvocation?: Reinvocation): Promise<void> | void;
-  validate?(attributes: AdmissionAttributes): Promise<void> | void;
+  admit?(attributes: AdmissionAttributes, reinvocation?: Reinvocation): MaybePromise<void>;
+  validate?(attributes: AdmissionAttributes): MaybePromise<void>;
 }
 
 /** All plugins in order: first every mutation, then (after validation) every check. */
@@ -83,6 +84,6 @@ export interface AdmissionChain {
   mutates(operation: AdmissionOperation): boolean;
   /** Whether any plugin looks at the object of such a change, which need not be there otherwise. */
   readsObjects(operation: AdmissionOperation, resource: GroupResource): boolean;
-  admit(attributes: AdmissionAttributes): Promise<void> | void;
-  validate(attributes: AdmissionAttributes): Promise<void> | void;
+  admit(attributes: AdmissionAttributes): MaybePromise<void>;
+  validate(attributes: AdmissionAttributes): MaybePromise<void>;
 }

@@ -1,5 +1,6 @@
 import type { LabelSelector } from '../apimachinery/selectors/labels.js';
 import type { GroupVersionKind, KubeObject } from '../apimachinery/meta/meta.js';
+import type { MaybePromise } from '../util/maybe-promise.js';
 
 /**
  * The configurations of one kind that admission follows: webhook configurations, policies or bindings. Standalone they are the
@@ -28,17 +29,17 @@ export interface ParamStore {
    * Whether the objects have been listed. As in kube-apiserver a request waits up to a second for that; it does not wait where the
    * last attempt failed, for want of rights, say. With `false` the binding fails with `paramKind kind … not yet synced to use for admission`.
    */
-  synced(): boolean | Promise<boolean>;
+  synced(): MaybePromise<boolean>;
   /** `namespace` '' for cluster-scoped kinds. The object is not to be changed. */
-  get(namespace: string, name: string): KubeObject | undefined | Promise<KubeObject | undefined>;
+  get(namespace: string, name: string): MaybePromise<KubeObject | undefined>;
   /** Sorted by name; the objects of one namespace. */
-  list(namespace: string, selector: LabelSelector): readonly KubeObject[] | Promise<readonly KubeObject[]>;
+  list(namespace: string, selector: LabelSelector): MaybePromise<readonly KubeObject[]>;
 }
 
 /** Params by kind. */
 export interface ParamSource {
   /** Undefined where no served type has the kind: `failed to find resource referenced by paramKind: …`. Asks anew every time, since types come and go. */
-  open(kind: GroupVersionKind): ParamStore | undefined | Promise<ParamStore | undefined>;
+  open(kind: GroupVersionKind): MaybePromise<ParamStore | undefined>;
   /**
    * The kinds that policies refer to now, those of both plugins together. New ones are followed before a request needs them; all others
    * are let go.
@@ -51,7 +52,7 @@ export interface NamespaceSource {
   /** What is cached, where that is; the object is not to be changed. */
   cached(name: string): KubeObject | undefined;
   /** What is cached, or else a fresh read; undefined where it does not exist. The object is not to be changed. */
-  get(name: string): KubeObject | undefined | Promise<KubeObject | undefined>;
+  get(name: string): MaybePromise<KubeObject | undefined>;
 }
 
 /** Everything that admission by webhooks and policies is made of. */

@@ -1,6 +1,7 @@
 import type { NamespaceSource } from '../admission/sources.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { ClusterClient } from '../client/cluster-client.js';
+import type { MaybePromise } from '../util/maybe-promise.js';
 
 /** The cluster's namespaces: a copy kept by a watch, and a fresh read where it knows nothing. */
 export class ClusterNamespaces implements NamespaceSource {
@@ -12,7 +13,7 @@ export class ClusterNamespaces implements NamespaceSource {
     return this.namespaces.get(name);
   }
 
-  get(name: string): KubeObject | undefined | Promise<KubeObject | undefined> {
+  get(name: string): MaybePromise<KubeObject | undefined> {
     return this.namespaces.get(name) ?? this.client.must('GET', `/api/v1/namespaces/${encodeURIComponent(name)}`);
   }
 

@@ -28,12 +28,15 @@ function followed() {
   let listener: ClusterListener | undefined;
   let changes = 0;
   const told: string[] = [];
-  const trust = new FrontProxyTrust(() => changes++);
+  const trust = new FrontProxyTrust();
   const follow = (_: string, given: ClusterListener): Promise<void> => {
     listener = given;
     return Promise.resolve();
   };
   void trust.follow({ follow }, new AbortController().signal, {
+    changed: () => {
+      changes++;
+    },
     broken: (error) => void told.push(String(error)),
     mended: () => void told.push('mended'),
   });
@@ -48,7 +51,7 @@ function followed() {
 
 describe('FrontProxyTrust', () => {
   test('takes CAs and names from the ConfigMap', async () => {
-    const trust = new FrontProxyTrust(() => undefined);
+    const trust = new FrontProxyTrust();
     await trust.load(client(map(data())));
     expect(trust.config).toEqual({
       usernameHeaders: ['X-Remote-User'],
@@ -66,11 +69,11 @@ describe('FrontProxyTrust', () => {
     ['headers that are no JSON', map(data({ 'requestheader-group-headers': '[' })), 'cannot be used: '],
     ['a CA that is none', map(data({ 'requestheader-client-ca-file': 'x' })), 'does not contain any valid'],
   ])('%s: the start fails, and says why', async (_, found, message) => {
-    await expect(new FrontProxyTrust(() => undefined).load(client(found))).rejects.toThrow(message);
+    await expect(new FrontProxyTrust().load(client(found))).rejects.toThrow(message);
   });
 
   test('a cluster without front proxy vouches for nobody', async () => {
-    const trust = new FrontProxyTrust(() => undefined);
+    const trust = new FrontProxyTrust();
     await trust.load(client(map({})));
     expect([trust.proxy, trust.clients, trust.config.usernameHeaders]).toEqual([undefined, undefined, []]);
   });

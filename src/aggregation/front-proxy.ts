@@ -30,8 +30,6 @@ export class FrontProxyTrust {
   /** Why the last content could not be used; '' where it could. */
   trouble = `the ConfigMap ${NAMESPACE}/${NAME} has not been read`;
 
-  constructor(private readonly changed: () => void) {}
-
   get config(): RequestHeaderConfig {
     return this.headers;
   }
@@ -58,12 +56,12 @@ export class FrontProxyTrust {
   follow(
     client: Pick<ClusterClient, 'follow'>,
     signal: AbortSignal,
-    told: { broken(error: unknown): void; mended(): void },
+    told: { changed(): void; broken(error: unknown): void; mended(): void },
   ): Promise<void> {
     let missing = false;
     const take = (map: KubeObject): void => {
       missing = false;
-      this.take(map);
+      if (this.take(map)) told.changed();
     };
     const gone = (): void => {
       missing = true;
@@ -86,7 +84,8 @@ export class FrontProxyTrust {
     });
   }
 
-  private take(map: KubeObject): void {
+  /** Whether the content can be used. */
+  private take(map: KubeObject): boolean {
     try {
       const data = objectAt(map, 'data') ?? {};
       const headers: RequestHeaderConfig = {
@@ -102,10 +101,11 @@ export class FrontProxyTrust {
       this.proxyCa = proxy;
       this.clientCa = clients;
       this.trouble = '';
-      this.changed();
+      return true;
     } catch (error) {
       const text = messageOf(error);
       this.trouble = `the ConfigMap ${NAMESPACE}/${NAME} cannot be used: ${text}`;
+      return false;
     }
   }
 }

@@ -7,6 +7,7 @@ import { exceededText } from '../quota/charge.js';
 import { countName } from '../quota/object-count.js';
 import { ONE, type ResourceList } from '../quota/resource-list.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
+import type { MaybePromise } from '../util/maybe-promise.js';
 
 const MAX_ATTEMPTS = 8;
 
@@ -62,7 +63,7 @@ export class ClusterQuotas implements AdmissionPlugin {
     return false;
   }
 
-  validate(attributes: AdmissionAttributes): Promise<void> | void {
+  validate(attributes: AdmissionAttributes): MaybePromise<void> {
     const { operation, namespace, resource, subresource } = attributes;
     if (operation !== 'CREATE' || namespace === '' || subresource !== '') return;
     const key = countName(resource);

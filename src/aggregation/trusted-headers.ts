@@ -1,11 +1,11 @@
 import type {
   AuthenticationRequest,
   AuthenticationResponse,
-  MaybePromise,
   RequestAuthenticator,
 } from '../authentication/authenticator/interfaces.js';
 import { messageOf } from '../util/error-message.js';
 import type { RequestHeaderConfig } from '../authentication/request/request-header.js';
+import type { MaybePromise } from '../util/maybe-promise.js';
 
 /** Why headers were not believed. */
 export type Distrust = 'no-certificate' | 'expired' | 'unknown-authority' | 'name' | 'other';

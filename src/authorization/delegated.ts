@@ -5,6 +5,7 @@ import { result } from './authorizer/results.js';
 import { reviewSpec, reviewStatus } from './webhook/review.js';
 import { TtlCache } from '../util/ttl-cache.js';
 import { messageOf } from '../util/error-message.js';
+import type { MaybePromise } from '../util/maybe-promise.js';
 
 const CAPACITY = 10_000;
 
@@ -33,7 +34,7 @@ export class DelegatedAuthorizer implements Authorizer {
     this.cache = new TtlCache(CAPACITY, options.clock);
   }
 
-  authorize(attributes: AuthorizerAttributes): AuthorizationResult | Promise<AuthorizationResult> {
+  authorize(attributes: AuthorizerAttributes): MaybePromise<AuthorizationResult> {
     if (!attributes.resourceRequest && this.isOpen(attributes.path)) return result('allow', '');
     const spec = reviewSpec(attributes);
     const key = stringifyJson(spec);

@@ -207,7 +207,7 @@ function mendService(reason: string, { serviceName, serviceNamespace, servicePor
 
 export async function checkFrontProxy(cluster: Cluster, now: number): Promise<Finding> {
   const check = 'front-proxy trust';
-  const trust = new FrontProxyTrust(() => undefined);
+  const trust = new FrontProxyTrust();
   try {
     await trust.load(cluster);
   } catch (error) {

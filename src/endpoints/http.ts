@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { RequestContext } from '../request/context.js';
+import type { MaybePromise } from '../util/maybe-promise.js';
 
 /** Of whatever event; a method's type, because what arrives depends on the event. */
 type Listener = { on(...args: unknown[]): void }['on'];
@@ -60,4 +61,4 @@ export interface HttpResponse {
 }
 
 /** Answers a request that passed the chain. What it throws becomes a Status. */
-export type Handler = (context: RequestContext, request: HttpRequest, response: HttpResponse) => Promise<void> | void;
+export type Handler = (context: RequestContext, request: HttpRequest, response: HttpResponse) => MaybePromise<void>;

@@ -5,7 +5,7 @@ import type { AuthorizationResult, AuthorizerAttributes } from '../authorization
 import type { HeldRules, PolicyRule, RoleRef } from '../authorization/rbac/types.js';
 import type { Description } from '../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
-import type { ItemForm } from '../endpoints/responsewriters/options.js';
+import type { ItemForm } from '../endpoints/responsewriters/sink.js';
 import type { ValidationReport } from '../registry/builtin/declarative/declared-type.js';
 import type { AskedConversion } from '../registry/customresource/conversion/conversion-metrics.js';
 import type { AuditLevel } from '../request/audit.js';

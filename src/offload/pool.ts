@@ -3,10 +3,10 @@ import type { Offload, RequestScope } from '../endpoints/router/scope.js';
 import type { RbacRuleSource } from '../authorization/rbac/types.js';
 import type { Description } from '../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
-import type { ItemForm } from '../endpoints/responsewriters/options.js';
+import type { ItemForm } from '../endpoints/responsewriters/sink.js';
 import { sendWhole } from '../endpoints/responsewriters/body.js';
 import type { Shown } from '../registry/customresource/view.js';
-import type { ServedVersion } from '../registry/rest/served.js';
+import type { OffloadShow } from '../registry/customresource/serve-options.js';
 import type { CachedObject } from '../storage/cacher/interfaces.js';
 import type { StoredObject } from '../storage/interfaces.js';
 import type { Clock, Timer } from '../util/clock.js';
@@ -23,8 +23,8 @@ import {
 } from './messages.js';
 import type { PoolMetrics } from './pool-metrics.js';
 import type { DeclarativeValidation } from '../registry/builtin/declarative/declared-type.js';
-import { answerCall, passOn } from './task-host.js';
 import { OFFLOAD_WAIT_BYTES } from '../scheduling/thresholds.js';
+import { answerCall, passOn } from './task-host.js';
 import { buffersOf, transferable } from './transfer.js';
 import { describeWork, KnownDefinitions, requestWork, showWork, type Work } from './work.js';
 
@@ -45,6 +45,8 @@ export interface PoolOptions {
   readonly logger: Logger;
   /** Takes what declarative validation finds in workers. */
   readonly report: DeclarativeValidation['report'];
+  /** What guards of roles ask; absent where there are no roles. */
+  readonly rules?: RbacRuleSource | undefined;
   readonly metrics: PoolMetrics;
   /** `group/resource` of the built-in types that workers know. */
   readonly builtins: ReadonlySet<string>;
@@ -90,8 +92,6 @@ interface Worker {
 
 /** The main thread's side: hands large writes to workers, and does for them what only this thread can do. */
 export class OffloadPool implements Offload {
-  /** What guards of roles ask; absent where there are no roles. */
-  rules: RbacRuleSource | undefined;
   private readonly queue: Job[] = [];
   private queuedBytes = 0;
   private readonly workers = new Set<Worker>();
@@ -122,7 +122,7 @@ export class OffloadPool implements Offload {
   private can({ served, subresource, context }: RequestScope): boolean {
     if (this.closed || (subresource !== '' && served.subresources[subresource] === undefined)) return false;
     if (context.info.verb === 'delete' && subresource !== '') return false;
-    if (served.offloadable !== undefined) return true;
+    if (served.definition !== undefined) return true;
     const { group, resource } = served.groupResource;
     return this.options.builtins.has(`${group}/${resource}`);
   }
@@ -146,12 +146,12 @@ export class OffloadPool implements Offload {
 
   /** A large object as it is shown in a version that a webhook converts to; undefined: it is to be done here. */
   show(
-    { groupVersion, offloadable }: Pick<ServedVersion, 'groupVersion' | 'offloadable'>,
+    { groupVersion, offloadable }: Parameters<OffloadShow>[0],
     resource: string,
     cbor: boolean,
     object: CachedObject,
   ): Promise<Shown> | undefined {
-    if (offloadable === undefined || !this.takesNow(object.bytes.length)) return undefined;
+    if (!this.takesNow(object.bytes.length)) return undefined;
     return this.enqueue(showWork(offloadable, groupVersion, resource, cbor, object)).then(({ body, attributes }) => {
       if (attributes === undefined) throw new Error('what selectors look at is missing');
       return { bytes: body, attributes };
@@ -339,7 +339,7 @@ export class OffloadPool implements Offload {
   }
 
   private valueOf({ scope, review }: Job, request: Call): Promise<Answers[keyof Answers]> {
-    if (scope !== undefined) return answerCall(scope, request, this.rules);
+    if (scope !== undefined) return answerCall(scope, request, this.options.rules);
     if (request.method !== 'review' || review === undefined) throw new Error('only requests ask');
     return review(request.body);
   }
@@ -366,5 +366,9 @@ function answer(scope: RequestScope, response: SentResponse): void {
     if (name !== 'content-length') scope.response.setHeader(name, value);
   }
   const type = String(response.headers['content-type'] ?? '');
-  sendWhole(scope.request, scope.response, response.status, type, response.body);
+  sendWhole(
+    { request: scope.request, response: scope.response, media: { mediaType: type } },
+    response.status,
+    response.body,
+  );
 }

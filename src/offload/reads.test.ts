@@ -53,7 +53,7 @@ test.each(FORMS)('a large object as %s is made by another thread, the same as he
   for (const elsewhere of [true, false]) {
     const { scope, response } = reading(world, accept, query, elsewhere);
     const asked = new Query(scope.request.url ?? '');
-    await writeStored(scope, 200, object, negotiateObject(scope, asked), asked);
+    await writeStored(scope, negotiateObject(scope, asked), object);
     answers.push({ body: response.body, type: response.getHeader('content-type'), status: response.statusCode });
   }
   expect(answers[0]).toEqual(answers[1]);
@@ -72,7 +72,7 @@ test('what has the form already, or is small, or is not sent at all, stays here'
   ] as const) {
     const { scope } = reading(world, accept, '', true, method);
     const asked = new Query('');
-    await writeStored(scope, 200, object, negotiateObject(scope, asked), asked);
+    await writeStored(scope, negotiateObject(scope, asked), object);
   }
   expect(world.started).toHaveLength(0);
 });
@@ -101,8 +101,8 @@ test.each(FORMS.filter(([name]) => name !== 'metadata in YAML'))(
       };
       const asked = new Query(scope.request.url ?? '');
       const list = new SelectedPage(9, items, false);
-      const media = negotiateList(scope, asked);
-      await writeListResult(scope, { list, continue: '', remainingItemCount: undefined }, media, asked);
+      const result = { list, continue: '', remainingItemCount: undefined };
+      await writeListResult(scope, negotiateList(scope, asked), result);
       bodies.push(Buffer.concat(written).toString());
     }
     expect(bodies[0]).toBe(bodies[1]);

@@ -5,6 +5,7 @@ import { effectiveVersion } from '../util/effective-version.js';
 import { featureGates } from '../util/feature-gates.js';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../util/clock.js';
+import type { RbacRuleSource } from '../authorization/rbac/types.js';
 import type { Logger } from '../util/logger.js';
 import type { DeclarativeValidation } from '../registry/builtin/declarative/declared-type.js';
 import { offloadableNames } from './builtins.js';
@@ -23,10 +24,12 @@ export interface OffloadContext {
   readonly logger: Logger;
   readonly registry: Registry;
   readonly report: DeclarativeValidation['report'];
+  /** What guards of roles ask; absent where there are no roles. */
+  readonly rules: RbacRuleSource | undefined;
 }
 
 /** The pool of worker threads of a process. */
-export function startOffload({ clock, logger, registry, root, report }: OffloadContext): OffloadPool {
+export function startOffload({ clock, logger, registry, root, report, rules }: OffloadContext): OffloadPool {
   const gates = [...featureGates.entries()].map(({ name, enabled }) => `${name}=${String(enabled)}`).join(',');
   const { emulation, minCompatibility } = effectiveVersion;
   const settings: WorkerSettings = { gates, emulation, minCompatibility };
@@ -38,6 +41,7 @@ export function startOffload({ clock, logger, registry, root, report }: OffloadC
     metrics: poolMetrics(registry),
     builtins: offloadableNames(),
     report,
+    rules,
   });
 }
 

@@ -5,7 +5,7 @@ import { isObject, type JsonObject, stringifyJson } from '../apimachinery/json/j
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { admissionAttributes } from '../endpoints/handlers/admission/attributes.js';
 import type { RequestScope } from '../endpoints/router/scope.js';
-import { definitionChanged } from '../registry/customresource/serve.js';
+import { definitionChanged } from '../registry/customresource/storage-form.js';
 import { observeConversion } from '../registry/customresource/conversion/conversion-metrics.js';
 import type { RbacRuleSource } from '../authorization/rbac/types.js';
 import type { EncodedObject, StoredObject, WriteResult } from '../storage/interfaces.js';
@@ -71,7 +71,7 @@ export async function answerCall(
     case 'write': {
       const { resource, key, expected, value } = call;
       context.signal.throwIfAborted();
-      if (served.offloadable?.retired.aborted === true) throw definitionChanged();
+      if (served.definition?.offloadable.retired.aborted === true) throw definitionChanged();
       const result = await store.backend.write({
         resource,
         key,
@@ -91,7 +91,7 @@ export async function answerCall(
     case 'roleRules':
       return existing(rules).roleRules(call.ref, call.namespace);
     case 'review': {
-      const review = served.offloadable?.review;
+      const review = served.definition?.offloadable.review;
       if (review === undefined) throw new Error('nothing converts objects of this type');
       return unlessAborted(review(call.body), context.signal);
     }

@@ -21,7 +21,7 @@ import { WatchTracker } from '../endpoints/handlers/watch-tracker.js';
 import { describe } from '../endpoints/openapi/parts.js';
 import type { OpenApiKind, PublishedComponents } from '../endpoints/openapi/source.js';
 import { renderItem } from '../endpoints/responsewriters/items.js';
-import type { ItemForm } from '../endpoints/responsewriters/options.js';
+import type { ItemForm } from '../endpoints/responsewriters/sink.js';
 import { DetachedObject } from '../registry/generic/loopback/detached-object.js';
 import type { StoredApi } from '../registry/generic/store/api-registry.js';
 import { conversionOf } from '../registry/customresource/conversion/webhook-conversion.js';
@@ -358,7 +358,7 @@ async function objectOf(
 
 async function answerRead(scope: RequestScope, object: CachedObject): Promise<void> {
   const query = new Query(scope.request.url ?? '');
-  await writeStored(scope, 200, object, negotiateObject(scope, query), query);
+  await writeStored(scope, negotiateObject(scope, query), object);
 }
 
 const itemOf = ({ served, environment }: RequestScope, object: CachedObject, form: ItemForm): Uint8Array =>

@@ -102,7 +102,7 @@ function taskOf(
   definitions: KnownDefinitions,
 ): Task {
   const { context, request, environment, served, store } = scope;
-  const { offloadable } = served;
+  const offloadable = served.definition?.offloadable;
   const cbor = environment.features.enabled('CBORServingAndStorage');
   return {
     type: 'task',

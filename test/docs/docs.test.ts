@@ -27,28 +27,6 @@ test('flags that the texts speak of exist', () => {
   }
 });
 
-describe('the specification', () => {
-  const text = read('docs/specification.md');
-  const rows = text
-    .split('\n')
-    .filter((line) => /^\| .* \| `/.test(line))
-    .map((line) => line.split(/(?<!\\)\|/).slice(1, -1));
-  const files = (cell = ''): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? '');
-
-  test('every statement names where it is done and what holds it', () => {
-    expect(rows.length).toBeGreaterThan(250);
-    const bare = rows.filter(([, done, held]) => files(done).length === 0 || files(held).length === 0);
-    expect(bare.map(([statement]) => statement)).toEqual([]);
-  });
-
-  test('the files that it names are there', () => {
-    const named = rows.flatMap(([, done, held]) => [...files(done), ...files(held)]);
-    expect(named.filter((name) => !existsSync(join(ROOT, name)))).toEqual([]);
-    const tests = rows.flatMap(([, , held]) => files(held));
-    expect(tests.filter((name) => !/\.test\.ts$|scenarios\/.*\.yaml$/.test(name))).toEqual([]);
-  });
-});
-
 test('targets of make that the texts speak of exist', () => {
   const makefile = read('Makefile');
   for (const name of ['README.md', 'CONTRIBUTING.md']) {

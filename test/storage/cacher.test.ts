@@ -570,4 +570,20 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect(budget.bytes).toBeLessThanOrEqual(10_000);
     expect(budget.evictions).toBeGreaterThan(0);
   });
+
+  test.each(['the last object goes', 'the type goes'])('derived bytes go when %s', async (what) => {
+    await fill(3);
+    const shown = async (): Promise<string> => joined(await cache.list(newest, page()), brief);
+    await shown();
+    // What was joined before is kept for the list that follows.
+    await commit(backend, put('a/k00000', 2, { color: 'red' }));
+    await cache.list(newest, page());
+    expect(cacher.stats().budget.bytes).toBeGreaterThan(0);
+    if (what === 'the type goes') cacher.remove(RESOURCE);
+    else {
+      for (const [i, revision] of [5, 3, 4].entries()) await commit(backend, remove(`a/k0000${String(i)}`, revision));
+      await cache.list(newest, page());
+    }
+    expect(cacher.stats().budget.bytes).toBe(0);
+  });
 });

@@ -6,6 +6,7 @@ import { OUT_OF_BUDGET, PER_CALL_LIMIT } from './budget.js';
 import type { CompiledExpression } from './expression.js';
 import { namespaceForExpressions } from './namespace.js';
 import { LazyVariables, type Composition } from './variables.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** What the expressions of one policy or webhook see of one request. */
 export interface ActivationInput {
@@ -107,7 +108,7 @@ export class Activation {
 }
 
 /** Evaluates, and does so again when an answer of the authorizer has arrived that was not there. The cost limits bound how often. */
-export function settled<T>(evaluate: () => T): T | Promise<T> {
+export function settled<T>(evaluate: () => T): MaybePromise<T> {
   try {
     return evaluate();
   } catch (error) {

@@ -10,6 +10,7 @@ import type {
 } from '../../authorization/authorizer/interfaces.js';
 import { fieldRequirements, labelRequirements } from '../../authorization/authorizer/selectors.js';
 import type { RequestFacts } from './request.js';
+import { then } from '../../util/maybe-promise.js';
 
 /** The values of `authorizer` and `authorizer.requestResource` for one request; they remember answers. */
 export interface AuthorizerValues {
@@ -20,7 +21,7 @@ export interface AuthorizerValues {
 export function authorizerValues(authorizer: Authorizer, request: RequestFacts, signal: AbortSignal): AuthorizerValues {
   const value = new AuthorizerValue((query) => {
     const answer = authorizer.authorize(attributesOf(query, request.user), signal);
-    return answer instanceof Promise ? answer.then(read) : read(answer);
+    return then(answer, read);
   });
   const { resource, subresource, namespace, name } = request;
   const requestResource = new ResourceCheck(value, {

@@ -3,6 +3,7 @@ import { Activation, BudgetExceeded, settled, type ActivationInput, type Evaluat
 import { MATCH_CONDITIONS_BUDGET } from './budget.js';
 import { admissionEnvironment } from './environment.js';
 import { compileExpression, type CompiledExpression } from './expression.js';
+import { type MaybePromise, then } from '../../util/maybe-promise.js';
 
 export interface MatchCondition {
   readonly name: string;
@@ -57,7 +58,7 @@ export class MatchConditions {
   }
 
   /** All conditions are evaluated, even after one that is false. */
-  match(input: ActivationInput, operation: string): MatchResult | Promise<MatchResult> {
+  match(input: ActivationInput, operation: string): MaybePromise<MatchResult> {
     if (this.empty) return MATCHES;
     const started = this.metrics?.now() ?? 0;
     const done = (results: readonly Evaluation[] | string): MatchResult => {
@@ -66,7 +67,7 @@ export class MatchConditions {
       return result;
     };
     const results = settled(() => this.evaluate(input));
-    return results instanceof Promise ? results.then(done) : done(results);
+    return then(results, done);
   }
 
   /** A text: why no condition is looked at any more. As in kube-apiserver `namespaceObject` is null. */

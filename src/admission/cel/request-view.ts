@@ -5,13 +5,14 @@ import type { AdmissionAttributes, VersionedResource } from '../interfaces.js';
 import type { ActivationInput } from './activation.js';
 import { authorizerValues, type AuthorizerValues } from './authorizer.js';
 import { admissionRequest } from './request.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** What the expressions that match a request under one kind and resource see of it. */
 export type VersionedInput = Pick<ActivationInput, 'object' | 'oldObject' | 'request' | 'authorizer'>;
 
 /** One request as the expressions of all policies see it: conversions and answers of the authorizer are shared. */
 export class RequestView {
-  private readonly inputs = new Map<string, VersionedInput | Promise<VersionedInput>>();
+  private readonly inputs = new Map<string, MaybePromise<VersionedInput>>();
   private values: AuthorizerValues | undefined;
 
   constructor(
@@ -20,7 +21,7 @@ export class RequestView {
   ) {}
 
   /** Throws ApiError where the objects cannot be converted. */
-  input(matched: VersionedResource): VersionedInput | Promise<VersionedInput> {
+  input(matched: VersionedResource): MaybePromise<VersionedInput> {
     const { resource, kind } = matched;
     const key = `${resource.group}/${resource.version}/${resource.resource}/${kind.kind}`;
     let input = this.inputs.get(key);
@@ -28,7 +29,7 @@ export class RequestView {
     return input;
   }
 
-  private make(matched: VersionedResource): VersionedInput | Promise<VersionedInput> {
+  private make(matched: VersionedResource): MaybePromise<VersionedInput> {
     const { attributes } = this;
     const object = this.converted(attributes.object, matched);
     const oldObject = this.converted(attributes.oldObject, matched);

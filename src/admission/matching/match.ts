@@ -5,6 +5,7 @@ import type { AdmissionAttributes, VersionedResource } from '../interfaces.js';
 import type { NamespaceSource } from '../sources.js';
 import { type MatchCriteria, readable } from './criteria.js';
 import { type Rule, ruleMatches } from './rules.js';
+import { type MaybePromise, then } from '../../util/maybe-promise.js';
 
 const EXEMPT = new Set([
   'ValidatingWebhookConfiguration',
@@ -27,7 +28,7 @@ export function match(
   criteria: MatchCriteria,
   attributes: AdmissionAttributes,
   namespaces: NamespaceSource,
-): VersionedResource | undefined | Promise<VersionedResource | undefined> {
+): MaybePromise<VersionedResource | undefined> {
   const matched = matchRules(criteria, attributes);
   if (matched === undefined) return undefined;
   // A selector that does not match decides before one that cannot be read.
@@ -43,7 +44,7 @@ export function match(
     return matched;
   };
   const selected = matchesNamespace(criteria, attributes, namespaces);
-  return selected instanceof Promise ? selected.then(decide) : decide(selected);
+  return then(selected, decide);
 }
 
 function matchRules(criteria: MatchCriteria, attributes: AdmissionAttributes): VersionedResource | undefined {
@@ -87,7 +88,7 @@ function matchesNamespace(
   { namespaceSelector }: MatchCriteria,
   attributes: AdmissionAttributes,
   namespaces: NamespaceSource,
-): boolean | Promise<boolean> {
+): MaybePromise<boolean> {
   const { namespace, resource, subresource, operation, object } = attributes;
   if (namespace === '' && resource.resource !== 'namespaces') return true;
   const selector = readable(namespaceSelector);
@@ -104,5 +105,5 @@ function matchesNamespace(
     return selector.matches(labelsOf(found));
   };
   const found = namespaces.get(namespace);
-  return found instanceof Promise ? found.then(decide) : decide(found);
+  return then(found, decide);
 }

@@ -4,6 +4,7 @@ import type { ClusterClient } from '../../client/cluster-client.js';
 import type { Clock } from '../../util/clock.js';
 import { FollowedParams, type ParamEvents } from './followed-params.js';
 import { discover } from './served-versions.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** How soon the cluster is asked again for a kind that it did not know, or that could not be looked up. */
 const UNKNOWN_MILLIS = 1_000;
@@ -35,7 +36,7 @@ export class ClusterParams implements ParamSource {
 
   constructor(private readonly options: ClusterParamsOptions) {}
 
-  open(kind: GroupVersionKind): ParamStore | undefined | Promise<ParamStore | undefined> {
+  open(kind: GroupVersionKind): MaybePromise<ParamStore | undefined> {
     const local = this.options.local.open(kind);
     if (local !== undefined || this.stopped) return local;
     const lookup = this.lookup(kind);

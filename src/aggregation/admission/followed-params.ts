@@ -9,6 +9,7 @@ import {
 import { ClusterError, type ClusterClient, type ClusterListener } from '../../client/cluster-client.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { type DiscoveredResource, groupVersionPath } from './served-versions.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** As long as kube-apiserver waits in a request for params that it has just begun to follow. */
 const FIRST_LIST_MILLIS = 1_000;
@@ -56,7 +57,7 @@ export class FollowedParams implements ParamStore {
     this.stopping.abort();
   }
 
-  synced(): boolean | Promise<boolean> {
+  synced(): MaybePromise<boolean> {
     if (this.listed || this.failed) return this.listed;
     return Promise.race([this.first, sleep(this.clock, FIRST_LIST_MILLIS)]).then(() => this.listed);
   }

@@ -1,6 +1,7 @@
 import type { TLSSocket } from 'node:tls';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { UserInfo } from '../user/user.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** What an authenticator may look at. */
 export interface AuthenticationRequest {
@@ -37,9 +38,6 @@ export class AuthenticationError extends Error {
     super(message);
   }
 }
-
-/** An answer that is known at once costs no promise; a caller that does not mind awaits it. */
-export type MaybePromise<T> = T | Promise<T>;
 
 /** Undefined: the request holds no credential of this kind. A wrong credential throws AuthenticationError. */
 export interface RequestAuthenticator {

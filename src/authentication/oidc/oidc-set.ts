@@ -1,8 +1,9 @@
-import type { AuthenticationResponse, MaybePromise, TokenAuthenticator } from '../authenticator/interfaces.js';
+import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator/interfaces.js';
 import { readToken } from '../token/jws.js';
 import { OidcAuthenticator, type OidcDependencies } from './authenticator.js';
 import { issuerOf } from './id-token.js';
 import type { CompiledAuthenticator } from './validate.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** The providers of one configuration. Each looks for itself; tokens go to the one that they name. */
 export class OidcSet implements TokenAuthenticator {

@@ -3,13 +3,14 @@ import { deepEqual } from '../../apimachinery/json/json.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { ConfigMetrics } from '../../util/files/config-metrics.js';
 import { reloadOnChange } from '../../util/files/file-reload.js';
-import type { AuthenticationResponse, MaybePromise, TokenAuthenticator } from '../authenticator/interfaces.js';
+import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator/interfaces.js';
 import type { OidcDependencies } from './authenticator.js';
 import { loadAuthenticationConfiguration } from './load.js';
 import { OidcSet } from './oidc-set.js';
 import type { AnonymousConfig, AuthenticationConfiguration } from './types.js';
 import { type CompiledAuthenticator, validateAuthenticationConfiguration } from './validate.js';
 import { messageOf } from '../../util/error-message.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** So long a new configuration's providers may take to answer. */
 const HEALTHY_WITHIN_MILLIS = 60_000;

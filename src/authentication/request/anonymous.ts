@@ -3,6 +3,7 @@ import type {
   AuthenticationResponse,
   RequestAuthenticator,
 } from '../authenticator/interfaces.js';
+import { then } from '../../util/maybe-promise.js';
 import { ALL_UNAUTHENTICATED, ANONYMOUS, type UserInfo } from '../user/user.js';
 
 const USER: UserInfo = { name: ANONYMOUS, uid: '', groups: [ALL_UNAUTHENTICATED], extra: {} };
@@ -30,9 +31,9 @@ export class WithFallback implements RequestAuthenticator {
   ) {}
 
   authenticateRequest(request: AuthenticationRequest): ReturnType<RequestAuthenticator['authenticateRequest']> {
-    const answer = this.main.authenticateRequest(request);
-    if (answer instanceof Promise)
-      return answer.then((response) => response ?? this.fallback.authenticateRequest(request));
-    return answer ?? this.fallback.authenticateRequest(request);
+    return then(
+      this.main.authenticateRequest(request),
+      (response) => response ?? this.fallback.authenticateRequest(request),
+    );
   }
 }

@@ -1,10 +1,10 @@
 import type {
   AuthenticationRequest,
   AuthenticationResponse,
-  MaybePromise,
   RequestAuthenticator,
 } from '../authenticator/interfaces.js';
 import { ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS } from '../user/user.js';
+import { type MaybePromise, then } from '../../util/maybe-promise.js';
 
 /** Puts everybody who authenticated into system:authenticated. */
 export class AuthenticatedGroupAdder implements RequestAuthenticator {
@@ -15,8 +15,7 @@ export class AuthenticatedGroupAdder implements RequestAuthenticator {
 
   authenticateRequest(request: AuthenticationRequest): MaybePromise<AuthenticationResponse | undefined> {
     const answer = this.inner.authenticateRequest(request);
-    if (answer instanceof Promise) return answer.then((response) => this.extend(response));
-    return this.extend(answer);
+    return then(answer, (response) => this.extend(response));
   }
 
   private extend(response: AuthenticationResponse | undefined): AuthenticationResponse | undefined {

@@ -4,17 +4,16 @@ import {
   AuthenticationError,
   type AuthenticationRequest,
   type AuthenticationResponse,
-  type MaybePromise,
   type RequestAuthenticator,
   type TokenAuthenticator,
 } from '../authenticator/interfaces.js';
+import { type MaybePromise, then } from '../../util/maybe-promise.js';
 
 const SPACE_WARNING = 'the provided Authorization header contains extra space before the bearer token, and is ignored';
 
 /** A token that no method knows is an error, unlike no token at all. */
 export function known(answer: MaybePromise<AuthenticationResponse | undefined>): MaybePromise<AuthenticationResponse> {
-  if (answer instanceof Promise) return answer.then(require);
-  return require(answer);
+  return then(answer, require);
 }
 
 function require(response: AuthenticationResponse | undefined): AuthenticationResponse {

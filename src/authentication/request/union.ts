@@ -4,10 +4,10 @@ import {
   AuthenticationError,
   type AuthenticationRequest,
   type AuthenticationResponse,
-  type MaybePromise,
   type RequestAuthenticator,
   type TokenAuthenticator,
 } from '../authenticator/interfaces.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** One error of several: that somebody could not be asked, else what the one that may tell clients would. */
 function combined(errors: readonly unknown[]): AuthenticationError | ApiError {

@@ -3,11 +3,11 @@ import {
   AuthenticationError,
   type AuthenticationRequest,
   type AuthenticationResponse,
-  type MaybePromise,
   type RequestAuthenticator,
   type TokenAuthenticator,
 } from '../authenticator/interfaces.js';
 import { known } from './bearer-token.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const PREFIX = 'base64url.bearer.authorization.k8s.io.';
 

@@ -5,9 +5,9 @@ import { TtlCache } from '../../util/ttl-cache.js';
 import {
   AuthenticationError,
   type AuthenticationResponse,
-  type MaybePromise,
   type TokenAuthenticator,
 } from '../authenticator/interfaces.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** Longest time for one look-up, however many requests wait for it. */
 const LOOKUP_MILLIS = 30_000;

@@ -1,4 +1,5 @@
 import type { AuthorizationResult, Authorizer, AuthorizerAttributes } from './interfaces.js';
+import { type MaybePromise, then } from '../../util/maybe-promise.js';
 
 export type WebhookOutcome = 'success' | 'error' | 'timeout' | 'canceled';
 
@@ -31,9 +32,9 @@ export class InstrumentedAuthorizer implements Authorizer {
     private readonly metrics: AuthorizationMetrics,
   ) {}
 
-  authorize(attributes: AuthorizerAttributes, signal: AbortSignal): AuthorizationResult | Promise<AuthorizationResult> {
+  authorize(attributes: AuthorizerAttributes, signal: AbortSignal): MaybePromise<AuthorizationResult> {
     const answer = this.inner.authorize(attributes, signal);
-    return answer instanceof Promise ? answer.then((result) => this.count(result)) : this.count(answer);
+    return then(answer, (result) => this.count(result));
   }
 
   private count(result: AuthorizationResult): AuthorizationResult {

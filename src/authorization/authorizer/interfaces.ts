@@ -1,4 +1,5 @@
 import type { UserInfo } from '../../authentication/user/user.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 export interface SelectorRequirement {
   readonly key: string;
@@ -37,7 +38,7 @@ export interface AuthorizationResult {
 
 /** `authorize` may answer at once, so that the hot path makes no promise. */
 export interface Authorizer {
-  authorize(attributes: AuthorizerAttributes, signal: AbortSignal): AuthorizationResult | Promise<AuthorizationResult>;
+  authorize(attributes: AuthorizerAttributes, signal: AbortSignal): MaybePromise<AuthorizationResult>;
 }
 
 export interface ResourceRule {

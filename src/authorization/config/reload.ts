@@ -10,6 +10,7 @@ import type {
   RulesResult,
 } from '../authorizer/interfaces.js';
 import { messageOf } from '../../util/error-message.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** A chain of authorizers made from a configuration. */
 export interface Chain {
@@ -56,7 +57,7 @@ export class ReloadingChain implements Authorizer, RuleResolver {
     );
   }
 
-  authorize(attributes: AuthorizerAttributes, signal: AbortSignal): AuthorizationResult | Promise<AuthorizationResult> {
+  authorize(attributes: AuthorizerAttributes, signal: AbortSignal): MaybePromise<AuthorizationResult> {
     return this.current.authorizer.authorize(attributes, signal);
   }
 

@@ -9,12 +9,13 @@ import type {
   RulesResult,
 } from '../authorizer/interfaces.js';
 import { aggregateTexts, NO_OPINION, result } from '../authorizer/results.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** Asks authorizers in order; the first that allows or denies decides. Stays synchronous while they are. */
 export class UnionAuthorizer implements Authorizer {
   constructor(private readonly authorizers: readonly Authorizer[]) {}
 
-  authorize(attributes: AuthorizerAttributes, signal: AbortSignal): AuthorizationResult | Promise<AuthorizationResult> {
+  authorize(attributes: AuthorizerAttributes, signal: AbortSignal): MaybePromise<AuthorizationResult> {
     return this.from(0, [], attributes, signal);
   }
 
@@ -23,7 +24,7 @@ export class UnionAuthorizer implements Authorizer {
     seen: readonly AuthorizationResult[],
     attributes: AuthorizerAttributes,
     signal: AbortSignal,
-  ): AuthorizationResult | Promise<AuthorizationResult> {
+  ): MaybePromise<AuthorizationResult> {
     let results = seen;
     for (let index = start; index < this.authorizers.length; index++) {
       const answer = this.authorizers[index]?.authorize(attributes, signal) ?? NO_OPINION;

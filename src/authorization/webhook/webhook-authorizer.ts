@@ -14,6 +14,7 @@ import type { MatchConditions } from './match-conditions.js';
 import { readReview, reviewBody, reviewSpec, type ReviewStatus, type ReviewVersion } from './review.js';
 import { TtlCache } from '../../util/ttl-cache.js';
 import { messageOf } from '../../util/error-message.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const CACHE_CAPACITY = 8192;
 /** A question whose parts that the client controls are longer is not cached. */
@@ -62,7 +63,7 @@ export class WebhookAuthorizer implements Authorizer, RuleResolver {
     return RULES;
   }
 
-  authorize(attributes: AuthorizerAttributes, signal: AbortSignal): AuthorizationResult | Promise<AuthorizationResult> {
+  authorize(attributes: AuthorizerAttributes, signal: AbortSignal): MaybePromise<AuthorizationResult> {
     const match = this.options.matchConditions.evaluate(attributes);
     if (match.error !== undefined) return result(this.options.onError, '', match.error);
     if (!match.matches) return NO_OPINION;

@@ -4,7 +4,8 @@ import { deepEqual, type JsonValue, objectAt, stringAt } from '../../apimachiner
 import { isConditionTrue, readDefinition } from '../../registry/customresource/definition.js';
 import { CompiledDefinition, compileSliced } from '../../registry/customresource/compiled.js';
 import { customAttributes } from '../../registry/customresource/attributes.js';
-import { serveDefinition, type OffloadShow } from '../../registry/customresource/serve.js';
+import { serveDefinition } from '../../registry/customresource/serve.js';
+import type { OffloadShow } from '../../registry/customresource/serve-options.js';
 import type { Conversion } from '../../registry/customresource/conversion/conversion.js';
 import type { Definition } from '../../registry/customresource/definition.js';
 import { ResourceStore } from '../../registry/generic/store/resource-store.js';
@@ -13,6 +14,7 @@ import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** Watches under an earlier definition get this long to see the last events. */
 const WATCH_GRACE_MILLIS = 1000;
@@ -46,7 +48,7 @@ interface Inputs {
 interface Compilation {
   readonly inputs: Inputs;
   readonly definition: Definition;
-  result: CompiledDefinition | Promise<CompiledDefinition>;
+  result: MaybePromise<CompiledDefinition>;
 }
 
 interface Serving {

@@ -99,7 +99,7 @@ beforeAll((done) => {
       audit: request.headers['x-audited'] === undefined ? undefined : (audit as AuditRecorder),
     } as RequestContext;
     discovery.handle(context, request, response).catch((error: unknown) => {
-      void writeStatus(context, request, response, toApiError(error), options);
+      void writeStatus({ context, request, response }, toApiError(error), options);
     });
   }).listen(0, '127.0.0.1', () => {
     port = (server.address() as AddressInfo).port;

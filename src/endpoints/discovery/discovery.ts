@@ -194,7 +194,7 @@ export class Discovery {
   }
 
   private fail(error: ApiError, context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<void> {
-    return writeStatus(context, request, response, error, { ...this.options, cbor: false });
+    return writeStatus({ context, request, response }, error, { ...this.options, cbor: false });
   }
 
   /** Throws the 406 of the negotiation, for the caller to write like other errors. */
@@ -227,7 +227,7 @@ export class Discovery {
       bytes = encodeTree(media, document(), this.options.protobuf);
       this.bytes.set(key, bytes);
     }
-    await sendBytes(request, response, 200, media.mediaType, bytes, this.options);
+    await sendBytes({ request, response, media, compression: this.options.compression, audit: undefined }, 200, bytes);
   }
 }
 

@@ -3,7 +3,8 @@ import { ApiError, newUnauthorized } from '../../apimachinery/meta/errors.js';
 import { AuthenticationError, type AuthenticationResponse } from '../../authentication/authenticator/interfaces.js';
 import { ALL_UNAUTHENTICATED, ANONYMOUS } from '../../authentication/user/user.js';
 import { attributesOf } from './authorization.js';
-import { type ChainConfig, isPromise, type Step } from './chain-config.js';
+import { type MaybePromise, settle } from '../../util/maybe-promise.js';
+import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
 
 /** Finds out who asks; 401 where no method vouches for the request. */
@@ -29,7 +30,7 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
     // A method that could not find out has refused nobody.
     config.writeStatus(exchange, error instanceof ApiError ? error : newUnauthorized(told));
   };
-  const answered = (exchange: Exchange, response: AuthenticationResponse | undefined): void | Promise<void> => {
+  const answered = (exchange: Exchange, response: AuthenticationResponse | undefined): MaybePromise<void> => {
     if (response === undefined) {
       refused(exchange, undefined);
       return undefined;
@@ -45,34 +46,18 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
     if (user.name === ANONYMOUS || user.groups.includes(ALL_UNAUTHENTICATED)) retire(exchange);
     return next(exchange);
   };
-  const waitFor = async (
-    exchange: Exchange,
-    pending: Promise<AuthenticationResponse | undefined>,
-    began: number,
-  ): Promise<void> => {
-    let response: AuthenticationResponse | undefined;
-    try {
-      response = await pending;
-      exchange.authenticationMillis = now() - began;
-    } catch (error) {
-      exchange.authenticationMillis = now() - began;
-      if (!exchange.timedOut) refused(exchange, error);
-      return;
-    }
-    if (!exchange.timedOut) await answered(exchange, response);
-  };
   return (exchange) => {
     const began = now();
-    let result: AuthenticationResponse | undefined | Promise<AuthenticationResponse | undefined>;
-    try {
-      result = authenticator.authenticateRequest(exchange);
-    } catch (error) {
-      exchange.authenticationMillis = now() - began;
-      refused(exchange, error);
-      return undefined;
-    }
-    if (isPromise(result)) return waitFor(exchange, result, began);
-    exchange.authenticationMillis = now() - began;
-    return answered(exchange, result);
+    return settle(
+      () => authenticator.authenticateRequest(exchange),
+      (response) => {
+        exchange.authenticationMillis = now() - began;
+        return exchange.timedOut ? undefined : answered(exchange, response);
+      },
+      (error) => {
+        exchange.authenticationMillis = now() - began;
+        if (!exchange.timedOut) refused(exchange, error);
+      },
+    );
   };
 }

@@ -2,7 +2,8 @@ import { quote } from '../../apimachinery/meta/meta.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import { timed } from '../../util/metrics/stopwatch.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
-import { type ChainConfig, isPromise, type Step } from './chain-config.js';
+import { type MaybePromise, then } from '../../util/maybe-promise.js';
+import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
 import { escapeHtml, forbidden } from './forbidden.js';
 import { writeText } from './status.js';
@@ -34,7 +35,7 @@ export function withAuthorization(next: Step, config: ChainConfig): Step {
     attributes: AuthorizerAttributes,
     result: AuthorizationResult,
     began: number,
-  ): void | Promise<void> => {
+  ): MaybePromise<void> => {
     metrics.authorized(result, clock.monotonic() - began);
     if (result.decision === 'allow') {
       if (config.audit !== undefined) annotate(exchange, 'allow', result.reason);
@@ -53,15 +54,6 @@ export function withAuthorization(next: Step, config: ChainConfig): Step {
     config.writeStatus(exchange, forbidden(attributes, result.reason));
     return undefined;
   };
-  const waitFor = async (
-    exchange: Exchange,
-    attributes: AuthorizerAttributes,
-    pending: Promise<AuthorizationResult>,
-    began: number,
-  ): Promise<void> => {
-    const result = await pending;
-    if (!exchange.timedOut) await decided(exchange, attributes, result, began);
-  };
   return (exchange) => {
     const attributes = attributesOf(exchange, config);
     const { audit } = exchange;
@@ -70,9 +62,7 @@ export function withAuthorization(next: Step, config: ChainConfig): Step {
       audit === undefined
         ? authorizer.authorize(attributes, NEVER_ABORTED)
         : timed(audit, 'authorization', () => authorizer.authorize(attributes, NEVER_ABORTED));
-    return isPromise(result)
-      ? waitFor(exchange, attributes, result, began)
-      : decided(exchange, attributes, result, began);
+    return then(result, (known) => (exchange.timedOut ? undefined : decided(exchange, attributes, known, began)));
   };
 }
 

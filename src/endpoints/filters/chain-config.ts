@@ -1,6 +1,7 @@
 import type { Authorizer, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
-import type { MaybePromise, RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
+import type { RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { RequestInfo } from '../../request/request-info.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 import type { Clock } from '../../util/clock.js';
 import type { FeatureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
@@ -10,7 +11,7 @@ import type { ChainMetrics } from './metrics.js';
 import type { StatusWriter } from './status.js';
 
 /** One stage of the chain with all that follows it. It makes a promise only where something has to be waited for. */
-export type Step = (exchange: Exchange) => void | Promise<void>;
+export type Step = (exchange: Exchange) => MaybePromise<void>;
 
 /** Wraps what follows; called once, when the chain is built. */
 export type Filter = (next: Step, config: ChainConfig) => Step;
@@ -52,8 +53,4 @@ export interface ChainConfig {
   /** Parsed selectors of a list, watch or deletecollection, for the authorizer. */
   readonly parseSelectors:
     ((info: RequestInfo) => Pick<AuthorizerAttributes, 'fieldSelector' | 'labelSelector'>) | undefined;
-}
-
-export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
-  return value instanceof Promise;
 }

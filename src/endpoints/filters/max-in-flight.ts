@@ -1,4 +1,5 @@
 import { SYSTEM_PRIVILEGED_GROUP } from '../../authentication/user/user.js';
+import { whenOver } from '../../util/maybe-promise.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import { writeText } from './status.js';
 
@@ -43,19 +44,11 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
       writeText(exchange.response, 429, 'Too many requests, please try again later.');
       return undefined;
     }
-    let running: void | Promise<void>;
-    try {
-      running = next(exchange);
-    } catch (error) {
-      budget.give();
-      throw error;
-    }
-    if (running === undefined) {
-      budget.give();
-      return undefined;
-    }
-    return running.finally(() => {
-      budget.give();
-    });
+    return whenOver(
+      () => next(exchange),
+      () => {
+        budget.give();
+      },
+    );
   };
 }

@@ -1,5 +1,6 @@
 import { messageOf } from '../../util/error-message.js';
 import { ApiError, toApiError } from '../../apimachinery/meta/errors.js';
+import { rescue } from '../../util/maybe-promise.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
 import { writeText } from './status.js';
@@ -30,16 +31,11 @@ export function withPanicRecovery(next: Step, config: Pick<ChainConfig, 'logger'
       config.writeStatus(exchange, toApiError(error));
     }
   };
-  return (exchange) => {
-    try {
-      const running = next(exchange);
-      if (running === undefined) return undefined;
-      return running.catch((error: unknown) => {
+  return (exchange) =>
+    rescue(
+      () => next(exchange),
+      (error) => {
         failed(exchange, error);
-      });
-    } catch (error) {
-      failed(exchange, error);
-      return undefined;
-    }
-  };
+      },
+    );
 }

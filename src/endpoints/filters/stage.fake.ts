@@ -12,6 +12,7 @@ import type { ChainConfig, Step } from './chain-config.js';
 import { Exchange } from './exchange.js';
 import { ChainMetrics } from './metrics.js';
 import { writeJsonStatus } from './status.fake.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** Keeps what would be sent. */
 export class RecordedResponse extends ServerResponse {
@@ -50,7 +51,7 @@ export class Stage {
   readonly metrics = new ChainMetrics(this.registry);
   readonly log: string[] = [];
   retired = 0;
-  authenticate: () => AuthenticationResponse | undefined | Promise<AuthenticationResponse | undefined> = () => ALICE;
+  authenticate: () => MaybePromise<AuthenticationResponse | undefined> = () => ALICE;
   authorize: (attributes: AuthorizerAttributes) => AuthorizationResult = () => ({ decision: 'allow', reason: '' });
   handler: Step = (exchange) => {
     exchange.response.end('done');
@@ -96,7 +97,7 @@ export class Stage {
     };
   }
 
-  start(scene: Scene = {}): { response: RecordedResponse; running: void | Promise<void>; exchange: Exchange } {
+  start(scene: Scene = {}): { response: RecordedResponse; running: MaybePromise<void>; exchange: Exchange } {
     const { method = 'GET', url = '/api/v1/pods', headers = {} } = scene;
     const [path = '', query = ''] = url.split('?');
     const request = new IncomingMessage(new Socket());

@@ -5,7 +5,7 @@ import { writeCreated } from '../responsewriters/object.js';
 import { readBody } from './request/body.js';
 import { decodeAs } from './codec/decode-body.js';
 import { Query } from './request/query.js';
-import { negotiateCreated, responseOptions } from './respond.js';
+import { negotiateCreated } from './respond.js';
 import { soleVersion } from '../../registry/generic/admission-versions.js';
 import { changeOptions } from './admission/options.js';
 import { admitMutations } from './admission/mutate.js';
@@ -15,10 +15,10 @@ import { createOrUpdateOptions } from './request/write-options.js';
 
 /** POST of a subresource that is an object of its own kind. */
 export async function createSubresourceHandler(scope: RequestScope, creation: ServedCreation): Promise<void> {
-  const { context, request, response, served, environment } = scope;
+  const { context, request, served, environment } = scope;
   const { namespace, name } = context.info;
   const query = new Query(request.url ?? '');
-  const media = negotiateCreated(scope, query);
+  const sink = negotiateCreated(scope, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'create', body.length);
   const options = createOrUpdateOptions(query, 'CreateOptions');
@@ -39,5 +39,5 @@ export async function createSubresourceHandler(scope: RequestScope, creation: Se
   const answer = await creation.subresource.create(context, object, { namespace, name }, async () => {
     await environment.admission.validate(attributes);
   });
-  await writeCreated(context, request, response, answer, creation.gvk, media, responseOptions(scope));
+  await writeCreated(sink, answer, creation.gvk);
 }

@@ -3,7 +3,7 @@ import { createObject } from '../../registry/generic/create.js';
 import { settled } from '../../registry/generic/loopback/settled.js';
 import { isTooLarge } from '../../registry/generic/store/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
-import type { NegotiatedMedia } from '../negotiation/media.js';
+import type { ResponseSink } from '../responsewriters/sink.js';
 import { readBody } from './request/body.js';
 import { decodeBody, inputFormat } from './codec/decode-body.js';
 import { offloadOrRun } from './offload.js';
@@ -19,17 +19,17 @@ import { createOrUpdateOptions, type WriteOptions } from './request/write-option
 export async function createHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
   const query = new Query(request.url ?? '');
-  const media = negotiateObject(scope, query);
+  const sink = negotiateObject(scope, query);
   // A body that could not be read is refused before the options are looked at; in updates it is the other way round.
   inputFormat(served, environment, request);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'create', body.length);
   const options = createOrUpdateOptions(query, 'CreateOptions');
   context.dryRun = options.dryRun;
-  return offloadOrRun(scope, body, () => create(scope, body, options, media));
+  return offloadOrRun(scope, body, () => create(scope, body, options, sink));
 }
 
-async function create(scope: RequestScope, body: Buffer, options: WriteOptions, media: NegotiatedMedia): Promise<void> {
+async function create(scope: RequestScope, body: Buffer, options: WriteOptions, sink: ResponseSink): Promise<void> {
   const { context, served, environment } = scope;
   const object = decodeBody(scope, body, options.fieldValidation);
   const namespace = context.info.namespace;
@@ -65,5 +65,5 @@ async function create(scope: RequestScope, body: Buffer, options: WriteOptions, 
     delete object.metadata.managedFields;
     return store();
   });
-  await writeWritten(scope, 201, created, media);
+  await writeWritten(scope, sink, 201, created);
 }

@@ -18,7 +18,7 @@ import type { RequestScope } from '../router/scope.js';
 export async function deleteHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
   const query = new Query(request.url ?? '');
-  const media = negotiateObject(scope, query);
+  const sink = negotiateObject(scope, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   const options = deleteOptions(scope, query, body);
   checkNamespace(scope);
@@ -29,7 +29,7 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
   if (options.ignoreStoreReadError) {
     await authorizeUnsafeDelete(scope);
     await deleteUndecodable(scope.store, namespace, name);
-    await writeSuccess(scope, 200, { name, kind: served.gvk.kind }, media, true);
+    await writeSuccess(sink, 200, { name, kind: served.gvk.kind }, { showsCode: true });
     return;
   }
   const deleted = await deleteObject(scope.store, {
@@ -41,11 +41,11 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
     validate: admitDelete(scope, name, options),
   });
   const status = !deleted.removed && options.orphanDependents === false ? 202 : 200;
-  if (deleted.removed && !served.returnsDeletedObject) {
-    await writeSuccess(scope, status, successDetails(scope, deleted), media);
+  if (deleted.removed && served.type.returnsDeletedObject !== true) {
+    await writeSuccess(sink, status, successDetails(scope, deleted));
     return;
   }
-  await writeWritten(scope, status, deleted, media);
+  await writeWritten(scope, sink, status, deleted);
 }
 
 /** The router of the built-in types lets an empty namespace through; it is missed when keys are made. */
@@ -96,7 +96,7 @@ const successDetails = (
 export async function deleteCollectionHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
   const query = new Query(request.url ?? '');
-  const media = negotiateObject(scope, query);
+  const sink = negotiateObject(scope, query);
   const selection = listOptions(query, served, '', environment.features.enabled('WatchList'));
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   const options = deleteOptions(scope, query, body);
@@ -120,7 +120,7 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
     },
     selection,
   );
-  await writeDeletedCollection(scope, deleted, media);
+  await writeDeletedCollection(scope, sink, deleted);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { newBadRequest } from '../../apimachinery/meta/errors.js';
 import { isUncached, requestedRevision } from '../../registry/generic/resource-version.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 import type { GroupResource } from '../../apimachinery/meta/meta.js';
 import type { ReadAt } from '../../storage/cacher/interfaces.js';
 import { negotiateObject, writeStored } from './respond.js';
@@ -7,17 +8,17 @@ import { Query } from './request/query.js';
 import type { RequestScope } from '../router/scope.js';
 
 /** GET on an object, or on a subresource that shows the same object. Without a promise where nothing has to be waited for: most gets are answered at once. */
-export function getHandler(scope: RequestScope): Promise<void> | void {
+export function getHandler(scope: RequestScope): MaybePromise<void> {
   const { context, request, store, served } = scope;
   const query = new Query(request.url ?? '');
-  const media = negotiateObject(scope, query);
+  const sink = negotiateObject(scope, query);
   const { namespace, name } = context.info;
   const asked = askedVersion(query);
   const key = store.key(namespace, name);
   const at = readAt(asked, served.groupResource);
   const object = store.getNow(key, at);
-  if (object !== undefined) return writeStored(scope, 200, object, media, query);
-  return store.get(key, name, at, asked).then((found) => writeStored(scope, 200, found, media, query));
+  if (object !== undefined) return writeStored(scope, sink, object);
+  return store.get(key, name, at, asked).then((found) => writeStored(scope, sink, found));
 }
 
 /** The resource version that a get asks for. The parameter `export` that there once was is refused, where a reader of flags would say yes to it. */

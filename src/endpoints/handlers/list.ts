@@ -10,10 +10,10 @@ export async function listHandler(scope: RequestScope): Promise<void> {
   const { context, request, environment, served } = scope;
   const query = new Query(request.url ?? '');
   if (query.boolean('watch') === true) return watch(scope, query);
-  const media = negotiateList(scope, query);
+  const sink = negotiateList(scope, query);
   const options = listOptions(query, served, context.info.name, environment.features.enabled('WatchList'));
   const result = await listObjects(scope.store, context.info.namespace, options);
-  await writeListResult(scope, result, media, query);
+  await writeListResult(scope, sink, result);
 }
 
 /** GET on a collection that the path says is to be watched. */
@@ -21,7 +21,7 @@ export const watchHandler = (scope: RequestScope): Promise<void> => watch(scope,
 
 async function watch(scope: RequestScope, query: Query): Promise<void> {
   const { context, environment, served } = scope;
-  const media = negotiateWatch(scope, query);
+  const sink = negotiateWatch(scope, query);
   const options = listOptions(query, served, context.info.name, environment.features.enabled('WatchList'));
-  await serveWatch(scope, options, media, query);
+  await serveWatch(scope, options, sink);
 }

@@ -14,7 +14,7 @@ import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { settled } from '../../registry/generic/loopback/settled.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { negotiatePatch } from '../negotiation/media.js';
-import type { NegotiatedMedia } from '../negotiation/media.js';
+import type { ResponseSink } from '../responsewriters/sink.js';
 import { readBody } from './request/body.js';
 import { offloadOrRun } from './offload.js';
 import { decodePatched, refusePatch } from './codec/patched-object.js';
@@ -36,13 +36,13 @@ export async function patchHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
   const patchType = negotiatePatch(request.headers['content-type'], served.patchTypes);
   const query = new Query(request.url ?? '');
-  const media = negotiateObject(scope, query);
+  const sink = negotiateObject(scope, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'patch', body.length);
   const apply = isApply(patchType);
   const options = patchOptions(query, apply);
   context.dryRun = options.dryRun;
-  return offloadOrRun(scope, body, () => patch(scope, body, patchType, options, media));
+  return offloadOrRun(scope, body, () => patch(scope, body, patchType, options, sink));
 }
 
 async function patch(
@@ -50,13 +50,13 @@ async function patch(
   body: Buffer,
   patchType: string,
   options: WriteOptions,
-  media: NegotiatedMedia,
+  sink: ResponseSink,
 ): Promise<void> {
   scope.context.audit?.requestObject(() => patchForAudit(body));
   const apply = isApply(patchType);
   requireNamespace(scope);
   const mechanism = patchMechanism(scope, patchType, body, options);
-  await storeNext(scope, media, {
+  await storeNext(scope, sink, {
     dryRun: options.dryRun,
     forceAllowCreate: apply && scope.subresource === '',
     expectedUid: undefined,

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
+import { type MaybePromise, then } from '../../util/maybe-promise.js';
 import { DetachedObject } from '../../registry/generic/loopback/detached-object.js';
 import { prepare } from '../../registry/generic/loopback/settled.js';
 import type { DeletedCollection } from '../../registry/generic/delete-collection.js';
@@ -11,31 +12,35 @@ import { negotiate, type NegotiatedMedia } from '../negotiation/media.js';
 import { writeList } from '../responsewriters/list.js';
 import { isLargeObject } from '../responsewriters/items.js';
 import { writeObject, writeTree } from '../responsewriters/object.js';
-import type { ResponseOptions } from '../responsewriters/options.js';
-import { Query } from './request/query.js';
+import type { ResponseSink } from '../responsewriters/sink.js';
+import type { Query } from './request/query.js';
 import type { Exchanged, RequestScope } from '../router/scope.js';
 
-/** The form in which an object is wanted. */
-export function negotiateObject(scope: RequestScope, query: Query): NegotiatedMedia {
-  return negotiated(scope, query, false);
+/** The answer to a request for an object, in the form in which it is wanted. */
+export function negotiateObject(scope: RequestScope, query: Query): ResponseSink {
+  return sinkOf(scope, query, negotiated(scope, query, false), undefined);
 }
 
-/** The form in which a list is wanted. */
-export const negotiateList = negotiateObject;
-
-/** The form in which the events of a watch are wanted. */
-export function negotiateWatch(scope: RequestScope, query: Query): NegotiatedMedia {
-  return negotiated(scope, query, true);
+/** The answer to a request for a list. Another thread makes large items, where there is one. */
+export function negotiateList(scope: RequestScope, query: Query): ResponseSink {
+  return sinkOf(scope, query, negotiated(scope, query, false), offloadItems(scope));
 }
 
-/** The form in which an object is wanted that is created and not stored: such kinds have no columns. */
-export function negotiateCreated({ context, request, environment }: Exchanged, query: Query): NegotiatedMedia {
+/** The answer to a watch. */
+export function negotiateWatch(scope: RequestScope, query: Query): ResponseSink {
+  return sinkOf(scope, query, negotiated(scope, query, true), offloadItems(scope));
+}
+
+/** The answer to a request that creates an object that is not stored: such kinds have no columns. */
+export function negotiateCreated(exchanged: Exchanged, query: Query): ResponseSink {
+  const { context, request, environment } = exchanged;
   const cbor = environment.features.enabled('CBORServingAndStorage');
-  return negotiate(
+  const media = negotiate(
     request.headers.accept,
     { noProtobuf: false, cbor, transforms: true, noTables: true },
     { pretty: query.string('pretty'), userAgent: context.userAgent },
   );
+  return sinkOf(exchanged, query, media, undefined);
 }
 
 function negotiated(scope: RequestScope, query: Query, watch: boolean): NegotiatedMedia {
@@ -51,83 +56,69 @@ function negotiated(scope: RequestScope, query: Query, watch: boolean): Negotiat
   );
 }
 
-export function responseOptions(scope: Pick<RequestScope, 'environment'>, query?: Query): ResponseOptions {
-  const { features, clock, protobuf } = scope.environment;
+function sinkOf(
+  { context, request, response, environment }: Exchanged,
+  query: Query,
+  media: NegotiatedMedia,
+  offload: ResponseSink['offload'],
+): ResponseSink {
+  const { features, clock, protobuf } = environment;
   return {
+    request,
+    response,
+    audit: context.audit,
+    media,
     clock,
     protobuf,
     compression: features.enabled('APIResponseCompression'),
-    cbor: features.enabled('CBORServingAndStorage'),
-    includeObject: query?.string('includeObject'),
+    includeObject: query.string('includeObject'),
+    offload,
   };
 }
 
-/** Answers with what a write stored, or would have stored. */
-export function writeWritten(
-  scope: RequestScope,
-  status: number,
-  written: { readonly object: KubeObject; readonly stored: StoredObject | undefined },
-  media: NegotiatedMedia,
-): Promise<void> | void {
-  const { context, request, response, served } = scope;
-  const object = written.stored === undefined ? written.object : new DetachedObject(written.stored);
-  const query = new Query(request.url ?? '');
-  const write = (): Promise<void> | void =>
-    writeObject(context, request, response, status, object, served, media, responseOptions(scope, query));
-  const prepared = object instanceof DetachedObject ? prepare(served, object, context.audit) : undefined;
-  return prepared === undefined ? write() : prepared.then(write);
-}
-
-export function writeStored(
-  scope: RequestScope,
-  status: number,
-  object: CachedObject,
-  media: NegotiatedMedia,
-  query: Query,
-): Promise<void> | void {
-  const { context, request, response, served } = scope;
-  const { offload } = scope.environment;
-  const isWanted = request.method !== 'HEAD' && isLargeObject(object, served, media);
-  if (isWanted && offload?.takes(scope, object.bytes.length) === true) {
-    return offload.read(scope, object);
-  }
-  return writeObject(context, request, response, status, object, served, media, responseOptions(scope, query));
-}
-
-export function writeListResult(
-  scope: RequestScope,
-  result: ListResult,
-  media: NegotiatedMedia,
-  query: Query,
-): Promise<void> {
-  const { context, request, response, served } = scope;
-  const metadata = {
-    resourceVersion: String(result.list.revision),
-    continue: result.continue,
-    remainingItemCount: result.remainingItemCount,
-  };
-  return writeList(context, request, response, result.list, metadata, served, media, {
-    offload: offloadItems(scope),
-    ...responseOptions(scope, query),
-  });
-}
-
-/** Has another thread make items and events, where there is one for them; undefined: there is none at all. */
-export function offloadItems(scope: RequestScope): ResponseOptions['offload'] {
+function offloadItems(scope: RequestScope): ResponseSink['offload'] {
   const { offload } = scope.environment;
   if (offload === undefined) return undefined;
   return (object, form) => (offload.takes(scope, object.bytes.length) ? offload.item(scope, object, form) : undefined);
 }
 
+/** Answers with what a write stored, or would have stored. */
+export function writeWritten(
+  { served }: RequestScope,
+  sink: ResponseSink,
+  status: number,
+  { object, stored }: { readonly object: KubeObject; readonly stored: StoredObject | undefined },
+): MaybePromise<void> {
+  if (stored === undefined) return writeObject(sink, status, object, served);
+  const detached = new DetachedObject(stored);
+  return then(prepare(served, detached, sink.audit), () => writeObject(sink, status, detached, served));
+}
+
+/** Answers with an object of the cache; another thread does it where that takes long. */
+export function writeStored(scope: RequestScope, sink: ResponseSink, object: CachedObject): MaybePromise<void> {
+  const { request, served } = scope;
+  const { offload } = scope.environment;
+  const isWanted = request.method !== 'HEAD' && isLargeObject(object, served, sink.media);
+  if (isWanted && offload?.takes(scope, object.bytes.length) === true) return offload.read(scope, object);
+  return writeObject(sink, 200, object, served);
+}
+
+export function writeListResult({ served }: RequestScope, sink: ResponseSink, result: ListResult): Promise<void> {
+  const metadata = {
+    resourceVersion: String(result.list.revision),
+    continue: result.continue,
+    remainingItemCount: result.remainingItemCount,
+  };
+  return writeList(sink, result.list, metadata, served);
+}
+
 /** A Status of success that says what it was about. */
 export function writeSuccess(
-  scope: RequestScope,
+  sink: ResponseSink,
   code: number,
   details: JsonObject,
-  media: NegotiatedMedia,
-  showsCode = code !== 200,
-): Promise<void> | void {
-  const { context, request, response } = scope;
+  { showsCode = code !== 200 } = {},
+): MaybePromise<void> {
   const status: KubeObject = {
     kind: 'Status',
     apiVersion: 'v1',
@@ -136,16 +127,15 @@ export function writeSuccess(
     details: Object.fromEntries(Object.entries(details).filter(([, value]) => value !== '')),
     ...(showsCode ? { code } : {}),
   };
-  return writeTree(context, request, response, code, status, media, responseOptions(scope));
+  return writeTree(sink, code, status);
 }
 
 /** The objects that a deletecollection deleted, as a list. */
 export function writeDeletedCollection(
-  scope: RequestScope,
+  { served }: RequestScope,
+  sink: ResponseSink,
   deleted: DeletedCollection,
-  media: NegotiatedMedia,
 ): Promise<void> {
-  const { context, request, response, served } = scope;
   const { items } = deleted;
   const list = {
     revision: deleted.revision,
@@ -167,10 +157,7 @@ export function writeDeletedCollection(
     continue: deleted.continue,
     remainingItemCount: deleted.remainingItemCount,
   };
-  return writeList(context, request, response, list, metadata, served, media, {
-    ...responseOptions(scope),
-    compression: false,
-  });
+  return writeList({ ...sink, includeObject: undefined, compression: false }, list, metadata, served);
 }
 
 /** The plain text with which unknown paths outside of built-in groups are answered. */

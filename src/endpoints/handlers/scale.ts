@@ -9,7 +9,7 @@ import { storedAs } from '../../registry/generic/loopback/settled.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { type Updated, updateObject } from '../../registry/generic/update.js';
 import type { ScalePaths, ServedVersion } from '../../registry/rest/served.js';
-import type { NegotiatedMedia } from '../negotiation/media.js';
+import type { ResponseSink } from '../responsewriters/sink.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import { writeObject } from '../responsewriters/object.js';
 import { readBody } from './request/body.js';
@@ -18,7 +18,7 @@ import { decodeBody } from './codec/decode-body.js';
 import { askedVersion, readAt } from './get.js';
 import { isApply, type Mechanism, patchMechanism } from './patch.js';
 import { Query } from './request/query.js';
-import { negotiateObject, responseOptions } from './respond.js';
+import { negotiateObject } from './respond.js';
 import type { RequestScope } from '../router/scope.js';
 import { checkName, optionsFor, validators } from './update.js';
 import { admitMutations } from './admission/mutate.js';
@@ -34,12 +34,12 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
   const { namespace, name, verb } = context.info;
   const query = new Query(request.url ?? '');
   if (verb === 'get') {
-    const media = negotiateObject(scope, query);
+    const sink = negotiateObject(scope, query);
     const asked = askedVersion(query);
     const object = await store.get(store.key(namespace, name), name, readAt(asked, store.groupResource), asked);
     const { scale, found } = scaleOf(scope.served.toObject(object), paths);
     if (!found) throw newInternalError(`the spec replicas field ${quote(paths.specReplicasPath)} does not exist`);
-    await writeScale(scope, scale, media);
+    await writeScale(scope, sink, scale);
     return;
   }
   if (verb !== 'update' && verb !== 'patch') {
@@ -55,11 +55,11 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
     );
   }
   const patchType = verb === 'patch' ? negotiatePatch(request.headers['content-type'], scope.served.patchTypes) : '';
-  const media = negotiateObject(scope, query);
+  const sink = negotiateObject(scope, query);
   const updated = await storeScaled(scope, paths, await readChange(scope, query, patchType));
   const object =
     updated.stored === undefined ? updated.object : await storedAs(scope.served, updated.stored, scope.context.audit);
-  await writeScale(scope, scaleOf(object, paths).scale, media);
+  await writeScale(scope, sink, scaleOf(object, paths).scale);
 }
 
 interface ScaleChange {
@@ -216,12 +216,10 @@ function asScale(served: ServedVersion): ServedVersion {
   };
 }
 
-async function writeScale(scope: RequestScope, scale: KubeObject, media: NegotiatedMedia): Promise<void> {
-  if (media.as === 'PartialObjectMetadataList') {
+async function writeScale({ served }: RequestScope, sink: ResponseSink, scale: KubeObject): Promise<void> {
+  if (sink.media.as === 'PartialObjectMetadataList') {
     const why = 'you requested PartialObjectMetadataList, but the requested object is not a list (*v1.Scale)';
     throw new ApiError(406, 'NotAcceptable', why);
   }
-  const { context, request, response } = scope;
-  const options = responseOptions(scope, new Query(request.url ?? ''));
-  await writeObject(context, request, response, 200, scale, asScale(scope.served), media, options);
+  await writeObject(sink, 200, scale, asScale(served));
 }

@@ -8,7 +8,7 @@ import { isTooLarge } from '../../registry/generic/store/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/system-fields.js';
 import { updateObject, type UpdateRequest } from '../../registry/generic/update.js';
 import { forbidden } from '../filters/forbidden.js';
-import type { NegotiatedMedia } from '../negotiation/media.js';
+import type { ResponseSink } from '../responsewriters/sink.js';
 import { readBody } from './request/body.js';
 import { decodeBody } from './codec/decode-body.js';
 import { offloadOrRun } from './offload.js';
@@ -19,20 +19,21 @@ import { admitMutations } from './admission/mutate.js';
 import { admissionAttributes } from './admission/attributes.js';
 import type { RequestScope } from '../router/scope.js';
 import { createOrUpdateOptions, type WriteOptions } from './request/write-options.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** PUT on an object, or on a subresource that writes it. */
 export async function updateHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
   const query = new Query(request.url ?? '');
-  const media = negotiateObject(scope, query);
+  const sink = negotiateObject(scope, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'update', body.length);
   const options = createOrUpdateOptions(query, 'UpdateOptions');
   context.dryRun = options.dryRun;
-  return offloadOrRun(scope, body, () => update(scope, body, options, media));
+  return offloadOrRun(scope, body, () => update(scope, body, options, sink));
 }
 
-async function update(scope: RequestScope, body: Buffer, options: WriteOptions, media: NegotiatedMedia): Promise<void> {
+async function update(scope: RequestScope, body: Buffer, options: WriteOptions, sink: ResponseSink): Promise<void> {
   const { context, served } = scope;
   const object = decodeBody(scope, body, options.fieldValidation);
   const { namespace, name } = context.info;
@@ -48,7 +49,7 @@ async function update(scope: RequestScope, body: Buffer, options: WriteOptions, 
   requireNamespace(scope);
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
   const uid = object.metadata.uid ?? '';
-  await storeNext(scope, media, {
+  await storeNext(scope, sink, {
     dryRun: options.dryRun,
     forceAllowCreate: false,
     expectedUid: uid === '' ? undefined : uid,
@@ -71,7 +72,7 @@ interface NextObject extends Pick<UpdateRequest, 'dryRun' | 'forceAllowCreate' |
 /** Stores what an update or a patch makes of an object, and answers with it. */
 export async function storeNext(
   scope: RequestScope,
-  media: NegotiatedMedia,
+  sink: ResponseSink,
   { needsFields, make, ...request }: NextObject,
 ): Promise<void> {
   const { context, served, strategy } = scope;
@@ -96,7 +97,7 @@ export async function storeNext(
     if (needsFields || !isTooLarge(error)) throw error;
     return store(false);
   });
-  await writeWritten(scope, updated.created ? 201 : 200, updated, media);
+  await writeWritten(scope, sink, updated.created ? 201 : 200, updated);
 }
 
 /** The last of what is asked of a write before the object is looked up. */
@@ -132,7 +133,7 @@ export const optionsFor = (operation: 'CREATE' | 'UPDATE', scope: RequestScope):
 /** Validating admission; a create on the way of an update asks for the permission to create first. */
 export function validators(scope: RequestScope): {
   validateCreate(object: KubeObject): Promise<void>;
-  validateUpdate(object: KubeObject, old: KubeObject): Promise<void> | void;
+  validateUpdate(object: KubeObject, old: KubeObject): MaybePromise<void>;
 } {
   const { admission } = scope.environment;
   const { name } = scope.context.info;

@@ -6,11 +6,10 @@ import { Slicer, yieldNow } from '../../scheduling/slicer.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { type AwayFrame, eventFrames, type EventFrames } from '../responsewriters/events.js';
+import type { ResponseSink } from '../responsewriters/sink.js';
 import { parseIncludeObject } from '../responsewriters/table.js';
 import type { HttpResponse } from '../http.js';
 import type { ListOptions } from './request/list-options.js';
-import type { Query } from './request/query.js';
-import { offloadItems, responseOptions } from './respond.js';
 import type { RequestScope } from '../router/scope.js';
 
 /** In the words of a type that kube-apiserver watches without a cache. */
@@ -23,19 +22,14 @@ const MAX_INT64 = 0x7fffffffffffffffn;
 const LENGTH_BYTES = 4;
 
 /** Serves a watch until its time is up, the client goes, or it cannot keep up. Resolves when the stream has ended. */
-export async function serveWatch(
-  scope: RequestScope,
-  options: ListOptions,
-  media: NegotiatedMedia,
-  query: Query,
-): Promise<void> {
+export async function serveWatch(scope: RequestScope, options: ListOptions, sink: ResponseSink): Promise<void> {
   const { served, environment } = scope;
+  const { media } = sink;
   parseResourceVersion(options.resourceVersion);
-  if (media.as === 'Table') parseIncludeObject(query.string('includeObject'));
+  if (media.as === 'Table') parseIncludeObject(sink.includeObject);
   if (media.notStreamed !== undefined) throw media.notStreamed;
   const seconds = watchSeconds(options, environment.minRequestTimeoutSeconds);
-  const written = { offload: offloadItems(scope), ...responseOptions(scope, query) };
-  const frames = eventFrames(served, media, written);
+  const frames = eventFrames(served, sink);
   const response = streamOf(scope.response, media);
   if (response === undefined) return;
   const stream = new WatchStream(scope, response, media, frames);
@@ -264,7 +258,7 @@ class WatchStream {
       this.response.on('drain', drain);
       this.response.on('close', stop);
       context.signal.addEventListener('abort', stop, { once: true });
-      served.watchesEnd?.addEventListener('abort', stop, { once: true });
+      served.definition?.watchesEnd.addEventListener('abort', stop, { once: true });
       const tracked: { release?: () => unknown } = {};
       const ended = environment.metrics.watchStarted(context);
       this.finish = () => {
@@ -274,11 +268,11 @@ class WatchStream {
         this.response.removeListener('drain', drain);
         this.response.removeListener('close', stop);
         context.signal.removeEventListener('abort', stop);
-        served.watchesEnd?.removeEventListener('abort', stop);
+        served.definition?.watchesEnd.removeEventListener('abort', stop);
         resolve();
       };
       tracked.release = environment.watches.add(stop);
-      if (served.watchesEnd?.aborted === true) stop();
+      if (served.definition?.watchesEnd.aborted === true) stop();
     });
   }
 

@@ -13,6 +13,7 @@ import { encodeDocumentV3 } from './gnostic-v3.js';
 import { type Description, describe, isLargeGroupVersion, partsSliced, type PartsV2, readParts } from './parts.js';
 import type { RootDocument } from './root-documents.js';
 import { type OpenApiGroupVersion, type OpenApiSource, pathOf, type PublishedComponents } from './source.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const gzip = promisify(gzipCallback);
 
@@ -57,7 +58,7 @@ async function hashOf(bytes: Uint8Array): Promise<string> {
 
 /** Serves `/openapi/v2`, `/openapi/v3` and what is below it. Nothing is made before it is asked for, and one group version at a time. */
 export class OpenApi {
-  private readonly documents = new WeakMap<Described, Document | Promise<Document>>();
+  private readonly documents = new WeakMap<Described, MaybePromise<Document>>();
   private readonly parts = new WeakMap<OpenApiGroupVersion, PartsV2>();
   private index: { readonly of: readonly OpenApiGroupVersion[]; readonly document: Document } | undefined;
   private merged:
@@ -85,7 +86,7 @@ export class OpenApi {
   };
 
   /** Requests that come while it is made wait for the same one. */
-  private document(gv: Described): Document | Promise<Document> {
+  private document(gv: Described): MaybePromise<Document> {
     const known = this.documents.get(gv);
     if (known !== undefined) return known;
     const making = this.makeDocument(gv);
@@ -102,7 +103,7 @@ export class OpenApi {
     return { bytes, etag: await hashOf(bytes), modified: this.clock.now() };
   }
 
-  private describe(what: 'v3' | 'v3-protobuf', gv: Described): Promise<Uint8Array> | Uint8Array {
+  private describe(what: 'v3' | 'v3-protobuf', gv: Described): MaybePromise<Uint8Array> {
     if (isRoot(gv)) return what === 'v3' ? Buffer.from(stringifyJson(gv.document)) : encodeDocumentV3(gv.document);
     const away = isLargeGroupVersion(gv) ? this.offload(what, gv) : undefined;
     return away ?? describe(what, gv, this.published);

@@ -74,7 +74,7 @@ function kindOf(api: InstalledApi): OpenApiKind {
     namespaced: type.namespaced,
     verbs: served.verbs,
     noProtobuf: type.noProtobuf,
-    schema: served.openApiSchema,
+    schema: served.definition?.openApiSchema,
     selectableFields: served.version.selectableFields,
     subresources: served.discovery
       .filter((entry) => entry.name.startsWith(prefix))

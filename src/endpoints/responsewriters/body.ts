@@ -4,7 +4,10 @@ import type { ProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import { Slicer } from '../../scheduling/slicer.js';
 import { systemClock } from '../../util/clock.js';
 import { type Stopwatch, timed } from '../../util/metrics/stopwatch.js';
+import type { AuditRecorder } from '../../request/audit.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
+import type { NegotiatedMedia } from '../negotiation/media.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const gzip = promisify(gzipCallback);
 
@@ -15,6 +18,17 @@ const gzipLevel = constants.Z_BEST_SPEED;
 const smallPiece = 32 * 1024;
 /** Longer ones are written in parts: what waits in a connection for slow readers is bounded. */
 const largestPiece = 256 * 1024;
+
+/** Where the bytes of one answer go. */
+export interface ByteSink {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  readonly media: Pick<NegotiatedMedia, 'mediaType'>;
+  /** The gate APIResponseCompression. */
+  readonly compression: boolean;
+  /** Takes down how long it takes to write. */
+  readonly audit: AuditRecorder | undefined;
+}
 
 /** Settings of the process that writers need. */
 export interface WriterOptions {
@@ -30,8 +44,8 @@ export function isClosed(response: HttpResponse): boolean {
   return response.writableEnded || response.destroyed;
 }
 
-function acceptsGzip(request: HttpRequest, options: WriterOptions): boolean {
-  if (!options.compression) return false;
+function acceptsGzip({ request, compression }: ByteSink): boolean {
+  if (!compression) return false;
   const header = request.headers['accept-encoding'];
   const text = Array.isArray(header) ? header.join(',') : (header ?? '');
   return text !== '' && text.split(',').some((token) => token.trim() === 'gzip');
@@ -46,73 +60,43 @@ export function bodyBytes(response: HttpResponse): number {
   return whole === undefined ? (streamed.get(response)?.bytes ?? 0) : Number(whole);
 }
 
-/** Sends a whole body; `watch` takes down how long that takes. */
-export function sendBytes(
-  request: HttpRequest,
-  response: HttpResponse,
-  status: number,
-  mediaType: string,
-  bytes: Uint8Array,
-  options: WriterOptions,
-  watch?: Stopwatch,
-): Promise<void> | void {
-  return sendParts(request, response, status, mediaType, [bytes], options, watch);
+/** Sends a whole body. */
+export function sendBytes(sink: ByteSink, status: number, bytes: Uint8Array): MaybePromise<void> {
+  return sendParts(sink, status, [bytes]);
 }
 
 /** The same for a body in parts, which need not be joined. */
-export function sendParts(
-  request: HttpRequest,
-  response: HttpResponse,
-  status: number,
-  mediaType: string,
-  parts: readonly Uint8Array[],
-  options: WriterOptions,
-  watch?: Stopwatch,
-): Promise<void> | void {
+export function sendParts(sink: ByteSink, status: number, parts: readonly Uint8Array[]): MaybePromise<void> {
   let length = 0;
   for (const part of parts) length += part.length;
-  if (length > gzipThreshold && acceptsGzip(request, options)) {
-    setGzip(response);
+  if (length > gzipThreshold && acceptsGzip(sink)) {
+    setGzip(sink.response);
     return gzip(joined(parts, length), { level: gzipLevel }).then((body) => {
-      send(request, response, status, mediaType, [body], body.length, watch);
+      send(sink, status, [body], body.length);
     });
   }
-  send(request, response, status, mediaType, parts, length, watch);
+  send(sink, status, parts, length);
 }
 
-function send(
-  request: HttpRequest,
-  response: HttpResponse,
-  status: number,
-  mediaType: string,
-  parts: readonly Uint8Array[],
-  length: number,
-  watch: Stopwatch | undefined,
-): void {
-  if (watch === undefined) sendWholeParts(request, response, status, mediaType, parts, length);
+function send(sink: ByteSink, status: number, parts: readonly Uint8Array[], length: number): void {
+  if (sink.audit === undefined) sendWholeParts(sink, status, parts, length);
   else
-    timed(watch, 'response-write', () => {
-      sendWholeParts(request, response, status, mediaType, parts, length);
+    timed(sink.audit, 'response-write', () => {
+      sendWholeParts(sink, status, parts, length);
     });
 }
 
+type Uncompressed = Pick<ByteSink, 'request' | 'response' | 'media'>;
+
 /** Sends a body as it is. */
-export function sendWhole(
-  request: HttpRequest,
-  response: HttpResponse,
-  status: number,
-  mediaType: string,
-  body: Uint8Array,
-): void {
-  sendWholeParts(request, response, status, mediaType, [body], body.length);
+export function sendWhole(sink: Uncompressed, status: number, body: Uint8Array): void {
+  sendWholeParts(sink, status, [body], body.length);
 }
 
 /** The same for a body in parts, of so many bytes together. */
 function sendWholeParts(
-  request: HttpRequest,
-  response: HttpResponse,
+  { request, response, media: { mediaType } }: Uncompressed,
   status: number,
-  mediaType: string,
   parts: readonly Uint8Array[],
   length: number,
 ): void {
@@ -154,15 +138,8 @@ export interface Pieces {
  * Sends a body in pieces: at once where it is short, else piece by piece as the client takes them. Resolves when the last byte
  * was handed over or the client is gone.
  */
-export async function sendPieces(
-  request: HttpRequest,
-  response: HttpResponse,
-  status: number,
-  mediaType: string,
-  pieces: Pieces,
-  options: WriterOptions,
-  watch?: Stopwatch,
-): Promise<void> {
+export async function sendPieces(sink: ByteSink, status: number, pieces: Pieces): Promise<void> {
+  const { request, response, audit } = sink;
   const iterator = iterate(pieces.middle);
   const first: Uint8Array[] = [pieces.head];
   let length = pieces.head.length + pieces.tail.length;
@@ -175,13 +152,13 @@ export async function sendPieces(
   }
   if (next.done === true && length <= gzipThreshold) {
     first.push(pieces.tail);
-    send(request, response, status, mediaType, first, length, watch);
+    send(sink, status, first, length);
     return;
   }
-  const compressed = acceptsGzip(request, options);
+  const compressed = acceptsGzip(sink);
   if (isClosed(response)) return;
   if (compressed) setGzip(response);
-  response.setHeader('Content-Type', mediaType);
+  response.setHeader('Content-Type', sink.media.mediaType);
   response.writeHead(status);
   if (request.method === 'HEAD') {
     response.end();
@@ -189,12 +166,12 @@ export async function sendPieces(
   }
   if (!compressed) {
     if (next.done !== true) first.push(next.value);
-    await pump(response, first, iterator, pieces.tail, watch);
+    await pump(response, first, iterator, pieces.tail, audit);
   } else if (pieces.gzipMiddle === undefined) {
     const rest = compress(chain(first, next, iterator));
-    await pump(response, [], rest, gzipMember(pieces.tail), watch);
+    await pump(response, [], rest, gzipMember(pieces.tail), audit);
   } else {
-    await pump(response, [gzipMember(pieces.head)], iterate(pieces.gzipMiddle()), gzipMember(pieces.tail), watch);
+    await pump(response, [gzipMember(pieces.head)], iterate(pieces.gzipMiddle()), gzipMember(pieces.tail), audit);
   }
 }
 
@@ -202,8 +179,7 @@ const gzipMember = (bytes: Uint8Array): Uint8Array => gzipSync(bytes, { level: g
 
 type ByteIterator = Iterator<Uint8Array> | AsyncIterator<Uint8Array>;
 
-const nextOf = (iterator: ByteIterator): IteratorResult<Uint8Array> | Promise<IteratorResult<Uint8Array>> =>
-  iterator.next();
+const nextOf = (iterator: ByteIterator): MaybePromise<IteratorResult<Uint8Array>> => iterator.next();
 
 function iterate(source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): ByteIterator {
   return Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();

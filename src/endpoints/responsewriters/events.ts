@@ -8,7 +8,7 @@ import type { NegotiatedMedia } from '../negotiation/media.js';
 import { bookmarkObject } from './bookmark.js';
 import { encodeTree } from './encoders.js';
 import { isLargeObject, representationOfItem } from './items.js';
-import type { ItemForm, ResponseOptions } from './options.js';
+import type { ItemForm, ResponseSink } from './sink.js';
 import { jsonBytes, shapeOf } from './shapes.js';
 import { parseIncludeObject, resourceVersionOf, tableAround, type TableRows, tableRows, tableTree } from './table.js';
 
@@ -37,6 +37,9 @@ export interface AwayFrame extends EventFrame {
 
 type Media = Pick<NegotiatedMedia, 'encoding' | 'as' | 'asVersion'>;
 
+/** What making events takes of an answer. */
+type EventSink = Pick<ResponseSink, 'media' | 'clock' | 'protobuf' | 'includeObject' | 'offload'>;
+
 /** Rows with ages are encoded anew for watches that begin in another span of this length. */
 const ageSpanMillis = 10_000;
 
@@ -58,10 +61,11 @@ function jsonParts(type: string, object: Uint8Array): Uint8Array[] {
 const frameJson: Framing = (type, object) => Buffer.concat(jsonParts(type, object));
 
 /** Makes the frames of a watch. Throws ApiError where `includeObject` is unusable. */
-export function eventFrames(view: VersionView, media: NegotiatedMedia, options: ResponseOptions): EventFrames {
-  const error = (status: Status): Uint8Array => framing(media)('ERROR', single(media, status, options.protobuf));
-  if (media.as === 'Table') return { ...tableFrames(view, media, options), error, impossible: false };
-  const frame = objectFrame(view, media, options);
+export function eventFrames(view: VersionView, sink: EventSink): EventFrames {
+  const { media, protobuf } = sink;
+  const error = (status: Status): Uint8Array => framing(media)('ERROR', single(media, status, protobuf));
+  if (media.as === 'Table') return { ...tableFrames(view, sink), error, impossible: false };
+  const frame = objectFrame(view, sink);
   return { first: frame, rest: frame, error, impossible: media.as === 'PartialObjectMetadataList' };
 }
 
@@ -84,8 +88,8 @@ function single(media: Media, tree: JsonObject, protobuf: ProtobufCodec): Uint8A
   return encodeTree({ encoding: media.encoding, pretty: false }, tree, protobuf);
 }
 
-function objectFrame(view: VersionView, media: NegotiatedMedia, options: ResponseOptions): AwayFrame {
-  const { protobuf } = options;
+function objectFrame(view: VersionView, sink: EventSink): AwayFrame {
+  const { media, protobuf } = sink;
   const shape = shapeOf(view, media);
   const frame = framing(media);
   const { encoding, as, asVersion } = media;
@@ -99,17 +103,14 @@ function objectFrame(view: VersionView, media: NegotiatedMedia, options: Respons
   const id = `${representation.id}/event`;
   const written: EventFrame =
     frame === frameJson ? { id, encode, parts: (event) => jsonParts(event.type, object(event)) } : { id, encode };
-  return away(written, view, form, options, (event, object) => frame(event.type, object));
+  return away(written, view, form, sink, (event, object) => frame(event.type, object));
 }
 
-function tableFrames(
-  view: VersionView,
-  media: NegotiatedMedia,
-  options: ResponseOptions,
-): { readonly first: AwayFrame; readonly rest: AwayFrame } {
-  const include = parseIncludeObject(options.includeObject);
+function tableFrames(view: VersionView, sink: EventSink): { readonly first: AwayFrame; readonly rest: AwayFrame } {
+  const { media, clock } = sink;
+  const include = parseIncludeObject(sink.includeObject);
   const rows = tableRows(view, media.asVersion ?? 'v1', include);
-  const span = rows.cached === undefined ? `/${Math.floor(options.clock.now() / ageSpanMillis)}` : '';
+  const span = rows.cached === undefined ? `/${Math.floor(clock.now() / ageSpanMillis)}` : '';
   const { as, asVersion } = media;
   const frame = (columns: boolean): AwayFrame => {
     const around = ({ type, object }: WatchEvent, row: Uint8Array): Uint8Array =>
@@ -117,12 +118,12 @@ function tableFrames(
     const written: EventFrame = {
       id: `${rows.id}${span}/event${columns ? '-first' : ''}`,
       encode: (event) => {
-        const now = options.clock.now();
+        const now = clock.now();
         if (event.object !== undefined) return around(event, rows.json(event.object, now));
         return frameJson(event.type, jsonBytes(bookmarkTable(view, rows, event, columns, now, include)));
       },
     };
-    return away(written, view, { encoding: 'json', pretty: false, as, asVersion }, options, around);
+    return away(written, view, { encoding: 'json', pretty: false, as, asVersion }, sink, around);
   };
   return { first: frame(true), rest: frame(false) };
 }
@@ -135,7 +136,7 @@ function away(
   frame: EventFrame,
   view: VersionView,
   form: Omit<ItemForm, 'now' | 'includeObject'>,
-  { clock, includeObject, offload }: ResponseOptions,
+  { clock, includeObject, offload }: EventSink,
   around: (event: WatchEvent, object: Uint8Array) => Uint8Array,
 ): AwayFrame {
   const start = (event: WatchEvent): Promise<Uint8Array> | undefined => {

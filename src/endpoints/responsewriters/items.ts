@@ -1,13 +1,14 @@
+import type { ProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import type { VersionView } from '../../registry/rest/interfaces.js';
 import { OFFLOAD_READ_BYTES, OFFLOAD_YAML_BYTES, SINGLE_ITEM_BYTES } from '../../scheduling/thresholds.js';
 import type { CachedList, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { encoderOf } from './encoders.js';
-import type { ItemForm, ResponseOptions } from './options.js';
+import type { ItemForm, ResponseSink } from './sink.js';
 import { representationOf, shapeOf } from './shapes.js';
 import { parseIncludeObject, tableRows } from './table.js';
 
-function itemForm(media: NegotiatedMedia, { includeObject, clock }: ResponseOptions): ItemForm {
+function itemForm({ media, includeObject, clock }: ResponseSink): ItemForm {
   const { encoding, pretty, as, asVersion } = media;
   return { encoding, pretty, as, asVersion, includeObject, now: clock.now() };
 }
@@ -19,7 +20,7 @@ export function renderItem(
   object: CachedObject,
   view: VersionView,
   form: ItemForm,
-  protobuf: ResponseOptions['protobuf'],
+  protobuf: ProtobufCodec,
 ): Uint8Array {
   if (form.as !== 'Table') return object.render(representationOfItem(view, form, protobuf));
   const rows = tableRows(view, form.asVersion ?? 'v1', parseIncludeObject(form.includeObject));
@@ -32,7 +33,7 @@ export function renderItem(
 export function representationOfItem(
   view: VersionView,
   form: Pick<ItemForm, 'encoding' | 'pretty' | 'as' | 'asVersion' | 'whole'>,
-  protobuf: ResponseOptions['protobuf'],
+  protobuf: ProtobufCodec,
 ): Representation {
   const shape = shapeOf(view, form);
   if (form.whole !== true) return representationOf(shape, form, 'item', protobuf);
@@ -65,12 +66,12 @@ export function isLargeObject(
 export function singleItems(
   list: CachedList,
   view: VersionView,
-  media: NegotiatedMedia,
-  options: ResponseOptions,
+  sink: ResponseSink,
 ): AsyncIterable<Uint8Array> | undefined {
+  const { media } = sink;
   if (!isMade(view, media)) return undefined;
   if (media.encoding !== 'yaml' && !holdsLongItems(list)) return undefined;
-  return oneByOne(list, view, media, options);
+  return oneByOne(list, view, sink);
 }
 
 function holdsLongItems(list: CachedList): boolean {
@@ -78,18 +79,14 @@ function holdsLongItems(list: CachedList): boolean {
   return false;
 }
 
-async function* oneByOne(
-  list: CachedList,
-  view: VersionView,
-  media: NegotiatedMedia,
-  options: ResponseOptions,
-): AsyncGenerator<Uint8Array> {
-  const form = itemForm(media, options);
-  const separator = Buffer.from(encoderOf(media, options.protobuf).separator);
+async function* oneByOne(list: CachedList, view: VersionView, sink: ResponseSink): AsyncGenerator<Uint8Array> {
+  const { media, protobuf, offload } = sink;
+  const form = itemForm(sink);
+  const separator = Buffer.from(encoderOf(media, protobuf).separator);
   let first = true;
   for (const object of list.items()) {
-    const away = isLargeObject(object, view, form) ? options.offload?.(object, form) : undefined;
-    const bytes = away === undefined ? renderItem(object, view, form, options.protobuf) : await away;
+    const away = isLargeObject(object, view, form) ? offload?.(object, form) : undefined;
+    const bytes = away === undefined ? renderItem(object, view, form, protobuf) : await away;
     if (!first && separator.length > 0) yield separator;
     yield bytes;
     first = false;

@@ -1,15 +1,12 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { VersionView } from '../../registry/rest/interfaces.js';
-import type { RequestContext } from '../../request/context.js';
 import { yieldNow } from '../../scheduling/slicer.js';
 import type { CachedList, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
-import type { HttpRequest, HttpResponse } from '../http.js';
 import { timed } from '../../util/metrics/stopwatch.js';
-import type { NegotiatedMedia } from '../negotiation/media.js';
 import { type Pieces, sendPieces } from './body.js';
 import { singleItems } from './items.js';
 import { type Encoder, encoderOf, type ListFrame } from './encoders.js';
-import type { ListMetadata, ResponseOptions } from './options.js';
+import type { ListMetadata, ResponseSink } from './sink.js';
 import { memo, representationOf, shapeOf } from './shapes.js';
 import { parseIncludeObject, rowBlocks, type TableRows, tableRows } from './table.js';
 import { newIsList } from './transform-errors.js';
@@ -20,38 +17,27 @@ import { newIsList } from './transform-errors.js';
  * a long list is thrown after the head was sent.
  */
 export async function writeList(
-  context: RequestContext,
-  request: HttpRequest,
-  response: HttpResponse,
+  sink: ResponseSink,
   list: CachedList,
   metadata: ListMetadata,
   view: VersionView,
-  media: NegotiatedMedia,
-  options: ResponseOptions,
 ): Promise<void> {
+  const { audit, media } = sink;
   if (media.as === 'PartialObjectMetadata') throw newIsList(view.type);
-  const { audit } = context;
-  audit?.responseObject(() => listTree(list, metadata, view, media, options));
+  audit?.responseObject(() => listTree(sink, list, metadata, view));
   await timed(audit, 'serialize-response-object', async () => {
     const pieces =
-      media.as === 'Table'
-        ? tablePieces(list, metadata, view, media, options)
-        : await itemPieces(list, metadata, view, media, options);
-    await sendPieces(request, response, 200, media.mediaType, pieces, options, audit);
+      media.as === 'Table' ? tablePieces(sink, list, metadata, view) : await itemPieces(sink, list, metadata, view);
+    await sendPieces(sink, 200, pieces);
   });
 }
 
 /** The list as it is answered, for the audit log. */
-function listTree(
-  list: CachedList,
-  metadata: ListMetadata,
-  view: VersionView,
-  media: NegotiatedMedia,
-  options: ResponseOptions,
-): JsonObject {
+function listTree(sink: ResponseSink, list: CachedList, metadata: ListMetadata, view: VersionView): JsonObject {
+  const { media, includeObject, clock } = sink;
   if (media.as === 'Table') {
-    const table = tableRows(view, media.asVersion ?? 'v1', parseIncludeObject(options.includeObject));
-    const now = options.clock.now();
+    const table = tableRows(view, media.asVersion ?? 'v1', parseIncludeObject(includeObject));
+    const now = clock.now();
     const { apiVersion, columns } = table;
     const rows = Array.from(list.items(), (item) => table.tree(item, now));
     return { kind: 'Table', apiVersion, metadata: listMeta(metadata, false), columnDefinitions: [...columns], rows };
@@ -75,16 +61,16 @@ function listMeta(metadata: ListMetadata, always: boolean): JsonObject {
 }
 
 async function itemPieces(
+  sink: ResponseSink,
   list: CachedList,
   metadata: ListMetadata,
   view: VersionView,
-  media: NegotiatedMedia,
-  options: ResponseOptions,
 ): Promise<Pieces> {
+  const { media, protobuf } = sink;
   const shape = shapeOf(view, media);
-  const encoder = encoderOf(media, options.protobuf);
-  const representation = representationOf(shape, media, 'item', options.protobuf);
-  const single = singleItems(list, view, media, options);
+  const encoder = encoderOf(media, protobuf);
+  const representation = representationOf(shape, media, 'item', protobuf);
+  const single = singleItems(list, view, sink);
   const gathered = encoder.sized ? await gather(single ?? list.chunks(representation)) : undefined;
   const frame: ListFrame = {
     metadata: listMeta(metadata, view.type.custom && media.as === undefined),
@@ -117,15 +103,10 @@ async function gather(
   return { chunks, size };
 }
 
-function tablePieces(
-  list: CachedList,
-  metadata: ListMetadata,
-  view: VersionView,
-  media: NegotiatedMedia,
-  options: ResponseOptions,
-): Pieces {
-  const rows = tableRows(view, media.asVersion ?? 'v1', parseIncludeObject(options.includeObject));
-  const encoder = encoderOf(media, options.protobuf);
+function tablePieces(sink: ResponseSink, list: CachedList, metadata: ListMetadata, view: VersionView): Pieces {
+  const { media, protobuf, includeObject, clock } = sink;
+  const rows = tableRows(view, media.asVersion ?? 'v1', parseIncludeObject(includeObject));
+  const encoder = encoderOf(media, protobuf);
   const { head, tail } = encoder.list({
     kind: 'Table',
     apiVersion: rows.apiVersion,
@@ -136,13 +117,13 @@ function tablePieces(
     size: 0,
     emptyIsNull: view.version.table.emptyIsNull,
   });
-  const single = singleItems(list, view, media, options);
+  const single = singleItems(list, view, sink);
   if (single !== undefined) return { head, middle: single, tail };
   const cached = encodedRows(rows, encoder);
   if (cached !== undefined) {
     return { head, middle: list.chunks(cached), gzipMiddle: () => list.gzipChunks(cached), tail };
   }
-  const now = options.clock.now();
+  const now = clock.now();
   const middle = encoder.id === 'json' ? rowBlocks(list, rows, now) : encodedBlocks(list, rows, encoder, now);
   return { head, middle, tail };
 }

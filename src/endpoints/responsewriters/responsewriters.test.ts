@@ -24,7 +24,7 @@ import { indentJson } from './indent.js';
 import { writeList } from './list.js';
 import { metadataBytes } from './metadata.js';
 import { writeObject } from './object.js';
-import type { ResponseOptions } from './options.js';
+import type { ResponseSink } from './sink.js';
 import { writeStatus } from './status.js';
 
 const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
@@ -33,7 +33,8 @@ const codec = new ProtobufCodec(
   read('data/types/types.json') as GoTypes,
 );
 const clock = new FakeClock(Date.UTC(2026, 0, 1, 0, 2, 23));
-const options: ResponseOptions = { compression: true, cbor: true, protobuf: codec, clock };
+const options = { compression: true, cbor: true, protobuf: codec };
+const settings = { compression: true, protobuf: codec, clock, includeObject: undefined, offload: undefined };
 const context = { userAgent: 'test' } as RequestContext;
 
 let decoded = 0;
@@ -163,7 +164,7 @@ const answerWith = (request: HttpRequest, response: HttpResponse): void => {
     await work(request, response);
   };
   run().catch((error: unknown) => {
-    void writeStatus(context, request, response, toApiError(error), options);
+    void writeStatus({ context, request, response }, toApiError(error), options);
   });
 };
 
@@ -211,23 +212,26 @@ const partialType = `as=PartialObjectMetadata;${g}`;
 const partialsType = `as=PartialObjectMetadataList;${g}`;
 const tableType = `as=Table;${g}`;
 
+const sink = (
+  request: HttpRequest,
+  response: HttpResponse,
+  wanted: NegotiatedMedia,
+  more: Partial<ResponseSink>,
+): ResponseSink => ({ ...settings, request, response, audit: context.audit, media: wanted, ...more });
+
 const object =
-  (of: CachedObject | KubeObject, view: VersionView, accept: string, more: Partial<ResponseOptions> = {}): Work =>
+  (of: CachedObject | KubeObject, view: VersionView, accept: string, more: Partial<ResponseSink> = {}): Work =>
   (request, response) =>
-    writeObject(context, request, response, 200, of, view, media(accept, view), { ...options, ...more });
+    writeObject(sink(request, response, media(accept, view), more), 200, of, view);
 
 const list =
-  (of: CachedList, view: VersionView, accept: string, more: Partial<ResponseOptions> = {}, pretty?: string): Work =>
+  (of: CachedList, view: VersionView, accept: string, more: Partial<ResponseSink> = {}, pretty?: string): Work =>
   (request, response) =>
     writeList(
-      context,
-      request,
-      response,
+      sink(request, response, media(accept, view, { pretty }), more),
       of,
       { resourceVersion: '429', continue: 'abc', remainingItemCount: 4 },
       view,
-      media(accept, view, { pretty }),
-      { ...options, ...more },
     );
 
 const meta = (name: string, revision: number): string =>
@@ -367,7 +371,7 @@ describe('lists', () => {
     ],
   ])('an empty list, %s', async (_name, view, expected) => {
     const answer = await ask((request, response) =>
-      writeList(context, request, response, listOf([]), { resourceVersion: '1' }, view, media('*/*', view), options),
+      writeList(sink(request, response, media('*/*', view), {}), listOf([]), { resourceVersion: '1' }, view),
     );
     expect(answer.body.toString()).toBe(expected);
   });
@@ -420,7 +424,7 @@ describe('lists', () => {
   });
 
   test('ages are printed anew, nothing else is', async () => {
-    const later: ResponseOptions = { ...options, clock: new FakeClock(Date.UTC(2026, 0, 3, 5)) };
+    const later = { clock: new FakeClock(Date.UTC(2026, 0, 3, 5)) };
     const before = decoded;
     const answer = await ask(list(listOf(objects), foos, `application/json;${tableType}`, later));
     expect((JSON.parse(answer.body.toString()) as { rows: { cells: unknown[] }[] }).rows[0]?.cells[2]).toBe('2d5h');
@@ -491,7 +495,11 @@ describe('lists', () => {
 
 describe('errors', () => {
   const failing: Work = (request, response) =>
-    writeStatus(context, request, response, newNotFound({ group: 'neg.example.com', resource: 'foos' }, 'zz'), options);
+    writeStatus(
+      { context, request, response },
+      newNotFound({ group: 'neg.example.com', resource: 'foos' }, 'zz'),
+      options,
+    );
   const text =
     '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"foos.neg.example.com \\"zz\\" not found","reason":"NotFound","details":{"name":"zz","group":"neg.example.com","kind":"foos"},"code":404}';
 
@@ -517,7 +525,7 @@ describe('errors', () => {
 
   test('say when to come again', async () => {
     const answer = await ask((request, response) =>
-      writeStatus(context, request, response, newTooManyRequests('busy', 3), options),
+      writeStatus({ context, request, response }, newTooManyRequests('busy', 3), options),
     );
     expect([answer.status, answer.headers['retry-after']]).toEqual([429, '3']);
   });
@@ -532,16 +540,16 @@ describe('watch events', () => {
     initialEventsEnd,
     encoded: () => new Uint8Array(0),
   });
-  const frames = (accept: string, view: VersionView, more: Partial<ResponseOptions> = {}) =>
-    eventFrames(
-      view,
-      negotiate(
+  const frames = (accept: string, view: VersionView, more: Partial<ResponseSink> = {}) =>
+    eventFrames(view, {
+      ...settings,
+      media: negotiate(
         accept,
         { noProtobuf: view.type.custom, cbor: true, transforms: true, watch: true },
         { userAgent: 'test' },
       ),
-      { ...options, ...more },
-    );
+      ...more,
+    });
   const shown = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 
   test('JSON', () => {

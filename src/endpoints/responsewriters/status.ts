@@ -9,34 +9,41 @@ import { isClosed, sendBytes, type WriterOptions } from './body.js';
 import { encodeTree } from './encoders.js';
 import { indentJson } from './indent.js';
 
+const INDENTED = { mediaType: 'application/json' };
+
+/** A request to be answered. */
+export interface Asked {
+  readonly context: Pick<RequestContext, 'userAgent' | 'audit'>;
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+}
+
 /**
  * Answers with an error as a Status, in a media type that the client accepts, else in indented JSON. Does nothing where the
  * answer has begun already.
  */
 export async function writeStatus(
-  context: Pick<RequestContext, 'userAgent' | 'audit'>,
-  request: HttpRequest,
-  response: HttpResponse,
+  { context, request, response }: Asked,
   error: ApiError,
-  options: WriterOptions,
+  { compression, cbor, protobuf }: WriterOptions,
 ): Promise<void> {
+  const { audit } = context;
   if (response.headersSent || isClosed(response)) return;
   const status = writable(error.status);
   const after = status.details?.retryAfterSeconds ?? 0;
   if (after > 0) response.setHeader('Retry-After', String(after));
-  const media = negotiateStatus(request.headers.accept, options.cbor, {
+  const media = negotiateStatus(request.headers.accept, cbor, {
     pretty: prettyParameter(request.url ?? ''),
     userAgent: context.userAgent,
   });
   if (media === undefined) {
     const bytes = Buffer.from(indentJson(stringifyJson(status)));
-    await sendBytes(request, response, status.code, 'application/json', bytes, options, context.audit);
+    await sendBytes({ request, response, media: INDENTED, compression, audit }, status.code, bytes);
   } else {
-    const { audit } = context;
     audit?.responseStatus(status);
     await timed(audit, 'serialize-response-object', () => {
-      const bytes = encodeTree(media, status, options.protobuf);
-      return sendBytes(request, response, status.code, media.mediaType, bytes, options, audit);
+      const bytes = encodeTree(media, status, protobuf);
+      return sendBytes({ request, response, media, compression, audit }, status.code, bytes);
     });
   }
 }

@@ -13,14 +13,14 @@ import { soleVersion } from '../../registry/generic/admission-versions.js';
 import { changeOptions } from '../handlers/admission/options.js';
 import { admitMutations } from '../handlers/admission/mutate.js';
 import { Query } from '../handlers/request/query.js';
-import { negotiateCreated, responseOptions } from '../handlers/respond.js';
+import { negotiateCreated } from '../handlers/respond.js';
 import { builtinCodec } from '../handlers/codec/builtin.js';
 import type { Exchanged } from './scope.js';
 import { createOrUpdateOptions } from '../handlers/request/write-options.js';
 
 /** POST of a type that is only created: reviews. */
 export async function createOnlyHandler({ type, fieldManager }: CreateOnlyApi, exchanged: Exchanged): Promise<void> {
-  const { environment, context, request, response } = exchanged;
+  const { environment, context, request } = exchanged;
   const { info } = context;
   context.handled = true;
   // The router knows the collection alone.
@@ -31,7 +31,7 @@ export async function createOnlyHandler({ type, fieldManager }: CreateOnlyApi, e
   }
   const query = new Query(request.url ?? '');
   checkRoute(request.headers.accept, 'object', environment.features.enabled('CBORServingAndStorage'));
-  const media = negotiateCreated(exchanged, query);
+  const sink = negotiateCreated(exchanged, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
   const options = createOrUpdateOptions(query, 'CreateOptions');
   context.dryRun = options.dryRun;
@@ -71,5 +71,5 @@ export async function createOnlyHandler({ type, fieldManager }: CreateOnlyApi, e
   await admitMutations(environment.admission, attributes);
   await environment.admission.validate(attributes);
   const answer = await type.create(context, object, info.namespace);
-  await writeCreated(context, request, response, answer, type, media, responseOptions({ environment }));
+  await writeCreated(sink, answer, type);
 }

@@ -11,7 +11,7 @@ import type { Clock } from '../../util/clock.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import type { Description } from '../openapi/parts.js';
 import type { OpenApiGroupVersion } from '../openapi/source.js';
-import type { ItemForm } from '../responsewriters/options.js';
+import type { ItemForm } from '../responsewriters/sink.js';
 import type { Codec } from '../handlers/codec/codec.js';
 import type { WatchTracker } from '../handlers/watch-tracker.js';
 

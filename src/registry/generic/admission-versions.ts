@@ -6,8 +6,8 @@ import { type AdmissionView, DecodeError, type ServedVersion } from '../rest/ser
 export function admissionVersions(
   { admission }: Pick<ServedVersion, 'admission'>,
   subresource: string,
-): AttributeVersions | undefined {
-  return admission === undefined ? undefined : new VersionsOf(admission, subresource);
+): AttributeVersions {
+  return new VersionsOf(admission, subresource);
 }
 
 class VersionsOf implements AttributeVersions {

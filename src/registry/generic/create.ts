@@ -10,6 +10,7 @@ import { decodeStored } from './loopback/detached-object.js';
 import type { ResourceStore } from './store/resource-store.js';
 import { namesRevision } from './resource-version.js';
 import { fillSystemFields, generateName } from './system-fields.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** How often a generated name that is taken is drawn again. */
 const GENERATE_NAME_ATTEMPTS = 8;
@@ -21,7 +22,7 @@ export interface CreateRequest {
   readonly object: KubeObject;
   readonly dryRun: boolean;
   /** Validating admission, called with the finished object. */
-  validate(object: KubeObject): Promise<void> | void;
+  validate(object: KubeObject): MaybePromise<void>;
 }
 
 /** `stored` is undefined for a dry run; then `object` is the answer. */
@@ -59,7 +60,7 @@ async function createOnce(store: ResourceStore, request: CreateRequest, object: 
   if (request.dryRun) {
     const existing = await store.fresh(key);
     if (existing !== undefined) throw alreadyExists(store, object, existing);
-    return { object: (await served.dryRunResult?.(object)) ?? object, stored: undefined };
+    return { object: await served.dryRunResult(object), stored: undefined };
   }
   if (namesRevision(object.metadata.resourceVersion)) {
     throw new ApiError(500, '', 'resourceVersion should not be set on objects to be created');

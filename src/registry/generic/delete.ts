@@ -6,6 +6,7 @@ import type { Revision, StoredObject } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { storedAs } from './loopback/settled.js';
 import type { ResourceStore } from './store/resource-store.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 export const FINALIZER_ORPHAN = 'orphan';
 export const FINALIZER_FOREGROUND = 'foregroundDeletion';
@@ -48,7 +49,7 @@ export interface DeleteRequest {
   readonly name: string;
   readonly options: DeleteOptions;
   /** Validating admission. */
-  validate(object: KubeObject): Promise<void> | void;
+  validate(object: KubeObject): MaybePromise<void>;
 }
 
 export interface Deleted {

@@ -1,16 +1,17 @@
 import { newConflict, newInvalid, newNotFound } from '../../apimachinery/meta/errors.js';
 import { FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
-import { deepEqual, FACTS, type JsonObject } from '../../apimachinery/json/json.js';
+import { deepEqual, FACTS } from '../../apimachinery/json/json.js';
 import type { RequestContext } from '../../request/context.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { beforeCreate, beforeUpdate } from './before.js';
-import { OwnWrite, type ResourceStore } from './store/resource-store.js';
+import type { ResourceStore, TryUpdate } from './store/resource-store.js';
 import { storedAs } from './loopback/settled.js';
 import { objectResourceVersion } from './resource-version.js';
 import { fillSystemFields } from './system-fields.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const OPTIMISTIC_LOCK = 'the object has been modified; please apply your changes to the latest version and try again';
 
@@ -27,9 +28,9 @@ export interface UpdateRequest {
   /** The uid that the client's object names, as a precondition. */
   readonly expectedUid: string | undefined;
   /** Makes the new object from the current one (undefined: there is none). Rerunnable; must not change `current`. */
-  transform(current: KubeObject | undefined): Promise<KubeObject> | KubeObject;
-  validateCreate(object: KubeObject): Promise<void> | void;
-  validateUpdate(object: KubeObject, old: KubeObject): Promise<void> | void;
+  transform(current: KubeObject | undefined): MaybePromise<KubeObject>;
+  validateCreate(object: KubeObject): MaybePromise<void>;
+  validateUpdate(object: KubeObject, old: KubeObject): MaybePromise<void>;
 }
 
 export interface Updated {
@@ -39,61 +40,33 @@ export interface Updated {
   readonly created: boolean;
 }
 
-/** Thrown inside tryUpdate to leave the loop without a write: a dry run's answer. */
-class Leave extends Error {
-  constructor(
-    readonly object: KubeObject,
-    readonly created: boolean,
-  ) {
-    super('leave');
-  }
-}
-
-/** Thrown inside tryUpdate where the update is a removal. */
-class Removal extends OwnWrite {
-  constructor(
-    readonly object: KubeObject,
-    readonly current: StoredObject,
-  ) {
-    super('removal');
-  }
-}
-
 /**
  * Updates an object, or creates it where that is allowed. An object that is being deleted and whose last finalizer goes is
  * removed.
  */
 export async function updateObject(store: ResourceStore, request: UpdateRequest): Promise<Updated> {
+  const { served, context } = request;
   const key = store.key(request.namespace, request.name);
-  let last: KubeObject | undefined;
-  const tryUpdate = async (current: StoredObject | undefined): Promise<JsonObject> => {
-    const next = current === undefined ? await createInstead(store, request) : await nextState(store, request, current);
-    last = next;
+  let answer: KubeObject | undefined;
+  const tryUpdate: TryUpdate = async (current) => {
+    const { object, gone } =
+      current === undefined
+        ? { object: await createInstead(store, request), gone: false }
+        : await nextState(store, request, current);
+    answer = object;
+    if (gone) return request.dryRun ? 'nothing' : 'remove';
     // What would not be stored is still shown where nothing is.
     if (request.dryRun) {
-      throw new Leave((await request.served.dryRunResult?.(next)) ?? next, current === undefined);
+      answer = await served.dryRunResult(object);
+      return 'nothing';
     }
-    delete next.metadata.selfLink;
-    return request.served.toStorage(next);
+    delete object.metadata.selfLink;
+    return { store: await served.toStorage(object) };
   };
-  let from: StoredObject | undefined;
-  for (;;) {
-    try {
-      const outcome = await store.guaranteedUpdate(key, tryUpdate, request.context.signal, from);
-      return { object: last as KubeObject, stored: outcome.stored, created: outcome.created };
-    } catch (error) {
-      if (error instanceof Leave) return { object: error.object, stored: undefined, created: error.created };
-      if (!(error instanceof Removal)) throw error;
-      const removed = await store.remove(key, error.current);
-      // Whoever was faster either removed it too, or changed it: then everything is decided anew.
-      if (removed.outcome === 'committed' || removed.current === undefined) {
-        const { takesAlong } = request.served.type.deletion;
-        if (takesAlong !== undefined) await store.removeOther(takesAlong, key);
-        return { object: error.object, stored: undefined, created: false };
-      }
-      from = removed.current;
-    }
-  }
+  const { stored, created, removed } = await store.guaranteedUpdate(key, tryUpdate, context.signal);
+  const { takesAlong } = served.type.deletion;
+  if (removed && takesAlong !== undefined) await store.removeOther(takesAlong, key);
+  return { object: answer as KubeObject, stored, created };
 }
 
 async function createInstead(store: ResourceStore, request: UpdateRequest): Promise<KubeObject> {
@@ -113,7 +86,12 @@ async function createInstead(store: ResourceStore, request: UpdateRequest): Prom
   return object;
 }
 
-async function nextState(store: ResourceStore, request: UpdateRequest, current: StoredObject): Promise<KubeObject> {
+/** The new state; `gone`: with it the object is removed. */
+async function nextState(
+  store: ResourceStore,
+  request: UpdateRequest,
+  current: StoredObject,
+): Promise<{ readonly object: KubeObject; readonly gone: boolean }> {
   const { served, strategy, context } = request;
   const old = await storedAs(served, current, context.audit);
   if (request.expectedUid !== undefined && request.expectedUid !== (old.metadata.uid ?? '')) {
@@ -125,9 +103,8 @@ async function nextState(store: ResourceStore, request: UpdateRequest, current: 
   beforeUpdate(context, served, strategy, request.namespace, object, old);
   ignoreManagedFieldsTimestamps(object, old);
   await request.validateUpdate(object, old);
-  if (isFinallyGone(object, old) && served.type.deletion.mayDeleteDuringUpdate?.(object) !== false)
-    throw request.dryRun ? new Leave(object, false) : new Removal(object, current);
-  return object;
+  const gone = isFinallyGone(object, old) && served.type.deletion.mayDeleteDuringUpdate?.(object) !== false;
+  return { object, gone };
 }
 
 function checkResourceVersion(

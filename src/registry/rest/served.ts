@@ -6,6 +6,7 @@ import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
 import type { AttributeVersions, VersionedResource } from '../../admission/interfaces.js';
 import type { ApiResourceEntry, CreatedSubresource, Strategy, VersionView } from './interfaces.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 export interface DecodedObject {
   readonly object: KubeObject;
@@ -65,30 +66,49 @@ export interface AdmissionView {
   schemaOf(kind: GroupVersionKind): JsonObject | undefined;
 }
 
-/**
- * One version of a type with everything that handlers need to serve it. Strategies and schemas belong to the version,
- * because defaults, pruning and validation follow the version that the client speaks.
- */
-export interface ServedVersion extends VersionView {
-  readonly gvk: GroupVersionKind;
-  readonly groupResource: GroupResource;
+/** How the objects of a version come in, and go into the store. */
+export interface ObjectForm {
   /**
    * Makes an object of this version from a decoded body, which it may change: types checked, unknown fields dropped, defaults
    * set. apiVersion and kind are the version's already, or absent. Throws DecodeError.
    */
   decode(body: DetailedJson, strict: boolean): DecodedObject;
-  /** How many values defaults may add to an object in which there are so many objects; absent: few. */
-  readonly mostDefaults?: ((objects: number) => number) | undefined;
+  /** How many values defaults may add to an object in which there are so many objects; 0: few. */
+  mostDefaults(objects: number): number;
   /** The stored form of an object of this version. May share parts with it. A promise where conversion must be waited for. */
-  toStorage(object: KubeObject): JsonObject | Promise<JsonObject>;
-  /** What a dry run answers: the object as if it had been stored and read. Absent: as it is. */
-  dryRunResult?(object: KubeObject): KubeObject | Promise<KubeObject>;
-  readonly strategy: Strategy;
-  readonly fieldManager: FieldManager;
+  toStorage(object: KubeObject): MaybePromise<JsonObject>;
+  /** What a dry run answers: the object as if it had been stored and read. */
+  dryRunResult(object: KubeObject): MaybePromise<KubeObject>;
+  /**
+   * Where conversions must be waited for: resolves when all these objects can be shown without. What comes out of the version's own
+   * store needs it no more. Absent: nothing has to wait.
+   */
+  readonly prepare?: ((objects: Iterable<CachedObject>) => Promise<void>) | undefined;
+}
+
+export interface ServedSubresources {
   readonly subresources: Readonly<Record<string, ServedSubresource>>;
   /** Subresources that are only created, by name. */
-  readonly created?: Readonly<Record<string, ServedCreation>>;
+  readonly created: Readonly<Record<string, ServedCreation>>;
   readonly scale: ScalePaths | undefined;
+}
+
+/** What only a version has that a definition describes. */
+export interface DefinedVersion {
+  /** For another thread, which can do its writes. */
+  readonly offloadable: OffloadableDefinition;
+  readonly openApiSchema: JsonObject | undefined;
+  /** Aborts when watches must end, because the type is now served in another way. */
+  readonly watchesEnd: AbortSignal;
+}
+
+/**
+ * One version of a type with everything that handlers need to serve it. Strategies and schemas belong to the version,
+ * because defaults, pruning and validation follow the version that the client speaks.
+ */
+export interface ServedVersion extends VersionView, ObjectForm, ServedSubresource, ServedSubresources {
+  readonly gvk: GroupVersionKind;
+  readonly groupResource: GroupResource;
   /** Patch content types taken, in the order in which 415 lists them. */
   readonly patchTypes: readonly string[];
   /** Strategic merge patch for built-in types; throws ApiError, and JsonError where the result doesn't fit the type. */
@@ -97,21 +117,9 @@ export interface ServedVersion extends VersionView {
   readonly verbs: readonly string[];
   /** The resource and its subresources, as discovery lists them. */
   readonly discovery: readonly ApiResourceEntry[];
-  /** The openAPIV3Schema of a custom type's version. */
-  readonly openApiSchema: JsonObject | undefined;
-  /** Whether a deletion answers with the object instead of a Status. */
-  readonly returnsDeletedObject: boolean;
-  /**
-   * Where conversions must be waited for: resolves when all these objects can be shown without. What comes out of the version's own
-   * store needs it no more. Absent: nothing has to wait.
-   */
-  readonly prepare?: ((objects: Iterable<CachedObject>) => Promise<void>) | undefined;
-  /** Aborts when watches must end, because the type is now served in another way. Absent: never. */
-  readonly watchesEnd?: AbortSignal | undefined;
-  /** Of a custom type whose writes a worker can do. */
-  readonly offloadable?: OffloadableDefinition | undefined;
   /** What admission does with objects of this type in other versions. */
-  readonly admission?: AdmissionView | undefined;
+  readonly admission: AdmissionView;
   /** Which field selectors this version takes. */
   readonly fieldNames: FieldNames;
+  readonly definition: DefinedVersion | undefined;
 }

@@ -3,6 +3,7 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { DetachedObject } from '../generic/loopback/detached-object.js';
 import type { ResourceStore } from '../generic/store/resource-store.js';
 import { DecodedObjects } from './decoded-objects.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const MAX_DECODED_BYTES = 4 << 20;
 
@@ -19,7 +20,7 @@ export class LocalNamespaces implements NamespaceSource {
     return cached === undefined ? undefined : this.decoded.get(cached, () => cached.decode() as KubeObject);
   }
 
-  get(name: string): KubeObject | undefined | Promise<KubeObject | undefined> {
+  get(name: string): MaybePromise<KubeObject | undefined> {
     return this.cached(name) ?? this.live(name);
   }
 

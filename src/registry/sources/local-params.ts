@@ -5,6 +5,7 @@ import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { SelectionPredicate } from '../../storage/selection-predicate.js';
 import type { ApiRegistry, StoredApi } from '../generic/store/api-registry.js';
 import { DecodedObjects } from './decoded-objects.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** Stored bytes of the decoded params of one kind. */
 const MAX_DECODED_BYTES = 8 << 20;
@@ -57,7 +58,7 @@ class LocalParamStore implements ParamStore {
     return true;
   }
 
-  get(namespace: string, name: string): KubeObject | undefined | Promise<KubeObject | undefined> {
+  get(namespace: string, name: string): MaybePromise<KubeObject | undefined> {
     const { store } = this.api;
     const key = store.key(namespace, name);
     const now = store.getNow(key, PRESENT);

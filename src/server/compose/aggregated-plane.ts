@@ -28,7 +28,8 @@ import type { DelegationMetrics } from '../metrics/delegation-metrics.js';
 import { groupVersions } from '../http/documents/group-versions.js';
 import { advertisedAddress, hostPort } from '../http/host-address.js';
 import { reviewTtl } from '../options/aggregation-options.js';
-import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
+import { assemblePlane, type ControlPlane, openFoundation } from './plane.js';
+import type { ServerContext } from './server-context.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
 import { whenStoreAnswers } from './startup.js';
 import { startDefinitions } from './start-definitions.js';
@@ -59,7 +60,7 @@ export async function buildAggregatedPlane(
   const { clients, links, signal } = dependencies;
   setMaxListeners(0, signal);
   const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(context, dependencies)]);
-  const foundation = await openFoundation(context);
+  const foundation = await openFoundation(context, undefined);
   const { registry } = foundation;
   const certificates = await whenStoreAnswers(() => dependencies.openCertificates(foundation.backend), context);
   foundation.install([resourceDefinitionType()]);

@@ -17,13 +17,14 @@ import { featureGates } from '../../util/feature-gates.js';
 import { createLogger, type Logger } from '../../util/logger.js';
 import { messageOf } from '../../util/error-message.js';
 import { buildAggregatedPlane } from './aggregated-plane.js';
-import { AggregationMetrics } from '../metrics/aggregation-metrics.js';
+import { AggregationMetrics, showExpiry } from '../metrics/aggregation-metrics.js';
 import { toldTo } from '../health/cluster-links.js';
 import { makeDataDirectory, StartError } from '../certificates/data-directory.js';
 import { keepFresh } from '../certificates/fresh-certificates.js';
 import { reviewTtl } from '../options/aggregation-options.js';
 import type { Options } from '../options/options.js';
-import { listen, runServer, serverContext } from './run.js';
+import { listen, runServer } from './run.js';
+import { serverContext } from './server-context.js';
 import {
   type Carried,
   type ServingCertificates,
@@ -140,10 +141,7 @@ export async function startAggregated(
   const clients = clusterClients(options, clock);
   const stop = new AbortController();
   if (options.storageBackend === 'embedded') makeDataDirectory(resolve(options.dataDir));
-  let apply = (): void => undefined;
-  const trust = new FrontProxyTrust(() => {
-    apply();
-  });
+  const trust = new FrontProxyTrust();
   try {
     await trust.load(clients.authn);
   } catch (error) {
@@ -168,12 +166,12 @@ export async function startAggregated(
       files === undefined ? openCertificates(options, backend, clock) : Promise.resolve(files),
     signal: stop.signal,
   });
-  metrics.certificates = plane.certificates;
+  showExpiry(plane.certificates, context.registry);
   const tls = () => ({
     ...plane.certificates.pair,
     clientCAs: authorities(),
   });
-  apply = () => {
+  const apply = (): void => {
     listener.server.setSecureContext(tls());
   };
   apply();
@@ -183,7 +181,7 @@ export async function startAggregated(
   };
   const carried: Carried = (authority) => plane.carried(authority);
   void keepFresh(plane.certificates, { clock, logger, links, signal: stop.signal, renewed, carried });
-  void trust.follow(clients.authn, stop.signal, toldTo(links, 'front-proxy'));
+  void trust.follow(clients.authn, stop.signal, { changed: apply, ...toldTo(links, 'front-proxy') });
   const running = await runServer(context, {
     listener,
     authenticator: authenticators(trust, clients.authn, metrics, options, clock),

@@ -21,8 +21,9 @@ import { admissionWebhookClients } from './admission/webhook-clients.js';
 import { localSources } from './admission/local-sources.js';
 import { Loops } from './post-start-hooks.js';
 import { paramAccess } from './admission/param-access.js';
-import { assemblePlane, type ControlPlane, openFoundation, type ServerContext } from './plane.js';
-import { type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
+import { assemblePlane, type ControlPlane, openFoundation } from './plane.js';
+import type { ServerContext } from './server-context.js';
+import { labelUsedSecrets, type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
 
 export interface ControlPlaneDependencies {
   /** Host and port under which clients reach the server. */
@@ -53,14 +54,14 @@ export async function buildControlPlane(
     signal: stop.signal,
   });
   const { authorizer, rbac, ruleResolver } = authorization;
-  const foundation = await openFoundation(context);
+  const foundation = await openFoundation(context, rbac);
   const { registry, mergeTypes } = foundation;
   const stores: ReadonlyMap<string, ResourceStore> = foundation.install([
     ...withTokenRequests(builtinResourceTypes(), options, accounts, clock),
     ...rbacTypes({ authorizer, rules: rbac }),
     certificateSigningRequests,
     ...webhookConfigurationTypes,
-    ...admissionPolicyTypes(paramAccess(authorizer, registry, () => stores)),
+    ...admissionPolicyTypes(paramAccess(authorizer, registry)),
     customResourceDefinitionType({}),
   ]);
   installVirtual(
@@ -95,7 +96,7 @@ export async function buildControlPlane(
     webhooks,
   });
   const admission = admissionChain(plugins, metrics);
-  accounts.objects.attach(stores, clients('kube-apiserver').for({ group: '', resource: 'secrets' }));
+  labelUsedSecrets(accounts.uses, own().for({ group: '', resource: 'secrets' }), logger);
   const loops = new Loops({
     ...foundation,
     options,
@@ -110,7 +111,6 @@ export async function buildControlPlane(
   return assemblePlane(context, foundation, {
     admission,
     authorizer,
-    rules: rbac,
     serverAddress,
     loading: loops.loading(),
     hooks: loops.hooks(),

@@ -1,5 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { ApiError } from '../../apimachinery/meta/errors.js';
+import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
 import { SERVICE_ACCOUNT_PREFIX, type UserInfo } from '../../authentication/user/user.js';
 import { BootstrapSigner } from '../../controllers/bootstrap/bootstrap-signer.js';
 import { cleanRequests, forEachRequest } from '../../controllers/certificates/certificate-loops.js';
@@ -12,6 +14,7 @@ import { ResourceQuotaController } from '../../controllers/resource-quota/resour
 import { rootCaPublisher } from '../../controllers/certificates/root-ca-publisher.js';
 import { ServiceAccountTokens } from '../../controllers/service-accounts/service-account-tokens.js';
 import { defaultServiceAccounts } from '../../controllers/service-accounts/service-accounts.js';
+import { claimsInUse, claimsNamed, StorageProtection } from '../../controllers/storage/protection.js';
 import { TokenCleaner } from '../../controllers/bootstrap/token-cleaner.js';
 import { ValidatingPolicyStatus } from '../../controllers/validating-policy-status.js';
 import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
@@ -65,6 +68,8 @@ const ACCOUNTS: Readonly<Record<string, string>> = {
   'garbage-collector-controller': 'generic-garbage-collector',
   'legacy-serviceaccount-token-cleaner-controller': 'legacy-service-account-token-cleaner',
   'namespace-controller': 'namespace-controller',
+  'persistentvolume-protection-controller': 'pv-protection-controller',
+  'persistentvolumeclaim-protection-controller': 'pvc-protection-controller',
   'resourcequota-controller': 'resourcequota-controller',
   'root-ca-certificate-publisher-controller': 'root-ca-cert-publisher',
   'serviceaccount-controller': 'service-account-controller',
@@ -152,8 +157,42 @@ export class Controllers {
         const client = local.for({ group: 'admissionregistration.k8s.io', resource: 'validatingadmissionpolicies' });
         new ValidatingPolicyStatus({ client, types: knownTypes(registry, mergeTypes), clock, failed }).start(signal);
       },
+      ...this.storageStarters(),
       ...this.accountStarters(),
       ...this.certificateStarters(),
+    };
+  }
+
+  private storageStarters(): Readonly<Record<string, Starter>> {
+    const { clock, signal } = this.context;
+    const type = (resource: string): GroupResource => ({ group: '', resource });
+    return {
+      'persistentvolumeclaim-protection-controller': (local, onError) => {
+        const pods = local.for(type('pods'));
+        const protection = new StorageProtection({
+          client: local.for(type('persistentvolumeclaims')),
+          finalizer: 'kubernetes.io/pvc-protection',
+          clock,
+          isUsed: async ({ metadata: { namespace = '', name = '' } }) =>
+            (await pods.list(namespace)).some((pod) => claimsInUse(pod).includes(name)),
+          onError,
+        });
+        const reconsider = (pod: KubeObject): void => {
+          for (const claim of claimsNamed(pod)) protection.reconsider(pod.metadata.namespace ?? '', claim);
+        };
+        const ignore = (): void => undefined;
+        pods.watch({ upsert: reconsider, delete: reconsider, reset: ignore, synced: ignore }, signal);
+        protection.start(signal);
+      },
+      'persistentvolume-protection-controller': (local, onError) => {
+        new StorageProtection({
+          client: local.for(type('persistentvolumes')),
+          finalizer: 'kubernetes.io/pv-protection',
+          clock,
+          isUsed: (volume) => Promise.resolve(stringAt(objectAt(volume, 'status'), 'phase') === 'Bound'),
+          onError,
+        }).start(signal);
+      },
     };
   }
 

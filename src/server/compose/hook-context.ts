@@ -3,7 +3,7 @@ import type { AdmissionChain } from '../../admission/interfaces.js';
 import type { ServiceAccountTokenSigner } from '../../authentication/token/service-account/service-account-signer.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 import type { LocalClients } from '../../registry/generic/loopback/local-client.js';
-import type { OffloadShow } from '../../registry/customresource/serve.js';
+import type { OffloadShow } from '../../registry/customresource/serve-options.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';

@@ -1,19 +1,16 @@
-import type { Registry } from 'prom-client';
 import type { AdmissionChain } from '../../admission/interfaces.js';
 import { loadProtobufCodec } from '../../apimachinery/protobuf/load.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import type { RbacRuleSource } from '../../authorization/rbac/types.js';
-import type { ChainMetrics } from '../../endpoints/filters/metrics.js';
 import type { StatusWriter } from '../../endpoints/filters/status.js';
 import { resourceHandler } from '../../endpoints/router/resource-requests.js';
 import type { HandlerEnvironment } from '../../endpoints/router/scope.js';
 import { WatchTracker } from '../../endpoints/handlers/watch-tracker.js';
 import type { Handler } from '../../endpoints/http.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
-import { ApiRegistry } from '../../registry/generic/store/api-registry.js';
+import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import { declarativeReporter } from '../../registry/builtin/declarative/metrics.js';
-import { RuntimeConfig } from '../../registry/generic/store/runtime-config.js';
-import type { OffloadShow } from '../../registry/customresource/serve.js';
+import type { OffloadShow } from '../../registry/customresource/serve-options.js';
 import type { ResourceType } from '../../registry/rest/interfaces.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import { RoutedCacher } from '../../storage/cacher/routed-cacher.js';
@@ -24,7 +21,6 @@ import type { Clock } from '../../util/clock.js';
 import { metricsRegistry } from '../../util/metrics/metrics.js';
 import { effectiveVersion } from '../../util/effective-version.js';
 import { featureGates } from '../../util/feature-gates.js';
-import type { Logger } from '../../util/logger.js';
 import type { ApiServer } from '../http/api-server.js';
 import { isAggregated } from '../options/aggregation-options.js';
 import { makeLogs } from './backend.js';
@@ -36,23 +32,11 @@ import { handlerMetrics } from '../metrics/handler-metrics.js';
 import { MeasuredBackend, StoreMetrics } from '../metrics/measured-backend.js';
 import type { OffloadPool } from '../../offload/pool.js';
 import { startOffload } from '../../offload/start.js';
-import type { Options } from '../options/options.js';
+import type { ServerContext } from './server-context.js';
 import { whenStoreAnswers } from './startup.js';
 import { statusWriter } from './status-writer.js';
 import { storeChecks, type PlaneCheck } from '../health/store-checks.js';
 import { storeTroubles } from '../health/store-troubles.js';
-
-/** What a process has one of, in every mode. */
-export interface ServerContext {
-  readonly options: Options;
-  /** The folder of the program, for its version. */
-  readonly root: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** Where the process's metrics are. */
-  readonly registry: Registry;
-  readonly metrics: ChainMetrics;
-}
 
 export interface Hook {
   readonly name: string;
@@ -96,9 +80,9 @@ export interface Foundation {
   install(types: readonly ResourceType[]): Map<string, ResourceStore>;
 }
 
-/** Opens the store, however long it is away. */
-export async function openFoundation(context: ServerContext): Promise<Foundation> {
-  const { options, clock, logger, registry: metrics } = context;
+/** Opens the store, however long it is away. `rules`: what guards of roles ask; undefined where there are no roles. */
+export async function openFoundation(context: ServerContext, rules: RbacRuleSource | undefined): Promise<Foundation> {
+  const { options, clock, logger, registry: metrics, apis: registry } = context;
   const logs = measured(
     await makeLogs(options, clock, storeTroubles(metrics, logger)),
     new StoreMetrics(metrics),
@@ -114,7 +98,6 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
   });
   await whenStoreAnswers(() => cacher.start(), context);
   registerCacherMetrics(() => cacher.stats(), metrics);
-  const registry = new ApiRegistry(new RuntimeConfig(options.runtimeConfig));
   forgetGoneTypes(registry, [metricsRegistry, metrics], clock);
   const cbor = featureGates.enabled('CBORServingAndStorage');
   const mergeTypes = loadMergeTypes();
@@ -130,7 +113,7 @@ export async function openFoundation(context: ServerContext): Promise<Foundation
       emulation: effectiveVersion.emulation,
       declarative: { gates: featureGates, report },
     });
-  const offload = startOffload({ ...context, report });
+  const offload = startOffload({ ...context, report, rules });
   const offloadShow: OffloadShow = (served, resource, object) => offload.show(served, resource, cbor, object);
   return { backend, cacher, registry, cbor, mergeTypes, offload, offloadShow, install };
 }
@@ -146,8 +129,6 @@ function measured({ main, others, overrides }: LogSet, metrics: StoreMetrics, cl
 export interface PlaneParts {
   readonly admission: AdmissionChain;
   readonly authorizer: Authorizer;
-  /** What guards of roles ask; absent where there are no roles. */
-  readonly rules?: RbacRuleSource;
   /** Host and port under which clients reach the server. */
   readonly serverAddress: () => string;
   readonly loading: ControlPlane['loading'];
@@ -163,7 +144,6 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
   const { options, clock, logger } = context;
   const { backend, cacher, registry, offload } = foundation;
   const { admission, authorizer, serverAddress, loading, hooks } = parts;
-  offload.rules = parts.rules;
   const environment: HandlerEnvironment = {
     admission,
     authorizer,

@@ -2,7 +2,6 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { loadProtobufCodec } from '../../apimachinery/protobuf/load.js';
 import type { RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { AuditHook, ChainConfig } from '../../endpoints/filters/chain-config.js';
-import { ChainMetrics } from '../../endpoints/filters/metrics.js';
 import { send } from '../../endpoints/filters/status.js';
 import type { Handler } from '../../endpoints/http.js';
 import { type Clock, sleep } from '../../util/clock.js';
@@ -10,7 +9,6 @@ import { messageOf } from '../../util/error-message.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
 import { metricLifecycles } from '../../util/metrics/metric-lifecycle.js';
-import { metricConfiguration } from '../options/metrics-options.js';
 import { registerMemoryLimits } from '../metrics/memory-metrics.js';
 import {
   CellGauge,
@@ -27,8 +25,9 @@ import { makeAudit } from './access/audit.js';
 import { selectorsOf } from './access/authorization.js';
 import { StartError } from '../certificates/data-directory.js';
 import { Health, LogCheck, pingCheck, PostStartHook, ShutdownCheck } from '../health/health.js';
-import { deprecatedFlagWarnings, type Options } from '../options/options.js';
-import type { ControlPlane, ServerContext } from './plane.js';
+import type { Options } from '../options/options.js';
+import type { ControlPlane } from './plane.js';
+import type { ServerContext } from './server-context.js';
 import { registerDocument } from '../http/routed-document.js';
 import { waitingStep } from './startup.js';
 import { statusWriter } from './status-writer.js';
@@ -44,16 +43,6 @@ const MIN_DRAIN_MILLIS = 2_000;
 export function drainMillis(options: Options): number {
   if (!isAggregated(options)) return Math.max(DRAIN_MILLIS, options.requestTimeout);
   return Math.max(MIN_DRAIN_MILLIS, EXTENSION_STOP_MILLIS - options.shutdownDelayDuration);
-}
-
-/** What a process starts with. */
-export function serverContext(options: Options, root: string, clock: Clock, logger: Logger): ServerContext {
-  const registry = new Registry();
-  if (options.deprecationWarnings) {
-    for (const warning of [...deprecatedFlagWarnings(options), ...featureGates.warnings]) logger.warn(warning);
-  }
-  metricLifecycles.configure(metricConfiguration(options));
-  return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry) };
 }
 
 function installCommon(

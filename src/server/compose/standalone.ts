@@ -22,7 +22,8 @@ import { type Credentials, DataDirectory, parsePair, readFile, StartError } from
 import { makeOidc } from './access/oidc.js';
 import { advertisedAddress, hostPort, isUnspecified } from '../http/host-address.js';
 import type { Options } from '../options/options.js';
-import { listen, runServer, serverContext } from './run.js';
+import { listen, runServer } from './run.js';
+import { serverContext } from './server-context.js';
 import { makeServiceAccountTokens } from './access/service-account-tokens.js';
 import { makeTokenAuthenticator } from './access/token-authenticators.js';
 
@@ -176,8 +177,8 @@ export async function startStandalone(
   const names = [local, advertised];
   const credentials = directory.prepare(urlOf(local, options.securePort), names);
   const files = readFiles(options, credentials);
-  const accounts = makeServiceAccountTokens(options, directory.path, clock, logger);
   const context = serverContext(options, root, clock, logger);
+  const accounts = makeServiceAccountTokens(context, directory.path);
   const ended = new AbortController();
   const oidc = makeOidc(options, { clock, logger, registry: context.registry, signal: ended.signal });
   const tokens = await makeTokenAuthenticator(options, accounts, oidc.tokens, { clock, logger });

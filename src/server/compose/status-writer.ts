@@ -15,10 +15,12 @@ export function statusWriter(
   const cbor = features.enabled('CBORServingAndStorage');
   return (exchange, error) => {
     const options = { compression, cbor: cbor && exchange.handled && !isOfRouter(error), protobuf };
-    writeStatus(exchange, exchange.request, exchange.response, error, options).catch((failure: unknown) => {
-      logger.error('an error cannot be told', { auditID: exchange.auditId, error: messageOf(failure) });
-      exchange.destroy();
-    });
+    writeStatus({ context: exchange, request: exchange.request, response: exchange.response }, error, options).catch(
+      (failure: unknown) => {
+        logger.error('an error cannot be told', { auditID: exchange.auditId, error: messageOf(failure) });
+        exchange.destroy();
+      },
+    );
   };
 }
 

@@ -8,12 +8,13 @@ import type { Clock } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
 import { CellCounter, CellGauge, metricsRegistry } from '../../util/metrics/metrics.js';
 import type { Registry } from 'prom-client';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** Something that is well or not. */
 export interface HealthCheck {
   readonly name: string;
   /** Throws, or rejects, with the reason when it is not well. The reason goes to the log; callers of a single check see it too. */
-  check(): void | Promise<void>;
+  check(): MaybePromise<void>;
 }
 
 export type HealthEndpoint = 'healthz' | 'livez' | 'readyz';

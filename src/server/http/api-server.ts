@@ -19,6 +19,7 @@ import { keepFirstHeaders } from './repeated-headers.js';
 import { packetOf, rereadRequest, type RereadRequest, withoutUpgrade } from './reread.js';
 import { UpgradeResponse } from './websocket.js';
 import { isWebSocketRequest } from '../../authentication/request/websocket-protocol.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** AES-128-GCM first: fast everywhere, and what the benchmarks of peers use. */
 const CIPHERS = [
@@ -299,7 +300,7 @@ export class ApiServer {
   }
 
   /** CONNECT is a method like others here, but node:http leaves the connection to us; it ends with the answer. */
-  private acceptConnect(request: IncomingMessage, socket: Duplex, head: Buffer): void | Promise<void> {
+  private acceptConnect(request: IncomingMessage, socket: Duplex, head: Buffer): MaybePromise<void> {
     if (!(request.socket === socket && socket instanceof TLSSocket)) {
       socket.destroy();
       return;
@@ -308,7 +309,7 @@ export class ApiServer {
   }
 
   /** A connection is used for nothing but WebSockets; who asks for something else is answered as if they had not. */
-  private acceptUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void | Promise<void> {
+  private acceptUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): MaybePromise<void> {
     if (socket instanceof TLSSocket && isWebSocketRequest(request)) {
       const response = new UpgradeResponse(request, socket, head);
       if (isPlainRequest(request, response)) return this.accept(this.connectionOf(request), request, response, false);
@@ -327,7 +328,7 @@ export class ApiServer {
     request: HttpRequest,
     response: HttpResponse,
     expectsContinue: boolean,
-  ): void | Promise<void> {
+  ): MaybePromise<void> {
     const { clock, metrics } = this.config;
     const target = request.url ?? '/';
     // Asks of the server as a whole whether it is there.

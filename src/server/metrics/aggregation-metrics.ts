@@ -19,17 +19,18 @@ export class AggregationMetrics {
   readonly delegation: DelegationMetrics;
   readonly links: ClusterLinks;
   readonly admission: ClusterAdmissionMetrics;
-  /** What the server shows, once it is known. */
-  certificates: Pick<ServingCertificates, 'pair'> | undefined;
 
   constructor({ registry, logger, clock }: MetricsContext) {
     this.delegation = new DelegationMetrics(registry);
     this.links = new ClusterLinks(registry, logger, clock);
     this.admission = new ClusterAdmissionMetrics(registry);
-    const name = 'annex_serving_certificate_expiration_timestamp_seconds';
-    new CellGauge({ name, help: 'When the serving certificate expires.', labels: [] }, registry, (gauge) => {
-      const cert = this.certificates?.pair.cert;
-      if (cert !== undefined) gauge.cell().value = Date.parse(new X509Certificate(cert).validTo) / 1000;
-    });
   }
+}
+
+/** A metric of the certificate that the server shows. */
+export function showExpiry(certificates: Pick<ServingCertificates, 'pair'>, registry: Registry): void {
+  const name = 'annex_serving_certificate_expiration_timestamp_seconds';
+  new CellGauge({ name, help: 'When the serving certificate expires.', labels: [] }, registry, (gauge) => {
+    gauge.cell().value = Date.parse(new X509Certificate(certificates.pair.cert).validTo) / 1000;
+  });
 }

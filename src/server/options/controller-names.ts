@@ -8,6 +8,8 @@ const CONTROLLERS: Readonly<Record<string, string>> = {
   'garbage-collector-controller': 'garbagecollector',
   'legacy-serviceaccount-token-cleaner-controller': 'legacy-service-account-token-cleaner',
   'namespace-controller': 'namespace',
+  'persistentvolume-protection-controller': 'pv-protection',
+  'persistentvolumeclaim-protection-controller': 'pvc-protection',
   'resourcequota-controller': 'resourcequota',
   'root-ca-certificate-publisher-controller': 'root-ca-cert-publisher',
   'serviceaccount-controller': 'serviceaccount',

@@ -1,7 +1,7 @@
 import { createLogger } from '../../util/logger.js';
 import { systemClock } from '../../util/clock.js';
 import { featureGates } from '../../util/feature-gates.js';
-import { serverContext } from '../compose/run.js';
+import { serverContext } from '../compose/server-context.js';
 import { parseOptions, serveCommand } from './command-line.js';
 
 const USED = { admissionControl: ['Priority'], featureGates: ['AuthorizeWithSelectors=true'] };

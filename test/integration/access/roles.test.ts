@@ -172,3 +172,26 @@ describe('default roles at the next start', () => {
     ]);
   });
 });
+
+describe('who applies what is not there', () => {
+  const server = serverForFile();
+  const path = '/api/v1/namespaces/default/configmaps/new?fieldManager=jane';
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'new' }, data: { a: 'b' } };
+  const headers = { 'content-type': 'application/apply-patch+yaml' };
+  const apply = (): Promise<Answer> =>
+    new Http1(server.current).send({ method: 'PATCH', path, body, headers, token: NOBODY });
+
+  test('needs the permission to create, too', async () => {
+    const http = new Http1(server.current);
+    const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['patch', 'update'] }];
+    await http.post(`${RBAC}/clusterroles`, role('writer', {}, [], { rules }));
+    await http.post(`${RBAC}/clusterrolebindings`, binding('writer', 'writer', { kind: 'User', name: 'jane' }));
+    const refused = 'configmaps \\"new\\" is forbidden: User \\"jane\\" cannot create resource \\"configmaps\\"';
+    await eventually('she may patch', async () => ((await apply()).text.includes('cannot create') ? true : undefined));
+    const answer = await apply();
+    expect([answer.status, answer.text]).toEqual([403, expect.stringContaining(refused)]);
+    await patch(http, 'clusterroles/writer', { rules: [{ ...rules[0], verbs: ['patch', 'update', 'create'] }] });
+    await eventually('she may create', async () => ((await apply()).status === 201 ? true : undefined));
+    expect((await apply()).status).toBe(200);
+  });
+});

@@ -10,6 +10,7 @@ import { admitClaim } from './claims.js';
 import { admitNode } from './nodes.js';
 import { admitPod } from './pods.js';
 import { admitToken } from './tokens.js';
+import type { MaybePromise } from '../../../util/maybe-promise.js';
 
 /** What the plugin looks up. */
 export interface NodeRestrictionDependencies {
@@ -20,7 +21,7 @@ export interface NodeRestrictionDependencies {
   readonly authorizer: Authorizer;
 }
 
-type Check = (node: string, attributes: AdmissionAttributes) => Promise<void> | void;
+type Check = (node: string, attributes: AdmissionAttributes) => MaybePromise<void>;
 
 const NODE_LEASES = 'kube-node-lease';
 const KUBELET_SIGNERS = ['kubernetes.io/kubelet-serving', 'kubernetes.io/kube-apiserver-client-kubelet'];

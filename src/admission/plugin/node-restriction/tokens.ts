@@ -7,6 +7,7 @@ import type { AdmissionAttributes } from '../../interfaces.js';
 import type { ObjectReader } from '../../object-reader.js';
 import { refusal } from '../../refusal.js';
 import { nodeOf } from './pods.js';
+import type { MaybePromise } from '../../../util/maybe-promise.js';
 
 interface Dependencies {
   readonly pods: ObjectReader;
@@ -36,7 +37,7 @@ const driverOf = (volume: JsonObject | undefined): string => {
 /** Lets a node ask for tokens of the service accounts of its pods, bound to these pods and for audiences that they mount. */
 export const admitToken =
   (dependencies: Dependencies) =>
-  (node: string, attributes: AdmissionAttributes): Promise<void> | void => {
+  (node: string, attributes: AdmissionAttributes): MaybePromise<void> => {
     if (attributes.operation !== 'CREATE' || attributes.subresource !== 'token') return;
     const spec = objectAt(attributes.object, 'spec');
     const ref = objectAt(spec, 'boundObjectRef');
@@ -63,7 +64,7 @@ function checkAudience(
   attributes: AdmissionAttributes,
   pod: KubeObject,
   audiences: readonly string[],
-): Promise<void> | void {
+): MaybePromise<void> {
   if (audiences.length > 1) throw refusal(attributes, 'node may only request 0 or 1 audiences');
   const audience = audiences[0] ?? '';
   const mounted = mounts(dependencies, pod, audience);

@@ -10,6 +10,7 @@ import { messageOf } from '../../../util/error-message.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../interfaces.js';
 import { refusal } from '../../refusal.js';
 import { NewestQuotas } from './newest-quotas.js';
+import type { MaybePromise } from '../../../util/maybe-promise.js';
 
 /** The ResourceQuota objects. */
 export interface QuotaObjects {
@@ -56,7 +57,7 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
     return evaluatorOf(resource)?.readsObjects === true;
   }
 
-  validate(attributes: AdmissionAttributes): Promise<void> | void {
+  validate(attributes: AdmissionAttributes): MaybePromise<void> {
     const { operation, namespace, resource, subresource, object, oldObject } = attributes;
     if (namespace === '' || (operation !== 'CREATE' && operation !== 'UPDATE')) return;
     if (operation === 'CREATE' && attributes.kind.group === '' && attributes.kind.kind === 'Namespace') return;

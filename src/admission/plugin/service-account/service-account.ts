@@ -9,6 +9,7 @@ import type { ObjectReader } from '../../object-reader.js';
 import { refusal } from '../../refusal.js';
 import { unmountableSecret } from './mountable-secrets.js';
 import { mountToken } from './token-volume.js';
+import type { MaybePromise } from '../../../util/maybe-promise.js';
 
 export interface ServiceAccountDependencies {
   readonly accounts: ObjectReader;
@@ -93,7 +94,7 @@ function withAccount(
   attributes: AdmissionAttributes,
   name: string,
   use: (account: KubeObject) => void,
-): Promise<void> | void {
+): MaybePromise<void> {
   const { namespace } = attributes;
   const cached = accounts.cached(namespace, name);
   if (cached !== undefined) {

@@ -7,9 +7,10 @@ import type { Hook } from './hooks.js';
 import type { ReviewedObjects } from './review.js';
 import type { WebhookDependencies } from './caller.js';
 import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
+import type { MaybePromise } from '../../../util/maybe-promise.js';
 
 /** Gives the objects of the request in a version. */
-export type ObjectsIn = (matched: VersionedResource) => ReviewedObjects | Promise<ReviewedObjects>;
+export type ObjectsIn = (matched: VersionedResource) => MaybePromise<ReviewedObjects>;
 
 /** Under which resource and kind a webhook is to be called; undefined: it is not. Throws ApiError where that cannot be told. */
 export function shouldCall(
@@ -19,7 +20,7 @@ export function shouldCall(
   dependencies: Pick<WebhookDependencies, 'namespaces' | 'authorizer'> & {
     readonly conditions: MatchConditionsMetrics;
   },
-): VersionedResource | undefined | Promise<VersionedResource | undefined> {
+): MaybePromise<VersionedResource | undefined> {
   const matched = match(hook.criteria, attributes, dependencies.namespaces);
   if (!(matched instanceof Promise) && (matched === undefined || hook.conditions.empty)) return matched;
   return decide(hook, attributes, matched, objectsIn, dependencies);
@@ -28,7 +29,7 @@ export function shouldCall(
 async function decide(
   hook: Hook,
   attributes: AdmissionAttributes,
-  matching: VersionedResource | undefined | Promise<VersionedResource | undefined>,
+  matching: MaybePromise<VersionedResource | undefined>,
   objectsIn: ObjectsIn,
   { authorizer, conditions }: Parameters<typeof shouldCall>[3],
 ): Promise<VersionedResource | undefined> {

@@ -8,7 +8,6 @@ import { type Cell, CellCounter } from '../../../util/metrics/metrics.js';
 import {
   AuthenticationError,
   type AuthenticationResponse,
-  type MaybePromise,
   type TokenAuthenticator,
 } from '../../authenticator/interfaces.js';
 import { ALL_SERVICE_ACCOUNTS, SERVICE_ACCOUNT_PREFIX } from '../../user/user.js';
@@ -32,6 +31,7 @@ import {
   invalidSince,
   LAST_USED_LABEL,
 } from './service-account-validation.js';
+import type { MaybePromise } from '../../../util/maybe-promise.js';
 
 /** Tokens whose signatures are remembered as good. */
 const MAX_REMEMBERED = 16_384;

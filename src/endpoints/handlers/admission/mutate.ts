@@ -1,12 +1,13 @@
 import type { AdmissionAttributes, AdmissionChain } from '../../../admission/interfaces.js';
 import { validateManagedFields } from '../../../managedfields/field-manager.js';
 import { dedupOwnerReferences } from '../../../registry/generic/system-fields.js';
+import { type MaybePromise, then } from '../../../util/maybe-promise.js';
 
 /**
  * Mutating admission of an object that is to be written. What it makes of the managed fields is only taken if it can be read, and
  * owners that it doubles are dropped again.
  */
-export function admitMutations(admission: AdmissionChain, attributes: AdmissionAttributes): Promise<void> | void {
+export function admitMutations(admission: AdmissionChain, attributes: AdmissionAttributes): MaybePromise<void> {
   if (!admission.mutates(attributes.operation)) return;
   const { object } = attributes;
   const before = object?.metadata.managedFields;
@@ -32,7 +33,5 @@ export function admitMutations(admission: AdmissionChain, attributes: AdmissionA
       true,
     );
   };
-  const pending = admission.admit(attributes);
-  if (pending instanceof Promise) return pending.then(check);
-  check();
+  return then(admission.admit(attributes), check);
 }

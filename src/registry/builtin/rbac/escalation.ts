@@ -14,14 +14,12 @@ import {
 } from '../../../authorization/rbac/types.js';
 import type { RequestContext } from '../../../request/context.js';
 import { compact, compactString, quoteList, uncovered } from './covers.js';
+import type { MaybePromise } from '../../../util/maybe-promise.js';
 
 /** A RbacRuleSource, or one that has to ask somebody. */
 interface AskedRules {
-  policyRulesFor(user: UserInfo, namespace: string): HeldRules | Promise<HeldRules>;
-  roleRules(
-    ref: RoleRef,
-    namespace: string,
-  ): readonly PolicyRule[] | undefined | Promise<readonly PolicyRule[] | undefined>;
+  policyRulesFor(user: UserInfo, namespace: string): MaybePromise<HeldRules>;
+  roleRules(ref: RoleRef, namespace: string): MaybePromise<readonly PolicyRule[] | undefined>;
 }
 
 export interface EscalationDependencies {

@@ -4,12 +4,13 @@ import type { StoredObject } from '../../../storage/interfaces.js';
 import { type Stopwatch, timed } from '../../../util/metrics/stopwatch.js';
 import type { ServedVersion } from '../../rest/served.js';
 import { decodedSliced, DetachedObject } from './detached-object.js';
+import type { MaybePromise } from '../../../util/maybe-promise.js';
 
 /** A step can need the conversions of all versions that an object's managers ever used, and some more. */
 const MAX_ATTEMPTS = 50;
 
 /** Runs a step that may have to wait for conversions, again after each; it must be rerunnable. Most steps never wait. */
-export function settled<T>(step: () => T): T | Promise<T> {
+export function settled<T>(step: () => T): MaybePromise<T> {
   try {
     return step();
   } catch (error) {
@@ -35,11 +36,7 @@ async function again<T>(step: () => T, first: ConversionPending): Promise<T> {
  * A stored object in a version, converted where needed, over several turns of the event loop where it is large; `watch` takes down how
  * long the conversion takes.
  */
-export function storedAs(
-  served: ServedVersion,
-  stored: StoredObject,
-  watch?: Stopwatch,
-): KubeObject | Promise<KubeObject> {
+export function storedAs(served: ServedVersion, stored: StoredObject, watch?: Stopwatch): MaybePromise<KubeObject> {
   if (served.prepare === undefined) {
     const decoded = decodedSliced(stored);
     if (decoded !== undefined) return decoded.then((object) => served.toObject(object));

@@ -1,5 +1,5 @@
 import type { FieldManager } from '../../../managedfields/interfaces.js';
-import type { GroupResource, GroupVersionKind } from '../../../apimachinery/meta/meta.js';
+import type { GroupResource, GroupVersionKind, GroupVersionResource } from '../../../apimachinery/meta/meta.js';
 import type { ApiGroup, ApiResourceEntry } from '../../rest/interfaces.js';
 import type { ServedVersion } from '../../rest/served.js';
 import type { CreateOnlyType } from '../../rest/create-only.js';
@@ -124,6 +124,12 @@ export class ApiRegistry {
     const bundle = this.bundles.get(`${resource}.${group}`);
     const first = bundle?.apis[0] ?? bundle?.hidden;
     return first !== undefined && isBuiltIn(first);
+  }
+
+  /** The store of a type that is installed in a version, also where clients cannot see it. */
+  storeOf(type: GroupVersionResource): ResourceStore | undefined {
+    const api = this.lookup(type.group, type.version, type.resource) ?? this.hidden(type);
+    return api?.kind === 'stored' && api.served.version.name === type.version ? api.store : undefined;
   }
 
   hidden({ group, resource }: GroupResource): StoredApi | undefined {

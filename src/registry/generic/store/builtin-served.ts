@@ -140,6 +140,8 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     gvk,
     groupResource: { group: type.group, resource: type.resource },
     decode: decodeObject,
+    mostDefaults: () => 0,
+    dryRunResult: (object) => object,
     toStorage: (object) => (type.storedAs === undefined ? object : type.storedAs.toStorage({ ...object })),
     strategy: type.strategy,
     fieldManager: manager('', type.strategy),
@@ -156,8 +158,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     },
     verbs: type.verbs ?? VERBS,
     discovery: discoveryEntries(type, version),
-    openApiSchema: undefined,
-    returnsDeletedObject: type.returnsDeletedObject === true,
+    definition: undefined,
     admission: builtinAdmissionView(type, decodeObject, serving.mergeTypes),
     fieldNames:
       version.selectableFields.length === 0

@@ -33,16 +33,18 @@ const PLACES = new Map([
 /** No client was ever given an older revision: the server writes before it is ready. */
 const FIRST_GIVEN = 2;
 
-/** What one write of one object came to. */
+/** What an update of one object came to. */
 export interface WriteOutcome {
-  readonly stored: StoredObject;
-  /** False: the object was equal to what is stored, and nothing was written. */
-  readonly changed: boolean;
+  /** Undefined: the object is removed, or nothing was to be written. */
+  readonly stored: StoredObject | undefined;
   readonly created: boolean;
+  readonly removed: boolean;
 }
 
-/** What to store in place of what is there. */
-export type TryUpdate = (current: StoredObject | undefined) => Promise<JsonObject>;
+/** What to do with what is there: store another state, remove it, or nothing, as it was only asked what would be. */
+export type NextState = { readonly store: JsonObject } | 'remove' | 'nothing';
+
+export type TryUpdate = (current: StoredObject | undefined) => Promise<NextState>;
 
 /** A state that a write starts from. */
 export interface Basis {
@@ -50,9 +52,6 @@ export interface Basis {
   /** It was asked of the store for this write. Otherwise it may be an older one, which only a write by it would show. */
   readonly certain: boolean;
 }
-
-/** Thrown by a `TryUpdate` that leaves the write to the caller, whose own way to write shows whether the state was the newest. */
-export class OwnWrite extends Error {}
 
 /** Reads and writes of one resource type, shared by all its versions. Keys are `namespace/name` or `name`. */
 export class ResourceStore {
@@ -139,43 +138,46 @@ export class ResourceStore {
   }
 
   /**
-   * Reads, lets `tryUpdate` make the new state, and writes it if nobody was faster; else again. The first try works on the
-   * cache's state; an error made of a state that has changed since is not believed. `tryUpdate` must be rerunnable.
+   * Reads, lets `tryUpdate` say what comes next, and writes that if nobody was faster; else again. The first try works on the
+   * cache's state; an error, or an answer, made of a state that has changed since is not believed. `tryUpdate` must be rerunnable.
    */
-  async guaranteedUpdate(
-    key: string,
-    tryUpdate: TryUpdate,
-    signal: AbortSignal,
-    from?: StoredObject,
-  ): Promise<WriteOutcome> {
-    let basis: Basis = from === undefined ? await this.basis(key) : { current: from, certain: false };
+  async guaranteedUpdate(key: string, tryUpdate: TryUpdate, signal: AbortSignal): Promise<WriteOutcome> {
+    let basis = await this.basis(key);
     for (;;) {
       signal.throwIfAborted();
-      const { current } = basis;
-      let next: JsonObject;
+      const created = basis.current === undefined;
+      let next: NextState | { readonly error: unknown };
       try {
-        next = await tryUpdate(current);
+        next = await tryUpdate(basis.current);
       } catch (error) {
-        const newer = error instanceof OwnWrite ? undefined : await this.newer(key, basis);
-        if (newer === undefined) throw error;
-        basis = newer;
-        continue;
+        next = { error };
       }
-      // Making a large object and encoding it both take their time.
-      if ((current?.bytes.length ?? 0) >= OWN_TURN_BYTES) await yieldNow();
-      const value = encodeObject(next);
-      if (current !== undefined && isUnchanged(value, current)) {
+      if (next === 'nothing' || (typeof next === 'object' && 'error' in next)) {
         const newer = await this.newer(key, basis);
-        if (newer === undefined) return { stored: current, changed: false, created: false };
+        if (newer === undefined && next !== 'nothing') throw next.error;
+        if (newer === undefined) return { stored: undefined, created, removed: false };
         basis = newer;
         continue;
       }
-      const result = await this.write(key, current, value);
-      if (result.outcome === 'committed') {
-        return { stored: result.object, changed: true, created: current === undefined };
-      }
+      const result = await this.writeNext(key, basis, next);
+      // Whoever was faster either removed it too, or changed it: then everything is decided anew.
+      if (next === 'remove' && (result.outcome === 'committed' || result.current === undefined))
+        return { stored: undefined, created, removed: true };
+      if (result.outcome === 'committed') return { stored: result.object, created, removed: false };
       basis = { current: result.current, certain: false };
     }
+  }
+
+  private async writeNext(
+    key: string,
+    { current, certain }: Basis,
+    next: Exclude<NextState, 'nothing'>,
+  ): Promise<WriteResult> {
+    if (next === 'remove') return this.write(key, current, undefined);
+    if (current === undefined) return this.insert(key, next.store);
+    // Making a large object and encoding it both take their time.
+    if (current.bytes.length >= OWN_TURN_BYTES) await yieldNow();
+    return this.replace(key, { current, certain }, next.store);
   }
 
   /** Writes the object over the state given; an equal one is not written, and counts as committed. */

@@ -27,6 +27,7 @@ import {
 } from '../../../authentication/token/service-account/service-account-signer.js';
 import { interpretStorageError } from '../../../registry/generic/interpret-error.js';
 import { DetachedObject } from '../../../registry/generic/loopback/detached-object.js';
+import type { ApiRegistry } from '../../../registry/generic/store/api-registry.js';
 import type { ResourceStore } from '../../../registry/generic/store/resource-store.js';
 import { tokenRequestSubresource } from '../../../registry/builtin/core/serviceaccounts/token-request.js';
 import type { ResourceType } from '../../../registry/rest/interfaces.js';
@@ -40,54 +41,68 @@ import type { ApiServer } from '../../http/api-server.js';
 import { readFile, StartError, writePrivateFile } from '../../certificates/data-directory.js';
 import { registerDocument } from '../../http/routed-document.js';
 import type { Options } from '../../options/options.js';
+import type { ServerContext } from '../server-context.js';
 
 const RSA_BITS = 2048;
 
-/** Objects as the stores have them; before the stores are there, there are none. */
+/** Objects as the stores have them; before the types are installed, there are none. */
 class StoredTokenObjects implements ServiceAccountObjects {
-  private stores: ReadonlyMap<string, ResourceStore> | undefined;
-  private secrets: LoopbackClient | undefined;
-
-  constructor(private readonly logger: Logger) {}
-
-  /** Called once, when the stores are made. `secrets` writes labels of Secrets. */
-  attach(stores: ReadonlyMap<string, ResourceStore>, secrets: LoopbackClient): void {
-    this.stores = stores;
-    this.secrets = secrets;
-  }
+  constructor(private readonly registry: ApiRegistry) {}
 
   cached(kind: BoundKind, namespace: string, name: string): KubeObject | undefined {
-    const store = this.stores?.get(kind);
+    const store = this.store(kind);
     return store?.cache.peek(store.key(namespace, name))?.decode() as KubeObject | undefined;
   }
 
   async live(kind: BoundKind, namespace: string, name: string): Promise<KubeObject | undefined> {
-    const store = this.stores?.get(kind);
+    const store = this.store(kind);
     const stored = await store?.fresh(store.key(namespace, name)).catch((error: unknown) => {
       throw interpretStorageError(error, 'get');
     });
     return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);
   }
 
-  /** Labels a Secret; that it changes meanwhile is no harm, the next use of its token tries again. */
-  readonly label = (secret: KubeObject, label: string, value: string): void => {
+  private store(resource: BoundKind): ResourceStore | undefined {
+    return this.registry.storeOf({ group: '', version: 'v1', resource });
+  }
+}
+
+/** Tells of Secrets whose tokens are used. */
+class TokenUses {
+  private readonly listeners = new Set<LabelSecret>();
+
+  readonly note: LabelSecret = (secret, label, value) => {
+    for (const listener of this.listeners) listener(secret, label, value);
+  };
+
+  onUse(listener: LabelSecret): void {
+    this.listeners.add(listener);
+  }
+}
+
+type LabelSecret = (secret: KubeObject, label: string, value: string) => void;
+
+/** Labels Secrets whose tokens are used; that one changes meanwhile is no harm, the next use of its token tries again. */
+export function labelUsedSecrets(uses: TokenUses, secrets: LoopbackClient, logger: Logger): void {
+  uses.onUse((secret, label, value) => {
     const { metadata } = secret;
     const labelled = { ...secret, metadata: { ...metadata, labels: { ...metadata.labels, [label]: value } } };
-    this.secrets?.update(labelled).catch((error: unknown) => {
-      this.logger.warn('a secret cannot be labelled with the day of its use', {
+    secrets.update(labelled).catch((error: unknown) => {
+      logger.warn('a secret cannot be labelled with the day of its use', {
         namespace: metadata.namespace,
         name: metadata.name,
         error: messageOf(error),
       });
     });
-  };
+  });
 }
 
 /** All of the server that has to do with tokens of service accounts. */
 export interface ServiceAccountTokens {
   readonly authenticator: ServiceAccountTokenAuthenticator;
   readonly signer: ServiceAccountTokenSigner;
-  readonly objects: StoredTokenObjects;
+  readonly objects: ServiceAccountObjects;
+  readonly uses: TokenUses;
   readonly apiAudiences: readonly string[];
   /** Serves the documents by which others verify the tokens. */
   install(server: ApiServer, serverAddress: () => string): void;
@@ -95,19 +110,19 @@ export interface ServiceAccountTokens {
 
 /** Throws StartError where a key file cannot be used. */
 export function makeServiceAccountTokens(
-  options: Options,
+  { options, apis, clock, logger }: ServerContext,
   dataDirectory: string,
-  clock: Clock,
-  logger: Logger,
 ): ServiceAccountTokens {
   const signingKey = loadSigningKey(options.serviceAccountSigningKeyFile, dataDirectory);
   const keys = loadVerificationKeys(options, signingKey);
   const issuers = options.serviceAccountIssuer;
   const issuer = issuers[0] ?? '';
   const apiAudiences = options.apiAudiences.length > 0 ? options.apiAudiences : issuers;
-  const objects = new StoredTokenObjects(logger);
+  const objects = new StoredTokenObjects(apis);
+  const uses = new TokenUses();
   return {
     objects,
+    uses,
     apiAudiences,
     signer: new JwtSigner(signingKey, issuer),
     authenticator: new ServiceAccountTokenAuthenticator({
@@ -117,7 +132,7 @@ export function makeServiceAccountTokens(
       objects,
       lookup: options.serviceAccountLookup,
       clock,
-      markUsed: objects.label,
+      markUsed: uses.note,
     }),
     install: (server, serverAddress) => {
       const documents = (warn: (text: string) => void): IssuerMetadata | undefined =>

@@ -17,7 +17,7 @@ export function knownTypes(registry: ApiRegistry, mergeTypes: BuiltinTypes): Kno
     kindOf: ({ group, version, resource }) => serving(group, version, resource)?.served.gvk,
     schemaOf(kind) {
       const api = serving(kind.group, kind.version, registry.resourceOfKind(kind));
-      const schema = api?.served.admission?.schemaOf(kind);
+      const schema = api?.served.admission.schemaOf(kind);
       if (schema === undefined || api?.served.type.custom !== true) return schema;
       // As it is published: what every object has is there too.
       const metadata = mergeTypes.schemaNamed(OBJECT_META);

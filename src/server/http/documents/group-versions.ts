@@ -22,7 +22,7 @@ function schemaDigests(registry: ApiRegistry, group: string, version: string): s
   const found: string[] = [];
   for (const api of registry.all()) {
     if (api.kind !== 'stored' || api.served.gvk.group !== group || api.served.gvk.version !== version) continue;
-    const { openApiSchema } = api.served;
+    const openApiSchema = api.served.definition?.openApiSchema;
     if (openApiSchema === undefined) continue;
     let digest = digests.get(openApiSchema);
     if (digest === undefined) {

@@ -48,7 +48,9 @@ export function replaceLeaves(removed: readonly ItemLeaf[], added: readonly Item
     for (const origin of data.origins) if ((origin.data?.bytes.size ?? 0) > 0) origins.push(origin);
     data.origins = [];
   }
-  for (const leaf of origins.splice(MAX_ORIGINS)) leaf.data?.bytes.clear();
+  // Where the last item has gone there is nothing to take over.
+  const kept = added.some(({ items }) => items.length > 0) ? MAX_ORIGINS : 0;
+  for (const leaf of origins.splice(kept)) leaf.data?.bytes.clear();
   if (origins.length > 0) for (const leaf of added) leafData(leaf, budget).origins = origins;
 }
 
@@ -56,6 +58,7 @@ export function replaceLeaves(removed: readonly ItemLeaf[], added: readonly Item
 export function dropLeaf(leaf: ItemLeaf): void {
   leaf.current = false;
   leaf.data?.bytes.clear();
+  for (const origin of leaf.data?.origins ?? []) origin.data?.bytes.clear();
 }
 
 /**

@@ -5,6 +5,7 @@ import { compareUtf8, type GroupVersionKind, type KubeObject } from '../../../..
 import { SYSTEM_PRIVILEGED_GROUP, type UserInfo } from '../../../../authentication/user/user.js';
 import type { Authorizer, AuthorizerAttributes } from '../../../../authorization/authorizer/interfaces.js';
 import { NEVER_ABORTED } from '../../../../util/never-aborted.js';
+import type { MaybePromise } from '../../../../util/maybe-promise.js';
 
 /** What a policy or binding that names params is checked with: whoever writes it must be able to read them. */
 export interface ParamAccess {
@@ -12,7 +13,7 @@ export interface ParamAccess {
   /** The resource of a kind that is served; undefined if none has it. */
   resourceOf(kind: GroupVersionKind): string | undefined;
   /** The policy that a binding of a kind (`ValidatingAdmissionPolicy`) names. */
-  policy(kind: string, name: string): KubeObject | undefined | Promise<KubeObject | undefined>;
+  policy(kind: string, name: string): MaybePromise<KubeObject | undefined>;
 }
 
 interface Target {

@@ -1,7 +1,8 @@
 import type { Clock } from '../../util/clock.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
+import type { ProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
-import type { WriterOptions } from './body.js';
+import type { ByteSink } from './body.js';
 
 /** How an item of a list, or the object of a watch event, is wanted. */
 export interface ItemForm extends Pick<NegotiatedMedia, 'encoding' | 'pretty' | 'as' | 'asVersion'> {
@@ -12,13 +13,15 @@ export interface ItemForm extends Pick<NegotiatedMedia, 'encoding' | 'pretty' | 
   readonly whole?: boolean;
 }
 
-/** What a writer needs besides the request. */
-export interface ResponseOptions extends WriterOptions {
+/** Where one answer goes, in the form that was negotiated, and what writers need to make it. */
+export interface ResponseSink extends ByteSink {
+  readonly media: NegotiatedMedia;
   readonly clock: Clock;
+  readonly protobuf: ProtobufCodec;
   /** The query parameter of that name, as it was given. */
-  readonly includeObject?: string | undefined;
+  readonly includeObject: string | undefined;
   /** Has another thread make the form of a large item; undefined: it must be made here. */
-  readonly offload?: ((object: CachedObject, form: ItemForm) => Promise<Uint8Array> | undefined) | undefined;
+  readonly offload: ((object: CachedObject, form: ItemForm) => Promise<Uint8Array> | undefined) | undefined;
 }
 
 /** ListMeta. */

@@ -1,0 +1,83 @@
+import { ApiError } from '../../apimachinery/meta/errors.js';
+import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { objectsOf } from '../../apimachinery/json/values.js';
+import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
+import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
+import type { Clock } from '../../util/clock.js';
+import { WorkQueue } from '../../util/work-queue.js';
+
+export interface ProtectionOptions {
+  /** Of the protected type. */
+  readonly client: LoopbackClient;
+  readonly finalizer: string;
+  readonly clock: Clock;
+  /** Whether something still uses an object that is being deleted. */
+  isUsed(object: KubeObject): Promise<boolean>;
+  onError(key: string, error: unknown): void;
+}
+
+const ignore = (): void => undefined;
+const keyOf = ({ namespace = '', name = '' }: { namespace?: string | undefined; name?: string | undefined }): string =>
+  `${namespace}/${name}`;
+
+/** Takes the protecting finalizer off volumes and claims that are deleted, once nothing uses them. */
+export class StorageProtection {
+  private readonly queue: WorkQueue;
+
+  constructor(private readonly options: ProtectionOptions) {
+    this.queue = new WorkQueue({
+      clock: options.clock,
+      work: (key) => this.sync(key),
+      workers: 4,
+      onError: (key, error) => {
+        if (!(error instanceof ApiError && (error.code === 409 || error.code === 404))) options.onError(key, error);
+      },
+    });
+  }
+
+  start(signal: AbortSignal): void {
+    const upsert = (object: KubeObject): void => {
+      if (this.isCandidate(object)) this.queue.add(keyOf(object.metadata));
+    };
+    this.options.client.watch({ upsert, delete: ignore, reset: ignore, synced: ignore }, signal);
+    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+  }
+
+  /** Looks at an object again because its user has changed. */
+  reconsider(namespace: string, name: string): void {
+    this.queue.add(keyOf({ namespace, name }));
+  }
+
+  private isCandidate(object: KubeObject): boolean {
+    return hasDeletionTimestamp(object) && object.metadata.finalizers?.includes(this.options.finalizer) === true;
+  }
+
+  private async sync(key: string): Promise<void> {
+    const { client, finalizer } = this.options;
+    const slash = key.indexOf('/');
+    const object = await client.get(key.slice(0, slash), key.slice(slash + 1));
+    if (object === undefined || !this.isCandidate(object) || (await this.options.isUsed(object))) return;
+    const finalizers = object.metadata.finalizers?.filter((other) => other !== finalizer) ?? [];
+    await client.update({ ...object, metadata: { ...object.metadata, finalizers } });
+  }
+}
+
+/** The claims that a pod keeps from going: kubelets start no scheduled pod whose claim is being deleted. */
+export function claimsInUse(pod: KubeObject): string[] {
+  const spec = objectAt(pod, 'spec');
+  if ((stringAt(spec, 'nodeName') ?? '') === '') return [];
+  const isShutDown = hasDeletionTimestamp(pod) && pod.metadata['deletionGracePeriodSeconds'] === 0;
+  return claimsOf(pod, spec, !isShutDown);
+}
+
+/** All claims that a pod names. */
+export const claimsNamed = (pod: KubeObject): string[] => claimsOf(pod, objectAt(pod, 'spec'), true);
+
+function claimsOf(pod: KubeObject, spec: JsonObject | undefined, ephemeral: boolean): string[] {
+  return objectsOf(spec?.['volumes']).flatMap((volume) => {
+    const claim = stringAt(objectAt(volume, 'persistentVolumeClaim'), 'claimName');
+    if (claim !== undefined) return [claim];
+    if (!ephemeral || objectAt(volume, 'ephemeral') === undefined) return [];
+    return [`${pod.metadata.name ?? ''}-${stringAt(volume, 'name') ?? ''}`];
+  });
+}

@@ -1,0 +1,43 @@
+import type { CachedObject } from '../../storage/cacher/interfaces.js';
+import type { Clock } from '../../util/clock.js';
+import type { ResourceStore } from '../generic/store/resource-store.js';
+import type { ResourceType } from '../rest/interfaces.js';
+import type { OffloadableDefinition } from '../rest/served.js';
+import type { CompiledDefinition, CompiledVersion } from './compiled.js';
+import type { Conversion } from './conversion/conversion.js';
+import type { CustomView, Shown } from './view.js';
+
+export interface ServeOptions {
+  readonly compiled: CompiledDefinition;
+  readonly store: ResourceStore;
+  readonly conversion: Conversion;
+  readonly terminating: boolean;
+  /** Set apart from earlier views of the same versions. */
+  readonly epoch: number;
+  /** Aborts when the definition changes or goes. */
+  readonly signal: AbortSignal;
+  /** Aborts when watches must end: the definition's spec or names have changed, or it is gone. */
+  readonly watchesEnd: AbortSignal;
+  readonly clock: Clock;
+  readonly cbor: boolean;
+  /** Has another thread show a large object of the type in another version; undefined: it is to be done here. */
+  readonly offloadShow?: OffloadShow | undefined;
+}
+
+export type OffloadShow = (
+  version: { readonly groupVersion: string; readonly offloadable: OffloadableDefinition },
+  resource: string,
+  object: CachedObject,
+) => Promise<Shown> | undefined;
+
+/** The form of a version of the type, `group/version`; undefined where the type has no such version. */
+export type FormOf = (groupVersion: string) => CompiledVersion | undefined;
+
+/** What one version of a definition is served from. */
+export interface VersionParts {
+  readonly type: ResourceType;
+  readonly compiled: CompiledVersion;
+  readonly view: CustomView;
+  readonly formOf: FormOf;
+  readonly offloadable: OffloadableDefinition;
+}

@@ -1,0 +1,129 @@
+import { supportedFieldNames } from '../../apimachinery/selectors/field-selectors.js';
+import { addFacts, isObject } from '../../apimachinery/json/json.js';
+import { createFieldManager } from '../../managedfields/field-manager.js';
+import { createScaleFieldManager } from '../../managedfields/scale.js';
+import type { FieldManager } from '../../managedfields/interfaces.js';
+import { simplePath } from '../../schema/scale.js';
+import type { Clock } from '../../util/clock.js';
+import type { Strategy } from '../rest/interfaces.js';
+import type { ScalePaths, ServedSubresources, ServedVersion } from '../rest/served.js';
+import { customAdmissionView } from './admission-view.js';
+import { dropEmptyMetadata, readDeletion } from './applied-metadata.js';
+import { readScale } from './compiled.js';
+import type { Definition, DefinitionVersion } from './definition.js';
+import { discoveryEntries, VERBS } from './discovery.js';
+import { gvkOf, strategyOptions } from './resource-type.js';
+import type { ServeOptions, VersionParts } from './serve-options.js';
+import { storageForm } from './storage-form.js';
+import { customResourceStrategy, customStatusStrategy, STATUS_RESETS } from './strategy.js';
+
+const PATCH_TYPES = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml'];
+
+/** One version of a definition with everything that handlers need to serve it. */
+export function servedVersion(options: ServeOptions, parts: VersionParts): ServedVersion {
+  const { type, compiled, view, formOf, offloadable } = parts;
+  const { definition } = options.compiled;
+  const { version } = compiled;
+  const gvk = gvkOf(definition, version);
+  const described = type.versions.find((candidate) => candidate.name === version.name);
+  if (described === undefined) throw new Error(`version ${version.name} is not described`);
+  const strategy = customResourceStrategy(strategyOptions(definition, compiled));
+  return {
+    type,
+    version: described,
+    groupVersion: `${gvk.group}/${gvk.version}`,
+    id: view.json.id,
+    json: view.json,
+    listItem: view.json,
+    toObject: (object) => view.toObject(object),
+    ...storageForm(options, parts),
+    gvk,
+    groupResource: options.store.groupResource,
+    strategy,
+    fieldManager: fieldManager(options, parts, '', strategy.resetFields),
+    ...subresources(options, parts),
+    patchTypes: options.cbor ? [...PATCH_TYPES, 'application/apply-patch+cbor'] : PATCH_TYPES,
+    verbs: VERBS,
+    discovery: discoveryEntries(definition, version),
+    admission: customAdmissionView(definition, options.conversion, formOf, (object) => {
+      // It is pruned later than what an apply made.
+      if (!compiled.preserveUnknownFields) addFacts(object, { mutated: true, unpruned: false });
+    }),
+    fieldNames: supportedFieldNames([
+      'metadata.name',
+      ...(definition.namespaced ? ['metadata.namespace'] : []),
+      ...described.selectableFields,
+    ]),
+    definition: { offloadable, openApiSchema: version.schema, watchesEnd: options.watchesEnd },
+  };
+}
+
+function subresources(options: ServeOptions, parts: VersionParts): ServedSubresources {
+  const { definition } = options.compiled;
+  const { version } = parts.compiled;
+  const scale = servedScale(definition, version, options.clock);
+  if (!version.hasStatus) return { subresources: {}, created: {}, scale };
+  const strategy = customStatusStrategy(strategyOptions(definition, parts.compiled));
+  const manager = fieldManager(options, parts, 'status', statusResetFields(definition));
+  return { subresources: { status: { strategy, fieldManager: manager } }, created: {}, scale };
+}
+
+function fieldManager(
+  { clock, compiled: { definition }, conversion }: ServeOptions,
+  { compiled, formOf }: VersionParts,
+  subresource: string,
+  resetFields: Strategy['resetFields'],
+): FieldManager {
+  const { schema, preserveUnknownFields } = compiled;
+  /** Entries of versions that are gone are no reason to go on: kube-apiserver fails, and all entries are lost. */
+  const known = (wanted: string): string => {
+    if (formOf(wanted) !== undefined) return wanted;
+    throw new Error(`request to convert CR to an invalid group/version: ${wanted}`);
+  };
+  return createFieldManager({
+    kind: gvkOf(definition, compiled.version),
+    subresource,
+    typeOf: (groupVersion) => formOf(groupVersion)?.mergeType,
+    converter: { convert: (object, wanted) => conversion.convert(object, known(wanted)) },
+    resetFields,
+    applyDefaults: (object) => {
+      // Below a place that keeps what is unknown an apply takes fields that the schema has no place for.
+      if (!preserveUnknownFields) addFacts(object, { unpruned: true });
+      schema.applyDefaults(object);
+      schema.coerce(object);
+      if (!isObject(object.metadata)) return;
+      dropEmptyMetadata(object, subresource === '');
+      const fault = readDeletion(object.metadata);
+      if (fault !== undefined && subresource === '') addFacts(object, { unreadable: fault });
+    },
+    clock,
+  });
+}
+
+/** What a write of the status leaves as it was, also for managers that speak other versions that are served or stored. */
+function statusResetFields(definition: Definition): Record<string, readonly (readonly string[])[]> {
+  const { group, versions, storageVersion } = definition;
+  const fields: Record<string, readonly (readonly string[])[]> = {};
+  for (const { name, hasStatus, served } of versions) {
+    if (hasStatus && (served || name === storageVersion)) fields[`${group}/${name}`] = STATUS_RESETS;
+  }
+  return fields;
+}
+
+function servedScale(definition: Definition, version: DefinitionVersion, clock: Clock): ScalePaths | undefined {
+  const scale = readScale(version);
+  if (scale === undefined) return undefined;
+  const byVersion: Record<string, readonly string[] | null> = {};
+  for (const other of definition.versions) {
+    const paths = readScale(other);
+    byVersion[`${definition.group}/${other.name}`] = paths === undefined ? null : simplePath(paths.specReplicasPath);
+  }
+  return {
+    byVersion,
+    specReplicas: simplePath(scale.specReplicasPath),
+    statusReplicas: simplePath(scale.statusReplicasPath),
+    labelSelector: scale.labelSelectorPath === undefined ? undefined : simplePath(scale.labelSelectorPath),
+    specReplicasPath: scale.specReplicasPath,
+    fieldManager: createScaleFieldManager(clock),
+  };
+}

@@ -1,0 +1,35 @@
+import { Registry } from 'prom-client';
+import { ChainMetrics } from '../../endpoints/filters/metrics.js';
+import { ApiRegistry } from '../../registry/generic/store/api-registry.js';
+import { RuntimeConfig } from '../../registry/generic/store/runtime-config.js';
+import type { Clock } from '../../util/clock.js';
+import { featureGates } from '../../util/feature-gates.js';
+import type { Logger } from '../../util/logger.js';
+import { metricLifecycles } from '../../util/metrics/metric-lifecycle.js';
+import { metricConfiguration } from '../options/metrics-options.js';
+import { deprecatedFlagWarnings, type Options } from '../options/options.js';
+
+/** What a process has one of, in every mode. */
+export interface ServerContext {
+  readonly options: Options;
+  /** The folder of the program, for its version. */
+  readonly root: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Where the process's metrics are. */
+  readonly registry: Registry;
+  readonly metrics: ChainMetrics;
+  /** What is served; empty until the types are installed. */
+  readonly apis: ApiRegistry;
+}
+
+/** What a process starts with. */
+export function serverContext(options: Options, root: string, clock: Clock, logger: Logger): ServerContext {
+  const registry = new Registry();
+  if (options.deprecationWarnings) {
+    for (const warning of [...deprecatedFlagWarnings(options), ...featureGates.warnings]) logger.warn(warning);
+  }
+  metricLifecycles.configure(metricConfiguration(options));
+  const apis = new ApiRegistry(new RuntimeConfig(options.runtimeConfig));
+  return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry), apis };
+}
