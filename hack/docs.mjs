@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
-import { AggregationMetrics } from '../dist/server/metrics/aggregation-metrics.js';
+import { AggregationMetrics, showExpiry } from '../dist/server/metrics/aggregation-metrics.js';
 import { FLAGS } from '../dist/server/options/options.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -45,6 +45,11 @@ function get(options) {
 
 /** Files without which some metrics are not there. */
 const CONFIGURATION = {
+  'encryption-provider-config': {
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'EncryptionConfiguration',
+    resources: [{ resources: ['secrets'], providers: [{ identity: {} }] }],
+  },
   'authentication-config': { apiVersion: 'apiserver.config.k8s.io/v1', kind: 'AuthenticationConfiguration' },
   'audit-policy-file': { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] },
 };
@@ -72,7 +77,8 @@ async function exposition() {
       child.on('exit', () => reject(new Error(out)));
     });
     const ca = readFileSync(join(folder, 'data/ca.crt'));
-    return await get({ host: '127.0.0.1', port, path: '/metrics', ca, headers: { authorization: 'Bearer docs' } });
+    const text = await get({ host: '127.0.0.1', port, path: '/metrics', ca, headers: { authorization: 'Bearer docs' } });
+    return { text, ca };
   } finally {
     const gone = new Promise((resolve) => child.on('exit', resolve));
     if (child.exitCode === null) {
@@ -83,10 +89,11 @@ async function exposition() {
   }
 }
 
-/** What only a server that extends a cluster shows. */
-function extension() {
+/** What only a server that extends a cluster shows; `cert`: some certificate. */
+function extension(cert) {
   const registry = new Registry();
   new AggregationMetrics({ registry, logger: undefined, clock: undefined });
+  showExpiry({ pair: { cert } }, registry);
   return registry.metrics();
 }
 
@@ -95,7 +102,8 @@ const USUAL = /^(process|nodejs)_/;
 
 async function metrics() {
   const found = new Map();
-  for (const line of [...(await exposition()).split('\n'), ...(await extension()).split('\n')]) {
+  const { text, ca } = await exposition();
+  for (const line of [...text.split('\n'), ...(await extension(ca)).split('\n')]) {
     const match = /^# (HELP|TYPE) (\S+) (.*)$/.exec(line);
     if (match === null || USUAL.test(match[2])) continue;
     const entry = found.get(match[2]) ?? {};

@@ -26,7 +26,9 @@ export function authorizationMetrics(serverId: string, registry: Registry = metr
     ...conditions,
     decision: (type, name, decision) => decisions.cell(type, name, decision).inc(),
     configReload: config.reloaded,
-    configInUse: config.inUse,
+    configInUse: (text) => {
+      config.inUse(hashLabel(text));
+    },
   };
 }
 

@@ -75,6 +75,8 @@ export interface SentObject {
   readonly revision: Revision;
   readonly bytes: Uint8Array;
   readonly flags: number;
+  readonly unreadable?: string | undefined;
+  readonly stale?: boolean | undefined;
 }
 
 export interface SentAdmission {

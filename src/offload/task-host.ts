@@ -49,11 +49,13 @@ const parseObject = (text: string): KubeObject => {
   return (isObject(value) ? value : {}) as KubeObject;
 };
 
-const sent = ({ key, revision, bytes, flags }: StoredObject): SentObject => ({
+const sent = ({ key, revision, bytes, flags, unreadable, stale }: StoredObject): SentObject => ({
   key,
   revision,
   bytes: detached(bytes),
   flags,
+  unreadable,
+  stale,
 });
 
 /** Does for a worker what only the main thread can do for the request: the store, admission, authorization. */

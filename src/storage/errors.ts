@@ -24,6 +24,8 @@ export interface Undecodable {
   readonly revision: Revision;
   /** In the decoder's words. */
   readonly why: string;
+  /** It could not be decrypted; there was nothing to decode. */
+  readonly isUntransformable?: boolean;
 }
 
 /** Every failure of a backend. `registry/generic` maps the codes to Status, in one place. */

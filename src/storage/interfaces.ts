@@ -23,6 +23,8 @@ export interface EncodedObject {
   readonly object: JsonObject;
   /** Present where the object was encoded elsewhere and must be parsed for `object`: what selectors look at. */
   readonly attributes?: Attributes | undefined;
+  /** Present where the object is encrypted: what a backend stores instead of the text. Nothing else of the object may be stored. */
+  readonly sealed?: Uint8Array | undefined;
 }
 
 /** What selectors look at. Computed once for each stored object, by the type. */
@@ -45,6 +47,10 @@ export interface StoredObject {
   readonly object?: JsonObject | undefined;
   /** Present where they were computed elsewhere, by the type as it was then. */
   readonly attributes?: Attributes | undefined;
+  /** Why the stored bytes could not be decrypted. There are no bytes then. */
+  readonly unreadable?: string | undefined;
+  /** It is stored under an older key: it is written even if an update changes nothing of it. */
+  readonly stale?: boolean | undefined;
 }
 
 export interface StoredList {

@@ -34,8 +34,16 @@ export function withRevision(bytes: Uint8Array, revision: Revision): Uint8Array 
   return copy;
 }
 
-/** The bytes of an encoded object at a revision, after `reserve` bytes that are left for the caller to fill. */
+/**
+ * The bytes of an encoded object at a revision, after `reserve` bytes that are left for the caller to fill. Those of an encrypted
+ * one are the same at every revision.
+ */
 export function encodedBytes(encoded: EncodedObject, revision: Revision, reserve = 0): Buffer {
+  if (encoded.sealed !== undefined) {
+    const bytes = Buffer.allocUnsafeSlow(reserve + encoded.sealed.length);
+    bytes.set(encoded.sealed, reserve);
+    return bytes;
+  }
   const digits = String(revision);
   const head = Buffer.byteLength(encoded.head);
   const tail = Buffer.byteLength(encoded.tail);

@@ -6,7 +6,7 @@ import { encodedBytes } from './object-bytes.js';
  *
  *     0  format of the record
  *     1  flags: facts about the object that its JSON text does not hold
- *     2  the object's JSON text (see EncodedObject)
+ *     2  the object's JSON text (see EncodedObject), or what it is encrypted to, which begins with `k8s:enc:`
  *
  * Backends store records as they are. In memory the text and the flags stand apart, so that nothing that sends the text has to
  * skip a header.

@@ -1,6 +1,7 @@
 import { goKind, JsonError, parseJson } from '../apimachinery/json/decode.js';
 import { isObject } from '../apimachinery/json/json.js';
 import { StorageError, type Undecodable } from './errors.js';
+import { isEncrypted, READ_BY_NOBODY } from './encryption/transformer.js';
 import type { StoredObject } from './interfaces.js';
 
 /** Why stored bytes are no object, in the words of kube-apiserver's decoder; undefined where they are one. */
@@ -21,11 +22,11 @@ export const describeUndecodable = ({
   key,
   revision,
   bytes,
-}: Pick<StoredObject, 'key' | 'revision' | 'bytes'>): Undecodable => ({
-  key,
-  revision,
-  why: whyUndecodable(bytes) ?? 'the object cannot be used',
-});
+  unreadable,
+}: Pick<StoredObject, 'key' | 'revision' | 'bytes' | 'unreadable'>): Undecodable =>
+  unreadable === undefined && !isEncrypted(bytes)
+    ? { key, revision, why: whyUndecodable(bytes) ?? 'the object cannot be used' }
+    : { key, revision, why: unreadable ?? READ_BY_NOBODY, isUntransformable: true };
 
 /** A read that met objects which cannot be decoded. */
 export const undecodable = (objects: readonly Undecodable[]): StorageError =>

@@ -1,7 +1,7 @@
 import { aggregate, type FieldError, FieldPath, forbidden } from '../../apimachinery/meta/field-error.js';
 import { deepEqual } from '../../apimachinery/json/json.js';
 import { type Clock, sleep } from '../../util/clock.js';
-import type { ConfigMetrics } from '../../util/files/config-metrics.js';
+import { hashLabel, type ConfigMetrics } from '../../util/files/config-metrics.js';
 import { reloadOnChange } from '../../util/files/file-reload.js';
 import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator/interfaces.js';
 import type { OidcDependencies } from './authenticator.js';
@@ -67,7 +67,7 @@ export class ReloadingOidc implements TokenAuthenticator {
   start(signal: AbortSignal): void {
     void this.current.start();
     const { metrics, watch, clock } = this.options;
-    metrics.inUse(this.lastText);
+    metrics.inUse(hashLabel(this.lastText));
     reloadOnChange({ watch, reload: () => this.reload(signal), clock }, signal);
     signal.addEventListener(
       'abort',
@@ -96,7 +96,7 @@ export class ReloadingOidc implements TokenAuthenticator {
       if (signal.aborted) return;
       this.lastText = text;
       metrics.reloaded('success', clock.now());
-      metrics.inUse(text);
+      metrics.inUse(hashLabel(text));
     } catch (error) {
       // A text that will never do is not tried again; what may still come up is.
       if (error instanceof Refused) this.lastText = text;

@@ -28,7 +28,7 @@ export async function createSubresourceHandler(scope: RequestScope, creation: Se
   const warn = (text: string): void => {
     context.warn(text);
   };
-  dedupOwnerReferences(object, warn, false);
+  dedupOwnerReferences(object, warn, { afterAdmission: false });
   scope.fieldManager.update(undefined, object, managerOrUserAgent(options.fieldManager, context.userAgent));
   const attributes = {
     ...admissionAttributes(scope, 'CREATE', name, object, undefined, changeOptions(scope, 'CreateOptions')),

@@ -38,7 +38,7 @@ async function create(scope: RequestScope, body: Buffer, options: WriteOptions, 
   const warn = (text: string): void => {
     context.warn(text);
   };
-  dedupOwnerReferences(object, warn, false);
+  dedupOwnerReferences(object, warn, { afterAdmission: false });
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
   await settled(() => scope.fieldManager.update(undefined, object, manager));
   const optionsObject = changeOptions(scope, 'CreateOptions');

@@ -10,6 +10,7 @@ import type { StoredObject } from '../../storage/interfaces.js';
 import type { HttpResponse } from '../http.js';
 import { negotiate, type NegotiatedMedia } from '../negotiation/media.js';
 import { writeList } from '../responsewriters/list.js';
+import { builtinConventions } from '../responsewriters/conventions.js';
 import { isLargeObject } from '../responsewriters/items.js';
 import { writeObject, writeTree } from '../responsewriters/object.js';
 import type { ResponseSink } from '../responsewriters/sink.js';
@@ -18,17 +19,17 @@ import type { Exchanged, RequestScope } from '../router/scope.js';
 
 /** The answer to a request for an object, in the form in which it is wanted. */
 export function negotiateObject(scope: RequestScope, query: Query): ResponseSink {
-  return sinkOf(scope, query, negotiated(scope, query, false), undefined);
+  return sinkOf(scope, query, { media: negotiated(scope, query, false), conventions: scope.codec.responses });
 }
 
 /** The answer to a request for a list. Another thread makes large items, where there is one. */
 export function negotiateList(scope: RequestScope, query: Query): ResponseSink {
-  return sinkOf(scope, query, negotiated(scope, query, false), offloadItems(scope));
+  return itemSink(scope, query, negotiated(scope, query, false));
 }
 
 /** The answer to a watch. */
 export function negotiateWatch(scope: RequestScope, query: Query): ResponseSink {
-  return sinkOf(scope, query, negotiated(scope, query, true), offloadItems(scope));
+  return itemSink(scope, query, negotiated(scope, query, true));
 }
 
 /** The answer to a request that creates an object that is not stored: such kinds have no columns. */
@@ -40,7 +41,7 @@ export function negotiateCreated(exchanged: Exchanged, query: Query): ResponseSi
     { noProtobuf: false, cbor, transforms: true, noTables: true },
     { pretty: query.string('pretty'), userAgent: context.userAgent },
   );
-  return sinkOf(exchanged, query, media, undefined);
+  return sinkOf(exchanged, query, { media, conventions: builtinConventions });
 }
 
 function negotiated(scope: RequestScope, query: Query, watch: boolean): NegotiatedMedia {
@@ -56,11 +57,13 @@ function negotiated(scope: RequestScope, query: Query, watch: boolean): Negotiat
   );
 }
 
+const itemSink = (scope: RequestScope, query: Query, media: NegotiatedMedia): ResponseSink =>
+  sinkOf(scope, query, { media, conventions: scope.codec.responses, offload: offloadItems(scope) });
+
 function sinkOf(
   { context, request, response, environment }: Exchanged,
   query: Query,
-  media: NegotiatedMedia,
-  offload: ResponseSink['offload'],
+  { media, conventions, offload }: Pick<ResponseSink, 'media' | 'conventions'> & Partial<ResponseSink>,
 ): ResponseSink {
   const { features, clock, protobuf } = environment;
   return {
@@ -68,6 +71,7 @@ function sinkOf(
     response,
     audit: context.audit,
     media,
+    conventions,
     clock,
     protobuf,
     compression: features.enabled('APIResponseCompression'),

@@ -1,5 +1,5 @@
 import { ApiError, newInternalError, type StatusCause } from '../../apimachinery/meta/errors.js';
-import { formatGroupResource } from '../../apimachinery/meta/meta.js';
+import { formatGroupResource, quote } from '../../apimachinery/meta/meta.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import { StorageError, type Undecodable } from '../../storage/errors.js';
 
@@ -19,6 +19,11 @@ export function undecodableError(
   if (!(error instanceof StorageError) || error.code !== 'corrupt') return undefined;
   const objects = error.info.undecodable ?? [];
   const [first] = objects;
+  if (!unsafe && first?.isUntransformable === true) {
+    const isList = verb === 'list' || verb === 'deletecollection' || verb === 'watch';
+    const key = quote(store.displayKey(first.key));
+    return newInternalError(isList ? `unable to transform key ${key}: ${first.why}` : first.why);
+  }
   if (!unsafe || first === undefined) return new ApiError(500, '', error.message);
   switch (verb) {
     case 'list':
@@ -28,7 +33,9 @@ export function undecodableError(
     case 'delete':
       return newInternalError(storageError(first, store.displayKey(first.key).slice('/registry'.length)));
     default:
-      return new ApiError(500, '', notDecodable(first));
+      return first.isUntransformable === true
+        ? newInternalError(notDecodable(first))
+        : new ApiError(500, '', notDecodable(first));
   }
 }
 
@@ -56,5 +63,7 @@ function unreadableList(store: ResourceStore, objects: readonly Undecodable[]): 
 const storageError = (object: Undecodable, key: string): string =>
   `StorageError: corrupt object, Code: 7, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${notDecodable(object)}`;
 
-const notDecodable = ({ revision, why }: Undecodable): string =>
-  `object not decodable revision=${String(revision)}: ${why}`;
+const notDecodable = ({ revision, why, isUntransformable }: Undecodable): string =>
+  isUntransformable === true
+    ? `data from the storage is not transformable revision=0: ${why}`
+    : `object not decodable revision=${String(revision)}: ${why}`;

@@ -44,7 +44,7 @@ async function update(scope: RequestScope, body: Buffer, options: WriteOptions, 
     (text) => {
       context.warn(text);
     },
-    false,
+    { afterAdmission: false },
   );
   requireNamespace(scope);
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);

@@ -38,7 +38,7 @@ export interface AwayFrame extends EventFrame {
 type Media = Pick<NegotiatedMedia, 'encoding' | 'as' | 'asVersion'>;
 
 /** What making events takes of an answer. */
-type EventSink = Pick<ResponseSink, 'media' | 'clock' | 'protobuf' | 'includeObject' | 'offload'>;
+type EventSink = Pick<ResponseSink, 'media' | 'clock' | 'protobuf' | 'includeObject' | 'offload' | 'conventions'>;
 
 /** Rows with ages are encoded anew for watches that begin in another span of this length. */
 const ageSpanMillis = 10_000;
@@ -89,7 +89,7 @@ function single(media: Media, tree: JsonObject, protobuf: ProtobufCodec): Uint8A
 }
 
 function objectFrame(view: VersionView, sink: EventSink): AwayFrame {
-  const { media, protobuf } = sink;
+  const { media, protobuf, conventions } = sink;
   const shape = shapeOf(view, media);
   const frame = framing(media);
   const { encoding, as, asVersion } = media;
@@ -97,7 +97,7 @@ function objectFrame(view: VersionView, sink: EventSink): AwayFrame {
   const representation = representationOfItem(view, form, protobuf);
   const object = (event: WatchEvent): Uint8Array => {
     if (event.object !== undefined) return event.object.render(representation);
-    return single(media, shape.ofObject(bookmarkObject(view, event.revision, event.initialEventsEnd)), protobuf);
+    return single(media, shape.ofObject(bookmarkObject(view, event, conventions)), protobuf);
   };
   const encode = (event: WatchEvent): Uint8Array => frame(event.type, object(event));
   const id = `${representation.id}/event`;
@@ -112,6 +112,12 @@ function tableFrames(view: VersionView, sink: EventSink): { readonly first: Away
   const rows = tableRows(view, media.asVersion ?? 'v1', include);
   const span = rows.cached === undefined ? `/${Math.floor(clock.now() / ageSpanMillis)}` : '';
   const { as, asVersion } = media;
+  /** The end of the initial events is marked by an annotation, so that its metadata is sent even where no objects are wanted. */
+  const bookmarkTable = (event: WatchEvent, now: number, columns: boolean): JsonObject => {
+    const object = bookmarkObject(view, event, sink.conventions);
+    const included = include === 'None' && event.initialEventsEnd ? 'Metadata' : include;
+    return tableTree(rows, resourceVersionOf(object), rows.ofObject(object, now, included), columns);
+  };
   const frame = (columns: boolean): AwayFrame => {
     const around = ({ type, object }: WatchEvent, row: Uint8Array): Uint8Array =>
       frameJson(type, rowTable(rows, object, columns, row));
@@ -120,7 +126,7 @@ function tableFrames(view: VersionView, sink: EventSink): { readonly first: Away
       encode: (event) => {
         const now = clock.now();
         if (event.object !== undefined) return around(event, rows.json(event.object, now));
-        return frameJson(event.type, jsonBytes(bookmarkTable(view, rows, event, columns, now, include)));
+        return frameJson(event.type, jsonBytes(bookmarkTable(event, now, columns)));
       },
     };
     return away(written, view, { encoding: 'json', pretty: false, as, asVersion }, sink, around);
@@ -176,18 +182,4 @@ function noted(
 function rowTable(rows: TableRows, object: CachedObject | undefined, columns: boolean, row: Uint8Array): Uint8Array {
   const [head, tail] = tableAround(rows, String(object?.revision ?? ''), columns);
   return Buffer.concat([head, row, tail]);
-}
-
-/** The end of the initial events is marked by an annotation, so that its metadata is sent even where no objects are wanted. */
-function bookmarkTable(
-  view: VersionView,
-  rows: TableRows,
-  event: WatchEvent,
-  columns: boolean,
-  now: number,
-  include: 'None' | 'Metadata' | 'Object',
-): JsonObject {
-  const object = bookmarkObject(view, event.revision, event.initialEventsEnd);
-  const included = include === 'None' && event.initialEventsEnd ? 'Metadata' : include;
-  return tableTree(rows, resourceVersionOf(object), rows.ofObject(object, now, included), columns);
 }

@@ -9,7 +9,6 @@ import { type Encoder, encoderOf, type ListFrame } from './encoders.js';
 import type { ListMetadata, ResponseSink } from './sink.js';
 import { memo, representationOf, shapeOf } from './shapes.js';
 import { parseIncludeObject, rowBlocks, type TableRows, tableRows } from './table.js';
-import { newIsList } from './transform-errors.js';
 
 /**
  * Answers with a list, in the form that was negotiated: a head, the items' cached bytes, a tail. Nothing that is cached is parsed
@@ -23,7 +22,7 @@ export async function writeList(
   view: VersionView,
 ): Promise<void> {
   const { audit, media } = sink;
-  if (media.as === 'PartialObjectMetadata') throw newIsList(view.type);
+  if (media.as === 'PartialObjectMetadata') throw sink.conventions.newIsList(view.type);
   audit?.responseObject(() => listTree(sink, list, metadata, view));
   await timed(audit, 'serialize-response-object', async () => {
     const pieces =
@@ -40,22 +39,22 @@ function listTree(sink: ResponseSink, list: CachedList, metadata: ListMetadata, 
     const now = clock.now();
     const { apiVersion, columns } = table;
     const rows = Array.from(list.items(), (item) => table.tree(item, now));
-    return { kind: 'Table', apiVersion, metadata: listMeta(metadata, false), columnDefinitions: [...columns], rows };
+    return { kind: 'Table', apiVersion, metadata: listMeta(metadata), columnDefinitions: [...columns], rows };
   }
   const shape = shapeOf(view, media);
   return {
     ...shape.listType,
-    metadata: listMeta(metadata, view.type.custom && media.as === undefined),
+    metadata: listMeta(metadata, media.as === undefined ? sink.conventions.listMeta : {}),
     items: Array.from(list.items(), (item) => shape.itemTree(item)),
   };
 }
 
-/** Members that are absent are left out, except that lists of custom resources always have `continue`. */
-function listMeta(metadata: ListMetadata, always: boolean): JsonObject {
+/** Members that are absent are left out, but for those of `always`. */
+function listMeta(metadata: ListMetadata, always: JsonObject = {}): JsonObject {
   const next = metadata.continue ?? '';
   return {
     resourceVersion: metadata.resourceVersion,
-    ...(next === '' && !always ? {} : { continue: next }),
+    ...(next === '' ? always : { continue: next }),
     ...(metadata.remainingItemCount === undefined ? {} : { remainingItemCount: metadata.remainingItemCount }),
   };
 }
@@ -73,7 +72,7 @@ async function itemPieces(
   const single = singleItems(list, view, sink);
   const gathered = encoder.sized ? await gather(single ?? list.chunks(representation)) : undefined;
   const frame: ListFrame = {
-    metadata: listMeta(metadata, view.type.custom && media.as === undefined),
+    metadata: listMeta(metadata, media.as === undefined ? sink.conventions.listMeta : {}),
     listKey: 'items',
     count: list.length,
     size: gathered?.size ?? 0,
@@ -110,7 +109,7 @@ function tablePieces(sink: ResponseSink, list: CachedList, metadata: ListMetadat
   const { head, tail } = encoder.list({
     kind: 'Table',
     apiVersion: rows.apiVersion,
-    metadata: listMeta(metadata, false),
+    metadata: listMeta(metadata),
     listKey: 'rows',
     more: { columnDefinitions: [...rows.columns] },
     count: list.length,

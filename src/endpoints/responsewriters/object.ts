@@ -10,7 +10,6 @@ import { encoderOf, encodeTree } from './encoders.js';
 import type { ResponseSink } from './sink.js';
 import { partialTree, representationOf, shapeOf } from './shapes.js';
 import { parseIncludeObject, resourceVersionOf, tableRows, tableTree } from './table.js';
-import { newIsNoList } from './transform-errors.js';
 
 const newline = Buffer.from('\n');
 
@@ -42,7 +41,7 @@ export function writeObject(
 /** Answers with an object of a kind that is only created: reviews, tokens. No Table is offered for them. */
 export function writeCreated(sink: ResponseSink, object: KubeObject, gvk: GroupVersionKind): MaybePromise<void> {
   const { as, asVersion = 'v1' } = sink.media;
-  if (as === 'PartialObjectMetadataList') throw newIsNoList({ ...gvk, custom: false });
+  if (as === 'PartialObjectMetadataList') throw sink.conventions.newIsNoList(gvk);
   return writeTree(sink, 201, as === undefined || isStatus(object) ? object : partialTree(object, asVersion));
 }
 
@@ -69,9 +68,9 @@ function isCached(object: CachedObject | KubeObject): object is CachedObject {
 function cachedParts(
   object: CachedObject,
   view: VersionView,
-  { media, protobuf }: ResponseSink,
+  { media, protobuf, conventions }: ResponseSink,
 ): readonly Uint8Array[] {
-  if (media.as === 'PartialObjectMetadataList') throw newIsNoList(view.type);
+  if (media.as === 'PartialObjectMetadataList') throw conventions.newIsNoList(view.type);
   const shape = shapeOf(view, media);
   if (media.encoding !== 'json') return [object.render(representationOf(shape, media, 'whole', protobuf))];
   const json = object.render(shape.whole);
@@ -84,7 +83,7 @@ function transformed(object: KubeObject, view: VersionView, sink: ResponseSink):
   const { media } = sink;
   if (isStatus(object)) return object;
   if (media.as === 'Table') return tableOf(object, view, sink);
-  if (media.as === 'PartialObjectMetadataList') throw newIsNoList(view.type);
+  if (media.as === 'PartialObjectMetadataList') throw sink.conventions.newIsNoList(view.type);
   return shapeOf(view, media).ofObject(object);
 }
 

@@ -19,6 +19,7 @@ import { FakeClock } from '../../util/clock.js';
 import { humanDuration } from '../../util/text/human-duration.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { negotiate, type NegotiatedMedia } from '../negotiation/media.js';
+import { builtinConventions, customResourceConventions } from './conventions.js';
 import { eventFrames } from './events.js';
 import { indentJson } from './indent.js';
 import { writeList } from './list.js';
@@ -34,7 +35,17 @@ const codec = new ProtobufCodec(
 );
 const clock = new FakeClock(Date.UTC(2026, 0, 1, 0, 2, 23));
 const options = { compression: true, cbor: true, protobuf: codec };
-const settings = { compression: true, protobuf: codec, clock, includeObject: undefined, offload: undefined };
+const conventionsOf = (view: VersionView) => ({
+  conventions: view.type.custom ? customResourceConventions : builtinConventions,
+});
+const settings = {
+  conventions: builtinConventions,
+  compression: true,
+  protobuf: codec,
+  clock,
+  includeObject: undefined,
+  offload: undefined,
+};
 const context = { userAgent: 'test' } as RequestContext;
 
 let decoded = 0;
@@ -134,6 +145,10 @@ function viewOf(kind: string, groupVersion: string, custom: boolean, convertor: 
             return Buffer.from(`{${text.slice(text.indexOf('"metadata"'))}`);
           },
         },
+    itemTree: (object: CachedObject) => {
+      const { apiVersion, kind, ...rest } = toObject(object);
+      return custom ? { apiVersion, kind, ...rest } : rest;
+    },
     toObject,
   } as never;
 }
@@ -222,13 +237,13 @@ const sink = (
 const object =
   (of: CachedObject | KubeObject, view: VersionView, accept: string, more: Partial<ResponseSink> = {}): Work =>
   (request, response) =>
-    writeObject(sink(request, response, media(accept, view), more), 200, of, view);
+    writeObject(sink(request, response, media(accept, view), { ...conventionsOf(view), ...more }), 200, of, view);
 
 const list =
   (of: CachedList, view: VersionView, accept: string, more: Partial<ResponseSink> = {}, pretty?: string): Work =>
   (request, response) =>
     writeList(
-      sink(request, response, media(accept, view, { pretty }), more),
+      sink(request, response, media(accept, view, { pretty }), { ...conventionsOf(view), ...more }),
       of,
       { resourceVersion: '429', continue: 'abc', remainingItemCount: 4 },
       view,
@@ -371,7 +386,12 @@ describe('lists', () => {
     ],
   ])('an empty list, %s', async (_name, view, expected) => {
     const answer = await ask((request, response) =>
-      writeList(sink(request, response, media('*/*', view), {}), listOf([]), { resourceVersion: '1' }, view),
+      writeList(
+        sink(request, response, media('*/*', view), conventionsOf(view)),
+        listOf([]),
+        { resourceVersion: '1' },
+        view,
+      ),
     );
     expect(answer.body.toString()).toBe(expected);
   });
@@ -543,6 +563,7 @@ describe('watch events', () => {
   const frames = (accept: string, view: VersionView, more: Partial<ResponseSink> = {}) =>
     eventFrames(view, {
       ...settings,
+      ...conventionsOf(view),
       media: negotiate(
         accept,
         { noProtobuf: view.type.custom, cbor: true, transforms: true, watch: true },

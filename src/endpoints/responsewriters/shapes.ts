@@ -37,15 +37,10 @@ function objectShape(view: VersionView): Shape {
     whole: view.json,
     item: view.listItem,
     tree: (object) => view.toObject(object),
-    itemTree: (object) => (view.type.custom ? view.toObject(object) : withoutType(view.toObject(object))),
+    itemTree: (object) => view.itemTree(object),
     ofObject: (object) => object,
     emptyIsNull: false,
   };
-}
-
-function withoutType(object: KubeObject): JsonObject {
-  const { apiVersion: _apiVersion, kind: _kind, ...rest } = object;
-  return rest;
 }
 
 /** An object's metadata alone. */

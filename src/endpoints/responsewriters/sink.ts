@@ -3,6 +3,7 @@ import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { ProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import type { ByteSink } from './body.js';
+import type { ResponseConventions } from './conventions.js';
 
 /** How an item of a list, or the object of a watch event, is wanted. */
 export interface ItemForm extends Pick<NegotiatedMedia, 'encoding' | 'pretty' | 'as' | 'asVersion'> {
@@ -16,6 +17,7 @@ export interface ItemForm extends Pick<NegotiatedMedia, 'encoding' | 'pretty' | 
 /** Where one answer goes, in the form that was negotiated, and what writers need to make it. */
 export interface ResponseSink extends ByteSink {
   readonly media: NegotiatedMedia;
+  readonly conventions: ResponseConventions;
   readonly clock: Clock;
   readonly protobuf: ProtobufCodec;
   /** The query parameter of that name, as it was given. */

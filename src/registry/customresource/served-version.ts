@@ -35,6 +35,7 @@ export function servedVersion(options: ServeOptions, parts: VersionParts): Serve
     id: view.json.id,
     json: view.json,
     listItem: view.json,
+    itemTree: (object) => view.toObject(object),
     toObject: (object) => view.toObject(object),
     ...storageForm(options, parts),
     gvk,

@@ -52,7 +52,7 @@ const DUPLICATE_OWNERS = (when: string, uids: readonly string[]): string =>
 export function dedupOwnerReferences(
   object: KubeObject,
   warn: (text: string) => void,
-  afterMutatingAdmission: boolean,
+  { afterAdmission }: { readonly afterAdmission: boolean },
 ): void {
   const references = object.metadata.ownerReferences;
   if (!Array.isArray(references) || references.length < 2) return;
@@ -63,6 +63,6 @@ export function dedupOwnerReferences(
     else kept.push(reference);
   }
   if (duplicates.length === 0) return;
-  warn(DUPLICATE_OWNERS(afterMutatingAdmission ? ' after mutating admission happens' : '', duplicates));
+  warn(DUPLICATE_OWNERS(afterAdmission ? ' after mutating admission happens' : '', duplicates));
   object.metadata.ownerReferences = kept;
 }

@@ -1,4 +1,4 @@
-import { newInvalid, newNotFound } from '../../apimachinery/meta/errors.js';
+import { newInvalid } from '../../apimachinery/meta/errors.js';
 import { FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
 import { StorageError } from '../../storage/errors.js';
 import type { StoredObject } from '../../storage/interfaces.js';
@@ -9,14 +9,14 @@ const OPTION = 'ignoreStoreReadErrorWithClusterBreakingPotential';
 
 /**
  * Removes an object that cannot be decoded: without preconditions, admission or finalizers, which cannot be known. An object
- * that can be read is refused; it is to be deleted as usual.
+ * that can be read, or is not there, is refused; the usual way to delete is for those.
  */
 export async function deleteUndecodable(store: ResourceStore, namespace: string, name: string): Promise<void> {
   const key = store.key(namespace, name);
   let current = await store.fresh(key);
   for (;;) {
-    if (current === undefined) throw newNotFound(store.groupResource, name);
-    if (isDecodable(current)) {
+    // As in kube-apiserver, one that does not exist is not corrupt.
+    if (current === undefined || isDecodable(current)) {
       const kind = { group: store.groupResource.group, kind: store.groupResource.resource };
       const why = 'is exclusively used to delete corrupt object(s), try again by removing this option';
       throw newInvalid(kind, name, [invalid(FieldPath.of(OPTION), true, why)]);

@@ -238,6 +238,8 @@ export interface VersionView {
   readonly json: Representation;
   /** An item of a list: as `json`, but built-in types have no apiVersion and kind there, as in kube-apiserver. */
   readonly listItem: Representation;
+  /** The same as a tree. */
+  itemTree(object: CachedObject): JsonObject;
   /**
    * A decoded copy in this version, resourceVersion included, defaults applied. Throws ConversionPending for an object that did not
    * come out of the version's own store and must be converted remotely.

@@ -24,6 +24,7 @@ import { featureGates } from '../../util/feature-gates.js';
 import type { ApiServer } from '../http/api-server.js';
 import { isAggregated } from '../options/aggregation-options.js';
 import { makeLogs } from './backend.js';
+import { openEncryption, type OpenEncryption } from './encryption.js';
 import { installBuiltins, loadMergeTypes } from '../../registry/builtin/install.js';
 import { forgetGoneTypes } from '../metrics/gone-types.js';
 import { registerCacherMetrics } from '../metrics/cacher-metrics.js';
@@ -70,6 +71,8 @@ const LEAST_HISTORY_MILLIS = 15_000;
 export interface Foundation {
   readonly backend: Backend;
   readonly cacher: Cacher;
+  /** Absent where nothing is encrypted. */
+  readonly encryption: OpenEncryption | undefined;
   readonly registry: ApiRegistry;
   readonly cbor: boolean;
   readonly mergeTypes: BuiltinTypes;
@@ -83,20 +86,21 @@ export interface Foundation {
 /** Opens the store, however long it is away. `rules`: what guards of roles ask; undefined where there are no roles. */
 export async function openFoundation(context: ServerContext, rules: RbacRuleSource | undefined): Promise<Foundation> {
   const { options, clock, logger, registry: metrics, apis: registry } = context;
-  const logs = measured(
-    await makeLogs(options, clock, storeTroubles(metrics, logger)),
-    new StoreMetrics(metrics),
-    clock,
-  );
+  const encryption = openEncryption(context);
+  const stores = await makeLogs(options, clock, storeTroubles(metrics, logger));
+  const logs = measured(encryption?.wrap(stores) ?? stores, new StoreMetrics(metrics), clock);
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
+  await encryption?.start();
   await whenStoreAnswers(() => backend.open(), context);
   const cacher = new RoutedCacher(logs, {
     clock,
     budgetBytes: options.cacheBudget,
     snapshots: featureGates.enabled('ListFromCacheSnapshot'),
-    historyMillis: Math.max(options.historyWindow, LEAST_HISTORY_MILLIS),
+    // Clients that come back a little late need not list anew: etcd, too, keeps up to twice the time that it promises.
+    historyMillis: Math.max(2 * options.historyWindow, LEAST_HISTORY_MILLIS),
   });
   await whenStoreAnswers(() => cacher.start(), context);
+  encryption?.follow(cacher, backend);
   registerCacherMetrics(() => cacher.stats(), metrics);
   forgetGoneTypes(registry, [metricsRegistry, metrics], clock);
   const cbor = featureGates.enabled('CBORServingAndStorage');
@@ -115,7 +119,7 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
     });
   const offload = startOffload({ ...context, report, rules });
   const offloadShow: OffloadShow = (served, resource, object) => offload.show(served, resource, cbor, object);
-  return { backend, cacher, registry, cbor, mergeTypes, offload, offloadShow, install };
+  return { backend, cacher, encryption, registry, cbor, mergeTypes, offload, offloadShow, install };
 }
 
 function measured({ main, others, overrides }: LogSet, metrics: StoreMetrics, clock: Clock): LogSet {
@@ -163,7 +167,11 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     install: (server) => {
       installDocuments(server, registry, environment, serverAddress, !isAggregated(options));
     },
-    checks: [...storeChecks(foundation.backend, foundation.cacher, isAggregated(options)), ...(parts.checks ?? [])],
+    checks: [
+      ...storeChecks(foundation.backend, foundation.cacher, isAggregated(options)),
+      ...(foundation.encryption?.checks ?? []),
+      ...(parts.checks ?? []),
+    ],
     loading,
     hooks,
     endWatches: () => {
@@ -174,6 +182,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
       offload.close();
       await cacher.stop();
       await backend.close();
+      foundation.encryption?.close();
     },
   };
 }

@@ -8,7 +8,7 @@ import { AUDIT_FLAGS } from '../compose/access/audit.js';
 import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorization-options.js';
 import { bool, deprecated, duration, flag, type Flag, FlagError, float, int, ip, list, text } from './flags.js';
 import { METRICS_FLAGS, validateMetricsOptions } from './metrics-options.js';
-import { STORAGE_FLAGS, validateStorageOptions } from './storage-options.js';
+import { STORAGE_FLAGS, validateEncryptionOptions, validateStorageOptions } from './storage-options.js';
 
 const GENERIC = 'Generic flags:';
 const STORAGE = 'Storage flags:';
@@ -329,6 +329,7 @@ export function validateOptions(options: Options): void {
   validateAuthenticationOptions(options);
   validateMetricsOptions(options);
   validateStorageOptions(options);
+  validateEncryptionOptions(options);
   validateAuthorizationOptions(options);
   validateRequestHeader(options);
   validateAdmissionPlugins(options);

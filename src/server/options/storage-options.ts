@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { messageOf } from '../../util/error-message.js';
-import { duration, flag, FlagError, list, oneOf, text } from './flags.js';
+import { bool, duration, flag, FlagError, list, oneOf, text } from './flags.js';
 
 const GROUP = 'Storage flags:';
 const MINUTE = 60_000;
@@ -53,7 +53,26 @@ export const STORAGE_FLAGS = {
     5 * MINUTE,
     'How long past revisions can be read and watches can resume from them.',
   ),
+  encryptionProviderConfig: flag(
+    GROUP,
+    'encryption-provider-config',
+    text,
+    '',
+    'File with an EncryptionConfiguration: which types are encrypted in the store, and how. All servers on one store need the same.',
+  ),
+  encryptionProviderConfigAutomaticReload: flag(
+    GROUP,
+    'encryption-provider-config-automatic-reload',
+    bool,
+    false,
+    'Read the file of --encryption-provider-config anew when it changes; it is looked at every minute. All KMS providers are then one health check, kms-providers.',
+  ),
 } as const;
+
+export interface EncryptionOptions {
+  readonly encryptionProviderConfig: string;
+  readonly encryptionProviderConfigAutomaticReload: boolean;
+}
 
 export interface StorageOptions {
   readonly dataDir: string;
@@ -64,6 +83,13 @@ export interface StorageOptions {
   readonly mongodbLogOverrides: readonly string[];
   readonly historyWindow: number;
   readonly given: ReadonlySet<string>;
+}
+
+/** Throws FlagError for flags that do not go together. */
+export function validateEncryptionOptions(options: EncryptionOptions): void {
+  if (options.encryptionProviderConfig === '' && options.encryptionProviderConfigAutomaticReload) {
+    throw new FlagError('--encryption-provider-config-automatic-reload must be set with --encryption-provider-config');
+  }
 }
 
 /** Throws FlagError for flags that do not go together. */

@@ -133,6 +133,13 @@ export class StorageCacher implements Cacher {
     this.types.delete(resource);
   }
 
+  reload(resource: string): void {
+    const cache = this.types.get(resource);
+    cache?.unload();
+    cache?.load();
+    cache?.endWatchers();
+  }
+
   healthy(): { readonly ok: boolean; readonly reason: string } {
     return { ok: this.trouble === '', reason: this.trouble };
   }
@@ -165,7 +172,7 @@ export class StorageCacher implements Cacher {
       this.trouble = `the cache does not follow the store: ${error.message}`;
       const isLost = error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large');
       // The first time it goes on at once; a store that loses its events again and again is given time.
-      if (!isLost || !(await this.reload()) || retry > RETRY_MILLIS) await sleep(this.clock, retry, signal);
+      if (!isLost || !(await this.reloadAll()) || retry > RETRY_MILLIS) await sleep(this.clock, retry, signal);
       retry = Math.min(retry * 2, MAX_RETRY_MILLIS);
     }
   }
@@ -188,7 +195,7 @@ export class StorageCacher implements Cacher {
    * What happened in between is unknown: all types are read again, from the newest revision on. Until that is known the old states stay
    * under their old revision. No state outlives the moment in which the revision moves, and nobody who waits is let go before that.
    */
-  private async reload(): Promise<boolean> {
+  private async reloadAll(): Promise<boolean> {
     let revision: Revision;
     try {
       revision = await this.options.backend.currentRevision();

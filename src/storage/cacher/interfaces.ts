@@ -185,6 +185,8 @@ export interface Cacher {
   add(type: CachedType): ResourceCache;
   /** Forgets a type and ends its watchers. */
   remove(resource: string): void;
+  /** Reads a type anew and ends its watchers: what could not be read before may be readable now. */
+  reload(resource: string): void;
   /** False, with a reason, while the cache does not follow the log (for readyz). */
   healthy(): { readonly ok: boolean; readonly reason: string };
 }

@@ -10,6 +10,9 @@ const MAX_PENDING_BYTES = 64 << 20;
 const LOAD_ATTEMPTS = 5;
 const RETRY_MILLIS = 500;
 
+/** Errors that soon come again: whoever reads the type next begins another load. */
+const FINAL: ReadonlySet<string> = new Set(['closed', 'corrupt']);
+
 export interface LoadOptions {
   readonly resource: string;
   readonly backend: Pick<Backend, 'list'>;
@@ -80,7 +83,7 @@ export class TypeLoad {
         if (await this.attempt()) return;
       } catch (error) {
         if (this.cancelled) return;
-        if (attempt >= LOAD_ATTEMPTS || (error instanceof StorageError && error.code === 'closed')) throw error;
+        if (attempt >= LOAD_ATTEMPTS || (error instanceof StorageError && FINAL.has(error.code))) throw error;
         await new Promise<void>((resolve) => this.options.clock.setTimer(RETRY_MILLIS, resolve));
       }
       if (this.cancelled) return;

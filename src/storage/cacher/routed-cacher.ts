@@ -39,6 +39,10 @@ export class RoutedCacher implements Cacher {
     this.cacherOf(resource).remove(resource);
   }
 
+  reload(resource: string): void {
+    this.cacherOf(resource).reload(resource);
+  }
+
   healthy(): { readonly ok: boolean; readonly reason: string } {
     for (const cacher of this.cachers.values()) {
       const state = cacher.healthy();

@@ -5,8 +5,8 @@ import { CellCounter, CellGauge } from '../metrics/metrics.js';
 /** What is told of a configuration file that is read anew when it changes. */
 export interface ConfigMetrics {
   readonly reloaded: (status: 'success' | 'failure', atMillis: number) => void;
-  /** The text of the file that is in force, to be hashed. */
-  readonly inUse: (text: string) => void;
+  /** The hash of the file that is in force. */
+  readonly inUse: (hash: string) => void;
 }
 
 /** A label's value for what is not to be told itself. */
@@ -18,7 +18,7 @@ export const hashLabel = (text: string): string =>
  * `server` is the hash of its identity.
  */
 export function configMetrics(
-  what: 'authentication' | 'authorization',
+  what: 'authentication' | 'authorization' | 'encryption',
   server: string,
   registry: Registry,
 ): ConfigMetrics {
@@ -54,9 +54,9 @@ export function configMetrics(
       reloads.cell(status, server).inc();
       last.cell(status, server).value = atMillis / 1000;
     },
-    inUse: (text) => {
+    inUse: (hash) => {
       if (current !== undefined) info.drop(server, current);
-      current = hashLabel(text);
+      current = hash;
       info.cell(server, current).value = 1;
     },
   };

@@ -30,7 +30,7 @@ export function admitMutations(admission: AdmissionChain, attributes: AdmissionA
       (text) => {
         attributes.warn(text);
       },
-      true,
+      { afterAdmission: true },
     );
   };
   return then(admission.admit(attributes), check);

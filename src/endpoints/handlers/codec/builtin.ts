@@ -13,6 +13,7 @@ import { UnreadableObjectError } from '../../../apimachinery/protobuf/body.js';
 import type { TypeMeta } from '../../../apimachinery/protobuf/protobuf.js';
 import { schemaOfSibling } from '../../../apimachinery/scheme/registered-kinds.js';
 import type { DecodedObject } from '../../../registry/rest/served.js';
+import { builtinConventions } from '../../responsewriters/conventions.js';
 import type { Codec, Decodable, IdentifiedTree, PatchedCodec, PatchedTree, ReceivedBody } from './codec.js';
 import { internalMismatch, isKnownKind, kindMismatch } from './kinds.js';
 import { type Found, givenGroupVersion, newNotHandled, parseBody, refusedBody, sourceText } from './parse.js';
@@ -27,6 +28,7 @@ function codec(patched: PatchedCodec): Codec {
       const { version } = parseGroupVersion(object.apiVersion ?? '') ?? { version: '' };
       return newNotHandled(target, object.kind ?? '', version, `strict decoding error: ${strictErrors.join(', ')}`);
     },
+    responses: builtinConventions,
     patched,
   };
 }

@@ -5,6 +5,7 @@ import type { ProtobufCodec } from '../../../apimachinery/protobuf/protobuf.js';
 import type { ResourceType } from '../../../registry/rest/interfaces.js';
 import type { DecodedObject, ServedVersion } from '../../../registry/rest/served.js';
 import type { Encoding } from '../../negotiation/media.js';
+import type { ResponseConventions } from '../../responsewriters/conventions.js';
 
 /** What decoding must know of a type: a version of a stored type, or a type that is only created. */
 export interface Decodable extends Pick<ServedVersion, 'gvk' | 'groupVersion' | 'decode'> {
@@ -20,7 +21,7 @@ export interface ReceivedBody {
   readonly protobuf: ProtobufCodec;
 }
 
-/** How the objects of requests are read: built-in types, custom resources and Scales differ. A router gives each scope its codec. */
+/** How the objects of requests are read, and those of responses written: built-in types, custom resources and Scales differ. A router gives each scope its codec. */
 export interface Codec {
   /** Whether a body of this format is looked through for unknown fields. */
   findsUnknownFields(format: Encoding): boolean;
@@ -28,6 +29,8 @@ export interface Codec {
   decode(target: Decodable, body: ReceivedBody): DecodedObject;
   /** The 400 for an object with fields that it must not have. */
   refuseUnknownFields(target: Decodable, object: KubeObject, strictErrors: readonly string[]): ApiError;
+  /** How responses are written. */
+  readonly responses: ResponseConventions;
   /** How objects are read that a patch has made. */
   readonly patched: PatchedCodec;
 }

@@ -3,6 +3,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery
 import { NumberRangeError } from '../../../apimachinery/json/syntax.js';
 import { newBadRequest, newInternalError } from '../../../apimachinery/meta/errors.js';
 import { parseGroupVersion } from '../../../apimachinery/meta/meta.js';
+import { customResourceConventions } from '../../responsewriters/conventions.js';
 import type { Codec, Decodable, PatchedCodec, ReceivedBody } from './codec.js';
 import { type Found, givenGroupVersion, newNotHandled, parseBody, refusedBody, sourceText } from './parse.js';
 import { patchedObject, patchedTypeMeta } from './patched-type.js';
@@ -58,6 +59,7 @@ export const customResourceCodec: Codec = {
     const { version } = parseGroupVersion(apiVersion) ?? { version: '' };
     return newNotHandled(target, kind, version, `strict decoding error: ${strictErrors.join(', ')}`, kind);
   },
+  responses: customResourceConventions,
   patched,
 };
 

@@ -16,6 +16,7 @@ export class DetachedObject implements CachedObject {
   readonly revision: number;
   readonly bytes: Uint8Array;
   readonly flags: number;
+  readonly unreadable: string | undefined;
   readonly attributes = NO_ATTRIBUTES;
   readonly undecodable = false;
 
@@ -28,6 +29,7 @@ export class DetachedObject implements CachedObject {
     this.revision = stored.revision;
     this.bytes = stored.bytes;
     this.flags = stored.flags;
+    this.unreadable = stored.unreadable;
   }
 
   get incomplete(): boolean {
@@ -46,7 +48,7 @@ export class DetachedObject implements CachedObject {
 }
 
 /** The JSON of a stored object, as a fresh tree; StorageError 'corrupt' where the bytes hold none. */
-export function decodeStored(stored: Pick<StoredObject, 'bytes' | 'key' | 'revision'>): JsonObject {
+export function decodeStored(stored: Pick<StoredObject, 'bytes' | 'key' | 'revision' | 'unreadable'>): JsonObject {
   try {
     const value = parseJson(stored.bytes);
     if (isObject(value)) return value;

@@ -136,6 +136,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     groupVersion,
     id,
     ...representations(id, type, toObject),
+    itemTree: (object) => withoutType(toObject(object)),
     toObject,
     gvk,
     groupResource: { group: type.group, resource: type.resource },
@@ -268,9 +269,9 @@ function representations(
 
 const METADATA = Buffer.from('"metadata":');
 
-function encodeItem({ apiVersion: _v, kind: _k, ...rest }: JsonObject): Uint8Array {
-  return Buffer.from(stringifyJson(rest), 'utf8');
-}
+const withoutType = ({ apiVersion: _v, kind: _k, ...rest }: JsonObject): JsonObject => rest;
+
+const encodeItem = (object: JsonObject): Uint8Array => Buffer.from(stringifyJson(withoutType(object)), 'utf8');
 
 /** Stored objects begin with apiVersion and kind, then metadata (see EncodedObject). */
 function withoutTypeMeta(object: CachedObject): Uint8Array {

@@ -180,7 +180,7 @@ export class ResourceStore {
     return this.replace(key, { current, certain }, next.store);
   }
 
-  /** Writes the object over the state given; an equal one is not written, and counts as committed. */
+  /** Writes the object over the state given; an equal one is not written, unless it is stored under an older key, and counts as committed. */
   async replace(
     key: string,
     basis: Basis & { readonly current: StoredObject },
@@ -189,10 +189,9 @@ export class ResourceStore {
     const { current } = basis;
     const value = encodeObject(object);
     if (!isUnchanged(value, current)) return this.write(key, current, value);
-    const newer = await this.newer(key, basis);
-    return newer === undefined
-      ? { outcome: 'committed', object: current }
-      : { outcome: 'conflict', current: newer.current };
+    const newest = basis.certain ? current : await this.fresh(key);
+    if (newest?.revision !== current.revision) return { outcome: 'conflict', current: newest };
+    return newest.stale === true ? this.write(key, current, value) : { outcome: 'committed', object: current };
   }
 
   /** Removes the object if it still has the revision; the current one where it has not, undefined where it was gone. */

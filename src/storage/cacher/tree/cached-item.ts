@@ -19,6 +19,7 @@ export class CachedItem implements CachedObject {
   readonly revision: Revision;
   readonly length: number;
   readonly flags: number;
+  readonly unreadable: string | undefined;
   private held: Uint8Array;
   private start = 0;
   private home: Home | undefined;
@@ -34,6 +35,7 @@ export class CachedItem implements CachedObject {
     this.key = stored.key;
     this.revision = stored.revision;
     this.flags = stored.flags;
+    this.unreadable = stored.unreadable;
     this.held = stored.bytes;
     this.length = stored.bytes.length;
   }
@@ -72,7 +74,13 @@ export class CachedItem implements CachedObject {
   /** The last state, as the deletion at a revision shows it. */
   deletedAt(revision: Revision): CachedItem {
     return new CachedItem(
-      { key: this.key, revision, bytes: withRevision(this.bytes, revision), flags: this.flags },
+      {
+        key: this.key,
+        revision,
+        bytes: withRevision(this.bytes, revision),
+        flags: this.flags,
+        unreadable: this.unreadable,
+      },
       this.seen,
       this.undecodable,
       this.budget,

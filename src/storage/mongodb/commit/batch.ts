@@ -125,7 +125,10 @@ export class Batch implements Append {
       batch: number,
       time,
     });
-    const readable = bare || value === undefined || write.raw !== undefined ? {} : readableForm(value, revision);
+    const readable =
+      bare || value?.sealed !== undefined || value === undefined || write.raw !== undefined
+        ? {}
+        : readableForm(value, revision);
     const state = record === undefined ? undefined : { _annex: { revision, bytes: record }, ...readable };
     this.changes.push({ resource, key, expected, state });
     this.events.push(event);

@@ -167,7 +167,7 @@ export class Committer {
     let count = 0;
     while (count < this.waiting.length && count < MAX_BATCH_WRITES && bytes < MAX_BATCH_BYTES) {
       const { value, previous } = this.waiting[count]?.request ?? {};
-      bytes += (value?.tail.length ?? 0) + (previous?.bytes.length ?? 0);
+      bytes += (value?.sealed?.length ?? value?.tail.length ?? 0) + (previous?.bytes.length ?? 0);
       count++;
     }
     return this.waiting.splice(0, count);

@@ -1,0 +1,114 @@
+import type { Registry } from 'prom-client';
+import { Encryption } from '../../storage/encryption/encryption.js';
+import { EncryptedBackend } from '../../storage/encryption/encrypted-backend.js';
+import { EncryptionConfigError } from '../../storage/encryption/types.js';
+import type { Cacher } from '../../storage/cacher/interfaces.js';
+import type { Backend } from '../../storage/interfaces.js';
+import type { LogSet } from '../../storage/routed-backend.js';
+import type { Clock, Timer } from '../../util/clock.js';
+import type { Logger } from '../../util/logger.js';
+import { hashLabel } from '../../util/files/config-metrics.js';
+import { serverId } from '../http/server-id.js';
+import { encryptionMetrics } from '../metrics/encryption-metrics.js';
+import type { PlaneCheck } from '../health/store-checks.js';
+import { FlagError } from '../options/flags.js';
+import type { EncryptionOptions } from '../options/storage-options.js';
+
+/** How often it is looked whether objects that could not be decrypted can be now. */
+const RETRY_MILLIS = 5_000;
+
+/** Encryption at rest, between the store and everything above it. */
+export interface OpenEncryption {
+  /** In healthz and readyz, not in livez: a restart does not mend a provider of keys. */
+  readonly checks: readonly PlaneCheck[];
+  wrap(stores: LogSet): LogSet;
+  start(): Promise<void>;
+  /** Types with objects that could not be read are read anew as soon as they can be. */
+  follow(cacher: Pick<Cacher, 'reload'>, backend: Pick<Backend, 'get'>): void;
+  close(): void;
+}
+
+/** What `--encryption-provider-config` asks for; undefined where it is not given. Throws FlagError. */
+export function openEncryption({
+  options,
+  clock,
+  logger,
+  registry,
+}: {
+  readonly options: EncryptionOptions;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly registry: Registry;
+}): OpenEncryption | undefined {
+  const path = options.encryptionProviderConfig;
+  if (path === '') return undefined;
+  const { observer, config } = encryptionMetrics(registry, hashLabel(serverId()), clock);
+  const unreadable = new Map<string, string>();
+  const encryption = newEncryption({
+    path,
+    reload: options.encryptionProviderConfigAutomaticReload,
+    clock,
+    observer,
+    inUse: config.inUse,
+    failed: (provider, error) => {
+      logger.warn('the KMS provider is not well', { provider, error: error.message });
+    },
+    reloaded: (error) => {
+      config.reloaded(error === undefined ? 'success' : 'failure', clock.now());
+      if (error === undefined) logger.info('another encryption configuration is in force');
+      else logger.error('the encryption configuration cannot be loaded', { error: error.message });
+    },
+  });
+  const wrapped = (backend: Backend): Backend =>
+    new EncryptedBackend({
+      backend,
+      transformers: encryption,
+      clock,
+      unreadable: (resource, key) => {
+        unreadable.set(resource, key);
+      },
+    });
+  let timer: Timer | undefined;
+  const check = { name: 'kms-providers', check: () => encryption.check(), endpoints: ['healthz', 'readyz'] as const };
+  return {
+    checks: encryption.hasCheck ? [check] : [],
+    wrap: ({ main, others, overrides }) => ({
+      main: wrapped(main),
+      others: new Map([...others].map(([log, backend]) => [log, wrapped(backend)])),
+      overrides,
+    }),
+    start: () => encryption.start(),
+    follow: (cacher, backend) => {
+      const look = async (): Promise<void> => {
+        for (const [resource, key] of unreadable) {
+          const found = await backend.get(resource, key).catch(() => undefined);
+          if (found?.unreadable !== undefined) continue;
+          unreadable.delete(resource);
+          cacher.reload(resource);
+        }
+      };
+      const again = (): void => {
+        timer = clock.setTimer(RETRY_MILLIS, () => {
+          void look().finally(again);
+        });
+      };
+      again();
+      encryption.onChange(() => {
+        void look();
+      });
+    },
+    close: () => {
+      timer?.cancel();
+      encryption.close();
+    },
+  };
+}
+
+function newEncryption(options: ConstructorParameters<typeof Encryption>[0]): Encryption {
+  try {
+    return new Encryption(options);
+  } catch (error) {
+    if (error instanceof EncryptionConfigError) throw new FlagError(error.message);
+    throw error;
+  }
+}

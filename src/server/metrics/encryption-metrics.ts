@@ -1,0 +1,175 @@
+import type { Registry } from 'prom-client';
+import type { EncryptionObserver } from '../../storage/encryption/build.js';
+import type { Clock } from '../../util/clock.js';
+import { configMetrics, hashLabel, type ConfigMetrics } from '../../util/files/config-metrics.js';
+import { LruCache } from '../../util/lru-cache.js';
+import { CellCounter, CellGauge, CellHistogram } from '../../util/metrics/metrics.js';
+
+const exponential = (start: number, count: number): number[] => Array.from({ length: count }, (_, i) => start * 2 ** i);
+/** Keys that are told apart. */
+const MAX_KEYS = 100;
+
+export interface EncryptionMetrics {
+  readonly observer: EncryptionObserver;
+  readonly config: ConfigMetrics;
+}
+
+/** kube-apiserver's metrics of encryption at rest. To be made once for a registry; `server` is the hash of its identity. */
+export function encryptionMetrics(registry: Registry, server: string, clock: Clock): EncryptionMetrics {
+  const observer: EncryptionObserver = {
+    ...transformations(registry),
+    ...keys(registry, server, clock),
+    ...providers(registry),
+  };
+  return { observer, config: configMetrics('encryption', server, registry) };
+}
+
+function transformations(registry: Registry): Pick<EncryptionObserver, 'transformed'> {
+  const durations = new CellHistogram(
+    {
+      name: 'apiserver_storage_transformation_duration_seconds',
+      help: 'Time that it takes to encrypt or decrypt an object.',
+      labels: ['transformation_type', 'transformer_prefix'],
+    },
+    exponential(5e-6, 25),
+    registry,
+  );
+  const total = new CellCounter(
+    {
+      name: 'apiserver_storage_transformation_operations_total',
+      help: 'Objects encrypted (to_storage) and decrypted (from_storage), by type, by what did it, and by how it ended: OK, or the status of the provider of keys.',
+      labels: ['resource', 'transformation_type', 'transformer_prefix', 'status'],
+    },
+    registry,
+  );
+  return {
+    transformed: (resource, type, prefix, millis, error) => {
+      total.cell(resource, type, prefix, error?.status ?? 'OK').inc();
+      if (error === undefined) durations.cell(type, prefix).observe(millis / 1000);
+    },
+  };
+}
+
+function providers(
+  registry: Registry,
+): Pick<EncryptionObserver, 'called' | 'cacheMissed' | 'cacheSize' | 'keyGenerated' | 'invalidKeyId'> {
+  const missed = new CellCounter(
+    {
+      name: 'apiserver_storage_envelope_transformation_cache_misses_total',
+      help: 'Objects whose key had to be decrypted by the provider of keys.',
+      labels: [],
+    },
+    registry,
+  );
+  const generated = new CellHistogram(
+    {
+      name: 'apiserver_storage_data_key_generation_duration_seconds',
+      help: 'Time that it takes to make a key for objects.',
+      labels: [],
+    },
+    exponential(5e-6, 14),
+    registry,
+  );
+  const calls = new CellHistogram(
+    {
+      name: 'apiserver_envelope_encryption_kms_operations_latency_seconds',
+      help: 'Time that calls to providers of keys take.',
+      labels: ['provider_name', 'method_name', 'grpc_status_code'],
+    },
+    exponential(0.0001, 20),
+    registry,
+  );
+  const size = new CellGauge(
+    {
+      name: 'apiserver_envelope_encryption_dek_source_cache_size',
+      help: 'Keys of objects that are kept decrypted in memory.',
+      labels: ['provider_name'],
+    },
+    registry,
+  );
+  const invalid = new CellCounter(
+    {
+      name: 'apiserver_envelope_encryption_invalid_key_id_from_status_total',
+      help: 'Names of keys that a provider reported and that cannot be used.',
+      labels: ['provider_name', 'error'],
+    },
+    registry,
+  );
+  return {
+    called: (provider, method, millis, error) => {
+      calls.cell(provider, method, error?.status ?? 'OK').observe(millis / 1000);
+    },
+    cacheMissed: () => {
+      missed.cell().inc();
+    },
+    cacheSize: (provider, entries) => {
+      size.cell(provider).value = entries;
+    },
+    keyGenerated: (millis) => {
+      generated.cell().observe(millis / 1000);
+    },
+    invalidKeyId: (provider, error) => {
+      invalid.cell(provider, error).inc();
+    },
+  };
+}
+
+function keys(registry: Registry, server: string, clock: Clock): Pick<EncryptionObserver, 'keyUsed' | 'keyStatus'> {
+  const labels = ['transformation_type', 'provider_name', 'key_id_hash', 'apiserver_id_hash'];
+  const used = new CellCounter(
+    {
+      name: 'apiserver_envelope_encryption_key_id_hash_total',
+      help: "Objects encrypted or decrypted, by the provider's key.",
+      labels,
+    },
+    registry,
+  );
+  const last = new CellGauge(
+    {
+      name: 'apiserver_envelope_encryption_key_id_hash_last_timestamp_seconds',
+      help: "When a provider's key was last used.",
+      labels,
+    },
+    registry,
+  );
+  const status = new CellGauge(
+    {
+      name: 'apiserver_envelope_encryption_key_id_hash_status_last_timestamp_seconds',
+      help: 'When a provider last reported its key.',
+      labels: ['provider_name', 'key_id_hash', 'apiserver_id_hash'],
+    },
+    registry,
+  );
+  const series = new LruCache<string, readonly string[]>({
+    capacity: MAX_KEYS,
+    evicted: (_, values) => {
+      const [type, provider, hash] = values;
+      used.dropWhere(
+        (labels) =>
+          labels['transformation_type'] === type &&
+          labels['provider_name'] === provider &&
+          labels['key_id_hash'] === hash,
+      );
+      last.drop(...values);
+    },
+  });
+  const reported = new LruCache<string, readonly string[]>({
+    capacity: MAX_KEYS,
+    evicted: (_, values) => {
+      status.drop(...values);
+    },
+  });
+  return {
+    keyUsed: (type, provider, keyId) => {
+      const values = series.get(`${type} ${provider} ${keyId}`) ?? [type, provider, hashLabel(keyId), server];
+      series.set(`${type} ${provider} ${keyId}`, values);
+      used.cell(...values).inc();
+      last.cell(...values).value = clock.now() / 1000;
+    },
+    keyStatus: (provider, keyId) => {
+      const values = reported.get(`${provider} ${keyId}`) ?? [provider, hashLabel(keyId), server];
+      reported.set(`${provider} ${keyId}`, values);
+      status.cell(...values).value = clock.now() / 1000;
+    },
+  };
+}

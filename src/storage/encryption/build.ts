@@ -1,0 +1,158 @@
+import type { Clock } from '../../util/clock.js';
+import { Cbc, Gcm } from './aes.js';
+import { KmsProvider, type KmsObserver } from './kms/provider.js';
+import { GrpcKmsService, type KmsServiceOptions } from './kms/service.js';
+import { Secretbox } from './secretbox.js';
+import {
+  identity,
+  type PrefixTransformer,
+  PrefixTransformers,
+  type Transformer,
+  type TransformObserver,
+} from './transformer.js';
+import {
+  EncryptionConfigError,
+  type EncryptionConfiguration,
+  type KeysConfiguration,
+  type KmsConfiguration,
+  type ProviderConfiguration,
+} from './types.js';
+import { decodeKey, parseGroupResource } from './validate.js';
+
+const PREFIX = 'k8s:enc:';
+const NO_MATCH = 'no matching prefix found';
+
+export interface EncryptionObserver extends TransformObserver, KmsObserver {
+  called(provider: string, method: string, millis: number, error: Parameters<KmsServiceOptions['called']>[2]): void;
+}
+
+export interface BuildOptions {
+  readonly clock: Clock;
+  readonly observer: EncryptionObserver;
+  /** A provider of keys is not well. */
+  readonly failed: (provider: string, error: Error) => void;
+}
+
+/** The transformers of a configuration, and what looks after their keys. */
+export class Transformers {
+  private readonly made = new Map<string, Transformer | undefined>();
+
+  constructor(
+    private readonly rules: ReadonlyMap<string, readonly PrefixTransformer[]>,
+    readonly providers: readonly KmsProvider[],
+    private readonly options: BuildOptions,
+  ) {}
+
+  /** Undefined: the type is stored as it is. */
+  of(resource: string): Transformer | undefined {
+    if (this.made.has(resource)) return this.made.get(resource);
+    const { group } = parseGroupResource(resource);
+    const rule = this.rules.get(resource) ?? this.rules.get(ruleName('*', group)) ?? this.rules.get('*.*');
+    const { observer, clock } = this.options;
+    const made = rule && new PrefixTransformers(rule, NO_MATCH, { resource, observer, clock });
+    // As many as there are types; those of definitions that are gone go with the next configuration.
+    if (this.made.size >= MAX_TYPES) this.made.clear();
+    this.made.set(resource, made);
+    return made;
+  }
+
+  async start(): Promise<void> {
+    await Promise.all(this.providers.map((provider) => provider.start()));
+  }
+
+  /** Throws why a provider of keys is not well. */
+  async check(): Promise<void> {
+    const errors: string[] = [];
+    for (const [i, provider] of this.providers.entries()) {
+      try {
+        await provider.check();
+      } catch (error) {
+        errors.push(`kms-provider-${String(i)}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+    if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`);
+  }
+
+  close(): void {
+    for (const provider of this.providers) provider.close();
+  }
+}
+
+const MAX_TYPES = 10_000;
+
+/** As types are named in the store: those of the core group have no dot. */
+const ruleName = (resource: string, group: string): string =>
+  group === '' && resource !== '*' ? resource : `${resource}.${group}`;
+
+/** Throws EncryptionConfigError. Nothing is asked of anybody before `start`. */
+export function buildTransformers({ resources }: EncryptionConfiguration, options: BuildOptions): Transformers {
+  const rules = new Map<string, PrefixTransformer[]>();
+  const providers: KmsProvider[] = [];
+  for (const entry of resources) {
+    const transformers = entry.providers.map((provider) => makeProvider(provider, options, providers));
+    for (const text of entry.resources) {
+      const { resource, group } = parseGroupResource(text);
+      const masking = [ruleName('*', group), '*.*'].find((rule) => rules.has(rule));
+      if (masking !== undefined)
+        throw new EncryptionConfigError(
+          `error while building transformers: resource ${JSON.stringify(text)} is masked by earlier rule ${JSON.stringify(masking)}`,
+        );
+      const name = ruleName(resource, group);
+      rules.set(name, [...(rules.get(name) ?? []), ...transformers]);
+    }
+  }
+  return new Transformers(rules, providers, options);
+}
+
+function makeProvider(
+  { aesgcm, aescbc, secretbox, kms }: ProviderConfiguration,
+  options: BuildOptions,
+  providers: KmsProvider[],
+): PrefixTransformer {
+  if (aesgcm !== undefined) return keyed('aesgcm', 'AES', aesgcm, (key) => new Gcm(key));
+  if (aescbc !== undefined) return keyed('aescbc', 'AES', aescbc, (key) => new Cbc(key));
+  if (secretbox !== undefined) return keyed('secretbox', 'Secretbox', secretbox, (key) => new Secretbox(key));
+  if (kms === undefined) return { prefix: '', transformer: identity };
+  const provider = makeKms(kms, options);
+  providers.push(provider);
+  return { prefix: `${PREFIX}kms:v2:${kms.name}:`, transformer: provider };
+}
+
+function keyed(
+  name: string,
+  shown: string,
+  { keys }: KeysConfiguration,
+  make: (key: Uint8Array) => Transformer,
+): PrefixTransformer {
+  const transformers = keys.map((key) => ({
+    prefix: `${key.name}:`,
+    transformer: make(decodeKey(key.secret) ?? Buffer.alloc(0)),
+  }));
+  return {
+    prefix: `${PREFIX}${name}:v1:`,
+    transformer: new PrefixTransformers(
+      transformers,
+      `no matching key was found for the provided ${shown} transformer`,
+    ),
+  };
+}
+
+function makeKms({ apiVersion, name, endpoint, timeoutMillis }: KmsConfiguration, options: BuildOptions): KmsProvider {
+  if (apiVersion === 'v1')
+    throw new EncryptionConfigError(
+      'error while building transformers: KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.',
+    );
+  const { clock, observer, failed } = options;
+  const called: KmsServiceOptions['called'] = (method, millis, error) => {
+    observer.called(name, method, millis, error);
+  };
+  return new KmsProvider({
+    name,
+    clock,
+    observer,
+    service: new GrpcKmsService({ endpoint, timeoutMillis, clock, called }),
+    failed: (error) => {
+      failed(name, error);
+    },
+  });
+}

@@ -1,0 +1,212 @@
+import type { JsonObject } from '../../apimachinery/json/json.js';
+import { Slicer } from '../../scheduling/slicer.js';
+import type { Clock } from '../../util/clock.js';
+import type { StorageError } from '../errors.js';
+import type {
+  Backend,
+  EncodedObject,
+  EventStream,
+  ListOptions,
+  LogEvent,
+  StoredList,
+  StoredObject,
+  WriteRequest,
+  WriteResult,
+} from '../interfaces.js';
+import { encodedBytes, withRevision } from '../object-bytes.js';
+import { undecodable } from '../undecodable.js';
+import { type Decrypted, identity, isEncrypted, TransformError, type Transformer } from './transformer.js';
+
+/** What encrypts the objects of a type; undefined: nothing does. */
+export interface TypeTransformers {
+  of(resource: string): Transformer | undefined;
+}
+
+export interface EncryptedBackendOptions {
+  readonly backend: Backend;
+  readonly transformers: TypeTransformers;
+  readonly clock: Clock;
+  /** An object of a type could not be read just now; its caches hold it as one that cannot be. */
+  unreadable(resource: string, key: string): void;
+}
+
+const NOTHING = new Uint8Array();
+
+/**
+ * A backend that encrypts what another one stores. That one sees opaque bytes and the key of an object, and nothing else of it.
+ * Types without a transformer pass through; of what is read only the first bytes are looked at.
+ */
+export class EncryptedBackend implements Backend {
+  readonly revisionNow?: () => number;
+  readonly index?: NonNullable<Backend['index']>;
+  readonly following?: NonNullable<Backend['following']>;
+  readonly writing?: NonNullable<Backend['writing']>;
+
+  constructor(private readonly options: EncryptedBackendOptions) {
+    const { backend, transformers } = options;
+    if (backend.revisionNow !== undefined) this.revisionNow = backend.revisionNow.bind(backend);
+    if (backend.following !== undefined) this.following = backend.following.bind(backend);
+    if (backend.writing !== undefined) this.writing = backend.writing.bind(backend);
+    const index = backend.index?.bind(backend);
+    // There are no fields to find an encrypted object by.
+    if (index !== undefined)
+      this.index = (resource, fields) => {
+        index(resource, transformers.of(resource) === undefined ? fields : []);
+      };
+  }
+
+  async write(request: WriteRequest): Promise<WriteResult> {
+    const { backend, transformers } = this.options;
+    const { resource, key, value } = request;
+    const transformer = transformers.of(resource);
+    if (transformer === undefined) return this.told(resource, await backend.write(request));
+    // A state that the caller knows is in clear, and the backend would store it as the one before.
+    const { previous: _, ...rest } = request;
+    if (value === undefined) return this.told(resource, await backend.write(rest));
+    const plain = encodedBytes(value, 0);
+    let sealed: Uint8Array;
+    try {
+      sealed = await transformer.toStorage(plain, contextOf(resource, key));
+    } catch (error) {
+      throw error instanceof TransformError ? untransformable(key, 0, error) : error;
+    }
+    if (sealed === plain) return this.told(resource, await backend.write(request));
+    const result = await backend.write({ ...rest, value: new SealedObject(value, sealed) });
+    if (result.outcome === 'conflict') return this.told(resource, result);
+    const { object } = result;
+    return { outcome: 'committed', object: { ...object, bytes: encodedBytes(value, object.revision) } };
+  }
+
+  async get(resource: string, key: string): Promise<StoredObject | undefined> {
+    const stored = await this.options.backend.get(resource, key);
+    return stored && this.opened(resource, stored);
+  }
+
+  /** A provider of keys that does not answer fails the whole list: nothing is kept of it, and the next one asks again. */
+  async list(resource: string, options: ListOptions): Promise<StoredList> {
+    const { backend, clock, transformers } = this.options;
+    const list = await backend.list(resource, options);
+    if (transformers.of(resource) === undefined && !list.items.some(({ bytes }) => isEncrypted(bytes))) return list;
+    const items: StoredObject[] = [];
+    const slicer = new Slicer(clock);
+    for (const stored of list.items) {
+      items.push(await this.opened(resource, stored, true));
+      if (slicer.isOver) await slicer.yield();
+    }
+    return { ...list, items };
+  }
+
+  events(after: number, signal: AbortSignal): EventStream {
+    return { batches: this.openedEvents(this.options.backend.events(after, signal).batches) };
+  }
+
+  private async *openedEvents(batches: EventStream['batches']): AsyncGenerator<readonly LogEvent[]> {
+    for await (const batch of batches) {
+      if (!batch.some((event) => this.concerns(event))) {
+        yield batch;
+        continue;
+      }
+      const events: LogEvent[] = [];
+      for (const event of batch) events.push(this.concerns(event) ? await this.openedEvent(event) : event);
+      yield events;
+    }
+  }
+
+  private concerns({ resource, object, previous }: LogEvent): boolean {
+    return (
+      this.options.transformers.of(resource) !== undefined ||
+      isEncrypted(object.bytes) ||
+      (previous !== undefined && isEncrypted(previous.bytes))
+    );
+  }
+
+  private async openedEvent(event: LogEvent): Promise<LogEvent> {
+    const { resource, key, type, revision } = event;
+    const previous = event.previous && (await this.opened(resource, event.previous));
+    if (type === 'DELETED' && previous !== undefined)
+      return { ...event, previous, object: { ...previous, revision, bytes: withRevision(previous.bytes, revision) } };
+    const object = await this.opened(resource, event.object);
+    if (object.unreadable !== undefined) this.options.unreadable(resource, key);
+    return { ...event, previous, object };
+  }
+
+  /** Always in the form that callers know; an object that cannot be decrypted says why. */
+  private async opened(resource: string, stored: StoredObject, strict = false): Promise<StoredObject> {
+    const transformer = this.options.transformers.of(resource) ?? identity;
+    const { key, revision } = stored;
+    let opened: Decrypted;
+    try {
+      opened = await transformer.fromStorage(stored.bytes, contextOf(resource, key));
+    } catch (error) {
+      if (!(error instanceof TransformError)) throw error;
+      if (strict && error.temporary) throw untransformable(key, revision, error);
+      const { object: _, attributes: __, ...rest } = stored;
+      if (strict) this.options.unreadable(resource, key);
+      return { ...rest, bytes: NOTHING, unreadable: error.message };
+    }
+    const bytes = opened.data === stored.bytes ? stored.bytes : withRevision(opened.data, revision);
+    return { ...stored, bytes, ...(opened.stale ? { stale: true } : {}) };
+  }
+
+  private async told(resource: string, result: WriteResult): Promise<WriteResult> {
+    if (result.outcome === 'conflict')
+      return { outcome: 'conflict', current: result.current && (await this.opened(resource, result.current)) };
+    if (this.options.transformers.of(resource) === undefined && !isEncrypted(result.object.bytes)) return result;
+    return { outcome: 'committed', object: await this.opened(resource, result.object) };
+  }
+
+  open(): Promise<void> {
+    return this.options.backend.open();
+  }
+
+  close(): Promise<void> {
+    return this.options.backend.close();
+  }
+
+  currentRevision(): Promise<number> {
+    return this.options.backend.currentRevision();
+  }
+
+  compactedRevision(): number {
+    return this.options.backend.compactedRevision();
+  }
+
+  compact(revision: number): Promise<void> {
+    return this.options.backend.compact(revision);
+  }
+
+  ping(): Promise<void> {
+    return this.options.backend.ping();
+  }
+
+  corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
+    return this.options.backend.corrupt(resource, key, bytes);
+  }
+}
+
+/** What is authenticated with an object's bytes: where they are stored. */
+const contextOf = (resource: string, key: string): Uint8Array => Buffer.from(`${resource}\0${key}`);
+
+/** What a backend gets to store: the text is not there for it. */
+class SealedObject implements EncodedObject {
+  readonly head = '';
+  readonly tail = '';
+  readonly flags: number;
+  readonly attributes: EncodedObject['attributes'];
+
+  constructor(
+    private readonly value: EncodedObject,
+    readonly sealed: Uint8Array,
+  ) {
+    this.flags = value.flags;
+    this.attributes = value.attributes;
+  }
+
+  /** Kept in memory beside the bytes. That of another thread's value is made when it is asked for. */
+  get object(): JsonObject {
+    return this.value.object;
+  }
+}
+
+const untransformable = (key: string, revision: number, error: TransformError): StorageError =>
+  undecodable([{ key, revision, why: error.message, isUntransformable: true }]);

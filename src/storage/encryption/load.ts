@@ -1,0 +1,191 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { goKind, JsonError } from '../../apimachinery/json/decode.js';
+import { isObject, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { aggregate } from '../../apimachinery/meta/field-error.js';
+import { compareUtf8, kindNotRegistered, quote } from '../../apimachinery/meta/meta.js';
+import { parseYaml } from '../../apimachinery/yaml/yaml.js';
+import { parseGoDuration } from '../../go/duration.js';
+import { errorCode } from '../errors.js';
+import { messageOf } from '../../util/error-message.js';
+import {
+  EncryptionConfigError,
+  type EncryptionConfiguration,
+  type KeysConfiguration,
+  type KmsConfiguration,
+  type ProviderConfiguration,
+} from './types.js';
+import { validateEncryptionConfiguration } from './validate.js';
+
+const API_VERSION = 'apiserver.config.k8s.io/v1';
+const KIND = 'EncryptionConfiguration';
+const KMS_TIMEOUT = 3_000;
+const KMS_V1_CACHE = 1_000;
+
+export interface LoadedConfiguration {
+  readonly configuration: EncryptionConfiguration;
+  /** Of the file's content, so that nobody must keep that. */
+  readonly hash: string;
+}
+
+/** Reads and checks a file. Throws EncryptionConfigError. */
+export function loadEncryptionConfiguration(path: string, reload: boolean): LoadedConfiguration {
+  const content = readConfiguration(path);
+  let configuration: EncryptionConfiguration;
+  try {
+    configuration = decode(content.toString());
+  } catch (error) {
+    if (!(error instanceof DecodeError) && !(error instanceof JsonError)) throw error;
+    throw failure(`error decoding encryption provider configuration file ${quote(path)}: ${error.message}`);
+  }
+  const errors = validateEncryptionConfiguration(configuration, reload);
+  if (errors.length > 0) throw failure(aggregate(errors));
+  return { configuration, hash: hashOf(content) };
+}
+
+/** Cheaper than to load it: tells whether it changed. */
+export const configurationHash = (path: string): string => hashOf(readConfiguration(path));
+
+const hashOf = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
+
+const failure = (what: string): EncryptionConfigError => new EncryptionConfigError(`error while parsing file: ${what}`);
+
+function readConfiguration(path: string): Buffer {
+  let content: Buffer;
+  try {
+    content = readFileSync(path);
+  } catch (error) {
+    const why = errorCode(error) === 'ENOENT' ? `open ${path}: no such file or directory` : messageOf(error);
+    throw failure(
+      `error while loading file: error reading encryption provider configuration file ${quote(path)}: ${why}`,
+    );
+  }
+  if (content.length === 0)
+    throw failure(`error while loading file: encryption provider configuration file ${quote(path)} is empty`);
+  return content;
+}
+
+class DecodeError extends Error {}
+
+function decode(text: string): EncryptionConfiguration {
+  const { value, duplicates } = parseYaml(text);
+  const root = isObject(value) ? value : {};
+  const kind = stringAt(root, 'kind') ?? '';
+  const apiVersion = stringAt(root, 'apiVersion') ?? '';
+  // kube-apiserver shows the whole text here, with its keys.
+  if (kind === '') throw new DecodeError("Object 'Kind' is missing");
+  if (apiVersion === '') throw new DecodeError("Object 'apiVersion' is missing");
+  if (apiVersion !== API_VERSION || kind !== KIND) throw new DecodeError(kindNotRegistered(apiVersion, kind));
+  const reader = new Reader();
+  const configuration = reader.configuration(root);
+  const strict = [...duplicates, ...reader.unknown.map((path) => `unknown field ${quote(path)}`)];
+  if (strict.length > 0) throw new DecodeError(`strict decoding error: ${strict.join(', ')}`);
+  return configuration;
+}
+
+/** Goes through the decoded file, types checked, and notes what no field takes. */
+class Reader {
+  readonly unknown: string[] = [];
+
+  configuration(root: JsonObject): EncryptionConfiguration {
+    this.refuseOthers(root, ['apiVersion', 'kind', 'resources'], '');
+    return {
+      resources: this.list(root['resources'], 'resources').map((value, i) => {
+        const at = `resources[${String(i)}]`;
+        const item = this.object(value, at);
+        this.refuseOthers(item, ['resources', 'providers'], at);
+        return {
+          resources: this.list(item['resources'], `${at}.resources`).map((one) => this.text(one, `${at}.resources`)),
+          providers: this.list(item['providers'], `${at}.providers`).map((one, j) =>
+            this.provider(this.object(one, `${at}.providers`), `${at}.providers[${String(j)}]`),
+          ),
+        };
+      }),
+    };
+  }
+
+  private provider(item: JsonObject, at: string): ProviderConfiguration {
+    this.refuseOthers(item, ['aesgcm', 'aescbc', 'secretbox', 'identity', 'kms'], at);
+    const given = (name: string): JsonObject | undefined =>
+      isAbsent(item[name]) ? undefined : this.object(item[name], `${at}.${name}`);
+    const keys = (name: string): KeysConfiguration | undefined => {
+      const value = given(name);
+      return value && this.keys(value, `${at}.${name}`);
+    };
+    const identity = given('identity');
+    if (identity !== undefined) this.refuseOthers(identity, [], `${at}.identity`);
+    const kms = given('kms');
+    return {
+      aesgcm: keys('aesgcm'),
+      aescbc: keys('aescbc'),
+      secretbox: keys('secretbox'),
+      identity: identity && {},
+      kms: kms && this.kms(kms, `${at}.kms`),
+    };
+  }
+
+  private keys(item: JsonObject, at: string): KeysConfiguration {
+    this.refuseOthers(item, ['keys'], at);
+    return {
+      keys: this.list(item['keys'], `${at}.keys`).map((value, i) => {
+        const where = `${at}.keys[${String(i)}]`;
+        const key = this.object(value, where);
+        this.refuseOthers(key, ['name', 'secret'], where);
+        return { name: this.text(key['name'], `${where}.name`), secret: this.text(key['secret'], `${where}.secret`) };
+      }),
+    };
+  }
+
+  private kms(item: JsonObject, at: string): KmsConfiguration {
+    this.refuseOthers(item, ['apiVersion', 'name', 'cachesize', 'endpoint', 'timeout'], at);
+    const text = (name: string): string => this.text(item[name], `${at}.${name}`);
+    const apiVersion = text('apiVersion') || 'v1';
+    const size = item['cachesize'];
+    if (!isAbsent(size) && !(typeof size === 'number' && Number.isInteger(size)))
+      throw mismatch(size, `${at}.cachesize`, 'int32');
+    return {
+      apiVersion,
+      name: text('name'),
+      cachesize: typeof size === 'number' ? size : apiVersion === 'v1' ? KMS_V1_CACHE : undefined,
+      endpoint: text('endpoint'),
+      timeoutMillis: isAbsent(item['timeout']) ? KMS_TIMEOUT : durationOf(text('timeout')),
+    };
+  }
+
+  /** Keys in their order in JSON made from YAML: sorted. */
+  private refuseOthers(object: JsonObject, known: readonly string[], at: string): void {
+    const others = Object.keys(object).filter((key) => !known.includes(key));
+    for (const key of others.sort(compareUtf8)) this.unknown.push(at === '' ? key : `${at}.${key}`);
+  }
+
+  private text(value: JsonValue | undefined, at: string): string {
+    if (isAbsent(value)) return '';
+    if (typeof value !== 'string') throw mismatch(value, at, 'string');
+    return value;
+  }
+
+  private object(value: JsonValue | undefined, at: string): JsonObject {
+    if (isAbsent(value)) return {};
+    if (!isObject(value)) throw mismatch(value, at, 'object');
+    return value;
+  }
+
+  private list(value: JsonValue | undefined, at: string): readonly JsonValue[] {
+    if (isAbsent(value)) return [];
+    if (!Array.isArray(value)) throw mismatch(value, at, 'list');
+    return value;
+  }
+}
+
+const isAbsent = (value: JsonValue | undefined): value is null | undefined => value === undefined || value === null;
+
+function durationOf(text: string): number {
+  try {
+    return parseGoDuration(text);
+  } catch (error) {
+    throw new DecodeError(messageOf(error));
+  }
+}
+
+const mismatch = (value: JsonValue, at: string, type: string): DecodeError =>
+  new DecodeError(`json: cannot unmarshal ${goKind(value)} into Go struct field ${at} of type ${type}`);

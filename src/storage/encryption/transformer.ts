@@ -1,0 +1,138 @@
+import type { Clock } from '../../util/clock.js';
+
+/** What begins stored bytes that are encrypted. The JSON text of an object begins with a brace. */
+export const ENCRYPTED = Buffer.from('k8s:enc:');
+
+export interface Decrypted {
+  readonly data: Uint8Array;
+  /** Written by another key or provider than the one that writes now: an update that changes nothing writes it anew. */
+  readonly stale: boolean;
+}
+
+/** Turns an object's bytes into stored bytes and back. `context` is authenticated: bytes of one object are of no use for another. */
+export interface Transformer {
+  fromStorage(data: Uint8Array, context: Uint8Array): Promise<Decrypted>;
+  toStorage(data: Uint8Array, context: Uint8Array): Promise<Uint8Array>;
+}
+
+/** Stored bytes that cannot be turned into an object's. The message never shows a key or the bytes. */
+export class TransformError extends Error {
+  override readonly name = 'TransformError';
+  constructor(
+    message: string,
+    /** The key service did not answer: a later try may succeed. */
+    readonly temporary = false,
+    /** As metrics show it. */
+    readonly status = 'unknown-non-grpc',
+  ) {
+    super(message);
+  }
+}
+
+export interface PrefixTransformer {
+  /** Empty: takes whatever is not encrypted. */
+  readonly prefix: string;
+  readonly transformer: Transformer;
+}
+
+/** Hears of every transformation. */
+export interface TransformObserver {
+  transformed(
+    resource: string,
+    type: 'from_storage' | 'to_storage',
+    prefix: string,
+    millis: number,
+    error: TransformError | undefined,
+  ): void;
+}
+
+export const hasPrefix = (data: Uint8Array, prefix: Uint8Array): boolean => {
+  for (let i = 0; i < prefix.length; i++) if (data[i] !== prefix[i]) return false;
+  return true;
+};
+
+export const isEncrypted = (data: Uint8Array): boolean => hasPrefix(data, ENCRYPTED);
+
+/** What is said of encrypted bytes where nothing decrypts. */
+export const READ_BY_NOBODY = 'identity transformer tried to read encrypted data';
+
+/** Leaves objects as they are; encrypted ones it cannot read. */
+export const identity: Transformer = {
+  fromStorage: (data) =>
+    isEncrypted(data) ? Promise.reject(new TransformError(READ_BY_NOBODY)) : Promise.resolve({ data, stale: false }),
+  toStorage: (data) => Promise.resolve(data),
+};
+
+/** The first one writes; all whose prefix fits may read, in order, until one of them succeeds. */
+export class PrefixTransformers implements Transformer {
+  private readonly all: readonly (PrefixTransformer & { readonly bytes: Uint8Array })[];
+
+  constructor(
+    transformers: readonly PrefixTransformer[],
+    private readonly noMatch: string,
+    /** Absent inside of another one, which reports. */
+    private readonly report?: {
+      readonly resource: string;
+      readonly observer: TransformObserver;
+      readonly clock: Clock;
+    },
+  ) {
+    this.all = transformers.map((one) => ({ ...one, bytes: Buffer.from(one.prefix) }));
+  }
+
+  async fromStorage(data: Uint8Array, context: Uint8Array): Promise<Decrypted> {
+    const begun = this.report?.clock.monotonic() ?? 0;
+    const errors: TransformError[] = [];
+    for (const [i, { prefix, bytes, transformer }] of this.all.entries()) {
+      if (!hasPrefix(data, bytes)) continue;
+      try {
+        const { data: plain, stale } = await transformer.fromStorage(data.subarray(bytes.length), context);
+        this.observe('from_storage', prefix === '' ? 'identity' : prefix, begun, undefined);
+        return { data: plain, stale: stale || i !== 0 };
+      } catch (error) {
+        if (!(error instanceof TransformError)) throw error;
+        if (prefix === '') continue;
+        this.observe('from_storage', prefix, begun, error);
+        errors.push(error);
+      }
+    }
+    if (errors.length > 0) throw joined(errors);
+    const error = new TransformError(this.noMatch);
+    this.observe('from_storage', 'unknown', begun, error);
+    throw error;
+  }
+
+  async toStorage(data: Uint8Array, context: Uint8Array): Promise<Uint8Array> {
+    const begun = this.report?.clock.monotonic() ?? 0;
+    const [first] = this.all;
+    if (first === undefined) throw new TransformError(this.noMatch);
+    try {
+      const stored = await first.transformer.toStorage(data, context);
+      this.observe('to_storage', first.prefix, begun, undefined);
+      return first.prefix === '' ? stored : Buffer.concat([first.bytes, stored]);
+    } catch (error) {
+      if (error instanceof TransformError) this.observe('to_storage', first.prefix, begun, error);
+      throw error;
+    }
+  }
+
+  private observe(
+    type: 'from_storage' | 'to_storage',
+    prefix: string,
+    begun: number,
+    error: TransformError | undefined,
+  ): void {
+    if (this.report === undefined) return;
+    const { resource, observer, clock } = this.report;
+    observer.transformed(resource, type, prefix, clock.monotonic() - begun, error);
+  }
+}
+
+/** Several as Go's aggregate prints them. */
+function joined(errors: readonly TransformError[]): TransformError {
+  const [first] = errors;
+  const texts = [...new Set(errors.map(({ message }) => message))];
+  if (first !== undefined && errors.length === 1) return first;
+  const temporary = errors.some((error) => error.temporary);
+  return new TransformError(texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`, temporary);
+}
