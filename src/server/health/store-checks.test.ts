@@ -56,3 +56,16 @@ describe('which endpoints tell of the store', () => {
     ]);
   });
 });
+
+test('one question to the store answers both of its checks', async () => {
+  let pings = 0;
+  const ping = (): Promise<void> => {
+    pings++;
+    return Promise.resolve();
+  };
+  const checks = storeChecks({ ping }, cacher, false).filter(({ name }) => name.startsWith('etcd'));
+  for (const one of checks) await one.check();
+  expect([checks.length, pings]).toEqual([2, 1]);
+  await checks[1]?.check();
+  expect(pings).toBe(2);
+});
