@@ -46,12 +46,13 @@ export class HistoricList {
   async run(): Promise<StoredList> {
     const { environment, clock } = this.request;
     const slicer = new Slicer(clock);
-    for (let done = false; ; await slicer.yield()) {
+    let done = false;
+    while (!done) {
       environment.refresh();
       let ready = false;
       while (!ready && !slicer.isOver) ready = this.readLog();
       while (ready && !done && !slicer.isOver) done = this.readObjects();
-      if (done) break;
+      if (!done) await slicer.yield();
     }
     return { items: this.items, revision: this.request.revision, more: this.remaining > 0, remaining: this.remaining };
   }
