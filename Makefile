@@ -41,11 +41,12 @@ typecheck: node_modules/.installed ## Checks the types of sources and tests.
 	$(BIN)/tsc -p tsconfig.json --noEmit
 
 # In parts: the linter keeps the types of all files of a run in memory.
-lint: node_modules/.installed ## ESLint, the layers, the format.
+lint: node_modules/.installed ## ESLint, the layers, unused exports and dependencies, the format.
 	@status=0; for part in $$(hack/lint-parts.sh); do \
 	  NODE_OPTIONS=--max-old-space-size=3072 $(BIN)/eslint $${part//,/ } || status=1; \
 	done; \
 	$(BIN)/depcruise src packages || status=1; \
+	$(BIN)/knip --include files,dependencies,unlisted,exports,types || status=1; \
 	$(BIN)/prettier --check --log-level warn src packages test || status=1; \
 	exit $$status
 

@@ -94,7 +94,7 @@ export interface ServedSubresources {
 }
 
 /** What only a version has that a definition describes. */
-export interface DefinedVersion {
+interface DefinedVersion {
   /** For another thread, which can do its writes. */
   readonly offloadable: OffloadableDefinition;
   readonly openApiSchema: JsonObject | undefined;
