@@ -105,7 +105,12 @@ export class ChainMetrics {
     const dry = ['verb', 'dry_run', ...SERIES.slice(1)];
     this.requests = counter('request_total', 'Requests by verb, resource and status code.', [...dry, 'code']);
     this.durations = histogram('request_duration_seconds', 'Response latency in seconds.', dry, DURATIONS);
-    this.slis = histogram('request_sli_duration_seconds', 'Response latency in seconds, excluding time spent in webhooks.', SERIES, SLI);
+    this.slis = histogram(
+      'request_sli_duration_seconds',
+      'Response latency in seconds, excluding time spent in webhooks.',
+      SERIES,
+      SLI,
+    );
     this.responseSizes = histogram('response_sizes', 'Response sizes of reads in bytes.', SERIES, SIZES);
     this.bodySizes = histogram(
       'request_body_size_bytes',
@@ -114,11 +119,22 @@ export class ChainMetrics {
       bodyBounds(),
     );
     this.longRunning = new CellGauge(
-      { name: 'apiserver_longrunning_requests', help: 'Watches and other long-running requests in progress.', labels: SERIES },
+      {
+        name: 'apiserver_longrunning_requests',
+        help: 'Watches and other long-running requests in progress.',
+        labels: SERIES,
+      },
       registry,
     );
-    this.terminations = counter('request_terminations_total', 'Requests terminated to protect the server.', [...SERIES, 'code']);
-    this.aborts = counter('request_aborts_total', 'Requests aborted after the response had started.', SERIES.slice(0, 6));
+    this.terminations = counter('request_terminations_total', 'Requests terminated to protect the server.', [
+      ...SERIES,
+      'code',
+    ]);
+    this.aborts = counter(
+      'request_aborts_total',
+      'Requests aborted after the response had started.',
+      SERIES.slice(0, 6),
+    );
     this.droppedTotal = counter('dropped_requests_total', 'Requests rejected with 429.', ['request_kind']);
     this.attempts = new CellCounter(
       { name: 'authentication_attempts', help: 'Attempts to authenticate by result.', labels: ['result'] },

@@ -15,7 +15,11 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
   single('annex_cache_history_bytes', 'Bytes of the recent events kept for watches.', (s) => s.history.bytes);
   total('annex_cache_derived_hits_total', 'Cache hits of derived representations.', (s) => s.budget.hits);
   total('annex_cache_derived_misses_total', 'Cache misses of derived representations.', (s) => s.budget.misses);
-  total('annex_cache_derived_evictions_total', 'Cache evictions of derived representations.', (s) => s.budget.evictions);
+  total(
+    'annex_cache_derived_evictions_total',
+    'Cache evictions of derived representations.',
+    (s) => s.budget.evictions,
+  );
 
   /** Series of types that are gone go too. */
   function typed(

@@ -22,7 +22,11 @@ export class DelegationMetrics {
       'Number of HTTP requests partitioned by status code.',
       ['code'],
     );
-    this.refusals = counter('annex_apiservice_refused_total', 'Group versions not registered because their APIService belongs to another owner.', []);
+    this.refusals = counter(
+      'annex_apiservice_refused_total',
+      'Group versions not registered because their APIService belongs to another owner.',
+      [],
+    );
     this.forgeries = counter(
       'annex_untrusted_request_headers_total',
       'Requests with front-proxy headers but no valid front-proxy certificate; the headers were ignored.',

@@ -92,7 +92,7 @@ export const AUTHENTICATION_FLAGS = {
     'authentication-token-webhook-cache-ttl',
     duration,
     2 * MINUTE,
-    "How long responses of the webhook are cached. 0: not at all.",
+    'How long responses of the webhook are cached. 0: not at all.',
   ),
   authenticationConfig: flag(
     GROUP,
@@ -109,7 +109,13 @@ export const AUTHENTICATION_FLAGS = {
     'Address of the OpenID provider whose ID tokens are accepted; https only.',
   ),
   oidcClientId: flag(GROUP, 'oidc-client-id', text, '', 'Client ID that ID tokens must be issued for.'),
-  oidcCaFile: flag(GROUP, 'oidc-ca-file', text, '', "PEM file of the CAs of the provider. Defaults to those of the host."),
+  oidcCaFile: flag(
+    GROUP,
+    'oidc-ca-file',
+    text,
+    '',
+    'PEM file of the CAs of the provider. Defaults to those of the host.',
+  ),
   oidcUsernameClaim: flag(GROUP, 'oidc-username-claim', text, 'sub', "Claim with the user's name."),
   oidcUsernamePrefix: flag(
     GROUP,

@@ -49,7 +49,7 @@ export const AUTHORIZATION_FLAGS = {
     'authorization-webhook-cache-authorized-ttl',
     duration,
     5 * MINUTE,
-    "How long allowed responses of the webhook are cached. 0: not at all.",
+    'How long allowed responses of the webhook are cached. 0: not at all.',
   ),
   authorizationWebhookCacheUnauthorizedTtl: flag(
     GROUP,
