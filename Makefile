@@ -12,7 +12,7 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go faults e2e oracle bench bench-mongodb bench-replicas lint typecheck format docs tools clean
+.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go faults e2e oracle bench bench-node bench-mongodb bench-replicas lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -41,11 +41,12 @@ typecheck: node_modules/.installed ## Checks the types of sources and tests.
 	$(BIN)/tsc -p tsconfig.json --noEmit
 
 # In parts: the linter keeps the types of all files of a run in memory.
-lint: node_modules/.installed ## ESLint, the layers, the format.
+lint: node_modules/.installed ## ESLint, the layers, unused exports and dependencies, the format.
 	@status=0; for part in $$(hack/lint-parts.sh); do \
 	  NODE_OPTIONS=--max-old-space-size=3072 $(BIN)/eslint $${part//,/ } || status=1; \
 	done; \
 	$(BIN)/depcruise src packages || status=1; \
+	$(BIN)/knip --include files,dependencies,unlisted,exports,types || status=1; \
 	$(BIN)/prettier --check --log-level warn src packages test || status=1; \
 	exit $$status
 
@@ -96,6 +97,9 @@ oracle: dist/.sources $(PYTHON) ## Replays the recorded answers of kube-apiserve
 bench: dist/.sources ## Load, side by side with kube-apiserver where it is built (needs Go).
 	hack/bench.sh $(SCENARIOS)
 
+bench-node: dist/.sources ## Versions of Node side by side, or (VARIANTS=flags) the V8 flags that the server sets. Needs Go and a quiet machine.
+	hack/bench-node.sh
+
 bench-mongodb: dist/.sources ## The same on MongoDB, after the store by itself: one and two replicas, events between them.
 	hack/with-mongod.sh node test/bench/managedfields-run.mjs test/bench/mongodb.bench.ts $(SECONDS_EACH)
 	BACKEND=mongodb hack/bench.sh $(SCENARIOS)
@@ -103,7 +107,7 @@ bench-mongodb: dist/.sources ## The same on MongoDB, after the store by itself: 
 bench-replicas: dist/.sources ## Two replicas behind a real aggregator, on a set of three mongods (needs Go): writes, events between them, the aggregator's cost.
 	E2E_CONFIG=test/bench/replicas/jest.config.mjs hack/e2e.sh
 
-test: node_modules/.installed $(PYTHON) tools ## All checks and tests.
+test: node_modules/.installed $(PYTHON) ## All checks and tests.
 	@PATH="$(CURDIR)/.cache/python/bin:$$PATH" hack/test.sh
 
 clean: ## Removes what was built, not what was installed.

@@ -5,8 +5,12 @@ import type { ProviderClient } from './http.js';
 import { messageOf } from '../../util/error-message.js';
 
 const RETRY_MILLIS = 10_000;
-/** Keys are not fetched more often, whatever tokens come: their senders may name any key. */
-const REFETCH_MILLIS = 5_000;
+/**
+ * A token whose key is unknown has the keys fetched at once, for the provider may just have changed them. Its sender may name any
+ * key, so that only a few fetches follow each other at once, and one in each second after that.
+ */
+const FETCHES_AT_ONCE = 5;
+const FETCH_MILLIS = 1_000;
 const WELL_KNOWN = '/.well-known/openid-configuration';
 
 export interface ProviderOptions {
@@ -31,7 +35,8 @@ export class Provider {
   private problem = 'not initialized';
   private timer: Timer | undefined;
   private keySet: KeySet | undefined;
-  private fetchedAt = -Infinity;
+  /** Fetches that may be made now; as of a monotonic time. */
+  private allowance = { fetches: FETCHES_AT_ONCE, at: -Infinity };
   private fetching: Promise<KeySet> | undefined;
   private readonly stop = new AbortController();
   private initialized: Promise<void> | undefined;
@@ -88,17 +93,23 @@ export class Provider {
   private async freshKeys(known: KeySet | undefined): Promise<KeySet> {
     // Another request may have fetched them meanwhile.
     if (this.keySet !== undefined && this.keySet !== known) return this.keySet;
-    const tooSoon = this.options.clock.monotonic() - this.fetchedAt < REFETCH_MILLIS;
-    if (this.fetching === undefined && tooSoon && known !== undefined) return known;
+    if (this.fetching === undefined && known !== undefined && !this.mayFetch()) return known;
     this.fetching ??= this.fetchKeys().finally(() => {
       this.fetching = undefined;
     });
     return this.fetching;
   }
 
+  private mayFetch(): boolean {
+    const now = this.options.clock.monotonic();
+    const { fetches, at } = this.allowance;
+    const left = Math.min(FETCHES_AT_ONCE, fetches + (now - at) / FETCH_MILLIS);
+    this.allowance = { fetches: left < 1 ? left : left - 1, at: now };
+    return left >= 1;
+  }
+
   private async fetchKeys(): Promise<KeySet> {
-    const { client, clock, fetched } = this.options;
-    this.fetchedAt = clock.monotonic();
+    const { client, fetched } = this.options;
     try {
       const text = await client.get(this.jwksUri ?? '', undefined, this.stop.signal);
       const { keys } = parseObject(text, 'key set');

@@ -47,6 +47,28 @@ const TEXTS: Readonly<Record<number, string>> = {
 const MOST_SHOWN = 2048;
 /** Reasons of which a later attempt may know nothing any more. */
 const TRANSIENT_REASONS: ReadonlySet<string> = new Set(['InternalError', 'Timeout', 'TooManyRequests']);
+/** The others that Kubernetes knows. Where a Status has none of all these, its code counts. */
+const FINAL_REASONS: ReadonlySet<string> = new Set([
+  'Unauthorized',
+  'Forbidden',
+  'NotFound',
+  'AlreadyExists',
+  'Conflict',
+  'Gone',
+  'Invalid',
+  'ServerTimeout',
+  'StorageReadError',
+  'BadRequest',
+  'MethodNotAllowed',
+  'NotAcceptable',
+  'RequestEntityTooLarge',
+  'UnsupportedMediaType',
+  'Expired',
+  'ServiceUnavailable',
+]);
+
+const isTransient = ({ reason, code }: FailureStatus): boolean =>
+  TRANSIENT_REASONS.has(reason) || code === 429 || (!FINAL_REASONS.has(reason) && (code === 500 || code === 504));
 
 /** The error for a status that is no success, in the words of Kubernetes' client, or in those of a Status that came with it. */
 export function postError(response: WebhookResponse): ResponseError {
@@ -54,7 +76,7 @@ export function postError(response: WebhookResponse): ResponseError {
   const told = failure(response);
   if (told !== undefined) {
     const { message, reason, code } = told;
-    return new ResponseError(message, TRANSIENT_REASONS.has(reason) || retryAfter, reason === 'Timeout', code);
+    return new ResponseError(message, isTransient(told) || retryAfter, reason === 'Timeout', code);
   }
   const transient = status === 429 || (status >= 500 && status !== 503) || retryAfter;
   return new ResponseError(TEXTS[status] ?? ownText(response), transient, status === 504, status);

@@ -39,10 +39,17 @@ export interface RemoteConfig {
 
 export type ReadFile = (path: string) => Promise<string>;
 
+/** Which servers a webhook may have: authorization webhooks only those of https without parameters, token webhooks any. */
+export type ServerRule = 'https' | 'any';
+
 /** Reads a webhook's kubeconfig file. Relative paths in it are relative to its folder. */
-export async function loadKubeconfig(path: string, readFile: ReadFile): Promise<RemoteConfig> {
+export async function loadKubeconfig(
+  path: string,
+  readFile: ReadFile,
+  rule: ServerRule = 'https',
+): Promise<RemoteConfig> {
   const entries = currentEntries(await readFile(path), dirname(path));
-  const url = remoteUrl(stringAt(entries.cluster, 'server') ?? '');
+  const url = remoteUrl(stringAt(entries.cluster, 'server') ?? '', rule);
   const contents = new Map<string, string>();
   for (const file of filesOf(entries)) contents.set(file, await readFile(file));
   return remoteConfig(entries, url, (file) => contents.get(file) ?? '');
@@ -209,13 +216,17 @@ function onlyName(list: JsonValue | undefined): string {
   return all.length === 1 ? (stringAt(all[0], 'name') ?? '') : '';
 }
 
-function remoteUrl(server: string): URL {
+function remoteUrl(server: string, rule: ServerRule): URL {
   const problem = (why: string): KubeconfigError => new KubeconfigError(`invalid webhook server "${server}": ${why}`);
   let url: URL;
   try {
     url = new URL(server);
   } catch {
     throw problem('must be an https URL');
+  }
+  if (rule === 'any') {
+    if (url.protocol !== 'https:' && url.protocol !== 'http:') throw problem('must use http or https');
+    return url;
   }
   if (url.protocol !== 'https:') throw problem('must use https');
   if (url.search !== '' || server.includes('?')) throw problem('must not have query parameters');

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { createServer as createPlainServer } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { TLSSocket } from 'node:tls';
@@ -106,6 +107,27 @@ test('a service is dialled where it is said to be, under its own name', async ()
   const lost = new HttpsTransport({ ...remote, dial: () => Promise.reject(new Error('nowhere')) }, noFile, undefined);
   await expect(lost.post('asked', PATIENCE, signal)).rejects.toThrow(
     'Post "https://hook.somewhere.svc:443/convert": nowhere',
+  );
+});
+
+test('a token webhook may be http and have a query; its credentials are sent', async () => {
+  const asked: { readonly url: string | undefined; readonly authorization: string | undefined }[] = [];
+  const plain = createPlainServer((request, response) => {
+    asked.push({ url: request.url, authorization: request.headers.authorization });
+    request.resume().on('end', () => response.end('plain answer'));
+  });
+  await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
+  const { port } = plain.address() as AddressInfo;
+  const text = kubeconfig(`http://127.0.0.1:${port}/review?cluster=a`, 'token: t');
+  const remote = await loadKubeconfig('/etc/k/config', () => Promise.resolve(text), 'any');
+  const transport = new HttpsTransport(remote, noFile, undefined);
+  expect(await transport.post('asked', PATIENCE, signal)).toMatchObject({ status: 200, body: 'plain answer' });
+  expect(asked).toEqual([{ url: '/review?cluster=a', authorization: 'Bearer t' }]);
+  transport.close();
+  plain.closeAllConnections();
+  await new Promise((resolve) => plain.close(resolve));
+  await expect(loadKubeconfig('/etc/k/config', () => Promise.resolve(kubeconfig('ftp://h/x')), 'any')).rejects.toThrow(
+    'must use http or https',
   );
 });
 

@@ -63,7 +63,7 @@ export class HttpsTransport implements WebhookTransport {
     signal: AbortSignal,
   ): Promise<{ readonly response: WebhookResponse; readonly location: string | undefined }> {
     const { maxAnswerBytes = MAX_ANSWER_BYTES } = this.remote;
-    const isOwn = url.host === this.remote.url.host && url.protocol === 'https:';
+    const isOwn = url.host === this.remote.url.host && url.protocol === this.remote.url.protocol;
     const address = isOwn ? await this.remote.dial?.() : undefined;
     const lease = await this.connections.lease(signal);
     const headers = {

@@ -45,7 +45,7 @@ function statFile(path: string): { readonly regular: boolean } | { readonly miss
 
 async function connect(target: WebhookTarget, clock: Clock): Promise<HttpsTransport> {
   if ('inCluster' in target) throw new Error('the server has no cluster around it that could be asked');
-  return connectWebhook(target.kubeConfigFile, clock);
+  return connectWebhook(target.kubeConfigFile, clock, 'https');
 }
 
 /** The authorizer that the flags describe. Throws StartError where the server must not start with them. */

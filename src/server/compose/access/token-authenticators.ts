@@ -69,7 +69,7 @@ async function webhook(
   const ttl = options.authenticationTokenWebhookCacheTtl;
   let transport: HttpsTransport;
   try {
-    transport = await connectWebhook(path, clock);
+    transport = await connectWebhook(path, clock, 'any');
   } catch (error) {
     throw new StartError(`--authentication-token-webhook-config-file: ${path} cannot be used: ${messageOf(error)}`);
   }

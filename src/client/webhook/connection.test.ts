@@ -1,0 +1,19 @@
+import { postError } from './connection.js';
+
+/** As kube-apiserver's webhooks decide it. */
+test.each([
+  ['InternalError', 500, true],
+  ['', 500, true],
+  ['SomethingOfItsOwn', 500, true],
+  ['', 504, true],
+  ['Timeout', 504, true],
+  ['', 429, true],
+  ['', 503, false],
+  ['ServiceUnavailable', 503, false],
+  ['Forbidden', 500, false],
+  ['', 400, false],
+])('a Status of reason %j and code %d: asked again %p', (reason, code, transient) => {
+  const body = JSON.stringify({ apiVersion: 'v1', kind: 'Status', status: 'Failure', message: 'why', reason, code });
+  const error = postError({ status: code, body, contentType: 'application/json', retryAfter: false });
+  expect([error.transient, error.message, error.code]).toEqual([transient, 'why', code]);
+});

@@ -1,0 +1,105 @@
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { CachedObject, WatchEvent } from '../../../storage/cacher/interfaces.js';
+import type { ResourceEventHandler } from '../../rest/loopback-client.js';
+import { DetachedObject } from './detached-object.js';
+import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
+import { OrderedEvents } from './ordered-events.js';
+
+function eventOf(key: string, bytes: number): WatchEvent {
+  const object = new DetachedObject({ key, revision: 1, bytes: new Uint8Array(bytes), flags: 0 });
+  return { type: 'ADDED', revision: 1, object, initialEventsEnd: false, encoded: () => new Uint8Array() };
+}
+
+function listening(told: string[], only?: string): ResourceEventHandler {
+  const note = (what: string) => (object: KubeObject) => void told.push(`${what} ${object.metadata.name ?? ''}`);
+  return { only, upsert: note('upsert'), delete: note('delete'), reset: () => undefined, synced: () => undefined };
+}
+
+const viewCounting = (counts: { decoded: number }) => ({
+  toObject: ({ key }: CachedObject): KubeObject => {
+    counts.decoded++;
+    return { metadata: { name: key.split('/')[1] ?? key } };
+  },
+});
+
+const ignored = (): void => undefined;
+
+test('a listener that wants one name is told of no other, and others are not decoded for it', async () => {
+  const told: string[] = [];
+  const counts = { decoded: 0 };
+  const turns = new OrderedEvents(listening(told, 'wanted'), viewCounting(counts), ignored);
+  for (const key of ['ns/wanted', 'ns/unwanted', 'ns/other', 'wanted']) turns.add(eventOf(key, 10));
+  expect(told).toEqual(['upsert wanted', 'upsert wanted']);
+  turns.add(eventOf('ns/another', OWN_TURN_BYTES));
+  turns.add(eventOf('other/wanted', OWN_TURN_BYTES));
+  await turns.told;
+  expect(told.slice(2)).toEqual(['upsert wanted']);
+  expect(counts.decoded).toBe(3);
+});
+
+test('a large object is decoded once for all listeners, each of which has a turn of the event loop for itself', async () => {
+  const order: string[] = [];
+  const counts = { decoded: 0 };
+  const view = viewCounting(counts);
+  const event = eventOf('ns/large', OWN_TURN_BYTES);
+  const turns = [1, 2, 3].map((listener) => {
+    const upsert = (): void => {
+      order.push(`listener ${String(listener)}`);
+      setImmediate(() => order.push('turn'));
+    };
+    const told = new OrderedEvents({ ...listening([]), upsert }, view, ignored);
+    told.add(event);
+    return told;
+  });
+  expect(order).toEqual([]);
+  for (const { told } of turns) await told;
+  expect(counts.decoded).toBe(1);
+  expect(order).toEqual(['listener 1', 'turn', 'listener 2', 'turn', 'listener 3']);
+});
+
+test('what comes after a large object is told after it', async () => {
+  const told: string[] = [];
+  const turns = new OrderedEvents(listening(told), viewCounting({ decoded: 0 }), ignored);
+  turns.add(eventOf('ns/first', 10));
+  turns.add(eventOf('ns/large', OWN_TURN_BYTES));
+  turns.add(eventOf('ns/last', 10));
+  expect(told).toEqual(['upsert first']);
+  await turns.told;
+  expect(told).toEqual(['upsert first', 'upsert large', 'upsert last']);
+});
+
+describe('a very large object', () => {
+  const of = (bytes: Buffer): WatchEvent => {
+    const object = new DetachedObject({ key: 'ns/large', revision: 1, bytes, flags: 0 });
+    return { ...eventOf('ns/large', 0), object };
+  };
+  const view = { toObject: (object: CachedObject): KubeObject => object.decode() as KubeObject };
+  const tell = async (bytes: Buffer): Promise<{ readonly told: KubeObject[]; readonly turns: number }> => {
+    const told: KubeObject[] = [];
+    let turns = 0;
+    const others = (): void => {
+      turns++;
+      if (told.length === 0) setImmediate(others);
+    };
+    setImmediate(others);
+    const events = new OrderedEvents({ ...listening([]), upsert: (object) => void told.push(object) }, view, ignored);
+    events.add(of(bytes));
+    await events.told;
+    if (told.length === 0) told.push({ metadata: {} });
+    return { told, turns };
+  };
+
+  test('is decoded in several turns', async () => {
+    const object = {
+      metadata: { name: 'large' },
+      data: Object.fromEntries([...Array(50_000).keys()].map((i) => [i, i])),
+    };
+    const { told, turns } = await tell(Buffer.from(JSON.stringify(object)));
+    expect(told).toEqual([object]);
+    expect(turns).toBeGreaterThan(4);
+  });
+
+  test('that is none is not told of', async () => {
+    expect((await tell(Buffer.alloc(1 << 20, '[1,'))).told).toEqual([{ metadata: {} }]);
+  });
+});

@@ -1,0 +1,106 @@
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { CachedObject, WatchEvent } from '../../../storage/cacher/interfaces.js';
+import { yieldForOwnTurn } from '../../../scheduling/slicer.js';
+import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
+import type { ServedVersion } from '../../rest/served.js';
+import type { ResourceEventHandler } from '../../rest/loopback-client.js';
+import { decodedSliced } from './detached-object.js';
+
+type View = Pick<ServedVersion, 'toObject' | 'prepare'>;
+
+/** Tells a listener of events in their order, in a version of the type: of large objects in turns of their own, of all others at once. */
+export class OrderedEvents {
+  private readonly waiting: WatchEvent[] = [];
+  /** Resolves when there is nothing left to tell. */
+  told: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly listener: ResourceEventHandler,
+    private readonly view: View,
+    private readonly failed: () => void,
+  ) {}
+
+  add(event: WatchEvent): void {
+    if (this.waiting.length === 0 && !isLarge(event)) {
+      this.tell(event);
+      return;
+    }
+    this.waiting.push(event);
+    if (this.waiting.length > 1) return;
+    this.told = this.tellAll();
+    this.told.catch(this.failed);
+  }
+
+  private async tellAll(): Promise<void> {
+    for (let event = this.waiting[0]; event !== undefined; event = this.waiting[0]) {
+      if (isLarge(event)) await this.tellLarge(event);
+      else this.tell(event);
+      this.waiting.shift();
+    }
+  }
+
+  private tell(event: WatchEvent): void {
+    const { object } = event;
+    if (object === undefined) {
+      if (event.initialEventsEnd) this.listener.synced();
+      return;
+    }
+    if (!this.concerns(object)) return;
+    let shown: KubeObject;
+    try {
+      shown = this.view.toObject(object);
+    } catch {
+      // What cannot be decoded is nobody's business but the administrator's.
+      return;
+    }
+    this.hand(event, shown);
+  }
+
+  private async tellLarge(event: WatchEvent): Promise<void> {
+    if (event.object === undefined || !this.concerns(event.object)) return;
+    await yieldForOwnTurn();
+    const shown = await decoded(event.object, this.view).catch(() => undefined);
+    if (shown === undefined) return;
+    await yieldForOwnTurn();
+    this.hand(event, shown);
+  }
+
+  private concerns({ key }: CachedObject): boolean {
+    const { only } = this.listener;
+    return only === undefined || hasName(key, only);
+  }
+
+  private hand({ type }: WatchEvent, object: KubeObject): void {
+    if (type === 'DELETED') this.listener.delete(object);
+    else this.listener.upsert(object);
+  }
+}
+
+/** The large object that was decoded last, for all who are told of it one after the other: nobody changes it. */
+let last:
+  { readonly from: WeakRef<CachedObject>; readonly view: View; readonly shown: Promise<KubeObject> } | undefined;
+
+function decoded(from: CachedObject, view: View): Promise<KubeObject> {
+  if (last?.from.deref() === from && last.view === view) return last.shown;
+  const made = { from: new WeakRef(from), view, shown: show(from, view) };
+  last = made;
+  void made.shown
+    .catch(() => undefined)
+    .then(yieldForOwnTurn)
+    .then(yieldForOwnTurn)
+    .then(() => {
+      if (last === made) last = undefined;
+    });
+  return made.shown;
+}
+
+async function show(object: CachedObject, view: View): Promise<KubeObject> {
+  const decoding = view.prepare === undefined ? decodedSliced(object) : undefined;
+  return view.toObject((await decoding) ?? object);
+}
+
+const isLarge = ({ object }: WatchEvent): boolean => (object?.bytes.length ?? 0) >= OWN_TURN_BYTES;
+
+/** Whether a key, `namespace/name` or `name`, ends in the name. */
+const hasName = (key: string, name: string): boolean =>
+  key.endsWith(name) && (key.length === name.length || key[key.length - name.length - 1] === '/');
