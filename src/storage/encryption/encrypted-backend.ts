@@ -18,7 +18,7 @@ import { undecodable } from '../undecodable.js';
 import { type Decrypted, identity, isEncrypted, TransformError, type Transformer } from './transformer.js';
 
 /** What encrypts the objects of a type; undefined: nothing does. */
-export interface TypeTransformers {
+interface TypeTransformers {
   of(resource: string): Transformer | undefined;
 }
 
