@@ -12,7 +12,7 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go faults e2e oracle bench bench-node bench-mongodb bench-replicas lint typecheck format docs tools clean
+.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go faults e2e oracle bench bench-node bench-mongodb bench-replicas lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -55,6 +55,9 @@ format: node_modules/.installed ## Formats sources and tests.
 
 docs: dist/.sources ## Writes docs/flags.md and docs/metrics.md anew.
 	node hack/docs.mjs
+
+release: dist/.sources ## Builds archives, chart, SBOM and checksums of VERSION=… into release/.
+	hack/release.sh $(VERSION)
 
 manifests: ## Writes manifests/annex.yaml and the expectations of its tests anew, from the chart (needs helm or Go).
 	hack/manifests.sh
