@@ -9,6 +9,8 @@ import { ADMIN, Command, eventually, NOBODY, scratchFolder, START_MILLIS } from 
 
 /** How many restarts each store gets; a hundred are a matter of minutes. */
 const RESTARTS = Number(process.env['ANNEX_RESTARTS'] ?? 4);
+/** Each takes many round trips. */
+const SLOW_RESTARTS = RESTARTS > 4 ? RESTARTS : 1;
 const PATHS_TEXT = 'the request has been made before all known HTTP paths have been installed, please try again';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const MAPS = '/api/v1/namespaces/shop/configmaps';
@@ -324,7 +326,7 @@ described('MongoDB', () => {
       const [member] = set.members;
       const proxy = await SlowProxy.start(member?.port ?? 0, 40);
       const flags = flagsOf(proxy.uri);
-      for (let i = 0; i < Math.max(1, RESTARTS / 4); i++) {
+      for (let i = 0; i < SLOW_RESTARTS; i++) {
         expect(refusals(await restart(server, robot, flags))).toBeGreaterThan(0);
       }
     },
@@ -370,6 +372,21 @@ described('MongoDB', () => {
       expect(await health('/readyz')).toBe(200);
       expect(command.stderr.split('the store does not answer').length - 1).toBe(1);
       expect(command.stderr.split('the store answers; the server goes on starting').length - 1).toBe(1);
+    },
+    TIMEOUT,
+  );
+
+  test(
+    'absent at first: nothing that exists is denied after a restart',
+    async () => {
+      const [member] = set.members;
+      for (let i = 0; i < Math.max(1, RESTARTS / 2); i++) {
+        await server.kill();
+        await member?.kill('SIGKILL');
+        const launched = pause(i % 2 === 0 ? 200 : 1_500).then(() => member?.launch());
+        expect(refusals(await restart(server, robot))).toBeGreaterThan(0);
+        await launched;
+      }
     },
     TIMEOUT,
   );
