@@ -56,7 +56,7 @@ format: node_modules/.installed ## Formats sources and tests.
 docs: dist/.sources ## Writes docs/flags.md and docs/metrics.md anew.
 	node hack/docs.mjs
 
-manifests: ## Writes manifests/annex.yaml and the expectations of its tests anew, from the chart (needs helm or Go).
+manifests: ## Writes manifests/annex.yaml, the dashboards and the expectations of its tests anew, from the chart (needs helm or Go).
 	hack/manifests.sh
 
 resource-definition: ## Turns the CustomResourceDefinitions in FILE into ResourceDefinitions, on standard output.
