@@ -12,7 +12,7 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go faults e2e oracle bench bench-mongodb bench-replicas lint typecheck format docs tools clean
+.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go faults e2e oracle bench bench-node bench-mongodb bench-replicas lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -56,6 +56,9 @@ format: node_modules/.installed ## Formats sources and tests.
 docs: dist/.sources ## Writes docs/flags.md and docs/metrics.md anew.
 	node hack/docs.mjs
 
+release: dist/.sources ## Builds archives, chart, SBOM and checksums of VERSION=… into release/.
+	hack/release.sh $(VERSION)
+
 manifests: ## Writes manifests/annex.yaml, the dashboards and the expectations of its tests anew, from the chart (needs helm or Go).
 	hack/manifests.sh
 
@@ -94,6 +97,9 @@ oracle: dist/.sources $(PYTHON) ## Replays the recorded answers of kube-apiserve
 bench: dist/.sources ## Load, side by side with kube-apiserver where it is built (needs Go).
 	hack/bench.sh $(SCENARIOS)
 
+bench-node: dist/.sources ## Versions of Node side by side, or (VARIANTS=flags) the V8 flags that the server sets. Needs Go and a quiet machine.
+	hack/bench-node.sh
+
 bench-mongodb: dist/.sources ## The same on MongoDB, after the store by itself: one and two replicas, events between them.
 	hack/with-mongod.sh node test/bench/managedfields-run.mjs test/bench/mongodb.bench.ts $(SECONDS_EACH)
 	BACKEND=mongodb hack/bench.sh $(SCENARIOS)
@@ -101,7 +107,7 @@ bench-mongodb: dist/.sources ## The same on MongoDB, after the store by itself: 
 bench-replicas: dist/.sources ## Two replicas behind a real aggregator, on a set of three mongods (needs Go): writes, events between them, the aggregator's cost.
 	E2E_CONFIG=test/bench/replicas/jest.config.mjs hack/e2e.sh
 
-test: node_modules/.installed $(PYTHON) tools ## All checks and tests.
+test: node_modules/.installed $(PYTHON) ## All checks and tests.
 	@PATH="$(CURDIR)/.cache/python/bin:$$PATH" hack/test.sh
 
 clean: ## Removes what was built, not what was installed.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Loads the built server, side by side with kube-apiserver where hack/tools/build.sh has built it. Needs Go for the load program.
-#   hack/bench.sh [REGEXP of scenarios]        BACKEND=embedded|mongodb (with a mongod of its own), ALONE=yes for Annex alone, ROUNDS=1, OBJECTS=10000, BENCH_FLAGS=(more of the load program), ANNEX_MAIN=dist/main.js, BENCH_PORT, KAS_PORT, ETCD_PORT, OUT=test/bench/results/[mongodb-]v<version>.md
+#   hack/bench.sh [REGEXP of scenarios]        BACKEND=embedded|mongodb (with a mongod of its own), ALONE=yes for Annex alone, ROUNDS=1, OBJECTS=10000, BENCH_FLAGS=(more of the load program), ANNEX_MAIN=dist/main.js, NODE=(path of the node that runs it), BENCH_PORT, KAS_PORT, ETCD_PORT, OUT=test/bench/results/[mongodb-]v<version>.md
 set -euo pipefail
 cd "$(dirname "$0")/.."
 backend=${BACKEND:-embedded}
@@ -28,7 +28,7 @@ if [ "$backend" = mongodb ]; then
 fi
 cat > "$scratch/start" <<START
 #!/usr/bin/env bash
-node "$(realpath -m "${ANNEX_MAIN:-dist/main.js}")" serve --data-dir "$scratch/data" --secure-port $port --bind-address 127.0.0.1 --token-auth-file "$scratch/tokens.csv" \
+"${NODE:-node}" "$(realpath -m "${ANNEX_MAIN:-dist/main.js}")" serve --data-dir "$scratch/data" --secure-port $port --bind-address 127.0.0.1 --token-auth-file "$scratch/tokens.csv" \
   --authorization-mode RBAC --feature-gates=WatchList=true --max-requests-inflight 3000 --max-mutating-requests-inflight 1000 ${store[*]@Q} >> "$scratch/annex.log" 2>&1 < /dev/null &
 echo \$! > "$scratch/annex.pid"
 START

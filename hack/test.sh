@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# All checks and tests, one after another, each though one before it failed. The last line is plain: `N passed, N failed`,
-# the sum over the checks, the jest tests and the steps of the oracle. Fails unless nothing failed.
+# All checks and tests, each though one before it failed. The checks of the sources run beside jest, which leaves a core free; where the
+# tools are still to be built, they run beside that, and jest waits for the tools, which its tests skip without.
+# The last line is plain: `N passed, N failed`, the sum over the checks, the jest tests and the steps of the oracle. Fails unless nothing failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 results=.cache/results
@@ -16,13 +17,30 @@ finish() {
 }
 trap finish EXIT
 
-# One check that passes or fails as a whole.
+# One check that passes or fails as a whole: notes which in results/checks.
 check() {
-  local name=$1 start=$SECONDS
+  local name=$1 start=$SECONDS verdict=passed
   shift
   echo "== $name"
-  if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "== $name FAILED"; fi
-  echo "== $name: $((SECONDS - start)) s"
+  "$@" || verdict=FAILED
+  echo "$verdict" >> "$results/checks"
+  echo "== $name $verdict: $((SECONDS - start)) s"
+}
+
+# The checks that need the sources alone.
+check_sources() {
+  check types make --no-print-directory typecheck
+  check lint make --no-print-directory lint
+  check 'unit tests on Node 24' run_unit_on 24
+}
+
+# What is missing of the reference control plane; nothing where there is no Go to build it.
+missing_tools() {
+  command -v go > /dev/null || return 0
+  local name
+  for name in kubectl helm etcd kube-apiserver kube-controller-manager; do
+    [ -x "${ANNEX_TOOLS_DIR:-.cache/tools}/$name" ] || echo "$name"
+  done
 }
 
 # Adds up what a program counted itself: a file with the two numbers, or else one failure.
@@ -45,7 +63,7 @@ run_unit_on() {
 
 run_jest() {
   # The clients of the fault campaigns keep sockets to servers that were killed.
-  node_modules/.bin/jest --forceExit --json --outputFile="$results/jest.json" "$@"
+  node_modules/.bin/jest --reporters=./hack/jest-progress.mjs --reporters=summary --forceExit --json --outputFile="$results/jest.json" "$@"
   local status=$?
   node hack/jest-counts.mjs "$results/jest.json" $status > "$results/jest.counts"
 }
@@ -78,11 +96,26 @@ run_e2e() {
 }
 
 check build make --no-print-directory build
-check types make --no-print-directory typecheck
-check lint make --no-print-directory lint
-check 'unit tests on Node 24' run_unit_on 24
-echo '== jest'
-run_jest
+mapfile -t missing < <(missing_tools)
+if [ ${#missing[@]} -gt 0 ]; then
+  echo "== building ${missing[*]} meanwhile"
+  hack/tools/build.sh "${missing[@]}" > "$results/tools.txt" 2>&1 &
+  tools=$!
+  check_sources
+  wait "$tools" || tail -5 "$results/tools.txt"
+  echo '== jest'
+  run_jest
+else
+  check_sources > "$results/sources.txt" 2>&1 &
+  sources=$!
+  echo '== jest, and the checks of the sources beside it'
+  run_jest
+  wait "$sources"
+  cat "$results/sources.txt"
+fi
+passed=$((passed + $(grep -c '^passed$' "$results/checks")))
+# Each of the four has a verdict, or it counts as failed.
+failed=$((failed + 4 - $(grep -c '^passed$' "$results/checks")))
 count "$results/jest.counts"
 echo '== oracle'
 run_oracle

@@ -7,7 +7,7 @@ import { rbacTypes } from '../registry/builtin/rbac/types.js';
 import type { ResourceType } from '../registry/rest/interfaces.js';
 
 /** Built-in types whose writes depend on nothing but the request, the store, and what the main thread can be asked. */
-export function portableBuiltins(dependencies: EscalationDependencies): ResourceType[] {
+export function offloadableBuiltins(dependencies: EscalationDependencies): ResourceType[] {
   return [
     ...builtinResourceTypes(),
     ...rbacTypes(dependencies),
@@ -18,10 +18,10 @@ export function portableBuiltins(dependencies: EscalationDependencies): Resource
 }
 
 /** `group/resource` of these types. */
-export function portableNames(): ReadonlySet<string> {
+export function offloadableNames(): ReadonlySet<string> {
   const nobody: EscalationDependencies = {
     authorizer: { authorize: () => Promise.reject(new Error('no authorizer: only names are wanted')) },
     rules: { policyRulesFor: () => ({ rules: [], unresolved: [] }), roleRules: () => undefined },
   };
-  return new Set(portableBuiltins(nobody).map(({ group, resource }) => `${group}/${resource}`));
+  return new Set(offloadableBuiltins(nobody).map(({ group, resource }) => `${group}/${resource}`));
 }

@@ -11,17 +11,17 @@ export interface PoolMetrics {
 
 export function poolMetrics(registry: Registry): PoolMetrics {
   const queued = new CellGauge(
-    { name: 'annex_large_writes_queued', help: 'Large writes that wait for a worker thread', labels: [] },
+    { name: 'annex_large_writes_queued', help: 'Large writes waiting for a worker thread', labels: [] },
     registry,
   ).cell();
   const workers = new CellGauge(
-    { name: 'annex_large_write_workers', help: 'Worker threads for large writes that are running', labels: [] },
+    { name: 'annex_large_write_workers', help: 'Running worker threads for large writes', labels: [] },
     registry,
   ).cell();
   const seconds = new CellHistogram(
     {
       name: 'annex_large_write_duration_seconds',
-      help: 'Time from the queue to the answer of writes that a worker thread did',
+      help: 'Time from queueing to the response of writes processed by a worker thread',
       labels: [],
     },
     [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
@@ -30,7 +30,7 @@ export function poolMetrics(registry: Registry): PoolMetrics {
   const refused = new CellCounter(
     {
       name: 'annex_large_writes_refused_total',
-      help: 'Large writes that were refused because too many bytes were waiting',
+      help: 'Large writes rejected because too many bytes were queued',
       labels: [],
     },
     registry,

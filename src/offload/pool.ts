@@ -1,12 +1,12 @@
 import { newInternalError, newRequestEntityTooLarge, newTooManyRequests } from '../apimachinery/meta/errors.js';
-import type { LargeWrites, RequestScope } from '../endpoints/router/scope.js';
+import type { Offload, RequestScope } from '../endpoints/router/scope.js';
 import type { RbacRuleSource } from '../authorization/rbac/types.js';
 import type { Description } from '../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
 import type { ItemForm } from '../endpoints/responsewriters/sink.js';
 import { sendWhole } from '../endpoints/responsewriters/body.js';
 import type { Shown } from '../registry/customresource/view.js';
-import type { ShowElsewhere } from '../registry/customresource/serve-options.js';
+import type { OffloadShow } from '../registry/customresource/serve-options.js';
 import type { CachedObject } from '../storage/cacher/interfaces.js';
 import type { StoredObject } from '../storage/interfaces.js';
 import type { Clock, Timer } from '../util/clock.js';
@@ -23,6 +23,7 @@ import {
 } from './messages.js';
 import type { PoolMetrics } from './pool-metrics.js';
 import type { DeclarativeValidation } from '../registry/builtin/declarative/declared-type.js';
+import { OFFLOAD_WAIT_BYTES } from '../scheduling/thresholds.js';
 import { answerCall, passOn } from './task-host.js';
 import { buffersOf, transferable } from './transfer.js';
 import { describeWork, KnownDefinitions, requestWork, showWork, type Work } from './work.js';
@@ -56,7 +57,6 @@ export interface PoolOptions {
 }
 
 const QUEUED_BYTES = 64 << 20;
-const MODERATE_BYTES = 128 << 10;
 const IDLE_MILLIS = 60_000;
 /** How long a worker may go on with a request that is over; then it is ended. */
 const OVERDUE_MILLIS = 10_000;
@@ -91,7 +91,7 @@ interface Worker {
 }
 
 /** The main thread's side: hands large writes to workers, and does for them what only this thread can do. */
-export class LargeWritePool implements LargeWrites {
+export class OffloadPool implements Offload {
   private readonly queue: Job[] = [];
   private queuedBytes = 0;
   private readonly workers = new Set<Worker>();
@@ -108,8 +108,8 @@ export class LargeWritePool implements LargeWrites {
 
   private takesNow(weight: number): boolean {
     if (this.closed) return false;
-    if (weight >= (this.options.moderateBytes ?? MODERATE_BYTES) || this.someReady()) return true;
-    // Done at once elsewhere, sooner than a worker would be loaded; the next one finds it loaded.
+    if (weight >= (this.options.moderateBytes ?? OFFLOAD_WAIT_BYTES) || this.someReady()) return true;
+    // The main thread does it sooner than a worker would be loaded; the next one finds it loaded.
     if (this.workers.size === 0) this.rest(this.start());
     return false;
   }
@@ -146,13 +146,13 @@ export class LargeWritePool implements LargeWrites {
 
   /** A large object as it is shown in a version that a webhook converts to; undefined: it is to be done here. */
   show(
-    { groupVersion, portable }: Parameters<ShowElsewhere>[0],
+    { groupVersion, offloadable }: Parameters<OffloadShow>[0],
     resource: string,
     cbor: boolean,
     object: CachedObject,
   ): Promise<Shown> | undefined {
     if (!this.takesNow(object.bytes.length)) return undefined;
-    return this.enqueue(showWork(portable, groupVersion, resource, cbor, object)).then(({ body, attributes }) => {
+    return this.enqueue(showWork(offloadable, groupVersion, resource, cbor, object)).then(({ body, attributes }) => {
       if (attributes === undefined) throw new Error('what selectors look at is missing');
       return { bytes: body, attributes };
     });

@@ -33,7 +33,7 @@ function reading(world: World, accept: string, query: string, elsewhere: boolean
     headers: { accept },
   });
   const response = new Answer(request);
-  const environment = elsewhere ? world.environment : { ...world.environment, largeWrites: undefined };
+  const environment = elsewhere ? world.environment : { ...world.environment, offload: undefined };
   const read: RequestScope = { ...scope, environment, request, response };
   return { scope: read, response };
 }

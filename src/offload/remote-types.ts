@@ -16,7 +16,7 @@ import type { Clock } from '../util/clock.js';
 import { featureGates } from '../util/feature-gates.js';
 import { NEVER_ABORTED } from '../util/never-aborted.js';
 import { builtinStorageName, loadMergeTypes } from '../registry/builtin/install.js';
-import { portableBuiltins } from './builtins.js';
+import { offloadableBuiltins } from './builtins.js';
 import type { DefinitionFacts, Task } from './messages.js';
 
 /** Reads and writes of any type; a write names the type, which knows what selectors look at. */
@@ -91,7 +91,7 @@ export class RemoteTypes {
   private installBuiltins(): readonly StoredApi[] {
     const mergeTypes = loadMergeTypes();
     const cbor = featureGates.enabled('CBORServingAndStorage');
-    const types = portableBuiltins(this.dependencies);
+    const types = offloadableBuiltins(this.dependencies);
     return types.flatMap((type) => {
       const name = builtinStorageName(type);
       const groupResource = { group: type.group, resource: type.resource };

@@ -8,16 +8,16 @@ import type { Clock } from '../util/clock.js';
 import type { RbacRuleSource } from '../authorization/rbac/types.js';
 import type { Logger } from '../util/logger.js';
 import type { DeclarativeValidation } from '../registry/builtin/declarative/declared-type.js';
-import { portableNames } from './builtins.js';
+import { offloadableNames } from './builtins.js';
 import type { FromWorker } from './messages.js';
-import { LargeWritePool, type WorkerLink } from './pool.js';
+import { OffloadPool, type WorkerLink } from './pool.js';
 import { poolMetrics } from './pool-metrics.js';
 
 const MOST_WORKERS = 2;
 /** MiB of heap; the largest request takes a fraction of it. */
 const HEAP = 768;
 
-export interface LargeWritesContext {
+export interface OffloadContext {
   /** The folder of the program. */
   readonly root: string;
   readonly clock: Clock;
@@ -29,17 +29,17 @@ export interface LargeWritesContext {
 }
 
 /** The pool of worker threads of a process. */
-export function startLargeWrites({ clock, logger, registry, root, report, rules }: LargeWritesContext): LargeWritePool {
+export function startOffload({ clock, logger, registry, root, report, rules }: OffloadContext): OffloadPool {
   const gates = [...featureGates.entries()].map(({ name, enabled }) => `${name}=${String(enabled)}`).join(',');
   const { emulation, minCompatibility } = effectiveVersion;
   const settings: WorkerSettings = { gates, emulation, minCompatibility };
-  return new LargeWritePool({
+  return new OffloadPool({
     spawn: () => spawn(join(root, 'dist/offload/worker.js'), settings),
     size: Math.max(1, Math.min(MOST_WORKERS, availableParallelism() - 1)),
     clock,
     logger,
     metrics: poolMetrics(registry),
-    builtins: portableNames(),
+    builtins: offloadableNames(),
     report,
     rules,
   });

@@ -73,7 +73,7 @@ export async function answerCall(
     case 'write': {
       const { resource, key, expected, value } = call;
       context.signal.throwIfAborted();
-      if (served.definition?.portable.retired.aborted === true) throw definitionChanged();
+      if (served.definition?.offloadable.retired.aborted === true) throw definitionChanged();
       const result = await store.backend.write({
         resource,
         key,
@@ -93,7 +93,7 @@ export async function answerCall(
     case 'roleRules':
       return existing(rules).roleRules(call.ref, call.namespace);
     case 'review': {
-      const review = served.definition?.portable.review;
+      const review = served.definition?.offloadable.review;
       if (review === undefined) throw new Error('nothing converts objects of this type');
       return unlessAborted(review(call.body), context.signal);
     }

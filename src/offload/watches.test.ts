@@ -75,7 +75,7 @@ class Watch {
     };
     const groupResource = { group: 'example.com', resource: 'things' };
     const { backend, clock } = world;
-    const environment = elsewhere ? world.environment : { ...world.environment, largeWrites: undefined };
+    const environment = elsewhere ? world.environment : { ...world.environment, offload: undefined };
     const watched: RequestScope = {
       ...scope,
       environment: { ...environment, minRequestTimeoutSeconds: 1000 },

@@ -3,9 +3,9 @@ import type { AdmissionOperation } from '../admission/interfaces.js';
 import type { RequestScope } from '../endpoints/router/scope.js';
 import type { Description } from '../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
-import type { PortableDefinition } from '../registry/rest/served.js';
+import type { OffloadableDefinition } from '../registry/rest/served.js';
 import type { CachedObject } from '../storage/cacher/interfaces.js';
-import { nextTurn } from '../scheduling/slicing.js';
+import { yieldNow } from '../scheduling/slicer.js';
 import { NEVER_ABORTED } from '../util/never-aborted.js';
 import {
   type AdmissionFacts,
@@ -26,7 +26,7 @@ export interface Work {
   /** Undefined where it is not about a request. */
   readonly scope: RequestScope | undefined;
   /** Asks a webhook for work that is not about a request. */
-  readonly review?: PortableDefinition['review'];
+  readonly review?: OffloadableDefinition['review'];
   readonly bytes: number;
   readonly signal: AbortSignal;
   /** Called when a worker is there for it, with the definitions that this worker has. */
@@ -39,13 +39,13 @@ export class KnownDefinitions {
   private readonly ids = new Set<string>();
 
   /** What the worker must be told to use the definition now, and the ones that it has to forget for it. */
-  use(portable: PortableDefinition, resource: string, cbor: boolean): DefinitionFacts {
-    const { id } = portable;
+  use(offloadable: OffloadableDefinition, resource: string, cbor: boolean): DefinitionFacts {
+    const { id } = offloadable;
     const known = this.ids.delete(id);
     this.ids.add(id);
     const forget = [...this.ids].slice(0, Math.max(0, this.ids.size - DEFINITIONS));
     for (const old of forget) this.ids.delete(old);
-    return { id, resource, cbor, serialized: known ? undefined : portable.serialized(), forget };
+    return { id, resource, cbor, serialized: known ? undefined : offloadable.serialized(), forget };
   }
 }
 
@@ -64,7 +64,7 @@ export async function describeWork(what: Description, { kinds, ...gv }: OpenApiG
   const copies: Uint8Array[] = [];
   for (const kind of kinds) {
     copies.push(serialize(kind));
-    await nextTurn();
+    await yieldNow();
   }
   return {
     scope: undefined,
@@ -76,7 +76,7 @@ export async function describeWork(what: Description, { kinds, ...gv }: OpenApiG
 
 /** An object as it is shown in a version that a webhook converts to. */
 export function showWork(
-  portable: PortableDefinition,
+  offloadable: OffloadableDefinition,
   groupVersion: string,
   resource: string,
   cbor: boolean,
@@ -84,11 +84,11 @@ export function showWork(
 ): Work {
   return {
     scope: undefined,
-    review: portable.review,
+    review: offloadable.review,
     bytes: bytes.length,
     signal: NEVER_ABORTED,
     message: (id, definitions) => {
-      const definition = definitions.use(portable, resource, cbor);
+      const definition = definitions.use(offloadable, resource, cbor);
       return { type: 'show', id, definition, groupVersion, key, revision, flags, body: detached(bytes) };
     },
   };
@@ -102,7 +102,7 @@ function taskOf(
   definitions: KnownDefinitions,
 ): Task {
   const { context, request, environment, served, store } = scope;
-  const portable = served.definition?.portable;
+  const offloadable = served.definition?.offloadable;
   const cbor = environment.features.enabled('CBORServingAndStorage');
   return {
     type: 'task',
@@ -119,7 +119,7 @@ function taskOf(
     audited: context.audit !== undefined,
     maxRequestBodyBytes: environment.maxRequestBodyBytes,
     admission: admissionFacts(scope),
-    definition: portable === undefined ? undefined : definitions.use(portable, store.resource, cbor),
+    definition: offloadable === undefined ? undefined : definitions.use(offloadable, store.resource, cbor),
     read,
   };
 }

@@ -22,7 +22,7 @@ import { FakeClock } from '../util/clock.js';
 import { FeatureGates } from '../util/feature-gates.js';
 import { silentLogger } from '../util/logger.js';
 import type { FromWorker, ToWorker } from './messages.js';
-import { LargeWritePool, type WorkerLink } from './pool.js';
+import { OffloadPool, type WorkerLink } from './pool.js';
 import { emptyCache } from './remote-types.js';
 import { TaskRunner } from './task-runner.js';
 
@@ -167,7 +167,7 @@ export function setup({
     };
   };
   const metrics = { state: jest.fn(), done: jest.fn(), refused: jest.fn() };
-  const pool = new LargeWritePool({
+  const pool = new OffloadPool({
     spawn,
     size,
     moderateBytes,
@@ -191,7 +191,7 @@ export function setup({
     compiled: compileDefinition(definition),
     store,
     conversion: sender === undefined ? noConversion : conversionOf(definition, () => sender, { clock }),
-    elsewhere: (served, resource, object) => pool.show(served, resource, false, object),
+    offloadShow: (served, resource, object) => pool.show(served, resource, false, object),
     terminating: false,
     epoch: 1,
     signal: retired.signal,
@@ -214,7 +214,7 @@ export function setup({
     },
     watches: new WatchTracker(),
     protobuf: loadProtobufCodec(),
-    largeWrites: pool,
+    offload: pool,
   };
   return { clock, backend, retired, started, metrics, pool, environment, api: api as StoredApi };
 }

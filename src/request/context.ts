@@ -1,6 +1,6 @@
 import type { UserInfo } from '../authentication/user/user.js';
 import type { AuditLevel, AuditRecorder } from './audit.js';
-import type { AtPause } from '@annex/cel/pauses';
+import type { YieldPoint } from '@annex/cel/yield-point';
 import type { RequestInfo } from './request-info.js';
 
 /** What goes with a request from the first filter to the store. */
@@ -27,10 +27,10 @@ export interface RequestContext {
   /** `--dry-run`: everything but the write. */
   dryRun: boolean;
   /**
-   * Begins a stretch of work that may take long; what it returns is called now and then, and throws once others have waited
-   * long enough. Undefined: the work may take as long as it takes.
+   * For the evaluation of rules, which cannot yield: what it returns is called at its yield points, and throws where a worker is to do
+   * the write. Undefined: the rules may take as long as they take.
    */
-  patience?: (() => AtPause) | undefined;
+  ruleYieldPoint?: (() => YieldPoint) | undefined;
   /** The resource handler sets it once it knows that the resource exists: only then do metrics name the resource. */
   served?: boolean;
   /** Set once a handler of the resource has the request: what it refuses is told in any form that it speaks. */

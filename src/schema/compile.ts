@@ -28,7 +28,7 @@ import { NONE } from './ratchet.js';
 import { followPath, validateScaleSpec, validateScaleStatus } from './scale.js';
 import { validateValue } from './validate.js';
 
-/** Compiles the openAPIV3Schema of one version of a type, which must be a valid structural schema. `made`: what `nodesInSteps` made of it. */
+/** Compiles the openAPIV3Schema of one version of a type, which must be a valid structural schema. `made`: what `nodesSliced` made of it. */
 export function compileSchema(
   openAPIV3Schema: JsonSchemaProps,
   options: CompileOptions = {},

@@ -2,10 +2,11 @@ import { type FieldError, FieldPath, forbidden, invalid, required } from '../api
 import { type JsonObject, type JsonValue, isObject, objectAt } from '../apimachinery/json/json.js';
 import { compareUtf8 } from '../apimachinery/meta/meta.js';
 import { emptyMembersOf } from '../apimachinery/scheme/empty-members.js';
+import { SCHEMA_STEP_PARTS } from '../scheduling/thresholds.js';
 import type { JsonSchemaProps } from './interfaces.js';
 import { textOf } from './node.js';
-import { batchesOf, partsOf } from './steps.js';
-import { patternFor } from '@annex/cel/re2';
+import { batchesOf, partsOf } from './sliced.js';
+import { type Pattern, patternFor } from '@annex/cel/re2';
 
 /** Where a schema stands: some messages differ by it. */
 type Level = 'root' | 'item' | 'field';
@@ -80,18 +81,21 @@ function unsupportedMember(schema: JsonObject): string | undefined {
 
 const LOGIC = ['allOf', 'anyOf', 'oneOf'];
 
-/** Whether `structuralError` and `validateStructural` have nothing to say, with pauses between the parts of the schema. */
-export function* isStructuralInSteps(schema: JsonSchemaProps): Generator<undefined, boolean> {
+/** Whether `structuralError` and `validateStructural` have nothing to say, in steps. */
+export function* isStructuralSliced(schema: JsonSchemaProps): Generator<undefined, boolean> {
+  // Each takes milliseconds to compile. They are held to the end, so that this happens here alone, and not again with many in one step.
+  const held: Pattern[] = [];
   for (const { pattern } of yield* partsOf(schema)) {
-    // Milliseconds each; what comes of it is remembered.
     if (textOf(pattern) === '') continue;
-    if (patternFor(textOf(pattern)).error() !== undefined) return false;
+    const compiled = patternFor(textOf(pattern));
+    if (compiled.error() !== undefined) return false;
+    held.push(compiled);
     yield;
   }
   const errors: FieldError[] = [];
   const parts: [JsonObject, Level][] = [[schema, 'root']];
   for (let i = 0; i < parts.length; i++) {
-    if (i % STEP === STEP - 1) yield;
+    if (i % SCHEMA_STEP_PARTS === SCHEMA_STEP_PARTS - 1) yield;
     const [part, level] = parts[i] ?? [NOTHING, 'field'];
     const logic = LOGIC.flatMap((key) => schemasAt(part, key));
     const { not, items, additionalProperties, 'x-kubernetes-preserve-unknown-fields': preserve } = part;
@@ -109,11 +113,9 @@ export function* isStructuralInSteps(schema: JsonSchemaProps): Generator<undefin
       yield;
     }
   }
+  held.length = 0;
   return true;
 }
-
-/** Parts looked at between two pauses. */
-const STEP = 50;
 
 /** What keeps a schema from being structural, in the order of the texts. */
 export function validateStructural(schema: JsonSchemaProps, path: FieldPath): FieldError[] {

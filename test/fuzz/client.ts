@@ -23,13 +23,13 @@ export interface FuzzAnswer {
   readonly cut: boolean;
 }
 
-/** HTTP/1.1, many connections; an answer that has not ended after `patience` milliseconds is cut. */
+/** HTTP/1.1, many connections; an answer that has not ended after `ruleYieldPoint` milliseconds is cut. */
 export class FuzzClient {
   private readonly agent: Agent;
 
   constructor(
     readonly target: Target,
-    private readonly patience = 2_500,
+    private readonly ruleYieldPoint = 2_500,
     sockets = 64,
   ) {
     this.agent = new Agent({ keepAlive: true, maxSockets: sockets, ca: target.ca });
@@ -52,7 +52,7 @@ export class FuzzClient {
           response.on('error', () => undefined);
           out.destroy();
           done(true);
-        }, this.patience);
+        }, this.ruleYieldPoint);
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('end', () => {
           done(false);

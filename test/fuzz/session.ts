@@ -23,9 +23,9 @@ export class FuzzSession {
   constructor(
     target: Target,
     private readonly prefix: string,
-    patience?: number,
+    ruleYieldPoint?: number,
   ) {
-    this.client = new FuzzClient(target, patience);
+    this.client = new FuzzClient(target, ruleYieldPoint);
   }
 
   get namespace(): string {

@@ -1,6 +1,6 @@
 import type { Expr } from './ast.js';
 import type { Dialect } from './evaluator/frame.js';
-import { pauseNow } from './pauses.js';
+import { reachYieldPoint } from './yield-point.js';
 import { CostExceeded, endWork, startWork } from './work.js';
 import { Checker } from './checker/checker.js';
 import type { Declarations } from './checker/resolver.js';
@@ -126,7 +126,7 @@ export class Environment implements Declarations {
 
   /** Parses, checks and prepares an expression. */
   compile(source: string): CompileResult {
-    pauseNow();
+    reachYieldPoint();
     const parsed = this.parsed(source);
     if (parsed.issues.length > 0) return failure(source, parsed.issues);
     const checker = new Checker(this);

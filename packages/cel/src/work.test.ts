@@ -1,6 +1,6 @@
 import { kubernetesEnvironment } from './kubernetes.js';
 import type { Outcome } from './program.js';
-import { withPauses } from './pauses.js';
+import { withYieldPoint } from './yield-point.js';
 
 class Enough extends Error {}
 
@@ -19,47 +19,47 @@ const LONG: readonly (readonly [string, string])[] = [
   ['more than the limit', 'lists.range(900000).all(x, x >= 0)'],
 ];
 
-describe('withPauses', () => {
-  test.each(LONG)('%s pauses, and comes to the same', (_name, source) => {
+describe('withYieldPoint', () => {
+  test.each(LONG)('%s comes to yield points, and to the same', (_name, source) => {
     const alone = evaluate(source);
-    let pauses = 0;
-    const paused = withPauses(
-      () => pauses++,
+    let count = 0;
+    const metered = withYieldPoint(
+      () => count++,
       () => evaluate(source),
     );
-    expect(paused).toEqual(alone);
+    expect(metered).toEqual(alone);
     // Once for the compilation.
-    expect(pauses).toBeGreaterThan(1);
+    expect(count).toBeGreaterThan(1);
   });
 
-  test.each(LONG)('%s ends with what a pause throws', (_name, source) => {
-    let pauses = 0;
+  test.each(LONG)('%s ends with what a yield point throws', (_name, source) => {
+    let count = 0;
     const impatient = (): void => {
-      if (++pauses > 1) throw new Enough();
+      if (++count > 1) throw new Enough();
     };
-    expect(() => withPauses(impatient, () => evaluate(source))).toThrow(Enough);
+    expect(() => withYieldPoint(impatient, () => evaluate(source))).toThrow(Enough);
     expect(evaluate('1 + 1 == 2')).toEqual({ kind: 'value', value: true, cost: 2 });
   });
 
-  test('many short evaluations pause, too', () => {
-    let pauses = 0;
+  test('many short evaluations come to them, too', () => {
+    let count = 0;
     const { program } = kubernetesEnvironment('new').compile('1 + 1 == 2');
-    withPauses(
-      () => pauses++,
+    withYieldPoint(
+      () => count++,
       () => {
         for (let i = 0; i < 1000; i++) program?.evaluate({}, 100);
       },
     );
-    expect(pauses).toBeGreaterThan(10);
+    expect(count).toBeGreaterThan(10);
   });
 
-  test('outside of it there are no pauses', () => {
-    let pauses = 0;
-    withPauses(
-      () => pauses++,
+  test('outside of it there are none', () => {
+    let count = 0;
+    withYieldPoint(
+      () => count++,
       () => undefined,
     );
     evaluate('lists.range(50000).all(x, x >= 0)');
-    expect(pauses).toBe(0);
+    expect(count).toBe(0);
   });
 });

@@ -1,4 +1,4 @@
-import { hasPauses, pauseNow } from './pauses.js';
+import { hasYieldPoint, reachYieldPoint } from './yield-point.js';
 
 /** The evaluation went over its cost limit. Nothing in an expression can absorb it. */
 export class CostExceeded extends Error {}
@@ -13,16 +13,16 @@ export class InternalError extends Error {}
  */
 const LIMIT = 2_000_000;
 
-/** Work after which an evaluation pauses, if it is asked to. */
-const WORK_STRETCH = 20_000;
+/** Work after which an evaluation comes to a yield point, if anybody wants that. */
+const WORK_SLICE = 20_000;
 /** The same for cost, which can be dearer. */
-const COST_STRETCH = 2_000;
-/** Short evaluations pause only every so often. */
+const COST_SLICE = 2_000;
+/** Short evaluations come to one only every so often. */
 const EVALUATIONS = 16;
 
 // Evaluations do not overlap, except for those within another, so one meter serves them all. Outside of one nothing is counted.
 let left = Infinity;
-/** What is left of the limit beyond the next pause. */
+/** What is left of the limit beyond the next yield point. */
 let reserve = 0;
 let evaluations = 0;
 const once = new Set<string>();
@@ -33,20 +33,20 @@ let noted = false;
 export const isWorking = (): boolean => left !== Infinity;
 
 export function startWork(): void {
-  if (!hasPauses()) {
+  if (!hasYieldPoint()) {
     left = LIMIT;
     return;
   }
-  if (++evaluations % EVALUATIONS === 0) pauseNow();
-  left = WORK_STRETCH;
-  reserve = LIMIT - WORK_STRETCH;
+  if (++evaluations % EVALUATIONS === 0) reachYieldPoint();
+  left = WORK_SLICE;
+  reserve = LIMIT - WORK_SLICE;
 }
 
-/** The cost at which an evaluation that has come to `cost` is to ask again; it pauses if it is to go on. */
+/** The cost at which an evaluation that has come to `cost` is to ask again, which is a yield point. */
 export function nextStop(cost: number, limit: number): number {
-  if (!hasPauses()) return limit;
-  if (cost > 0) pauseNow();
-  return Math.min(limit, cost + COST_STRETCH);
+  if (!hasYieldPoint()) return limit;
+  if (cost > 0) reachYieldPoint();
+  return Math.min(limit, cost + COST_SLICE);
 }
 
 export function endWork(): void {
@@ -67,8 +67,8 @@ export function work(units: number): void {
 function refill(): void {
   const rest = left + reserve;
   if (rest < 0) throw new CostExceeded();
-  pauseNow();
-  left = Math.min(rest, WORK_STRETCH);
+  reachYieldPoint();
+  left = Math.min(rest, WORK_SLICE);
   reserve = rest - left;
 }
 
@@ -87,7 +87,7 @@ export function workOnText(length: number): void {
 }
 
 /** Objects of more members are hash tables, which are slow to walk: their keys are kept while the evaluation lasts. */
-const LARGE = 1000;
+const HASHED_MEMBERS = 1000;
 const PER_KEY = 5;
 
 /** The keys of an object. */
@@ -95,7 +95,7 @@ export function keysOf(subject: object): readonly string[] {
   const known = noted ? keyLists.get(subject) : undefined;
   if (known !== undefined) return known;
   const keys = Object.keys(subject);
-  if (keys.length <= LARGE) {
+  if (keys.length <= HASHED_MEMBERS) {
     work(keys.length >>> 1);
     return keys;
   }

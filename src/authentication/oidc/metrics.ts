@@ -17,7 +17,7 @@ export function oidcMetrics(
   const latency = new CellHistogram(
     {
       name: `${JWT}_latency_seconds`,
-      help: 'Seconds that authenticating a token took that was not remembered.',
+      help: 'Seconds taken to authenticate a token that was not cached.',
       labels: ['result', 'jwt_issuer_hash'],
     },
     BUCKETS,
@@ -34,7 +34,7 @@ export function oidcMetrics(
   const keySets = new CellGauge(
     {
       name: `${JWT}_jwks_fetch_last_key_set_info`,
-      help: 'The key set fetched last, as a hash.',
+      help: 'Hash of the most recently fetched key set.',
       labels: ['jwt_issuer_hash', 'apiserver_id_hash', 'hash'],
     },
     registry,

@@ -16,17 +16,17 @@ const CAPACITY = 32_768;
 const METRICS = {
   requests: new CellCounter({
     name: 'authentication_token_cache_request_total',
-    help: 'Look-ups of tokens, by whether they were remembered.',
+    help: 'Token lookups, by cache hit or miss.',
     labels: ['status'],
   }),
   fetches: new CellCounter({
     name: 'authentication_token_cache_fetch_total',
-    help: 'Tokens asked for at their source, by outcome.',
+    help: 'Token fetches by outcome.',
     labels: ['status'],
   }),
   active: new CellGauge({
     name: 'authentication_token_cache_active_fetch_count',
-    help: 'Tokens being asked for, and requests that wait for them.',
+    help: 'Tokens being fetched, and requests waiting for them.',
     labels: ['status'],
   }),
 };

@@ -2,17 +2,17 @@ import { setMaxListeners } from 'node:events';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
 import { deepEqual, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { isConditionTrue, readDefinition } from '../../registry/customresource/definition.js';
-import { CompiledDefinition, compileInSteps } from '../../registry/customresource/compiled.js';
+import { CompiledDefinition, compileSliced } from '../../registry/customresource/compiled.js';
 import { customAttributes } from '../../registry/customresource/attributes.js';
 import { serveDefinition } from '../../registry/customresource/serve.js';
-import type { ShowElsewhere } from '../../registry/customresource/serve-options.js';
+import type { OffloadShow } from '../../registry/customresource/serve-options.js';
 import type { Conversion } from '../../registry/customresource/conversion/conversion.js';
 import type { Definition } from '../../registry/customresource/definition.js';
 import { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
-import { startSlices } from '../../scheduling/slicing.js';
+import { sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
@@ -32,7 +32,7 @@ export interface ServingOptions {
   /** How objects of a definition are converted between its versions. */
   readonly conversionOf: (definition: Definition) => Conversion;
   /** Has another thread show large objects in other versions. */
-  readonly elsewhere: ShowElsewhere;
+  readonly offloadShow: OffloadShow;
   onError(name: string, error: unknown): void;
 }
 
@@ -161,7 +161,7 @@ export class CustomResourceHandler {
     const compilation: Compilation = {
       inputs,
       definition,
-      result: startSlices(compileInSteps(definition), this.options.clock),
+      result: sliced(compileSliced(definition), this.options.clock),
     };
     this.compilations.set(name, compilation);
     const { result } = compilation;
@@ -199,7 +199,7 @@ export class CustomResourceHandler {
       watchesEnd: watches.end.signal,
       clock: this.options.clock,
       cbor: this.options.cbor,
-      elsewhere: this.options.elsewhere,
+      offloadShow: this.options.offloadShow,
     };
     const { groupResource } = store;
     before?.retired.abort();

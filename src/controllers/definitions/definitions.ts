@@ -6,13 +6,13 @@ import {
   type Condition,
   computeNamesAccepted,
   establish,
-  nonStructuralConditionInSteps,
+  nonStructuralConditionSliced,
   setTerminating,
   CLEANUP_FINALIZER,
 } from '../../registry/apiextensions/customresourcedefinition/status.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
-import { nextTurn, startSlices } from '../../scheduling/slicing.js';
+import { yieldNow, sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import type { CustomResourceHandler } from './custom-resource-handler.js';
@@ -93,7 +93,7 @@ export class DefinitionController {
 
   private async sync(name: string): Promise<void> {
     // Definitions can be large: reading, serving, judging and writing one are turns of their own.
-    await nextTurn();
+    await yieldNow();
     const crd = this.definitions.get(name);
     if (crd === undefined) return;
     if (hasDeletionTimestamp(crd)) {
@@ -108,7 +108,7 @@ export class DefinitionController {
     if (deepEqual(next['status'], crd['status'])) return;
     // Whoever sees that a definition is established wants to use it.
     if (isConditionTrue(next, 'Established')) await this.options.serving.prepare(next);
-    await nextTurn();
+    await yieldNow();
     await this.options.client.updateStatus(next);
   }
 
@@ -116,7 +116,7 @@ export class DefinitionController {
   private async nonStructural(crd: KubeObject): Promise<Condition | undefined> {
     const judged = this.judged.get(crd);
     if (judged !== undefined) return judged.condition;
-    const condition = await startSlices(nonStructuralConditionInSteps(crd), this.options.clock);
+    const condition = await sliced(nonStructuralConditionSliced(crd), this.options.clock);
     this.judged.set(crd, { condition });
     return condition;
   }

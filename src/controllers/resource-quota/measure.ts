@@ -7,12 +7,8 @@ import { scopesOf } from '../../quota/quota.js';
 import { add, only, type ResourceList, resourceList, ZERO } from '../../quota/resource-list.js';
 import { Quantity } from '../../apimachinery/meta/quantity.js';
 import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
-import { nextTurn } from '../../scheduling/slicing.js';
-
-/** Objects that are decoded in one turn of the event loop. */
-const TURN = 100;
-/** Keys that are counted in one. */
-const COUNTING_TURN = 10_000;
+import { yieldNow } from '../../scheduling/slicer.js';
+import { QUOTA_TURN_KEYS, QUOTA_TURN_OBJECTS } from '../../scheduling/thresholds.js';
 
 /** A type with who measures it. */
 export interface MeasuredType {
@@ -69,7 +65,7 @@ async function count(
   let number = 0;
   if (!scoped) {
     for (const _ of api.store.cache.peekAll(`${namespace}/`)) {
-      if (++number % COUNTING_TURN === 0) await nextTurn();
+      if (++number % QUOTA_TURN_KEYS === 0) await yieldNow();
     }
   }
   return new Map(names.map((name) => [name, Quantity.of(BigInt(number))]));
@@ -86,10 +82,10 @@ async function sum(
   let turn: KubeObject[] = [];
   for (const item of api.store.cache.peekAll(`${namespace}/`)) {
     turn.push(api.served.toObject(item));
-    if (turn.length < TURN) continue;
+    if (turn.length < QUOTA_TURN_OBJECTS) continue;
     total = add(total, usageOf(evaluator, scopes, turn, now));
     turn = [];
-    await nextTurn();
+    await yieldNow();
   }
   return add(total, usageOf(evaluator, scopes, turn, now));
 }

@@ -104,9 +104,14 @@ export class ChainMetrics {
       new CellHistogram({ name: `apiserver_${name}`, help, labels }, bounds, registry);
     const dry = ['verb', 'dry_run', ...SERIES.slice(1)];
     this.requests = counter('request_total', 'Requests by verb, resource and status code.', [...dry, 'code']);
-    this.durations = histogram('request_duration_seconds', 'Time from arrival to answer.', dry, DURATIONS);
-    this.slis = histogram('request_sli_duration_seconds', 'Time to answer, webhooks not counted.', SERIES, SLI);
-    this.responseSizes = histogram('response_sizes', 'Bytes of answers to reads.', SERIES, SIZES);
+    this.durations = histogram('request_duration_seconds', 'Response latency in seconds.', dry, DURATIONS);
+    this.slis = histogram(
+      'request_sli_duration_seconds',
+      'Response latency in seconds, excluding time spent in webhooks.',
+      SERIES,
+      SLI,
+    );
+    this.responseSizes = histogram('response_sizes', 'Response sizes of reads in bytes.', SERIES, SIZES);
     this.bodySizes = histogram(
       'request_body_size_bytes',
       'Bytes of request bodies.',
@@ -114,12 +119,23 @@ export class ChainMetrics {
       bodyBounds(),
     );
     this.longRunning = new CellGauge(
-      { name: 'apiserver_longrunning_requests', help: 'Watches and the like under way.', labels: SERIES },
+      {
+        name: 'apiserver_longrunning_requests',
+        help: 'Watches and other long-running requests in progress.',
+        labels: SERIES,
+      },
       registry,
     );
-    this.terminations = counter('request_terminations_total', 'Requests ended in self-defence.', [...SERIES, 'code']);
-    this.aborts = counter('request_aborts_total', 'Answers cut off.', SERIES.slice(0, 6));
-    this.droppedTotal = counter('dropped_requests_total', 'Requests refused with 429.', ['request_kind']);
+    this.terminations = counter('request_terminations_total', 'Requests terminated to protect the server.', [
+      ...SERIES,
+      'code',
+    ]);
+    this.aborts = counter(
+      'request_aborts_total',
+      'Requests aborted after the response had started.',
+      SERIES.slice(0, 6),
+    );
+    this.droppedTotal = counter('dropped_requests_total', 'Requests rejected with 429.', ['request_kind']);
     this.attempts = new CellCounter(
       { name: 'authentication_attempts', help: 'Attempts to authenticate by result.', labels: ['result'] },
       registry,
@@ -150,7 +166,7 @@ export class ChainMetrics {
     this.connections = new CellCounter(
       {
         name: 'annex_http2_connection_errors_total',
-        help: 'HTTP/2 connections ended because of what clients sent or did not read, by error code.',
+        help: 'HTTP/2 connections closed because of what the client sent or failed to read, by error code.',
         labels: ['code'],
       },
       registry,
@@ -160,7 +176,7 @@ export class ChainMetrics {
 
   private registerInFlight(registry: Registry): void {
     const gauge = { name: 'apiserver_current_inflight_requests', labels: ['request_kind'] };
-    const help = 'Most requests in flight at once since the last reading.';
+    const help = 'Maximum number of requests in flight since the last scrape.';
     const refresh = (metric: CellGauge): void => {
       for (const kind of ['readOnly', 'mutating'] as const) {
         metric.cell(kind).value = this.high[kind];

@@ -6,7 +6,7 @@ import { dedupOwnerReferences, ensureNamespace, wipeSystemFields } from '../../r
 import type { ResponseSink } from '../responsewriters/sink.js';
 import { readBody } from './request/body.js';
 import { decodeBody, inputFormat } from './codec/decode-body.js';
-import { hereOrElsewhere } from './large-writes.js';
+import { offloadOrRun } from './offload.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './request/query.js';
 import { changeOptions } from './admission/options.js';
@@ -26,7 +26,7 @@ export async function createHandler(scope: RequestScope): Promise<void> {
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'create', body.length);
   const options = createOrUpdateOptions(query, 'CreateOptions');
   context.dryRun = options.dryRun;
-  return hereOrElsewhere(scope, body, () => create(scope, body, options, sink));
+  return offloadOrRun(scope, body, () => create(scope, body, options, sink));
 }
 
 async function create(scope: RequestScope, body: Buffer, options: WriteOptions, sink: ResponseSink): Promise<void> {

@@ -7,7 +7,7 @@ import { deleteUndecodable } from '../../registry/generic/unsafe-delete.js';
 import { deleteCollection } from '../../registry/generic/delete-collection.js';
 import { readBody } from './request/body.js';
 import { deleteOptions } from './request/delete-options.js';
-import { elsewhere } from './large-writes.js';
+import { offloadLarge } from './offload.js';
 import { listOptions } from './request/list-options.js';
 import { negotiateObject, writeDeletedCollection, writeSuccess, writeWritten } from './respond.js';
 import { Query } from './request/query.js';
@@ -23,7 +23,7 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
   const options = deleteOptions(scope, query, body);
   checkNamespace(scope);
   context.dryRun = options.dryRun;
-  const handedOver = elsewhere(scope, body);
+  const handedOver = offloadLarge(scope, body);
   if (handedOver !== undefined) return handedOver;
   const { namespace, name } = context.info;
   if (options.ignoreStoreReadError) {

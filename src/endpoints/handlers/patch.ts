@@ -16,7 +16,7 @@ import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import type { ResponseSink } from '../responsewriters/sink.js';
 import { readBody } from './request/body.js';
-import { hereOrElsewhere } from './large-writes.js';
+import { offloadOrRun } from './offload.js';
 import { decodePatched, refusePatch } from './codec/patched-object.js';
 import { negotiateObject } from './respond.js';
 import { Query } from './request/query.js';
@@ -42,7 +42,7 @@ export async function patchHandler(scope: RequestScope): Promise<void> {
   const apply = isApply(patchType);
   const options = patchOptions(query, apply);
   context.dryRun = options.dryRun;
-  return hereOrElsewhere(scope, body, () => patch(scope, body, patchType, options, sink));
+  return offloadOrRun(scope, body, () => patch(scope, body, patchType, options, sink));
 }
 
 async function patch(

@@ -58,12 +58,12 @@ function negotiated(scope: RequestScope, query: Query, watch: boolean): Negotiat
 }
 
 const itemSink = (scope: RequestScope, query: Query, media: NegotiatedMedia): ResponseSink =>
-  sinkOf(scope, query, { media, conventions: scope.codec.responses, elsewhere: itemElsewhere(scope) });
+  sinkOf(scope, query, { media, conventions: scope.codec.responses, offload: offloadItems(scope) });
 
 function sinkOf(
   { context, request, response, environment }: Exchanged,
   query: Query,
-  { media, conventions, elsewhere }: Pick<ResponseSink, 'media' | 'conventions'> & Partial<ResponseSink>,
+  { media, conventions, offload }: Pick<ResponseSink, 'media' | 'conventions'> & Partial<ResponseSink>,
 ): ResponseSink {
   const { features, clock, protobuf } = environment;
   return {
@@ -76,15 +76,14 @@ function sinkOf(
     protobuf,
     compression: features.enabled('APIResponseCompression'),
     includeObject: query.string('includeObject'),
-    elsewhere,
+    offload,
   };
 }
 
-function itemElsewhere(scope: RequestScope): ResponseSink['elsewhere'] {
-  const { largeWrites } = scope.environment;
-  if (largeWrites === undefined) return undefined;
-  return (object, form) =>
-    largeWrites.takes(scope, object.bytes.length) ? largeWrites.item(scope, object, form) : undefined;
+function offloadItems(scope: RequestScope): ResponseSink['offload'] {
+  const { offload } = scope.environment;
+  if (offload === undefined) return undefined;
+  return (object, form) => (offload.takes(scope, object.bytes.length) ? offload.item(scope, object, form) : undefined);
 }
 
 /** Answers with what a write stored, or would have stored. */
@@ -102,9 +101,9 @@ export function writeWritten(
 /** Answers with an object of the cache; another thread does it where that takes long. */
 export function writeStored(scope: RequestScope, sink: ResponseSink, object: CachedObject): MaybePromise<void> {
   const { request, served } = scope;
-  const { largeWrites } = scope.environment;
+  const { offload } = scope.environment;
   const isWanted = request.method !== 'HEAD' && isLargeObject(object, served, sink.media);
-  if (isWanted && largeWrites?.takes(scope, object.bytes.length) === true) return largeWrites.read(scope, object);
+  if (isWanted && offload?.takes(scope, object.bytes.length) === true) return offload.read(scope, object);
   return writeObject(sink, 200, object, served);
 }
 

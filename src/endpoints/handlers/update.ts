@@ -11,7 +11,7 @@ import { forbidden } from '../filters/forbidden.js';
 import type { ResponseSink } from '../responsewriters/sink.js';
 import { readBody } from './request/body.js';
 import { decodeBody } from './codec/decode-body.js';
-import { hereOrElsewhere } from './large-writes.js';
+import { offloadOrRun } from './offload.js';
 import { negotiateObject, writeWritten } from './respond.js';
 import { Query } from './request/query.js';
 import { changeOptions } from './admission/options.js';
@@ -30,7 +30,7 @@ export async function updateHandler(scope: RequestScope): Promise<void> {
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'update', body.length);
   const options = createOrUpdateOptions(query, 'UpdateOptions');
   context.dryRun = options.dryRun;
-  return hereOrElsewhere(scope, body, () => update(scope, body, options, sink));
+  return offloadOrRun(scope, body, () => update(scope, body, options, sink));
 }
 
 async function update(scope: RequestScope, body: Buffer, options: WriteOptions, sink: ResponseSink): Promise<void> {

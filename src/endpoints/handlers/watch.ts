@@ -2,7 +2,7 @@ import { type ApiError, newResourceExpired, toApiError } from '../../apimachiner
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
 import { isUncached, parseResourceVersion } from '../../registry/generic/resource-version.js';
 import { StorageError } from '../../storage/errors.js';
-import { nextTurn, SLICE_MILLIS } from '../../scheduling/slicing.js';
+import { Slicer, yieldNow } from '../../scheduling/slicer.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { type AwayFrame, eventFrames, type EventFrames } from '../responsewriters/events.js';
@@ -143,12 +143,12 @@ class WatchStream {
   /** Encodes events and writes them together; where that takes long, the rest of them bit by bit. */
   private send(events: readonly WatchEvent[]): boolean {
     const { clock } = this.scope.environment;
-    const until = events.length > 1 ? clock.monotonic() + SLICE_MILLIS : Infinity;
+    const slicer = events.length > 1 ? new Slicer(clock) : undefined;
     const parts: Uint8Array[] = [];
     let count = 0;
     for (const event of events) {
       const frame = this.frame();
-      if (frame.isLong(event) || (count > 0 && until !== Infinity && clock.monotonic() > until)) break;
+      if (frame.isLong(event) || (count > 0 && slicer?.isOver === true)) break;
       if (count > 0 && this.response.messages === true) break;
       if (event.single === true && frame.parts !== undefined) parts.push(...frame.parts(event));
       else parts.push(event.encoded(frame));
@@ -169,10 +169,10 @@ class WatchStream {
       for (const event of events) {
         const frame = this.frame();
         this.started = true;
-        const elsewhere = frame.isLong(event) ? frame.elsewhere(event) : undefined;
+        const offloaded = frame.isLong(event) ? frame.offload(event) : undefined;
         // What is made here has a turn of its own.
-        if (elsewhere === undefined) await nextTurn();
-        const bytes = elsewhere === undefined ? event.encoded(frame) : await elsewhere;
+        if (offloaded === undefined) await yieldNow();
+        const bytes = offloaded === undefined ? event.encoded(frame) : await offloaded;
         if (this.isOver()) return;
         if (!this.write([bytes], 1)) await this.drained();
       }

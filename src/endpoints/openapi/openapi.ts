@@ -3,12 +3,14 @@ import { gzip as gzipCallback } from 'node:zlib';
 import { promisify } from 'node:util';
 import { type JsonObject, stringifyJson } from '../../apimachinery/json/json.js';
 import type { RequestContext } from '../../request/context.js';
+import { stepByStep, yieldNow } from '../../scheduling/slicer.js';
+import { HASH_STEP_BYTES } from '../../scheduling/thresholds.js';
 import type { Clock } from '../../util/clock.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { parseAccept } from '../negotiation/accept.js';
 import { encodeDocument } from './gnostic.js';
 import { encodeDocumentV3 } from './gnostic-v3.js';
-import { type Description, describe, isLargeGroupVersion, partsInSteps, type PartsV2, readParts } from './parts.js';
+import { type Description, describe, isLargeGroupVersion, partsSliced, type PartsV2, readParts } from './parts.js';
 import type { RootDocument } from './root-documents.js';
 import { type OpenApiGroupVersion, type OpenApiSource, pathOf, type PublishedComponents } from './source.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
@@ -43,27 +45,13 @@ interface Document {
 }
 
 /** Has another thread make a description of a group version; undefined: it is made here. */
-export type DescribedElsewhere = (what: Description, gv: OpenApiGroupVersion) => Promise<Uint8Array> | undefined;
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-/** Takes every step in a turn of its own. */
-async function inTurns<T>(steps: Iterator<undefined, T>): Promise<T> {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    await turn();
-  }
-}
-
-/** Bytes hashed in one stretch. */
-const HASHED = 4 << 20;
+export type OffloadDescription = (what: Description, gv: OpenApiGroupVersion) => Promise<Uint8Array> | undefined;
 
 async function hashOf(bytes: Uint8Array): Promise<string> {
   const hash = createHash('sha512');
-  for (let at = 0; at < bytes.length; at += HASHED) {
-    if (at > 0) await turn();
-    hash.update(bytes.subarray(at, at + HASHED));
+  for (let at = 0; at < bytes.length; at += HASH_STEP_BYTES) {
+    if (at > 0) await yieldNow();
+    hash.update(bytes.subarray(at, at + HASH_STEP_BYTES));
   }
   return hash.digest('hex').toUpperCase();
 }
@@ -81,7 +69,7 @@ export class OpenApi {
     private readonly source: OpenApiSource,
     private readonly published: PublishedComponents,
     private readonly clock: Clock,
-    private readonly elsewhere: DescribedElsewhere = () => undefined,
+    private readonly offload: OffloadDescription = () => undefined,
     /** Of paths that lead to no resources. */
     private readonly roots: readonly RootDocument[] = [],
     /** Whether who asks for an outdated document is sent to the present one. The proxy before an extension of a cluster lets nobody be sent. */
@@ -117,7 +105,7 @@ export class OpenApi {
 
   private describe(what: 'v3' | 'v3-protobuf', gv: Described): MaybePromise<Uint8Array> {
     if (isRoot(gv)) return what === 'v3' ? Buffer.from(stringifyJson(gv.document)) : encodeDocumentV3(gv.document);
-    const away = isLargeGroupVersion(gv) ? this.elsewhere(what, gv) : undefined;
+    const away = isLargeGroupVersion(gv) ? this.offload(what, gv) : undefined;
     return away ?? describe(what, gv, this.published);
   }
 
@@ -128,7 +116,7 @@ export class OpenApi {
       for (const gv of byPath([...of, ...this.roots])) {
         const fresh = !this.documents.has(gv);
         paths[pathTo(gv)] = { serverRelativeURL: urlOf(pathTo(gv), (await this.document(gv)).etag) };
-        if (fresh) await turn();
+        if (fresh) await yieldNow();
       }
       const bytes = Buffer.from(stringifyJson({ paths }));
       this.index = { of, document: { bytes, etag: await hashOf(bytes), modified: this.clock.now() } };
@@ -224,7 +212,7 @@ export class OpenApi {
       .map((name) => `${JSON.stringify(name)}:${definitions.get(name) ?? ''}`)
       .join(',')}},${security}}`;
     const json = Buffer.from(text);
-    await turn();
+    await yieldNow();
     const etag = await hashOf(json);
     const modified = this.clock.now();
     const encoded = names.flatMap((name) => encodedDefinitions.get(name) ?? []);
@@ -237,10 +225,10 @@ export class OpenApi {
   private async partsOf(gv: OpenApiGroupVersion): Promise<PartsV2> {
     const known = this.parts.get(gv);
     if (known !== undefined) return known;
-    const away = isLargeGroupVersion(gv) ? this.elsewhere('v2', gv) : undefined;
-    const parts = away === undefined ? await inTurns(partsInSteps(gv, this.published)) : readParts(await away);
+    const away = isLargeGroupVersion(gv) ? this.offload('v2', gv) : undefined;
+    const parts = away === undefined ? await stepByStep(partsSliced(gv, this.published)) : readParts(await away);
     this.parts.set(gv, parts);
-    await turn();
+    await yieldNow();
     return parts;
   }
 }

@@ -1,5 +1,6 @@
 import { deserialize, serialize } from 'node:v8';
 import { isObject, type JsonObject, type JsonValue, stringifyJson } from '../../apimachinery/json/json.js';
+import { OFFLOAD_OPENAPI_VALUES } from '../../scheduling/thresholds.js';
 import { encodeDefinition, encodePath } from './gnostic.js';
 import { encodeDocumentV3 } from './gnostic-v3.js';
 import type { OpenApiGroupVersion, PublishedComponents } from './source.js';
@@ -25,7 +26,7 @@ export function describe(what: Description, gv: OpenApiGroupVersion, published: 
     case 'v3-protobuf':
       return encodeDocumentV3(buildSpec(gv, published).document);
     case 'v2':
-      return serialize(atOnce(partsInSteps(gv, published)));
+      return serialize(atOnce(partsSliced(gv, published)));
   }
 }
 
@@ -39,7 +40,7 @@ function atOnce<T>(steps: Iterator<undefined, T>): T {
 }
 
 /** In steps, between which other work can have its turn. */
-export function* partsInSteps(
+export function* partsSliced(
   gv: OpenApiGroupVersion,
   published: PublishedComponents,
 ): Generator<undefined, PartsV2, undefined> {
@@ -64,13 +65,10 @@ export function* partsInSteps(
   };
 }
 
-/** Values in schemas beyond which describing them takes a long stretch. */
-const MANY = 3000;
-
 /** Whether the schemas of a group version are large together. */
 export function isLargeGroupVersion({ custom, kinds }: OpenApiGroupVersion): boolean {
   if (!custom) return false;
-  let left = MANY;
+  let left = OFFLOAD_OPENAPI_VALUES;
   const count = (value: JsonValue | undefined): void => {
     if (--left < 0 || typeof value !== 'object' || value === null) return;
     if (Array.isArray(value)) for (let i = 0; i < value.length && left >= 0; i++) count(value[i]);

@@ -1,6 +1,7 @@
 import { constants, gzip as gzipCallback, gzipSync } from 'node:zlib';
 import { promisify } from 'node:util';
 import type { ProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
+import { Slicer } from '../../scheduling/slicer.js';
 import { systemClock } from '../../util/clock.js';
 import { type Stopwatch, timed } from '../../util/metrics/stopwatch.js';
 import type { AuditRecorder } from '../../request/audit.js';
@@ -17,14 +18,6 @@ const gzipLevel = constants.Z_BEST_SPEED;
 const smallPiece = 32 * 1024;
 /** Longer ones are written in parts: what waits in a connection for slow readers is bounded. */
 const largestPiece = 256 * 1024;
-
-/** Longest stretch of making pieces, after which other work gets its turn. */
-const sliceMillis = 5;
-
-const nextTurn = (): Promise<void> =>
-  new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 
 /** Where the bytes of one answer go. */
 export interface ByteSink {
@@ -225,7 +218,7 @@ async function pump(
   tail: Uint8Array,
   watch: Stopwatch | undefined,
 ): Promise<void> {
-  let until = systemClock.monotonic() + sliceMillis;
+  const slicer = new Slicer(systemClock);
   const sent = { bytes: tail.length };
   streamed.set(response, sent);
   let held = [...taken];
@@ -241,10 +234,7 @@ async function pump(
       length = 0;
     }
     // Pieces that must be made first take their time, also where the client takes all of them at once.
-    if (systemClock.monotonic() > until) {
-      await nextTurn();
-      until = systemClock.monotonic() + sliceMillis;
-    }
+    if (slicer.isOver) await slicer.yield();
     const step = nextOf(source);
     // A source that has its pieces at hand is not waited for.
     const next = step instanceof Promise ? await step : step;

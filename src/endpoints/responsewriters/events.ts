@@ -32,13 +32,13 @@ export interface AwayFrame extends EventFrame {
   /** Whether making it takes so long that it should be made there. */
   isLong(event: WatchEvent): boolean;
   /** What `encoded` gives; undefined: it must be made here. */
-  elsewhere(event: WatchEvent): Promise<Uint8Array> | undefined;
+  offload(event: WatchEvent): Promise<Uint8Array> | undefined;
 }
 
 type Media = Pick<NegotiatedMedia, 'encoding' | 'as' | 'asVersion'>;
 
 /** What making events takes of an answer. */
-type EventSink = Pick<ResponseSink, 'media' | 'clock' | 'protobuf' | 'includeObject' | 'elsewhere' | 'conventions'>;
+type EventSink = Pick<ResponseSink, 'media' | 'clock' | 'protobuf' | 'includeObject' | 'offload' | 'conventions'>;
 
 /** Rows with ages are encoded anew for watches that begin in another span of this length. */
 const ageSpanMillis = 10_000;
@@ -134,7 +134,7 @@ function tableFrames(view: VersionView, sink: EventSink): { readonly first: Away
   return { first: frame(true), rest: frame(false) };
 }
 
-/** What is being made elsewhere, by frame, so that it is made once however many watch. */
+/** What is being made by a worker, by frame, so that it is made once however many watch. */
 const underway = new WeakMap<WatchEvent, Map<string, Promise<Uint8Array>>>();
 
 /** Adds to a frame how another thread makes it: the object there, what is around it here. */
@@ -142,13 +142,13 @@ function away(
   frame: EventFrame,
   view: VersionView,
   form: Omit<ItemForm, 'now' | 'includeObject'>,
-  { clock, includeObject, elsewhere }: EventSink,
+  { clock, includeObject, offload }: EventSink,
   around: (event: WatchEvent, object: Uint8Array) => Uint8Array,
 ): AwayFrame {
   const start = (event: WatchEvent): Promise<Uint8Array> | undefined => {
     const { object } = event;
     if (object === undefined) return undefined;
-    return elsewhere?.(object, { ...form, includeObject, now: clock.now() })?.then((bytes) =>
+    return offload?.(object, { ...form, includeObject, now: clock.now() })?.then((bytes) =>
       event.encoded({ id: frame.id, encode: () => around(event, bytes) }),
     );
   };
@@ -157,9 +157,9 @@ function away(
     isLong: (event) =>
       event.object !== undefined &&
       event.kept?.(frame.id) === undefined &&
-      elsewhere !== undefined &&
+      offload !== undefined &&
       isLargeObject(event.object, view, form),
-    elsewhere: (event) => {
+    offload: (event) => {
       const others = underway.get(event)?.get(frame.id);
       // What fails for another watch, because that is over, may go well for this one.
       if (others !== undefined) return others.catch(() => start(event) ?? event.encoded(frame));

@@ -1,5 +1,6 @@
 import type { ProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import type { VersionView } from '../../registry/rest/interfaces.js';
+import { OFFLOAD_READ_BYTES, OFFLOAD_YAML_BYTES, SINGLE_ITEM_BYTES } from '../../scheduling/thresholds.js';
 import type { CachedList, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { encoderOf } from './encoders.js';
@@ -40,13 +41,6 @@ export function representationOfItem(
   return form.encoding === 'json' ? shape.whole : representationOf(shape, form, 'whole', protobuf);
 }
 
-/** Lists whose items are made one by one from here on (bytes): several together would take a long stretch. */
-const MIDDLING = 8 << 10;
-/** Single objects are made by another thread from here on. */
-const LARGE = 256 << 10;
-/** YAML is several times as dear as the rest. */
-const LARGE_YAML = 64 << 10;
-
 /** Whether the stored bytes cannot be sent as they are. */
 const isMade = (view: VersionView, { encoding, pretty, as }: Pick<NegotiatedMedia, 'encoding' | 'pretty' | 'as'>) =>
   as === 'Table' || encoding !== 'json' || pretty || (as === undefined && view.json.identity !== true);
@@ -61,7 +55,7 @@ export function isLargeObject(
   if (isPlain && view.json.isMade?.(object) === true) return false;
   return (
     (isMade(view, form) || object.incomplete === true) &&
-    object.bytes.length >= (form.encoding === 'yaml' ? LARGE_YAML : LARGE)
+    object.bytes.length >= (form.encoding === 'yaml' ? OFFLOAD_YAML_BYTES : OFFLOAD_READ_BYTES)
   );
 }
 
@@ -76,22 +70,22 @@ export function singleItems(
 ): AsyncIterable<Uint8Array> | undefined {
   const { media } = sink;
   if (!isMade(view, media)) return undefined;
-  if (media.encoding !== 'yaml' && !hasMiddling(list)) return undefined;
+  if (media.encoding !== 'yaml' && !holdsLongItems(list)) return undefined;
   return oneByOne(list, view, sink);
 }
 
-function hasMiddling(list: CachedList): boolean {
-  for (const object of list.items()) if (object.bytes.length >= MIDDLING) return true;
+function holdsLongItems(list: CachedList): boolean {
+  for (const object of list.items()) if (object.bytes.length >= SINGLE_ITEM_BYTES) return true;
   return false;
 }
 
 async function* oneByOne(list: CachedList, view: VersionView, sink: ResponseSink): AsyncGenerator<Uint8Array> {
-  const { media, protobuf, elsewhere } = sink;
+  const { media, protobuf, offload } = sink;
   const form = itemForm(sink);
   const separator = Buffer.from(encoderOf(media, protobuf).separator);
   let first = true;
   for (const object of list.items()) {
-    const away = isLargeObject(object, view, form) ? elsewhere?.(object, form) : undefined;
+    const away = isLargeObject(object, view, form) ? offload?.(object, form) : undefined;
     const bytes = away === undefined ? renderItem(object, view, form, protobuf) : await away;
     if (!first && separator.length > 0) yield separator;
     yield bytes;

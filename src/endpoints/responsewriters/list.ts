@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { VersionView } from '../../registry/rest/interfaces.js';
+import { yieldNow } from '../../scheduling/slicer.js';
 import type { CachedList, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import { timed } from '../../util/metrics/stopwatch.js';
 import { type Pieces, sendPieces } from './body.js';
@@ -87,7 +88,7 @@ async function itemPieces(
   };
 }
 
-/** All chunks with their size, for encodings that write the length of a list before it. Other work gets its turn meanwhile. */
+/** All chunks with their size, for encodings that write the length of a list before it. Yields after each. */
 async function gather(
   made: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
 ): Promise<{ readonly chunks: Uint8Array[]; readonly size: number }> {
@@ -96,7 +97,7 @@ async function gather(
   for await (const chunk of made) {
     chunks.push(chunk);
     size += chunk.length;
-    await new Promise((resolve) => setImmediate(resolve));
+    await yieldNow();
   }
   return { chunks, size };
 }

@@ -44,7 +44,7 @@ const settings = {
   protobuf: codec,
   clock,
   includeObject: undefined,
-  elsewhere: undefined,
+  offload: undefined,
 };
 const context = { userAgent: 'test' } as RequestContext;
 

@@ -23,7 +23,7 @@ export interface ResponseSink extends ByteSink {
   /** The query parameter of that name, as it was given. */
   readonly includeObject: string | undefined;
   /** Has another thread make the form of a large item; undefined: it must be made here. */
-  readonly elsewhere: ((object: CachedObject, form: ItemForm) => Promise<Uint8Array> | undefined) | undefined;
+  readonly offload: ((object: CachedObject, form: ItemForm) => Promise<Uint8Array> | undefined) | undefined;
 }
 
 /** ListMeta. */

@@ -30,7 +30,7 @@ export interface HandlerEnvironment {
   /** Of the built-in types. */
   readonly protobuf: ProtobufCodec;
   /** Absent: every write is done here. */
-  readonly largeWrites?: LargeWrites | undefined;
+  readonly offload?: Offload | undefined;
 }
 
 interface DeprecatedApi {
@@ -52,8 +52,8 @@ export interface HandlerMetrics {
   watchStarted(context: RequestContext): () => void;
 }
 
-/** Does large writes, and what large reads take, in another thread, so that the event loop has no long stretch of work. */
-export interface LargeWrites {
+/** Has a worker thread do large writes, and what large reads take. */
+export interface Offload {
   /** Whether a request for this type that weighs so much (bytes) is to be done there. */
   takes(scope: RequestScope, weight: number): boolean;
   /** Does all that the handler would do, and answers the request. Throws what the handler would throw. */

@@ -1,10 +1,11 @@
 import { serialize } from 'node:v8';
 import { type JsonObject, stringAt } from '../../apimachinery/json/json.js';
+import { PREPARED_RULES_PARTS } from '../../scheduling/thresholds.js';
 import { compileRules } from '../../schema/cel/index.js';
 import { compileSchema } from '../../schema/compile.js';
 import type { CompiledSchema, RulesValidator, ScalePaths } from '../../schema/interfaces.js';
 import type { MadeParts } from '../../schema/node.js';
-import { nodesInSteps } from '../../schema/steps.js';
+import { nodesSliced } from '../../schema/sliced.js';
 import { customResourceType, type Type } from '../../structured-merge-diff/schema/custom-resource.js';
 import type { Definition, DefinitionVersion } from './definition.js';
 
@@ -34,23 +35,20 @@ export function compileDefinition(definition: Definition): CompiledDefinition {
   return new CompiledDefinition(definition, new Map(versions));
 }
 
-/** The same with pauses, for definitions that are large. */
-export function* compileInSteps(definition: Definition): Generator<undefined, CompiledDefinition> {
+/** The same in steps, for definitions that are large. */
+export function* compileSliced(definition: Definition): Generator<undefined, CompiledDefinition> {
   const versions = new Map<string, CompiledVersion>();
   for (const version of definition.versions) {
-    const made = version.schema === undefined ? undefined : yield* nodesInSteps(version.schema);
+    const made = version.schema === undefined ? undefined : yield* nodesSliced(version.schema);
     yield;
     const compiled = compileVersion(definition, version, made);
     versions.set(version.name, compiled);
-    if ((made?.nodes.size ?? 0) < LARGE) continue;
+    if ((made?.nodes.size ?? 0) < PREPARED_RULES_PARTS) continue;
     yield;
     yield* compiled.schema.prepare();
   }
   return new CompiledDefinition(definition, versions);
 }
-
-/** Parts of a schema from which on its rules are prepared before the first object comes. */
-const LARGE = 2000;
 
 /** The rules of a schema, run with ratcheting on updates. */
 function rulesOf(schema: JsonObject): RulesValidator | undefined {

@@ -2,7 +2,7 @@ import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { Clock } from '../../util/clock.js';
 import type { ResourceStore } from '../generic/store/resource-store.js';
 import type { ResourceType } from '../rest/interfaces.js';
-import type { PortableDefinition } from '../rest/served.js';
+import type { OffloadableDefinition } from '../rest/served.js';
 import type { CompiledDefinition, CompiledVersion } from './compiled.js';
 import type { Conversion } from './conversion/conversion.js';
 import type { CustomView, Shown } from './view.js';
@@ -21,11 +21,11 @@ export interface ServeOptions {
   readonly clock: Clock;
   readonly cbor: boolean;
   /** Has another thread show a large object of the type in another version; undefined: it is to be done here. */
-  readonly elsewhere?: ShowElsewhere | undefined;
+  readonly offloadShow?: OffloadShow | undefined;
 }
 
-export type ShowElsewhere = (
-  version: { readonly groupVersion: string; readonly portable: PortableDefinition },
+export type OffloadShow = (
+  version: { readonly groupVersion: string; readonly offloadable: OffloadableDefinition },
   resource: string,
   object: CachedObject,
 ) => Promise<Shown> | undefined;
@@ -39,5 +39,5 @@ export interface VersionParts {
   readonly compiled: CompiledVersion;
   readonly view: CustomView;
   readonly formOf: FormOf;
-  readonly portable: PortableDefinition;
+  readonly offloadable: OffloadableDefinition;
 }

@@ -1,6 +1,6 @@
 import { sleep } from '../../util/clock.js';
 import type { StoredApi } from '../generic/store/api-registry.js';
-import type { PortableDefinition } from '../rest/served.js';
+import type { OffloadableDefinition } from '../rest/served.js';
 import { customAttributes } from './attributes.js';
 import type { CompiledVersion } from './compiled.js';
 import { ConvertedCache } from './conversion/converted-cache.js';
@@ -20,12 +20,12 @@ export function serveDefinition(
     const name = groupVersion.startsWith(`${definition.group}/`) ? groupVersion.slice(definition.group.length + 1) : '';
     return compiled.get(name);
   };
-  const portable = portableForm(options);
+  const offloadable = offloadableForm(options);
   const attributes = customAttributes(definition, 'shown');
   return [...compiled.values()].filter(isWanted).map((version) => {
-    const view = viewOf(options, version, formOf, portable);
+    const view = viewOf(options, version, formOf, offloadable);
     void verifyLater(view, options);
-    const served = servedVersion(options, { type, compiled: version, view, formOf, portable });
+    const served = servedVersion(options, { type, compiled: version, view, formOf, offloadable });
     const { store, terminating } = options;
     const { prepare } = served;
     const own =
@@ -36,17 +36,17 @@ export function serveDefinition(
   });
 }
 
-function portableForm({ compiled, conversion: { sender }, signal }: ServeOptions): PortableDefinition {
+function offloadableForm({ compiled, conversion: { sender }, signal }: ServeOptions): OffloadableDefinition {
   const review = sender === undefined ? undefined : (body: string) => sender.send(body);
   return { id: compiled.id, serialized: () => compiled.serialized, retired: signal, review };
 }
 
 /** How stored objects look in a version. */
 function viewOf(
-  { compiled: { definition }, store, epoch, conversion, elsewhere }: ServeOptions,
+  { compiled: { definition }, store, epoch, conversion, offloadShow }: ServeOptions,
   { version: { name } }: CompiledVersion,
   formOf: FormOf,
-  portable: PortableDefinition,
+  offloadable: OffloadableDefinition,
 ): CustomView {
   const groupVersion = `${definition.group}/${name}`;
   return new CustomView({
@@ -55,8 +55,10 @@ function viewOf(
     formOf,
     conversion,
     isStorage: name === definition.storageVersion,
-    elsewhere:
-      elsewhere === undefined ? undefined : (object) => elsewhere({ groupVersion, portable }, store.resource, object),
+    offload:
+      offloadShow === undefined
+        ? undefined
+        : (object) => offloadShow({ groupVersion, offloadable }, store.resource, object),
   });
 }
 

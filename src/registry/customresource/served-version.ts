@@ -21,7 +21,7 @@ const PATCH_TYPES = ['application/json-patch+json', 'application/merge-patch+jso
 
 /** One version of a definition with everything that handlers need to serve it. */
 export function servedVersion(options: ServeOptions, parts: VersionParts): ServedVersion {
-  const { type, compiled, view, formOf, portable } = parts;
+  const { type, compiled, view, formOf, offloadable } = parts;
   const { definition } = options.compiled;
   const { version } = compiled;
   const gvk = gvkOf(definition, version);
@@ -55,7 +55,7 @@ export function servedVersion(options: ServeOptions, parts: VersionParts): Serve
       ...(definition.namespaced ? ['metadata.namespace'] : []),
       ...described.selectableFields,
     ]),
-    definition: { portable, openApiSchema: version.schema, watchesEnd: options.watchesEnd },
+    definition: { offloadable, openApiSchema: version.schema, watchesEnd: options.watchesEnd },
   };
 }
 

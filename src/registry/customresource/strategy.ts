@@ -8,7 +8,7 @@ import {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from '../../apimachinery/validation/object-meta.js';
-import { withPauses } from '@annex/cel/pauses';
+import { withYieldPoint } from '@annex/cel/yield-point';
 import type { CompiledSchema, ValidationOptions } from '../../schema/interfaces.js';
 import type { Strategy } from '../rest/interfaces.js';
 
@@ -41,7 +41,7 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
         : validateObjectMeta(object.metadata, namespaced, nameIsDnsSubdomain, METADATA);
       return [
         ...before,
-        ...withPauses(context.patience?.(), () => schema.validate(withFloats(object), { before, mistyped })),
+        ...withYieldPoint(context.ruleYieldPoint?.(), () => schema.validate(withFloats(object), { before, mistyped })),
       ];
     },
     warningsOnCreate: (_context, object) => finalizerWarnings(object.metadata.finalizers, undefined),
@@ -77,7 +77,9 @@ function updateValidation(
     };
     return [
       ...before,
-      ...withPauses(context.patience?.(), () => validate(withFloats(object), { old, before, mistyped, warn })),
+      ...withYieldPoint(context.ruleYieldPoint?.(), () =>
+        validate(withFloats(object), { old, before, mistyped, warn }),
+      ),
     ];
   };
 }

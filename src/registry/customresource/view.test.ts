@@ -1,6 +1,6 @@
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { CompiledSchema } from '../../schema/interfaces.js';
-import { SLICE_MILLIS } from '../../scheduling/slicing.js';
+import { SLICE_MILLIS } from '../../scheduling/thresholds.js';
 import { FakeClock } from '../../util/clock.js';
 import { CustomView, type CustomViewOptions } from './view.js';
 
@@ -12,14 +12,14 @@ const SCHEMA: Pick<CompiledSchema, 'prune' | 'coerceStored' | 'applyDefaults' | 
   coerce: () => [],
 };
 
-const viewOf = (elsewhere?: CustomViewOptions['elsewhere']): CustomView =>
+const viewOf = (offload?: CustomViewOptions['offload']): CustomView =>
   new CustomView({
     id: 'test',
     groupVersion: 'a.b/v1',
     formOf: () => ({ schema: SCHEMA as CompiledSchema, preserveUnknownFields: false }),
     conversion: { remote: false } as CustomViewOptions['conversion'],
     isStorage: true,
-    elsewhere,
+    offload,
   });
 
 /** Objects that take so much time each time they are read. */
@@ -83,11 +83,11 @@ test('an object that says that it is incomplete is looked at when it is shown', 
 
 describe('large objects are looked at by another thread', () => {
   const large = (): CachedObject => ({ bytes: Buffer.alloc(100_000, 'x') }) as unknown as CachedObject;
-  const shownAs = (bytes: () => Promise<Uint8Array>): CustomViewOptions['elsewhere'] => {
+  const shownAs = (bytes: () => Promise<Uint8Array>): CustomViewOptions['offload'] => {
     return async () => ({ bytes: await bytes(), attributes: { labels: {}, fields: {} } });
   };
-  const verified = async (elsewhere: CustomViewOptions['elsewhere']): Promise<boolean> => {
-    const view = viewOf(elsewhere);
+  const verified = async (offload: CustomViewOptions['offload']): Promise<boolean> => {
+    const view = viewOf(offload);
     await view.verify([large(), large()], new AbortController().signal, new FakeClock());
     return view.json.identity;
   };

@@ -7,7 +7,8 @@ import { parseJson } from '../../apimachinery/json/decode.js';
 import { ConversionPending } from '../../managedfields/interfaces.js';
 import type { Conversion } from './conversion/conversion.js';
 import { encodeObject } from '../../storage/encode.js';
-import { startSlices } from '../../scheduling/slicing.js';
+import { sliced } from '../../scheduling/slicer.js';
+import { OFFLOAD_CONVERSION_BYTES } from '../../scheduling/thresholds.js';
 import type { Clock } from '../../util/clock.js';
 
 /** What decoding an object of one version takes. */
@@ -25,7 +26,7 @@ export interface CustomViewOptions {
   /** The version is the storage version. */
   readonly isStorage: boolean;
   /** Has another thread show a large object; undefined: it is to be done here. */
-  readonly elsewhere?: ((object: CachedObject) => Promise<Shown> | undefined) | undefined;
+  readonly offload?: ((object: CachedObject) => Promise<Shown> | undefined) | undefined;
 }
 
 /** An object in another version than the stored one: its JSON, and what selectors look at. */
@@ -39,9 +40,6 @@ interface Waiting {
   readonly object: CachedObject;
   readonly stored: KubeObject;
 }
-
-/** Objects from this size on are shown by another thread, if there is one for them. */
-const LARGE = 64 << 10;
 
 /**
  * How stored custom resources look in one version: pruned (embedded metadata, too) and with defaults in the version in which they were
@@ -83,23 +81,23 @@ export class CustomView {
       const known = this.converted.get(object);
       if (known instanceof Promise) underWay.add(known);
       else if (known === undefined && object.undecodable !== true && this.isRemote(object)) {
-        if (object.bytes.length >= LARGE && this.options.elsewhere !== undefined) large.push(object);
+        if (object.bytes.length >= OFFLOAD_CONVERSION_BYTES && this.options.offload !== undefined) large.push(object);
         else wanted.push({ object, stored: this.asStored(object.decode()) });
       }
     }
     if (wanted.length > 0) underWay.add(this.convertAll(wanted));
     await Promise.all(underWay);
     // One after the other: together they may be more than may wait for a thread.
-    for (const object of large) await this.showElsewhere(object);
+    for (const object of large) await this.showOffloaded(object);
   }
 
-  private async showElsewhere(object: CachedObject): Promise<void> {
+  private async showOffloaded(object: CachedObject): Promise<void> {
     const known = this.converted.get(object);
     if (known !== undefined) {
       await known;
       return;
     }
-    const shown = this.options.elsewhere?.(object);
+    const shown = this.options.offload?.(object);
     if (shown === undefined) {
       await this.convertAll([{ object, stored: this.asStored(object.decode()) }]);
       return;
@@ -170,7 +168,7 @@ export class CustomView {
   async verify(objects: Iterable<CachedObject>, signal: AbortSignal, clock: Pick<Clock, 'monotonic'>): Promise<void> {
     if (!this.options.isStorage) return;
     const large: CachedObject[] = [];
-    if (!(await startSlices(this.allAsStored(objects, large, signal), clock))) return;
+    if (!(await sliced(this.allAsStored(objects, large, signal), clock))) return;
     for (const object of large) if (signal.aborted || !(await this.isShownAsStored(object, clock))) return;
     this.json.identity = !signal.aborted;
   }
@@ -185,7 +183,7 @@ export class CustomView {
       // Looked at each time it is shown.
       if (object.incomplete === true) continue;
       if (signal.aborted || object.undecodable === true) return false;
-      if (object.bytes.length >= LARGE) large.push(object);
+      if (object.bytes.length >= OFFLOAD_CONVERSION_BYTES) large.push(object);
       else if (!(yield* this.isAsStored(object))) return false;
       yield;
     }
@@ -194,8 +192,8 @@ export class CustomView {
 
   /** A large object; by another thread, if there is one for it. */
   private async isShownAsStored(object: CachedObject, clock: Pick<Clock, 'monotonic'>): Promise<boolean> {
-    const shown = this.options.elsewhere?.(object);
-    if (shown === undefined) return startSlices(this.isAsStored(object), clock);
+    const shown = this.options.offload?.(object);
+    if (shown === undefined) return sliced(this.isAsStored(object), clock);
     return shown.then(
       ({ bytes }) => Buffer.compare(bytes, object.bytes) === 0,
       // Whatever the reason: each read looks by itself then.

@@ -41,7 +41,7 @@ export interface ScalePaths {
 }
 
 /** What it takes to serve a definition in another thread. */
-export interface PortableDefinition {
+export interface OffloadableDefinition {
   /** Another one for each state of the definition. */
   readonly id: string;
   /** The Definition, by node:v8. */
@@ -96,7 +96,7 @@ export interface ServedSubresources {
 /** What only a version has that a definition describes. */
 interface DefinedVersion {
   /** For another thread, which can do its writes. */
-  readonly portable: PortableDefinition;
+  readonly offloadable: OffloadableDefinition;
   readonly openApiSchema: JsonObject | undefined;
   /** Aborts when watches must end, because the type is now served in another way. */
   readonly watchesEnd: AbortSignal;

@@ -1,5 +1,5 @@
 import type { Adapter, DeclType, Environment, Outcome, SchemaTypes, Value } from '@annex/cel';
-import { pauseNow } from '@annex/cel/pauses';
+import { reachYieldPoint } from '@annex/cel/yield-point';
 import { Optional, adapterOf, fromJson, kubernetesEnvironment, withTypeAndObjectMeta } from '@annex/cel';
 import type { FieldPath } from '../../apimachinery/meta/field-error.js';
 import { FieldError, OMIT, forbidden, invalid, required } from '../../apimachinery/meta/field-error.js';
@@ -41,7 +41,7 @@ export class PropertyRules {
       this.made = true;
       this.known = this.make();
       // What was made is kept, whatever becomes of the write that needed it first.
-      pauseNow();
+      reachYieldPoint();
     }
     return this.known;
   }

@@ -1,6 +1,6 @@
 import type { DeclType, SchemaTypes } from '@annex/cel';
 import { escapeIdentifier } from '@annex/cel';
-import { pauseNow } from '@annex/cel/pauses';
+import { reachYieldPoint } from '@annex/cel/yield-point';
 import type { FieldError } from '../../apimachinery/meta/field-error.js';
 import { FieldPath } from '../../apimachinery/meta/field-error.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
@@ -127,7 +127,7 @@ export class RuleValidator {
   private declare(): DeclType | undefined {
     if (this.declared === undefined) {
       this.declared = { type: this.registry.declare(this.schema, this.isResourceRoot) };
-      pauseNow();
+      reachYieldPoint();
     }
     return this.declared.type;
   }

@@ -10,7 +10,7 @@ import type { Handler } from '../../endpoints/http.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import { declarativeReporter } from '../../registry/builtin/declarative/metrics.js';
-import type { ShowElsewhere } from '../../registry/customresource/serve-options.js';
+import type { OffloadShow } from '../../registry/customresource/serve-options.js';
 import type { ResourceType } from '../../registry/rest/interfaces.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import { RoutedCacher } from '../../storage/cacher/routed-cacher.js';
@@ -31,8 +31,8 @@ import { registerCacherMetrics } from '../metrics/cacher-metrics.js';
 import { installDocuments } from '../http/documents/documents.js';
 import { handlerMetrics } from '../metrics/handler-metrics.js';
 import { MeasuredBackend, StoreMetrics } from '../metrics/measured-backend.js';
-import type { LargeWritePool } from '../../offload/pool.js';
-import { startLargeWrites } from '../../offload/start.js';
+import type { OffloadPool } from '../../offload/pool.js';
+import { startOffload } from '../../offload/start.js';
 import type { ServerContext } from './server-context.js';
 import { whenStoreAnswers } from './startup.js';
 import { statusWriter } from './status-writer.js';
@@ -76,9 +76,9 @@ export interface Foundation {
   readonly registry: ApiRegistry;
   readonly cbor: boolean;
   readonly mergeTypes: BuiltinTypes;
-  readonly largeWrites: LargeWritePool;
+  readonly offload: OffloadPool;
   /** Has another thread show large objects in other versions than the stored one. */
-  readonly elsewhere: ShowElsewhere;
+  readonly offloadShow: OffloadShow;
   /** Puts built-in types into service; their stores by storage name. */
   install(types: readonly ResourceType[]): Map<string, ResourceStore>;
 }
@@ -117,9 +117,9 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
       emulation: effectiveVersion.emulation,
       declarative: { gates: featureGates, report },
     });
-  const largeWrites = startLargeWrites({ ...context, report, rules });
-  const elsewhere: ShowElsewhere = (served, resource, object) => largeWrites.show(served, resource, cbor, object);
-  return { backend, cacher, encryption, registry, cbor, mergeTypes, largeWrites, elsewhere, install };
+  const offload = startOffload({ ...context, report, rules });
+  const offloadShow: OffloadShow = (served, resource, object) => offload.show(served, resource, cbor, object);
+  return { backend, cacher, encryption, registry, cbor, mergeTypes, offload, offloadShow, install };
 }
 
 function measured({ main, others, overrides }: LogSet, metrics: StoreMetrics, clock: Clock): LogSet {
@@ -146,7 +146,7 @@ export interface PlaneParts {
 /** Handlers, checks and documents over a foundation. */
 export function assemblePlane(context: ServerContext, foundation: Foundation, parts: PlaneParts): ControlPlane {
   const { options, clock, logger } = context;
-  const { backend, cacher, registry, largeWrites } = foundation;
+  const { backend, cacher, registry, offload } = foundation;
   const { admission, authorizer, serverAddress, loading, hooks } = parts;
   const environment: HandlerEnvironment = {
     admission,
@@ -158,7 +158,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     metrics: handlerMetrics(context.metrics, context.registry),
     watches: new WatchTracker(),
     protobuf: loadProtobufCodec(),
-    largeWrites,
+    offload,
   };
   return {
     authorizer,
@@ -179,7 +179,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     },
     close: async () => {
       parts.stop();
-      largeWrites.close();
+      offload.close();
       await cacher.stop();
       await backend.close();
       foundation.encryption?.close();

@@ -93,7 +93,7 @@ function registerProcessMetrics(registry: Registry): void {
   });
   const patterns = {
     name: 'annex_compiled_pattern_instructions',
-    help: 'Instructions of the compiled patterns of schemas and expressions that are kept.',
+    help: 'Instructions in the cached compiled patterns of schemas and expressions.',
     labels: [],
   };
   new CellGauge(patterns, registry, (metric) => (metric.cell().value = compiledInstructions()));

@@ -31,7 +31,8 @@ export class ClusterLinks {
     private readonly logger: Logger,
     private readonly clock: Clock,
   ) {
-    const help = '1 while what Annex needs of the cluster that it extends, or of its certificate files, is missing.';
+    const help =
+      '1 while something that Annex needs from the extended cluster or from its certificate files is unavailable.';
     this.gauge = new CellGauge({ name: 'annex_cluster_link_broken', help, labels: ['link'] }, registry);
     for (const link of Object.keys(LINKS)) this.gauge.cell(link).value = 0;
   }

@@ -9,7 +9,7 @@ export function storeTroubles(registry: Registry, logger: Logger): MongoObserver
   const streams = new CellCounter(
     {
       name: 'annex_store_change_stream_errors_total',
-      help: 'Times that the change stream of a log of the MongoDB store broke off; the main log has no name.',
+      help: 'Failures of the change stream of a MongoDB log; the name of the main log is empty.',
       labels: ['log'],
     },
     registry,
@@ -17,7 +17,7 @@ export function storeTroubles(registry: Registry, logger: Logger): MongoObserver
   const indexes = new CellCounter(
     {
       name: 'annex_store_index_errors_total',
-      help: 'Failed attempts to bring the MongoDB indexes of a type up to date.',
+      help: 'Failed attempts to update the MongoDB indexes of a type.',
       labels: ['resource'],
     },
     registry,

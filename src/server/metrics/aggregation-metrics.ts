@@ -30,7 +30,7 @@ export class AggregationMetrics {
 /** A metric of the certificate that the server shows. */
 export function showExpiry(certificates: Pick<ServingCertificates, 'pair'>, registry: Registry): void {
   const name = 'annex_serving_certificate_expiration_timestamp_seconds';
-  new CellGauge({ name, help: 'When the serving certificate expires.', labels: [] }, registry, (gauge) => {
+  new CellGauge({ name, help: 'Expiration time of the serving certificate.', labels: [] }, registry, (gauge) => {
     gauge.cell().value = Date.parse(new X509Certificate(certificates.pair.cert).validTo) / 1000;
   });
 }

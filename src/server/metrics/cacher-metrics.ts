@@ -6,16 +6,20 @@ import { splitResource } from './measured-backend.js';
 /** What the cacher holds; read when somebody asks. */
 export function registerCacherMetrics(stats: () => CacherStats, registry: Registry): void {
   perType('apiserver_resource_objects', 'Objects by type.', (type) => type.objects);
-  perType('annex_watch_cache_watchers', 'Watches that the cache feeds, by type.', (type) => type.watchers);
+  perType('annex_watch_cache_watchers', 'Watches served from the cache, by type.', (type) => type.watchers);
   perType('apiserver_watch_cache_resource_version', 'Newest revision in the cache.', (type) => type.revision);
   byResource('apiserver_storage_objects', 'Objects by type; apiserver_resource_objects has the group apart.');
-  single('annex_cache_derived_bytes', 'Bytes of derived representations that are kept.', (s) => s.budget.bytes);
-  single('annex_cache_derived_limit_bytes', 'Bytes that they may have.', (s) => s.budget.limit);
-  single('annex_cache_history_events', 'Recent changes that are kept for watches.', (s) => s.history.events);
-  single('annex_cache_history_bytes', 'Bytes of the recent changes.', (s) => s.history.bytes);
-  total('annex_cache_derived_hits_total', 'Derived bytes that were there.', (s) => s.budget.hits);
-  total('annex_cache_derived_misses_total', 'Derived bytes that had to be made.', (s) => s.budget.misses);
-  total('annex_cache_derived_evictions_total', 'Derived bytes that went for want of room.', (s) => s.budget.evictions);
+  single('annex_cache_derived_bytes', 'Bytes of cached derived representations.', (s) => s.budget.bytes);
+  single('annex_cache_derived_limit_bytes', 'Limit of annex_cache_derived_bytes.', (s) => s.budget.limit);
+  single('annex_cache_history_events', 'Recent events kept for watches.', (s) => s.history.events);
+  single('annex_cache_history_bytes', 'Bytes of the recent events kept for watches.', (s) => s.history.bytes);
+  total('annex_cache_derived_hits_total', 'Cache hits of derived representations.', (s) => s.budget.hits);
+  total('annex_cache_derived_misses_total', 'Cache misses of derived representations.', (s) => s.budget.misses);
+  total(
+    'annex_cache_derived_evictions_total',
+    'Cache evictions of derived representations.',
+    (s) => s.budget.evictions,
+  );
 
   /** Series of types that are gone go too. */
   function typed(

@@ -9,13 +9,13 @@ export class ClusterAdmissionMetrics {
 
   constructor(registry: Registry) {
     const help =
-      'For how long the cluster has not confirmed the webhook configurations and policies that admission goes by; 0 while the watch stands.';
+      'Seconds since the cluster last confirmed the webhook configurations and policies that admission uses; 0 while the watch is established.';
     const name = 'annex_admission_configuration_age_seconds';
     new CellGauge({ name, help, labels: ['resource'] }, registry, (gauge) => {
       for (const source of this.followed) gauge.cell(source.resource).value = source.ageSeconds();
     });
     const unreadable =
-      '1 while the params of this kind, which a policy of the cluster refers to, cannot be read: failurePolicy decides.';
+      '1 while params of this kind, which a policy in the cluster refers to, cannot be read and failurePolicy applies.';
     const labels = ['kind'];
     this.unreadableParams = new CellGauge(
       { name: 'annex_admission_params_unreadable', help: unreadable, labels },

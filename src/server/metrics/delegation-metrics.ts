@@ -22,10 +22,14 @@ export class DelegationMetrics {
       'Number of HTTP requests partitioned by status code.',
       ['code'],
     );
-    this.refusals = counter('annex_apiservice_refused_total', 'Group versions that belong to somebody else.', []);
+    this.refusals = counter(
+      'annex_apiservice_refused_total',
+      'Group versions not registered because their APIService belongs to another owner.',
+      [],
+    );
     this.forgeries = counter(
       'annex_untrusted_request_headers_total',
-      'Requests with headers of the front proxy, but without a certificate of it that holds; the headers were ignored.',
+      'Requests with front-proxy headers but no valid front-proxy certificate; the headers were ignored.',
       ['reason'],
     );
   }

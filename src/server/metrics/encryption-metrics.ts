@@ -28,7 +28,7 @@ function transformations(registry: Registry): Pick<EncryptionObserver, 'transfor
   const durations = new CellHistogram(
     {
       name: 'apiserver_storage_transformation_duration_seconds',
-      help: 'Time that it takes to encrypt or decrypt an object.',
+      help: 'Time taken to encrypt or decrypt an object.',
       labels: ['transformation_type', 'transformer_prefix'],
     },
     exponential(5e-6, 25),
@@ -56,7 +56,7 @@ function providers(
   const missed = new CellCounter(
     {
       name: 'apiserver_storage_envelope_transformation_cache_misses_total',
-      help: 'Objects whose key had to be decrypted by the provider of keys.',
+      help: 'Objects whose data encryption key had to be decrypted by the KMS provider.',
       labels: [],
     },
     registry,
@@ -64,7 +64,7 @@ function providers(
   const generated = new CellHistogram(
     {
       name: 'apiserver_storage_data_key_generation_duration_seconds',
-      help: 'Time that it takes to make a key for objects.',
+      help: 'Time taken to generate a data encryption key.',
       labels: [],
     },
     exponential(5e-6, 14),
@@ -73,7 +73,7 @@ function providers(
   const calls = new CellHistogram(
     {
       name: 'apiserver_envelope_encryption_kms_operations_latency_seconds',
-      help: 'Time that calls to providers of keys take.',
+      help: 'Latency of calls to KMS providers.',
       labels: ['provider_name', 'method_name', 'grpc_status_code'],
     },
     exponential(0.0001, 20),
@@ -82,7 +82,7 @@ function providers(
   const size = new CellGauge(
     {
       name: 'apiserver_envelope_encryption_dek_source_cache_size',
-      help: 'Keys of objects that are kept decrypted in memory.',
+      help: 'Decrypted data encryption keys held in memory.',
       labels: ['provider_name'],
     },
     registry,
@@ -90,7 +90,7 @@ function providers(
   const invalid = new CellCounter(
     {
       name: 'apiserver_envelope_encryption_invalid_key_id_from_status_total',
-      help: 'Names of keys that a provider reported and that cannot be used.',
+      help: 'Invalid key IDs reported by KMS providers.',
       labels: ['provider_name', 'error'],
     },
     registry,

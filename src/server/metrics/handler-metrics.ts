@@ -25,7 +25,7 @@ export function handlerMetrics(chain: ChainMetrics, registry: Registry): Handler
   const sizes = new CellHistogram(
     {
       name: 'apiserver_watch_events_sizes',
-      help: 'Bytes of the events that went to watch clients',
+      help: 'Sizes of the events sent to watch clients, in bytes',
       labels: ['group', 'version', 'resource'],
     },
     Array.from({ length: 8 }, (_, i) => 1024 * 2 ** i),

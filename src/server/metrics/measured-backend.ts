@@ -46,14 +46,14 @@ export class StoreMetrics {
       registry,
     );
     this.durations = new CellHistogram(
-      { name: 'etcd_request_duration_seconds', help: 'Time that the store takes by operation and type.', labels },
+      { name: 'etcd_request_duration_seconds', help: 'Latency of store requests by operation and type.', labels },
       DURATIONS,
       registry,
     );
     this.received = new CellCounter(
       {
         name: 'apiserver_storage_events_received_total',
-        help: 'Changes that the store told, by type.',
+        help: 'Events received from the store, by type.',
         labels: ['group', 'resource'],
       },
       registry,

@@ -7,11 +7,11 @@ const NO_LIMIT = 2 ** 53;
 
 /** The limits of memory, to compare process_resident_memory_bytes and nodejs_heap_size_used_bytes with. */
 export function registerMemoryLimits(registry: Registry): void {
-  const heap = 'Bytes that the JavaScript heap may have.';
+  const heap = 'Limit of the JavaScript heap in bytes.';
   new CellGauge({ name: 'annex_heap_limit_bytes', help: heap, labels: [] }, registry, (gauge) => {
     gauge.cell().value = getHeapStatistics().heap_size_limit;
   });
-  const memory = 'Bytes of memory that the container may have; 0 without a limit.';
+  const memory = 'Memory limit of the container in bytes; 0 without a limit.';
   new CellGauge({ name: 'annex_memory_limit_bytes', help: memory, labels: [] }, registry, (gauge) => {
     const limit = process.constrainedMemory();
     gauge.cell().value = limit >= NO_LIMIT ? 0 : limit;

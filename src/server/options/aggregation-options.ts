@@ -36,7 +36,7 @@ export const AGGREGATION_FLAGS = {
     'owner-cluster-role',
     text,
     '',
-    'ClusterRole that owns the APIServices: when it is deleted, as uninstalling does, the garbage collector of the cluster deletes them. Nobody owns them without it.',
+    'ClusterRole that owns the APIServices: when it is deleted, as uninstalling does, the garbage collector of the cluster deletes them. Without it they have no owner.',
   ),
   admissionFromCluster: flag(
     AGGREGATION,

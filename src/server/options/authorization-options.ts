@@ -14,7 +14,7 @@ export const AUTHORIZATION_FLAGS = {
     'authorization-mode',
     list,
     DEFAULT_MODES,
-    `Authorizers in the order in which they are asked: ${AUTHORIZER_TYPES.join(', ')}.`,
+    `Authorizers in the order in which they are consulted: ${AUTHORIZER_TYPES.join(', ')}.`,
   ),
   authorizationConfig: flag(
     GROUP,
@@ -35,7 +35,7 @@ export const AUTHORIZATION_FLAGS = {
     'authorization-webhook-config-file',
     text,
     '',
-    'Kubeconfig file of the service that is asked with --authorization-mode=Webhook.',
+    'Kubeconfig file of the webhook for --authorization-mode=Webhook.',
   ),
   authorizationWebhookVersion: flag(
     GROUP,
@@ -49,14 +49,14 @@ export const AUTHORIZATION_FLAGS = {
     'authorization-webhook-cache-authorized-ttl',
     duration,
     5 * MINUTE,
-    "How long the webhook's permissions are remembered. 0: not at all.",
+    'How long allowed responses of the webhook are cached. 0: not at all.',
   ),
   authorizationWebhookCacheUnauthorizedTtl: flag(
     GROUP,
     'authorization-webhook-cache-unauthorized-ttl',
     duration,
     MINUTE / 2,
-    'How long it is remembered that the webhook did not permit something. 0: not at all.',
+    'How long responses of the webhook that do not allow the request are cached. 0: not at all.',
   ),
 } as const;
 

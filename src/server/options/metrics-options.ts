@@ -19,7 +19,7 @@ export const METRICS_FLAGS = {
     'disabled-metrics',
     list,
     [],
-    'Names of metrics that are not shown. This goes before --show-hidden-metrics-for-version.',
+    'Names of metrics that are not exposed. Takes precedence over --show-hidden-metrics-for-version.',
   ),
   allowMetricLabels: flag(
     METRICS,

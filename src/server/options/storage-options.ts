@@ -51,7 +51,7 @@ export const STORAGE_FLAGS = {
     'history-window',
     duration,
     5 * MINUTE,
-    'How long past revisions can be read and watches can resume from them.',
+    'How long past revisions remain readable and watches can resume from them.',
   ),
   encryptionProviderConfig: flag(
     GROUP,
@@ -65,7 +65,7 @@ export const STORAGE_FLAGS = {
     'encryption-provider-config-automatic-reload',
     bool,
     false,
-    'Read the file of --encryption-provider-config anew when it changes; it is looked at every minute. All KMS providers are then one health check, kms-providers.',
+    'Reload the file of --encryption-provider-config when it changes; it is checked every minute. All KMS providers then share one health check, kms-providers.',
   ),
 } as const;
 

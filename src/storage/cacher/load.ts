@@ -1,7 +1,7 @@
 import type { Clock } from '../../util/clock.js';
 import { StorageError } from '../errors.js';
 import type { Backend, LogEvent, Revision, StoredObject } from '../interfaces.js';
-import { nextTurn, SLICE_MILLIS } from '../../scheduling/slicing.js';
+import { Slicer } from '../../scheduling/slicer.js';
 import type { Budget } from './budget.js';
 import { cachedItem, type CachedItem } from './tree/cached-item.js';
 import type { CachedType } from './interfaces.js';
@@ -124,12 +124,10 @@ export async function cachedItems(
   for (;;) {
     const type = typeNow();
     const items: CachedItem[] = [];
-    let until = clock.monotonic() + SLICE_MILLIS;
+    const slicer = new Slicer(clock);
     for (const each of stored) {
       items.push(cachedItem(each, type, budget));
-      if (clock.monotonic() < until) continue;
-      await nextTurn();
-      until = clock.monotonic() + SLICE_MILLIS;
+      if (slicer.isOver) await slicer.yield();
     }
     if (type === typeNow()) return items;
   }

@@ -2,7 +2,7 @@ import type { Clock } from '../../util/clock.js';
 import { StorageError, tooLarge } from '../errors.js';
 import type { Backend, LogEvent, Revision } from '../interfaces.js';
 import { EVERYTHING } from '../selection-predicate.js';
-import { nextTurn, SLICE_MILLIS } from '../../scheduling/slicing.js';
+import { Slicer } from '../../scheduling/slicer.js';
 import { dropLeaf, replaceLeaves, type LeafData } from './tree/blocks.js';
 import { Tree } from './tree/btree.js';
 import type { Budget } from './budget.js';
@@ -366,14 +366,12 @@ export class WatchCache implements ResourceCache {
 
   /** Also of past states: what they hold beside the present ones was superseded by a change in the history. */
   private async reattribute(type: CachedType, phase: Phase): Promise<void> {
-    const { clock } = this.shared;
-    let until = clock.monotonic() + SLICE_MILLIS;
+    const slicer = new Slicer(this.shared.clock);
     for (const item of itemsOf(this.tree, this.history)) {
       item.reattribute(type);
-      if (clock.monotonic() < until) continue;
-      await nextTurn();
+      if (!slicer.isOver) continue;
+      await slicer.yield();
       if (this.phase !== phase) return;
-      until = clock.monotonic() + SLICE_MILLIS;
     }
   }
 

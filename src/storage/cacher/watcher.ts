@@ -1,6 +1,6 @@
 import type { Clock } from '../../util/clock.js';
 import type { LogEvent, Revision } from '../interfaces.js';
-import { nextTurn, SLICE_MILLIS } from '../../scheduling/slicing.js';
+import { Slicer, yieldNow } from '../../scheduling/slicer.js';
 import { CachedEvent, type Change } from './events.js';
 import type { TypeHistory } from './history.js';
 import type { CacheWatchOptions, Watcher, WatchReceiver } from './interfaces.js';
@@ -84,7 +84,7 @@ export class CacheWatcher implements Watcher, Member {
   /** Runs until the watcher is stopped. */
   async run(): Promise<void> {
     try {
-      await nextTurn();
+      await yieldNow();
       await this.sendInitial();
       while (!this.stopped) {
         if (this.full || this.live) await this.poked();
@@ -169,7 +169,7 @@ export class CacheWatcher implements Watcher, Member {
     const { key, predicate } = this.options;
     const { from, to } = rangeOf(tree, key ?? this.options.prefix);
     let events: CachedEvent[] = [];
-    let until = this.source.clock.monotonic() + SLICE_MILLIS;
+    const slicer = new Slicer(this.source.clock);
     for (const { leaf, start, end } of tree.segments(from, to)) {
       for (let i = start; i < end; i++) {
         const item = leaf.items[i];
@@ -180,10 +180,7 @@ export class CacheWatcher implements Watcher, Member {
       if (events.length > 0) this.send(events);
       events = [];
       if (this.full) await this.room();
-      if (this.source.clock.monotonic() > until) {
-        await nextTurn();
-        until = this.source.clock.monotonic() + SLICE_MILLIS;
-      }
+      if (slicer.isOver) await slicer.yield();
       if (this.stopped) return;
     }
     if (this.options.initialEventsBookmark) this.send([new CachedEvent('BOOKMARK', revision, undefined, true)]);
@@ -193,7 +190,7 @@ export class CacheWatcher implements Watcher, Member {
 
   private async catchUp(): Promise<void> {
     const { history, clock } = this.source;
-    const until = clock.monotonic() + SLICE_MILLIS;
+    const slicer = new Slicer(clock);
     while (!this.full && !this.stopped && this.position < history.end) {
       const events: CachedEvent[] = [];
       for (let i = 0; i < STEP && this.position < history.end; i++) {
@@ -201,10 +198,9 @@ export class CacheWatcher implements Watcher, Member {
         if (change !== undefined) this.select(change, events);
       }
       if (events.length > 0) this.send(events);
-      if (clock.monotonic() > until) {
-        await nextTurn();
-        return;
-      }
+      if (!slicer.isOver) continue;
+      await slicer.yield();
+      return;
     }
   }
 

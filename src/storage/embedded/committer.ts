@@ -4,7 +4,7 @@ import { StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../interfaces.js';
 import { withRevision } from '../object-bytes.js';
 import { encodeRecord, readRecord, recordOf } from '../record.js';
-import { nextTurn } from '../../scheduling/slicing.js';
+import { yieldNow } from '../../scheduling/slicer.js';
 import { headerLength, writeHeader } from './entry.js';
 import { numberValue, objectKey, type Environment, type Operation } from './environment.js';
 import { messageOf } from '../../util/error-message.js';
@@ -94,7 +94,7 @@ export class Committer {
   private async run(): Promise<void> {
     while (this.waiting.length > 0 || this.housekeeping) {
       // The requests that came in with this turn of the event loop belong to one commit.
-      await nextTurn();
+      await yieldNow();
       if (this.waiting.length > 0) await this.commitSome();
       if (this.housekeeping) {
         this.housekeeping = false;

@@ -1,5 +1,5 @@
 import type { ListOptions, Revision, StoredList, StoredObject } from '../interfaces.js';
-import { nextTurn, SLICE_MILLIS } from '../../scheduling/slicing.js';
+import { Slicer } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import { readHeader } from './entry.js';
 import { afterPrefix, objectKey, type Environment } from './environment.js';
@@ -45,14 +45,14 @@ export class HistoricList {
 
   async run(): Promise<StoredList> {
     const { environment, clock } = this.request;
+    const slicer = new Slicer(clock);
     let done = false;
     while (!done) {
       environment.refresh();
-      const until = clock.monotonic() + SLICE_MILLIS;
       let ready = false;
-      while (!ready && clock.monotonic() < until) ready = this.readLog();
-      while (ready && !done && clock.monotonic() < until) done = this.readObjects();
-      if (!done) await nextTurn();
+      while (!ready && !slicer.isOver) ready = this.readLog();
+      while (ready && !done && !slicer.isOver) done = this.readObjects();
+      if (!done) await slicer.yield();
     }
     return { items: this.items, revision: this.request.revision, more: this.remaining > 0, remaining: this.remaining };
   }

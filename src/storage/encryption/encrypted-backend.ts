@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
-import { nextTurn, SLICE_MILLIS } from '../../scheduling/slicing.js';
+import { Slicer } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import type { StorageError } from '../errors.js';
 import type {
@@ -18,7 +18,7 @@ import { undecodable } from '../undecodable.js';
 import { type Decrypted, identity, isEncrypted, TransformError, type Transformer } from './transformer.js';
 
 /** What encrypts the objects of a type; undefined: nothing does. */
-export interface TypeTransformers {
+interface TypeTransformers {
   of(resource: string): Transformer | undefined;
 }
 
@@ -88,12 +88,10 @@ export class EncryptedBackend implements Backend {
     const list = await backend.list(resource, options);
     if (transformers.of(resource) === undefined && !list.items.some(({ bytes }) => isEncrypted(bytes))) return list;
     const items: StoredObject[] = [];
-    let until = clock.monotonic() + SLICE_MILLIS;
+    const slicer = new Slicer(clock);
     for (const stored of list.items) {
       items.push(await this.opened(resource, stored, true));
-      if (clock.monotonic() < until) continue;
-      await nextTurn();
-      until = clock.monotonic() + SLICE_MILLIS;
+      if (slicer.isOver) await slicer.yield();
     }
     return { ...list, items };
   }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../util/clock.js';
 
 /** What begins stored bytes that are encrypted. The JSON text of an object begins with a brace. */
-export const ENCRYPTED = Buffer.from('k8s:enc:');
+const ENCRYPTED = Buffer.from('k8s:enc:');
 
 export interface Decrypted {
   readonly data: Uint8Array;
@@ -46,7 +46,7 @@ export interface TransformObserver {
   ): void;
 }
 
-export const hasPrefix = (data: Uint8Array, prefix: Uint8Array): boolean => {
+const hasPrefix = (data: Uint8Array, prefix: Uint8Array): boolean => {
   for (let i = 0; i < prefix.length; i++) if (data[i] !== prefix[i]) return false;
   return true;
 };

@@ -3,7 +3,7 @@ export interface EncryptionConfiguration {
   readonly resources: readonly ResourceConfiguration[];
 }
 
-export interface ResourceConfiguration {
+interface ResourceConfiguration {
   readonly resources: readonly string[];
   readonly providers: readonly ProviderConfiguration[];
 }

@@ -1,7 +1,7 @@
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
 import { compacted, tooLarge } from '../errors.js';
 import type { ListOptions, Revision, StoredList, StoredObject } from '../interfaces.js';
-import { nextTurn } from '../../scheduling/slicing.js';
+import { yieldNow } from '../../scheduling/slicer.js';
 import { entriesOf, statesOf, storedOf, type LogPlace, type StateDocument } from './documents.js';
 import type { LogDocument } from './documents.js';
 import { isSnapshotLost } from './failures.js';
@@ -39,7 +39,7 @@ export async function listAt(request: ListRequest): Promise<StoredList> {
       return await new SnapshotList(request, session).read();
     } catch (error) {
       if (!isSnapshotLost(error) || attempt >= ATTEMPTS) throw error;
-      await nextTurn();
+      await yieldNow();
     } finally {
       await session.endSession();
     }

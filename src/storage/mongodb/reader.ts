@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import type { StoredObject } from '../interfaces.js';
-import { nextTurn } from '../../scheduling/slicing.js';
+import { yieldNow } from '../../scheduling/slicer.js';
 import { readStates } from './documents.js';
 
 /** Questions to MongoDB about one type that are under way at once. Whoever comes later is asked for with the next one, */
@@ -44,7 +44,7 @@ export class Reader {
 
   private async ask(resource: string, waiting: Waiting): Promise<void> {
     // Those that came in with this turn of the event loop belong to one question.
-    await nextTurn();
+    await yieldNow();
     while (waiting.keys.size > 0) {
       const taken = takeSome(waiting.keys);
       try {

@@ -3,7 +3,14 @@
 //   node client.mjs KUBECONFIG EXEC-KUBECONFIG
 import assert from 'node:assert/strict';
 import {
-  ApiException, ApiextensionsV1Api, CoreV1Api, CustomObjectsApi, KubeConfig, KubernetesObjectApi, makeInformer, PatchStrategy,
+  ApiException,
+  ApiextensionsV1Api,
+  CoreV1Api,
+  CustomObjectsApi,
+  KubeConfig,
+  KubernetesObjectApi,
+  makeInformer,
+  PatchStrategy,
 } from '@kubernetes/client-node';
 
 const [kubeconfig, execKubeconfig] = process.argv.slice(2);
@@ -13,7 +20,12 @@ const GROUP = 'client-node.example.com';
 const NAMESPACE = 'client-node';
 const apiVersion = `${GROUP}/v1`;
 const place = { group: GROUP, version: 'v1', namespace: NAMESPACE, plural: 'gears' };
-const gear = (name, spec, metadata = {}) => ({ apiVersion, kind: 'Gear', metadata: { name, namespace: NAMESPACE, ...metadata }, spec });
+const gear = (name, spec, metadata = {}) => ({
+  apiVersion,
+  kind: 'Gear',
+  metadata: { name, namespace: NAMESPACE, ...metadata },
+  spec,
+});
 const objects = KubernetesObjectApi.makeApiClient(config);
 const custom = config.makeApiClient(CustomObjectsApi);
 
@@ -28,7 +40,10 @@ async function eventually(probe) {
 
 /** What a call that must fail fails with. */
 async function failure(call) {
-  const error = await call.then(() => assert.fail('the call succeeds'), (reason) => reason);
+  const error = await call.then(
+    () => assert.fail('the call succeeds'),
+    (reason) => reason,
+  );
   assert.ok(error instanceof ApiException, String(error));
   const body = typeof error.body === 'string' ? JSON.parse(error.body) : error.body;
   assert.equal(body.kind, 'Status');
@@ -40,7 +55,12 @@ const parts = {
     await config.makeApiClient(CoreV1Api).createNamespace({ body: { metadata: { name: NAMESPACE } } });
     const schema = {
       type: 'object',
-      properties: { spec: { type: 'object', properties: { teeth: { type: 'integer', minimum: 3 }, colour: { type: 'string', _default: 'grey' } } } },
+      properties: {
+        spec: {
+          type: 'object',
+          properties: { teeth: { type: 'integer', minimum: 3 }, colour: { type: 'string', _default: 'grey' } },
+        },
+      },
     };
     const definition = {
       metadata: { name: `gears.${GROUP}` },
@@ -55,7 +75,9 @@ const parts = {
     await api.createCustomResourceDefinition({ body: definition });
     await eventually(async () => {
       const { status } = await api.readCustomResourceDefinition({ name: `gears.${GROUP}` });
-      return status?.conditions?.some(({ type, status: is }) => type === 'Established' && is === 'True') ? true : undefined;
+      return status?.conditions?.some(({ type, status: is }) => type === 'Established' && is === 'True')
+        ? true
+        : undefined;
     });
   },
 
@@ -64,12 +86,22 @@ const parts = {
     assert.equal(created.spec.colour, 'grey');
     const read = await objects.read(gear('wheel'));
     assert.equal(read.metadata.uid, created.metadata.uid);
-    const patched = await objects.patch(gear('wheel', { teeth: 13 }), undefined, undefined, undefined, undefined, PatchStrategy.MergePatch);
+    const patched = await objects.patch(
+      gear('wheel', { teeth: 13 }),
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      PatchStrategy.MergePatch,
+    );
     assert.deepEqual(patched.spec, { teeth: 13, colour: 'grey' });
     const replaced = await objects.replace({ ...patched, spec: { teeth: 14 } });
     assert.equal(replaced.metadata.generation, 3);
     const { items } = await objects.list(apiVersion, 'Gear', NAMESPACE);
-    assert.deepEqual(items.map(({ metadata, spec }) => [metadata.name, spec.teeth]), [['wheel', 14]]);
+    assert.deepEqual(
+      items.map(({ metadata, spec }) => [metadata.name, spec.teeth]),
+      [['wheel', 14]],
+    );
     await objects.delete(gear('wheel'));
     assert.equal((await failure(objects.read(gear('wheel')))).code, 404);
   },
@@ -78,7 +110,10 @@ const parts = {
     const apply = (teeth, manager, force) =>
       objects.patch(gear('applied', { teeth }), undefined, undefined, manager, force, PatchStrategy.ServerSideApply);
     const first = await apply(5, 'one');
-    assert.deepEqual(first.metadata.managedFields.map(({ manager, operation }) => [manager, operation]), [['one', 'Apply']]);
+    assert.deepEqual(
+      first.metadata.managedFields.map(({ manager, operation }) => [manager, operation]),
+      [['one', 'Apply']],
+    );
     const conflict = await failure(apply(6, 'two'));
     assert.equal(conflict.code, 409);
     assert.equal(conflict.message, 'Apply failed with 1 conflict: conflict with "one": .spec.teeth');
@@ -87,12 +122,19 @@ const parts = {
 
   async 'errors carry a Status'() {
     assert.deepEqual(await failure(custom.getNamespacedCustomObject({ ...place, name: 'none' })), {
-      code: 404, reason: 'NotFound', message: `gears.${GROUP} "none" not found`, causes: undefined,
+      code: 404,
+      reason: 'NotFound',
+      message: `gears.${GROUP} "none" not found`,
+      causes: undefined,
     });
     const invalid = await failure(objects.create(gear('small', { teeth: 1 })));
     assert.equal(invalid.code, 422);
     assert.deepEqual(invalid.causes, [
-      { reason: 'FieldValueInvalid', message: 'Invalid value: 1: spec.teeth in body should be greater than or equal to 3', field: 'spec.teeth' },
+      {
+        reason: 'FieldValueInvalid',
+        message: 'Invalid value: 1: spec.teeth in body should be greater than or equal to 3',
+        field: 'spec.teeth',
+      },
     ]);
     const stale = await objects.create(gear('stale', { teeth: 3 }));
     await objects.replace({ ...stale, spec: { teeth: 4 } });
@@ -114,7 +156,14 @@ const parts = {
     await informer.start();
     const upTo = (event) => eventually(() => (events.at(-1) === event ? true : undefined));
     await upTo('add seen');
-    await objects.patch(gear('seen', { teeth: 8 }), undefined, undefined, undefined, undefined, PatchStrategy.MergePatch);
+    await objects.patch(
+      gear('seen', { teeth: 8 }),
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      PatchStrategy.MergePatch,
+    );
     await upTo('update seen');
     assert.equal(informer.get('seen', NAMESPACE).spec.teeth, 8);
     // What happens while it is stopped is in the list of the next start.
@@ -127,7 +176,10 @@ const parts = {
     await upTo('delete late');
     await informer.stop();
     assert.equal(events.filter((event) => event === 'delete seen').length, 1);
-    assert.deepEqual(errors.filter(({ name }) => name !== 'AbortError'), []);
+    assert.deepEqual(
+      errors.filter(({ name }) => name !== 'AbortError'),
+      [],
+    );
   },
 
   async 'exec credential'() {

@@ -1,4 +1,4 @@
-import { withPauses } from '../pauses.js';
+import { withYieldPoint } from '../yield-point.js';
 import { compiledInstructions, Pattern, patternFor } from './re2.js';
 
 /** Some 2,700 instructions; short texts are found at once. */
@@ -42,7 +42,7 @@ describe('large programs', () => {
   test('tell of what it takes to make them, and to run them over long texts', () => {
     const told: number[] = [];
     const pattern = large(0);
-    const found = withPauses(
+    const found = withYieldPoint(
       (units) => told.push(units),
       () => [pattern.matches('x'), pattern.matches('x'.repeat(60_000))],
     );

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type { RE2JS } from 're2js';
-import { pauseNow } from '../pauses.js';
+import { reachYieldPoint } from '../yield-point.js';
 import { dialectOf } from './re2-dialect.js';
 
 let library: typeof RE2JS | undefined;
@@ -100,7 +100,7 @@ export class Pattern {
   matches(text: string): boolean {
     const program = this.compiled();
     if (program === undefined) return false;
-    if (text.length > SMALL_PROGRAM) pauseNow(matchUnits(program, text));
+    if (text.length > SMALL_PROGRAM) reachYieldPoint(matchUnits(program, text));
     return program.test(text);
   }
 
@@ -126,8 +126,8 @@ export class Pattern {
     instructions += program.programSize();
     holders.add(this.holder);
     makeRoom();
-    // What was made is kept, whatever a pause ends.
-    pauseNow(program.programSize() * PER_INSTRUCTION);
+    // What was made is kept, whatever a yield point ends.
+    reachYieldPoint(program.programSize() * PER_INSTRUCTION);
     return program;
   }
 }

@@ -47,7 +47,7 @@ export class WebhookMetrics {
     this.failOpen = new CellCounter(
       {
         name: `${PREFIX}fail_open_count`,
-        help: 'Requests that went on although a webhook with the failure policy Ignore could not be called.',
+        help: 'Requests that continued because the webhook that could not be called has failurePolicy Ignore.',
         labels: ['name', 'type'],
       },
       registry,

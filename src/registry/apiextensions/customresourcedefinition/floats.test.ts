@@ -8,7 +8,7 @@ import { customResourceDefinitionStrategy } from './strategy.js';
 
 const schema = requireSchema('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition');
 const strategy = customResourceDefinitionStrategy();
-const context = { patience: undefined } as unknown as Parameters<typeof strategy.validateCreate>[0];
+const context = { ruleYieldPoint: undefined } as unknown as Parameters<typeof strategy.validateCreate>[0];
 
 const definition = (property: string): KubeObject => {
   const text = `{"metadata":{"name":"as.g.io"},"spec":{"group":"g.io","scope":"Cluster","names":{"kind":"A","plural":"as"},

@@ -1,7 +1,7 @@
 import { type JsonObject, deepEqual, isObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import { aggregate, FieldPath, invalid } from '../../../apimachinery/meta/field-error.js';
 import { type KubeObject, formatTime, quote } from '../../../apimachinery/meta/meta.js';
-import { isStructuralInSteps, structuralError, validateStructural } from '../../../schema/structural.js';
+import { isStructuralSliced, structuralError, validateStructural } from '../../../schema/structural.js';
 import { approvalState, isProtectedGroup } from './validation/approval.js';
 import { caBundleFault } from './validation/ca-bundle.js';
 import { type InternalNames, namesOf, objectsAt } from './internal.js';
@@ -188,13 +188,13 @@ function nonStructuralCondition(crd: KubeObject): Condition | undefined {
   return { type: 'NonStructuralSchema', status: 'True', reason: 'Violations', message: aggregate(errors) };
 }
 
-/** The same with pauses, for definitions that are large: seldom is there anything to tell. */
-export function* nonStructuralConditionInSteps(crd: KubeObject): Generator<undefined, Condition | undefined> {
+/** The same in steps, for definitions that are large: seldom is there anything to tell. */
+export function* nonStructuralConditionSliced(crd: KubeObject): Generator<undefined, Condition | undefined> {
   const spec = objectAt(crd, 'spec');
   if (spec?.['preserveUnknownFields'] === true) return nonStructuralCondition(crd);
   for (const version of objectsAt(spec, 'versions')) {
     const schema = objectAt(version, 'schema')?.['openAPIV3Schema'];
-    if (isObject(schema) && !(yield* isStructuralInSteps(schema))) return nonStructuralCondition(crd);
+    if (isObject(schema) && !(yield* isStructuralSliced(schema))) return nonStructuralCondition(crd);
   }
   return undefined;
 }

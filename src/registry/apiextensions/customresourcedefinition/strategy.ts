@@ -4,7 +4,7 @@ import { type KubeObject, formatTime, hasDeletionTimestamp, quote } from '../../
 import { coerceDefaults } from '../../../schema/defaulting/coerce-defaults.js';
 import { isRecognizedFormat } from '../../../schema/formats/formats.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
-import { withPauses } from '@annex/cel/pauses';
+import { withYieldPoint } from '@annex/cel/yield-point';
 import type { DeletionStrategy, Strategy } from '../../rest/interfaces.js';
 import { ownPrecondition } from '../../rest/precondition.js';
 import { initialStatus, setCustomResourceDefinitionDefaults, setStoredForm, storageVersionOf } from './defaults.js';
@@ -32,7 +32,7 @@ export function customResourceDefinitionStrategy(given: RuleChecks = {}): Strate
       crd['status'] = initialStatus(crd);
     },
     validateCreate: (context, crd) =>
-      withPauses(context.patience?.(), () => validateCustomResourceDefinition(withFloats(crd), checks)),
+      withYieldPoint(context.ruleYieldPoint?.(), () => validateCustomResourceDefinition(withFloats(crd), checks)),
     warningsOnCreate: (_, crd) => formatWarnings(unrecognizedFormats(crd)),
     canonicalize: (crd) => {
       for (const schema of schemasOf(toInternalSpec(crd))) if (hasEmbeddedDefault(schema)) coerceDefaults(schema);
@@ -42,7 +42,9 @@ export function customResourceDefinitionStrategy(given: RuleChecks = {}): Strate
       crd['status'] = withStoredVersion(deepCopy(objectAt(old, 'status') ?? {}), crd);
     },
     validateUpdate: (context, crd, old) =>
-      withPauses(context.patience?.(), () => validateCustomResourceDefinitionUpdate(withFloats(crd), old, checks)),
+      withYieldPoint(context.ruleYieldPoint?.(), () =>
+        validateCustomResourceDefinitionUpdate(withFloats(crd), old, checks),
+      ),
     warningsOnUpdate: (_, crd, old) => {
       const known = unrecognizedFormats(old);
       return formatWarnings(new Set([...unrecognizedFormats(crd)].filter((format) => !known.has(format))));

@@ -1,10 +1,11 @@
 import { isObject, type JsonObject } from '../../../apimachinery/json/json.js';
 import { JsonError, parseJson } from '../../../apimachinery/json/decode.js';
-import { parseJsonInSteps } from '../../../apimachinery/json/decode-in-steps.js';
+import { parseJsonSliced } from '../../../apimachinery/json/decode-sliced.js';
 import type { Attributes, CachedObject, Representation } from '../../../storage/cacher/interfaces.js';
 import type { StoredObject } from '../../../storage/interfaces.js';
 import { INCOMPLETE } from '../../../storage/record.js';
-import { nextTurn } from '../../../scheduling/slicing.js';
+import { stepByStep } from '../../../scheduling/slicer.js';
+import { SLICED_DECODE_BYTES } from '../../../scheduling/thresholds.js';
 import { describeUndecodable, undecodable } from '../../../storage/undecodable.js';
 
 const NO_ATTRIBUTES: Attributes = { labels: undefined, fields: {} };
@@ -57,21 +58,15 @@ export function decodeStored(stored: Pick<StoredObject, 'bytes' | 'key' | 'revis
   throw undecodable([describeUndecodable(stored)]);
 }
 
-/** From this size on (bytes) decoding an object takes several turns of the event loop, where that can be waited for. */
-const LARGE = 256 << 10;
-
-/** The object with its tree decoded already; undefined: it is small enough to be decoded when that is asked for. */
-export function decodedInTurns(stored: StoredObject): Promise<DetachedObject> | undefined {
-  return stored.bytes.length < LARGE ? undefined : decodeInTurns(stored);
+/** The object with its tree decoded already, in slices; undefined: it is small enough to be decoded when that is asked for. */
+export function decodedSliced(stored: StoredObject): Promise<DetachedObject> | undefined {
+  return stored.bytes.length < SLICED_DECODE_BYTES ? undefined : decodeSliced(stored);
 }
 
-async function decodeInTurns(stored: StoredObject): Promise<DetachedObject> {
-  const steps = parseJsonInSteps(stored.bytes);
+async function decodeSliced(stored: StoredObject): Promise<DetachedObject> {
   try {
-    for (let step = steps.next(); ; step = steps.next()) {
-      if (step.done === true) return new DetachedObject(stored, isObject(step.value) ? step.value : undefined);
-      await nextTurn();
-    }
+    const value = await stepByStep(parseJsonSliced(stored.bytes));
+    return new DetachedObject(stored, isObject(value) ? value : undefined);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     // Who decodes it gets to know.

@@ -20,8 +20,10 @@ import type {
 import { admissionVersions } from '../admission-versions.js';
 import { createObject } from '../create.js';
 import { deleteObject, type DeleteOptions, shownDeleteOptions } from '../delete.js';
-import { EventTurns, LARGE, ownTurn } from './event-turns.js';
+import { OrderedEvents } from './ordered-events.js';
 import { settled, storedAs } from './settled.js';
+import { yieldForOwnTurn } from '../../../scheduling/slicer.js';
+import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
 import { listObjects } from '../list.js';
 import { updateObject } from '../update.js';
 import { WATCH_ALL, watchToItsEnd } from './watch-to-end.js';
@@ -43,8 +45,9 @@ export interface LocalClientOptions {
   readonly fieldManager: string;
 }
 
-const NO_PAUSE = (): undefined => undefined;
-const pauseFor = (bytes: number): (() => Promise<void> | undefined) => (bytes < LARGE ? NO_PAUSE : ownTurn);
+const noYield = (): undefined => undefined;
+const yieldFor = (bytes: number): (() => Promise<void> | undefined) =>
+  bytes < OWN_TURN_BYTES ? noYield : yieldForOwnTurn;
 
 /** Clients for the server's own loops, without HTTP, through the same admission, validation and storage as everybody else. */
 export class LocalClients implements LoopbackClients {
@@ -224,7 +227,7 @@ class LocalClient implements LoopbackClient {
     await this.check(apply ? 'patch' : 'update', namespace, name, subresource);
     const context = this.context(namespace, name, apply ? 'patch' : 'update', subresource);
     const manager = served.subresources[subresource]?.fieldManager ?? served.fieldManager;
-    const pause = pauseFor(store.cache.peek(store.key(namespace, name))?.bytes.length ?? 0);
+    const yieldIfLarge = yieldFor(store.cache.peek(store.key(namespace, name))?.bytes.length ?? 0);
     const updated = await updateObject(store, {
       context,
       served,
@@ -235,10 +238,10 @@ class LocalClient implements LoopbackClient {
       forceAllowCreate: apply && subresource === '',
       expectedUid: object.metadata.uid,
       transform: async (current) => {
-        await pause();
+        await yieldIfLarge();
         const made = await settled(() => next(current));
         if (!apply) await settled(() => manager.update(current, made, this.options.fieldManager));
-        await pause();
+        await yieldIfLarge();
         await this.options.admission.admit(
           this.attributes(context, current === undefined ? 'CREATE' : 'UPDATE', made, current),
         );
@@ -247,10 +250,10 @@ class LocalClient implements LoopbackClient {
       validateCreate: (made) => this.options.admission.validate(this.attributes(context, 'CREATE', made, undefined)),
       validateUpdate: async (made, old) => {
         await this.options.admission.validate(this.attributes(context, 'UPDATE', made, old));
-        await pause();
+        await yieldIfLarge();
       },
     });
-    await pause();
+    await yieldIfLarge();
     return updated.stored === undefined ? updated.object : storedAs(served, updated.stored);
   }
 
@@ -309,7 +312,7 @@ class LocalClient implements LoopbackClient {
     const { served, store } = this.api();
     const options = { ...WATCH_ALL, start: { mode: 'most-recent' as const }, initialEventsBookmark: true };
     const broken = new AbortController();
-    const events = new EventTurns(listener, served, () => {
+    const events = new OrderedEvents(listener, served, () => {
       broken.abort();
     });
     await watchToItsEnd(store.cache, options, AbortSignal.any([signal, broken.signal]), (event) => {

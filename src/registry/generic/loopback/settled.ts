@@ -3,7 +3,7 @@ import { ConversionPending } from '../../../managedfields/interfaces.js';
 import type { StoredObject } from '../../../storage/interfaces.js';
 import { type Stopwatch, timed } from '../../../util/metrics/stopwatch.js';
 import type { ServedVersion } from '../../rest/served.js';
-import { decodedInTurns, DetachedObject } from './detached-object.js';
+import { decodedSliced, DetachedObject } from './detached-object.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
 
 /** A step can need the conversions of all versions that an object's managers ever used, and some more. */
@@ -38,7 +38,7 @@ async function again<T>(step: () => T, first: ConversionPending): Promise<T> {
  */
 export function storedAs(served: ServedVersion, stored: StoredObject, watch?: Stopwatch): MaybePromise<KubeObject> {
   if (served.prepare === undefined) {
-    const decoded = decodedInTurns(stored);
+    const decoded = decodedSliced(stored);
     if (decoded !== undefined) return decoded.then((object) => served.toObject(object));
   }
   const object = new DetachedObject(stored);

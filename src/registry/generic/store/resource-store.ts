@@ -6,8 +6,8 @@ import { encodeObject } from '../../../storage/encode.js';
 import type { Backend, EncodedObject, StoredObject, WriteResult } from '../../../storage/interfaces.js';
 import type { CachedObject, ReadAt, ResourceCache } from '../../../storage/cacher/interfaces.js';
 import type { Clock } from '../../../util/clock.js';
-import { nextTurn } from '../../../scheduling/slicing.js';
-import { LARGE } from '../loopback/event-turns.js';
+import { yieldNow } from '../../../scheduling/slicer.js';
+import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
 import { interpretStorageError } from '../interpret-error.js';
 import { decodeStored } from '../loopback/detached-object.js';
 import { isUnchanged } from '../unchanged.js';
@@ -176,7 +176,7 @@ export class ResourceStore {
     if (next === 'remove') return this.write(key, current, undefined);
     if (current === undefined) return this.insert(key, next.store);
     // Making a large object and encoding it both take their time.
-    if (current.bytes.length >= LARGE) await nextTurn();
+    if (current.bytes.length >= OWN_TURN_BYTES) await yieldNow();
     return this.replace(key, { current, certain }, next.store);
   }
 

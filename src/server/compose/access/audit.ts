@@ -19,7 +19,7 @@ export const AUDIT_FLAGS = {
     'audit-policy-file',
     text,
     '',
-    'File with an audit.k8s.io/v1 Policy: what is noted of which request.',
+    'File with an audit.k8s.io/v1 Policy, which says what to record for which request.',
   ),
   auditLogPath: flag(GROUP, 'audit-log-path', text, '', 'File for audit events; - for standard output.'),
   auditLogFormat: flag(
@@ -29,14 +29,14 @@ export const AUDIT_FLAGS = {
     'json',
     'Form of the events in the file: json, one a line.',
   ),
-  auditLogMaxage: flag(GROUP, 'audit-log-maxage', int(0), 366, 'Days that old files are kept. 0: for ever.'),
-  auditLogMaxbackup: flag(GROUP, 'audit-log-maxbackup', int(0), 100, 'How many old files are kept. 0: all.'),
+  auditLogMaxage: flag(GROUP, 'audit-log-maxage', int(0), 366, 'Days to keep old files. 0: forever.'),
+  auditLogMaxbackup: flag(GROUP, 'audit-log-maxbackup', int(0), 100, 'Number of old files to keep. 0: all.'),
   auditLogMaxsize: flag(
     GROUP,
     'audit-log-maxsize',
     int(0),
     100,
-    'Megabytes after which the file is put aside. 0: never.',
+    'Size in megabytes at which the file is rotated. 0: never.',
   ),
 } as const;
 

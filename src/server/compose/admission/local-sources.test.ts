@@ -183,7 +183,7 @@ describe('params', () => {
       cacher,
       clock,
       cbor: false,
-      elsewhere: () => undefined,
+      offloadShow: () => undefined,
       type: DEFINITIONS,
       clients,
       conversionOf: conversions(resolveByDns),

@@ -18,7 +18,7 @@ export function installDocuments(
   /** Whether the server answers for itself alone, not behind another one whose documents these would stand beside. */
   alone: boolean,
 ): void {
-  const { features, protobuf, largeWrites } = environment;
+  const { features, protobuf, offload } = environment;
   const discovery = new Discovery(
     {
       groups: () => registry.apiGroups(),
@@ -39,7 +39,7 @@ export function installDocuments(
     source,
     publishedComponents(),
     environment.clock,
-    (what, gv) => largeWrites?.describe(what, gv),
+    (what, gv) => offload?.describe(what, gv),
     alone ? rootDocuments(builtInGroups(source)) : [],
     alone,
   );

@@ -2,7 +2,7 @@ import { compareUtf8 } from '../../../apimachinery/meta/meta.js';
 import type { Clock } from '../../../util/clock.js';
 import { StorageError, type Undecodable } from '../../errors.js';
 import type { Revision } from '../../interfaces.js';
-import { nextTurn, SLICE_MILLIS } from '../../../scheduling/slicing.js';
+import { Slicer } from '../../../scheduling/slicer.js';
 import { describeUndecodable, undecodable } from '../../undecodable.js';
 import { compressNow, joinItems, knownGzip, makeGzip, partOfLeaf, type LeafData } from './blocks.js';
 import type { Segment, Tree } from './btree.js';
@@ -121,7 +121,7 @@ async function select(
   const items: CachedItem[] = [];
   const selector = new Selector(predicate, attributes, budget);
   let rank = range.start;
-  let until = clock.monotonic() + SLICE_MILLIS;
+  const slicer = new Slicer(clock);
   while (rank < range.end) {
     const stop = Math.min(range.end, rank + STEP);
     for (const { leaf, start, end } of state.tree.segments(rank, stop)) {
@@ -134,10 +134,7 @@ async function select(
       }
       rank += end - start;
     }
-    if (clock.monotonic() > until) {
-      await nextTurn();
-      until = clock.monotonic() + SLICE_MILLIS;
-    }
+    if (slicer.isOver) await slicer.yield();
   }
   return { items, rest: false };
 }

@@ -28,7 +28,7 @@ const CODES = [
 ] as const;
 
 /** An error in the words of Go's gRPC. */
-export const rpcError = (code: (typeof CODES)[number], description: string): TransformError =>
+const rpcError = (code: (typeof CODES)[number], description: string): TransformError =>
   new TransformError(`rpc error: code = ${code} desc = ${description}`, true, code);
 
 /** Calls without streams to a service on a unix socket. The connection is made when it is needed, and made again when it ended. */

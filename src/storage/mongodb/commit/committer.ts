@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../../util/clock.js';
 import { sleep } from '../../../util/clock.js';
 import { StorageError } from '../../errors.js';
 import type { Revision, WriteRequest, WriteResult } from '../../interfaces.js';
-import { nextTurn } from '../../../scheduling/slicing.js';
+import { yieldNow } from '../../../scheduling/slicer.js';
 import type { Appender, AppendOutcome } from './appender.js';
 import { Batch, type PendingWrite } from './batch.js';
 import { entriesOf, type LogDocument, type LogPlace } from '../documents.js';
@@ -146,7 +146,7 @@ export class Committer {
   private async run(): Promise<void> {
     while (this.waiting.length > 0 && !this.stopped) {
       // The requests that came in with this turn of the event loop belong to one commit.
-      await nextTurn();
+      await yieldNow();
       await this.turns.giveWay(this.own);
       const writes = this.takeSome();
       this.inHand = handful(writes);
@@ -406,7 +406,7 @@ export class Committer {
   }
 
   private pause(attempt: number): Promise<void> {
-    if (attempt < QUICK_ATTEMPTS) return nextTurn();
+    if (attempt < QUICK_ATTEMPTS) return yieldNow();
     return sleep(this.options.clock, Math.min(PAUSE_MILLIS * 2 ** (attempt - QUICK_ATTEMPTS), MAX_PAUSE_MILLIS));
   }
 }

@@ -1,13 +1,13 @@
 import { FieldPath } from '../apimachinery/meta/field-error.js';
 import type { JsonObject } from '../apimachinery/json/json.js';
 import { compileSchema } from './compile.js';
-import { nodesInSteps, partsOf } from './steps.js';
-import { isStructuralInSteps, structuralError, validateStructural } from './structural.js';
+import { nodesSliced, partsOf } from './sliced.js';
+import { isStructuralSliced, structuralError, validateStructural } from './structural.js';
 
-function finish<T>(steps: Generator<undefined, T>): { value: T; pauses: number } {
-  for (let pauses = 0; ; pauses++) {
+function finish<T>(steps: Generator<undefined, T>): { value: T; count: number } {
+  for (let count = 0; ; count++) {
     const step = steps.next();
-    if (step.done === true) return { value: step.value, pauses };
+    if (step.done === true) return { value: step.value, count };
   }
 }
 
@@ -24,12 +24,12 @@ const wide: JsonObject = {
 };
 
 describe('a schema in steps', () => {
-  test('all parts are found, outer ones first, with pauses', () => {
-    const { value, pauses } = finish(partsOf(wide));
+  test('all parts are found, outer ones first, in steps', () => {
+    const { value, count } = finish(partsOf(wide));
     expect(value).toHaveLength(1005);
     expect(value[0]).toBe(wide);
     // One is for the thousand properties of one part.
-    expect(pauses).toBe(11);
+    expect(count).toBe(21);
   });
 
   test('what it does is what it does when compiled at once', () => {
@@ -41,8 +41,8 @@ describe('a schema in steps', () => {
       schema.applyDefaults(given);
       return { pruned, given, errors: schema.validate(given, {}).map(String) };
     };
-    const { value, pauses } = finish(nodesInSteps(wide));
-    expect(pauses).toBeGreaterThan(10);
+    const { value, count } = finish(nodesSliced(wide));
+    expect(count).toBeGreaterThan(10);
     expect(outcome(value)).toEqual(outcome());
     expect(outcome(value)).toMatchObject({ pruned: ['spec.other'] });
   });
@@ -66,7 +66,7 @@ describe('a schema in steps', () => {
     const schema: JsonObject = { type: 'object', ...given };
     const path = FieldPath.of('spec');
     const fine = structuralError(schema) === undefined && validateStructural(schema, path).length === 0;
-    expect(finish(isStructuralInSteps(schema)).value).toBe(fine);
+    expect(finish(isStructuralSliced(schema)).value).toBe(fine);
     expect(fine).toBe(_ === 'nothing');
   });
 });

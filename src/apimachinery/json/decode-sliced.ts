@@ -1,3 +1,4 @@
+import { DECODE_STEP_BYTES } from '../../scheduling/thresholds.js';
 import { parseJson } from './decode.js';
 import type { JsonObject, JsonValue } from './json.js';
 
@@ -9,9 +10,6 @@ const OPENING_BRACE = 0x7b;
 const OPENING_BRACKET = 0x5b;
 const CLOSING_BRACE = 0x7d;
 const CLOSING_BRACKET = 0x5d;
-
-/** Bytes decoded in one step, where they fall into parts: a few milliseconds. */
-const PIECE = 128 << 10;
 
 /** An object or list of the text that is open where the reader stands. */
 interface Open {
@@ -31,7 +29,7 @@ interface Filled {
  * What `parseJson` makes of a JSON text, in steps: however large it is, it does not keep the event loop, if it falls into parts. The text
  * is one that Annex has written: without spaces between the parts, and with no key twice.
  */
-export function* parseJsonInSteps(bytes: Uint8Array, piece = PIECE): Generator<undefined, JsonValue> {
+export function* parseJsonSliced(bytes: Uint8Array, piece = DECODE_STEP_BYTES): Generator<undefined, JsonValue> {
   if (bytes.length <= piece) return parseJson(bytes);
   return yield* new StepParser(bytes, piece).parse();
 }

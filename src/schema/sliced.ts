@@ -1,13 +1,12 @@
 import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json/json.js';
+import { SCHEMA_STEP_PARTS, SCHEMA_STEP_PROPERTIES } from '../scheduling/thresholds.js';
 import type { JsonSchemaProps } from './interfaces.js';
 import { EMPTY_NODE, type MadeParts, MAX_SCHEMA_DEPTH, SchemaNode, SchemaTooDeepError } from './node.js';
 
-/** Parts of a schema looked at between two pauses: a few hundred microseconds. */
-const STEP = 100;
 const SINGLE = ['items', 'additionalProperties', 'not'];
 const LISTS = ['allOf', 'anyOf', 'oneOf'];
 
-/** Every part of a schema, each after the one that it is part of; pauses after every so many. */
+/** Every part of a schema, each after the one that it is part of; a step after every so many. */
 export function* partsOf(schema: JsonSchemaProps): Generator<undefined, readonly JsonSchemaProps[]> {
   const parts = [schema];
   let depth = 0;
@@ -17,7 +16,7 @@ export function* partsOf(schema: JsonSchemaProps): Generator<undefined, readonly
       levelEnds = parts.length;
       if (++depth > MAX_SCHEMA_DEPTH) throw new SchemaTooDeepError();
     }
-    if (i % STEP === STEP - 1) yield;
+    if (i % SCHEMA_STEP_PARTS === SCHEMA_STEP_PARTS - 1) yield;
     yield* addParts(parts[i] ?? {}, parts);
   }
   return parts;
@@ -34,23 +33,20 @@ function* addParts(schema: JsonObject, parts: JsonObject[]): Generator<undefined
   }
   for (const batch of batchesOf(schema)) {
     for (const property of batch) add(property);
-    if (batch.length === BATCH) yield;
+    if (batch.length === SCHEMA_STEP_PROPERTIES) yield;
   }
 }
-
-/** So many properties of one part are looked at between two pauses. */
-const BATCH = 1000;
 
 /** The schemas of the properties of a part, some at a time. */
 export function* batchesOf({ properties }: JsonSchemaProps): Generator<readonly (JsonValue | undefined)[], void> {
   if (!isObject(properties)) return;
   const keys = Object.keys(properties);
-  for (let from = 0; from < keys.length; from += BATCH)
-    yield keys.slice(from, from + BATCH).map((key) => properties[key]);
+  for (let from = 0; from < keys.length; from += SCHEMA_STEP_PROPERTIES)
+    yield keys.slice(from, from + SCHEMA_STEP_PROPERTIES).map((key) => properties[key]);
 }
 
-/** Makes the nodes of all parts of a schema, those of inner parts first, with pauses. */
-export function* nodesInSteps(schema: JsonSchemaProps): Generator<undefined, MadeParts> {
+/** Makes the nodes of all parts of a schema, those of inner parts first, in steps. */
+export function* nodesSliced(schema: JsonSchemaProps): Generator<undefined, MadeParts> {
   const parts = yield* partsOf(schema);
   const nodes = new Map<JsonSchemaProps, SchemaNode>();
   const properties = new Map<JsonSchemaProps, ReadonlyMap<string, SchemaNode>>();
@@ -59,7 +55,7 @@ export function* nodesInSteps(schema: JsonSchemaProps): Generator<undefined, Mad
     const many = yield* manyProperties(part, nodes);
     if (many !== undefined) properties.set(part, many);
     nodes.set(part, new SchemaNode(part, 0, false, { nodes, properties }));
-    if (i % STEP === 0) yield;
+    if (i % SCHEMA_STEP_PARTS === 0) yield;
   }
   return { nodes, properties };
 }
@@ -70,12 +66,12 @@ function* manyProperties(
 ): Generator<undefined, ReadonlyMap<string, SchemaNode> | undefined> {
   if (!isObject(properties)) return undefined;
   const keys = Object.keys(properties);
-  if (keys.length < BATCH) return undefined;
+  if (keys.length < SCHEMA_STEP_PROPERTIES) return undefined;
   const made = new Map<string, SchemaNode>();
   for (const [i, key] of keys.entries()) {
     const property = properties[key];
     made.set(key, (isObject(property) ? nodes.get(property) : undefined) ?? EMPTY_NODE);
-    if (i % BATCH === BATCH - 1) yield;
+    if (i % SCHEMA_STEP_PROPERTIES === SCHEMA_STEP_PROPERTIES - 1) yield;
   }
   return made;
 }

@@ -2,7 +2,8 @@ import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { CachedObject, WatchEvent } from '../../../storage/cacher/interfaces.js';
 import type { ResourceEventHandler } from '../../rest/loopback-client.js';
 import { DetachedObject } from './detached-object.js';
-import { EventTurns, LARGE } from './event-turns.js';
+import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
+import { OrderedEvents } from './ordered-events.js';
 
 function eventOf(key: string, bytes: number): WatchEvent {
   const object = new DetachedObject({ key, revision: 1, bytes: new Uint8Array(bytes), flags: 0 });
@@ -26,11 +27,11 @@ const ignored = (): void => undefined;
 test('a listener that wants one name is told of no other, and others are not decoded for it', async () => {
   const told: string[] = [];
   const counts = { decoded: 0 };
-  const turns = new EventTurns(listening(told, 'wanted'), viewCounting(counts), ignored);
+  const turns = new OrderedEvents(listening(told, 'wanted'), viewCounting(counts), ignored);
   for (const key of ['ns/wanted', 'ns/unwanted', 'ns/other', 'wanted']) turns.add(eventOf(key, 10));
   expect(told).toEqual(['upsert wanted', 'upsert wanted']);
-  turns.add(eventOf('ns/another', LARGE));
-  turns.add(eventOf('other/wanted', LARGE));
+  turns.add(eventOf('ns/another', OWN_TURN_BYTES));
+  turns.add(eventOf('other/wanted', OWN_TURN_BYTES));
   await turns.told;
   expect(told.slice(2)).toEqual(['upsert wanted']);
   expect(counts.decoded).toBe(3);
@@ -40,13 +41,13 @@ test('a large object is decoded once for all listeners, each of which has a turn
   const order: string[] = [];
   const counts = { decoded: 0 };
   const view = viewCounting(counts);
-  const event = eventOf('ns/large', LARGE);
+  const event = eventOf('ns/large', OWN_TURN_BYTES);
   const turns = [1, 2, 3].map((listener) => {
     const upsert = (): void => {
       order.push(`listener ${String(listener)}`);
       setImmediate(() => order.push('turn'));
     };
-    const told = new EventTurns({ ...listening([]), upsert }, view, ignored);
+    const told = new OrderedEvents({ ...listening([]), upsert }, view, ignored);
     told.add(event);
     return told;
   });
@@ -58,9 +59,9 @@ test('a large object is decoded once for all listeners, each of which has a turn
 
 test('what comes after a large object is told after it', async () => {
   const told: string[] = [];
-  const turns = new EventTurns(listening(told), viewCounting({ decoded: 0 }), ignored);
+  const turns = new OrderedEvents(listening(told), viewCounting({ decoded: 0 }), ignored);
   turns.add(eventOf('ns/first', 10));
-  turns.add(eventOf('ns/large', LARGE));
+  turns.add(eventOf('ns/large', OWN_TURN_BYTES));
   turns.add(eventOf('ns/last', 10));
   expect(told).toEqual(['upsert first']);
   await turns.told;
@@ -81,7 +82,7 @@ describe('a very large object', () => {
       if (told.length === 0) setImmediate(others);
     };
     setImmediate(others);
-    const events = new EventTurns({ ...listening([]), upsert: (object) => void told.push(object) }, view, ignored);
+    const events = new OrderedEvents({ ...listening([]), upsert: (object) => void told.push(object) }, view, ignored);
     events.add(of(bytes));
     await events.told;
     if (told.length === 0) told.push({ metadata: {} });

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { JsonError, parseJson } from './decode.js';
-import { parseJsonInSteps } from './decode-in-steps.js';
+import { parseJsonSliced } from './decode-sliced.js';
 import { type JsonValue, stringifyJson } from './json.js';
 
 function decode(text: string, piece: number): { readonly value: JsonValue; readonly steps: number } {
-  const running = parseJsonInSteps(Buffer.from(text), piece);
+  const running = parseJsonSliced(Buffer.from(text), piece);
   for (let steps = 1; ; steps++) {
     const step = running.next();
     if (step.done === true) return { value: step.value, steps };

@@ -1,17 +1,15 @@
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { CachedObject, WatchEvent } from '../../../storage/cacher/interfaces.js';
-import { nextTurn } from '../../../scheduling/slicing.js';
+import { yieldForOwnTurn } from '../../../scheduling/slicer.js';
+import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
 import type { ServedVersion } from '../../rest/served.js';
 import type { ResourceEventHandler } from '../../rest/loopback-client.js';
-import { decodedInTurns } from './detached-object.js';
-
-/** Objects from here on (bytes) are worked on in turns, so that nobody waits for all of it: what is told of them, and writes. */
-export const LARGE = 64 << 10;
+import { decodedSliced } from './detached-object.js';
 
 type View = Pick<ServedVersion, 'toObject' | 'prepare'>;
 
 /** Tells a listener of events in their order, in a version of the type: of large objects in turns of their own, of all others at once. */
-export class EventTurns {
+export class OrderedEvents {
   private readonly waiting: WatchEvent[] = [];
   /** Resolves when there is nothing left to tell. */
   told: Promise<void> = Promise.resolve();
@@ -60,10 +58,10 @@ export class EventTurns {
 
   private async tellLarge(event: WatchEvent): Promise<void> {
     if (event.object === undefined || !this.concerns(event.object)) return;
-    await ownTurn();
+    await yieldForOwnTurn();
     const shown = await decoded(event.object, this.view).catch(() => undefined);
     if (shown === undefined) return;
-    await ownTurn();
+    await yieldForOwnTurn();
     this.hand(event, shown);
   }
 
@@ -78,14 +76,6 @@ export class EventTurns {
   }
 }
 
-let turns: Promise<void> = Promise.resolve();
-
-/** A turn that nobody else who asks for one has. */
-export function ownTurn(): Promise<void> {
-  turns = turns.then(nextTurn);
-  return turns;
-}
-
 /** The large object that was decoded last, for all who are told of it one after the other: nobody changes it. */
 let last:
   { readonly from: WeakRef<CachedObject>; readonly view: View; readonly shown: Promise<KubeObject> } | undefined;
@@ -96,8 +86,8 @@ function decoded(from: CachedObject, view: View): Promise<KubeObject> {
   last = made;
   void made.shown
     .catch(() => undefined)
-    .then(ownTurn)
-    .then(ownTurn)
+    .then(yieldForOwnTurn)
+    .then(yieldForOwnTurn)
     .then(() => {
       if (last === made) last = undefined;
     });
@@ -105,11 +95,11 @@ function decoded(from: CachedObject, view: View): Promise<KubeObject> {
 }
 
 async function show(object: CachedObject, view: View): Promise<KubeObject> {
-  const inTurns = view.prepare === undefined ? decodedInTurns(object) : undefined;
-  return view.toObject((await inTurns) ?? object);
+  const decoding = view.prepare === undefined ? decodedSliced(object) : undefined;
+  return view.toObject((await decoding) ?? object);
 }
 
-const isLarge = ({ object }: WatchEvent): boolean => (object?.bytes.length ?? 0) >= LARGE;
+const isLarge = ({ object }: WatchEvent): boolean => (object?.bytes.length ?? 0) >= OWN_TURN_BYTES;
 
 /** Whether a key, `namespace/name` or `name`, ends in the name. */
 const hasName = (key: string, name: string): boolean =>

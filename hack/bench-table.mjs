@@ -1,0 +1,41 @@
+// Prints a table of benchmark reports, a column for each variant, medians over rounds:  node hack/bench-table.mjs FOLDER
+// The folder has files <Node's major version>.<name of the bundle>.<round>.json, as the load program prints them.
+import { readdirSync, readFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+
+const folder = process.argv[2];
+const variants = new Map();
+for (const file of readdirSync(folder).sort()) {
+  const [major, main] = file.split('.');
+  const name = main === 'main' ? `Node ${major}` : `Node ${major} ${main.replace('main-', '').replace('without-', 'without --')}`;
+  if (!variants.has(name)) variants.set(name, new Map());
+  const rows = variants.get(name);
+  for (const result of JSON.parse(readFileSync(join(folder, file), 'utf8')).results) {
+    if (!rows.has(result.scenario)) rows.set(result.scenario, []);
+    rows.get(result.scenario).push(result);
+  }
+}
+
+const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
+const figure = (value) => (value === undefined ? '' : value.toFixed(value < 10 ? 2 : 1));
+const names = [...variants.keys()];
+const scenarios = [...variants.get(names[0]).keys()];
+const rounds = variants.get(names[0]).get(scenarios[0]).length;
+
+/** One table: what `pick` takes from a result. */
+function table(title, unit, pick) {
+  console.log(`\n## ${title}\n`);
+  console.log(`| scenario | ${unit} | ${names.join(' | ')} |`);
+  console.log(`|---|---|${names.map(() => '---:|').join('')}`);
+  for (const scenario of scenarios) {
+    const cells = names.map((name) => figure(median((variants.get(name).get(scenario) ?? []).map(pick))));
+    console.log(`| ${scenario} | ${unit === 'metric' ? variants.get(names[0]).get(scenario)[0].metric : unit} | ${cells.join(' | ')} |`);
+  }
+}
+
+console.log(`# Annex on ${names.join(', ')}\n`);
+console.log(`${cpus().length} CPUs, ${Math.round(totalmem() / 2 ** 30)} GB, everything on loopback; medians of ${rounds} alternating rounds.`);
+table('Throughput and memory', 'metric', ({ value }) => value);
+table('p99 latency', 'ms', (result) => result.p99_ms);
+table('CPU of the server', 'ms per operation', (result) => result.server_cpu_ms_per_op);

@@ -1,0 +1,32 @@
+// A reporter of jest: a line a suite with the time since the start, and what failed in it.
+import { relative } from 'node:path';
+
+const clock = (millis) => {
+  const seconds = Math.floor(millis / 1000);
+  return `${String(Math.floor(seconds / 60)).padStart(3)}:${String(seconds % 60).padStart(2, '0')}`;
+};
+
+export default class Progress {
+  #start = Date.now();
+  #done = 0;
+
+  onTestResult(test, result, { numTotalTestSuites }) {
+    this.#done += 1;
+    const { numPassingTests: passed, numFailingTests: failed, numPendingTests: skipped, perfStats } = result;
+    const bad = failed > 0 || result.testExecError != null;
+    const counts = [`${passed} passed`, ...(failed > 0 ? [`${failed} failed`] : []), ...(skipped > 0 ? [`${skipped} skipped`] : [])];
+    const took = ((perfStats.end - perfStats.start) / 1000).toFixed(1);
+    const name = relative(process.cwd(), test.path);
+    console.log(`${clock(Date.now() - this.#start)} ${bad ? 'FAIL' : 'ok  '} ${this.#done}/${numTotalTestSuites} ${name}: ${counts.join(', ')} (${took} s)`);
+    if (bad) console.log(result.failureMessage ?? '');
+  }
+
+  onRunComplete(contexts, { testResults }) {
+    const slowest = testResults
+      .map(({ testFilePath, perfStats }) => ({ path: relative(process.cwd(), testFilePath), seconds: (perfStats.end - perfStats.start) / 1000 }))
+      .sort((a, b) => b.seconds - a.seconds)
+      .slice(0, 10);
+    console.log('The slowest suites:');
+    for (const { path, seconds } of slowest) console.log(`  ${seconds.toFixed(1).padStart(6)} s ${path}`);
+  }
+}

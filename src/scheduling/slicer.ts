@@ -1,0 +1,69 @@
+import type { Clock } from '../util/clock.js';
+import { SLICE_MILLIS } from './thresholds.js';
+
+type MonotonicClock = Pick<Clock, 'monotonic'>;
+
+/** Gives up the event loop: resolves in a later turn, after the input that is waiting now was handled. */
+export function yieldNow(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
+let exclusive: Promise<void> = Promise.resolve();
+
+/** Yields until a turn of the event loop that nobody else who asks for one of these has. */
+export function yieldForOwnTurn(): Promise<void> {
+  exclusive = exclusive.then(yieldNow);
+  return exclusive;
+}
+
+/** Tells long work when to yield. A slice is what it does between two yields. */
+export class Slicer {
+  private until: number;
+
+  constructor(private readonly clock: MonotonicClock) {
+    this.until = clock.monotonic() + SLICE_MILLIS;
+  }
+
+  /** The slice is used up. */
+  get isOver(): boolean {
+    return this.clock.monotonic() >= this.until;
+  }
+
+  /** Yields, and begins another slice. */
+  async yield(): Promise<void> {
+    await yieldNow();
+    this.until = this.clock.monotonic() + SLICE_MILLIS;
+  }
+}
+
+/** Takes all steps: at once if they fit into a slice, else slice by slice. */
+export function sliced<T>(steps: Iterator<undefined, T>, clock: MonotonicClock): T | Promise<T> {
+  const slicer = new Slicer(clock);
+  const first = takeSlice(steps, slicer);
+  return first.done === true ? first.value : finish(steps, slicer);
+}
+
+/** Takes each step in a turn of its own: for steps that are about as long as a slice. */
+export async function stepByStep<T>(steps: Iterator<undefined, T>): Promise<T> {
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done === true) return step.value;
+    await yieldNow();
+  }
+}
+
+async function finish<T>(steps: Iterator<undefined, T>, slicer: Slicer): Promise<T> {
+  for (;;) {
+    await slicer.yield();
+    const last = takeSlice(steps, slicer);
+    if (last.done === true) return last.value;
+  }
+}
+
+function takeSlice<T>(steps: Iterator<undefined, T>, slicer: Slicer): IteratorResult<undefined, T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true || slicer.isOver) return step;
+  }
+}
