@@ -59,7 +59,7 @@ docs: dist/.sources ## Writes docs/flags.md and docs/metrics.md anew.
 release: dist/.sources ## Builds archives, chart, SBOM and checksums of VERSION=… into release/.
 	hack/release.sh $(VERSION)
 
-manifests: ## Writes manifests/annex.yaml and the expectations of its tests anew, from the chart (needs helm or Go).
+manifests: ## Writes manifests/annex.yaml, the dashboards and the expectations of its tests anew, from the chart (needs helm or Go).
 	hack/manifests.sh
 
 resource-definition: ## Turns the CustomResourceDefinitions in FILE into ResourceDefinitions, on standard output.

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Writes what the chart makes: manifests/annex.yaml, for use without helm, and the expectations of test/chart.
+# Writes the chart's dashboards and what the chart makes: manifests/annex.yaml, for use without helm, and the expectations of
+# test/chart.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+node hack/dashboards.mjs
 helm=$(hack/tools/helm.sh)
 render() { "$helm" template annex charts/annex --namespace annex-system --kube-version 1.36.3 "$@"; }
 mkdir -p manifests test/chart/golden

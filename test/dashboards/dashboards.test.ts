@@ -1,0 +1,236 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Http1, WatchReader } from '../integration/client.js';
+import { define } from '../integration/objects.js';
+import { ADMIN, eventually, PATIENCE_MILLIS, ROOT, scratchFolder, TestServer } from '../integration/server.js';
+
+interface Panel {
+  readonly type: string;
+  readonly title: string;
+  readonly description: string;
+  readonly targets: readonly { readonly expr: string; readonly legendFormat: string }[];
+}
+
+interface Dashboard {
+  readonly templating: { readonly list: readonly { readonly name: string }[] };
+  readonly panels: readonly (Panel | { readonly type: 'row'; readonly title: string })[];
+}
+
+/** Metrics that have no data here, and why. Their queries only have to parse. */
+const WITHOUT_DATA: Readonly<Record<string, string>> = {
+  annex_store_change_stream_errors_total: 'the store is not MongoDB',
+  annex_store_index_errors_total: 'the store is not MongoDB',
+  annex_cluster_link_broken: 'there is no cluster',
+  annex_admission_configuration_age_seconds: 'there is no cluster',
+  annex_admission_params_unreadable: 'there is no cluster',
+  annex_large_write_duration_seconds_bucket: 'no write is large enough for a worker thread',
+  annex_memory_limit_bytes: 'a limit of memory is the container’s',
+  annex_http2_connection_errors_total: 'no client misbehaves',
+  apiserver_request_aborts_total: 'no answer is cut off',
+  apiserver_request_terminations_total: 'no request is ended in self-defence',
+  apiserver_dropped_requests_total: 'the load stays below the limits',
+  etcd_request_errors_total: 'the store does not fail',
+  apiserver_admission_webhook_admission_duration_seconds_bucket: 'there is no webhook',
+  apiserver_admission_webhook_rejection_count: 'there is no webhook',
+  apiserver_admission_webhook_fail_open_count: 'there is no webhook',
+};
+
+const NAMES = ['operations', 'types'];
+const METRIC = /\b(?:annex|apiserver|authentication|authorization|etcd|kubernetes|nodejs|process)_[a-z0-9_]+/g;
+
+const dashboards = NAMES.map((name) => {
+  const path = join(ROOT, `charts/annex/files/dashboards/${name}.json`);
+  return { name, ...(JSON.parse(readFileSync(path, 'utf8')) as Dashboard) };
+});
+const isChart = (panel: Dashboard['panels'][number]): panel is Panel => panel.type !== 'row';
+const queries = dashboards.flatMap(({ name, panels }) =>
+  panels
+    .filter(isChart)
+    .flatMap(({ title, targets }) => targets.map(({ expr }) => ({ where: `${name}, ${title}`, expr }))),
+);
+const metricsOf = (expr: string): string[] => [...expr.matchAll(METRIC)].map(([name]) => name);
+const hasData = (expr: string): boolean => !metricsOf(expr).some((name) => Object.hasOwn(WITHOUT_DATA, name));
+
+const GROUP = 'dashboards.example.com';
+const VALUES: Readonly<Record<string, string>> = {
+  job: 'annex',
+  instance: '.*',
+  group: GROUP,
+  resource: 'widgets',
+  __rate_interval: '10s',
+};
+const filledIn = (expr: string): string => expr.replace(/\$(\w+)/g, (_, name: string) => VALUES[name] ?? `$${name}`);
+
+test('the files are what the script makes', () => {
+  const { status, stderr } = spawnSync(process.execPath, ['hack/dashboards.mjs', '--check'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+});
+
+test.each(dashboards)('$name: each panel is described, each variable known', ({ panels, templating }) => {
+  const known = new Set([...templating.list.map(({ name }) => name), '__rate_interval']);
+  for (const panel of panels.filter(isChart)) {
+    expect(panel.description).not.toBe('');
+    for (const { expr, legendFormat } of panel.targets) {
+      expect(legendFormat).not.toBe('');
+      for (const [, name = ''] of expr.matchAll(/\$(\w+)/g)) expect(known).toContain(name);
+    }
+  }
+});
+
+test('docs/monitoring.md lists the panels', () => {
+  const text = readFileSync(join(ROOT, 'docs/monitoring.md'), 'utf8');
+  for (const { panels } of dashboards) {
+    const rows: string[][] = [];
+    for (const panel of panels) {
+      if (isChart(panel)) rows.at(-1)?.push(panel.title);
+      else rows.push([panel.title]);
+    }
+    for (const [row = '', ...titles] of rows) expect(text).toContain(`| ${row} | ${titles.join('; ')} |\n`);
+  }
+});
+
+test('metrics that are said to have no data are asked for', () => {
+  const asked = new Set(queries.flatMap(({ expr }) => metricsOf(expr)));
+  expect(Object.keys(WITHOUT_DATA).filter((name) => !asked.has(name))).toEqual([]);
+});
+
+const WIDGETS = `/apis/${GROUP}/v1/namespaces/default/widgets`;
+const POLICIES = '/apis/admissionregistration.k8s.io/v1';
+
+const widget = (name: string, size = 'small'): object => ({
+  apiVersion: `${GROUP}/v1`,
+  kind: 'Widget',
+  metadata: { name },
+  spec: { size, replicas: 1 },
+});
+
+async function makePolicy(http: Http1): Promise<void> {
+  const apiVersion = 'admissionregistration.k8s.io/v1';
+  const rule = { apiGroups: [GROUP], apiVersions: ['*'], resources: ['widgets'], operations: ['CREATE', 'UPDATE'] };
+  const policy = await http.post(`${POLICIES}/validatingadmissionpolicies`, {
+    apiVersion,
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: 'small' },
+    spec: {
+      matchConstraints: { resourceRules: [rule] },
+      validations: [{ expression: "object.spec.size == 'small'" }],
+    },
+  });
+  const binding = await http.post(`${POLICIES}/validatingadmissionpolicybindings`, {
+    apiVersion,
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name: 'small' },
+    spec: { policyName: 'small', validationActions: ['Deny'] },
+  });
+  expect([policy.status, binding.status]).toEqual([201, 201]);
+}
+
+/** One round of what clients do; the policy rejects one write of it once it is in force. */
+async function round(http: Http1, number: number): Promise<void> {
+  const name = `widget-${number}`;
+  await http.post(WIDGETS, widget(name));
+  await http.post(WIDGETS, widget(`${name}-large`, 'large'));
+  await http.get(`${WIDGETS}/${name}`);
+  await http.get(`${WIDGETS}/absent`);
+  await http.get(WIDGETS);
+  await http.get('/readyz');
+  const headers = { 'content-type': 'application/merge-patch+json' };
+  await http.send({ method: 'PATCH', path: `${WIDGETS}/${name}`, body: { spec: { replicas: 2 } }, headers });
+  if (number % 2 === 0) await http.send({ method: 'DELETE', path: `${WIDGETS}/${name}` });
+}
+
+const tools = spawnSync(join(ROOT, 'hack/tools/prometheus.sh'), { encoding: 'utf8' });
+const prometheus = tools.status === 0 ? join(tools.stdout.trim(), 'prometheus') : undefined;
+
+const [suite, title] =
+  prometheus === undefined ? [describe.skip, '(skipped: no Prometheus)'] : [describe, 'with a real Prometheus'];
+suite(title, () => {
+  let server: TestServer | undefined;
+  let scraper: ChildProcess | undefined;
+  let loading = true;
+  let load: Promise<void> | undefined;
+  let log = '';
+  const folder = scratchFolder(async () => {
+    loading = false;
+    await load?.catch(() => undefined);
+    await server?.stop('SIGKILL');
+    if (scraper?.exitCode === null) {
+      const ended = new Promise((resolve) => scraper?.once('exit', resolve));
+      scraper.kill('SIGKILL');
+      await ended;
+    }
+  });
+
+  /** The address of a Prometheus that scrapes the server every second. */
+  async function scrape(target: TestServer): Promise<string> {
+    const token = join(folder, 'token');
+    writeFileSync(token, ADMIN, { mode: 0o600 });
+    const config = {
+      global: { scrape_interval: '1s', scrape_timeout: '1s' },
+      scrape_configs: [
+        {
+          job_name: 'annex',
+          scheme: 'https',
+          authorization: { credentials_file: token },
+          tls_config: { ca_file: join(target.dataDir, 'ca.crt') },
+          static_configs: [{ targets: [`127.0.0.1:${target.port}`] }],
+        },
+      ],
+    };
+    writeFileSync(join(folder, 'prometheus.yaml'), JSON.stringify(config));
+    const args = ['--config.file', join(folder, 'prometheus.yaml'), '--storage.tsdb.path', join(folder, 'series')];
+    const child = spawn(prometheus ?? '', [...args, '--web.listen-address', '127.0.0.1:0'], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    scraper = child;
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
+    return eventually('Prometheus listens', () => {
+      if (child.exitCode !== null) throw new Error(log);
+      const port = /Listening on.*127\.0\.0\.1:(\d+)/.exec(log)?.[1];
+      return Promise.resolve(port === undefined || port === '0' ? undefined : `http://127.0.0.1:${port}`);
+    });
+  }
+
+  /** How many numbers the query has over the last minute. */
+  async function numbers(url: string, expr: string): Promise<number> {
+    const now = Date.now() / 1000;
+    const body = new URLSearchParams({ query: filledIn(expr), start: String(now - 60), end: String(now), step: '1' });
+    const answer = await fetch(`${url}/api/v1/query_range`, { method: 'POST', body });
+    const text = await answer.text();
+    if (answer.status !== 200) throw new Error(`${expr}: ${text}`);
+    const { data } = JSON.parse(text) as { data: { result: { values: [number, string][] }[] } };
+    return data.result.flatMap(({ values }) => values).filter(([, value]) => Number.isFinite(Number(value))).length;
+  }
+
+  test('every query of every panel has data', async () => {
+    server = await TestServer.start(folder);
+    const http = new Http1(server);
+    await define(http, GROUP, 'widgets', 'Widget');
+    await makePolicy(http);
+    const watch = new WatchReader(await http.open({ path: `${WIDGETS}?watch=true` }));
+    const url = await scrape(server);
+    load = (async () => {
+      for (let i = 0; loading; i++) {
+        await round(http, i);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    })();
+    let missing = queries.filter(({ expr }) => hasData(expr));
+    const end = performance.now() + PATIENCE_MILLIS;
+    while (missing.length > 0 && performance.now() < end) {
+      const still: typeof missing = [];
+      for (const query of missing) if ((await numbers(url, query.expr)) === 0) still.push(query);
+      missing = still;
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+    expect(missing).toEqual([]);
+    for (const { expr } of queries.filter((query) => !hasData(query.expr))) await numbers(url, expr);
+    expect(watch.events.length).toBeGreaterThan(0);
+    loading = false;
+    await load;
+  });
+});
