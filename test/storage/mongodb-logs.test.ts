@@ -196,7 +196,7 @@ described('types with logs of their own', () => {
     await replica(options, OWN);
     await withClient(options.uri, async (client) => {
       const meta = client.db(options.database).collection<{ _id: string; version: number }>('meta');
-      expect(await meta.findOne({ _id: 'format' })).toMatchObject({ version: 2 });
+      expect(await meta.findOne({ _id: 'format' })).toMatchObject({ version: 4 });
     });
     await replica(await mongoOptions(), NONE);
   });

@@ -136,7 +136,7 @@ described('what a write starts from', () => {
     }));
     await withClient(options.uri, async (client) => {
       const heads = new Heads(1);
-      const place = logPlace(client.db(options.database), MAIN_LOG);
+      const place = logPlace(client.db(options.database, { promoteBuffers: true }), MAIN_LOG);
       const follower: Pick<LogFollower, 'revision'> = { revision: Infinity };
       const states = await statesBefore(pending, { heads, place, follower: follower as LogFollower });
       expect([...states.values()].map((state) => state?.revision)).toEqual(written.map(({ revision }) => revision));
