@@ -87,6 +87,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - --audit-policy-file=/etc/annex/config/audit-policy.yaml
 - --audit-log-path={{ .Values.audit.logPath }}
 {{- end }}
+{{- if .Values.encryption.secretName }}
+- --encryption-provider-config=/etc/annex/encryption/{{ .Values.encryption.key }}
+- --encryption-provider-config-automatic-reload
+{{- end }}
 {{- range .Values.extraArgs }}
 - {{ . | quote }}
 {{- end }}
@@ -111,6 +115,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if .Values.audit.policy }}
 - {name: config, mountPath: /etc/annex/config, readOnly: true}
 {{- end }}
+{{- if .Values.encryption.secretName }}
+- {name: encryption, mountPath: /etc/annex/encryption, readOnly: true}
+{{- end }}
 {{- with .Values.extraVolumeMounts }}
 {{ toYaml . }}
 {{- end }}
@@ -128,6 +135,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if .Values.audit.policy }}
 - name: config
   configMap: {name: {{ include "annex.name" . }}}
+{{- end }}
+{{- if .Values.encryption.secretName }}
+- name: encryption
+  secret: {secretName: {{ .Values.encryption.secretName }}}
 {{- end }}
 {{- with .Values.extraVolumes }}
 {{ toYaml . }}
