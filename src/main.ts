@@ -3,11 +3,19 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
+import { completionCommand } from './cli/completion.js';
 import { convertCommand } from './cli/convert/command.js';
 import { kubeconfigCommand } from './cli/kubeconfig.js';
 import { tokenCommand } from './cli/token.js';
+import { versionCommand, type Versions } from './cli/version.js';
 import { isAggregated } from './server/options/aggregation-options.js';
-import { describeFailure, doctorCommand, normalizeArguments, serveCommand } from './server/options/command-line.js';
+import {
+  describeFailure,
+  doctorCommand,
+  type DoctorFormat,
+  normalizeArguments,
+  serveCommand,
+} from './server/options/command-line.js';
 import type { Options } from './server/options/options.js';
 import { systemClock } from './util/clock.js';
 import { annexVersion, KUBERNETES_VERSION } from './server/http/documents/version.js';
@@ -85,17 +93,28 @@ async function serve(options: Options): Promise<void> {
   say(...lines);
 }
 
-async function doctor(options: Options): Promise<void> {
-  const [{ examine }, { lineOf }] = await Promise.all([import('./doctor/doctor.js'), import('./doctor/finding.js')]);
-  let wrong = false;
+async function doctor(options: Options, format: DoctorFormat): Promise<void> {
+  const [{ examine }, { lineOf, resultOf }] = await Promise.all([
+    import('./doctor/doctor.js'),
+    import('./doctor/finding.js'),
+  ]);
   // A reader that has seen enough, such as head.
   process.stdout.on('error', fail);
+  const results = [];
   for await (const finding of examine(options, systemClock)) {
-    say(lineOf(finding));
-    wrong ||= finding.verdict === 'wrong';
+    if (format === 'text') say(lineOf(finding));
+    results.push(resultOf(finding));
   }
-  if (wrong) process.exitCode = 1;
+  if (format === 'json') say(JSON.stringify(results, null, 2));
+  if (results.some(({ status }) => status === 'failed')) process.exitCode = 1;
 }
+
+const versions = (): Versions => ({
+  version: annexVersion(root),
+  kubernetesVersion: KUBERNETES_VERSION,
+  nodeVersion: process.version,
+  platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+});
 
 function fail(error: unknown): never {
   const { message, code } = describeFailure(error);
@@ -103,9 +122,15 @@ function fail(error: unknown): never {
   process.exit(code);
 }
 
-const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set(['convert', 'token', 'kubeconfig']);
+const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set([
+  'convert',
+  'token',
+  'kubeconfig',
+  'version',
+  'completion',
+]);
 
-const program = new Command('annex')
+const program: Command = new Command('annex')
   .description('An API server that speaks the Kubernetes API.')
   .version(annexVersion(root), '--version', 'Shows the version.')
   .helpOption('-h, --help', 'Shows this help.')
@@ -113,7 +138,9 @@ const program = new Command('annex')
   .addCommand(doctorCommand(doctor))
   .addCommand(convertCommand(systemClock))
   .addCommand(tokenCommand())
-  .addCommand(kubeconfigCommand());
+  .addCommand(kubeconfigCommand())
+  .addCommand(versionCommand(versions))
+  .addCommand(completionCommand(() => program));
 
 for (const command of [program, ...program.commands]) {
   command.exitOverride().configureOutput({ outputError: () => undefined });

@@ -19,6 +19,20 @@ describe('annex doctor', () => {
   });
 
   test.each([
+    ['text', []],
+    ['json', ['-o', 'json']],
+    ['json', ['--output=json']],
+  ])('shows findings as %s with %j', async (wanted, args) => {
+    let seen: string | undefined;
+    const command = doctorCommand((_, format) => {
+      seen = format;
+      return Promise.resolve();
+    });
+    await command.parseAsync(normalizeArguments(['--service-name=a', ...args]), { from: 'user' });
+    expect(seen).toBe(wanted);
+  });
+
+  test.each([
     ['a server of its own', ['--data-dir=/d'], 'doctor needs --service-name'],
     ['a flag that does not exist', ['--service-name=a', '--nonsense'], "unknown option '--nonsense'"],
     ['half of a certificate', ['--service-name=a', '--tls-cert-file=/c'], 'must be given together'],

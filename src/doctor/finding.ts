@@ -26,3 +26,18 @@ export function lineOf(finding: Finding): string {
   if (finding.verdict === 'wrong') return `${start}: ${detail} / mend it by: ${finding.mend}`;
   return detail === '' ? start : `${start} (${detail})`;
 }
+
+/** A finding as `annex doctor -o json` shows it. */
+export interface CheckResult {
+  readonly name: string;
+  readonly status: 'ok' | 'warning' | 'failed' | 'skipped';
+  readonly message: string;
+  /** What to do; with failed checks only. */
+  readonly hint?: string;
+}
+
+export function resultOf(finding: Finding): CheckResult {
+  const { check: name, detail: message } = finding;
+  if (finding.verdict === 'wrong') return { name, status: 'failed', message, hint: finding.mend };
+  return { name, status: finding.verdict, message };
+}

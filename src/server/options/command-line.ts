@@ -44,17 +44,21 @@ function optionOf(flag: Flag<unknown>): Option {
 export const serveCommand = (run: (options: Options) => Promise<void>): Command =>
   commandOfFlags('serve', 'Serves the Kubernetes API.', run);
 
+export type DoctorFormat = 'text' | 'json';
+
 /** `annex doctor`, with the flags of `annex serve`. */
-export const doctorCommand = (run: (options: Options) => Promise<void>): Command =>
-  commandOfFlags(
-    'doctor',
-    'Checks what a server with the same flags needs of its store and of the cluster that it extends.',
-    (options) => {
-      if (!isAggregated(options))
-        throw new FlagError('doctor needs --service-name: it looks at servers that extend a cluster');
-      return run(options);
-    },
+export function doctorCommand(run: (options: Options, format: DoctorFormat) => Promise<void>): Command {
+  const what = 'Checks what a server with the same flags needs of its store and of the cluster that it extends.';
+  const command = commandOfFlags('doctor', what, (options) => {
+    if (!isAggregated(options))
+      throw new FlagError('doctor needs --service-name: it looks at servers that extend a cluster');
+    return run(options, command.opts<{ output: DoctorFormat }>().output);
+  });
+  const text = 'Format of the findings. The exit code is 1 when a check has failed.';
+  return command.addOption(
+    new Option('-o, --output <format>', text).choices(['text', 'json']).default('text').helpGroup('Output flags:'),
   );
+}
 
 function commandOfFlags(name: string, description: string, run: (options: Options) => Promise<void>): Command {
   const command = new Command(name)
