@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { readPieces } from '../../src/cli/convert/documents/documents.js';
 import { runConvert } from '../../src/cli/convert/run.js';
 import type { JsonObject } from '../../src/apimachinery/json/json.js';
-import { createCertificate, generateKey, keyPem } from '../../src/pki/certificates.js';
-import { freePorts, Started } from './control-plane.js';
+import { freePorts, Started, writeKeys } from './control-plane.js';
 
 const ROOT = join(__dirname, '../..');
 const TOOLS = process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools');
@@ -107,13 +106,3 @@ type Resources = ReadonlyMap<string, string>;
 /** Groups that are gone are answered in plain text. */
 const isJson = (response: IncomingMessage): boolean =>
   response.headers['content-type']?.startsWith('application/json') === true;
-
-function writeKeys(folder: string): void {
-  const { privateKey, publicKey } = generateKey();
-  const validity = { notBefore: Date.now() - 1e6, notAfter: Date.now() + 1e8 };
-  const subject = { commonName: 'convert' };
-  const own = { subject, publicKey, usage: 'server' as const, altNames: ['127.0.0.1'], ...validity };
-  writeFileSync(join(folder, 'server.crt'), createCertificate(own, { key: privateKey }));
-  writeFileSync(join(folder, 'server.key'), keyPem(privateKey));
-  writeFileSync(join(folder, 'tokens.csv'), 'convert,convert,convert,system:masters\n');
-}

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, readFileSync } from 'node:fs';
+import { createWriteStream, readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { createCertificate, generateKey, keyPem } from '../../src/pki/certificates.js';
 
 /** Ports of loopback that were free a moment ago. */
 export async function freePorts(count: number): Promise<number[]> {
@@ -96,4 +97,14 @@ export class Started {
       await gone;
     }
   }
+}
+
+export function writeKeys(folder: string): void {
+  const { privateKey, publicKey } = generateKey();
+  const validity = { notBefore: Date.now() - 1e6, notAfter: Date.now() + 1e8 };
+  const subject = { commonName: 'convert' };
+  const own = { subject, publicKey, usage: 'server' as const, altNames: ['127.0.0.1'], ...validity };
+  writeFileSync(join(folder, 'server.crt'), createCertificate(own, { key: privateKey }));
+  writeFileSync(join(folder, 'server.key'), keyPem(privateKey));
+  writeFileSync(join(folder, 'tokens.csv'), 'convert,convert,convert,system:masters\n');
 }
