@@ -1,17 +1,20 @@
 import { ApiError } from '../apimachinery/meta/errors.js';
 
-/** Whether a controller need not mind: the object is gone, somebody was faster, or its namespace is being deleted. */
-export function isConflictOrNotFound(error: unknown): boolean {
-  if (!(error instanceof ApiError)) return false;
-  if (error.code === 404 || error.code === 409) return true;
-  return error.details?.causes?.some((cause) => cause.reason === 'NamespaceTerminating') === true;
-}
+/** The object is gone, or somebody was faster. */
+export const isConflictOrNotFound = (error: unknown): boolean =>
+  error instanceof ApiError && (error.code === 404 || error.code === 409);
+
+/** Whether a controller need not mind: likewise, or the namespace is being deleted. */
+export const isOvertaken = (error: unknown): boolean =>
+  isConflictOrNotFound(error) ||
+  (error instanceof ApiError &&
+    error.details?.causes?.some((cause) => cause.reason === 'NamespaceTerminating') === true);
 
 /** Runs it and lets pass what a controller need not mind. */
 export async function unlessOvertaken(work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    if (!isConflictOrNotFound(error)) throw error;
+    if (!isOvertaken(error)) throw error;
   }
 }

@@ -1,4 +1,3 @@
-import { ApiError } from '../apimachinery/meta/errors.js';
 import { deepCopy, deepEqual, type JsonObject, objectAt } from '../apimachinery/json/json.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../apimachinery/meta/meta.js';
 import type { ApiRegistry, StoredApi } from '../registry/generic/store/api-registry.js';
@@ -8,6 +7,7 @@ import { EVERYTHING } from '../storage/selection-predicate.js';
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import { messageOf } from '../util/error-message.js';
+import { isConflictOrNotFound } from './errors.js';
 
 const RETRY_MILLIS = 500;
 const FINALIZER = 'kubernetes';
@@ -40,7 +40,7 @@ export class NamespaceController {
       work: (name) => this.sync(name),
       workers: 10,
       onError: (name, error) => {
-        if (!(error instanceof ApiError && (error.code === 409 || error.code === 404))) options.onError(name, error);
+        if (!isConflictOrNotFound(error)) options.onError(name, error);
       },
     });
   }

@@ -1,10 +1,10 @@
-import { ApiError } from '../../apimachinery/meta/errors.js';
 import { deepCopy, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { objectsOf } from '../../apimachinery/json/values.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
+import { isConflictOrNotFound } from '../errors.js';
 
 const CONDITION = 'Registered';
 
@@ -31,7 +31,7 @@ export class DefinitionRegistration {
       work: (name) => this.sync(name),
       onError: (name, error) => {
         // Somebody was faster: it is told to the newer state.
-        if (!(error instanceof ApiError && (error.code === 409 || error.code === 404))) failed(name, error);
+        if (!isConflictOrNotFound(error)) failed(name, error);
       },
     });
   }

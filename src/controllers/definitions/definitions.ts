@@ -1,4 +1,3 @@
-import { ApiError } from '../../apimachinery/meta/errors.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { deepEqual } from '../../apimachinery/json/json.js';
 import { isConditionTrue } from '../../registry/customresource/definition.js';
@@ -16,6 +15,7 @@ import { yieldNow, sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import type { CustomResourceHandler } from './custom-resource-handler.js';
+import { isConflictOrNotFound } from '../errors.js';
 
 /** Creations that began before a definition was marked as terminating get this long to end, so that their objects are found. */
 const SETTLE_MILLIS = 250;
@@ -53,7 +53,7 @@ export class DefinitionController {
       work: (name) => this.sync(name),
       onError: (name, error) => {
         // A conflict only means that a newer state is on its way.
-        if (!(error instanceof ApiError && (error.code === 409 || error.code === 404))) options.onError(name, error);
+        if (!isConflictOrNotFound(error)) options.onError(name, error);
       },
     });
   }

@@ -1,4 +1,3 @@
-import { ApiError } from '../../apimachinery/meta/errors.js';
 import { deepCopy } from '../../apimachinery/json/json.js';
 import {
   hasDeletionTimestamp,
@@ -15,6 +14,7 @@ import type { CachedObject, WatchEvent } from '../../storage/cacher/interfaces.j
 import { type Clock, sleep } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { type Dependent, kindOf, type ObjectPlace, OwnerGraph } from './owner-graph.js';
+import { isConflictOrNotFound } from '../errors.js';
 
 export interface GarbageCollectorOptions {
   readonly registry: ApiRegistry;
@@ -48,7 +48,7 @@ export class GarbageCollector {
       work: (key) => this.work(key),
       workers: 20,
       onError: (key, error) => {
-        if (!(error instanceof ApiError && (error.code === 409 || error.code === 404))) options.onError(key, error);
+        if (!isConflictOrNotFound(error)) options.onError(key, error);
       },
     });
   }

@@ -7,7 +7,7 @@ import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopba
 import type { WatchEvent } from '../../storage/cacher/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
-import { isConflictOrNotFound } from '../errors.js';
+import { isOvertaken } from '../errors.js';
 import { keyOf, splitKey } from '../garbage-collector/object-cache.js';
 import { measure, type MeasuredType, measuredTypes } from './measure.js';
 import { QuotaIndex } from './quota-index.js';
@@ -53,7 +53,7 @@ export class ResourceQuotaController {
       work: (key) => this.sync(key),
       workers: 5,
       onError: (key, error) => {
-        if (!isConflictOrNotFound(error)) options.onError(key, error);
+        if (!isOvertaken(error)) options.onError(key, error);
       },
     });
   }

@@ -1,10 +1,10 @@
-import { ApiError } from '../../apimachinery/meta/errors.js';
 import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { objectsOf } from '../../apimachinery/json/values.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
+import { isConflictOrNotFound } from '../errors.js';
 
 export interface ProtectionOptions {
   /** Of the protected type. */
@@ -30,7 +30,7 @@ export class StorageProtection {
       work: (key) => this.sync(key),
       workers: 4,
       onError: (key, error) => {
-        if (!(error instanceof ApiError && (error.code === 409 || error.code === 404))) options.onError(key, error);
+        if (!isConflictOrNotFound(error)) options.onError(key, error);
       },
     });
   }
