@@ -42,7 +42,7 @@ export function isWriteConflict(error: unknown): boolean {
 }
 
 /** As the answer to the fence of a transaction: the floor has reached it. */
-export function isConflictOrNotFound(error: unknown): boolean {
+export function isFenced(error: unknown): boolean {
   return error instanceof CommandFailed && error.code === IMMUTABLE_FIELD;
 }
 

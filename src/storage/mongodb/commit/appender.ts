@@ -1,6 +1,6 @@
 import type { Revision } from '../../interfaces.js';
 import { stateCollection, type LogDocument, type LogPlace, type State } from '../documents.js';
-import { isDuplicateKey, isConflictOrNotFound, isRefusal, isWriteConflict } from '../failures.js';
+import { isDuplicateKey, isFenced, isRefusal, isWriteConflict } from '../failures.js';
 import { documentAt, fenceAt, insertionOf, statementsOf, type Operations, type Statement } from './statements.js';
 import type { Transactions } from './transactions.js';
 import type { WriterSession } from './writer-session.js';
@@ -140,7 +140,7 @@ export class Appender {
     const statements = [...entries, ...changes];
     try {
       const [passed, ...results] = await transactions.begin([fence, ...statements]);
-      if (typeof passed !== 'number') return isConflictOrNotFound(passed) ? { outcome: 'overtaken' } : failed(passed);
+      if (typeof passed !== 'number') return isFenced(passed) ? { outcome: 'overtaken' } : failed(passed);
       for (const [i, result] of results.entries()) {
         const isEntry = i < entries.length;
         if (typeof result !== 'number')
