@@ -1,7 +1,11 @@
-import { goKind, JsonError } from '../../apimachinery/json/decode.js';
-import { isObject, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
-import { compareUtf8, kindNotRegistered, quote } from '../../apimachinery/meta/meta.js';
-import { parseYaml } from '../../apimachinery/yaml/yaml.js';
+import { JsonError } from '../../apimachinery/json/decode.js';
+import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
+import {
+  ConfigurationDecodeError,
+  ConfigurationReader,
+  decodeConfiguration,
+  typeMismatch,
+} from '../../apimachinery/yaml/configuration-file.js';
 import {
   type AnonymousConfig,
   type AuthenticationConfiguration,
@@ -16,45 +20,28 @@ const GROUP = 'apiserver.config.k8s.io';
 const KIND = 'AuthenticationConfiguration';
 const VERSIONS = ['v1', 'v1beta1', 'v1alpha1'];
 
-class DecodeError extends Error {}
-
 /** Reads the text of a configuration file, YAML or JSON, strictly. Throws AuthenticationConfigError. */
 export function loadAuthenticationConfiguration(text: string): AuthenticationConfiguration {
   if (text.trim() === '') throw new AuthenticationConfigError('empty config data');
   try {
     return decode(text);
   } catch (error) {
-    if (!(error instanceof DecodeError) && !(error instanceof JsonError)) throw error;
+    if (!(error instanceof ConfigurationDecodeError) && !(error instanceof JsonError)) throw error;
     throw new AuthenticationConfigError(error.message);
   }
 }
 
-function decode(text: string): AuthenticationConfiguration {
-  const { value, duplicates } = parseYaml(text);
-  const root = isObject(value) ? value : {};
-  const kind = stringAt(root, 'kind') ?? '';
-  const apiVersion = stringAt(root, 'apiVersion') ?? '';
-  if (kind === '') throw new DecodeError("Object 'Kind' is missing");
-  if (apiVersion === '') throw new DecodeError("Object 'apiVersion' is missing");
-  const version = VERSIONS.find((candidate) => apiVersion === `${GROUP}/${candidate}`);
-  if (version === undefined || kind !== KIND) {
-    throw new DecodeError(kindNotRegistered(apiVersion, kind));
-  }
-  const reader = new Reader();
-  const configuration = reader.configuration(root);
-  const strict = [...duplicates, ...reader.unknown.map((path) => `unknown field ${quote(path)}`)];
-  if (strict.length > 0) throw new DecodeError(`strict decoding error: ${strict.join(', ')}`);
-  return configuration;
-}
+const decode = (text: string): AuthenticationConfiguration =>
+  decodeConfiguration(text, (apiVersion, kind) =>
+    kind === KIND && VERSIONS.some((version) => apiVersion === `${GROUP}/${version}`) ? new Reader() : undefined,
+  );
 
 /** Goes through the decoded file, types checked, and notes what no field takes. */
-class Reader {
-  readonly unknown: string[] = [];
-
+class Reader extends ConfigurationReader {
   configuration(root: JsonObject): AuthenticationConfiguration {
     this.refuseOthers(root, ['apiVersion', 'kind', 'jwt', 'anonymous'], '');
     return {
-      jwt: this.list(root['jwt'], 'jwt').map((item, i) => this.authenticator(item, `jwt[${i}]`)),
+      jwt: this.objects(root['jwt'], 'jwt').map((item, i) => this.authenticator(item, `jwt[${i}]`)),
       anonymous: this.anonymous(root['anonymous']),
     };
   }
@@ -64,10 +51,10 @@ class Reader {
     const item = this.object(value, 'anonymous');
     this.refuseOthers(item, ['enabled', 'conditions'], 'anonymous');
     const enabled = item['enabled'] ?? false;
-    if (typeof enabled !== 'boolean') throw mismatch(enabled, 'anonymous.enabled', 'bool');
+    if (typeof enabled !== 'boolean') throw typeMismatch(enabled, 'anonymous.enabled', 'bool');
     return {
       enabled,
-      conditions: this.list(item['conditions'], 'anonymous.conditions').map((condition, i) => {
+      conditions: this.objects(item['conditions'], 'anonymous.conditions').map((condition, i) => {
         const path = `anonymous.conditions[${i}]`;
         this.refuseOthers(condition, ['path'], path);
         return this.text(condition, 'path', path);
@@ -81,14 +68,14 @@ class Reader {
     const userAt = `${path}.userValidationRules`;
     return {
       issuer: this.issuer(this.object(item['issuer'], `${path}.issuer`), `${path}.issuer`),
-      claimValidationRules: this.list(item['claimValidationRules'], at).map((rule, i) =>
+      claimValidationRules: this.objects(item['claimValidationRules'], at).map((rule, i) =>
         this.texts(rule, ['claim', 'requiredValue', 'expression', 'message'], `${at}[${i}]`),
       ),
       claimMappings: this.mappings(
         this.object(item['claimMappings'], `${path}.claimMappings`),
         `${path}.claimMappings`,
       ),
-      userValidationRules: this.list(item['userValidationRules'], userAt).map((rule, i) =>
+      userValidationRules: this.objects(item['userValidationRules'], userAt).map((rule, i) =>
         this.texts(rule, ['expression', 'message'], `${userAt}[${i}]`),
       ),
     };
@@ -107,7 +94,7 @@ class Reader {
       username: this.prefixed(item['username'], `${path}.username`),
       groups: this.prefixed(item['groups'], `${path}.groups`),
       uid: this.texts(uid, ['claim', 'expression'], `${path}.uid`),
-      extra: this.list(item['extra'], `${path}.extra`).map((entry, i) =>
+      extra: this.objects(item['extra'], `${path}.extra`).map((entry, i) =>
         this.texts(entry, ['key', 'valueExpression'], `${path}.extra[${i}]`),
       ),
     };
@@ -120,6 +107,10 @@ class Reader {
     return { claim, prefix: given ? prefix : undefined, expression };
   }
 
+  private objects(value: JsonValue | undefined, path: string): readonly JsonObject[] {
+    return this.list(value, path).map((item, i) => this.object(item, `${path}[${i}]`));
+  }
+
   /** Fields that are all texts, and no others. */
   private texts<K extends string>(item: JsonObject, keys: readonly K[], path: string): Record<K, string> {
     this.refuseOthers(item, keys, path);
@@ -128,36 +119,16 @@ class Reader {
 
   private text(item: JsonObject, key: string, path: string): string {
     const value = item[key] ?? '';
-    if (typeof value !== 'string') throw mismatch(value, `${path}.${key}`, 'string');
+    if (typeof value !== 'string') throw typeMismatch(value, `${path}.${key}`, 'string');
     return value;
   }
 
   private strings(value: JsonValue | undefined, path: string): readonly string[] {
     if (value === undefined || value === null) return [];
-    if (!Array.isArray(value)) throw mismatch(value, path, '[]string');
+    if (!Array.isArray(value)) throw typeMismatch(value, path, '[]string');
     return value.map((item) => {
-      if (typeof item !== 'string') throw mismatch(item, path, 'string');
+      if (typeof item !== 'string') throw typeMismatch(item, path, 'string');
       return item;
     });
   }
-
-  private object(value: JsonValue | undefined, path: string): JsonObject {
-    if (value === undefined || value === null) return {};
-    if (!isObject(value)) throw mismatch(value, path, 'object');
-    return value;
-  }
-
-  private list(value: JsonValue | undefined, path: string): readonly JsonObject[] {
-    if (value === undefined || value === null) return [];
-    if (!Array.isArray(value)) throw mismatch(value, path, 'list');
-    return value.map((item, i) => this.object(item, `${path}[${i}]`));
-  }
-
-  private refuseOthers(object: JsonObject, known: readonly string[], path: string): void {
-    const others = Object.keys(object).filter((key) => !known.includes(key));
-    for (const key of others.sort(compareUtf8)) this.unknown.push(path === '' ? key : `${path}.${key}`);
-  }
 }
-
-const mismatch = (value: JsonValue, field: string, type: string): DecodeError =>
-  new DecodeError(`json: cannot unmarshal ${goKind(value)} into Go struct field ${field} of type ${type}`);

@@ -1,7 +1,11 @@
 import { goKind, JsonError } from '../../apimachinery/json/decode.js';
-import { isObject, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
-import { compareUtf8, kindNotRegistered, quote } from '../../apimachinery/meta/meta.js';
-import { parseYaml } from '../../apimachinery/yaml/yaml.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import {
+  ConfigurationDecodeError,
+  ConfigurationReader,
+  decodeConfiguration,
+  typeMismatch,
+} from '../../apimachinery/yaml/configuration-file.js';
 import { parseGoDuration } from '../../go/duration.js';
 import {
   AuthorizationConfigError,
@@ -29,43 +33,36 @@ export function loadAuthorizationConfiguration(text: string): AuthorizationConfi
   try {
     return decode(text);
   } catch (error) {
-    if (!(error instanceof DecodeError) && !(error instanceof JsonError)) throw error;
+    if (!(error instanceof ConfigurationDecodeError) && !(error instanceof JsonError)) throw error;
     throw new AuthorizationConfigError(`failed to load AuthorizationConfiguration from file: ${error.message}`);
   }
 }
 
-class DecodeError extends Error {}
-
 function decode(text: string): AuthorizationConfiguration {
-  const { value, duplicates } = parseYaml(text);
-  const root = isObject(value) ? value : {};
-  const kind = stringAt(root, 'kind') ?? '';
-  const apiVersion = stringAt(root, 'apiVersion') ?? '';
-  if (kind === '') throw new DecodeError(`Object 'Kind' is missing in '${text}'`);
-  if (apiVersion === '') throw new DecodeError(`Object 'apiVersion' is missing in '${text}'`);
-  const version = VERSIONS.find((candidate) => apiVersion === `${GROUP}/${candidate}`);
-  if (version !== undefined && OTHER_KINDS.includes(kind)) {
-    throw new DecodeError(`expected AuthorizationConfiguration, got *apiserver.${kind}`);
-  }
-  if (version === undefined || kind !== 'AuthorizationConfiguration') {
-    throw new DecodeError(kindNotRegistered(apiVersion, kind));
-  }
-  const reader = new Reader(version);
-  const configuration = reader.configuration(root);
-  const strict = [...duplicates, ...reader.unknown.map((path) => `unknown field ${quote(path)}`)];
-  if (strict.length > 0) throw new DecodeError(`strict decoding error: ${strict.join(', ')}`);
-  return configuration;
+  const readerOf = (apiVersion: string, kind: string): Reader | undefined => {
+    const version = VERSIONS.find((candidate) => apiVersion === `${GROUP}/${candidate}`);
+    if (version === undefined) return undefined;
+    if (OTHER_KINDS.includes(kind)) {
+      throw new ConfigurationDecodeError(`expected AuthorizationConfiguration, got *apiserver.${kind}`);
+    }
+    return kind === 'AuthorizationConfiguration' ? new Reader(version) : undefined;
+  };
+  return decodeConfiguration(text, readerOf, ` in '${text}'`);
 }
 
 /** Goes through the decoded file, types checked as Go's decoder does, and notes what no field takes. */
-class Reader {
-  readonly unknown: string[] = [];
-
-  constructor(private readonly version: string) {}
+class Reader extends ConfigurationReader {
+  constructor(private readonly version: string) {
+    super();
+  }
 
   configuration(root: JsonObject): AuthorizationConfiguration {
     const known = ['apiVersion', 'kind', 'authorizers'];
-    const list = this.list(root['authorizers'], 'AuthorizationConfiguration.authorizers', 'AuthorizerConfiguration');
+    const list = this.typedList(
+      root['authorizers'],
+      'AuthorizationConfiguration.authorizers',
+      'AuthorizerConfiguration',
+    );
     const authorizers = list.map((item, index) => this.authorizer(item, `authorizers[${index}]`));
     this.refuseOthers(root, known, '');
     return { authorizers };
@@ -75,7 +72,7 @@ class Reader {
     const at = 'AuthorizerConfiguration.authorizers';
     const name = this.text(item['name'], `${at}.name`) ?? '';
     const type = this.text(item['type'], `${at}.type`) ?? '';
-    const given = this.object(item['webhook'], `${at}.webhook`, 'WebhookConfiguration');
+    const given = this.typed(item['webhook'], `${at}.webhook`, 'WebhookConfiguration');
     const webhook = given === undefined ? undefined : this.webhook(given, `${path}.webhook`);
     this.refuseOthers(item, ['name', 'type', 'webhook'], path);
     return { type, name, webhook };
@@ -86,7 +83,7 @@ class Reader {
     const text = (key: string): string => this.text(item[key], `${at}.${key}`) ?? '';
     const duration = (key: string): number => this.duration(item[key]);
     const flag = (key: string): boolean => this.flag(item[key], `${at}.${key}`) ?? true;
-    const conditions = this.list(item['matchConditions'], `${at}.matchConditions`, 'WebhookMatchCondition');
+    const conditions = this.typedList(item['matchConditions'], `${at}.matchConditions`, 'WebhookMatchCondition');
     const configuration: WebhookConfiguration = {
       authorizedTTL: duration('authorizedTTL') || AUTHORIZED_TTL,
       cacheAuthorizedRequests: flag('cacheAuthorizedRequests'),
@@ -109,53 +106,44 @@ class Reader {
 
   private connection(value: JsonValue | undefined, path: string): WebhookConfiguration['connectionInfo'] {
     const at = 'authorizers.webhook.connectionInfo';
-    const item = this.object(value, `WebhookConfiguration.${at}`, 'WebhookConnectionInfo') ?? {};
+    const item = this.typed(value, `WebhookConfiguration.${at}`, 'WebhookConnectionInfo') ?? {};
     const read = (key: string): string | undefined => this.text(item[key], `WebhookConnectionInfo.${at}.${key}`);
     this.refuseOthers(item, ['type', 'kubeConfigFile'], path);
     return { type: read('type') ?? '', kubeConfigFile: read('kubeConfigFile') };
   }
 
-  /** Keys in their order in JSON made from YAML: sorted. */
-  private refuseOthers(object: JsonObject, known: readonly string[], path: string): void {
-    const others = Object.keys(object).filter((key) => !known.includes(key));
-    for (const key of others.sort(compareUtf8)) this.unknown.push(path === '' ? key : `${path}.${key}`);
-  }
-
   private text(value: JsonValue | undefined, field: string): string | undefined {
     if (value === undefined || value === null) return undefined;
-    if (typeof value !== 'string') throw mismatch(value, field, 'string');
+    if (typeof value !== 'string') throw typeMismatch(value, field, 'string');
     return value;
   }
 
   private flag(value: JsonValue | undefined, field: string): boolean | undefined {
     if (value === undefined || value === null) return undefined;
-    if (typeof value !== 'boolean') throw mismatch(value, field, 'bool');
+    if (typeof value !== 'boolean') throw typeMismatch(value, field, 'bool');
     return value;
   }
 
   private duration(value: JsonValue | undefined): number {
     if (value === undefined || value === null) return 0;
     if (typeof value !== 'string')
-      throw new DecodeError(`json: cannot unmarshal ${goKind(value)} into Go value of type string`);
+      throw new ConfigurationDecodeError(`json: cannot unmarshal ${goKind(value)} into Go value of type string`);
     try {
       return parseGoDuration(value);
     } catch (error) {
-      throw new DecodeError(messageOf(error));
+      throw new ConfigurationDecodeError(messageOf(error));
     }
   }
 
-  private object(value: JsonValue | undefined, field: string, type: string): JsonObject | undefined {
+  private typed(value: JsonValue | undefined, field: string, type: string): JsonObject | undefined {
     if (value === undefined || value === null) return undefined;
-    if (!isObject(value)) throw mismatch(value, field, `${this.version}.${type}`);
+    if (!isObject(value)) throw typeMismatch(value, field, `${this.version}.${type}`);
     return value;
   }
 
-  private list(value: JsonValue | undefined, field: string, type: string): readonly JsonObject[] {
+  private typedList(value: JsonValue | undefined, field: string, type: string): readonly JsonObject[] {
     if (value === undefined || value === null) return [];
-    if (!Array.isArray(value)) throw mismatch(value, field, `[]${this.version}.${type}`);
-    return value.map((item) => this.object(item, field, type) ?? {});
+    if (!Array.isArray(value)) throw typeMismatch(value, field, `[]${this.version}.${type}`);
+    return value.map((item) => this.typed(item, field, type) ?? {});
   }
 }
-
-const mismatch = (value: JsonValue, field: string, type: string): DecodeError =>
-  new DecodeError(`json: cannot unmarshal ${goKind(value)} into Go struct field ${field} of type ${type}`);

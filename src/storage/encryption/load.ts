@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { goKind, JsonError } from '../../apimachinery/json/decode.js';
-import { isObject, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { JsonError } from '../../apimachinery/json/decode.js';
+import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
 import { aggregate } from '../../apimachinery/meta/field-error.js';
-import { compareUtf8, kindNotRegistered, quote } from '../../apimachinery/meta/meta.js';
-import { parseYaml } from '../../apimachinery/yaml/yaml.js';
+import { quote } from '../../apimachinery/meta/meta.js';
+import {
+  ConfigurationDecodeError,
+  ConfigurationReader,
+  decodeConfiguration,
+  typeMismatch,
+} from '../../apimachinery/yaml/configuration-file.js';
 import { parseGoDuration } from '../../go/duration.js';
 import { errorCode } from '../errors.js';
 import { messageOf } from '../../util/error-message.js';
@@ -35,7 +40,7 @@ export function loadEncryptionConfiguration(path: string, reload: boolean): Load
   try {
     configuration = decode(content.toString());
   } catch (error) {
-    if (!(error instanceof DecodeError) && !(error instanceof JsonError)) throw error;
+    if (!(error instanceof ConfigurationDecodeError) && !(error instanceof JsonError)) throw error;
     throw failure(`error decoding encryption provider configuration file ${quote(path)}: ${error.message}`);
   }
   const errors = validateEncryptionConfiguration(configuration, reload);
@@ -65,28 +70,14 @@ function readConfiguration(path: string): Buffer {
   return content;
 }
 
-class DecodeError extends Error {}
-
-function decode(text: string): EncryptionConfiguration {
-  const { value, duplicates } = parseYaml(text);
-  const root = isObject(value) ? value : {};
-  const kind = stringAt(root, 'kind') ?? '';
-  const apiVersion = stringAt(root, 'apiVersion') ?? '';
-  // kube-apiserver shows the whole text here, with its keys.
-  if (kind === '') throw new DecodeError("Object 'Kind' is missing");
-  if (apiVersion === '') throw new DecodeError("Object 'apiVersion' is missing");
-  if (apiVersion !== API_VERSION || kind !== KIND) throw new DecodeError(kindNotRegistered(apiVersion, kind));
-  const reader = new Reader();
-  const configuration = reader.configuration(root);
-  const strict = [...duplicates, ...reader.unknown.map((path) => `unknown field ${quote(path)}`)];
-  if (strict.length > 0) throw new DecodeError(`strict decoding error: ${strict.join(', ')}`);
-  return configuration;
-}
+// Where the kind is missing kube-apiserver shows the whole text, with its keys; this shows none of it.
+const decode = (text: string): EncryptionConfiguration =>
+  decodeConfiguration(text, (apiVersion, kind) =>
+    apiVersion === API_VERSION && kind === KIND ? new Reader() : undefined,
+  );
 
 /** Goes through the decoded file, types checked, and notes what no field takes. */
-class Reader {
-  readonly unknown: string[] = [];
-
+class Reader extends ConfigurationReader {
   configuration(root: JsonObject): EncryptionConfiguration {
     this.refuseOthers(root, ['apiVersion', 'kind', 'resources'], '');
     return {
@@ -142,7 +133,7 @@ class Reader {
     const apiVersion = text('apiVersion') || 'v1';
     const size = item['cachesize'];
     if (!isAbsent(size) && !(typeof size === 'number' && Number.isInteger(size)))
-      throw mismatch(size, `${at}.cachesize`, 'int32');
+      throw typeMismatch(size, `${at}.cachesize`, 'int32');
     return {
       apiVersion,
       name: text('name'),
@@ -152,27 +143,9 @@ class Reader {
     };
   }
 
-  /** Keys in their order in JSON made from YAML: sorted. */
-  private refuseOthers(object: JsonObject, known: readonly string[], at: string): void {
-    const others = Object.keys(object).filter((key) => !known.includes(key));
-    for (const key of others.sort(compareUtf8)) this.unknown.push(at === '' ? key : `${at}.${key}`);
-  }
-
   private text(value: JsonValue | undefined, at: string): string {
     if (isAbsent(value)) return '';
-    if (typeof value !== 'string') throw mismatch(value, at, 'string');
-    return value;
-  }
-
-  private object(value: JsonValue | undefined, at: string): JsonObject {
-    if (isAbsent(value)) return {};
-    if (!isObject(value)) throw mismatch(value, at, 'object');
-    return value;
-  }
-
-  private list(value: JsonValue | undefined, at: string): readonly JsonValue[] {
-    if (isAbsent(value)) return [];
-    if (!Array.isArray(value)) throw mismatch(value, at, 'list');
+    if (typeof value !== 'string') throw typeMismatch(value, at, 'string');
     return value;
   }
 }
@@ -183,9 +156,6 @@ function durationOf(text: string): number {
   try {
     return parseGoDuration(text);
   } catch (error) {
-    throw new DecodeError(messageOf(error));
+    throw new ConfigurationDecodeError(messageOf(error));
   }
 }
-
-const mismatch = (value: JsonValue, at: string, type: string): DecodeError =>
-  new DecodeError(`json: cannot unmarshal ${goKind(value)} into Go struct field ${at} of type ${type}`);
