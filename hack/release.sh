@@ -52,8 +52,7 @@ archive() {
   say "the archive for linux/$architecture, with Node 24"
   mkdir -p "$scratch/$name"
   cp -r "$scratch/app" "$scratch/$name/lib"
-  fetch "node-linux-$npm@24" "$scratch/node-$architecture"
-  install -D "$scratch/node-$architecture/bin/node" "$scratch/$name/lib/node"
+  install -D "$(hack/node.sh 24 "linux-$npm")" "$scratch/$name/lib/node"
   # The native part of LMDB.
   fetch "@lmdb/lmdb-linux-$npm@$(node -p 'require("./node_modules/lmdb/package.json").version')" "$scratch/$name/lib/node_modules/@lmdb/lmdb-linux-$npm"
   mkdir "$scratch/$name/bin"

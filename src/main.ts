@@ -18,7 +18,7 @@ import {
 } from './server/options/command-line.js';
 import type { Options } from './server/options/options.js';
 import { systemClock } from './util/clock.js';
-import { annexVersion, KUBERNETES_VERSION } from './server/http/documents/version.js';
+import { annexVersion, KUBERNETES_VERSION, platform } from './server/http/documents/version.js';
 
 // Keys of JSON objects are data: without this accessor `__proto__` is one like any other.
 Reflect.deleteProperty(Object.prototype, '__proto__');
@@ -113,7 +113,7 @@ const versions = (): Versions => ({
   version: annexVersion(root),
   kubernetesVersion: KUBERNETES_VERSION,
   nodeVersion: process.version,
-  platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+  platform: platform(),
 });
 
 function fail(error: unknown): never {

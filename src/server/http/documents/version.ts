@@ -14,6 +14,9 @@ export function annexVersion(root: string): string {
   return parsed.version;
 }
 
+/** As Go names it: linux/amd64. */
+export const platform = (): string => `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`;
+
 /** The body of `/version`. */
 export function versionInfo(version: string): Record<string, string> {
   return {
@@ -29,6 +32,6 @@ export function versionInfo(version: string): Record<string, string> {
     buildDate: '1970-01-01T00:00:00Z',
     goVersion: process.version,
     compiler: 'v8',
-    platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+    platform: platform(),
   };
 }
