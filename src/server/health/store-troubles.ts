@@ -66,7 +66,10 @@ export class StoreTroubles implements MongoObserver {
     this.indexes.cell(resource).inc();
     const text = this.textOf(error);
     const fields = { resource, error: text };
-    this.options.logger.warn('the MongoDB indexes of a type could not be brought up to date; this is tried again', fields);
+    this.options.logger.warn(
+      'the MongoDB indexes of a type could not be brought up to date; this is tried again',
+      fields,
+    );
   }
 
   /** Logged once per kind of failure and ten seconds, with the number of those that were not. */
@@ -85,7 +88,10 @@ export class StoreTroubles implements MongoObserver {
     }
     this.logged.set(kind, { at: now, withheld: 0 });
     const fields = { operation, error: error.message, repeated: before?.withheld ?? 0 };
-    logger.warn('a request to the store failed', cause === undefined ? fields : { ...fields, cause: this.textOf(cause) });
+    logger.warn(
+      'a request to the store failed',
+      cause === undefined ? fields : { ...fields, cause: this.textOf(cause) },
+    );
   }
 
   private textOf(error: unknown): string {
