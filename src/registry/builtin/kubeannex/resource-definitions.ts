@@ -52,7 +52,7 @@ const COLUMNS = [
 ];
 
 function tableOf(count: ObjectCount): TableConvertor {
-  const { columns, cells } = tableWithAge(COLUMNS, (definition) => {
+  const { since: _, ...table } = tableWithAge(COLUMNS, (definition) => {
     const versions = servedVersions(definition);
     return [
       definition.metadata.name ?? '',
@@ -62,7 +62,7 @@ function tableOf(count: ObjectCount): TableConvertor {
     ];
   });
   // Rows are never kept: the count changes without the definition.
-  return { columns, cells, timeDependent: true, mainThreadOnly: true };
+  return { ...table, mainThreadOnly: true };
 }
 
 const servedVersions = (definition: KubeObject): string[] =>
