@@ -52,7 +52,7 @@ const COLUMNS = [
 ];
 
 function tableOf(count: ObjectCount): TableConvertor {
-  const { since: _, ...table } = tableWithAge(COLUMNS, (definition) => {
+  const table = tableWithAge(COLUMNS, (definition) => {
     const versions = servedVersions(definition);
     return [
       definition.metadata.name ?? '',
@@ -62,7 +62,12 @@ function tableOf(count: ObjectCount): TableConvertor {
     ];
   });
   // Rows are never kept: the count changes without the definition.
-  return { ...table, mainThreadOnly: true };
+  return {
+    columns: COLUMNS,
+    cells: (definition, now) => table.cells(definition, now),
+    timeDependent: true,
+    mainThreadOnly: true,
+  };
 }
 
 const servedVersions = (definition: KubeObject): string[] =>
