@@ -59,7 +59,10 @@ describe('DefinitionEvents', () => {
       {
         apiVersion: 'v1',
         kind: 'Event',
-        metadata: { name: expect.stringMatching(/^widgets\.example\.com\.[0-9a-f]{16}$/) as string, namespace: 'default' },
+        metadata: {
+          name: expect.stringMatching(/^widgets\.example\.com\.[0-9a-f]{16}$/) as string,
+          namespace: 'default',
+        },
         involvedObject: {
           apiVersion: 'kubeannex.io/v1',
           kind: 'ResourceDefinition',
