@@ -44,7 +44,7 @@ function optionOf(flag: Flag<unknown>): Option {
 export const serveCommand = (run: (options: Options) => Promise<void>): Command =>
   commandOfFlags('serve', 'Serves the Kubernetes API.', run);
 
-export type DoctorFormat = 'text' | 'json';
+type DoctorFormat = 'text' | 'json';
 
 export interface DoctorFlags {
   readonly output: DoctorFormat;
