@@ -1,5 +1,5 @@
 /** What a line of the log is made of. */
-export interface LogEntry {
+interface LogEntry {
   readonly level: string;
   readonly message: string;
   readonly fields: Readonly<Record<string, unknown>>;
@@ -8,7 +8,7 @@ export interface LogEntry {
 }
 
 /** Makes the line of an entry, without its end. */
-export type LogFormat = (entry: LogEntry) => string;
+type LogFormat = (entry: LogEntry) => string;
 
 export const LOG_FORMATS = ['json', 'text'] as const;
 export type LogFormatName = (typeof LOG_FORMATS)[number];
