@@ -260,7 +260,7 @@ class Schedule {
       const copy = new Map(this.etcd);
       const revision = this.etcdRevision;
       yield;
-      if (!this.current(seen) || this.annex !== undefined) return;
+      if (!this.current(seen) || this.hasBase()) return;
       this.annex = copy;
       this.annexRevision = revision + 1;
     }
@@ -284,6 +284,10 @@ class Schedule {
     // The barriers are looked at once more: somebody may have removed one.
     const standing = this.servers.every(({ known }) => known.annex || !this.guards.everyRoute);
     if (standing) this.advance(seen, 'Served');
+  }
+
+  private hasBase(): boolean {
+    return this.annex !== undefined;
   }
 
   private carryOver(): void {
