@@ -111,7 +111,7 @@ export class CustomResourceHandler {
     const uid = crd.metadata.uid ?? '';
     if (!this.births.has(uid)) this.births.set(uid, this.live ? Number(crd.metadata.resourceVersion ?? 0) : 0);
     this.known.set(name, crd);
-    if (!isWanted(crd) || this.isShadowed(crd)) {
+    if (!isWanted(crd) || this.isBuiltIn(crd)) {
       this.withdraw(name);
       return;
     }
@@ -152,10 +152,14 @@ export class CustomResourceHandler {
 
   /** Whether the definition describes a type of Annex' own, built in or not: that is served in its stead, and the objects are not the definition's. */
   isShadowed(crd: KubeObject): boolean {
+    return this.isOwn(crd) || this.isBuiltIn(crd);
+  }
+
+  private isBuiltIn(crd: KubeObject): boolean {
     const spec = objectAt(crd, 'spec');
     const group = stringAt(spec, 'group') ?? '';
     const resource = stringAt(objectAt(spec, 'names'), 'plural') ?? '';
-    return this.isOwn(crd) || this.options.registry.isBuiltInType({ group, resource });
+    return this.options.registry.isBuiltInType({ group, resource });
   }
 
   /** The store of a definition's objects, whether it is served or not. */
