@@ -1,7 +1,7 @@
-import { MongoClient } from 'mongodb';
 import { type JsonObject, objectAt, stringAt } from '../../../src/apimachinery/json/json.js';
 import { dig, digList, digText, treeOf } from '../../integration/client.js';
 import { eventually } from '../../integration/server.js';
+import { withClient } from '../../storage/mongod.js';
 import { ADOPTED_GROUP, type Replica, type TestCluster } from '../cluster.js';
 import { condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
 
@@ -81,14 +81,12 @@ async function inCluster({ http }: TestCluster): Promise<Map<string, JsonObject>
 }
 
 /** Those of the copy, as they are in MongoDB. */
-async function inCopy({ mongodb }: TestCluster): Promise<Map<string, JsonObject>> {
-  const client = new MongoClient(mongodb.uri);
-  try {
+function inCopy({ mongodb }: TestCluster): Promise<Map<string, JsonObject>> {
+  return withClient(mongodb.uri, async (client) => {
     const db = client.db('annex');
     const all = await db.listCollections({}, { nameOnly: true }).toArray();
-    const names = all.map(({ name }) => name).filter((name) => name.startsWith('~copy.'));
     const objects: JsonObject[] = [];
-    for (const name of names) {
+    for (const { name } of all.filter((one) => one.name.startsWith('~copy.'))) {
       const documents = await db.collection<{ _annex: { bytes: { buffer: Uint8Array } } }>(name).find().toArray();
       for (const { _annex } of documents) {
         const text = Buffer.from(_annex.bytes.buffer).subarray(2).toString('utf8');
@@ -96,9 +94,7 @@ async function inCopy({ mongodb }: TestCluster): Promise<Map<string, JsonObject>
       }
     }
     return byKey(objects);
-  } finally {
-    await client.close();
-  }
+  });
 }
 
 function byKey(objects: readonly JsonObject[]): Map<string, JsonObject> {
