@@ -3,7 +3,7 @@ import { dig, digList, digText, treeOf } from '../../integration/client.js';
 import { eventually } from '../../integration/server.js';
 import { withClient } from '../../storage/mongod.js';
 import { ADOPTED_GROUP, type Replica, type TestCluster } from '../cluster.js';
-import { condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
+import { available, condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
 
 const FORBIDDEN_GROUP = 'closed.example.com';
 const COUNT = 250;
@@ -133,6 +133,7 @@ export function adoption(cluster: TestCluster): void {
 
     test('a group of the cluster has objects', async () => {
       const { http, kubectl } = cluster;
+      await available(cluster, 'kubeannex.io', 'v1alpha1');
       await kubectl.ok(['create', '-f', '-'], { stdin: definitionText(ADOPTED_GROUP, 'cluster', ['v1', 'v1beta1']) });
       await kubectl.ok(['wait', `crd/widgets.${ADOPTED_GROUP}`, '--for=condition=Established', '--timeout=60s']);
       for (const namespace of NAMESPACES) await kubectl.ok(['create', 'namespace', namespace]);
