@@ -26,9 +26,9 @@ export interface Comparison {
 }
 
 export interface ComparisonOptions {
-  readonly collection: ClusterCollection;
+  readonly collection: Pick<ClusterCollection, 'page' | 'has'>;
   readonly staging: Staging;
-  readonly copier: Copier;
+  readonly copier: Pick<Copier, 'keys' | 'revisionOf'>;
   readonly resource: string;
   readonly clock: Clock;
   readonly rate: RateLimit;

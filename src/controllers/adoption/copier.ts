@@ -12,7 +12,7 @@ const FIRST_RETRY_MILLIS = 500;
 const LAST_RETRY_MILLIS = 30_000;
 
 export interface CopierOptions {
-  readonly collection: ClusterCollection;
+  readonly collection: Pick<ClusterCollection, 'page' | 'changes'>;
   readonly staging: Staging;
   /** `<plural>.<group>`. */
   readonly resource: string;
