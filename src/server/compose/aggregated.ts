@@ -22,6 +22,7 @@ import { toldTo } from '../health/cluster-links.js';
 import { makeDataDirectory, StartError } from '../certificates/data-directory.js';
 import { keepFresh } from '../certificates/fresh-certificates.js';
 import { reviewTtl } from '../options/aggregation-options.js';
+import { loggerOptions } from '../options/logging-options.js';
 import type { Options } from '../options/options.js';
 import { listen, runServer } from './run.js';
 import { serverContext } from './server-context.js';
@@ -136,7 +137,7 @@ export async function startAggregated(
   options: Options,
   root: string,
   clock: Clock = systemClock,
-  logger: Logger = createLogger(options.verbosity),
+  logger: Logger = createLogger(loggerOptions(options)),
 ): Promise<AggregatedServer> {
   const clients = clusterClients(options, clock);
   const stop = new AbortController();

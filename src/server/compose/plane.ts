@@ -15,6 +15,7 @@ import type { ResourceType } from '../../registry/rest/interfaces.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import { RoutedCacher } from '../../storage/cacher/routed-cacher.js';
 import type { Backend } from '../../storage/interfaces.js';
+import { LogIdentities } from '../../storage/log-identity.js';
 import { RoutedBackend, type LogSet } from '../../storage/routed-backend.js';
 import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
 import type { Clock } from '../../util/clock.js';
@@ -92,8 +93,11 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
   await encryption?.start();
   await whenStoreAnswers(() => backend.open(), context);
+  const identities = new LogIdentities();
+  await whenStoreAnswers(() => identities.open(logs), context);
   const cacher = new RoutedCacher(logs, {
     clock,
+    identities,
     budgetBytes: options.cacheBudget,
     snapshots: featureGates.enabled('ListFromCacheSnapshot'),
     // Clients that come back a little late need not list anew: etcd, too, keeps up to twice the time that it promises.

@@ -1,5 +1,6 @@
 import { readDataFile } from '../../apimachinery/scheme/data-files.js';
 import { AuthenticationInfoPublisher } from '../../controllers/cluster-authentication-info.js';
+import { unlessOvertaken } from '../../controllers/errors.js';
 import { LegacyTokenTracking } from '../../controllers/service-accounts/legacy-token-tracking.js';
 import { keepSystemNamespaces } from '../../controllers/system-namespaces.js';
 import { ensureRbacDefaults, parseRbacDefaults } from '../../registry/builtin/rbac/bootstrap.js';
@@ -69,6 +70,7 @@ export class Loops {
       type: { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' },
       clients,
       conversionOf: conversions(resolveByServices(() => clients.for({ group: '', resource: 'services' }))),
+      recordEvent: (event) => unlessOvertaken(() => clients.for({ group: '', resource: 'events' }).create(event)),
       onError: this.failed('definition'),
     });
   }

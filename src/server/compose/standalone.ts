@@ -21,6 +21,7 @@ import { buildControlPlane } from './control-plane.js';
 import { type Credentials, DataDirectory, parsePair, readFile, StartError } from '../certificates/data-directory.js';
 import { makeOidc } from './access/oidc.js';
 import { advertisedAddress, hostPort, isUnspecified } from '../http/host-address.js';
+import { loggerOptions } from '../options/logging-options.js';
 import type { Options } from '../options/options.js';
 import { listen, runServer } from './run.js';
 import { serverContext } from './server-context.js';
@@ -169,7 +170,7 @@ export async function startStandalone(
   options: Options,
   root: string,
   clock: Clock = systemClock,
-  logger: Logger = createLogger(options.verbosity),
+  logger: Logger = createLogger(loggerOptions(options)),
 ): Promise<StandaloneServer> {
   const directory = new DataDirectory(resolve(options.dataDir), clock);
   const local = localAddress(options.bindAddress);

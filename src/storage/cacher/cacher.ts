@@ -28,6 +28,8 @@ export interface CacherOptions {
   /** Events that a watcher whose transport is full may be behind before it is ended. */
   readonly maxBacklog?: number;
   readonly maxWatchersPerType?: number;
+  /** The log's identity, which continue tokens carry; absent where nothing tells logs apart. */
+  readonly logId?: () => string | undefined;
   /** Events of a type that may gather while it is loaded; beyond that the load begins anew. */
   readonly maxPending?: number;
 }
@@ -100,6 +102,7 @@ export class StorageCacher implements Cacher {
       maxWatchers: maxWatchersPerType ?? 100_000,
       maxPending: this.options.maxPending ?? 50_000,
       snapshots: this.options.snapshots ?? true,
+      logId: this.options.logId?.(),
     };
     this.trouble = '';
     this.following = this.follow();

@@ -41,6 +41,8 @@ export interface Shared {
   readonly maxPending: number;
   /** Whether exact lists may be answered from memory. */
   readonly snapshots: boolean;
+  /** Identity of the log; undefined where nothing tells logs apart. */
+  readonly logId: string | undefined;
 }
 
 /** After so long the version that lists show moves up, well within the history that watches may begin in. */
@@ -77,6 +79,10 @@ export class WatchCache implements ResourceCache {
     this.resource = type.resource;
     this.history = new TypeHistory(0);
     this.load();
+  }
+
+  get logId(): string | undefined {
+    return this.shared.logId;
   }
 
   revision(): Revision {
