@@ -185,7 +185,7 @@ test('a request waits for the policies to be listed, but not for ever', async ()
     conditionMetrics: undefined,
     authorizer: { authorize: () => ({ decision: 'allow', reason: '' }) },
   });
-  const answer = refused(late.validate?.(createOf({}).attributes));
+  const answer = refused(Promise.resolve(late.validate?.(createOf({}).attributes)));
   waiting.advance(10_000);
   expect((await answer).message).toBe('configmaps "settings" is forbidden: not yet ready to handle request');
 });
