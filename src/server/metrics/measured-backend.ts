@@ -98,11 +98,8 @@ export class MeasuredBackend implements Backend {
   readonly revisionNow?: () => number;
   readonly index?: NonNullable<Backend['index']>;
   readonly following?: NonNullable<Backend['following']>;
-<<<<<<< HEAD
   readonly staging?: NonNullable<Backend['staging']>;
-=======
   readonly writing?: NonNullable<Backend['writing']>;
->>>>>>> main
 
   constructor(
     private readonly backend: Backend,

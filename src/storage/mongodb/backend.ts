@@ -36,11 +36,8 @@ import { Indexer } from './indexes.js';
 import { LAYOUT_FORMAT, layoutText, LogLayout, newestRevision } from './layout.js';
 import { listAt } from './list.js';
 import { Reader } from './reader.js';
-<<<<<<< HEAD
 import { MongoStaging } from './staging.js';
-=======
 import { redact } from './redact.js';
->>>>>>> main
 import { WriterSession } from './commit/writer-session.js';
 import { messageOf } from '../../util/error-message.js';
 
