@@ -24,7 +24,7 @@ function flags() {
       const shown = kind.show(value);
       const flag = name === 'v' ? '-v, --v' : `--${name}`;
       const [meaning, ...options] = help.split('\n');
-      const more = options.length === 0 ? '' : ` ${options.map((option) => `\`${option}\``).join(', ')}`;
+      const more = options.length === 0 ? '' : ` ${options.map((option) => `\`${cell(option)}\``).join(', ')}`;
       parts.push(`| \`${flag}${kind.placeholder === '' ? '' : ` ${kind.placeholder}`}\` | ${shown === undefined ? '' : `\`${cell(shown)}\``} | ${cell(meaning)}${more} |`);
     }
   }

@@ -1,0 +1,88 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { freePorts } from '../convert/control-plane.js';
+import { eventually, MAIN, ROOT } from '../integration/server.js';
+
+/** What its fence says of a block: `sh` is run, `sh server` keeps running, `sh pods` needs Annex in a cluster. */
+type Kind = 'sh' | 'sh server' | 'sh pods';
+
+interface Block {
+  readonly kind: Kind;
+  readonly text: string;
+}
+
+/** The blocks of a guide for shells, in order. */
+export function shellBlocks(page: string): Block[] {
+  const text = readFileSync(join(ROOT, 'docs', page), 'utf8');
+  return [...text.matchAll(/^```(sh(?: server| pods)?)\n([^]*?)^```$/gm)].map(([, kind, block]) => ({
+    kind: kind as Kind,
+    text: block ?? '',
+  }));
+}
+
+const LIMIT_MILLIS = 240_000;
+
+/** Runs blocks as their readers would: in bash, in the clone, with the programs on the PATH and what the guide names in `$NAMES`. */
+export class Guide {
+  private readonly servers: ChildProcess[] = [];
+  private readonly env: NodeJS.ProcessEnv;
+  private log = '';
+
+  constructor(
+    private readonly folder: string,
+    programs: Readonly<Record<string, string>>,
+    names: Readonly<Record<string, string>>,
+  ) {
+    const bin = join(folder, 'bin');
+    mkdirSync(bin, { recursive: true });
+    const all = { annex: `"${process.execPath}" "${MAIN}"`, ...programs };
+    for (const [name, command] of Object.entries(all)) {
+      writeFileSync(join(bin, name), `#!/bin/sh\nexec ${command} "$@"\n`);
+      chmodSync(join(bin, name), 0o755);
+    }
+    this.env = { ...process.env, PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`, HOME: folder, ...names };
+  }
+
+  /** What it printed; it must succeed. Variables that it exports hold in later blocks. */
+  run(text: string): string {
+    const state = join(this.folder, 'exported');
+    const script = `[ ! -e ${state} ] || . ${state}\n${text}\nexport -p | grep -E ' (KUBECONFIG)=' > ${state} || true\n`;
+    const options = { cwd: ROOT, env: this.env, encoding: 'utf8', timeout: LIMIT_MILLIS } as const;
+    const { status, stdout, stderr } = spawnSync('bash', ['-euo', 'pipefail', '-c', script], options);
+    if (status !== 0) throw new Error(`exit ${String(status)}:\n${text}\n${stdout}\n${stderr}\n${this.log}`);
+    return stdout;
+  }
+
+  /** Starts a server that the block describes, and waits until it serves. */
+  async serve(text: string): Promise<void> {
+    const child = spawn('bash', ['-euo', 'pipefail', '-c', `exec ${text.trim()}`], {
+      cwd: ROOT,
+      env: this.env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let out = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => (this.log += chunk));
+    this.servers.push(child);
+    await eventually('the server serves', () => {
+      if (child.exitCode !== null) throw new Error(`the server ended: ${this.log}`);
+      return Promise.resolve(out.includes('Annex serves') || undefined);
+    });
+  }
+
+  /** Ends the servers. */
+  async stop(): Promise<void> {
+    for (const child of this.servers.splice(0)) {
+      if (child.exitCode !== null) continue;
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      child.kill('SIGTERM');
+      await ended;
+    }
+  }
+}
+
+export async function freePort(): Promise<string> {
+  const [port = 0] = await freePorts(1);
+  return String(port);
+}
