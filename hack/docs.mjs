@@ -93,7 +93,7 @@ async function exposition() {
 function extension(cert) {
   const registry = new Registry();
   new AggregationMetrics({ registry, logger: undefined, clock: undefined });
-  showExpiry({ pair: { cert } }, registry);
+  showExpiry(() => cert, registry);
   return registry.metrics();
 }
 

@@ -23,6 +23,12 @@ export function shellBlocks(page: string): Block[] {
 
 const LIMIT_MILLIS = 240_000;
 
+/** What Go has compiled before is in the home folder, which guides get one of their own of. */
+const goFolders = (): NodeJS.ProcessEnv => {
+  const { status, stdout } = spawnSync('go', ['env', '-json', 'GOCACHE', 'GOMODCACHE'], { encoding: 'utf8' });
+  return status === 0 ? (JSON.parse(stdout) as NodeJS.ProcessEnv) : {};
+};
+
 /** Runs blocks as their readers would: in bash, in the clone, with the programs on the PATH and what the guide names in `$NAMES`. */
 export class Guide {
   private readonly servers: ChildProcess[] = [];
@@ -41,7 +47,13 @@ export class Guide {
       writeFileSync(join(bin, name), `#!/bin/sh\nexec ${command} "$@"\n`);
       chmodSync(join(bin, name), 0o755);
     }
-    this.env = { ...process.env, PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`, HOME: folder, ...names };
+    this.env = {
+      ...process.env,
+      PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`,
+      HOME: folder,
+      ...goFolders(),
+      ...names,
+    };
   }
 
   /** What it printed; it must succeed. Variables that it exports hold in later blocks. */
