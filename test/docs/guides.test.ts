@@ -73,7 +73,8 @@ const [installs, whyNot] =
 
 /** Kinds of others, as far as their API server looks at them here. */
 const FOREIGN = ['certificates.cert-manager.io'].map((name) => {
-  const [plural = '', group = ''] = [name.slice(0, name.indexOf('.')), name.slice(name.indexOf('.') + 1)];
+  const dot = name.indexOf('.');
+  const [plural, group] = [name.slice(0, dot), name.slice(dot + 1)];
   const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
