@@ -18,7 +18,7 @@ export const TOOLS = process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools'
 /** Of the cluster's API server, for instance v1.36.3. */
 export const CLUSTER_VERSION = /v1\.\d+\.\d+/.exec(
   // Null where the program is not there.
-  String(spawnSync(join(TOOLS, 'kube-apiserver'), ['--version'], { encoding: 'utf8' }).stdout),
+  String(spawnSync(join(TOOLS, 'kube-apiserver'), ['--version']).stdout),
 )?.[0];
 /** Annex answers as this version does; what an older cluster answers differs from it in places. */
 export const IS_YARDSTICK = CLUSTER_VERSION?.startsWith('v1.36.') === true;
