@@ -33,7 +33,7 @@ suite(`guides on a server by itself${why}`, () => {
     const printed: string[] = [];
     for (const { kind, text } of shellBlocks(page)) {
       if (kind === 'sh server') await guide?.serve(text);
-      else if (kind === 'sh') printed.push(guide?.run(text) ?? '');
+      else if (kind === 'sh') printed.push((await guide?.run(text)) ?? '');
     }
     return printed;
   }
@@ -120,7 +120,7 @@ installs(`install.md on a real kube-apiserver${whyNot}`, () => {
     };
     guide = new Guide(folder, programs, names);
     writeFileSync(join(folder, 'foreign.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items: FOREIGN }));
-    guide.run(
+    await guide.run(
       `kubectl create -f ${join(folder, 'foreign.json')} && kubectl wait --for=condition=Established crd --all`,
     );
   }, 260_000);
@@ -131,30 +131,30 @@ installs(`install.md on a real kube-apiserver${whyNot}`, () => {
   });
 
   const blocks = shellBlocks('install.md').filter(({ kind }) => kind === 'sh');
-  const get = (path: string, type = 'deployment annex'): string =>
+  const get = (path: string, type = 'deployment annex'): Promise<string> =>
     guide.run(`kubectl -n annex-system get ${type} -o jsonpath='{${path}}'`);
 
-  test('Helm', () => {
-    guide.run(blocks[0]?.text ?? '');
-    expect(get('.spec.template.spec.containers[0].image')).toMatch(/^registry\.example\.com\/annex:/);
+  test('Helm', async () => {
+    await guide.run(blocks[0]?.text ?? '');
+    expect(await get('.spec.template.spec.containers[0].image')).toMatch(/^registry\.example\.com\/annex:/);
   });
 
-  test('cert-manager', () => {
-    guide.run(blocks[2]?.text ?? '');
-    expect(get('.spec.issuerRef.name', 'certificate.cert-manager.io annex')).toBe('company');
+  test('cert-manager', async () => {
+    await guide.run(blocks[2]?.text ?? '');
+    expect(await get('.spec.issuerRef.name', 'certificate.cert-manager.io annex')).toBe('company');
   });
 
-  test('OpenShift: no user is asked for', () => {
-    guide.run(blocks[3]?.text ?? '');
-    expect(get('.spec.template.spec.securityContext')).toBe(
+  test('OpenShift: no user is asked for', async () => {
+    await guide.run(blocks[3]?.text ?? '');
+    expect(await get('.spec.template.spec.securityContext')).toBe(
       '{"runAsNonRoot":true,"seccompProfile":{"type":"RuntimeDefault"}}',
     );
   });
 
-  test('manifests, after what helm made is gone', () => {
-    guide.run('helm uninstall annex -n annex-system');
-    expect(guide.run(blocks[1]?.text ?? '')).toContain('deployment.apps/annex created');
-    expect(get('.spec.template.spec.containers[0].image')).toBe('registry.example.com/annex');
+  test('manifests, after what helm made is gone', async () => {
+    await guide.run('helm uninstall annex -n annex-system');
+    expect(await guide.run(blocks[1]?.text ?? '')).toContain('deployment.apps/annex created');
+    expect(await get('.spec.template.spec.containers[0].image')).toBe('registry.example.com/annex');
   });
 });
 

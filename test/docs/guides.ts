@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync, type StdioOptions } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { freePorts } from '../convert/control-plane.js';
@@ -57,30 +57,35 @@ export class Guide {
   }
 
   /** What it printed; it must succeed. Variables that it exports hold in later blocks. */
-  run(text: string): string {
+  async run(text: string): Promise<string> {
     const state = join(this.folder, 'exported');
     const script = `[ ! -e ${state} ] || . ${state}\n${text}\nexport -p | grep -E ' (KUBECONFIG)=' > ${state} || true\n`;
-    const options = { cwd: ROOT, env: this.env, encoding: 'utf8', timeout: LIMIT_MILLIS } as const;
-    const { status, stdout, stderr } = spawnSync('bash', ['-euo', 'pipefail', '-c', script], options);
-    if (status !== 0) throw new Error(`exit ${String(status)}:\n${text}\n${stdout}\n${stderr}\n${this.log}`);
-    return stdout;
+    const child = this.spawn(script, LIMIT_MILLIS);
+    const out: string[] = [];
+    const err: string[] = [];
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => out.push(chunk));
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => err.push(chunk));
+    const status = await new Promise((resolve) => child.once('close', resolve));
+    if (status === 0) return out.join('');
+    throw new Error([`exit ${String(status)}:`, text, ...out, ...err, this.log].join('\n'));
   }
 
   /** Starts a server that the block describes, and waits until it serves. */
   async serve(text: string): Promise<void> {
-    const child = spawn('bash', ['-euo', 'pipefail', '-c', `exec ${text.trim()}`], {
-      cwd: ROOT,
-      env: this.env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const child = this.spawn(`exec ${text.trim()}`);
     let out = '';
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
-    child.stderr.setEncoding('utf8').on('data', (chunk: string) => (this.log += chunk));
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => (this.log += chunk));
     this.servers.push(child);
     await eventually('the server serves', () => {
       if (child.exitCode !== null) throw new Error(`the server ended: ${this.log}`);
       return Promise.resolve(out.includes('Annex serves') || undefined);
     });
+  }
+
+  private spawn(script: string, timeout?: number): ChildProcess {
+    const stdio: StdioOptions = ['ignore', 'pipe', 'pipe'];
+    return spawn('bash', ['-euo', 'pipefail', '-c', script], { cwd: ROOT, env: this.env, stdio, timeout });
   }
 
   /** Ends the servers. */

@@ -52,12 +52,14 @@ export class Loops {
         () => false,
         () => true,
       );
-    for (;;) {
+    for (let failures = 0; ;) {
       try {
         await run();
         return;
       } catch (error) {
-        if (signal.aborted || !(await isAway())) throw error;
+        // Once says nothing: the store may have come back just now.
+        failures = (await isAway()) ? 0 : failures + 1;
+        if (signal.aborted || failures > 1) throw error;
         await sleep(clock, RETRY_MILLIS, signal);
       }
     }

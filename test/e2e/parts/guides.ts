@@ -19,22 +19,22 @@ export function guides(cluster: TestCluster): void {
       guide = new Guide(folder, programs, names);
     });
 
-    const follow = (page: string): string =>
-      shellBlocks(page)
-        .filter(({ kind }) => kind === 'sh pods')
-        .map(({ text }) => guide.run(text))
-        .join('\n');
+    async function follow(page: string): Promise<string> {
+      let printed = '';
+      for (const { kind, text } of shellBlocks(page)) if (kind === 'sh pods') printed += await guide.run(text);
+      return printed;
+    }
 
-    test('install.md', () => {
-      expect(follow('install.md')).toMatch(/^policyreports\.wgpolicyk8s\.io +True +\S+ +\d+ +\S+$/m);
+    test('install.md', async () => {
+      expect(await follow('install.md')).toMatch(/^policyreports\.wgpolicyk8s\.io +True +\S+ +\d+ +\S+$/m);
     });
 
-    test('troubleshooting.md', () => {
-      expect(follow('troubleshooting.md')).toMatch(/^v1\.kubeannex\.io +annex-system\/annex +True/m);
+    test('troubleshooting.md', async () => {
+      expect(await follow('troubleshooting.md')).toMatch(/^v1\.kubeannex\.io +annex-system\/annex +True/m);
     });
 
     test('gitops.md', async () => {
-      expect(follow('gitops.md')).toContain('condition met');
+      expect(await follow('gitops.md')).toContain('condition met');
       const script = await cluster.kubectl.ok(['-n', 'argocd', 'get', 'configmap', 'argocd-cm', '-o', 'yaml']);
       expect(script).toContain('resource.customizations.health.kubeannex.io_ResourceDefinition');
       await cluster.kubectl.ok(['delete', 'rd', 'widgets.gitops.example.com']);
