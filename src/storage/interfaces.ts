@@ -154,6 +154,8 @@ export interface Backend {
   compact(revision: Revision): Promise<void>;
   /** A copy under a name; absent where the store keeps none. */
   staging?(name: string): Staging;
+  /** When (milliseconds since the epoch) the history was last brought down to its window; undefined before the store is open. */
+  trimmedAt?(): number | undefined;
   /** Resolves when the store answers; for readyz. */
   ping(): Promise<void>;
   /** The log that orders a type's writes, '' the main one; absent where one log orders all types. */
