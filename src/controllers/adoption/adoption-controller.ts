@@ -22,7 +22,7 @@ export interface AdoptionControllerOptions {
   readonly lease: Pick<ClusterLease, 'contend'>;
   /** This replica, for people. */
   readonly identity: string;
-  failed(what: string, error: unknown): void;
+  readonly failed: (what: string, error: unknown) => void;
 }
 
 interface Running {

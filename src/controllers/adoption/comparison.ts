@@ -101,11 +101,12 @@ async function missingIn(
   signal: AbortSignal,
 ): Promise<string[]> {
   const end = clock.monotonic() + CATCH_UP_MILLIS;
-  for (let left = late; ; await sleep(clock, POLL_MILLIS, signal)) {
+  for (let left = late; ;) {
     left = left.filter((object) => (copier.revisionOf(keyOf(object)) ?? 0) < revisionOf(object));
     // Those that were deleted meanwhile are missing rightly.
     if (left.length <= ASKED_ONE_BY_ONE) left = await filtered(left, (object) => collection.has(object));
     if (left.length === 0 || clock.monotonic() >= end || signal.aborted) return left.map(keyOf);
+    await sleep(clock, POLL_MILLIS, signal);
   }
 }
 
@@ -117,9 +118,10 @@ async function stillThere(
   signal: AbortSignal,
 ): Promise<string[]> {
   const end = clock.monotonic() + CATCH_UP_MILLIS;
-  for (let left = unseen; ; await sleep(clock, POLL_MILLIS, signal)) {
+  for (let left = unseen; ;) {
     left = left.filter((key) => (copier.revisionOf(key) ?? Infinity) <= revision);
     if (left.length === 0 || clock.monotonic() >= end || signal.aborted) return [...left];
+    await sleep(clock, POLL_MILLIS, signal);
   }
 }
 
@@ -165,5 +167,5 @@ function canonical(value: JsonValue | undefined): string {
     const fields = Object.keys(value).sort();
     return `{${fields.map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`).join(',')}}`;
   }
-  return typeof value === 'bigint' ? String(value) : (JSON.stringify(value) ?? 'null');
+  return value === undefined || typeof value === 'bigint' ? String(value) : JSON.stringify(value);
 }

@@ -34,7 +34,9 @@ function contender(cluster: Pick<Cluster, 'must'>, clock: FakeClock, identity: s
     namespace: 'ns',
     name: 'lease',
     identity,
-    failed: () => void state.failures++,
+    failed: () => {
+      state.failures++;
+    },
   });
   const done = lease.contend(stop.signal, (signal) => {
     state.leads = true;

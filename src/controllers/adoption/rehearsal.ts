@@ -111,7 +111,7 @@ class Part {
     const { collection, copier, rate, type } = this;
     while (!signal.aborted) {
       await sleep(clock, POLL_MILLIS, signal);
-      if (!copier.state.complete || signal.aborted) continue;
+      if (!copier.state.complete) continue;
       let wait = COMPARE_AGAIN_MILLIS;
       try {
         const parts = { collection, copier, clock, staging, rate, resource: type.resource };

@@ -29,7 +29,7 @@ type Condition = readonly [type: string, holds: boolean, reason: string, message
 export function statusOf(adoption: KubeObject, progress: Progress, now: number): JsonObject {
   const { resources } = progress;
   const before = objectsOf(objectAt(adoption, 'status')?.['conditions']);
-  const generation = Number(adoption.metadata.generation ?? 0);
+  const generation = adoption.metadata.generation ?? 0;
   const conditions = conditionsOf(progress).map(([type, holds, reason, message]) => {
     const status = holds ? 'True' : 'False';
     const old = before.find((one) => one['type'] === type);

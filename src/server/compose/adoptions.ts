@@ -12,7 +12,7 @@ const LEASE = 'annex-adoptions';
 export interface AdoptionDependencies {
   readonly client: ClusterClient;
   readonly adoptions: LoopbackClient;
-  failed(what: string, error: unknown): void;
+  readonly failed: (what: string, error: unknown) => void;
 }
 
 /** Carries out Adoptions on the replica that holds the Lease. */

@@ -47,7 +47,7 @@ export class MongoStaging implements Staging {
     try {
       await this.collection(resource).bulkWrite(operations, {
         ordered: false,
-        writeConcern: { w: 'majority', j: true },
+        writeConcern: { w: 'majority', journal: true },
       });
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
@@ -58,7 +58,7 @@ export class MongoStaging implements Staging {
     if (keys.length === 0) return;
     await this.collection(resource).deleteMany(
       { _id: { $in: [...keys] } },
-      { writeConcern: { w: 'majority', j: true } },
+      { writeConcern: { w: 'majority', journal: true } },
     );
   }
 
