@@ -55,7 +55,7 @@ function readableVersion(stored: JsonObject | undefined, versions: readonly Json
 }
 
 /** The ResourceDefinition that a CustomResourceDefinition becomes. */
-export function definitionOf(crd: KubeObject): KubeObject {
+function definitionOf(crd: KubeObject): KubeObject {
   const { name = '', labels, annotations = {} } = crd.metadata;
   const { [LAST_APPLIED]: _, ...kept } = annotations;
   return {

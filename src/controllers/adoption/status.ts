@@ -77,7 +77,7 @@ const isFollowed = ({ resources }: Progress): boolean => resources.every(({ copy
 const isEqual = ({ resources }: Progress): boolean =>
   resources.every(({ comparison }) => comparison !== undefined && comparison.differences === 0);
 
-export const isInSync = (progress: Progress): boolean =>
+const isInSync = (progress: Progress): boolean =>
   progress.problem === '' && isCopied(progress) && isFollowed(progress) && isEqual(progress);
 
 function conditionsOf(progress: Progress): Condition[] {
