@@ -61,7 +61,7 @@ described("MongoDB's disk is full", () => {
   test('writes are refused and /readyz says so; when there is room again, both servers write, and what was acknowledged is there', async () => {
     mount(disk);
     const mongod = await Mongod.start('path' in found ? found.path : '', FLAGS, disk);
-    const { replicas } = (pair = await Pair.start(mongod, scratch, 60));
+    const { replicas } = (pair = await Pair.start([mongod], scratch, { windowSeconds: 60 }));
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE.split('/').at(-1) } };
     await replicas[0].client.send({ method: 'POST', path: '/api/v1/namespaces', body: namespace });
     const ballast = join(disk, 'ballast');
