@@ -14,6 +14,8 @@ import { isReady, ServicePort } from './service.js';
 export const NAMESPACE = 'annex-system';
 /** The token that the replicas show to webhooks that are Services. */
 export const WEBHOOK_TOKEN = 'token-for-webhooks';
+/** The group that Annex may copy. */
+export const ADOPTED_GROUP = 'adopted.example.com';
 const MAIN = process.env['ANNEX_MAIN'] ?? BUILT;
 const REPLICAS = 2;
 export const TOOLS = process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools');
@@ -135,7 +137,8 @@ export class TestCluster {
 
   /** As `helm upgrade --install` with what the tests need changed, and more settings. */
   release(command: 'install' | 'upgrade', ...settings: string[]): Promise<string> {
-    const set = [`service.port=${this.servicePort}`, 'replicas=2', ...settings].flatMap((one) => ['--set', one]);
+    const given = [`service.port=${this.servicePort}`, 'replicas=2', `adoption.groups={${ADOPTED_GROUP}}`];
+    const set = [...given, ...settings].flatMap((one) => ['--set', one]);
     const render = ['--post-renderer', join(__dirname, 'external-name.mjs')];
     return this.helm(command, 'annex', CHART, '--namespace', NAMESPACE, ...render, ...set);
   }
