@@ -1,10 +1,12 @@
 import { TestCluster } from './cluster.js';
 import { access } from './parts/access.js';
 import { admission } from './parts/admission.js';
+import { adoption } from './parts/adoption.js';
 import { definitions } from './parts/definitions.js';
 import { demo } from './parts/demo.js';
 import { faults } from './parts/faults.js';
 import { garbage } from './parts/garbage.js';
+import { guides } from './parts/guides.js';
 import { install } from './parts/install.js';
 import { namespaces } from './parts/namespaces.js';
 import { oracle } from './parts/oracle.js';
@@ -55,6 +57,7 @@ const title = 'a cluster with Annex in it';
     });
   });
   demo(cluster);
+  guides(cluster);
   access(cluster);
   trust(cluster);
   reviews(cluster);
@@ -69,6 +72,7 @@ const title = 'a cluster with Annex in it';
   test('meanwhile the CA of the replicas has been exchanged, and all trusted them all the time', async () => {
     expect(await rotation.end()).toBeGreaterThan(20);
   });
+  adoption(cluster);
   faults(cluster, say);
   uninstall(cluster);
 });

@@ -8,6 +8,7 @@ import type {
   ListOptions,
   LogEvent,
   Revision,
+  Staging,
   StoredList,
   StoredObject,
   WriteRequest,
@@ -15,7 +16,7 @@ import type {
 } from '../interfaces.js';
 import { Appender } from './commit/appender.js';
 import { Committer } from './commit/committer.js';
-import { connect, failureOf, newClient, redact, type ConnectionOptions } from './connection.js';
+import { connect, failureOf, newClient, type ConnectionOptions } from './connection.js';
 import {
   FIRST_REVISION,
   logPlace,
@@ -35,6 +36,8 @@ import { Indexer } from './indexes.js';
 import { LAYOUT_FORMAT, layoutText, LogLayout, newestRevision } from './layout.js';
 import { listAt } from './list.js';
 import { Reader } from './reader.js';
+import { MongoStaging } from './staging.js';
+import { redact } from './redact.js';
 import { WriterSession } from './commit/writer-session.js';
 import { messageOf } from '../../util/error-message.js';
 
@@ -169,6 +172,10 @@ export class MongoBackend implements Backend {
     return newest;
   }
 
+  trimmedAt(): number | undefined {
+    return this.opened?.history.trimmedAt;
+  }
+
   compactedRevision(): Revision {
     return this.opened?.history.oldest ?? FIRST_REVISION;
   }
@@ -192,6 +199,10 @@ export class MongoBackend implements Backend {
     if ((await this.soon(answer, PING_MILLIS)) !== true) {
       throw new StorageError('unavailable', `MongoDB has not answered for ${PING_MILLIS / 1000} s`);
     }
+  }
+
+  staging(name: string): Staging {
+    return new MongoStaging(this.store().db, name);
   }
 
   index(resource: string, fields: readonly string[]): void {
