@@ -1,6 +1,15 @@
 import { connect, constants, type ClientHttp2Session } from 'node:http2';
 import fc from 'fast-check';
-import { DEFAULT_WINDOW, ErrorCode, Flag, FrameType, LARGEST_STREAM, LARGEST_WINDOW, PREFACE, Setting } from './frame.js';
+import {
+  DEFAULT_WINDOW,
+  ErrorCode,
+  Flag,
+  FrameType,
+  LARGEST_STREAM,
+  LARGEST_WINDOW,
+  PREFACE,
+  Setting,
+} from './frame.js';
 import { encode, type Peer, SessionServer } from './peer.fake.js';
 import type { Http2Request } from './request.js';
 import type { Http2Response } from './response.js';

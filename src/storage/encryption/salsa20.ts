@@ -72,10 +72,10 @@ function rounds(state: Int32Array, x: Int32Array): void {
 function quarter(x: Int32Array, a: number, b: number, c: number, d: number): void {
   let sum = ((x[a] as number) + (x[d] as number)) | 0;
   x[b] = (x[b] as number) ^ ((sum << 7) | (sum >>> 25));
-  sum = ((x[b]) + (x[a] as number)) | 0;
+  sum = (x[b] + (x[a] as number)) | 0;
   x[c] = (x[c] as number) ^ ((sum << 9) | (sum >>> 23));
-  sum = ((x[c]) + (x[b])) | 0;
+  sum = (x[c] + x[b]) | 0;
   x[d] = (x[d] as number) ^ ((sum << 13) | (sum >>> 19));
-  sum = ((x[d]) + (x[c])) | 0;
+  sum = (x[d] + x[c]) | 0;
   x[a] = (x[a] as number) ^ ((sum << 18) | (sum >>> 14));
 }
