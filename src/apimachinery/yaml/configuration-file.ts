@@ -34,21 +34,29 @@ interface Reads<T> {
   configuration(root: JsonObject): T;
 }
 
+/** What a file is that does not say it: this, or nothing that can be read; `missing` follows that message. */
+type Unsaid = { readonly apiVersion: string; readonly kind: string } | string;
+
 /**
  * Decodes the text of a configuration file, YAML or JSON, strictly. `readerOf` has a reader for what the file says it is, or
- * none; `missing` follows the message that a file does not say it. Throws ConfigurationDecodeError and JsonError.
+ * none. Throws ConfigurationDecodeError and JsonError.
  */
 export function decodeConfiguration<T>(
   text: string,
   readerOf: (apiVersion: string, kind: string) => (ConfigurationReader & Reads<T>) | undefined,
-  missing = '',
+  unsaid: Unsaid = '',
 ): T {
   const { value, duplicates } = parseYaml(text);
   const root = isObject(value) ? value : {};
-  const kind = stringAt(root, 'kind') ?? '';
-  const apiVersion = stringAt(root, 'apiVersion') ?? '';
-  if (kind === '') throw new ConfigurationDecodeError(`Object 'Kind' is missing${missing}`);
-  if (apiVersion === '') throw new ConfigurationDecodeError(`Object 'apiVersion' is missing${missing}`);
+  let kind = stringAt(root, 'kind') ?? '';
+  let apiVersion = stringAt(root, 'apiVersion') ?? '';
+  if (typeof unsaid === 'string') {
+    if (kind === '') throw new ConfigurationDecodeError(`Object 'Kind' is missing${unsaid}`);
+    if (apiVersion === '') throw new ConfigurationDecodeError(`Object 'apiVersion' is missing${unsaid}`);
+  } else {
+    if (kind === '') ({ kind } = unsaid);
+    if (apiVersion === '') ({ apiVersion } = unsaid);
+  }
   const reader = readerOf(apiVersion, kind);
   if (reader === undefined) throw new ConfigurationDecodeError(kindNotRegistered(apiVersion, kind));
   const configuration = reader.configuration(root);

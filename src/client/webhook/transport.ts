@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import { pipeline } from 'node:stream';
 import { quote } from '../../apimachinery/meta/meta.js';
 import { readBounded } from '../../util/files/read-bounded.js';
+import { currentSpan } from '../../util/tracing.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
 import { Connections, type CredentialSource } from './connections.js';
 import { KubeconfigError, type ReadFile, type RemoteConfig } from './kubeconfig.js';
@@ -65,6 +66,7 @@ export class HttpsTransport implements WebhookTransport {
     const { maxAnswerBytes = MAX_ANSWER_BYTES } = this.remote;
     const isOwn = url.host === this.remote.url.host && url.protocol === this.remote.url.protocol;
     const address = isOwn ? await this.remote.dial?.() : undefined;
+    const span = currentSpan();
     const lease = await this.connections.lease(signal);
     const headers = {
       // Credentials are for nobody else.
@@ -72,6 +74,7 @@ export class HttpsTransport implements WebhookTransport {
       ...(address !== undefined && { host: hostAndPort(url) }),
       ...(method === 'POST' && { 'content-type': 'application/json', 'content-length': body.length }),
       accept: 'application/json, */*',
+      ...(span !== undefined && { traceparent: span.traceparent }),
     };
     // The URL gives a hostname, which goes before a host.
     const remote = address && { hostname: address.host, port: address.port };
