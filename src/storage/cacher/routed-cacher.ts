@@ -61,6 +61,10 @@ export class RoutedCacher implements Cacher {
         events: each.reduce((sum, { history }) => sum + history.events, 0),
         bytes: each.reduce((sum, { history }) => sum + history.bytes, 0),
       },
+      loads: {
+        waiting: each.reduce((sum, { loads }) => sum + loads.waiting, 0),
+        refused: each.reduce((sum, { loads }) => sum + loads.refused, 0),
+      },
       types: each.flatMap(({ types }) => types),
     };
   }
