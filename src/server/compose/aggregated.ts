@@ -167,7 +167,7 @@ export async function startAggregated(
       files === undefined ? openCertificates(options, backend, clock) : Promise.resolve(files),
     signal: stop.signal,
   });
-  showExpiry(plane.certificates, context.registry);
+  showExpiry(() => plane.certificates.pair.cert, context.registry);
   const tls = () => ({
     ...plane.certificates.pair,
     clientCAs: authorities(),

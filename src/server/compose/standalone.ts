@@ -14,6 +14,7 @@ import type { AuthenticationInfo } from '../../controllers/cluster-authenticatio
 import { type Clock, systemClock } from '../../util/clock.js';
 import { featureGates } from '../../util/feature-gates.js';
 import { createLogger, type Logger } from '../../util/logger.js';
+import { showExpiry } from '../metrics/aggregation-metrics.js';
 import type { ApiServer, TlsMaterial } from '../http/api-server.js';
 import { authorizationOptions } from '../options/authorization-options.js';
 import { authoritiesOf } from './controllers.js';
@@ -124,7 +125,7 @@ function watchFiles(
   server: ApiServer,
   options: Options,
   files: Files,
-  context: { clock: Clock; logger: Logger },
+  context: { clock: Clock; logger: Logger; changed(tls: TlsMaterial): void },
 ): () => void {
   let stopped = false;
   let { tls } = files;
@@ -139,6 +140,7 @@ function watchFiles(
       if (changed.includes(true)) {
         tls = reloaded(options, files, tls);
         server.setSecureContext(tls);
+        context.changed(tls);
         context.logger.info('certificates reloaded');
       }
     } catch (error) {
@@ -203,7 +205,10 @@ export async function startStandalone(
   );
   const url = urlOf(local, port);
   if (port !== options.securePort) directory.prepare(url, names);
-  const unwatch = watchFiles(server, options, files, { clock, logger });
+  let { cert } = files.tls;
+  showExpiry(() => cert, context.registry);
+  const changed = (tls: TlsMaterial): void => void ({ cert } = tls);
+  const unwatch = watchFiles(server, options, files, { clock, logger, changed });
   const plane = await buildControlPlane(context, { serverAddress, tokens, accounts, authorities });
   const running = await runServer(context, {
     listener,

@@ -172,6 +172,10 @@ export class MongoBackend implements Backend {
     return newest;
   }
 
+  trimmedAt(): number | undefined {
+    return this.opened?.history.trimmedAt;
+  }
+
   compactedRevision(): Revision {
     return this.opened?.history.oldest ?? FIRST_REVISION;
   }
