@@ -8,6 +8,7 @@ import {
   decodeConfiguration,
   typeMismatch,
 } from '../../apimachinery/yaml/configuration-file.js';
+import { messageOf } from '../../util/error-message.js';
 import { FlagError } from '../options/flags.js';
 
 /** TracingConfiguration of apiserver.config.k8s.io. */
@@ -37,15 +38,10 @@ export function readTracingConfiguration(path: string): TracingConfiguration {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'ENOENT') {
-      const why = `open ${path}: no such file or directory`;
-      throw new FlagError(
-        `failed to read tracing config: unable to read tracing configuration from ${quote(path)}: ${why}`,
-      );
-    }
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? `open ${path}: no such file or directory` : messageOf(error);
     throw new FlagError(
-      `failed to read tracing config: unable to read tracing configuration from ${quote(path)}: ${String(code)}`,
+      `failed to read tracing config: unable to read tracing configuration from ${quote(path)}: ${why}`,
     );
   }
   return parseTracingConfiguration(text);
