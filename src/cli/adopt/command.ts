@@ -91,10 +91,9 @@ async function adopt(cluster: Cluster, clock: Clock, group: string, options: Ado
   const status = await waitUntilInSync(cluster, clock, path, Number(options.timeout) * 1000);
   say('');
   for (const resource of objectsOf(status['resources'])) {
-    const { resource: name, copied, bytes, digest } = resource;
-    say(
-      `${textOf(name)}: ${String(copied)} objects, ${String(bytes)} bytes, equal on both sides (digest ${textOf(digest)})`,
-    );
+    const name = textOf(resource['resource']);
+    const [copied, bytes] = [Number(resource['copied']), Number(resource['bytes'])];
+    say(`${name}: ${copied} objects, ${bytes} bytes, equal on both sides (digest ${textOf(resource['digest'])})`);
   }
   say(
     `The copy is followed from now on; kubectl get adoption ${group} shows how far it is, annex release ${group} ends it.`,

@@ -116,7 +116,7 @@ describe('the plan of an adoption', () => {
       /the APIService v1\.example\.com leads to the Service x\/y/,
     ],
   ])('is blocked by %s', async (_, answers, why) => {
-    const made = await plan(answers as Record<string, JsonObject>);
+    const made = await plan(answers);
     expect(made.blocks).toEqual([expect.stringMatching(why)]);
     expect(planText(made, 'annex-system/annex')).toContain('Blocked:');
   });
