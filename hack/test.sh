@@ -38,7 +38,7 @@ check_sources() {
 missing_tools() {
   command -v go > /dev/null || return 0
   local name
-  for name in kubectl helm etcd kube-apiserver kube-controller-manager; do
+  for name in kubectl h2spec helm etcd kube-apiserver kube-controller-manager; do
     [ -x "${ANNEX_TOOLS_DIR:-.cache/tools}/$name" ] || echo "$name"
   done
 }
@@ -62,8 +62,7 @@ run_unit_on() {
 }
 
 run_jest() {
-  # The clients of the fault campaigns keep sockets to servers that were killed.
-  node_modules/.bin/jest --reporters=./hack/jest-progress.mjs --reporters=summary --forceExit --json --outputFile="$results/jest.json" "$@"
+  node_modules/.bin/jest --reporters=./hack/jest-progress.mjs --reporters=summary --json --outputFile="$results/jest.json" "$@"
   local status=$?
   node hack/jest-counts.mjs "$results/jest.json" $status > "$results/jest.counts"
 }

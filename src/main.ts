@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
+import { adoptCommand, releaseCommand } from './cli/adopt/command.js';
 import { completionCommand } from './cli/completion.js';
 import { convertCommand } from './cli/convert/command.js';
 import { kubeconfigCommand } from './cli/kubeconfig.js';
@@ -12,12 +13,12 @@ import { isAggregated } from './server/options/aggregation-options.js';
 import {
   describeFailure,
   doctorCommand,
-  type DoctorFormat,
+  type DoctorFlags,
   normalizeArguments,
   serveCommand,
 } from './server/options/command-line.js';
 import type { Options } from './server/options/options.js';
-import { systemClock } from './util/clock.js';
+import { foregroundClock, systemClock } from './util/clock.js';
 import { annexVersion, KUBERNETES_VERSION, platform } from './server/http/documents/version.js';
 
 // Keys of JSON objects are data: without this accessor `__proto__` is one like any other.
@@ -93,19 +94,23 @@ async function serve(options: Options): Promise<void> {
   say(...lines);
 }
 
-async function doctor(options: Options, format: DoctorFormat): Promise<void> {
-  const [{ examine }, { lineOf, resultOf }] = await Promise.all([
+async function doctor(options: Options, { output, serverKubeconfig }: DoctorFlags): Promise<void> {
+  const [{ examine }, { examineStandalone }, { lineOf, resultOf }] = await Promise.all([
     import('./doctor/doctor.js'),
+    import('./doctor/standalone.js'),
     import('./doctor/finding.js'),
   ]);
+  const findings = isAggregated(options)
+    ? examine(options, systemClock)
+    : examineStandalone(options, serverKubeconfig, systemClock);
   // A reader that has seen enough, such as head.
   process.stdout.on('error', fail);
   const results = [];
-  for await (const finding of examine(options, systemClock)) {
-    if (format === 'text') say(lineOf(finding));
+  for await (const finding of findings) {
+    if (output === 'text') say(lineOf(finding));
     results.push(resultOf(finding));
   }
-  if (format === 'json') say(JSON.stringify(results, null, 2));
+  if (output === 'json') say(JSON.stringify(results, null, 2));
   if (results.some(({ status }) => status === 'failed')) process.exitCode = 1;
 }
 
@@ -128,6 +133,8 @@ const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set([
   'kubeconfig',
   'version',
   'completion',
+  'adopt',
+  'release',
 ]);
 
 const program: Command = new Command('annex')
@@ -139,6 +146,8 @@ const program: Command = new Command('annex')
   .addCommand(convertCommand(systemClock))
   .addCommand(tokenCommand())
   .addCommand(kubeconfigCommand())
+  .addCommand(adoptCommand(foregroundClock))
+  .addCommand(releaseCommand(foregroundClock))
   .addCommand(versionCommand(versions))
   .addCommand(completionCommand(() => program));
 

@@ -98,7 +98,8 @@ export class ClusterClient {
     throw new ClusterError(status, stringAt(body, 'message') ?? `GET ${path}: ${status}`);
   }
 
-  private async watch(path: string, idleMillis: number, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
+  /** The lines of a watch, until it ends. Throws ClusterError where it does not begin. */
+  async watch(path: string, idleMillis: number, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
     const response = await this.open('GET', path, { Accept: 'application/json' }, undefined, idleMillis);
     if (response.statusCode !== 200) {
       const { message } = parseBody(await readAll(response)) as { message?: string };
@@ -114,9 +115,11 @@ export class ClusterClient {
     body: string | undefined,
     timeout: number,
   ): Promise<IncomingMessage> {
-    const lease = await this.connections.lease(NEVER_ABORTED).catch((error: unknown) => {
-      throw new ClusterError(0, messageOf(error));
-    });
+    const lease = await this.connections
+      .lease(() => NEVER_ABORTED)
+      .catch((error: unknown) => {
+        throw new ClusterError(0, messageOf(error));
+      });
     const url = new URL(this.server + path);
     const options = { method, headers: { ...lease.headers, ...headers }, agent: lease.agent };
     return new Promise((resolve, reject) => {

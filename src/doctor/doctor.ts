@@ -2,6 +2,7 @@ import { ClusterClient } from '../client/cluster-client.js';
 import type { Options } from '../server/options/options.js';
 import type { Clock } from '../util/clock.js';
 import { servedAuthorities } from './authorities.js';
+import { checkAdoptions } from './adoptions.js';
 import { checkAdmission } from './admission.js';
 import { checkCertificates } from './certificates.js';
 import {
@@ -18,6 +19,7 @@ import {
   mainRights,
   type ServiceOptions,
 } from './cluster.js';
+import { checkFiles } from './files.js';
 import { type Finding, skipped, wrong } from './finding.js';
 import { checkStore } from './store.js';
 
@@ -33,6 +35,7 @@ export interface Clients {
 /** Every link between the store and the cluster's users, in order; a broken one does not keep the others from being looked at. */
 export async function* examine(options: Options, clock: Clock): AsyncGenerator<Finding> {
   yield await checkStore(options, clock);
+  yield checkFiles(options);
   yield checkCertificates(options, clock);
   const clients = loadClients(options, clock);
   if ('verdict' in clients) {
@@ -66,6 +69,7 @@ export async function* examineCluster(
   yield await checkRights('rights to authenticate', authn, AUTHENTICATION_RIGHTS);
   yield await checkRights('rights to authorize', authz, AUTHORIZATION_RIGHTS);
   yield* await checkApiServices(main, service, known);
+  yield await checkAdoptions(main);
   yield await checkFrontProxy(authn, known.now);
   yield await checkTokenReview(authn);
   yield await checkAccessReview(authz);

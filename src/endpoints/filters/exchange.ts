@@ -9,6 +9,12 @@ import { headerText } from '../../util/text/header-text.js';
 import { WheelEntry } from '../../util/timer-wheel.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { WarningRecorder } from './warnings.js';
+import type { Layer } from '../../util/metrics/stopwatch.js';
+import type { Span } from '../../util/tracing.js';
+import type { Timings } from './timings.js';
+
+/** Of requests that take longer it is noted where the time went. */
+export const SLOW_MILLIS = 500;
 
 const NOBODY: UserInfo = { name: '', uid: '', groups: [], extra: {} };
 const NO_INFO: RequestInfo = {
@@ -44,6 +50,8 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   user: UserInfo = NOBODY;
   /** Who authenticated; differs from `user` under impersonation. */
   requestor: UserInfo = NOBODY;
+  /** A proxy that may speak for users has sent it. */
+  viaProxy = false;
   /** The verb that allowed the impersonation, where it is a constrained one. */
   impersonationConstraint = '';
   dryRun = false;
@@ -63,6 +71,7 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   warningsEnabled = false;
   annotations: Map<string, string> | undefined;
   audit: AuditRecorder | undefined;
+  stopwatch: Timings | undefined;
   /** Set by the deadline filter, as is what follows. */
   deadline: number | undefined;
   onExpire: (() => void) | undefined;
@@ -107,6 +116,14 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
     return headerText(this.request.headers['user-agent'] ?? '');
   }
 
+  get span(): Span | undefined {
+    return this.stopwatch?.span;
+  }
+
+  set span(span: Span | undefined) {
+    if (this.stopwatch !== undefined) this.stopwatch.span = span;
+  }
+
   /** Made when first asked for: most requests never need one. */
   get signal(): AbortSignal {
     if (this.controller === undefined) {
@@ -138,6 +155,17 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   waitedForWebhook(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void {
     if (layer === 'mutating-webhook') this.mutatingWebhookMillis += millis;
     else this.validatingWebhookMillis = Math.max(this.validatingWebhookMillis, millis);
+  }
+
+  /** What the request spent its time on, in milliseconds. */
+  phases(): Map<Layer, number> {
+    const all = new Map<Layer, number>([
+      ['authentication', this.authenticationMillis],
+      ...(this.stopwatch?.layers ?? []),
+    ]);
+    all.set('mutating-webhook', this.mutatingWebhookMillis);
+    all.set('validating-webhook', this.validatingWebhookMillis);
+    return all;
   }
 
   override expire(): void {

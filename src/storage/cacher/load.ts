@@ -106,29 +106,32 @@ export class TypeLoad {
       const message = `the store listed ${resource} at revision ${list.revision}, but ${pending.after} was seen before`;
       throw new StorageError('unavailable', message);
     }
-    const items = await cachedItems(list.items, () => this.options.type(), budget, clock);
-    if (this.isCancelled()) return true;
+    let type: CachedType;
+    let items: readonly CachedItem[];
+    do {
+      type = this.options.type();
+      items = await cachedItems(list.items, type, budget, clock);
+      if (this.isCancelled()) return true;
+      // Looked at in the step in which they are installed: the type may have been described anew until then.
+    } while (type !== this.options.type());
     if (pending.overflowed) return false;
     this.options.install(items, list.revision, pending.events);
     return true;
   }
 }
 
-/** Makes items, in slices, all of them by the same description of the type. */
+/** Makes items, in slices. */
 export async function cachedItems(
   stored: readonly StoredObject[],
-  typeNow: () => CachedType,
+  type: CachedType,
   budget: Budget,
   clock: Clock,
 ): Promise<CachedItem[]> {
-  for (;;) {
-    const type = typeNow();
-    const items: CachedItem[] = [];
-    const slicer = new Slicer(clock);
-    for (const each of stored) {
-      items.push(cachedItem(each, type, budget));
-      if (slicer.isOver) await slicer.yield();
-    }
-    if (type === typeNow()) return items;
+  const items: CachedItem[] = [];
+  const slicer = new Slicer(clock);
+  for (const each of stored) {
+    items.push(cachedItem(each, type, budget));
+    if (slicer.isOver) await slicer.yield();
   }
+  return items;
 }

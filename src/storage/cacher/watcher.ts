@@ -227,7 +227,8 @@ export class CacheWatcher implements Watcher, Member {
     this.stopping.signal.addEventListener('abort', stop, { once: true });
     try {
       if (this.seen < history.since) await this.replay(reading.signal);
-      this.position = history.positionAfter(this.seen);
+      // The memory may have moved on since the replay ended; then the log is read on from there.
+      if (this.seen >= history.since) this.position = history.positionAfter(this.seen);
     } finally {
       this.stopping.signal.removeEventListener('abort', stop);
       reading.abort();

@@ -8,6 +8,7 @@ import type {
   ListOptions,
   LogEvent,
   Revision,
+  Staging,
   StoredList,
   StoredObject,
   WriteRequest,
@@ -15,7 +16,7 @@ import type {
 } from '../interfaces.js';
 import { Appender } from './commit/appender.js';
 import { Committer } from './commit/committer.js';
-import { connect, failureOf, newClient, redact, type ConnectionOptions } from './connection.js';
+import { connect, failureOf, newClient, type ConnectionOptions } from './connection.js';
 import {
   FIRST_REVISION,
   logPlace,
@@ -35,6 +36,8 @@ import { Indexer } from './indexes.js';
 import { LAYOUT_FORMAT, layoutText, LogLayout, newestRevision } from './layout.js';
 import { listAt } from './list.js';
 import { Reader } from './reader.js';
+import { MongoStaging } from './staging.js';
+import { redact } from './redact.js';
 import { WriterSession } from './commit/writer-session.js';
 import { messageOf } from '../../util/error-message.js';
 
@@ -56,6 +59,8 @@ export interface MongoOptions {
   /** The types with logs other than the main one, the same for all logs of a database. */
   readonly overrides?: ReadonlyMap<string, string>;
   readonly observer?: MongoObserver;
+  /** Commands are spans of the requests that they are sent for. */
+  readonly traced?: boolean;
   /** Allows `corrupt`. */
   readonly forTests?: boolean;
 }
@@ -64,6 +69,8 @@ export interface MongoOptions {
 export interface MongoObserver {
   /** The change stream broke off; it is opened anew. */
   streamFailed?(log: string, error: unknown): void;
+  /** No write in a log succeeded for long; the commit path has begun anew with new connections. */
+  startedOver?(log: string): void;
   /** The indexes of a type could not be brought up to date; it is tried again. */
   indexFailed?(resource: string, error: unknown): void;
 }
@@ -169,6 +176,10 @@ export class MongoBackend implements Backend {
     return newest;
   }
 
+  trimmedAt(): number | undefined {
+    return this.opened?.history.trimmedAt;
+  }
+
   compactedRevision(): Revision {
     return this.opened?.history.oldest ?? FIRST_REVISION;
   }
@@ -192,6 +203,10 @@ export class MongoBackend implements Backend {
     if ((await this.soon(answer, PING_MILLIS)) !== true) {
       throw new StorageError('unavailable', `MongoDB has not answered for ${PING_MILLIS / 1000} s`);
     }
+  }
+
+  staging(name: string): Staging {
+    return new MongoStaging(this.store().db, name);
   }
 
   index(resource: string, fields: readonly string[]): void {
@@ -250,8 +265,8 @@ export class MongoBackend implements Backend {
   }
 
   private connection(): ConnectionOptions {
-    const { uri, database, selectMillis = SELECT_MILLIS } = this.options;
-    return { uri, database, selectMillis };
+    const { uri, database, selectMillis = SELECT_MILLIS, traced } = this.options;
+    return { uri, database, selectMillis, traced };
   }
 
   /** Collections, indexes and the format of the database. */
@@ -320,6 +335,7 @@ export class MongoBackend implements Backend {
       writer,
       maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
       writeMillis: this.options.writeMillis ?? WRITE_MILLIS,
+      startedOver: () => this.options.observer?.startedOver?.(name),
       ensureCollection: (resource) => this.ensureCollection(db, stateCollection(resource)),
     });
     const indexer = this.indexer(db);

@@ -10,7 +10,9 @@ import {
   type MongoClientOptions,
 } from 'mongodb';
 import { errorCode, StorageError } from '../errors.js';
+import { traceCommands } from './commands.js';
 import { CommandFailed } from './failures.js';
+import { redact } from './redact.js';
 import { messageOf } from '../../util/error-message.js';
 
 export interface ConnectionOptions {
@@ -18,6 +20,8 @@ export interface ConnectionOptions {
   readonly database: string;
   /** How long an operation waits for a primary. */
   readonly selectMillis: number;
+  /** Commands are spans of the requests that they are sent for. */
+  readonly traced?: boolean | undefined;
 }
 
 /** MongoDB 5.0: snapshot reads outside transactions, names with dots and dollars. */
@@ -67,8 +71,10 @@ function clientOptions(uri: string, selectMillis: number): MongoClientOptions {
 }
 
 /** A client that connects when it is first used. */
-export function newClient({ uri, selectMillis }: ConnectionOptions): MongoClient {
-  return new MongoClient(uri, clientOptions(uri, selectMillis));
+export function newClient({ uri, selectMillis, traced = false }: ConnectionOptions): MongoClient {
+  const client = new MongoClient(uri, { ...clientOptions(uri, selectMillis), monitorCommands: traced });
+  if (traced) traceCommands(client);
+  return client;
 }
 
 /** Connects and makes sure that the deployment is one that can be used. Fails with one line that says what to do. */
@@ -145,25 +151,4 @@ function explain(error: unknown, address: string): string {
 
 function addressOf(client: MongoClient): string {
   return client.options.srvHost ?? client.options.hosts.map((host) => host.toString()).join(',');
-}
-
-/** What is said of an error, on one line and without the credentials of a URI. */
-export function redact(message: string, uri: string): string {
-  let text = message.replaceAll(/\s*\n\s*/g, ' ');
-  const credentials = /^[a-z+]+:\/\/(.*)@/.exec(uri)?.[1];
-  if (credentials !== undefined) {
-    const password = credentials.slice(credentials.indexOf(':') + 1);
-    for (const secret of new Set([credentials, password, decoded(password)])) {
-      if (secret !== '') text = text.replaceAll(secret, '***');
-    }
-  }
-  return text;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -6,6 +6,7 @@ import type {
   ResourceCache,
 } from '../../../storage/cacher/interfaces.js';
 import type { Backend } from '../../../storage/interfaces.js';
+import { spanned } from '../../../util/tracing.js';
 import { type Stopwatch, timed } from '../../../util/metrics/stopwatch.js';
 import { CacheOver } from './cache-over.js';
 import type { ResourceStore } from './resource-store.js';
@@ -20,7 +21,7 @@ export function storeUnder(store: ResourceStore, watch: Stopwatch): ResourceStor
   return store.through(cacheUnder(store.cache, watch), watched);
 }
 
-/** A cache with a watch on its reads, which may wait for the store. */
+/** A cache with a watch on its lists, which may wait for the store; gets are timed where requests make them. */
 export function cacheUnder(cache: ResourceCache, watch: Stopwatch): ResourceCache {
   return cache.under?.(watch) ?? new CacheUnder(cache, watch);
 }
@@ -34,10 +35,12 @@ class CacheUnder extends CacheOver {
   }
 
   get(key: string, at: ReadAt): Promise<CachedObject | undefined> {
-    return timed(this.stopwatch, 'etcd', () => this.inner.get(key, at));
+    return spanned('cacher.Get', { resource: this.resource }, () => this.inner.get(key, at));
   }
 
   list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
-    return timed(this.stopwatch, 'etcd', () => this.inner.list(at, options));
+    return timed(this.stopwatch, 'etcd', () =>
+      spanned('cacher.GetList', { resource: this.resource }, () => this.inner.list(at, options)),
+    );
   }
 }
