@@ -221,7 +221,10 @@ class Schedule {
     const { floor } = this.database.settled;
     // What was read at or below the floor may have been trimmed, or void.
     const gone = this.guards.floorAfter ? floor > known.head : read.floor > known.head && batches.length === 0;
-    if (gone) return yield* this.load(known);
+    if (gone) {
+      yield* this.load(known);
+      return;
+    }
     for (const batch of batches) apply(known, batch);
     known.moment = read.time;
     this.check('a replica', known);
@@ -245,7 +248,8 @@ class Schedule {
       yield;
       if (this.guards.floorAfter && this.database.settled.floor > from) continue;
       known.moment = read.time;
-      return this.check('who loads', known);
+      this.check('who loads', known);
+      return;
     }
   }
 
