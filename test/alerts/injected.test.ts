@@ -399,8 +399,8 @@ const mongodbMissing = 'reason' in mongod ? mongod.reason : '';
       fire(
         ['AnnexLatencyBudgetBurn'],
         () => {
-          writes();
-          proxy.delay(1_500, 'answers');
+          load((i) => replicas[0]?.client.post(MAPS, map(`slow-${i}-${Math.random()}`)) ?? Promise.resolve(), 16);
+          proxy.delay(800, 'answers');
         },
         () => {
           proxy.pass();
