@@ -141,6 +141,7 @@ suite(`alerts, from faults of a server${why}`, () => {
   }
 
   test('nothing fires while all is well', async () => {
+    await prometheus?.scrapes(1);
     await prometheus?.until('AnnexDown', false);
     load((i) => replica.client.post(MAPS, map(`well-${i}`)));
     await pause(5_000);
