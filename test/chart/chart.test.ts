@@ -101,7 +101,7 @@ const VOLUMES = [
 function refusals(pod: JsonObject): string[] {
   const context = objectAt(pod, 'securityContext') ?? {};
   const found: string[] = [];
-  for (const key of ['runAsUser', 'fsGroup']) if (key in context) found.push(`${key} ${String(context[key])}`);
+  for (const key of ['runAsUser', 'fsGroup']) if (key in context) found.push(`${key} ${JSON.stringify(context[key])}`);
   if (objectAt(context, 'seccompProfile')?.['type'] !== 'RuntimeDefault') found.push('seccompProfile');
   for (const key of ['hostNetwork', 'hostPID', 'hostIPC']) if (pod[key] === true) found.push(key);
   for (const volume of listOf(pod, 'volumes').filter(isObject)) {
