@@ -36,6 +36,7 @@ export class NamespaceController {
 
   constructor(private readonly options: NamespaceControllerOptions) {
     this.queue = new WorkQueue({
+      name: 'namespace',
       clock: options.clock,
       work: (name) => this.sync(name),
       workers: 10,

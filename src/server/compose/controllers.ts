@@ -171,6 +171,7 @@ export class Controllers {
         const pods = local.for(type('pods'));
         const protection = new StorageProtection({
           client: local.for(type('persistentvolumeclaims')),
+          queue: 'pvcprotection',
           finalizer: 'kubernetes.io/pvc-protection',
           clock,
           isUsed: async ({ metadata: { namespace = '', name = '' } }) =>
@@ -187,6 +188,7 @@ export class Controllers {
       'persistentvolume-protection-controller': (local, onError) => {
         new StorageProtection({
           client: local.for(type('persistentvolumes')),
+          queue: 'pvprotection',
           finalizer: 'kubernetes.io/pv-protection',
           clock,
           isUsed: (volume) => Promise.resolve(stringAt(objectAt(volume, 'status'), 'phase') === 'Bound'),
