@@ -22,7 +22,6 @@ import { sleep } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { enabledControllers } from '../options/controller-names.js';
 import type { Credentials } from '../certificates/data-directory.js';
-import { deleteEach } from './delete-each.js';
 import { knownTypes } from './admission/known-types.js';
 import type { Authorities, HookOptions } from './hook-context.js';
 
@@ -136,7 +135,7 @@ export class Controllers {
           client: namespaces,
           registry,
           clock,
-          deleteAll: (api, namespace) => deleteEach(local.for(api.served.groupResource), namespace),
+          deleteAll: (api, namespace) => local.for(api.served.groupResource).deleteCollection(namespace),
           finalize: (namespace) => namespaces.updateSubresource(namespace, 'finalize'),
           onError: failed,
         }).start(signal);
