@@ -131,6 +131,13 @@ export interface Staging {
   remove(resource: string, keys: readonly string[]): Promise<void>;
   /** Removes all of the copy. */
   drop(): Promise<void>;
+  /**
+   * The copy of a type becomes the type's objects, which must have none; again, it is done already. Whoever serves the type reads it
+   * only after the log was raised.
+   */
+  install(resource: string): Promise<void>;
+  /** Removes the objects of a type that nobody serves, without a word in the log. */
+  discard(resource: string): Promise<void>;
 }
 
 /** A store. All methods throw StorageError with a code where they fail. */
@@ -152,6 +159,11 @@ export interface Backend {
   events(after: Revision, signal: AbortSignal): EventStream;
   /** Forgets history before the revision. The backend also does so by itself, after its history window. */
   compact(revision: Revision): Promise<void>;
+  /**
+   * Lets the log go on above a revision, and forgets what lies before: every watch and every cache of the log begins anew. Absent
+   * where the store keeps no copies.
+   */
+  raise?(above: Revision): Promise<void>;
   /** A copy under a name; absent where the store keeps none. */
   staging?(name: string): Staging;
   /** When (milliseconds since the epoch) the history was last brought down to its window; undefined before the store is open. */

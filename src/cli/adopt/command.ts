@@ -2,7 +2,7 @@ import { conditionsOf } from '../../apimachinery/meta/conditions.js';
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../apimachinery/json/values.js';
 import { ClusterClient } from '../../client/cluster-client.js';
@@ -18,7 +18,7 @@ interface AdoptOptions {
   readonly serviceAccount: string;
   readonly dryRun: boolean;
   readonly output: 'text' | 'json';
-  readonly timeout: string;
+  readonly timeout: number;
 }
 
 type Say = (line: string) => void;
@@ -35,7 +35,7 @@ export function adoptCommand(clock: Clock): Command {
     .option('--dry-run', 'Only shows the plan. The exit code is 1 when something blocks it.', false)
     .option('--kubeconfig <file>', 'Kubeconfig of the cluster; that of kubectl without it.')
     .option('--service-account <namespace/name>', 'Service account of Annex.', 'annex-system/annex')
-    .option('--timeout <seconds>', 'How long to wait until both sides are equal.', '600')
+    .option('--timeout <seconds>', 'How long to wait until both sides are equal.', seconds, 600)
     .addOption(new Option('-o, --output <format>', 'Format of the plan.').choices(['text', 'json']).default('text'))
     .helpOption('-h, --help', 'Shows this help.')
     .action(async (group: string, options: AdoptOptions) => {
@@ -50,11 +50,18 @@ export function releaseCommand(clock: Clock): Command {
     .argument('<group>', 'The API group.')
     .option('--dry-run', 'Only shows what would be done.', false)
     .option('--kubeconfig <file>', 'Kubeconfig of the cluster; that of kubectl without it.')
-    .option('--timeout <seconds>', 'How long to wait until the copy is gone.', '120')
+    .option('--timeout <seconds>', 'How long to wait until the copy is gone.', seconds, 120)
     .helpOption('-h, --help', 'Shows this help.')
     .action(async (group: string, options: Omit<AdoptOptions, 'output' | 'serviceAccount'>) => {
       await withCluster(options.kubeconfig, clock, (cluster) => release(cluster, clock, group, options));
     });
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !Number.isFinite(value) || value < 0)
+    throw new InvalidArgumentError('It must be a number of seconds.');
+  return value;
 }
 
 async function withCluster(
@@ -89,7 +96,7 @@ async function adopt(cluster: Cluster, clock: Clock, group: string, options: Ado
     const adoption = { apiVersion: 'kubeannex.io/v1alpha1', kind: 'Adoption', metadata: { name: group }, spec: {} };
     await cluster.must('POST', ADOPTIONS, adoption);
   }
-  const status = await waitUntilInSync(cluster, clock, path, Number(options.timeout) * 1000);
+  const status = await waitUntilInSync(cluster, clock, path, options.timeout * 1000);
   say('');
   for (const resource of objectsOf(status['resources'])) {
     const name = textOf(resource['resource']);
@@ -130,7 +137,7 @@ async function release(
   say(`The copy (${copied}) goes with the Adoption ${group}; the cluster keeps its objects and goes on serving them.`);
   if (dryRun) return;
   await cluster.must('DELETE', path);
-  const end = clock.monotonic() + Number(timeout) * 1000;
+  const end = clock.monotonic() + timeout * 1000;
   while ((await cluster.must('GET', path)) !== undefined) {
     if (clock.monotonic() >= end) throw new Error(`the Adoption is still there after ${timeout} s`);
     await sleep(clock, POLL_MILLIS);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Db, MongoClient } from 'mongodb';
 import { sleep, systemClock, type Clock } from '../../util/clock.js';
+import { encodeObject } from '../encode.js';
 import { compacted, StorageError, tooLarge } from '../errors.js';
 import type {
   Backend,
@@ -102,6 +103,8 @@ const LAST_WRITES_MILLIS = 3_000;
 /** nor for each of the things that are under way in the background. */
 const GOODBYE_MILLIS = 1_000;
 const NAMESPACE_EXISTS = 48;
+/** Its object is written when the log has been raised. */
+const RAISED = 'raises.logs.kubeannex.io';
 const NO_OVERRIDES: ReadonlyMap<string, string> = new Map();
 /** Of registered sessions that nobody renews. */
 const WRITER_SECONDS = 3_600;
@@ -203,6 +206,27 @@ export class MongoBackend implements Backend {
     if ((await this.soon(answer, PING_MILLIS)) !== true) {
       throw new StorageError('unavailable', `MongoDB has not answered for ${PING_MILLIS / 1000} s`);
     }
+  }
+
+  /** The floor first: whoever appends below it is overtaken, and goes on above. Then an entry tells everybody. */
+  async raise(above: Revision): Promise<void> {
+    const { place, follower } = this.store();
+    const floor = Math.max(above, follower.revision, await this.currentRevision());
+    await this.answer(
+      place.db
+        .collection<MetaDocument>(META)
+        .updateOne(
+          { _id: place.compactedId },
+          { $max: { revision: floor } },
+          { upsert: true, writeConcern: { w: 'majority', journal: true } },
+        ),
+    );
+    const value = encodeObject({ apiVersion: 'kubeannex.io/v1', kind: 'Log', metadata: { name: 'raised' } });
+    const write = async (expected: Revision): Promise<void> => {
+      const written = await this.write({ resource: RAISED, key: 'raised', expected, value });
+      if (written.outcome === 'conflict') await write(written.current?.revision ?? 0);
+    };
+    await write(0);
   }
 
   staging(name: string): Staging {

@@ -61,7 +61,8 @@ class SnapshotList {
     const newest = await this.newest();
     const revision = options.revision === 0 ? newest : options.revision;
     if (revision > newest) throw tooLarge(revision, newest);
-    if (revision < oldest) throw compacted(revision, oldest);
+    // The newest state is there even where the log was raised and nothing has been written since.
+    if (options.revision !== 0 && revision < oldest) throw compacted(revision, oldest);
     const changed = revision === newest ? new Map<string, Changed>() : await this.changesAfter(revision, newest);
     const { limit } = options;
     const states = await this.states(limit === 0 ? 0 : limit + 1 + changed.size);

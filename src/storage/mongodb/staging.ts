@@ -1,7 +1,8 @@
 import type { AnyBulkWriteOperation, Collection, Db } from 'mongodb';
 import type { Revision, StagedObject, Staging, StoredObject } from '../interfaces.js';
 import { encodeRecord } from '../record.js';
-import { type StateDocument, statesOf, storedOf } from './documents.js';
+import { StorageError } from '../errors.js';
+import { stateCollection, type StateDocument, statesOf, storedOf } from './documents.js';
 import { isDuplicateKey } from './failures.js';
 import { readableForm } from './readable.js';
 
@@ -65,6 +66,25 @@ export class MongoStaging implements Staging {
   async drop(): Promise<void> {
     const all = await this.db.listCollections({}, { nameOnly: true }).toArray();
     for (const { name } of all) if (name.startsWith(this.prefix)) await this.db.dropCollection(name);
+  }
+
+  async install(resource: string): Promise<void> {
+    const from = this.collection(resource).collectionName;
+    const to = stateCollection(resource);
+    const names = (await this.db.listCollections({ name: { $in: [from, to] } }, { nameOnly: true }).toArray()).map(
+      ({ name }) => name,
+    );
+    if (!names.includes(from)) {
+      // It was renamed before, or nothing was ever copied.
+      return;
+    }
+    if (names.includes(to) && (await statesOf(this.db, resource).findOne({}, { projection: { _id: 1 } })) !== null)
+      throw new StorageError('unusable', `the store has objects of ${resource} already`);
+    await this.db.renameCollection(from, to, { dropTarget: true, writeConcern: { w: 'majority', journal: true } });
+  }
+
+  async discard(resource: string): Promise<void> {
+    await this.db.dropCollection(stateCollection(resource));
   }
 
   private collection(resource: string): Collection<StateDocument> {
