@@ -4,6 +4,7 @@ import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterListener } from '../client/cluster-client.js';
 import { createCertificate, generateKey } from '../pki/certificates.js';
 import { FakeClock } from '../util/clock.js';
+import type { GroupRoute } from './adopted-definitions.js';
 import { ApiServices, type ServedGroupVersion } from './api-services.js';
 import { Owner } from './owner.js';
 
@@ -79,7 +80,7 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
   const cluster = new Cluster();
   const clock = new FakeClock();
   const told: string[] = [];
-  const state = { served: [version('a.example.com')], bundle: 'CA' };
+  const state = { served: [version('a.example.com')], bundle: 'CA', route: 'Ordinary' as GroupRoute };
   const owning = new Owner(owner);
   const services = new ApiServices({
     client: cluster,
@@ -88,6 +89,7 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
     caBundle: () => state.bundle,
     owner: owning,
     served: () => state.served,
+    routeOf: () => state.route,
     unreadable: (error) => void told.push(`unreadable: ${String(error)}`),
     inOrder: () => void told.push('in order'),
     failed: (group, name, error) => void told.push(`failed ${group}/${name}: ${String(error)}`),

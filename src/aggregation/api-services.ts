@@ -4,12 +4,15 @@ import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
 import { type Clock, sleep, type Timer } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
+import type { GroupRoute } from './adopted-definitions.js';
 import { CaBundles, holds } from './ca-bundles.js';
 import type { Owner } from './owner.js';
 
 const PATH = '/apis/apiregistration.k8s.io/v1/apiservices';
 const MANAGED_BY = 'app.kubernetes.io/managed-by';
 const MANAGER = 'annex';
+/** kube-apiserver keeps those with it: they are those of CustomResourceDefinitions. */
+const AUTOMANAGED = 'kube-aggregator.kubernetes.io/automanaged';
 /** What the group version serves: the cluster's API server reads its discovery and OpenAPI anew when the APIService changes, else once a minute. */
 const FINGERPRINT = 'kubeannex.io/fingerprint';
 /** After this the other replicas serve what has changed, too: whichever is asked gives the new documents. */
@@ -46,6 +49,8 @@ export interface ApiServicesOptions {
   readonly owner: Owner;
   /** What is served now. */
   served(): readonly ServedGroupVersion[];
+  /** Who is to get the requests for a group of an adoption. */
+  routeOf(group: string): GroupRoute;
   /** The APIServices cannot be read: nothing is known of any group version. */
   unreadable(error: unknown): void;
   /** They can be read (again), and none waits to be written. */
@@ -178,12 +183,20 @@ export class ApiServices {
 
   private async bring(name: string): Promise<void> {
     const wanted = this.options.served().find(({ group, version }) => `${version}.${group}` === name);
-    const existing = this.existing.get(name);
+    const found = this.existing.get(name);
+    const route = this.options.routeOf(split(name)[1]);
+    if (route === 'Cluster') {
+      // Not deleted: requests would find nothing until kube-apiserver has made its own.
+      if (found !== undefined && isOurs(found))
+        await this.options.client.must('PUT', `${PATH}/${name}`, givenBack(found));
+      return;
+    }
     if (wanted === undefined) {
-      if (existing !== undefined && isOurs(existing)) await this.options.client.must('DELETE', `${PATH}/${name}`);
+      if (found !== undefined && isOurs(found)) await this.options.client.must('DELETE', `${PATH}/${name}`);
       return;
     }
     const { group, version } = wanted;
+    const existing = route === 'Annex' && found !== undefined && isAutomanaged(found) ? takenOver(found) : found;
     if (existing !== undefined && !isOurs(existing)) {
       this.options.refused(group, version, `the APIService ${name} belongs to ${whose(existing)}`);
       return;
@@ -203,7 +216,8 @@ export class ApiServices {
     const ownerReferences = this.options.owner.among(before);
     const annotations = base.metadata.annotations ?? {};
     const news = this.announced.has(name) && annotations[FINGERPRINT] !== wanted.fingerprint;
-    const same = ownerReferences === before && deepEqual(objectAt(base, 'spec'), spec);
+    const known = this.existing.get(name);
+    const same = base.metadata.labels === known?.metadata.labels && ownerReferences === before && deepEqual(objectAt(base, 'spec'), spec);
     if (existing !== undefined && same && !news) return undefined;
     const metadata = { ...base.metadata, annotations: { ...annotations, [FINGERPRINT]: wanted.fingerprint } };
     return { ...base, metadata: ownerReferences.length === 0 ? metadata : { ...metadata, ownerReferences }, spec };
@@ -228,6 +242,25 @@ export class ApiServices {
 }
 
 const nameOf = (service: KubeObject): string => service.metadata.name ?? '';
+
+const isAutomanaged = (service: KubeObject): boolean =>
+  stringAt(service.metadata.labels, AUTOMANAGED) !== undefined &&
+  objectAt(objectAt(service, 'spec'), 'service') === undefined;
+
+/** The label goes together with the spec: an APIService that has it is put back within a second. */
+function takenOver(service: KubeObject): KubeObject {
+  const { [AUTOMANAGED]: _, ...labels } = service.metadata.labels ?? {};
+  return { ...service, metadata: { ...service.metadata, labels: { ...labels, [MANAGED_BY]: MANAGER } } };
+}
+
+/** As kube-apiserver makes it for a CustomResourceDefinition. */
+function givenBack(service: KubeObject): KubeObject {
+  const { [MANAGED_BY]: _, ...labels } = service.metadata.labels ?? {};
+  const { ownerReferences: _owners, annotations: _annotations, ...metadata } = service.metadata;
+  const { group, version, groupPriorityMinimum, versionPriority } = objectAt(service, 'spec') ?? {};
+  const spec = { group, version, groupPriorityMinimum, versionPriority } as JsonObject;
+  return { ...service, metadata: { ...metadata, labels: { ...labels, [AUTOMANAGED]: 'true' } }, spec };
+}
 
 /** `<version>.<group>`; versions have no dots. */
 function split(name: string): [version: string, group: string] {

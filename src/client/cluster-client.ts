@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
@@ -20,6 +20,13 @@ import { loadClusterKubeconfig, type RemoteConfig } from './webhook/kubeconfig.j
 export interface ClusterAnswer {
   readonly status: number;
   readonly body: JsonObject;
+}
+
+/** What came, as it is. */
+export interface PlainAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
 }
 
 export { ClusterError } from './cluster-error.js';
@@ -45,6 +52,13 @@ export class ClusterClient {
     return new ClusterClient(kubeconfig === '' ? inCluster() : loadClusterKubeconfig(kubeconfig, read), clock);
   }
 
+  /** The same for one of the servers of the cluster, `host:port`, whose certificate is looked at as that of the Service `kubernetes`. */
+  at(address: string): ClusterClient {
+    const { remote } = this;
+    const serverName = remote.serverName ?? 'kubernetes.default.svc';
+    return new ClusterClient({ ...remote, url: new URL(`https://${address}`), serverName }, this.clock);
+  }
+
   get server(): string {
     return this.remote.url.href.replace(/\/$/, '');
   }
@@ -61,6 +75,13 @@ export class ClusterClient {
     const response = await this.open(method, path, headers, text, TIMEOUT_MILLIS);
     const bytes = await readAll(response);
     return { status: response.statusCode ?? 0, body: parseBody(bytes) };
+  }
+
+  /** Any answer, whatever its form. */
+  async plain(method: string, path: string): Promise<PlainAnswer> {
+    const response = await this.open(method, path, { Accept: '*/*' }, undefined, TIMEOUT_MILLIS);
+    const text = (await readAll(response)).toString('utf8');
+    return { status: response.statusCode ?? 0, headers: response.headers, text };
   }
 
   /** As `call`, for requests that must succeed; undefined for 404. */

@@ -28,6 +28,8 @@ export const CLUSTER_VERSION = /v1\.\d+\.\d+/.exec(
 export const IS_YARDSTICK = CLUSTER_VERSION?.startsWith('v1.36.') === true;
 const CHART = join(ROOT, 'charts/annex');
 
+const ONE = { apiservers: 1, groups: [ADOPTED_GROUP] } as const;
+
 export interface Replica {
   readonly daemon: Daemon;
   readonly port: number;
@@ -52,10 +54,15 @@ export class TestCluster {
   hookPort = 0;
   kubectl!: Kubectl;
   http!: Http1;
+  /** Of each kube-apiserver. */
+  readonly https: Http1[] = [];
+  readonly apiservers: string[] = [];
   apiserver!: Daemon;
+  second: Daemon | undefined;
   manager!: Daemon;
 
-  constructor() {
+  /** `apiservers`: the second one is there where there are two. */
+  constructor(private readonly options: { readonly apiservers: 1 | 2; readonly groups: readonly string[] } = ONE) {
     mkdirSync(join(this.folder, 'pki'));
     this.certificates = new Certificates(join(this.folder, 'pki'));
   }
@@ -137,7 +144,11 @@ export class TestCluster {
 
   /** As `helm upgrade --install` with what the tests need changed, and more settings. */
   release(command: 'install' | 'upgrade', ...settings: string[]): Promise<string> {
-    const given = [`service.port=${this.servicePort}`, 'replicas=2', `adoption.groups={${ADOPTED_GROUP}}`];
+    const given = [
+      `service.port=${this.servicePort}`,
+      'replicas=2',
+      `adoption.groups={${this.options.groups.join()}}`,
+    ];
     const set = [...given, ...settings].flatMap((one) => ['--set', one]);
     const render = ['--post-renderer', join(__dirname, 'external-name.mjs')];
     return this.helm(command, 'annex', CHART, '--namespace', NAMESPACE, ...render, ...set);
@@ -158,6 +169,7 @@ export class TestCluster {
         'data-dir': join(this.folder, `annex-${i}`),
         'mongodb-uri-file': uri,
         kubeconfig: config,
+        'cluster-api-servers': this.apiservers.join(),
         'admission-control-config-file': this.admissionConfig(),
       };
       const program = {
@@ -232,10 +244,7 @@ export class TestCluster {
 
   /** Waits until the cluster's API server answers. */
   async apiserverReady(): Promise<void> {
-    await eventually('kube-apiserver is ready', async () => {
-      const answer = await this.http.get('/readyz').catch(() => undefined);
-      return answer?.status === 200 ? true : undefined;
-    });
+    await isAnswering(this.http);
   }
 
   /** Who calls the webhooks that are Services. */
@@ -275,12 +284,26 @@ export class TestCluster {
     this.apiserver = this.daemon(apiserver(join(TOOLS, 'kube-apiserver'), this.certificates, this.ports));
     this.apiserver.start();
     this.http = new Http1(this.address);
+    this.https.push(this.http);
+    this.apiservers.push(`127.0.0.1:${c}`);
     await this.apiserverReady();
+    if (this.options.apiservers === 2) await this.startSecond();
     const admin = this.kubeconfig('admin', ADMIN);
     this.kubectl = new Kubectl(join(TOOLS, 'kubectl'), admin, this.folder);
     const path = join(TOOLS, 'kube-controller-manager');
     this.manager = this.daemon(controllerManager(path, this.certificates, admin, this.ports));
     this.manager.start();
+  }
+
+  private async startSecond(): Promise<void> {
+    const ports = { ...this.ports, apiserver: await freePort() };
+    const program = apiserver(join(TOOLS, 'kube-apiserver'), this.certificates, ports);
+    this.second = this.daemon({ ...program, name: 'kube-apiserver-2' });
+    this.second.start();
+    this.apiservers.push(`127.0.0.1:${ports.apiserver}`);
+    const http = new Http1({ url: `https://127.0.0.1:${ports.apiserver}`, ca: this.certificates.ca });
+    this.https.push(http);
+    await isAnswering(http);
   }
 
   private async install(): Promise<void> {
@@ -293,6 +316,12 @@ export class TestCluster {
     await this.release('install');
   }
 }
+
+const isAnswering = (http: Http1): Promise<unknown> =>
+  eventually('kube-apiserver is ready', async () => {
+    const answer = await http.get('/readyz').catch(() => undefined);
+    return answer?.status === 200 ? true : undefined;
+  });
 
 /** `annex serve` with other values for some flags, or without them. */
 function replaced(args: readonly string[], values: Readonly<Record<string, string | undefined>>): string[] {

@@ -18,9 +18,9 @@ export class Informer {
   private readonly closed: Promise<void>;
 
   /** `streaming`: whether it asks for the streaming list. */
-  constructor(kubeconfig: string, namespace: string, streaming: boolean) {
+  constructor(kubeconfig: string, namespace: string, streaming: boolean, group = GROUP) {
     const env = { ...process.env, KUBE_FEATURE_WatchListClient: String(streaming) };
-    const child = spawn(PROGRAM, [kubeconfig, GROUP, 'v1', 'widgets', namespace], { env, stdio: 'pipe' });
+    const child = spawn(PROGRAM, [kubeconfig, group, 'v1', 'widgets', namespace], { env, stdio: 'pipe' });
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       const lines = (this.rest + text).split('\n');
       this.rest = lines.pop() ?? '';

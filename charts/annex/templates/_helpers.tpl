@@ -174,3 +174,10 @@ securityContext: {{- toYaml . | nindent 2 }}
 {{- fail "podDisruptionBudget takes minAvailable or maxUnavailable, not both: set the other to null" -}}
 {{- end -}}
 {{- end -}}
+
+{{/* What an adoption of each of the groups makes in the cluster. */}}
+{{- define "annex.adoptionNames" -}}
+{{- $names := list }}
+{{- range . }}{{- $names = append $names (printf "annex-adoption.%s" .) }}{{- end }}
+{{- toJson $names }}
+{{- end }}

@@ -3,6 +3,7 @@ import type { ConfigurationSource } from '../../admission/sources.js';
 import { compareUtf8, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../client/cluster-client.js';
 import { type Clock, sleep } from '../../util/clock.js';
+import { ADOPTION_PREFIX } from '../adopted-definitions.js';
 import { discover, groupVersionPath } from './served-versions.js';
 
 const GROUP = 'admissionregistration.k8s.io';
@@ -27,6 +28,9 @@ export interface ClusterConfigurationsOptions {
   readonly kind: string;
   readonly events: ConfigurationEvents;
 }
+
+/** Those of adoptions are about the cluster's own copy of what Annex serves. */
+const isMeantHere = ({ metadata: { name = '' } }: KubeObject): boolean => !name.startsWith(ADOPTION_PREFIX);
 
 /** The configurations of one kind in the cluster, followed by a watch. While the cluster cannot be reached those seen last hold. */
 export class ClusterConfigurations<T extends KubeObject = KubeObject> implements ConfigurationSource<T> {
@@ -53,7 +57,7 @@ export class ClusterConfigurations<T extends KubeObject = KubeObject> implements
 
   objects(): readonly T[] {
     const byName = (a: T, b: T): number => compareUtf8(a.metadata.name ?? '', b.metadata.name ?? '');
-    return (this.sorted ??= [...this.byName.values()].sort(byName));
+    return (this.sorted ??= [...this.byName.values()].filter(isMeantHere).sort(byName));
   }
 
   synced(): boolean {

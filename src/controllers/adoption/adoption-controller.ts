@@ -1,4 +1,4 @@
-import { deepCopy, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { deepCopy, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
@@ -6,18 +6,28 @@ import type { Backend } from '../../storage/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { isConflictOrNotFound } from '../errors.js';
 import type { ClusterLease } from './lease.js';
+import type { AdoptedDefinitions } from '../../aggregation/adopted-definitions.js';
+import { hasFailed, isMoving, isWanted, phaseOf, recordOf } from './switch/journal.js';
+import type { KubeApiservers } from './switch/kube-apiservers.js';
+import { Switch } from './switch/switch.js';
 import { Rehearsal } from './rehearsal.js';
 import { isNews, type Progress, statusOf } from './status.js';
 
 const FINALIZER = 'kubeannex.io/adoption';
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const REPORT_MILLIS = 1_000;
+const HOLD_MILLIS = 10_000;
 const DEFAULT_RATE = 1_000;
 
 export interface AdoptionControllerOptions {
   readonly adoptions: LoopbackClient;
-  readonly client: Pick<ClusterClient, 'call' | 'watch' | 'follow'>;
-  readonly backend: Pick<Backend, 'staging'>;
+  readonly definitions: LoopbackClient;
+  readonly client: ClusterClient;
+  readonly servers: KubeApiservers;
+  readonly backend: Backend;
+  readonly adopted: Pick<AdoptedDefinitions, 'takesWrites' | 'routeOf'>;
+  /** Of Annex. */
+  readonly namespace: string;
   readonly clock: Clock;
   readonly lease: Pick<ClusterLease, 'contend'>;
   /** This replica, for people. */
@@ -31,10 +41,20 @@ interface Running {
   readonly stop: AbortController;
 }
 
+/** A switch that is under way, or a group that is held. */
+interface Moving {
+  readonly uid: string;
+  readonly move: Switch;
+  readonly stop: AbortController;
+  done: Promise<void> | undefined;
+  heldAt: number;
+}
+
 /** Carries out Adoptions while this replica leads. */
 export class AdoptionController {
   private readonly adoptions = new Map<string, KubeObject>();
   private readonly running = new Map<string, Running>();
+  private readonly moving = new Map<string, Moving>();
   private readonly definitions = new Map<string, KubeObject>();
   private definitionsKnown = false;
   private adoptionsKnown = false;
@@ -62,7 +82,7 @@ export class AdoptionController {
       }
       await sleep(clock, REPORT_MILLIS, signal);
     }
-    await Promise.all([...this.running.keys()].map((name) => this.end(name)));
+    await Promise.all([...this.running.keys(), ...this.moving.keys()].map((name) => this.end(name)));
     this.adoptions.clear();
     this.definitions.clear();
     this.definitionsKnown = this.adoptionsKnown = false;
@@ -110,19 +130,90 @@ export class AdoptionController {
   private async sync(name: string): Promise<void> {
     const adoption = this.adoptions.get(name);
     const running = this.running.get(name);
+    if (adoption !== undefined && isMoving(adoption)) return this.move(adoption);
     if (adoption === undefined || hasDeletionTimestamp(adoption)) {
       await this.end(name);
       if (adoption !== undefined) await this.finalize(adoption);
       return;
     }
     if (running !== undefined && running.uid !== uidOf(adoption)) await this.end(name);
+    if (phaseOf(adoption) === 'Served') return this.hold(adoption);
+    // It stays as it is until somebody wants something else.
+    if (hasFailed(adoption) && isWanted(adoption)) return;
     if (!(adoption.metadata.finalizers ?? []).includes(FINALIZER)) {
       await this.options.adoptions.update(
         withFinalizers(adoption, [...(adoption.metadata.finalizers ?? []), FINALIZER]),
       );
       return;
     }
-    await this.report(adoption, await this.rehearse(adoption));
+    const progress = await this.rehearse(adoption);
+    const counted = await this.counted(adoption);
+    const status = statusOf(adoption, progress, this.options.clock.now());
+    if (counted !== undefined) status['switch'] = counted;
+    await this.report(adoption, status);
+    const isReady = status['phase'] === 'InSync' && phaseOf(adoption) === 'InSync' && progress.refusal === '';
+    if (isWanted(adoption) && isReady) await this.move(adoption);
+  }
+
+  /** Writes are counted from early on, where the rights allow it: a switch begins when all that were not have ended. */
+  private async counted(adoption: KubeObject): Promise<JsonObject | undefined> {
+    const { counted, countedSince } = recordOf(adoption);
+    if (counted !== '') return { counted, countedSince };
+    const running = this.running.get(adoption.metadata.name ?? '');
+    if (phaseOf(adoption) !== 'InSync' || running === undefined) return undefined;
+    try {
+      const found = await this.movingOf(adoption)?.move.countEarly(running.rehearsal.types, running.stop.signal);
+      return found && { ...found };
+    } catch {
+      // The switch says what is missing.
+      return undefined;
+    }
+  }
+
+  /** The switch goes on, here, until it is over. */
+  private async move(adoption: KubeObject): Promise<void> {
+    const group = adoption.metadata.name ?? '';
+    const found = this.moving.get(group);
+    if (found?.uid === uidOf(adoption) && found.done !== undefined) return;
+    await this.end(group);
+    const moving = this.movingOf(adoption);
+    if (moving === undefined) return;
+    this.moving.set(group, moving);
+    moving.done = moving.move.run(moving.stop.signal).finally(() => {
+      moving.done = undefined;
+    });
+  }
+
+  /** What keeps the group with Annex is looked at now and then. */
+  private async hold(adoption: KubeObject): Promise<void> {
+    const group = adoption.metadata.name ?? '';
+    const { clock } = this.options;
+    let moving = this.moving.get(group);
+    if (moving?.uid !== uidOf(adoption)) {
+      await this.end(group);
+      moving = this.movingOf(adoption);
+      if (moving === undefined) return;
+      this.moving.set(group, moving);
+    }
+    if (moving.done !== undefined || clock.monotonic() - moving.heldAt < HOLD_MILLIS) return;
+    await moving.move.hold();
+    moving.heldAt = clock.monotonic();
+  }
+
+  private movingOf(adoption: KubeObject): Moving | undefined {
+    const { adopted, adoptions, backend, client, clock, definitions, failed, namespace, servers } = this.options;
+    const staging = backend.staging?.(stagingName(adoption));
+    if (staging === undefined) return undefined;
+    const group = adoption.metadata.name ?? '';
+    const uid = uidOf(adoption);
+    const move = new Switch({
+      ...{ adopted, adoptions, backend, client, clock, definitions, namespace, servers, staging, group, uid },
+      copyRate: copyRateOf(adoption),
+      failed: (error) => {
+        failed(group, error);
+      },
+    });
+    return { uid, move, stop: new AbortController(), done: undefined, heldAt: -Infinity };
   }
 
   private async rehearse(adoption: KubeObject): Promise<Progress> {
@@ -133,6 +224,10 @@ export class AdoptionController {
       const problem = 'the store keeps no copies: adoptions need MongoDB, and a type that is not encrypted at rest';
       return { leader: identity, resources: [], problem, problemReason: 'StoreWithoutCopies', refusal: '' };
     }
+    if (this.options.adopted.routeOf(group) !== 'Ordinary') {
+      const problem = 'Annex serves the group already: an earlier Adoption has moved it';
+      return { leader: identity, resources: [], problem, problemReason: 'AlreadyServed', refusal: '' };
+    }
     let running = this.running.get(group);
     if (running === undefined) {
       const rehearsal = new Rehearsal({ client, clock, group, staging, leader: identity });
@@ -140,8 +235,7 @@ export class AdoptionController {
       this.running.set(group, running);
     }
     if (!this.definitionsKnown) return { ...running.rehearsal.progress, problem: '', problemReason: '' };
-    const copyRate = Number(objectAt(adoption, 'spec')?.['copyRate'] ?? DEFAULT_RATE);
-    await running.rehearsal.define(await this.definitionsOf(group), copyRate, running.stop.signal);
+    await running.rehearsal.define(await this.definitionsOf(group), copyRateOf(adoption), running.stop.signal);
     return running.rehearsal.progress;
   }
 
@@ -162,8 +256,7 @@ export class AdoptionController {
     return status === 200 ? (body as KubeObject) : undefined;
   }
 
-  private async report(adoption: KubeObject, progress: Progress): Promise<void> {
-    const status = statusOf(adoption, progress, this.options.clock.now());
+  private async report(adoption: KubeObject, status: JsonObject): Promise<void> {
     if (!isNews(objectAt(adoption, 'status'), status)) return;
     await this.options.adoptions.updateStatus({ ...deepCopy(adoption), status });
   }
@@ -173,6 +266,10 @@ export class AdoptionController {
     this.running.delete(name);
     running?.stop.abort();
     await running?.rehearsal.stop();
+    const moving = this.moving.get(name);
+    this.moving.delete(name);
+    moving?.stop.abort();
+    await moving?.done;
   }
 
   /** The copy goes with its Adoption. */
@@ -181,6 +278,7 @@ export class AdoptionController {
     const finalizers = adoption.metadata.finalizers ?? [];
     if (!finalizers.includes(FINALIZER)) return;
     await backend.staging?.(stagingName(adoption)).drop();
+    if (recordOf(adoption).counted !== '') await this.movingOf(adoption)?.move.leave();
     await adoptions.update(
       withFinalizers(
         adoption,
@@ -189,6 +287,8 @@ export class AdoptionController {
     );
   }
 }
+
+const copyRateOf = (adoption: KubeObject): number => Number(objectAt(adoption, 'spec')?.['copyRate'] ?? DEFAULT_RATE);
 
 const uidOf = ({ metadata }: KubeObject): string => metadata.uid ?? '';
 

@@ -100,7 +100,7 @@ export class FakeCollection {
 }
 
 /** A copy in memory, whose writes take their time. */
-export class FakeStaging implements Staging {
+export class FakeStaging implements Omit<Staging, 'install' | 'discard'> {
   readonly objects = new Map<string, StoredObject>();
 
   constructor(private readonly pause: () => Promise<void> = () => Promise.resolve()) {}

@@ -2,6 +2,7 @@ import { parseJson } from '../../apimachinery/json/decode.js';
 import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { objectsOf } from '../../apimachinery/json/values.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { Revision } from '../../storage/interfaces.js';
 import { ClusterError, type ClusterClient } from '../../client/cluster-client.js';
 
 /** Objects of this number are read and parsed in one turn. */
@@ -69,9 +70,19 @@ export class ClusterCollection {
     };
   }
 
+  /** What the cluster has now, read consistently. */
+  async newest(): Promise<{ readonly revision: Revision; readonly count: number }> {
+    const { status, body } = await this.client.call('GET', `${this.path}?limit=1`);
+    if (status !== 200) throw failure(status, body);
+    const metadata = objectAt(body, 'metadata');
+    const remaining = Number(metadata?.['remainingItemCount'] ?? 0);
+    const revision = Number(stringAt(metadata, 'resourceVersion'));
+    return { revision, count: objectsOf(body['items']).length + remaining };
+  }
+
   /** The changes after a revision, until the watch ends. Throws ClusterError, 410 where the revision is too old. */
-  async *changes(revision: string, signal: AbortSignal): AsyncGenerator<Change> {
-    const options = `watch=true&allowWatchBookmarks=true&timeoutSeconds=${WATCH_SECONDS}`;
+  async *changes(revision: string, signal: AbortSignal, seconds = WATCH_SECONDS): AsyncGenerator<Change> {
+    const options = `watch=true&allowWatchBookmarks=true&timeoutSeconds=${seconds}`;
     const path = `${this.path}?${options}${query('resourceVersion', revision)}`;
     for await (const line of await this.client.watch(path, IDLE_MILLIS, signal)) {
       const event = parseJson(line);

@@ -27,7 +27,7 @@ export interface Comparison {
 
 export interface ComparisonOptions {
   readonly collection: Pick<ClusterCollection, 'page' | 'has'>;
-  readonly staging: Staging;
+  readonly staging: Pick<Staging, 'states'>;
   readonly copier: Pick<Copier, 'keys' | 'revisionOf'>;
   readonly resource: string;
   readonly clock: Clock;

@@ -10,10 +10,12 @@ import type { RateLimit } from './rate-limit.js';
 
 const FIRST_RETRY_MILLIS = 500;
 const LAST_RETRY_MILLIS = 30_000;
+/** kube-apiserver tells how far a watch is two seconds before it ends. */
+const CATCH_UP_SECONDS = 3;
 
 export interface CopierOptions {
   readonly collection: Pick<ClusterCollection, 'page' | 'changes'>;
-  readonly staging: Staging;
+  readonly staging: Pick<Staging, 'revisions' | 'put' | 'remove'>;
   /** `<plural>.<group>`. */
   readonly resource: string;
   readonly clock: Clock;
@@ -48,6 +50,9 @@ export class Copier {
   private last: Promise<void> = Promise.resolve();
   private source = 0;
   private complete = false;
+  /** The list that was begun last is complete, and nothing has been left out since. */
+  private whole = false;
+  private reached: Revision = 0;
   private freshAt: number;
   private following = false;
   private trouble = '';
@@ -91,9 +96,22 @@ export class Copier {
     }
   }
 
+  /**
+   * After the end of `run`: has the copy have all that the cluster had at a revision. Throws where that cannot be done without listing
+   * everything.
+   */
+  async catchUp(revision: Revision, signal: AbortSignal): Promise<void> {
+    if (!this.whole) throw new Error(`the copy of ${this.options.resource} is not complete`);
+    while (this.reached < revision) {
+      if (signal.aborted) throw new Error('the copy was stopped');
+      await this.follow(String(this.reached), signal, { revision, seconds: CATCH_UP_SECONDS });
+    }
+  }
+
   /** Lists everything while changes are followed; the revision to follow from. */
   private async copy(signal: AbortSignal): Promise<string> {
     const { staging, resource } = this.options;
+    this.whole = false;
     this.known = await staging.revisions(resource);
     this.told = new Map();
     const watching = new AbortController();
@@ -103,7 +121,7 @@ export class Copier {
     signal.addEventListener('abort', stop, { once: true });
     try {
       const followed = await this.list(watching.signal);
-      this.complete = true;
+      this.complete = this.whole = true;
       this.following = true;
       this.told = undefined;
       return await followed.end;
@@ -144,17 +162,24 @@ export class Copier {
   }
 
   /** Takes changes until the watch ends; the revision to go on from. */
-  private async follow(from: string, signal: AbortSignal): Promise<string> {
+  private async follow(
+    from: string,
+    signal: AbortSignal,
+    until?: { readonly revision: Revision; readonly seconds: number },
+  ): Promise<string> {
     let revision = from;
+    this.reached = Number(from);
     if (this.complete) this.following = true;
-    for await (const { type, object } of this.options.collection.changes(revision, signal)) {
+    for await (const { type, object } of this.options.collection.changes(revision, signal, until?.seconds)) {
       if (type !== 'BOOKMARK') {
         this.told?.set(keyOf(object), revisionOf(object));
         if (type !== 'DELETED') await this.put([object], true);
         else if ((this.known.get(keyOf(object)) ?? 0) <= revisionOf(object)) await this.remove([keyOf(object)]);
       }
       revision = object.metadata.resourceVersion ?? revision;
+      this.reached = Number(revision);
       this.freshAt = this.options.clock.monotonic();
+      if (until !== undefined && this.reached >= until.revision) break;
     }
     return revision;
   }

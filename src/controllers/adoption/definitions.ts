@@ -35,7 +35,7 @@ export function adoptedType(crd: KubeObject): AdoptedType {
 }
 
 /** The ResourceDefinition that a CustomResourceDefinition becomes. */
-function definitionOf(crd: KubeObject): KubeObject {
+export function definitionOf(crd: KubeObject): KubeObject {
   const { name = '', labels, annotations = {} } = crd.metadata;
   const { [LAST_APPLIED]: _, ...kept } = annotations;
   return {

@@ -57,6 +57,11 @@ export class Rehearsal {
     };
   }
 
+  /** What is copied. */
+  get types(): readonly AdoptedType[] {
+    return (this.running?.parts ?? []).map(({ type }) => type);
+  }
+
   /** The definitions of the group are these now, and so many objects may be read in a second. */
   async define(crds: readonly KubeObject[], copyRate: number, signal: AbortSignal): Promise<void> {
     this.rate.perSecond = copyRate;
@@ -96,7 +101,7 @@ class Part {
   private trouble = '';
 
   constructor(
-    private readonly type: AdoptedType,
+    readonly type: AdoptedType,
     private readonly options: RehearsalOptions,
     private readonly rate: RateLimit,
   ) {

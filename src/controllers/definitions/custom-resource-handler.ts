@@ -35,6 +35,8 @@ export interface ServingOptions {
   readonly offloadShow: OffloadShow;
   /** Definitions of Annex itself, which no object of the store describes. */
   readonly own?: readonly KubeObject[];
+  /** Is told of each definition before it is served, and when it is gone. */
+  readonly observer?: { seen(crd: KubeObject): void; gone(crd: KubeObject): void };
   onError(name: string, error: unknown): void;
 }
 
@@ -103,7 +105,9 @@ export class CustomResourceHandler {
    * slices of time. Nothing happens where nothing of importance changed.
    */
   update(crd: KubeObject): void {
-    if (!this.isOwn(crd)) this.serve(crd);
+    if (this.isOwn(crd)) return;
+    this.options.observer?.seen(crd);
+    this.serve(crd);
   }
 
   private serve(crd: KubeObject): void {
@@ -134,6 +138,7 @@ export class CustomResourceHandler {
   remove(crd: KubeObject): void {
     const name = crd.metadata.name ?? '';
     if (this.isOwn(crd)) return;
+    this.options.observer?.gone(crd);
     this.withdraw(name);
     this.known.delete(name);
     this.compilations.delete(name);

@@ -28,6 +28,8 @@ export interface DefinitionControllerOptions {
   readonly clock: Clock;
   /** Deletes all objects of a store, as the server itself; finalizers hold them back as usual. */
   deleteObjects(store: ResourceStore, definition: KubeObject): Promise<void>;
+  /** Whether the objects are nobody's business but somebody else's who takes the definition away. */
+  leavesObjects?(definition: KubeObject): boolean;
   onError(name: string, error: unknown): void;
 }
 
@@ -138,7 +140,7 @@ export class DefinitionController {
       this.queue.addAfter(name, settled - clock.monotonic());
       return;
     }
-    if (!serving.isShadowed(crd)) {
+    if (!serving.isShadowed(crd) && this.options.leavesObjects?.(crd) !== true) {
       const store = serving.store(crd);
       if (isConditionTrue(crd, 'Established')) await this.options.deleteObjects(store, crd);
       if (store.cache.size() > 0) {

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import { AdoptionController } from '../../controllers/adoption/adoption-controller.js';
+import type { AdoptedDefinitions } from '../../aggregation/adopted-definitions.js';
+import { KubeApiservers } from '../../controllers/adoption/switch/kube-apiservers.js';
 import { ClusterLease } from '../../controllers/adoption/lease.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Foundation } from './plane.js';
@@ -12,6 +14,8 @@ const LEASE = 'annex-adoptions';
 export interface AdoptionDependencies {
   readonly client: ClusterClient;
   readonly adoptions: LoopbackClient;
+  readonly definitions: LoopbackClient;
+  readonly adopted: AdoptedDefinitions;
   readonly failed: (what: string, error: unknown) => void;
 }
 
@@ -19,7 +23,7 @@ export interface AdoptionDependencies {
 export function adoptionController(
   { clock, options }: ServerContext,
   { backend }: Pick<Foundation, 'backend'>,
-  { adoptions, client, failed }: AdoptionDependencies,
+  { adopted, adoptions, client, definitions, failed }: AdoptionDependencies,
 ): AdoptionController {
   const identity = `${hostname()}_${randomUUID().slice(0, 8)}`;
   const lease = new ClusterLease({
@@ -32,5 +36,9 @@ export function adoptionController(
       failed('lease', error);
     },
   });
-  return new AdoptionController({ adoptions, client, backend, clock, lease, identity, failed });
+  const { serviceNamespace: namespace, clusterApiServers: addresses } = options;
+  const servers = new KubeApiservers({ client, clock, addresses });
+  return new AdoptionController({
+    ...{ adopted, adoptions, backend, client, clock, definitions, failed, identity, lease, namespace, servers },
+  });
 }

@@ -4,6 +4,8 @@ import { admissionChain } from '../../admission/chain.js';
 import { AdmissionMetrics } from '../../admission/metrics.js';
 import type { AdmissionChain, AdmissionPlugin } from '../../admission/interfaces.js';
 import type { NamespaceSource, ParamSource } from '../../admission/sources.js';
+import { AdoptedDefinitions, isCopy } from '../../aggregation/adopted-definitions.js';
+import { adoptionGate } from '../../aggregation/adoption-gate.js';
 import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../../aggregation/api-services.js';
 import { ClusterNamespaces } from '../../aggregation/cluster-namespaces.js';
 import { Owner } from '../../aggregation/owner.js';
@@ -70,7 +72,9 @@ export async function buildAggregatedPlane(
   const namespaces = new ClusterNamespaces(clients.main);
   const quotas = new ClusterQuotas(clients.main);
   const webhooks = await admissionWebhookClients({ options, clock, logger, resolve: resolveByDns });
+  const adopted = new AdoptedDefinitions();
   const { admission, followed } = clusterAdmission(context, dependencies, {
+    gate: adoptionGate(adopted),
     webhooks,
     authorizer,
     namespaces,
@@ -91,8 +95,12 @@ export async function buildAggregatedPlane(
     caBundle: () => certificates.caBundle,
     owner,
     served,
+    routeOf: (group) => adopted.routeOf(group),
     ...registrationEvents(dependencies, registration, served),
   });
+  adopted.changed = () => {
+    services.changed();
+  };
   const definitions = (): Promise<void> => {
     registration.start(signal);
     return startDefinitions({
@@ -104,6 +112,8 @@ export async function buildAggregatedPlane(
       recordEvent: (event) => recordInCluster(clients.main, event),
       onError: warn('definition'),
       own: [adoptionDefinition()],
+      observer: adopted,
+      leavesObjects: isCopy,
       signal,
     });
   };
@@ -111,6 +121,8 @@ export async function buildAggregatedPlane(
     void adoptionController(context, foundation, {
       client: clients.main,
       adoptions: local.for(ADOPTIONS),
+      definitions: local.for(RESOURCE_DEFINITIONS),
+      adopted,
       failed: warn('adoption'),
     }).run(signal);
     return Promise.resolve();
@@ -157,6 +169,7 @@ export async function buildAggregatedPlane(
 }
 
 interface ClusterAdmissionParts {
+  readonly gate: AdmissionPlugin;
   readonly authorizer: Authorizer;
   readonly namespaces: NamespaceSource;
   readonly quotas: AdmissionPlugin;
@@ -168,7 +181,7 @@ interface ClusterAdmissionParts {
 function clusterAdmission(
   { options, clock, logger, registry }: ServerContext,
   { admissionMetrics, clients, links }: AggregatedPlaneDependencies,
-  { ownParams, ...parts }: ClusterAdmissionParts,
+  { gate, ownParams, ...parts }: ClusterAdmissionParts,
 ): { admission: AdmissionChain; followed: ClusterAdmission | undefined } {
   const { namespaces } = parts;
   const client = clients.main;
@@ -188,7 +201,7 @@ function clusterAdmission(
     metrics: registry,
     sources: followed?.sources,
   });
-  const admission = admissionChain(plugins, new AdmissionMetrics(registry, () => clock.monotonic()));
+  const admission = admissionChain([gate, ...plugins], new AdmissionMetrics(registry, () => clock.monotonic()));
   return { admission, followed };
 }
 

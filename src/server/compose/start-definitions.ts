@@ -13,6 +13,8 @@ export interface DefinitionsOptions extends ServingOptions {
   readonly clients: LoopbackClients;
   /** Creates an event about a definition, unless it exists. */
   readonly recordEvent: (event: KubeObject) => Promise<void>;
+  /** Whether the objects of a definition stay where they are when it goes. */
+  readonly leavesObjects?: (definition: KubeObject) => boolean;
   readonly signal: AbortSignal;
 }
 
@@ -25,6 +27,7 @@ export async function startDefinitions(options: DefinitionsOptions): Promise<voi
     client: clients.for(type),
     serving: new CustomResourceHandler(options),
     clock,
+    ...(options.leavesObjects !== undefined && { leavesObjects: options.leavesObjects }),
     deleteObjects: (store) => deleteEach(deleters.for(store.groupResource), ''),
     onError: (name, error) => {
       options.onError(name, error);

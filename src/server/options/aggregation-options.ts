@@ -45,6 +45,13 @@ export const AGGREGATION_FLAGS = {
     true,
     'Webhook configurations and admission policies of the cluster hold for the types that Annex serves, too. Without it no webhook and no policy sees their requests, because the API server of the cluster does not admit what it proxies.',
   ),
+  clusterApiServers: flag(
+    AGGREGATION,
+    'cluster-api-servers',
+    list,
+    [],
+    'Addresses (host:port) of the kube-apiservers, which Annex asks one by one while an Adoption switches a group; without it the endpoints of the Service kubernetes. Each has to have a certificate for kubernetes.default.svc.',
+  ),
   authorizationAlwaysAllowPaths: flag(
     AGGREGATION,
     'authorization-always-allow-paths',

@@ -23,13 +23,8 @@ const SPEC: JsonObject = {
       type: 'string',
       enum: ['Cluster', 'Annex'],
       default: 'Cluster',
-      description: 'Who serves the group. With Cluster, Annex copies its objects and follows their changes.',
-      'x-kubernetes-validations': [
-        {
-          rule: "self == 'Cluster'",
-          message: 'this version of Annex rehearses an adoption; it cannot switch a group to Annex yet',
-        },
-      ],
+      description:
+        'Who serves the group. With Cluster, Annex copies its objects and follows their changes; with Annex it serves the group as soon as the copy is in sync.',
     },
     copyRate: {
       type: 'integer',
@@ -75,11 +70,27 @@ const STATUS: JsonObject = {
   type: 'object',
   description: 'How far the adoption is.',
   properties: {
-    phase: { type: 'string', enum: ['Copying', 'InSync', 'Failed'], description: 'Where the adoption stands.' },
+    phase: {
+      type: 'string',
+      enum: ['Copying', 'InSync', 'Preparing', 'Fencing', 'Switching', 'Served', 'Returning', 'Failed'],
+      description:
+        'Where the adoption stands. Writes to the group are refused while it is Fencing, Switching or Returning.',
+    },
     copied: text('Copied objects of all, for people.'),
     lag: text('How far the copy is behind, for people.'),
     observedGeneration: count('Generation of the spec that the status is about.'),
     leader: text('The replica that copies.'),
+    switch: {
+      type: 'object',
+      description: 'What a replica has to know that goes on with a switch.',
+      properties: {
+        first: count('The log of Annex goes on above this revision.'),
+        counted: text('Uid of the FlowSchema by which writes under way are counted.'),
+        countedSince: count('Since when every kube-apiserver counts, in milliseconds since 1970.'),
+        fence: text('The policy that held everywhere when the copy was complete.'),
+        fencedAt: count('Since when writes are refused, in milliseconds since 1970; 0 while they are taken.'),
+      },
+    },
     resources: {
       type: 'array',
       'x-kubernetes-list-type': 'map',
@@ -92,7 +103,7 @@ const STATUS: JsonObject = {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['type'],
       description:
-        'Copied: all objects have been copied. InSync: changes are followed, and both sides were equal. Accepted: Annex can serve the definitions.',
+        'Copied: all objects have been copied. InSync: changes are followed, and both sides were equal. Accepted: Annex can serve the definitions. Switched: Annex serves the group. Ready: whoever serves it takes writes.',
       items: CONDITION,
     },
   },
@@ -131,6 +142,10 @@ export function adoptionDefinition(): KubeObject {
                 'Adoption moves the resources of an API group, whose name it has, from the cluster into Annex. It copies their objects and follows the changes.',
               required: ['spec'],
               'x-kubernetes-validations': [
+                {
+                  rule: "!has(self.status) || !has(self.status.phase) || self.status.phase != 'Served' || self.spec.servedBy == 'Annex'",
+                  message: 'Annex serves the group: this version cannot give it back to the cluster yet',
+                },
                 {
                   rule: "self.metadata.name.contains('.') && !self.metadata.name.endsWith('.k8s.io') && self.metadata.name != 'kubeannex.io'",
                   message:

@@ -1,0 +1,70 @@
+import { objectAt, stringAt } from '../apimachinery/json/json.js';
+import type { GroupResource, KubeObject } from '../apimachinery/meta/meta.js';
+
+/** On a ResourceDefinition that an Adoption has made: how far it is. */
+export const ADOPTION_STAGE = 'kubeannex.io/adoption';
+
+/** Names of what an adoption makes in the cluster begin with it. */
+export const ADOPTION_PREFIX = 'annex-adoption.';
+
+/**
+ * - Copying: the cluster serves the group; Annex keeps a copy.
+ * - Switching: requests for the group come here, and nobody takes writes.
+ * - Served: Annex alone takes writes.
+ */
+export type AdoptionStage = 'Copying' | 'Switching' | 'Served';
+
+/** Whether Annex' objects of a definition are but a copy of the cluster's: they are not deleted with it. */
+export function isCopy({ metadata }: KubeObject): boolean {
+  const stage = metadata.annotations?.[ADOPTION_STAGE];
+  return stage !== undefined && stage !== 'Served';
+}
+
+/** Who is to get the requests for a group. Ordinary: Annex, unless somebody else has it. */
+export type GroupRoute = 'Ordinary' | 'Cluster' | 'Annex';
+
+interface Adopted {
+  readonly group: string;
+  readonly stage: string;
+}
+
+/**
+ * What definitions say of adoptions. It is told of each definition before that is served, so that no replica takes a write that the
+ * definition does not allow.
+ */
+export class AdoptedDefinitions {
+  private readonly definitions = new Map<string, Adopted>();
+
+  /** Called when the route of a group may have changed. */
+  changed: () => void = () => undefined;
+
+  seen(definition: KubeObject): void {
+    const name = definition.metadata.name ?? '';
+    const stage = definition.metadata.annotations?.[ADOPTION_STAGE];
+    if (stage === this.definitions.get(name)?.stage) return;
+    const group = stringAt(objectAt(definition, 'spec'), 'group') ?? '';
+    if (stage === undefined) this.definitions.delete(name);
+    else this.definitions.set(name, { group, stage });
+    this.changed();
+  }
+
+  gone(definition: KubeObject): void {
+    if (this.definitions.delete(definition.metadata.name ?? '')) this.changed();
+  }
+
+  /** Stages that nobody knows take no writes. */
+  takesWrites({ group, resource }: GroupResource): boolean {
+    const adopted = this.definitions.get(`${resource}.${group}`);
+    return adopted === undefined || adopted.stage === 'Served';
+  }
+
+  routeOf(group: string): GroupRoute {
+    let route: GroupRoute = 'Ordinary';
+    for (const adopted of this.definitions.values()) {
+      if (adopted.group !== group) continue;
+      if (adopted.stage !== 'Switching' && adopted.stage !== 'Served') return 'Cluster';
+      route = 'Annex';
+    }
+    return route;
+  }
+}

@@ -1,0 +1,91 @@
+import { ADOPTION_STAGE, type AdoptionStage, isCopy } from '../../../aggregation/adopted-definitions.js';
+import { deepCopy, objectAt } from '../../../apimachinery/json/json.js';
+import { hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta/meta.js';
+import { isConditionTrue } from '../../../registry/customresource/definition.js';
+import type { LoopbackClient } from '../../../registry/rest/loopback-client.js';
+import { type Clock, sleep } from '../../../util/clock.js';
+import { isConflictOrNotFound } from '../../errors.js';
+import { definitionOf } from '../definitions.js';
+
+const POLL_MILLIS = 50;
+const ATTEMPTS = 20;
+
+export interface AnnexDefinitionsOptions {
+  readonly client: LoopbackClient;
+  readonly clock: Clock;
+  readonly group: string;
+}
+
+/** The ResourceDefinitions that an Adoption makes of the cluster's definitions. */
+export class AnnexDefinitions {
+  constructor(private readonly options: AnnexDefinitionsOptions) {}
+
+  /** Whether they are there, and stay, for all of the cluster's. */
+  async isCompleteFor(crds: readonly KubeObject[]): Promise<boolean> {
+    const kept = (await this.list()).filter((one) => !hasDeletionTimestamp(one)).map(({ metadata }) => metadata.name);
+    return crds.every(({ metadata: { name } }) => kept.includes(name));
+  }
+
+  /** Those of the group that are there. */
+  async list(): Promise<KubeObject[]> {
+    const all = await this.options.client.list('');
+    return all.filter((one) => objectAt(one, 'spec')?.['group'] === this.options.group);
+  }
+
+  /** Makes those that are missing; resolves when all are established. Throws where somebody else's is in the way. */
+  async create(crds: readonly KubeObject[], millis: number, signal: AbortSignal): Promise<void> {
+    const { client, clock } = this.options;
+    const end = clock.monotonic() + millis;
+    for (const crd of crds) {
+      const found = await client.get('', crd.metadata.name ?? '');
+      if (found === undefined) await client.create(inStage(definitionOf(crd), 'Copying'));
+      else if (found.metadata.annotations?.[ADOPTION_STAGE] === undefined)
+        throw new Error(`there is a ResourceDefinition ${found.metadata.name ?? ''} already`);
+    }
+    for (;;) {
+      const missing = crds.length - (await this.list()).filter((one) => isConditionTrue(one, 'Established')).length;
+      if (missing <= 0) return;
+      if (signal.aborted || clock.monotonic() >= end) throw new Error(`${missing} definitions are not established`);
+      await sleep(clock, POLL_MILLIS, signal);
+    }
+  }
+
+  async bring(stage: AdoptionStage): Promise<void> {
+    await this.each(async (definition) => {
+      if (definition.metadata.annotations?.[ADOPTION_STAGE] === stage) return;
+      await this.options.client.update(inStage(definition, stage));
+    });
+  }
+
+  /** Takes the definitions away, and nothing of their objects. */
+  async remove(millis: number, signal: AbortSignal): Promise<void> {
+    const { client, clock } = this.options;
+    await this.each(async (definition) => {
+      const { name = '', uid = '' } = definition.metadata;
+      if (isCopy(definition) && !hasDeletionTimestamp(definition)) await client.delete('', name, { uid });
+    });
+    const end = clock.monotonic() + millis;
+    while ((await this.list()).some(isCopy)) {
+      if (signal.aborted || clock.monotonic() >= end) throw new Error('the definitions are still there');
+      await sleep(clock, POLL_MILLIS, signal);
+    }
+  }
+
+  private async each(work: (definition: KubeObject) => Promise<unknown>): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        for (const definition of await this.list()) await work(definition);
+        return;
+      } catch (error) {
+        if (!isConflictOrNotFound(error) || attempt >= ATTEMPTS) throw error;
+        await sleep(this.options.clock, POLL_MILLIS);
+      }
+    }
+  }
+}
+
+function inStage(definition: KubeObject, stage: AdoptionStage): KubeObject {
+  const copy = deepCopy(definition);
+  const annotations = { ...copy.metadata.annotations, [ADOPTION_STAGE]: stage };
+  return { ...copy, metadata: { ...copy.metadata, annotations } };
+}

@@ -1,0 +1,82 @@
+import type { ClusterClient } from '../../../client/cluster-client.js';
+import type { Revision } from '../../../storage/interfaces.js';
+import { type Clock, sleep } from '../../../util/clock.js';
+import { ClusterCollection } from '../collection.js';
+import { Copier } from '../copier.js';
+import type { AdoptedType } from '../definitions.js';
+import type { RateLimit } from '../rate-limit.js';
+import { LiveCopy, type LiveCopyOptions } from './live-copy.js';
+
+const POLL_MILLIS = 100;
+
+export interface FollowerOptions extends LiveCopyOptions {
+  readonly client: Pick<ClusterClient, 'call' | 'watch'>;
+  readonly clock: Clock;
+  readonly rate: RateLimit;
+  readonly group: string;
+  readonly types: readonly AdoptedType[];
+}
+
+/** Carries over what changes in the cluster while Annex has the objects already, and nobody is served them there. */
+export class ChangeFollower {
+  private readonly parts: readonly { readonly collection: ClusterCollection; readonly copier: Copier }[];
+  private readonly stopping = new AbortController();
+  private running: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly options: FollowerOptions) {
+    const { client, clock, group, rate, types } = options;
+    this.parts = types.map(({ resource, version, plural }) => {
+      const collection = new ClusterCollection(client, `/apis/${group}/${version}`, plural);
+      return { collection, copier: new Copier({ collection, staging: new LiveCopy(options), resource, clock, rate }) };
+    });
+  }
+
+  start(): void {
+    this.running = Promise.all(this.parts.map(({ copier }) => copier.run(this.stopping.signal)));
+  }
+
+  /** Resolves when all have been looked at once, and changes are followed. */
+  async followed(signal: AbortSignal): Promise<void> {
+    const state = (): Copier['state'] | undefined =>
+      this.parts.map(({ copier }) => copier.state).find(({ complete, lagSeconds }) => !complete || lagSeconds > 0);
+    while (state() !== undefined) {
+      if (signal.aborted) throw new Error('the switch was stopped');
+      await sleep(this.options.clock, POLL_MILLIS, signal);
+    }
+  }
+
+  /** Nobody writes in the cluster any more: ends, and has all that is there. */
+  async finish(millis: number, signal: AbortSignal): Promise<void> {
+    await this.stop();
+    const { clock, first } = this.options;
+    const over = new AbortController();
+    const abort = (): void => {
+      over.abort();
+    };
+    const timer = clock.setTimer(millis, abort);
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      await Promise.all(this.parts.map((part) => finishPart(part, first, over.signal)));
+    } finally {
+      timer.cancel();
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+}
+
+async function finishPart(
+  { collection, copier }: { readonly collection: ClusterCollection; readonly copier: Copier },
+  first: Revision,
+  signal: AbortSignal,
+): Promise<void> {
+  const { revision, count } = await collection.newest();
+  if (revision >= first) throw new Error(`the cluster is at revision ${revision} already, and Annex began at ${first}`);
+  await copier.catchUp(revision, signal);
+  const { copied } = copier.state;
+  if (copied !== count) throw new Error(`the cluster has ${count} objects, and the copy ${copied}`);
+}

@@ -1,0 +1,133 @@
+import { conditionsOf, transitionTime } from '../../../apimachinery/meta/conditions.js';
+import { deepCopy, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { LoopbackClient } from '../../../registry/rest/loopback-client.js';
+import type { Revision } from '../../../storage/interfaces.js';
+import type { Clock } from '../../../util/clock.js';
+
+/** Phases in which something moves: whoever leads goes on with it. */
+export const MOVING = ['Preparing', 'Fencing', 'Switching', 'Returning'] as const;
+export type MovingPhase = (typeof MOVING)[number];
+export type SwitchPhase = MovingPhase | 'Served' | 'Failed';
+
+/** What a switch has to know of itself when another replica goes on with it. */
+export interface SwitchRecord {
+  /** The log of Annex went on above it; 0: not yet. */
+  readonly first: Revision;
+  /** Of the FlowSchema by which writes are counted, and since when (milliseconds since the epoch) every kube-apiserver does; '' : not yet. */
+  readonly counted: string;
+  readonly countedSince: number;
+  /** Of the fence that held everywhere when the copy was complete. */
+  readonly fence: string;
+  /** When writes began to be refused, in milliseconds since the epoch; 0: they are not. */
+  readonly fencedAt: number;
+}
+
+const NOTHING: SwitchRecord = { first: 0, counted: '', countedSince: 0, fence: '', fencedAt: 0 };
+
+export interface JournalOptions {
+  readonly client: LoopbackClient;
+  readonly clock: Clock;
+  readonly group: string;
+  readonly uid: string;
+}
+
+/**
+ * The Adoption's status, in which a switch is written down before each step. It only changes by compare-and-write: of two replicas that
+ * both believe they lead, one fails at its next step.
+ */
+export class Journal {
+  private adoption: KubeObject | undefined;
+
+  constructor(private readonly options: JournalOptions) {}
+
+  /** Reads it anew; throws where the Adoption is gone, or is another one. */
+  async read(): Promise<void> {
+    const { client, group, uid } = this.options;
+    const found = await client.get('', group);
+    if (found?.metadata.uid !== uid) throw new Error('the Adoption is gone');
+    this.adoption = found;
+  }
+
+  get phase(): string {
+    return phaseOf(this.known);
+  }
+
+  get isMoving(): boolean {
+    return isMoving(this.known);
+  }
+
+  get record(): SwitchRecord {
+    return recordOf(this.known);
+  }
+
+  /** What was written last. */
+  get message(): string {
+    return String(conditionsOf(this.known).find(({ type }) => type === 'Ready')?.['message'] ?? '');
+  }
+
+  /** Whether the switch is still wanted. */
+  get isWanted(): boolean {
+    return isWanted(this.known);
+  }
+
+  /** Conflict (409) where somebody else has written since it was read, but for changes of the spec. */
+  async write(phase: SwitchPhase, change: Partial<SwitchRecord>, message: string): Promise<void> {
+    const { client, clock } = this.options;
+    const next = (adoption: KubeObject): KubeObject => ({
+      ...deepCopy(adoption),
+      status: {
+        ...deepCopy(objectAt(adoption, 'status') ?? {}),
+        phase,
+        switch: { ...recordOf(adoption), ...change },
+        conditions: conditions(adoption, phase, message, clock.now()),
+      },
+    });
+    const before = JSON.stringify(this.known['status'] ?? null);
+    try {
+      this.adoption = await client.updateStatus(next(this.known));
+    } catch (error) {
+      await this.read();
+      if (JSON.stringify(this.known['status'] ?? null) !== before) throw error;
+      this.adoption = await client.updateStatus(next(this.known));
+    }
+  }
+
+  private get known(): KubeObject {
+    if (this.adoption === undefined) throw new Error('the Adoption has not been read');
+    return this.adoption;
+  }
+}
+
+export const phaseOf = (adoption: KubeObject): string => stringAt(objectAt(adoption, 'status'), 'phase') ?? '';
+
+export const isMoving = (adoption: KubeObject): boolean => (MOVING as readonly string[]).includes(phaseOf(adoption));
+
+export const isWanted = (adoption: KubeObject): boolean =>
+  objectAt(adoption, 'spec')?.['servedBy'] === 'Annex' && !hasDeletionTimestamp(adoption);
+
+/** Whether a switch failed, and nobody has taken note of it. */
+export const hasFailed = (adoption: KubeObject): boolean =>
+  phaseOf(adoption) === 'Failed' && conditionsOf(adoption).some(({ type }) => type === 'Switched');
+
+export function recordOf(adoption: KubeObject): SwitchRecord {
+  return { ...NOTHING, ...(objectAt(objectAt(adoption, 'status'), 'switch') as Partial<SwitchRecord> | undefined) };
+}
+
+function conditions(adoption: KubeObject, phase: SwitchPhase, message: string, now: number): JsonObject[] {
+  const before = conditionsOf(adoption);
+  const findings: readonly (readonly [string, boolean])[] = [
+    ['Switched', phase === 'Served'],
+    // Whether writes are taken, by whomever.
+    ['Ready', phase === 'Served' || phase === 'Preparing' || phase === 'Failed'],
+  ];
+  const changed = findings.map(([type, holds]): JsonObject => {
+    const status = holds ? 'True' : 'False';
+    const old = before.find((one) => one['type'] === type);
+    const lastTransitionTime = transitionTime(old, status, now);
+    const observedGeneration = adoption.metadata.generation ?? 0;
+    return { type, status, reason: phase, message: message.slice(0, 1024), lastTransitionTime, observedGeneration };
+  });
+  const kept = before.filter((one) => !findings.some(([type]) => type === one['type']));
+  return [...kept, ...changed];
+}

@@ -1,0 +1,78 @@
+import { objectAt } from '../../../apimachinery/json/json.js';
+import { objectsOf, textOf, textsOf } from '../../../apimachinery/json/values.js';
+import type { ClusterClient } from '../../../client/cluster-client.js';
+import { type Clock, sleep } from '../../../util/clock.js';
+import { messageOf } from '../../../util/error-message.js';
+
+const SLICES =
+  '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io/service-name%3Dkubernetes';
+const POLL_MILLIS = 50;
+
+export type KubeApiserver = Pick<ClusterClient, 'call' | 'plain'>;
+
+export interface KubeApiserversOptions {
+  readonly client: Pick<ClusterClient, 'must' | 'at'>;
+  readonly clock: Clock;
+  /** `host:port` of each; none: the endpoints of the Service `kubernetes`. */
+  readonly addresses: readonly string[];
+}
+
+/** The kube-apiservers of the cluster, one by one: each learns of policies, routes and definitions by itself. */
+export class KubeApiservers {
+  private readonly clients = new Map<string, ClusterClient>();
+
+  constructor(private readonly options: KubeApiserversOptions) {}
+
+  /** Waits until something holds at each of them; one that is gone from the endpoints is not waited for. Throws where it takes too long. */
+  async everywhere(
+    what: string,
+    holds: (server: KubeApiserver) => Promise<boolean>,
+    millis: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock } = this.options;
+    const end = clock.monotonic() + millis;
+    const done = new Set<string>();
+    for (;;) {
+      let why = '';
+      const addresses = await this.addresses();
+      for (const address of addresses) {
+        if (done.has(address)) continue;
+        try {
+          if (await holds(this.client(address))) done.add(address);
+          else why = `${what}: the kube-apiserver ${address} is not there yet`;
+        } catch (error) {
+          why = `${what}: the kube-apiserver ${address}: ${messageOf(error)}`;
+        }
+      }
+      if (why === '') return;
+      if (signal.aborted || clock.monotonic() >= end) throw new Error(why);
+      await sleep(clock, POLL_MILLIS, signal);
+    }
+  }
+
+  close(): void {
+    for (const client of this.clients.values()) client.close();
+    this.clients.clear();
+  }
+
+  private async addresses(): Promise<readonly string[]> {
+    if (this.options.addresses.length > 0) return this.options.addresses;
+    const slices = objectsOf((await this.options.client.must('GET', SLICES))?.['items']);
+    const found = slices.flatMap((slice) => {
+      const port = objectsOf(slice['ports']).find(({ name }) => textOf(name) === 'https')?.['port'];
+      return objectsOf(slice['endpoints'])
+        .filter((endpoint) => objectAt(endpoint, 'conditions')?.['ready'] !== false)
+        .flatMap((endpoint) => textsOf(endpoint['addresses']))
+        .map((host) => `${host.includes(':') ? `[${host}]` : host}:${Number(port)}`);
+    });
+    if (found.length === 0) throw new Error('the Service kubernetes in the namespace default has no endpoints');
+    return found;
+  }
+
+  private client(address: string): ClusterClient {
+    let client = this.clients.get(address);
+    if (client === undefined) this.clients.set(address, (client = this.options.client.at(address)));
+    return client;
+  }
+}

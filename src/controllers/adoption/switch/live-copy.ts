@@ -1,0 +1,100 @@
+import type { JsonValue } from '../../../apimachinery/json/json.js';
+import { deepEqual, isObject } from '../../../apimachinery/json/json.js';
+import { parseJson } from '../../../apimachinery/json/decode.js';
+import type { Backend, Revision, StagedObject, Staging, StoredObject } from '../../../storage/interfaces.js';
+
+/** Objects that are read at once. */
+const PAGE = 500;
+
+export interface LiveCopyOptions {
+  readonly backend: Pick<Backend, 'list' | 'get' | 'write'>;
+  /** The log began above it: what has an older revision has it from the cluster. */
+  readonly first: Revision;
+  /** Whether writes of others to the type are still refused. */
+  isClosed(resource: string): boolean;
+}
+
+/**
+ * The objects of a type as Annex serves them, while the cluster still owns them: what changes there is written here as an ordinary
+ * write. Each write expects the state that was there when the copy began, or that it wrote itself, so nothing is overwritten that
+ * somebody else has written since Annex took over.
+ */
+export class LiveCopy implements Pick<Staging, 'revisions' | 'put' | 'remove'> {
+  /** Revisions of the states in Annex. */
+  private known = new Map<string, Revision>();
+
+  constructor(private readonly options: LiveCopyOptions) {}
+
+  /** Revisions in the cluster; 0 where that is not known. */
+  async revisions(resource: string): Promise<Map<string, Revision>> {
+    const { backend, first } = this.options;
+    this.known = new Map();
+    const found = new Map<string, Revision>();
+    let revision = 0;
+    for (let from = ''; ;) {
+      const page = await backend.list(resource, { prefix: '', from, limit: PAGE, revision });
+      revision = page.revision;
+      for (const object of page.items) {
+        this.known.set(object.key, object.revision);
+        found.set(object.key, object.revision <= first ? object.revision : 0);
+      }
+      const last = page.items.at(-1);
+      if (!page.more || last === undefined) break;
+      from = `${last.key}\0`;
+    }
+    // What was read is from before the type took writes.
+    this.check(resource);
+    return found;
+  }
+
+  async put(resource: string, objects: readonly StagedObject[]): Promise<void> {
+    await Promise.all(objects.map((object) => this.putOne(resource, object)));
+  }
+
+  async remove(resource: string, keys: readonly string[]): Promise<void> {
+    await Promise.all(
+      keys.map(async (key) => {
+        const expected = this.known.get(key) ?? 0;
+        if (expected === 0) return;
+        await this.write(resource, key, expected, undefined);
+        this.known.delete(key);
+      }),
+    );
+  }
+
+  private async putOne(resource: string, { key, value }: StagedObject): Promise<void> {
+    const expected = this.known.get(key) ?? 0;
+    if (expected > this.options.first && (await this.isThere(resource, key, value.object))) return;
+    this.known.set(key, await this.write(resource, key, expected, value));
+  }
+
+  private async isThere(resource: string, key: string, object: JsonValue): Promise<boolean> {
+    const stored = await this.options.backend.get(resource, key);
+    return stored !== undefined && deepEqual(contentOf(stored), object);
+  }
+
+  private async write(
+    resource: string,
+    key: string,
+    expected: Revision,
+    value: StagedObject['value'] | undefined,
+  ): Promise<Revision> {
+    this.check(resource);
+    const result = await this.options.backend.write({ resource, key, expected, value });
+    if (result.outcome === 'committed') return result.object.revision;
+    throw new Error(`${resource} ${key} was changed by somebody else`);
+  }
+
+  private check(resource: string): void {
+    if (!this.options.isClosed(resource)) throw new Error(`${resource} takes writes already`);
+  }
+}
+
+/** Without its revision, as encoded objects are compared. */
+function contentOf({ bytes }: StoredObject): JsonValue | undefined {
+  const object = parseJson(bytes);
+  const metadata = isObject(object) ? object['metadata'] : undefined;
+  if (!isObject(object) || !isObject(metadata)) return undefined;
+  const { resourceVersion: _, ...rest } = metadata;
+  return { ...object, metadata: rest };
+}

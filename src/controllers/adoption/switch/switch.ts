@@ -1,0 +1,339 @@
+import type { AdoptedDefinitions } from '../../../aggregation/adopted-definitions.js';
+import { type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { ClusterClient } from '../../../client/cluster-client.js';
+import type { LoopbackClient } from '../../../registry/rest/loopback-client.js';
+import type { Backend, Staging } from '../../../storage/interfaces.js';
+import { type Clock, sleep } from '../../../util/clock.js';
+import { messageOf } from '../../../util/error-message.js';
+import { isConflictOrNotFound } from '../../errors.js';
+import { type AdoptedType, adoptedType, whyRefused } from '../definitions.js';
+import { RateLimit } from '../rate-limit.js';
+import { AnnexDefinitions } from './annex-definitions.js';
+import { raiseCluster } from './cluster-revision.js';
+import { ClusterDefinitions } from './cluster-definitions.js';
+import { Fence } from './fence.js';
+import { ChangeFollower } from './follower.js';
+import { Journal, type SwitchRecord } from './journal.js';
+import type { KubeApiserver, KubeApiservers } from './kube-apiservers.js';
+import { routedToAnnex, routedToCluster } from './routes.js';
+import { WritesUnderWay } from './writes-under-way.js';
+
+/** The cluster's revisions may grow by so much while a group is switched. */
+const MARGIN = 20_000;
+/** A write that began before all kube-apiservers counted has ended by then: their request timeout, and some more. */
+const COUNTED_MILLIS = 65_000;
+/** Bounds of the steps. */
+const ESTABLISH_MILLIS = 60_000;
+const FENCE_MILLIS = 20_000;
+const DRAIN_MILLIS = 65_000;
+const CATCH_UP_MILLIS = 20_000;
+const ROUTE_MILLIS = 30_000;
+const RETURN_MILLIS = 120_000;
+/** Writes are refused no longer while kube-apiservers cannot be brought to the new route. */
+const LONGEST_MILLIS = 120_000;
+const RETRY_MILLIS = 1_000;
+const POLL_MILLIS = 500;
+
+export interface SwitchOptions {
+  readonly adoptions: LoopbackClient;
+  readonly definitions: LoopbackClient;
+  readonly client: ClusterClient;
+  readonly servers: KubeApiservers;
+  readonly backend: Backend;
+  readonly staging: Staging;
+  readonly adopted: Pick<AdoptedDefinitions, 'takesWrites'>;
+  readonly clock: Clock;
+  readonly group: string;
+  /** Of the Adoption. */
+  readonly uid: string;
+  /** Of Annex. */
+  readonly namespace: string;
+  readonly copyRate: number;
+  readonly failed: (error: unknown) => void;
+}
+
+/** What the switch was given up for; anything else that goes wrong only stops this replica. */
+class GivenUp extends Error {}
+
+/** Moves a group from the cluster to Annex, or puts back what was. Every step may have been done before, by a replica that is gone. */
+export class Switch {
+  private readonly journal: Journal;
+  private readonly fence: Fence;
+  private readonly underWay: WritesUnderWay;
+  private readonly theirs: ClusterDefinitions;
+  private readonly ours: AnnexDefinitions;
+  private follower: ChangeFollower | undefined;
+
+  constructor(private readonly options: SwitchOptions) {
+    const { adoptions, definitions, client, clock, group, namespace, uid } = options;
+    this.journal = new Journal({ client: adoptions, clock, group, uid });
+    this.fence = new Fence({ client, group, namespace });
+    this.underWay = new WritesUnderWay({ client, group });
+    this.theirs = new ClusterDefinitions(client, group);
+    this.ours = new AnnexDefinitions({ client: definitions, clock, group });
+  }
+
+  /** Goes on from wherever it is until it is served, or given up, or the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, failed } = this.options;
+    while (!signal.aborted) {
+      try {
+        await this.journal.read();
+        await this.advance(signal);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        // Of two that lead one goes on.
+        if (!isConflictOrNotFound(error)) failed(error);
+      } finally {
+        await this.follower?.stop();
+        this.follower = undefined;
+      }
+      await sleep(clock, RETRY_MILLIS, signal);
+    }
+  }
+
+  /** Whatever stands of the barriers while Annex serves the group is put back where somebody has taken it away. */
+  async hold(): Promise<void> {
+    await this.theirs.withdraw();
+    if ((await this.theirs.list()).length > 0) await this.fence.put();
+    else await this.fence.remove();
+    await this.ours.bring('Served');
+    await this.underWay.remove();
+  }
+
+  /** Has writes counted long before they are refused; undefined while not every kube-apiserver does. */
+  async countEarly(types: readonly AdoptedType[], signal: AbortSignal): Promise<Partial<SwitchRecord> | undefined> {
+    const [type] = types;
+    if (type === undefined) return undefined;
+    const counted = await this.underWay.count();
+    await this.countEverywhere(type, counted, 0, signal);
+    return { counted, countedSince: this.options.clock.now() };
+  }
+
+  /** Removes what is only there for the switch. */
+  async leave(): Promise<void> {
+    await this.underWay.remove();
+  }
+
+  private async advance(signal: AbortSignal): Promise<void> {
+    const { journal } = this;
+    // Whoever asked for it may have seen an older state.
+    if (journal.phase !== 'InSync' && !journal.isMoving) return;
+    if (journal.phase !== 'Returning') {
+      try {
+        await this.forward(signal);
+        return;
+      } catch (error) {
+        if (signal.aborted || isConflictOrNotFound(error)) throw error;
+        await journal.read();
+        if (!(error instanceof GivenUp) && !(await this.isOverdue())) throw error;
+        await journal.write('Returning', {}, `the switch is given up: ${messageOf(error)}`);
+      }
+    }
+    await this.putBack(signal);
+  }
+
+  private async forward(signal: AbortSignal): Promise<void> {
+    const { journal } = this;
+    if (journal.phase !== 'Switching') {
+      const types = await this.prepare(signal);
+      await this.close(types, signal);
+    }
+    await this.route(signal);
+    await this.theirs.withdraw();
+    await this.check();
+    await this.mustBeIntact();
+    await journal.write('Served', { fencedAt: 0 }, this.served());
+    await this.ours.bring('Served');
+    await this.underWay.remove();
+  }
+
+  /** Annex gets the objects and follows their changes; the cluster goes on taking writes. */
+  private async prepare(signal: AbortSignal): Promise<readonly AdoptedType[]> {
+    const { journal } = this;
+    const { backend, clock, client, group, staging, adopted, copyRate } = this.options;
+    if (journal.phase !== 'Preparing' && journal.phase !== 'Fencing')
+      await journal.write('Preparing', {}, 'Annex takes over the copy; the cluster takes writes');
+    const crds = await this.theirs.list();
+    const types = this.typesOf(crds);
+    await this.countWrites(types, signal);
+    for (const { resource } of types) await staging.install(resource);
+    if (journal.record.first === 0) {
+      const { body } = await client.call('GET', '/api/v1/namespaces/default');
+      const newest = await this.revision(types);
+      const first = Math.max(newest, Number(objectAt(body, 'metadata')?.['resourceVersion'] ?? 0)) + MARGIN;
+      await backend.raise?.(first);
+      await journal.write('Preparing', { first: await backend.currentRevision() }, 'the copy is in place');
+    }
+    await this.ours.create(crds, ESTABLISH_MILLIS, signal);
+    const { first } = journal.record;
+    const rate = new RateLimit(clock, copyRate);
+    const isClosed = (resource: string): boolean =>
+      !adopted.takesWrites({ group, resource: resource.slice(0, -group.length - 1) });
+    this.follower = new ChangeFollower({ backend, client, clock, first, group, isClosed, rate, types });
+    this.follower.start();
+    await this.follower.followed(signal);
+    await this.counted(signal);
+    await this.check();
+    return types;
+  }
+
+  /** Nobody writes any more, and Annex has everything. */
+  private async close(types: readonly AdoptedType[], signal: AbortSignal): Promise<void> {
+    const { journal, fence, underWay } = this;
+    const { clock, servers } = this.options;
+    const fencedAt = journal.record.fencedAt === 0 ? clock.now() : journal.record.fencedAt;
+    await journal.write('Fencing', { fencedAt }, 'the cluster takes no writes to the group for some seconds');
+    const identity = await fence.put();
+    await servers.everywhere('the fence', (server) => fence.holds(server), FENCE_MILLIS, signal);
+    const seen = new Map<object, Set<string>>();
+    const ended = (server: KubeApiserver): Promise<boolean> => {
+      let zeros = seen.get(server);
+      if (zeros === undefined) seen.set(server, (zeros = new Set()));
+      return underWay.hasEnded(server, zeros);
+    };
+    await servers.everywhere('writes under way', ended, DRAIN_MILLIS, signal);
+    await this.follower?.finish(CATCH_UP_MILLIS, signal);
+    await this.check();
+    if (identity !== (await fence.identity())) throw new GivenUp('the fence was changed by somebody else');
+    if (types.length !== (await this.theirs.list()).length) throw new GivenUp('the definitions of the group changed');
+    await this.mustBeComplete();
+    await journal.write('Switching', { fence: identity }, 'requests for the group go to Annex, which takes no writes yet');
+  }
+
+  /** Every kube-apiserver sends requests for the group here. */
+  private async route(signal: AbortSignal): Promise<void> {
+    const { servers } = this.options;
+    await this.check();
+    await this.mustBeIntact();
+    await this.ours.bring('Switching');
+    const lists = await this.lists();
+    const { first } = this.journal.record;
+    await servers.everywhere('the route', (server) => routedToAnnex(server, lists, first), ROUTE_MILLIS, signal);
+  }
+
+  /** What was before stands again: first who serves reads, then who takes writes. */
+  private async putBack(signal: AbortSignal): Promise<void> {
+    const { journal } = this;
+    const { backend, servers, staging } = this.options;
+    // Clients may have seen revisions of Annex.
+    if (journal.record.fence !== '') await raiseCluster(this.options, await backend.currentRevision(), signal);
+    await this.theirs.restore();
+    await this.ours.bring('Copying');
+    const lists = await this.lists();
+    const { first } = journal.record;
+    if (first > 0)
+      await servers.everywhere('the route back', (server) => routedToCluster(server, lists, first), RETURN_MILLIS, signal);
+    const names = (await this.ours.list()).map(({ metadata }) => metadata.name ?? '');
+    await this.ours.remove(ESTABLISH_MILLIS, signal);
+    for (const name of names) await staging.discard(name);
+    await staging.drop();
+    await this.fence.remove();
+    await this.underWay.remove();
+    await journal.write('Failed', { first: 0, counted: '', fence: '', fencedAt: 0 }, journal.message);
+  }
+
+  private typesOf(crds: readonly KubeObject[]): readonly AdoptedType[] {
+    const refusal = crds.map(whyRefused).find((why) => why !== '');
+    if (refusal !== undefined) throw new GivenUp(refusal);
+    const types = crds.map(adoptedType);
+    const { logOf } = this.options.backend;
+    const unserved = types.find(({ version }) => version === '');
+    if (types.length === 0 || unserved !== undefined)
+      throw new GivenUp(`the cluster serves no version of ${unserved?.resource ?? this.options.group}`);
+    const apart = types.find(({ resource }) => (logOf?.call(this.options.backend, resource) ?? '') !== '');
+    if (apart !== undefined) throw new GivenUp(`${apart.resource} has a log of its own in Annex`);
+    return types;
+  }
+
+  private async countWrites(types: readonly AdoptedType[], signal: AbortSignal): Promise<void> {
+    const { journal, underWay } = this;
+    const { clock } = this.options;
+    const [type] = types;
+    if (type === undefined) return;
+    const uid = await underWay.count();
+    await this.countEverywhere(type, uid, ESTABLISH_MILLIS, signal);
+    if (journal.record.counted !== uid)
+      await journal.write('Preparing', { counted: uid, countedSince: clock.now() }, 'writes are counted');
+  }
+
+  private async countEverywhere(type: AdoptedType, uid: string, millis: number, signal: AbortSignal): Promise<void> {
+    const { group, servers } = this.options;
+    const counts = (server: KubeApiserver): Promise<boolean> =>
+      this.underWay.isCounted(server, uid, `${group}/${type.version}`, type.plural);
+    await servers.everywhere('counting writes', counts, millis, signal);
+  }
+
+  private async counted(signal: AbortSignal): Promise<void> {
+    const { clock } = this.options;
+    while (clock.now() - this.journal.record.countedSince < COUNTED_MILLIS && !signal.aborted) {
+      await this.check();
+      await sleep(clock, POLL_MILLIS, signal);
+    }
+  }
+
+  /** Throws where the switch is not wanted any more, or somebody else goes on with it. */
+  private async check(): Promise<void> {
+    const { journal } = this;
+    const { phase } = journal;
+    await journal.read();
+    if (journal.phase !== phase) throw new Error(`the phase is ${journal.phase}, not ${phase}`);
+    if (!journal.isWanted) throw new GivenUp('it is not wanted any more');
+  }
+
+  /** Whether a failure ends it: as long as everybody writes, and for a while when clients have been sent to Annex, it is tried again. */
+  private async isOverdue(): Promise<boolean> {
+    const { phase, record } = this.journal;
+    if (phase === 'Fencing') return true;
+    if (phase !== 'Switching') return false;
+    return (
+      this.options.clock.now() - record.fencedAt > LONGEST_MILLIS || (await this.fence.identity()) !== record.fence
+    );
+  }
+
+  /** No write can have been missed, and nothing that was copied is gone. */
+  private async mustBeIntact(): Promise<void> {
+    if ((await this.fence.identity()) !== this.journal.record.fence)
+      throw new GivenUp('the fence was changed by somebody else');
+    await this.mustBeComplete();
+  }
+
+  private async mustBeComplete(): Promise<void> {
+    if (!(await this.ours.isCompleteFor(await this.theirs.list())))
+      throw new GivenUp('a ResourceDefinition of the group was deleted');
+  }
+
+  /** The newest revision that anybody can have seen of the group. */
+  private async revision(types: readonly AdoptedType[]): Promise<number> {
+    const { client, group } = this.options;
+    const revisions: number[] = [];
+    for (const { version, plural } of types) {
+      const { body } = await client.call('GET', `/apis/${group}/${version}/${plural}?limit=1`);
+      revisions.push(Number(objectAt(body, 'metadata')?.['resourceVersion'] ?? NaN));
+    }
+    const newest = Math.max(...revisions);
+    if (!Number.isFinite(newest)) throw new Error('the cluster does not tell its revision');
+    return newest;
+  }
+
+  /** One list of each version that the cluster serves. */
+  private async lists(): Promise<string[]> {
+    const { group } = this.options;
+    return (await this.ours.list()).flatMap((definition) => {
+      const spec = objectAt(definition, 'spec');
+      const plural = String(objectAt(spec, 'names')?.['plural']);
+      const versions = (spec?.['versions'] ?? []) as readonly JsonObject[];
+      return versions
+        .filter(({ served }) => served === true)
+        .map(({ name }) => `/apis/${group}/${String(name)}/${plural}?limit=1`);
+    });
+  }
+
+  private served(): string {
+    const { fencedAt } = this.journal.record;
+    const seconds = (this.options.clock.now() - fencedAt) / 1000;
+    return `Annex serves the group; writes were refused for ${seconds.toFixed(1)} s`;
+  }
+}

@@ -1,0 +1,263 @@
+import { type JsonObject, objectAt, stringAt } from '../../src/apimachinery/json/json.js';
+import { digList, digText, treeOf } from '../integration/client.js';
+import { eventually } from '../integration/server.js';
+import { TestCluster } from './cluster.js';
+import { Informer, informerMissing } from './informer.js';
+import { SwitchReader, SwitchWriter } from './switch/writers.js';
+import { available, condition, definitionText, widgetsPath, widgetText } from './widgets.js';
+
+const GROUP = 'moved.example.com';
+const KILLED = 'killed.example.com';
+const MEDDLED = 'meddled.example.com';
+const NAMESPACE = 'moved';
+const COUNT = 150;
+const START_MILLIS = 600_000;
+const begun = performance.now();
+
+function say(line: string): void {
+  process.stderr.write(`${((performance.now() - begun) / 1000).toFixed(0).padStart(4)} s  ${line}\n`);
+}
+
+const missing = process.env['E2E_MISSING'] ?? '';
+const title = 'a group moves from the cluster into Annex';
+
+(missing === '' ? describe : describe.skip)(missing === '' ? title : `${title} (skipped: ${missing})`, () => {
+  const cluster = new TestCluster({ apiservers: 2, groups: [GROUP, KILLED, MEDDLED] });
+  const before = new Map<string, JsonObject>();
+
+  beforeAll(async () => {
+    try {
+      await cluster.start(say);
+    } catch (error) {
+      say(cluster.logs());
+      throw error;
+    }
+  }, START_MILLIS);
+  afterAll(() => cluster.stop(), START_MILLIS);
+  beforeEach(() => {
+    say((expect.getState().currentTestName ?? '').slice(title.length + 1));
+  });
+
+  const adopt = (group: string, servedBy: string): Promise<unknown> =>
+    cluster.kubectl.ok(['patch', 'adoption', group, '--type=merge', '-p', JSON.stringify({ spec: { servedBy } })]);
+
+  const all = async (group: string, server = cluster.http): Promise<Map<string, JsonObject>> => {
+    const items = digList(treeOf(await server.get(`/apis/${group}/v1/widgets`)), 'items') as JsonObject[];
+    return new Map(
+      items.map((one) => [`${digText(one, 'metadata', 'namespace')}/${digText(one, 'metadata', 'name')}`, one]),
+    );
+  };
+
+  const phase = async (group: string): Promise<string> => {
+    const answer = await cluster.http.get(`/apis/kubeannex.io/v1alpha1/adoptions/${group}`);
+    return stringAt(objectAt(treeOf(answer), 'status'), 'phase') ?? '';
+  };
+
+  const writers = (group: string, count: number): SwitchWriter[] =>
+    Array.from({ length: count }, (_, i) => new SwitchWriter(cluster.https, group, NAMESPACE, `busy-${i}`));
+
+  const settle = async (group: string, all_: readonly SwitchWriter[]): Promise<void> => {
+    await Promise.all(all_.map((writer) => writer.stop()));
+    for (const server of cluster.https) {
+      const shown = await all(group, server);
+      for (const writer of all_) writer.check(shown);
+    }
+    expect(all_.flatMap(({ problems }) => problems)).toEqual([]);
+    for (const writer of all_) expect(writer.acknowledged).toBeGreaterThan(20);
+    say(
+      `acknowledged ${all_.reduce((sum, { acknowledged }) => sum + acknowledged, 0)}, refused ${all_.reduce((sum, { refused }) => sum + refused, 0)}, longest without ${all_.map(({ longest }) => Math.round(longest)).join()} ms`,
+    );
+  };
+
+  test('the groups have objects, and are rehearsed', async () => {
+    const { http, kubectl } = cluster;
+    await available(cluster, 'kubeannex.io', 'v1alpha1');
+    await kubectl.ok(['create', 'namespace', NAMESPACE]);
+    for (const group of [GROUP, KILLED, MEDDLED]) {
+      await kubectl.ok(['create', '-f', '-'], { stdin: definitionText(group, 'cluster', ['v1', 'v1beta1']) });
+      for (const server of cluster.https) {
+        await eventually('widgets are served', async () =>
+          (await server.get(widgetsPath(NAMESPACE, '', group))).status === 200 ? true : undefined,
+        );
+      }
+    }
+    const owner = treeOf({
+      text: await kubectl.ok(['-n', NAMESPACE, 'create', 'configmap', 'owner', '-o', 'json']),
+    });
+    const owned = (object: JsonObject, apiVersion: string, kind: string): object => ({
+      ownerReferences: [
+        { apiVersion, kind, name: digText(object, 'metadata', 'name'), uid: digText(object, 'metadata', 'uid') },
+      ],
+    });
+    for (let i = 0; i < COUNT; i++) {
+      const spec = { colour: 'green', free: { 'a.b/$c': i, large: 'x'.repeat(i === 1 ? 900_000 : 100) } };
+      const metadata =
+        i % 10 === 0 ? { finalizers: ['example.com/hold'] } : i === 3 ? owned(owner, 'v1', 'ConfigMap') : {};
+      const made = await http.send({
+        method: 'POST',
+        path: widgetsPath(NAMESPACE, '', GROUP),
+        body: widgetText(`w.${i}-x`, spec, metadata, GROUP),
+      });
+      expect(made.status).toBe(201);
+    }
+    const parent = treeOf(await http.get(widgetsPath(NAMESPACE, 'w.5-x', GROUP)));
+    const child = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'child', ...owned(parent, `${GROUP}/v1`, 'Widget') },
+    };
+    await kubectl.ok(['-n', NAMESPACE, 'create', '-f', '-'], { stdin: JSON.stringify(child) });
+    // One is being deleted, and waits for its finalizer.
+    await http.send({ method: 'DELETE', path: widgetsPath(NAMESPACE, 'w.10-x', GROUP) });
+    for (const group of [GROUP, KILLED, MEDDLED]) {
+      const adoption = { apiVersion: 'kubeannex.io/v1alpha1', kind: 'Adoption', metadata: { name: group }, spec: {} };
+      await kubectl.ok(['create', '-f', '-'], { stdin: JSON.stringify(adoption) });
+    }
+    for (const group of [GROUP, KILLED, MEDDLED])
+      await condition(cluster, `adoption/${group}`, 'InSync', ({ status }) => status === 'True');
+    for (const [key, object] of await all(GROUP)) before.set(key, object);
+    expect(before.size).toBe(COUNT);
+  });
+
+  test('switches while everybody writes, reads and watches', async () => {
+    const informers = informerMissing
+      ? []
+      : [false, true].map(
+          (streaming) => new Informer(cluster.adminConfig, NAMESPACE, streaming, GROUP),
+        );
+    const busy = writers(GROUP, 4);
+    const paths = [`/apis/${GROUP}/v1/namespaces/${NAMESPACE}/widgets?limit=5`, widgetsPath(NAMESPACE, 'w.2-x', GROUP)];
+    const readers = cluster.https.map((server) => new SwitchReader(server, paths));
+    await adopt(GROUP, 'Annex');
+    const switched = await condition(
+      cluster,
+      `adoption/${GROUP}`,
+      'Switched',
+      ({ status, reason }) => status === 'True' || reason === 'Failed',
+    );
+    say(switched.message);
+    if (switched.reason !== 'Served') say(cluster.logs());
+    expect(switched).toMatchObject({ status: 'True', reason: 'Served' });
+    const counts = busy.map(({ acknowledged }) => acknowledged);
+    await eventually('all write again', () =>
+      Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (counts[i] ?? 0) + 10) || undefined),
+    );
+    for (const reader of readers) await reader.stop();
+    await settle(GROUP, busy);
+    expect(readers.flatMap(({ problems }) => problems)).toEqual([]);
+    const now = await all(GROUP);
+    for (const [key, object] of before) expect([key, now.get(key)]).toEqual([key, object]);
+    for (const informer of informers) {
+      const { keys } = await informer.end();
+      expect(keys.sort()).toEqual([...now.keys()].sort());
+    }
+  });
+
+  test('Annex has it now: the cluster keeps a copy that takes no writes, and owners and dependents are as they were', async () => {
+    const { http, kubectl } = cluster;
+    const crd = treeOf({ text: await kubectl.ok(['get', 'crd', `widgets.${GROUP}`, '-o', 'json']) });
+    expect(digList(crd, 'spec', 'versions').map((version) => objectAt({ version }, 'version')?.['served'])).toEqual([
+      false,
+      false,
+    ]);
+    await kubectl.ok(['-n', NAMESPACE, 'get', 'configmap', 'child']);
+    const freed = await http.send({
+      method: 'PATCH',
+      path: widgetsPath(NAMESPACE, 'w.10-x', GROUP),
+      body: JSON.stringify({ metadata: { finalizers: null } }),
+      headers: { 'content-type': 'application/merge-patch+json' },
+    });
+    expect(freed.status).toBe(200);
+    expect((await http.get(widgetsPath(NAMESPACE, 'w.10-x', GROUP))).status).toBe(404);
+    await http.send({ method: 'DELETE', path: widgetsPath(NAMESPACE, 'w.5-x', GROUP) });
+    await eventually('the dependent of a deleted object goes', async () =>
+      (await kubectl.run(['-n', NAMESPACE, 'get', 'configmap', 'child'])).code === 0 ? undefined : true,
+    );
+    await kubectl.ok(['-n', NAMESPACE, 'delete', 'configmap', 'owner']);
+    await eventually('the object of a deleted owner goes', async () =>
+      (await http.get(widgetsPath(NAMESPACE, 'w.3-x', GROUP))).status === 404 ? true : undefined,
+    );
+    const { code, stderr } = await kubectl.run([
+      ...['patch', 'adoption', GROUP, '--type=merge'],
+      ...['-p', '{"spec":{"servedBy":"Cluster"}}'],
+    ]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('cannot give it back to the cluster yet') as string]);
+  });
+
+  test('what somebody takes away is put back', async () => {
+    const { kubectl } = cluster;
+    await kubectl.ok(['delete', 'apiservice', `v1.${GROUP}`]);
+    await kubectl.ok(['delete', 'validatingadmissionpolicybinding', `annex-adoption.${GROUP}`]);
+    await eventually('the route and the fence are back', async () => {
+      const service = await kubectl.run(['get', 'apiservice', `v1.${GROUP}`, '-o', 'jsonpath={.spec.service.name}']);
+      const binding = await kubectl.run(['get', 'validatingadmissionpolicybinding', `annex-adoption.${GROUP}`]);
+      return service.stdout === 'annex' && binding.code === 0 ? true : undefined;
+    });
+    expect((await all(GROUP)).size).toBeGreaterThan(COUNT - 10);
+  });
+
+  test('replicas are killed in every phase, and another one goes on', async () => {
+    const busy = writers(KILLED, 3);
+    await adopt(KILLED, 'Annex');
+    const killed: string[] = [];
+    let seen = '';
+    await eventually('the group is served by Annex', async () => {
+      const now = await phase(KILLED).catch(() => seen);
+      if (now !== seen && now !== 'InSync' && now !== 'Served') {
+        killed.push(now);
+        // Which of them leads, nobody knows here.
+        for (const { daemon } of cluster.replicas) {
+          await daemon.stop('SIGKILL');
+          daemon.start();
+          await cluster.replicasReady(2);
+        }
+      }
+      seen = now;
+      return now === 'Served' || now === 'Failed' ? true : undefined;
+    });
+    say(`killed while ${killed.join(', ')}; ${await phase(KILLED)}`);
+    const end = await phase(KILLED);
+    expect(killed.length).toBeGreaterThan(0);
+    const counts = busy.map(({ acknowledged }) => acknowledged);
+    await eventually('all write again', () =>
+      Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (counts[i] ?? 0) + 10) || undefined),
+    );
+    for (const writer of busy) {
+      // While no replica was there requests for Annex were answered with 503, as for any extension server.
+      const others = writer.problems.filter((text) => !/: 50[03] /.test(text));
+      writer.problems.splice(0, Infinity, ...others);
+    }
+    await settle(KILLED, busy);
+    expect(end).toBe('Served');
+  });
+
+  test('a fence that somebody removes in the middle ends the switch, and the cluster has the group', async () => {
+    const { kubectl } = cluster;
+    const busy = writers(MEDDLED, 3);
+    const name = `annex-adoption.${MEDDLED}`;
+    await adopt(MEDDLED, 'Annex');
+    await eventually('the fence is there', async () =>
+      (await kubectl.run(['delete', 'validatingadmissionpolicybinding', name])).code === 0 ? true : undefined,
+    );
+    const failed = await condition(
+      cluster,
+      `adoption/${MEDDLED}`,
+      'Switched',
+      ({ status, reason }) => status === 'True' || reason === 'Failed',
+    );
+    say(failed.message);
+    const counts = busy.map(({ acknowledged }) => acknowledged);
+    await eventually('all write again', () =>
+      Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (counts[i] ?? 0) + 10) || undefined),
+    );
+    await settle(MEDDLED, busy);
+    expect(failed.message).toContain('the fence was changed by somebody else');
+    const service = await kubectl.ok(['get', 'apiservice', `v1.${MEDDLED}`, '-o', 'jsonpath={.spec.service}']);
+    expect(service).toBe('');
+    // And anew.
+    await adopt(MEDDLED, 'Cluster');
+    await condition(cluster, `adoption/${MEDDLED}`, 'InSync', ({ status }) => status === 'True');
+    await adopt(MEDDLED, 'Annex');
+    await condition(cluster, `adoption/${MEDDLED}`, 'Switched', ({ status }) => status === 'True');
+  });
+});

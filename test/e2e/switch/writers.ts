@@ -1,0 +1,235 @@
+import { type JsonObject, objectAt } from '../../../src/apimachinery/json/json.js';
+import { type Answer, digText, type Http1, treeOf } from '../../integration/client.js';
+import { widgetsPath, widgetText } from '../widgets.js';
+
+/** What was acknowledged of an object last. */
+export interface Truth {
+  /** spec.size; undefined: it was deleted. */
+  readonly value: string | undefined;
+  readonly status: number;
+  readonly revision: number;
+}
+
+const MERGE = { 'content-type': 'application/merge-patch+json' };
+const APPLY = { 'content-type': 'application/apply-patch+yaml' };
+/** Answers of servers that refuse a write for now. */
+const REFUSED: ReadonlySet<number> = new Set([403, 429]);
+
+/** One writer of some objects, which nobody else writes, through kube-apiservers in turn. What it was told is kept. */
+export class SwitchWriter {
+  readonly truth = new Map<string, Truth>();
+  readonly problems: string[] = [];
+  acknowledged = 0;
+  refused = 0;
+  /** The longest time without an acknowledged write, in milliseconds, and when it ended. */
+  longest = 0;
+  private last = performance.now();
+  private stopped = false;
+  private n = 0;
+  private readonly done: Promise<void>;
+
+  constructor(
+    private readonly servers: readonly Http1[],
+    private readonly group: string,
+    private readonly namespace: string,
+    private readonly name: string,
+  ) {
+    this.done = this.run();
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await this.done;
+  }
+
+  private async run(): Promise<void> {
+    for (; !this.stopped; this.n++) {
+      const key = `${this.name}-${this.n % 7}`;
+      try {
+        await this.step(key);
+      } catch (error) {
+        this.problems.push(`${key}: ${String(error)}`);
+      }
+    }
+  }
+
+  private async step(name: string): Promise<void> {
+    const known = this.truth.get(name);
+    const value = 'abcdefgh'.slice(0, 1 + (this.n % 8));
+    if (known?.value === undefined) {
+      await this.write(name, value, 0, {
+        method: 'POST',
+        path: this.path(''),
+        body: widgetText(name, { colour: 'red', size: value }, {}, this.group),
+      });
+      return;
+    }
+    switch (this.n % 6) {
+      case 0: {
+        const found = await this.send({ method: 'GET', path: this.path(name) });
+        if (found.status !== 200) {
+          this.problems.push(`GET ${name}: ${found.status} ${found.text.slice(0, 200)}`);
+          return;
+        }
+        const object = treeOf(found);
+        this.compare(name, known, object);
+        await this.write(name, value, known.status, {
+          method: 'PUT',
+          path: this.path(name),
+          body: JSON.stringify({ ...object, spec: { ...objectAt(object, 'spec'), size: value } }),
+        });
+        return;
+      }
+      case 1:
+        await this.write(name, value, known.status, {
+          method: 'PATCH',
+          path: this.path(name),
+          body: JSON.stringify({ spec: { size: value } }),
+          headers: MERGE,
+        });
+        return;
+      case 2:
+        await this.write(name, value, known.status, {
+          method: 'PATCH',
+          path: `${this.path(name)}?fieldManager=applier&force=true`,
+          body: widgetText(name, { colour: 'red', size: value }, {}, this.group),
+          headers: APPLY,
+        });
+        return;
+      case 3:
+        await this.write(name, known.value, this.n, {
+          method: 'PATCH',
+          path: `${this.path(name)}/status`,
+          body: JSON.stringify({ status: { replicas: this.n } }),
+          headers: MERGE,
+        });
+        return;
+      case 4:
+        if (this.n % 5 !== 0) return;
+        await this.write(name, undefined, 0, {
+          method: 'DELETE',
+          path: this.path(name),
+          body: JSON.stringify({ preconditions: { resourceVersion: String(known.revision) } }),
+        });
+        return;
+      default:
+        await this.write(name, value, known.status, {
+          method: 'PATCH',
+          path: this.path(name),
+          body: JSON.stringify({ spec: { size: value, replicas: this.n % 9 } }),
+          headers: MERGE,
+        });
+    }
+  }
+
+  private async write(
+    name: string,
+    value: string | undefined,
+    status: number,
+    call: { method: string; path: string; body: string; headers?: Record<string, string> },
+  ): Promise<void> {
+    const answer = await this.send(call);
+    if (answer.status >= 300) {
+      if (REFUSED.has(answer.status)) this.refused++;
+      // A conflict with a revision of the other side is no loss; whatever else is a problem.
+      else if (answer.status === 409 && call.method !== 'POST') await this.readAgain(name);
+      else this.problems.push(`${call.method} ${name}: ${answer.status} ${answer.text.slice(0, 300)}`);
+      return;
+    }
+    const now = performance.now();
+    this.longest = Math.max(this.longest, now - this.last);
+    this.last = now;
+    this.acknowledged++;
+    const before = this.truth.get(name)?.revision ?? 0;
+    const revision =
+      value === undefined ? before : Number(digText(treeOf(answer), 'metadata', 'resourceVersion'));
+    if (value !== undefined && revision < before)
+      this.problems.push(`${call.method} ${name}: revision ${revision} after ${before}`);
+    this.truth.set(name, { value, status, revision });
+  }
+
+  /** After a conflict: the object is as it was acknowledged last, whatever its revision. */
+  private async readAgain(name: string): Promise<void> {
+    const known = this.truth.get(name);
+    const found = await this.send({ method: 'GET', path: this.path(name) });
+    if (found.status !== 200 || known === undefined) {
+      this.problems.push(`GET ${name} after a conflict: ${found.status}`);
+      return;
+    }
+    const object = treeOf(found);
+    this.compare(name, known, object);
+    this.truth.set(name, { ...known, revision: Number(digText(object, 'metadata', 'resourceVersion')) });
+  }
+
+  private compare(name: string, known: Truth, object: JsonObject): void {
+    const size = digText(object, 'spec', 'size');
+    const replicas = Number(objectAt(object, 'status')?.['replicas'] ?? 0);
+    if (size !== known.value || replicas !== known.status)
+      this.problems.push(`${name} is ${size} ${replicas}, acknowledged was ${String(known.value)} ${known.status}`);
+    const revision = Number(digText(object, 'metadata', 'resourceVersion'));
+    if (revision < known.revision) this.problems.push(`${name} went back from ${known.revision} to ${revision}`);
+  }
+
+  /** Compares everything that was acknowledged with what a server shows. */
+  check(shown: ReadonlyMap<string, JsonObject>): void {
+    for (const [name, known] of this.truth) {
+      const object = shown.get(`${this.namespace}/${name}`);
+      if (known.value === undefined) {
+        if (object !== undefined) this.problems.push(`${name} is back from the dead`);
+      } else if (object === undefined) this.problems.push(`${name} is lost`);
+      else this.compare(name, known, object);
+    }
+  }
+
+  private send(call: Parameters<Http1['send']>[0]): Promise<Answer> {
+    const server = this.servers[this.n % this.servers.length];
+    if (server === undefined) throw new Error('there is no server');
+    return server.send(call);
+  }
+
+  private path(name: string): string {
+    return widgetsPath(this.namespace, name, this.group);
+  }
+}
+
+/** Lists and reads all the time: nothing of it may fail. */
+export class SwitchReader {
+  readonly problems: string[] = [];
+  reads = 0;
+  private stopped = false;
+  private readonly done: Promise<void>;
+
+  constructor(
+    private readonly server: Http1,
+    private readonly paths: readonly string[],
+  ) {
+    this.done = this.run();
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await this.done;
+  }
+
+  private async run(): Promise<void> {
+    let revision = 0;
+    for (let i = 0; !this.stopped; i++) {
+      const path = this.paths[i % this.paths.length] ?? '';
+      try {
+        const answer = await this.server.get(path);
+        this.reads++;
+        if (answer.status !== 200) this.problems.push(`GET ${path}: ${answer.status} ${answer.text.slice(0, 200)}`);
+        else {
+          const now = Number(digText(treeOf(answer), 'metadata', 'resourceVersion'));
+          if (i % this.paths.length === 0) {
+            if (now < revision) this.problems.push(`GET ${path}: revision ${now} after ${revision}`);
+            revision = now;
+          }
+        }
+      } catch (error) {
+        this.problems.push(`GET ${path}: ${String(error)}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
