@@ -5,7 +5,8 @@ import { encodedBytes } from '../../storage/object-bytes.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { Slicer } from '../../scheduling/slicer.js';
-import { type ClusterCollection, isExpired } from './collection.js';
+import { ChangeBatches } from './change-batches.js';
+import { type Change, type ClusterCollection, isExpired } from './collection.js';
 import type { RateLimit } from './rate-limit.js';
 
 const FIRST_RETRY_MILLIS = 500;
@@ -53,6 +54,7 @@ export class Copier {
   /** The list that was begun last is complete, and nothing has been left out since. */
   private whole = false;
   private reached: Revision = 0;
+  private batches: ChangeBatches | undefined;
   private freshAt: number;
   private following = false;
   private trouble = '';
@@ -66,6 +68,11 @@ export class Copier {
     const behind = complete && following ? 0 : this.options.clock.monotonic() - this.freshAt;
     const source = complete ? known.size : Math.max(this.source, known.size);
     return { source, copied: known.size, bytes, complete, lagSeconds: Math.floor(behind / 1000), trouble };
+  }
+
+  /** Changes that are known, and not in the copy yet. */
+  get backlog(): number {
+    return this.batches?.size ?? 0;
   }
 
   revisionOf(key: string): Revision | undefined {
@@ -103,8 +110,14 @@ export class Copier {
   async catchUp(revision: Revision, signal: AbortSignal): Promise<void> {
     if (!this.whole) throw new Error(`the copy of ${this.options.resource} is not complete`);
     while (this.reached < revision) {
-      if (signal.aborted) throw new Error('the copy was stopped');
-      await this.follow(String(this.reached), signal, { revision, seconds: CATCH_UP_SECONDS });
+      if (!signal.aborted) {
+        const until = { revision, seconds: CATCH_UP_SECONDS };
+        await this.follow(String(this.reached), signal, until).catch((error: unknown) => {
+          if (!signal.aborted) throw error;
+        });
+      }
+      if (signal.aborted && this.reached < revision)
+        throw new Error(`${this.options.resource} is followed up to revision ${this.reached}, and the cluster has ${revision}`);
     }
   }
 
@@ -170,18 +183,35 @@ export class Copier {
     let revision = from;
     this.reached = Number(from);
     if (this.complete) this.following = true;
-    for await (const { type, object } of this.options.collection.changes(revision, signal, until?.seconds)) {
-      if (type !== 'BOOKMARK') {
-        this.told?.set(keyOf(object), revisionOf(object));
-        if (type !== 'DELETED') await this.put([object], true);
-        else if ((this.known.get(keyOf(object)) ?? 0) <= revisionOf(object)) await this.remove([keyOf(object)]);
+    const batches = new ChangeBatches({
+      keyOf: ({ object }) => keyOf(object),
+      apply: (changes) => this.apply(changes),
+      applied: (reached) => {
+        this.reached = reached;
+      },
+    });
+    this.batches = batches;
+    try {
+      for await (const change of this.options.collection.changes(revision, signal, until?.seconds)) {
+        const { type, object } = change;
+        if (type !== 'BOOKMARK') this.told?.set(keyOf(object), revisionOf(object));
+        revision = object.metadata.resourceVersion ?? revision;
+        await batches.take(change, Number(revision));
+        this.freshAt = this.options.clock.monotonic();
+        if (until !== undefined && Number(revision) >= until.revision) break;
       }
-      revision = object.metadata.resourceVersion ?? revision;
-      this.reached = Number(revision);
-      this.freshAt = this.options.clock.monotonic();
-      if (until !== undefined && this.reached >= until.revision) break;
+    } finally {
+      await batches.idle();
     }
     return revision;
+  }
+
+  private async apply(changes: readonly Change[]): Promise<void> {
+    const objects = changes.filter(({ type }) => type !== 'DELETED').map(({ object }) => object);
+    if (objects.length > 0) await this.put(objects, true);
+    const gone = changes.filter(({ type }) => type === 'DELETED').map(({ object }) => object);
+    const isOld = (object: KubeObject): boolean => (this.known.get(keyOf(object)) ?? 0) <= revisionOf(object);
+    if (gone.length > 0) await this.remove(gone.filter(isOld).map(keyOf));
   }
 
   /** `current`: they come from the watch, and nothing newer has been told of. */

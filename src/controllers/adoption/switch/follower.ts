@@ -8,6 +8,7 @@ import type { RateLimit } from '../rate-limit.js';
 import { LiveCopy, type LiveCopyOptions } from './live-copy.js';
 
 const POLL_MILLIS = 100;
+const SMALL_BACKLOG = 200;
 
 export interface FollowerOptions extends LiveCopyOptions {
   readonly client: Pick<ClusterClient, 'call' | 'watch'>;
@@ -37,9 +38,9 @@ export class ChangeFollower {
 
   /** Resolves when all have been looked at once, and changes are followed. */
   async followed(signal: AbortSignal): Promise<void> {
-    const state = (): Copier['state'] | undefined =>
-      this.parts.map(({ copier }) => copier.state).find(({ complete, lagSeconds }) => !complete || lagSeconds > 0);
-    while (state() !== undefined) {
+    const isBehind = ({ copier: { state, backlog } }: { readonly copier: Copier }): boolean =>
+      !state.complete || state.lagSeconds > 0 || backlog > SMALL_BACKLOG;
+    while (this.parts.some(isBehind)) {
       if (signal.aborted) throw new Error('the switch was stopped');
       await sleep(this.options.clock, POLL_MILLIS, signal);
     }
