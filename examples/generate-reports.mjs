@@ -29,7 +29,11 @@ const agent = new Agent({
 function post(path, body) {
   return new Promise((resolve, reject) => {
     const text = JSON.stringify(body);
-    const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text), 'User-Agent': 'annex-demo' };
+    const headers = {
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(text),
+      'User-Agent': 'annex-demo',
+    };
     const call = request(server + path, { method: 'POST', agent, headers }, (response) => {
       const chunks = [];
       response.on('data', (chunk) => chunks.push(chunk));
@@ -52,7 +56,10 @@ const samples = readdirSync(objects)
 
 function report(i) {
   const sample = structuredClone(samples[i % samples.length]);
-  const results = (sample.results ?? []).map((result) => ({ ...result, timestamp: { seconds: 1_700_000_000 + i, nanos: 0 } }));
+  const results = (sample.results ?? []).map((result) => ({
+    ...result,
+    timestamp: { seconds: 1_700_000_000 + i, nanos: 0 },
+  }));
   return {
     ...sample,
     metadata: {
@@ -60,7 +67,12 @@ function report(i) {
       name: `report-${String(i).padStart(5, '0')}`,
       labels: { ...sample.metadata.labels, 'demo/shard': String(i % 100) },
     },
-    scope: { apiVersion: 'apps/v1', kind: 'Deployment', name: `app-${String(i)}`, namespace: `team-${String(i % spaces)}` },
+    scope: {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      name: `app-${String(i)}`,
+      namespace: `team-${String(i % spaces)}`,
+    },
     results,
   };
 }

@@ -8,7 +8,8 @@ const folder = process.argv[2];
 const variants = new Map();
 for (const file of readdirSync(folder).sort()) {
   const [major, main] = file.split('.');
-  const name = main === 'main' ? `Node ${major}` : `Node ${major} ${main.replace('main-', '').replace('without-', 'without --')}`;
+  const name =
+    main === 'main' ? `Node ${major}` : `Node ${major} ${main.replace('main-', '').replace('without-', 'without --')}`;
   if (!variants.has(name)) variants.set(name, new Map());
   const rows = variants.get(name);
   for (const result of JSON.parse(readFileSync(join(folder, file), 'utf8')).results) {
@@ -30,12 +31,16 @@ function table(title, unit, pick) {
   console.log(`|---|---|${names.map(() => '---:|').join('')}`);
   for (const scenario of scenarios) {
     const cells = names.map((name) => figure(median((variants.get(name).get(scenario) ?? []).map(pick))));
-    console.log(`| ${scenario} | ${unit === 'metric' ? variants.get(names[0]).get(scenario)[0].metric : unit} | ${cells.join(' | ')} |`);
+    console.log(
+      `| ${scenario} | ${unit === 'metric' ? variants.get(names[0]).get(scenario)[0].metric : unit} | ${cells.join(' | ')} |`,
+    );
   }
 }
 
 console.log(`# Annex on ${names.join(', ')}\n`);
-console.log(`${cpus().length} CPUs, ${Math.round(totalmem() / 2 ** 30)} GB, everything on loopback; medians of ${rounds} alternating rounds.`);
+console.log(
+  `${cpus().length} CPUs, ${Math.round(totalmem() / 2 ** 30)} GB, everything on loopback; medians of ${rounds} alternating rounds.`,
+);
 table('Throughput and memory', 'metric', ({ value }) => value);
 table('p99 latency', 'ms', (result) => result.p99_ms);
 table('CPU of the server', 'ms per operation', (result) => result.server_cpu_ms_per_op);

@@ -34,7 +34,8 @@ const workspaces = {
 /** Of everything that the bundle is made from. */
 function digest() {
   const hash = createHash('sha256');
-  for (const name of ['hack/build.mjs', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']) hash.update(readFileSync(join(root, name)));
+  for (const name of ['hack/build.mjs', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'])
+    hash.update(readFileSync(join(root, name)));
   for (const part of ['src', 'packages']) {
     for (const name of readdirSync(join(root, part), { recursive: true }).sort()) {
       if (!name.endsWith('.ts') || name.endsWith('.test.ts')) continue;

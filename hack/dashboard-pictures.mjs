@@ -57,7 +57,11 @@ const report = (i) => ({
   kind: 'PolicyReport',
   metadata: { name: `report-${i}`, labels: { shard: String(i % 10) } },
   summary: { pass: i % 50, fail: i % 3 },
-  results: Array.from({ length: 8 }, (_, k) => ({ policy: `policy-${k}`, rule: 'check', result: k % 3 === 0 ? 'fail' : 'pass' })),
+  results: Array.from({ length: 8 }, (_, k) => ({
+    policy: `policy-${k}`,
+    rule: 'check',
+    result: k % 3 === 0 ? 'fail' : 'pass',
+  })),
 });
 
 /** Requests in waves, so that the curves have a shape. */
@@ -81,18 +85,34 @@ async function load(until) {
   return made;
 }
 
-const VALUES = { job: 'annex', instance: '.*', group: GROUP, resource: 'policyreports', __rate_interval: '10s', interval: '5s' };
+const VALUES = {
+  job: 'annex',
+  instance: '.*',
+  group: GROUP,
+  resource: 'policyreports',
+  __rate_interval: '10s',
+  interval: '5s',
+};
 const filledIn = (expr) => expr.replace(/\$(\w+)/g, (_, name) => VALUES[name] ?? `$${name}`);
 
 async function series(url, targets) {
   const found = [];
   for (const { expr, legendFormat } of targets) {
     const end = Date.now() / 1000;
-    const body = new URLSearchParams({ query: filledIn(expr), start: String(end - SECONDS), end: String(end), step: '2' });
+    const body = new URLSearchParams({
+      query: filledIn(expr),
+      start: String(end - SECONDS),
+      end: String(end),
+      step: '2',
+    });
     const answer = await (await fetch(`${url}/api/v1/query_range`, { method: 'POST', body })).json();
     for (const { metric, values } of answer.data.result) {
-      const points = values.map(([time, value]) => [time - end + SECONDS, Number(value)]).filter(([, value]) => Number.isFinite(value));
-      const name = legendFormat.replace(/\{\{\s*(\w+)\s*\}\}/g, (_, label) => (label === 'instance' ? 'annex-0' : (metric[label] ?? '')));
+      const points = values
+        .map(([time, value]) => [time - end + SECONDS, Number(value)])
+        .filter(([, value]) => Number.isFinite(value));
+      const name = legendFormat.replace(/\{\{\s*(\w+)\s*\}\}/g, (_, label) =>
+        label === 'instance' ? 'annex-0' : (metric[label] ?? ''),
+      );
       if (points.length > 0) found.push({ name, points });
     }
   }
@@ -106,16 +126,22 @@ const [WIDE, HIGH, ACROSS] = [360, 190, 3];
 function shown(value, unit) {
   if (unit === 'percentunit') return `${(value * 100).toPrecision(2)} %`;
   if (unit === 's') return value >= 1 ? `${value.toPrecision(3)} s` : `${(value * 1000).toPrecision(3)} ms`;
-  if (/bytes|Bps/i.test(unit ?? '')) return value >= 1e6 ? `${(value / 1e6).toPrecision(3)} MB` : `${(value / 1e3).toPrecision(3)} kB`;
+  if (/bytes|Bps/i.test(unit ?? ''))
+    return value >= 1e6 ? `${(value / 1e6).toPrecision(3)} MB` : `${(value / 1e3).toPrecision(3)} kB`;
   return value >= 1000 ? `${(value / 1000).toPrecision(3)} k` : String(Number(value.toPrecision(3)));
 }
 
 function draw({ title, fieldConfig }, lines, x, y) {
   const unit = fieldConfig?.defaults?.unit;
   const top = Math.max(...lines.flatMap(({ points }) => points.map(([, value]) => value)), 0) || 1;
-  const at = ([time, value]) => `${(x + 52 + (time / SECONDS) * (WIDE - 68)).toFixed(1)},${(y + HIGH - 44 - (value / top) * (HIGH - 80)).toFixed(1)}`;
-  const curves = lines.slice(0, COLOURS.length).map(({ points }, i) => `<polyline points="${points.map(at).join(' ')}" stroke="${COLOURS[i]}"/>`);
-  const names = lines.slice(0, 4).map(({ name }, i) => `<tspan fill="${COLOURS[i]}">■ </tspan><tspan>${escape(name.slice(0, 18))}  </tspan>`);
+  const at = ([time, value]) =>
+    `${(x + 52 + (time / SECONDS) * (WIDE - 68)).toFixed(1)},${(y + HIGH - 44 - (value / top) * (HIGH - 80)).toFixed(1)}`;
+  const curves = lines
+    .slice(0, COLOURS.length)
+    .map(({ points }, i) => `<polyline points="${points.map(at).join(' ')}" stroke="${COLOURS[i]}"/>`);
+  const names = lines
+    .slice(0, 4)
+    .map(({ name }, i) => `<tspan fill="${COLOURS[i]}">■ </tspan><tspan>${escape(name.slice(0, 18))}  </tspan>`);
   const more = lines.length > 4 ? `<tspan>… ${lines.length} series</tspan>` : '';
   return `<g><rect x="${x + 4}" y="${y + 4}" width="${WIDE - 8}" height="${HIGH - 8}"/>
 <text class="h" x="${x + 14}" y="${y + 24}">${escape(title)}</text>
@@ -165,9 +191,26 @@ ${parts.join('\n')}
 
 try {
   const tokens = file('tokens.csv', `${TOKEN},pictures,pictures,system:masters\n`);
-  const args = ['serve', '--data-dir', join(folder, 'data'), '--bind-address', '127.0.0.1', '--secure-port', '0', '--token-auth-file', tokens];
+  const args = [
+    'serve',
+    '--data-dir',
+    join(folder, 'data'),
+    '--bind-address',
+    '127.0.0.1',
+    '--secure-port',
+    '0',
+    '--token-auth-file',
+    tokens,
+  ];
   port = Number(await start(process.execPath, [join(root, 'dist/main.js'), ...args], /127\.0\.0\.1:(\d+)\./));
-  const crd = spawnSync(process.execPath, ['-e', `const { parse } = require('yaml'); process.stdout.write(JSON.stringify(parse(require('fs').readFileSync('examples/crds/wgpolicyk8s.io_policyreports.yaml', 'utf8'))))`], { cwd: root, encoding: 'utf8' }).stdout;
+  const crd = spawnSync(
+    process.execPath,
+    [
+      '-e',
+      `const { parse } = require('yaml'); process.stdout.write(JSON.stringify(parse(require('fs').readFileSync('examples/crds/wgpolicyk8s.io_policyreports.yaml', 'utf8'))))`,
+    ],
+    { cwd: root, encoding: 'utf8' },
+  ).stdout;
   await call('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', JSON.parse(crd));
   while ((await call('GET', REPORTS)) !== 200) await new Promise((resolve) => setTimeout(resolve, 100));
   const config = {
@@ -182,12 +225,36 @@ try {
       },
     ],
   };
-  const flags = ['--config.file', file('prometheus.yaml', JSON.stringify(config)), '--storage.tsdb.path', join(folder, 'series')];
-  const listening = await start(join(tools.stdout.trim(), 'prometheus'), [...flags, '--web.listen-address', '127.0.0.1:0'], /Listening on.*127\.0\.0\.1:([1-9]\d*)/);
+  const flags = [
+    '--config.file',
+    file('prometheus.yaml', JSON.stringify(config)),
+    '--storage.tsdb.path',
+    join(folder, 'series'),
+  ];
+  const listening = await start(
+    join(tools.stdout.trim(), 'prometheus'),
+    [...flags, '--web.listen-address', '127.0.0.1:0'],
+    /Listening on.*127\.0\.0\.1:([1-9]\d*)/,
+  );
   // Watchers, for their panels.
-  for (let i = 0; i < 5; i++) request({ host: '127.0.0.1', port, path: `${REPORTS}?watch=true`, rejectUnauthorized: false, headers: { authorization: `Bearer ${TOKEN}` } }, (response) => response.resume()).on('error', () => undefined).end();
+  for (let i = 0; i < 5; i++)
+    request(
+      {
+        host: '127.0.0.1',
+        port,
+        path: `${REPORTS}?watch=true`,
+        rejectUnauthorized: false,
+        headers: { authorization: `Bearer ${TOKEN}` },
+      },
+      (response) => response.resume(),
+    )
+      .on('error', () => undefined)
+      .end();
   const end = Date.now() + SECONDS * 1000;
-  const ticker = setInterval(() => process.stderr.write(`\r${Math.max(0, Math.round((end - Date.now()) / 1000))} s to go  `), 1000);
+  const ticker = setInterval(
+    () => process.stderr.write(`\r${Math.max(0, Math.round((end - Date.now()) / 1000))} s to go  `),
+    1000,
+  );
   const made = await load(end);
   clearInterval(ticker);
   process.stderr.write(`\r${made} reports     \n`);

@@ -9,7 +9,8 @@ const folder = join(dirname(fileURLToPath(import.meta.url)), '../charts/annex/fi
 const of = (metric, ...more) => `${metric}{${['job="$job"', 'instance=~"$instance"', ...more].join(', ')}}`;
 const rate = (metric, ...more) => `rate(${of(metric, ...more)}[$__rate_interval])`;
 const sum = (by, inner) => (by === '' ? `sum(${inner})` : `sum by (${by}) (${inner})`);
-const quantile = (q, by, metric, ...more) => `histogram_quantile(${q}, ${sum(['le', by].filter(Boolean).join(', '), rate(`${metric}_bucket`, ...more))})`;
+const quantile = (q, by, metric, ...more) =>
+  `histogram_quantile(${q}, ${sum(['le', by].filter(Boolean).join(', '), rate(`${metric}_bucket`, ...more))})`;
 const REQUESTS = 'apiserver_request_total';
 const SLI = 'apiserver_request_sli_duration_seconds';
 const SHORT = 'verb!~"WATCH|CONNECT"';
@@ -17,10 +18,25 @@ const SHORT = 'verb!~"WATCH|CONNECT"';
 /** Title, unit, description, and queries with their legends. */
 const OPERATIONS = {
   Traffic: [
-    ['Requests by verb', 'reqps', 'Requests that were answered. A watch counts when it ends.', [[sum('verb', rate(REQUESTS)), '{{verb}}']]],
+    [
+      'Requests by verb',
+      'reqps',
+      'Requests that were answered. A watch counts when it ends.',
+      [[sum('verb', rate(REQUESTS)), '{{verb}}']],
+    ],
     ['Requests by code', 'reqps', 'Requests by status code.', [[sum('code', rate(REQUESTS)), '{{code}}']]],
-    ['Requests in flight', 'short', 'The most requests at once since the last scrape. The limits are --max-requests-inflight and --max-mutating-requests-inflight.', [[of('apiserver_current_inflight_requests'), '{{instance}} {{request_kind}}']]],
-    ['Requests by replica', 'reqps', 'How the load spreads over the replicas.', [[sum('instance', rate(REQUESTS)), '{{instance}}']]],
+    [
+      'Requests in flight',
+      'short',
+      'The most requests at once since the last scrape. The limits are --max-requests-inflight and --max-mutating-requests-inflight.',
+      [[of('apiserver_current_inflight_requests'), '{{instance}} {{request_kind}}']],
+    ],
+    [
+      'Requests by replica',
+      'reqps',
+      'How the load spreads over the replicas.',
+      [[sum('instance', rate(REQUESTS)), '{{instance}}']],
+    ],
     [
       'Bytes',
       'Bps',
@@ -42,14 +58,27 @@ const OPERATIONS = {
     ],
   ],
   Errors: [
-    ['Share of server errors', 'percentunit', 'Requests that ended with a code from 500 on, of all. AnnexErrorRate fires above 3 %.', [[`(${sum('', rate(REQUESTS, 'code=~"5.."'))} or vector(0)) / ${sum('', rate(REQUESTS))}`, 'server errors']]],
-    ['Errors by verb and code', 'reqps', 'Requests with a code from 400 on. 404 and 409 are ordinary.', [[sum('verb, code', rate(REQUESTS, 'code=~"[45].."')), '{{verb}} {{code}}']]],
+    [
+      'Share of server errors',
+      'percentunit',
+      'Requests that ended with a code from 500 on, of all. AnnexErrorRate fires above 3 %.',
+      [[`(${sum('', rate(REQUESTS, 'code=~"5.."'))} or vector(0)) / ${sum('', rate(REQUESTS))}`, 'server errors']],
+    ],
+    [
+      'Errors by verb and code',
+      'reqps',
+      'Requests with a code from 400 on. 404 and 409 are ordinary.',
+      [[sum('verb, code', rate(REQUESTS, 'code=~"[45].."')), '{{verb}} {{code}}']],
+    ],
     [
       'Refused requests',
       'reqps',
       'Requests refused with 429 because the limits of requests in flight were reached, and requests ended in self-defence.',
       [
-        [sum('instance, request_kind', rate('apiserver_dropped_requests_total')), '{{instance}} {{request_kind}} refused'],
+        [
+          sum('instance, request_kind', rate('apiserver_dropped_requests_total')),
+          '{{instance}} {{request_kind}} refused',
+        ],
         [sum('instance, code', rate('apiserver_request_terminations_total')), '{{instance}} {{code}} ended'],
       ],
     ],
@@ -63,18 +92,58 @@ const OPERATIONS = {
         [sum('instance', rate('apiserver_request_aborts_total')), '{{instance}} answers cut off'],
       ],
     ],
-    ['Readiness checks', 'short', '1 while the check holds, 0 while it fails.', [[of('kubernetes_healthcheck', 'type="readyz"'), '{{instance}} {{name}}']]],
-    ['Links to the cluster', 'short', '1 while what Annex needs of the cluster, or of its certificate files, is missing.', [[of('annex_cluster_link_broken'), '{{instance}} {{link}}']]],
+    [
+      'Readiness checks',
+      'short',
+      '1 while the check holds, 0 while it fails.',
+      [[of('kubernetes_healthcheck', 'type="readyz"'), '{{instance}} {{name}}']],
+    ],
+    [
+      'Links to the cluster',
+      'short',
+      '1 while what Annex needs of the cluster, or of its certificate files, is missing.',
+      [[of('annex_cluster_link_broken'), '{{instance}} {{link}}']],
+    ],
   ],
   Latency: [
-    ['99 % by verb', 's', '99 % of the requests are answered within this time, webhooks not counted.', [[quantile(0.99, 'verb', SLI, SHORT), '{{verb}}']]],
-    ['Median by verb', 's', 'Half of the requests are answered within this time, webhooks not counted.', [[quantile(0.5, 'verb', SLI, SHORT), '{{verb}}']]],
-    ['99 % by replica', 's', 'The same by replica: one that is slower than the others stands out.', [[quantile(0.99, 'instance', SLI, SHORT), '{{instance}}']]],
+    [
+      '99 % by verb',
+      's',
+      '99 % of the requests are answered within this time, webhooks not counted.',
+      [[quantile(0.99, 'verb', SLI, SHORT), '{{verb}}']],
+    ],
+    [
+      'Median by verb',
+      's',
+      'Half of the requests are answered within this time, webhooks not counted.',
+      [[quantile(0.5, 'verb', SLI, SHORT), '{{verb}}']],
+    ],
+    [
+      '99 % by replica',
+      's',
+      'The same by replica: one that is slower than the others stands out.',
+      [[quantile(0.99, 'instance', SLI, SHORT), '{{instance}}']],
+    ],
   ],
   Store: [
-    ['Store requests', 'ops', 'Requests to MongoDB or to the embedded store.', [[sum('operation', rate('etcd_requests_total')), '{{operation}}']]],
-    ['Store latency, 99 %', 's', '99 % of the requests to the store end within this time.', [[quantile(0.99, 'operation', 'etcd_request_duration_seconds'), '{{operation}}']]],
-    ['Store errors', 'ops', 'Requests to the store that failed.', [[sum('instance, operation', rate('etcd_request_errors_total')), '{{instance}} {{operation}}']]],
+    [
+      'Store requests',
+      'ops',
+      'Requests to MongoDB or to the embedded store.',
+      [[sum('operation', rate('etcd_requests_total')), '{{operation}}']],
+    ],
+    [
+      'Store latency, 99 %',
+      's',
+      '99 % of the requests to the store end within this time.',
+      [[quantile(0.99, 'operation', 'etcd_request_duration_seconds'), '{{operation}}']],
+    ],
+    [
+      'Store errors',
+      'ops',
+      'Requests to the store that failed.',
+      [[sum('instance, operation', rate('etcd_request_errors_total')), '{{instance}} {{operation}}']],
+    ],
     [
       'MongoDB change streams and indexes',
       'ops',
@@ -95,15 +164,64 @@ const OPERATIONS = {
         [of('annex_cache_derived_limit_bytes'), '{{instance}} limit'],
       ],
     ],
-    ['Hit ratio', 'percentunit', 'Representations that were there when they were needed.', [[`${sum('instance', rate('annex_cache_derived_hits_total'))} / (${sum('instance', rate('annex_cache_derived_hits_total'))} + ${sum('instance', rate('annex_cache_derived_misses_total'))})`, '{{instance}}']]],
-    ['Evictions', 'ops', 'Representations that went for want of room.', [[sum('instance', rate('annex_cache_derived_evictions_total')), '{{instance}}']]],
-    ['History', 'bytes', 'Bytes of the recent changes that are kept for watches.', [[of('annex_cache_history_bytes'), '{{instance}}']]],
-    ['Revisions behind', 'short', 'How far the cache of a replica is behind the most recent one, over all types.', [['max by (instance) (max by (group, resource) (' + of('apiserver_watch_cache_resource_version') + ') - on (group, resource) group_right () ' + of('apiserver_watch_cache_resource_version') + ')', '{{instance}}']]],
+    [
+      'Hit ratio',
+      'percentunit',
+      'Representations that were there when they were needed.',
+      [
+        [
+          `${sum('instance', rate('annex_cache_derived_hits_total'))} / (${sum('instance', rate('annex_cache_derived_hits_total'))} + ${sum('instance', rate('annex_cache_derived_misses_total'))})`,
+          '{{instance}}',
+        ],
+      ],
+    ],
+    [
+      'Evictions',
+      'ops',
+      'Representations that went for want of room.',
+      [[sum('instance', rate('annex_cache_derived_evictions_total')), '{{instance}}']],
+    ],
+    [
+      'History',
+      'bytes',
+      'Bytes of the recent changes that are kept for watches.',
+      [[of('annex_cache_history_bytes'), '{{instance}}']],
+    ],
+    [
+      'Revisions behind',
+      'short',
+      'How far the cache of a replica is behind the most recent one, over all types.',
+      [
+        [
+          'max by (instance) (max by (group, resource) (' +
+            of('apiserver_watch_cache_resource_version') +
+            ') - on (group, resource) group_right () ' +
+            of('apiserver_watch_cache_resource_version') +
+            ')',
+          '{{instance}}',
+        ],
+      ],
+    ],
   ],
   Watchers: [
-    ['Open watches', 'short', 'Watches that clients have open.', [[sum('instance', of('apiserver_longrunning_requests', 'verb="WATCH"')), '{{instance}}']]],
-    ['Watches that the cache feeds', 'short', 'By replica; Annex watches some types itself.', [[sum('instance', of('annex_watch_cache_watchers')), '{{instance}}']]],
-    ['Watch events', 'ops', 'Events that went to clients.', [[sum('instance', rate('apiserver_watch_events_total')), '{{instance}}']]],
+    [
+      'Open watches',
+      'short',
+      'Watches that clients have open.',
+      [[sum('instance', of('apiserver_longrunning_requests', 'verb="WATCH"')), '{{instance}}']],
+    ],
+    [
+      'Watches that the cache feeds',
+      'short',
+      'By replica; Annex watches some types itself.',
+      [[sum('instance', of('annex_watch_cache_watchers')), '{{instance}}']],
+    ],
+    [
+      'Watch events',
+      'ops',
+      'Events that went to clients.',
+      [[sum('instance', rate('apiserver_watch_events_total')), '{{instance}}']],
+    ],
   ],
   Process: [
     [
@@ -116,8 +234,18 @@ const OPERATIONS = {
         [of('nodejs_eventloop_lag_max_seconds'), '{{instance}} max'],
       ],
     ],
-    ['Processor time', 'percentunit', '1 is one core. The event loop has one; workers and garbage collection use others.', [[sum('instance', rate('process_cpu_seconds_total')), '{{instance}}']]],
-    ['Garbage collection', 'percentunit', 'Share of the time spent in it.', [[sum('instance, kind', rate('nodejs_gc_duration_seconds_sum')), '{{instance}} {{kind}}']]],
+    [
+      'Processor time',
+      'percentunit',
+      '1 is one core. The event loop has one; workers and garbage collection use others.',
+      [[sum('instance', rate('process_cpu_seconds_total')), '{{instance}}']],
+    ],
+    [
+      'Garbage collection',
+      'percentunit',
+      'Share of the time spent in it.',
+      [[sum('instance, kind', rate('nodejs_gc_duration_seconds_sum')), '{{instance}} {{kind}}']],
+    ],
     [
       'Memory',
       'bytes',
@@ -156,16 +284,79 @@ const OPERATIONS = {
         [of('annex_large_writes_queued'), '{{instance}} waiting'],
       ],
     ],
-    ['Large writes, 99 %', 's', 'Time from the queue to the answer.', [[quantile(0.99, 'instance', 'annex_large_write_duration_seconds'), '{{instance}}']]],
-    ['Large writes refused', 'ops', 'Refused because too many bytes were waiting.', [[sum('instance', rate('annex_large_writes_refused_total')), '{{instance}}']]],
+    [
+      'Large writes, 99 %',
+      's',
+      'Time from the queue to the answer.',
+      [[quantile(0.99, 'instance', 'annex_large_write_duration_seconds'), '{{instance}}']],
+    ],
+    [
+      'Large writes refused',
+      'ops',
+      'Refused because too many bytes were waiting.',
+      [[sum('instance', rate('annex_large_writes_refused_total')), '{{instance}}']],
+    ],
   ],
   Admission: [
-    ['Steps, 99 %', 's', 'Time of mutating (admit) and validating admission.', [[quantile(0.99, 'type, operation', 'apiserver_admission_step_admission_duration_seconds'), '{{type}} {{operation}}']]],
-    ['Plugins, 99 %', 's', 'Time of each plugin.', [[quantile(0.99, 'name, type', 'apiserver_admission_controller_admission_duration_seconds'), '{{name}} {{type}}']]],
-    ['Rejections', 'ops', 'Requests that a plugin rejected.', [[sum('name, operation', rate('apiserver_admission_controller_admission_duration_seconds_count', 'rejected="true"')), '{{name}} {{operation}}']]],
-    ['Validating policies', 'ops', 'Checks by policy, binding and what came of them.', [[sum('policy, policy_binding, enforcement_action', rate('apiserver_validating_admission_policy_check_total')), '{{policy}} {{policy_binding}} {{enforcement_action}}']]],
-    ['Validating policies, 99 %', 's', 'Time of the expressions of a policy.', [[quantile(0.99, 'policy', 'apiserver_validating_admission_policy_check_duration_seconds'), '{{policy}}']]],
-    ['Webhooks, 99 %', 's', 'Time that webhooks took to answer.', [[quantile(0.99, 'name', 'apiserver_admission_webhook_admission_duration_seconds'), '{{name}}']]],
+    [
+      'Steps, 99 %',
+      's',
+      'Time of mutating (admit) and validating admission.',
+      [
+        [
+          quantile(0.99, 'type, operation', 'apiserver_admission_step_admission_duration_seconds'),
+          '{{type}} {{operation}}',
+        ],
+      ],
+    ],
+    [
+      'Plugins, 99 %',
+      's',
+      'Time of each plugin.',
+      [
+        [
+          quantile(0.99, 'name, type', 'apiserver_admission_controller_admission_duration_seconds'),
+          '{{name}} {{type}}',
+        ],
+      ],
+    ],
+    [
+      'Rejections',
+      'ops',
+      'Requests that a plugin rejected.',
+      [
+        [
+          sum(
+            'name, operation',
+            rate('apiserver_admission_controller_admission_duration_seconds_count', 'rejected="true"'),
+          ),
+          '{{name}} {{operation}}',
+        ],
+      ],
+    ],
+    [
+      'Validating policies',
+      'ops',
+      'Checks by policy, binding and what came of them.',
+      [
+        [
+          sum('policy, policy_binding, enforcement_action', rate('apiserver_validating_admission_policy_check_total')),
+          '{{policy}} {{policy_binding}} {{enforcement_action}}',
+        ],
+      ],
+    ],
+    [
+      'Validating policies, 99 %',
+      's',
+      'Time of the expressions of a policy.',
+      [[quantile(0.99, 'policy', 'apiserver_validating_admission_policy_check_duration_seconds'), '{{policy}}']],
+    ],
+    [
+      'Webhooks, 99 %',
+      's',
+      'Time that webhooks took to answer.',
+      [[quantile(0.99, 'name', 'apiserver_admission_webhook_admission_duration_seconds'), '{{name}}']],
+    ],
     [
       'Webhook rejections and failures',
       'ops',
@@ -175,8 +366,18 @@ const OPERATIONS = {
         [sum('name', rate('apiserver_admission_webhook_fail_open_count')), '{{name}} ignored'],
       ],
     ],
-    ['Age of the cluster’s configuration', 's', 'For how long the cluster has not confirmed its webhook configurations and policies.', [[of('annex_admission_configuration_age_seconds'), '{{instance}} {{resource}}']]],
-    ['Unreadable params', 'short', '1 while the params of this kind cannot be read.', [[of('annex_admission_params_unreadable'), '{{instance}} {{kind}}']]],
+    [
+      'Age of the cluster’s configuration',
+      's',
+      'For how long the cluster has not confirmed its webhook configurations and policies.',
+      [[of('annex_admission_configuration_age_seconds'), '{{instance}} {{resource}}']],
+    ],
+    [
+      'Unreadable params',
+      'short',
+      '1 while the params of this kind cannot be read.',
+      [[of('annex_admission_params_unreadable'), '{{instance}} {{kind}}']],
+    ],
   ],
 };
 
@@ -190,26 +391,76 @@ const TYPES = {
   Objects: [
     // Every replica counts all objects.
     ['Objects', 'short', 'Objects of each type.', [[`${LAST}(${of('apiserver_resource_objects', ...TYPE)})`, NAME]]],
-    ['Growth', 'short', 'Objects that came within an hour, less those that went.', [[`${LAST}(delta(${of('apiserver_resource_objects', ...TYPE)}[1h]))`, NAME]]],
-    ['Watches', 'short', 'Watches that the caches feed.', [[sum('group, resource', of('annex_watch_cache_watchers', ...TYPE)), NAME]]],
+    [
+      'Growth',
+      'short',
+      'Objects that came within an hour, less those that went.',
+      [[`${LAST}(delta(${of('apiserver_resource_objects', ...TYPE)}[1h]))`, NAME]],
+    ],
+    [
+      'Watches',
+      'short',
+      'Watches that the caches feed.',
+      [[sum('group, resource', of('annex_watch_cache_watchers', ...TYPE)), NAME]],
+    ],
   ],
   Writes: [
     ['Writes', 'reqps', 'Requests that create, change or delete objects.', [[byType(REQUESTS, WRITES), NAME]]],
     ['Writes by verb', 'reqps', 'The same by verb.', [[sum('verb', rate(REQUESTS, ...TYPE, WRITES)), '{{verb}}']]],
-    ['Writes refused', 'reqps', 'Writes with a code from 400 on.', [[byType(REQUESTS, WRITES, 'code=~"[45].."'), NAME]]],
-    ['Writes, 99 %', 's', '99 % of the writes are answered within this time, webhooks not counted.', [[quantile(0.99, 'group, resource', SLI, ...TYPE, WRITES), NAME]]],
-    ['Changes from the store', 'ops', 'Changes that the store told this and other replicas.', [[byType('apiserver_storage_events_received_total'), NAME]]],
+    [
+      'Writes refused',
+      'reqps',
+      'Writes with a code from 400 on.',
+      [[byType(REQUESTS, WRITES, 'code=~"[45].."'), NAME]],
+    ],
+    [
+      'Writes, 99 %',
+      's',
+      '99 % of the writes are answered within this time, webhooks not counted.',
+      [[quantile(0.99, 'group, resource', SLI, ...TYPE, WRITES), NAME]],
+    ],
+    [
+      'Changes from the store',
+      'ops',
+      'Changes that the store told this and other replicas.',
+      [[byType('apiserver_storage_events_received_total'), NAME]],
+    ],
   ],
   Reads: [
     ['Reads', 'reqps', 'Requests for objects and lists.', [[byType(REQUESTS, 'verb=~"GET|LIST"'), NAME]]],
-    ['Lists, 99 %', 's', '99 % of the lists are answered within this time.', [[quantile(0.99, 'group, resource', SLI, ...TYPE, 'verb="LIST"'), NAME]]],
+    [
+      'Lists, 99 %',
+      's',
+      '99 % of the lists are answered within this time.',
+      [[quantile(0.99, 'group, resource', SLI, ...TYPE, 'verb="LIST"'), NAME]],
+    ],
     ['Watch events', 'ops', 'Events that went to clients.', [[byType('apiserver_watch_events_total'), NAME]]],
   ],
   Bytes: [
     ['Bytes read', 'Bps', 'Bytes of answers to reads.', [[byType('apiserver_response_sizes_sum'), NAME]]],
-    ['Bytes of watch events', 'Bps', 'Bytes of the events that went to clients.', [[byType('apiserver_watch_events_sizes_sum'), NAME]]],
-    ['Bytes written', 'Bps', 'Bytes of request bodies. A group alone does not narrow it: this metric has both in one label.', [[sum('resource', rate('apiserver_request_body_size_bytes_sum', 'resource=~"($resource)([.]($group))?"')), '{{resource}}']]],
-    ['Mean size of read answers', 'bytes', 'Bytes of an answer to a read.', [[`${byType('apiserver_response_sizes_sum')} / ${byType('apiserver_response_sizes_count')}`, NAME]]],
+    [
+      'Bytes of watch events',
+      'Bps',
+      'Bytes of the events that went to clients.',
+      [[byType('apiserver_watch_events_sizes_sum'), NAME]],
+    ],
+    [
+      'Bytes written',
+      'Bps',
+      'Bytes of request bodies. A group alone does not narrow it: this metric has both in one label.',
+      [
+        [
+          sum('resource', rate('apiserver_request_body_size_bytes_sum', 'resource=~"($resource)([.]($group))?"')),
+          '{{resource}}',
+        ],
+      ],
+    ],
+    [
+      'Mean size of read answers',
+      'bytes',
+      'Bytes of an answer to a read.',
+      [[`${byType('apiserver_response_sizes_sum')} / ${byType('apiserver_response_sizes_count')}`, NAME]],
+    ],
   ],
 };
 
@@ -231,8 +482,19 @@ function variable(name, label, query, several) {
   };
 }
 
-const COMMON = [{ name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus', refresh: 1 }, variable('job', 'Job', 'label_values(annex_heap_limit_bytes, job)', false), variable('instance', 'Replica', 'label_values(annex_heap_limit_bytes{job="$job"}, instance)', true)];
-const OF_TYPES = ['group', 'resource'].map((name) => variable(name, name === 'group' ? 'Group' : 'Resource', `label_values(${of('apiserver_resource_objects', ...(name === 'group' ? [] : [TYPE[0]]))}, ${name})`, true));
+const COMMON = [
+  { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus', refresh: 1 },
+  variable('job', 'Job', 'label_values(annex_heap_limit_bytes, job)', false),
+  variable('instance', 'Replica', 'label_values(annex_heap_limit_bytes{job="$job"}, instance)', true),
+];
+const OF_TYPES = ['group', 'resource'].map((name) =>
+  variable(
+    name,
+    name === 'group' ? 'Group' : 'Resource',
+    `label_values(${of('apiserver_resource_objects', ...(name === 'group' ? [] : [TYPE[0]]))}, ${name})`,
+    true,
+  ),
+);
 
 const COLUMNS = 3;
 const WIDTH = 24 / COLUMNS;

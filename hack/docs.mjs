@@ -17,7 +17,9 @@ function flags() {
   const groups = new Map();
   for (const flag of Object.values(FLAGS)) groups.set(flag.group, [...(groups.get(flag.group) ?? []), flag]);
   const parts = ['# Flags of `annex serve`', ''];
-  parts.push('Flags that kube-apiserver has too bear its names and meanings. Lists are separated by commas, or the flag is given several times; durations are written as in Go (`1m30s`).');
+  parts.push(
+    'Flags that kube-apiserver has too bear its names and meanings. Lists are separated by commas, or the flag is given several times; durations are written as in Go (`1m30s`).',
+  );
   for (const [group, members] of groups) {
     parts.push('', `## ${group.replace(/ flags:$/, '')}`, '', '| flag | default | meaning |', '|---|---|---|');
     for (const { name, kind, default: value, help } of members) {
@@ -25,7 +27,9 @@ function flags() {
       const flag = name === 'v' ? '-v, --v' : `--${name}`;
       const [meaning, ...options] = help.split('\n');
       const more = options.length === 0 ? '' : ` ${options.map((option) => `\`${cell(option)}\``).join(', ')}`;
-      parts.push(`| \`${flag}${kind.placeholder === '' ? '' : ` ${kind.placeholder}`}\` | ${shown === undefined ? '' : `\`${cell(shown)}\``} | ${cell(meaning)}${more} |`);
+      parts.push(
+        `| \`${flag}${kind.placeholder === '' ? '' : ` ${kind.placeholder}`}\` | ${shown === undefined ? '' : `\`${cell(shown)}\``} | ${cell(meaning)}${more} |`,
+      );
     }
   }
   return `${parts.join('\n')}\n`;
@@ -64,7 +68,12 @@ async function exposition() {
     writeFileSync(join(folder, flag), JSON.stringify(content));
     args.push(`--${flag}`, join(folder, flag));
   }
-  const child = spawn(process.execPath, [join(root, 'dist/main.js'), ...args, '--token-auth-file', join(folder, 'tokens.csv')]);
+  const child = spawn(process.execPath, [
+    join(root, 'dist/main.js'),
+    ...args,
+    '--token-auth-file',
+    join(folder, 'tokens.csv'),
+  ]);
   try {
     const port = await new Promise((resolve, reject) => {
       let out = '';
@@ -77,7 +86,13 @@ async function exposition() {
       child.on('exit', () => reject(new Error(out)));
     });
     const ca = readFileSync(join(folder, 'data/ca.crt'));
-    const text = await get({ host: '127.0.0.1', port, path: '/metrics', ca, headers: { authorization: 'Bearer docs' } });
+    const text = await get({
+      host: '127.0.0.1',
+      port,
+      path: '/metrics',
+      ca,
+      headers: { authorization: 'Bearer docs' },
+    });
     return { text, ca };
   } finally {
     const gone = new Promise((resolve) => child.on('exit', resolve));
@@ -110,7 +125,9 @@ async function metrics() {
     entry[match[1]] = match[3];
     found.set(match[2], entry);
   }
-  const lines = [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, { HELP, TYPE }]) => `| \`${name}\` | ${TYPE} | ${cell(HELP)} |`);
+  const lines = [...found]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, { HELP, TYPE }]) => `| \`${name}\` | ${TYPE} | ${cell(HELP)} |`);
   return [
     '# Metrics at `/metrics`',
     '',

@@ -17,16 +17,25 @@ export default class Progress {
     this.#done += 1;
     const { numPassingTests: passed, numFailingTests: failed, numPendingTests: skipped, perfStats } = result;
     const bad = failed > 0 || result.testExecError != null;
-    const counts = [`${passed} passed`, ...(failed > 0 ? [`${failed} failed`] : []), ...(skipped > 0 ? [`${skipped} skipped`] : [])];
+    const counts = [
+      `${passed} passed`,
+      ...(failed > 0 ? [`${failed} failed`] : []),
+      ...(skipped > 0 ? [`${skipped} skipped`] : []),
+    ];
     const took = ((perfStats.end - perfStats.start) / 1000).toFixed(1);
     const name = relative(process.cwd(), test.path);
-    console.log(`${clock(Date.now() - this.#start)} ${bad ? 'FAIL' : 'ok  '} ${this.#done}/${numTotalTestSuites} ${name}: ${counts.join(', ')} (${took} s)`);
+    console.log(
+      `${clock(Date.now() - this.#start)} ${bad ? 'FAIL' : 'ok  '} ${this.#done}/${numTotalTestSuites} ${name}: ${counts.join(', ')} (${took} s)`,
+    );
     if (bad) console.log(result.failureMessage ?? '');
   }
 
   onRunComplete(contexts, { testResults }) {
     const slowest = testResults
-      .map(({ testFilePath, perfStats }) => ({ path: relative(process.cwd(), testFilePath), seconds: (perfStats.end - perfStats.start) / 1000 }))
+      .map(({ testFilePath, perfStats }) => ({
+        path: relative(process.cwd(), testFilePath),
+        seconds: (perfStats.end - perfStats.start) / 1000,
+      }))
       .sort((a, b) => b.seconds - a.seconds)
       .slice(0, 10);
     console.log('The slowest suites:');

@@ -20,7 +20,9 @@ function* flags() {
 
 function* gates() {
   const line = lines('flags.md').find((text) => text.startsWith('| `--feature-gates'));
-  for (const [, name, stage] of line.matchAll(/`(\w+)=true\\?\|false \((\w+) - default=\w+(?:, non-operational)?\)`/g)) {
+  for (const [, name, stage] of line.matchAll(
+    /`(\w+)=true\\?\|false \((\w+) - default=\w+(?:, non-operational)?\)`/g,
+  )) {
     yield [name, element(stage, stage === 'GA' || stage === 'DEPRECATED')];
   }
 }
@@ -43,5 +45,10 @@ function* options() {
   }
 }
 
-const elements = { commands: sorted(options()), flags: sorted(flags()), gates: sorted(gates()), metrics: sorted(metrics()) };
+const elements = {
+  commands: sorted(options()),
+  flags: sorted(flags()),
+  gates: sorted(gates()),
+  metrics: sorted(metrics()),
+};
 process.stdout.write(`${JSON.stringify(elements, undefined, 1)}\n`);

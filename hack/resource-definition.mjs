@@ -26,7 +26,9 @@ function documentsOf(file) {
     const value = document.toJS({ maxAliasCount: 1000 });
     if (value === null || value === undefined) return [];
     if (typeof value !== 'object' || Array.isArray(value)) fail(`${file}: a document is no object`);
-    return typeof value.kind === 'string' && value.kind.endsWith('List') && Array.isArray(value.items) ? value.items : [value];
+    return typeof value.kind === 'string' && value.kind.endsWith('List') && Array.isArray(value.items)
+      ? value.items
+      : [value];
   });
 }
 
@@ -41,12 +43,19 @@ function metadataOf(metadata) {
 function definition(file, crd) {
   const name = crd.metadata?.name;
   if (crd.apiVersion !== 'apiextensions.k8s.io/v1') {
-    fail(`${file}: ${name} is of ${crd.apiVersion}; only apiextensions.k8s.io/v1 can be turned into a ResourceDefinition`);
+    fail(
+      `${file}: ${name} is of ${crd.apiVersion}; only apiextensions.k8s.io/v1 can be turned into a ResourceDefinition`,
+    );
   }
   if (typeof name !== 'string' || typeof crd.spec !== 'object' || crd.spec === null) {
     fail(`${file}: a CustomResourceDefinition has no name or no spec`);
   }
-  return { apiVersion: 'kubeannex.io/v1', kind: 'ResourceDefinition', metadata: metadataOf(crd.metadata), spec: crd.spec };
+  return {
+    apiVersion: 'kubeannex.io/v1',
+    kind: 'ResourceDefinition',
+    metadata: metadataOf(crd.metadata),
+    spec: crd.spec,
+  };
 }
 
 const files = process.argv.slice(2);
@@ -59,4 +68,6 @@ const definitions = files.flatMap((file) =>
   }),
 );
 if (definitions.length === 0) fail(`there is no CustomResourceDefinition in ${files.join(', ')}`);
-process.stdout.write(definitions.map((value) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n'));
+process.stdout.write(
+  definitions.map((value) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n'),
+);

@@ -15,6 +15,8 @@ for (const report of process.argv.slice(2)) {
     const reasons = new Set(
       skipped.map(({ fullName, title }) => /\(skipped[^)]*\)|^MongoDB: .*/.exec(fullName)?.[0] ?? title),
     );
-    console.log(`skipped: ${relative(process.cwd(), name)}: ${skipped.length} (${[...reasons].slice(0, 3).join('; ')})`);
+    console.log(
+      `skipped: ${relative(process.cwd(), name)}: ${skipped.length} (${[...reasons].slice(0, 3).join('; ')})`,
+    );
   }
 }

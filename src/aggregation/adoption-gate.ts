@@ -1,6 +1,6 @@
 import type { AdmissionPlugin } from '../admission/interfaces.js';
 import { newTooManyRequests } from '../apimachinery/meta/errors.js';
-import type { AdoptedDefinitions } from './adopted-definitions.js';
+import type { AdoptedDefinitions } from '../apimachinery/meta/adopted-definitions.js';
 
 const RETRY_SECONDS = 1;
 

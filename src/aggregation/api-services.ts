@@ -4,7 +4,7 @@ import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
 import { type Clock, sleep, type Timer } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
-import type { GroupRoute } from './adopted-definitions.js';
+import type { GroupRoute } from '../apimachinery/meta/adopted-definitions.js';
 import { CaBundles, holds } from './ca-bundles.js';
 import type { Owner } from './owner.js';
 
@@ -217,7 +217,10 @@ export class ApiServices {
     const annotations = base.metadata.annotations ?? {};
     const news = this.announced.has(name) && annotations[FINGERPRINT] !== wanted.fingerprint;
     const known = this.existing.get(name);
-    const same = base.metadata.labels === known?.metadata.labels && ownerReferences === before && deepEqual(objectAt(base, 'spec'), spec);
+    const same =
+      base.metadata.labels === known?.metadata.labels &&
+      ownerReferences === before &&
+      deepEqual(objectAt(base, 'spec'), spec);
     if (existing !== undefined && same && !news) return undefined;
     const metadata = { ...base.metadata, annotations: { ...annotations, [FINGERPRINT]: wanted.fingerprint } };
     return { ...base, metadata: ownerReferences.length === 0 ? metadata : { ...metadata, ownerReferences }, spec };

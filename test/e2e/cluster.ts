@@ -144,11 +144,7 @@ export class TestCluster {
 
   /** As `helm upgrade --install` with what the tests need changed, and more settings. */
   release(command: 'install' | 'upgrade', ...settings: string[]): Promise<string> {
-    const given = [
-      `service.port=${this.servicePort}`,
-      'replicas=2',
-      `adoption.groups={${this.options.groups.join()}}`,
-    ];
+    const given = [`service.port=${this.servicePort}`, 'replicas=2', `adoption.groups={${this.options.groups.join()}}`];
     const set = [...given, ...settings].flatMap((one) => ['--set', one]);
     const render = ['--post-renderer', join(__dirname, 'external-name.mjs')];
     return this.helm(command, 'annex', CHART, '--namespace', NAMESPACE, ...render, ...set);

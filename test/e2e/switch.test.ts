@@ -122,9 +122,7 @@ const title = 'a group moves from the cluster into Annex';
   test('switches while everybody writes, reads and watches', async () => {
     const informers = informerMissing
       ? []
-      : [false, true].map(
-          (streaming) => new Informer(cluster.adminConfig, NAMESPACE, streaming, GROUP),
-        );
+      : [false, true].map((streaming) => new Informer(cluster.adminConfig, NAMESPACE, streaming, GROUP));
     const busy = writers(GROUP, 4);
     const paths = [`/apis/${GROUP}/v1/namespaces/${NAMESPACE}/widgets?limit=5`, widgetsPath(NAMESPACE, 'w.2-x', GROUP)];
     const readers = cluster.https.map((server) => new SwitchReader(server, paths));
@@ -149,7 +147,7 @@ const title = 'a group moves from the cluster into Annex';
     for (const [key, object] of before) expect([key, now.get(key)]).toEqual([key, object]);
     for (const informer of informers) {
       const { keys } = await informer.end();
-      expect(keys.sort()).toEqual([...now.keys()].sort());
+      expect(keys.sort()).toEqual([...now.keys()].map((key) => key.slice(NAMESPACE.length + 1)).sort());
     }
   });
 
@@ -223,11 +221,6 @@ const title = 'a group moves from the cluster into Annex';
     await eventually('all write again', () =>
       Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (counts[i] ?? 0) + 10) || undefined),
     );
-    for (const writer of busy) {
-      // While no replica was there requests for Annex were answered with 503, as for any extension server.
-      const others = writer.problems.filter((text) => !/: 50[03] /.test(text));
-      writer.problems.splice(0, Infinity, ...others);
-    }
     await settle(KILLED, busy);
     expect(end).toBe('Served');
   });
@@ -257,7 +250,6 @@ const title = 'a group moves from the cluster into Annex';
     expect(service).toBe('');
     // And anew.
     await adopt(MEDDLED, 'Cluster');
-    await condition(cluster, `adoption/${MEDDLED}`, 'InSync', ({ status }) => status === 'True');
     await adopt(MEDDLED, 'Annex');
     await condition(cluster, `adoption/${MEDDLED}`, 'Switched', ({ status }) => status === 'True');
   });

@@ -60,7 +60,8 @@ described('objects that come from another store', () => {
       expect((await commit(two, put('a/x', 500, {}, ADOPTED))).revision).toBe(1002);
       expect((await commit(one, put('a/k0', 2, {}))).revision).toBe(1003);
       await expect(one.list(ADOPTED, { ...everything, revision: 900 })).rejects.toMatchObject({ code: 'compacted' });
-      for (const cache of caches) expect(await cache.list({ mode: 'most-recent' }, page())).toMatchObject({ length: 4 });
+      for (const cache of caches)
+        expect(await cache.list({ mode: 'most-recent' }, page())).toMatchObject({ length: 4 });
     } finally {
       await Promise.all(cachers.map((cacher) => cacher.stop()));
     }

@@ -3,7 +3,7 @@ import type { ConfigurationSource } from '../../admission/sources.js';
 import { compareUtf8, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../client/cluster-client.js';
 import { type Clock, sleep } from '../../util/clock.js';
-import { ADOPTION_PREFIX } from '../adopted-definitions.js';
+import { ADOPTION_PREFIX } from '../../apimachinery/meta/adopted-definitions.js';
 import { discover, groupVersionPath } from './served-versions.js';
 
 const GROUP = 'admissionregistration.k8s.io';

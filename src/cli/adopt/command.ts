@@ -17,6 +17,7 @@ interface AdoptOptions {
   readonly kubeconfig?: string;
   readonly serviceAccount: string;
   readonly dryRun: boolean;
+  readonly switch: boolean;
   readonly output: 'text' | 'json';
   readonly timeout: number;
 }
@@ -30,12 +31,24 @@ const say: Say = (line) => {
 /** `annex adopt`: says what adopting a group comes to, and rehearses it. */
 export function adoptCommand(clock: Clock): Command {
   return new Command('adopt')
-    .description('Shows what adopting an API group comes to, and rehearses it: its objects are copied and followed.')
+    .description(
+      'Shows what adopting an API group comes to, and rehearses it: its objects are copied and followed. With --switch Annex serves the group then.',
+    )
     .argument('<group>', 'API group of CustomResourceDefinitions, such as wgpolicyk8s.io.')
     .option('--dry-run', 'Only shows the plan. The exit code is 1 when something blocks it.', false)
+    .option(
+      '--switch',
+      'Has Annex serve the group when both sides are equal: writes are refused for some seconds.',
+      false,
+    )
     .option('--kubeconfig <file>', 'Kubeconfig of the cluster; that of kubectl without it.')
     .option('--service-account <namespace/name>', 'Service account of Annex.', 'annex-system/annex')
-    .option('--timeout <seconds>', 'How long to wait until both sides are equal.', seconds, 600)
+    .option(
+      '--timeout <seconds>',
+      'How long to wait until both sides are equal, and until Annex serves the group.',
+      seconds,
+      600,
+    )
     .addOption(new Option('-o, --output <format>', 'Format of the plan.').choices(['text', 'json']).default('text'))
     .helpOption('-h, --help', 'Shows this help.')
     .action(async (group: string, options: AdoptOptions) => {
@@ -52,7 +65,7 @@ export function releaseCommand(clock: Clock): Command {
     .option('--kubeconfig <file>', 'Kubeconfig of the cluster; that of kubectl without it.')
     .option('--timeout <seconds>', 'How long to wait until the copy is gone.', seconds, 120)
     .helpOption('-h, --help', 'Shows this help.')
-    .action(async (group: string, options: Omit<AdoptOptions, 'output' | 'serviceAccount'>) => {
+    .action(async (group: string, options: Omit<AdoptOptions, 'output' | 'serviceAccount' | 'switch'>) => {
       await withCluster(options.kubeconfig, clock, (cluster) => release(cluster, clock, group, options));
     });
 }
@@ -103,9 +116,33 @@ async function adopt(cluster: Cluster, clock: Clock, group: string, options: Ado
     const [copied, bytes] = [Number(resource['copied']), Number(resource['bytes'])];
     say(`${name}: ${copied} objects, ${bytes} bytes, equal on both sides (digest ${textOf(resource['digest'])})`);
   }
+  if (options.switch) {
+    await cluster.must('PATCH', path, { spec: { servedBy: 'Annex' } }, 'application/merge-patch+json');
+    say(await waitUntilSwitched(cluster, clock, path, options.timeout * 1000));
+    return;
+  }
   say(
     `The copy is followed from now on; kubectl get adoption ${group} shows how far it is, annex release ${group} ends it.`,
   );
+}
+
+/** What the Adoption says when Annex serves the group. */
+async function waitUntilSwitched(cluster: Cluster, clock: Clock, path: string, millis: number): Promise<string> {
+  const end = clock.monotonic() + millis;
+  let shown = '';
+  for (;;) {
+    const adoption = await cluster.must('GET', path);
+    const phase = textOf(objectAt(adoption, 'status')?.['phase']);
+    const switched = conditionsOf(adoption).find(({ type }) => type === 'Switched');
+    const message = textOf(switched?.['message']);
+    if (phase === 'Served') return message;
+    if (switched?.['reason'] === 'Failed' && phase === 'Failed') throw new Error(message);
+    const line = `${phase}: ${message}`;
+    if (line !== shown) say(line);
+    shown = line;
+    if (clock.monotonic() >= end) throw new Error(`Annex does not serve the group within ${millis / 1000} s: ${line}`);
+    await sleep(clock, POLL_MILLIS);
+  }
 }
 
 async function waitUntilInSync(cluster: Cluster, clock: Clock, path: string, millis: number): Promise<JsonObject> {
@@ -133,7 +170,13 @@ async function release(
   const path = `${ADOPTIONS}/${group}`;
   const adoption = await cluster.must('GET', path);
   if (adoption === undefined) throw new Error(`there is no Adoption ${group}`);
-  const copied = stringAt(objectAt(adoption, 'status'), 'copied') ?? 'nothing';
+  const status = objectAt(adoption, 'status');
+  if (status?.['phase'] === 'Served') {
+    throw new Error(
+      `Annex serves ${group}: this version cannot give it back to the cluster yet. kubectl delete adoption ${group} ends the Adoption and leaves the group with Annex.`,
+    );
+  }
+  const copied = stringAt(status, 'copied') ?? 'nothing';
   say(`The copy (${copied}) goes with the Adoption ${group}; the cluster keeps its objects and goes on serving them.`);
   if (dryRun) return;
   await cluster.must('DELETE', path);

@@ -125,18 +125,16 @@ async function switchNotes(cluster: Cluster): Promise<string[]> {
   const { status, body } = await cluster.call('GET', ADMISSION);
   const served = status === 200 ? objectsOf(body['resources']).map(({ name }) => textOf(name)) : [];
   return [
-    'this version of Annex rehearses: it copies and compares, and does not switch the group',
+    'it can be switched to Annex, and not back: this version of Annex does not move a group to the cluster again',
     'objects elsewhere that are owned by objects of the group are not looked for',
     ...(served.includes('validatingadmissionpolicies')
       ? []
-      : ['the cluster does not serve ValidatingAdmissionPolicy, which a switch will need']),
+      : ['the cluster does not serve ValidatingAdmissionPolicy: it can be rehearsed, and not switched']),
   ];
 }
 
 const typeNotes = ({ resource, conversion }: TypePlan): string[] =>
-  conversion === 'Webhook'
-    ? [`${resource} has a conversion webhook: it can be rehearsed, and a switch will need more`]
-    : [];
+  conversion === 'Webhook' ? [`${resource} has a conversion webhook, which Annex calls when it serves the group`] : [];
 
 /** Configurations whose rules name the group, or all. */
 async function matching(cluster: Cluster, group: string, types: readonly TypePlan[]): Promise<string[]> {

@@ -6,7 +6,7 @@ import type { Backend } from '../../storage/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { isConflictOrNotFound } from '../errors.js';
 import type { ClusterLease } from './lease.js';
-import type { AdoptedDefinitions } from '../../aggregation/adopted-definitions.js';
+import type { AdoptedDefinitions } from '../../apimachinery/meta/adopted-definitions.js';
 import { hasFailed, isMoving, isWanted, phaseOf, recordOf } from './switch/journal.js';
 import type { KubeApiservers } from './switch/kube-apiservers.js';
 import { Switch } from './switch/switch.js';

@@ -117,7 +117,9 @@ export class Copier {
         });
       }
       if (signal.aborted && this.reached < revision)
-        throw new Error(`${this.options.resource} is followed up to revision ${this.reached}, and the cluster has ${revision}`);
+        throw new Error(
+          `${this.options.resource} is followed up to revision ${this.reached}, and the cluster has ${revision}`,
+        );
     }
   }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import { AdoptionController } from '../../controllers/adoption/adoption-controller.js';
-import type { AdoptedDefinitions } from '../../aggregation/adopted-definitions.js';
+import type { AdoptedDefinitions } from '../../apimachinery/meta/adopted-definitions.js';
 import { KubeApiservers } from '../../controllers/adoption/switch/kube-apiservers.js';
 import { ClusterLease } from '../../controllers/adoption/lease.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';

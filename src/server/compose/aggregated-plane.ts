@@ -4,7 +4,7 @@ import { admissionChain } from '../../admission/chain.js';
 import { AdmissionMetrics } from '../../admission/metrics.js';
 import type { AdmissionChain, AdmissionPlugin } from '../../admission/interfaces.js';
 import type { NamespaceSource, ParamSource } from '../../admission/sources.js';
-import { AdoptedDefinitions, isCopy } from '../../aggregation/adopted-definitions.js';
+import { AdoptedDefinitions, isCopy } from '../../apimachinery/meta/adopted-definitions.js';
 import { adoptionGate } from '../../aggregation/adoption-gate.js';
 import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../../aggregation/api-services.js';
 import { ClusterNamespaces } from '../../aggregation/cluster-namespaces.js';

@@ -163,7 +163,6 @@ export function adoption(cluster: TestCluster): void {
         ['apps', {}, /must be that of an API group/],
         ['rbac.authorization.k8s.io', {}, /must be that of an API group/],
         ['kubeannex.io', {}, /must be that of an API group/],
-        [ADOPTED_GROUP, { servedBy: 'Annex' }, /cannot switch a group to Annex yet/],
         [ADOPTED_GROUP, { servedBy: 'Nobody' }, /Unsupported value/],
       ] as const) {
         const { code, stderr } = await kubectl.run(['create', '-f', '-'], { stdin: adoptionText(name, spec) });

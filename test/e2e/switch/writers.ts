@@ -21,6 +21,10 @@ export class SwitchWriter {
   readonly problems: string[] = [];
   acknowledged = 0;
   refused = 0;
+  /** Reads that failed: the readers count. */
+  unread = 0;
+  /** Writes whose outcome nobody was told. */
+  unknown = 0;
   /** The longest time without an acknowledged write, in milliseconds, and when it ended. */
   longest = 0;
   private last = performance.now();
@@ -43,14 +47,7 @@ export class SwitchWriter {
   }
 
   private async run(): Promise<void> {
-    for (; !this.stopped; this.n++) {
-      const key = `${this.name}-${this.n % 7}`;
-      try {
-        await this.step(key);
-      } catch (error) {
-        this.problems.push(`${key}: ${String(error)}`);
-      }
-    }
+    for (; !this.stopped; this.n++) await this.step(`${this.name}-${this.n % 7}`);
   }
 
   private async step(name: string): Promise<void> {
@@ -67,6 +64,10 @@ export class SwitchWriter {
     switch (this.n % 6) {
       case 0: {
         const found = await this.send({ method: 'GET', path: this.path(name) });
+        if (found.status >= 500) {
+          this.unread++;
+          return;
+        }
         if (found.status !== 200) {
           this.problems.push(`GET ${name}: ${found.status} ${found.text.slice(0, 200)}`);
           return;
@@ -131,6 +132,7 @@ export class SwitchWriter {
     const answer = await this.send(call);
     if (answer.status >= 300) {
       if (REFUSED.has(answer.status)) this.refused++;
+      else if (answer.status >= 500) await this.findOut(name, { value, status, revision: 0 });
       // A conflict with a revision of the other side is no loss; whatever else is a problem.
       else if (answer.status === 409 && call.method !== 'POST') await this.readAgain(name);
       else this.problems.push(`${call.method} ${name}: ${answer.status} ${answer.text.slice(0, 300)}`);
@@ -141,11 +143,28 @@ export class SwitchWriter {
     this.last = now;
     this.acknowledged++;
     const before = this.truth.get(name)?.revision ?? 0;
-    const revision =
-      value === undefined ? before : Number(digText(treeOf(answer), 'metadata', 'resourceVersion'));
+    const revision = value === undefined ? before : Number(digText(treeOf(answer), 'metadata', 'resourceVersion'));
     if (value !== undefined && revision < before)
       this.problems.push(`${call.method} ${name}: revision ${revision} after ${before}`);
     this.truth.set(name, { value, status, revision });
+  }
+
+  /** Nobody was told whether the write was made: either is right. */
+  private async findOut(name: string, wanted: Truth): Promise<void> {
+    this.unknown++;
+    let found = await this.send({ method: 'GET', path: this.path(name) });
+    while (found.status >= 500) found = await this.send({ method: 'GET', path: this.path(name) });
+    const object = found.status === 200 ? treeOf(found) : undefined;
+    const shown: Truth = {
+      value: object && digText(object, 'spec', 'size'),
+      status: Number(objectAt(object, 'status')?.['replicas'] ?? 0),
+      revision: Number(digText(object, 'metadata', 'resourceVersion')),
+    };
+    const known = this.truth.get(name);
+    const isLike = (truth: Truth | undefined): boolean =>
+      shown.value === truth?.value && (shown.value === undefined || shown.status === truth?.status);
+    if (isLike(known) || isLike(wanted)) this.truth.set(name, shown);
+    else this.problems.push(`${name} is ${String(shown.value)} ${shown.status} after an unknown outcome`);
   }
 
   /** After a conflict: the object is as it was acknowledged last, whatever its revision. */
@@ -181,10 +200,11 @@ export class SwitchWriter {
     }
   }
 
-  private send(call: Parameters<Http1['send']>[0]): Promise<Answer> {
+  private async send(call: Parameters<Http1['send']>[0]): Promise<Answer> {
     const server = this.servers[this.n % this.servers.length];
     if (server === undefined) throw new Error('there is no server');
-    return server.send(call);
+    // A connection that breaks says no more than that nobody knows.
+    return server.send(call).catch((error: unknown) => ({ status: 599, headers: {}, text: String(error) }));
   }
 
   private path(name: string): string {

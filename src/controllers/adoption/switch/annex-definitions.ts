@@ -1,4 +1,4 @@
-import { ADOPTION_STAGE, type AdoptionStage, isCopy } from '../../../aggregation/adopted-definitions.js';
+import { ADOPTION_STAGE, type AdoptionStage, isCopy } from '../../../apimachinery/meta/adopted-definitions.js';
 import { deepCopy, objectAt } from '../../../apimachinery/json/json.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import { isConditionTrue } from '../../../registry/customresource/definition.js';

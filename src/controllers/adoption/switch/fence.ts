@@ -1,4 +1,4 @@
-import { ADOPTION_PREFIX } from '../../../aggregation/adopted-definitions.js';
+import { ADOPTION_PREFIX } from '../../../apimachinery/meta/adopted-definitions.js';
 import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';

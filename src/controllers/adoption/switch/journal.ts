@@ -1,5 +1,6 @@
 import { conditionsOf, transitionTime } from '../../../apimachinery/meta/conditions.js';
 import { deepCopy, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { textOf } from '../../../apimachinery/json/values.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../../../registry/rest/loopback-client.js';
 import type { Revision } from '../../../storage/interfaces.js';
@@ -63,7 +64,7 @@ export class Journal {
 
   /** What was written last. */
   get message(): string {
-    return String(conditionsOf(this.known).find(({ type }) => type === 'Ready')?.['message'] ?? '');
+    return textOf(conditionsOf(this.known).find(({ type }) => type === 'Ready')?.['message']);
   }
 
   /** Whether the switch is still wanted. */
@@ -93,6 +94,12 @@ export class Journal {
     }
   }
 
+  /** What keeps the switch from going on, for people. */
+  async tell(message: string): Promise<void> {
+    if (!this.isMoving || message === this.message) return;
+    await this.write(this.phase as SwitchPhase, {}, message);
+  }
+
   private get known(): KubeObject {
     if (this.adoption === undefined) throw new Error('the Adoption has not been read');
     return this.adoption;
@@ -106,9 +113,12 @@ export const isMoving = (adoption: KubeObject): boolean => (MOVING as readonly s
 export const isWanted = (adoption: KubeObject): boolean =>
   objectAt(adoption, 'spec')?.['servedBy'] === 'Annex' && !hasDeletionTimestamp(adoption);
 
-/** Whether a switch failed, and nobody has taken note of it. */
+/** Whether a switch failed, and nobody has changed the spec since. */
 export const hasFailed = (adoption: KubeObject): boolean =>
-  phaseOf(adoption) === 'Failed' && conditionsOf(adoption).some(({ type }) => type === 'Switched');
+  phaseOf(adoption) === 'Failed' &&
+  conditionsOf(adoption).some(
+    ({ type, observedGeneration }) => type === 'Switched' && observedGeneration === adoption.metadata.generation,
+  );
 
 export function recordOf(adoption: KubeObject): SwitchRecord {
   return { ...NOTHING, ...(objectAt(objectAt(adoption, 'status'), 'switch') as Partial<SwitchRecord> | undefined) };

@@ -1,7 +1,9 @@
-import type { AdoptedDefinitions } from '../../../aggregation/adopted-definitions.js';
-import { type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
+import type { AdoptedDefinitions } from '../../../apimachinery/meta/adopted-definitions.js';
+import { objectAt } from '../../../apimachinery/json/json.js';
+import { textOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { ClusterClient } from '../../../client/cluster-client.js';
+import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
 import type { LoopbackClient } from '../../../registry/rest/loopback-client.js';
 import type { Backend, Staging } from '../../../storage/interfaces.js';
 import { type Clock, sleep } from '../../../util/clock.js';
@@ -85,7 +87,10 @@ export class Switch {
       } catch (error) {
         if (signal.aborted) return;
         // Of two that lead one goes on.
-        if (!isConflictOrNotFound(error)) failed(error);
+        if (!isConflictOrNotFound(error)) {
+          failed(error);
+          await this.journal.tell(messageOf(error)).catch(failed);
+        }
       } finally {
         await this.follower?.stop();
         this.follower = undefined;
@@ -200,7 +205,11 @@ export class Switch {
     if (identity !== (await fence.identity())) throw new GivenUp('the fence was changed by somebody else');
     if (types.length !== (await this.theirs.list()).length) throw new GivenUp('the definitions of the group changed');
     await this.mustBeComplete();
-    await journal.write('Switching', { fence: identity }, 'requests for the group go to Annex, which takes no writes yet');
+    await journal.write(
+      'Switching',
+      { fence: identity },
+      'requests for the group go to Annex, which takes no writes yet',
+    );
   }
 
   /** Every kube-apiserver sends requests for the group here. */
@@ -225,25 +234,29 @@ export class Switch {
     const lists = await this.lists();
     const { first } = journal.record;
     if (first > 0)
-      await servers.everywhere('the route back', (server) => routedToCluster(server, lists, first), RETURN_MILLIS, signal);
+      await servers.everywhere(
+        'the route back',
+        (server) => routedToCluster(server, lists, first),
+        RETURN_MILLIS,
+        signal,
+      );
     const names = (await this.ours.list()).map(({ metadata }) => metadata.name ?? '');
     await this.ours.remove(ESTABLISH_MILLIS, signal);
     for (const name of names) await staging.discard(name);
     await staging.drop();
     await this.fence.remove();
-    await this.underWay.remove();
-    await journal.write('Failed', { first: 0, counted: '', fence: '', fencedAt: 0 }, journal.message);
+    await journal.write('Failed', { first: 0, fence: '', fencedAt: 0 }, journal.message);
   }
 
   private typesOf(crds: readonly KubeObject[]): readonly AdoptedType[] {
     const refusal = crds.map(whyRefused).find((why) => why !== '');
     if (refusal !== undefined) throw new GivenUp(refusal);
     const types = crds.map(adoptedType);
-    const { logOf } = this.options.backend;
+    const { backend } = this.options;
     const unserved = types.find(({ version }) => version === '');
     if (types.length === 0 || unserved !== undefined)
       throw new GivenUp(`the cluster serves no version of ${unserved?.resource ?? this.options.group}`);
-    const apart = types.find(({ resource }) => (logOf?.call(this.options.backend, resource) ?? '') !== '');
+    const apart = types.find(({ resource }) => (backend.logOf?.(resource) ?? '') !== '');
     if (apart !== undefined) throw new GivenUp(`${apart.resource} has a log of its own in Annex`);
     return types;
   }
@@ -323,11 +336,8 @@ export class Switch {
     const { group } = this.options;
     return (await this.ours.list()).flatMap((definition) => {
       const spec = objectAt(definition, 'spec');
-      const plural = String(objectAt(spec, 'names')?.['plural']);
-      const versions = (spec?.['versions'] ?? []) as readonly JsonObject[];
-      return versions
-        .filter(({ served }) => served === true)
-        .map(({ name }) => `/apis/${group}/${String(name)}/${plural}?limit=1`);
+      const plural = textOf(objectAt(spec, 'names')?.['plural']);
+      return servedVersions(definition).map((version) => `/apis/${group}/${version}/${plural}?limit=1`);
     });
   }
 

@@ -1,4 +1,4 @@
-import { ADOPTION_PREFIX } from '../../../aggregation/adopted-definitions.js';
+import { ADOPTION_PREFIX } from '../../../apimachinery/meta/adopted-definitions.js';
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import type { ClusterClient } from '../../../client/cluster-client.js';
 import type { KubeApiserver } from './kube-apiservers.js';

@@ -1,5 +1,5 @@
-import { objectAt, stringAt } from '../apimachinery/json/json.js';
-import type { GroupResource, KubeObject } from '../apimachinery/meta/meta.js';
+import { objectAt, stringAt } from '../json/json.js';
+import type { GroupResource, KubeObject } from './meta.js';
 
 /** On a ResourceDefinition that an Adoption has made: how far it is. */
 export const ADOPTION_STAGE = 'kubeannex.io/adoption';
