@@ -114,6 +114,38 @@ const settle = async (): Promise<void> => {
 };
 
 describe('ApiServices', () => {
+  test('an APIService of a CustomResourceDefinition is taken over for an adopted group, and given back', async () => {
+    const { cluster, services, state, told } = setUp();
+    const label = 'kube-aggregator.kubernetes.io/automanaged';
+    const spec = { group: 'a.example.com', version: 'v1', groupPriorityMinimum: 1000, versionPriority: 100 };
+    cluster.synced();
+    await settle();
+    cluster.put({ metadata: { name: 'v1.a.example.com', uid: 'u', labels: { [label]: 'true', own: 'x' } }, spec });
+    await settle();
+    expect(told.at(-1)).toMatch(/^refused a.example.com\/v1: /);
+    state.route = 'Annex';
+    services.changed();
+    await settle();
+    expect(cluster.get('v1.a.example.com').metadata.labels).toEqual({
+      own: 'x',
+      'app.kubernetes.io/managed-by': 'annex',
+    });
+    expect(cluster.spec('v1.a.example.com')).toMatchObject({ service: { name: 'annex' }, versionPriority: 100 });
+    state.route = 'Cluster';
+    services.changed();
+    await settle();
+    expect(cluster.get('v1.a.example.com').metadata).toEqual({
+      name: 'v1.a.example.com',
+      uid: 'u',
+      labels: { own: 'x', [label]: 'true' },
+    });
+    expect(cluster.spec('v1.a.example.com')).toEqual(spec);
+    const writes = cluster.writes.length;
+    services.changed();
+    await settle();
+    expect(cluster.writes).toHaveLength(writes);
+  });
+
   test('registers what is served, in the order of preference', async () => {
     const { cluster, state, told } = setUp();
     state.served = [version('a.example.com', 'v2'), version('a.example.com', 'v1', 1)];

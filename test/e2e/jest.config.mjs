@@ -5,6 +5,6 @@ export default {
   ...base,
   rootDir: '../..',
   roots: ['<rootDir>/test/e2e'],
-  testPathIgnorePatterns: [],
+  testPathIgnorePatterns: ['test/e2e/switch'],
   testTimeout: 400_000,
 };

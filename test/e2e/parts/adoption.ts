@@ -263,16 +263,32 @@ export function adoption(cluster: TestCluster): void {
         { kubectl: `"${join(TOOLS, 'kubectl')}"` },
         names,
       );
+      const before = await inCluster(cluster);
       const printed: string[] = [];
       for (const { text } of shellBlocks('adopting-a-crd.md')) printed.push(await guide.run(text));
-      const [plan = '', rehearsal = '', close = '', end = ''] = printed;
+      const [plan = '', rehearsal = '', close = '', end = '', switched = ''] = printed;
       expect(plan).toMatch(/^widgets +Namespaced +v1\*,v1beta1 +None +\d+ /m);
       expect(plan).not.toContain('Rights that');
       expect(rehearsal).toMatch(/^widgets: \d+ objects, \d+ bytes, equal on both sides \(digest [0-9a-f]{16}\)$/m);
       expect(rehearsal).toMatch(/^adopted\.example\.com +Cluster +InSync/m);
       expect(close).toMatch(/^Accepted: True \(Annex can serve the definitions of the group\)$/m);
       expect(end).toMatch(/^Done\.$/m);
+      expect(switched).toMatch(/^Annex serves the group; writes were refused for \d+\.\d s$/m);
+      expect(switched).toMatch(/^adopted\.example\.com +Annex +Served/m);
+      expect(switched).toMatch(/^v1\.adopted\.example\.com +annex$/m);
       expect((await inCopy(cluster)).size).toBe(0);
+      for (const [key, object] of await inCluster(cluster)) expect([key, object]).toEqual([key, before.get(key)]);
+    });
+
+    test('a group that Annex serves is not released, and takes writes', async () => {
+      const path = pathOf(NAMESPACES[0] ?? '', 'after');
+      const text = widgetText('after', { colour: 'red' }, {}, ADOPTED_GROUP);
+      const made = await cluster.http.send({ method: 'POST', path: pathOf(NAMESPACES[0] ?? ''), body: text });
+      expect(made.status).toBe(201);
+      expect((await cluster.direct(1).get(path)).status).toBe(200);
+      const main = cluster.replica(0).daemon.args[0] ?? '';
+      const released = run(process.execPath, [main, 'release', ADOPTED_GROUP, '--kubeconfig', cluster.adminConfig]);
+      await expect(released).rejects.toThrow('this version cannot give it back to the cluster yet');
     });
   });
 }

@@ -79,15 +79,15 @@ export class Switch {
   /** Goes on from wherever it is until it is served, or given up, or the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, failed } = this.options;
-    while (!signal.aborted) {
+    const isOver = (): boolean => signal.aborted;
+    while (!isOver()) {
       try {
         await this.journal.read();
         await this.advance(signal);
         return;
       } catch (error) {
-        if (signal.aborted) return;
         // Of two that lead one goes on.
-        if (!isConflictOrNotFound(error)) {
+        if (!isOver() && !isConflictOrNotFound(error)) {
           failed(error);
           await this.journal.tell(messageOf(error)).catch(failed);
         }

@@ -1,10 +1,10 @@
-import { type JsonObject, objectAt, stringAt } from '../../src/apimachinery/json/json.js';
-import { digList, digText, treeOf } from '../integration/client.js';
-import { eventually } from '../integration/server.js';
-import { TestCluster } from './cluster.js';
-import { Informer, informerMissing } from './informer.js';
-import { SwitchReader, SwitchWriter } from './switch/writers.js';
-import { available, condition, definitionText, widgetsPath, widgetText } from './widgets.js';
+import { type JsonObject, objectAt, stringAt } from '../../../src/apimachinery/json/json.js';
+import { digList, digText, treeOf } from '../../integration/client.js';
+import { eventually } from '../../integration/server.js';
+import { TestCluster } from '../cluster.js';
+import { Informer, informerMissing } from '../informer.js';
+import { SwitchReader, SwitchWriter } from './writers.js';
+import { available, condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
 
 const GROUP = 'moved.example.com';
 const KILLED = 'killed.example.com';
@@ -143,11 +143,17 @@ const title = 'a group moves from the cluster into Annex';
     for (const reader of readers) await reader.stop();
     await settle(GROUP, busy);
     expect(readers.flatMap(({ problems }) => problems)).toEqual([]);
+    const last = { method: 'POST', path: widgetsPath(NAMESPACE, '', GROUP) };
+    const made = await cluster.http.send({ ...last, body: widgetText('zz-last', { colour: 'red' }, {}, GROUP) });
+    expect(made.status).toBe(201);
     const now = await all(GROUP);
     for (const [key, object] of before) expect([key, now.get(key)]).toEqual([key, object]);
+    const held = [...now.values()].map(
+      (one) => `${digText(one, 'metadata', 'name')}@${digText(one, 'metadata', 'resourceVersion')}`,
+    );
     for (const informer of informers) {
-      const { keys } = await informer.end();
-      expect(keys.sort()).toEqual([...now.keys()].map((key) => key.slice(NAMESPACE.length + 1)).sort());
+      await informer.sees('add', 'zz-last');
+      expect((await informer.end()).keys.sort()).toEqual(held.sort());
     }
   });
 

@@ -1,0 +1,47 @@
+import { AdoptedDefinitions, ADOPTION_STAGE } from '../apimachinery/meta/adopted-definitions.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import type { AdmissionAttributes } from '../admission/interfaces.js';
+import { adoptionGate } from './adoption-gate.js';
+
+const definition = (plural: string, stage?: string): KubeObject => ({
+  metadata: {
+    name: `${plural}.example.com`,
+    ...(stage !== undefined && { annotations: { [ADOPTION_STAGE]: stage } }),
+  },
+  spec: { group: 'example.com' },
+});
+
+const writeTo = (adopted: AdoptedDefinitions, resource: string) =>
+  adoptionGate(adopted).admit?.({
+    resource: { group: 'example.com', version: 'v1', resource },
+  } as Partial<AdmissionAttributes> as AdmissionAttributes);
+
+test.each(['Copying', 'Switching', 'something that a later version says'])('no writes while it is %s', (stage) => {
+  const adopted = new AdoptedDefinitions();
+  adopted.seen(definition('widgets', stage));
+  expect(() => writeTo(adopted, 'widgets')).toThrow(/^example.com is being moved into Annex/);
+  expect(writeTo(adopted, 'others')).toBeUndefined();
+});
+
+test('writes when it is served, or was never adopted', () => {
+  const adopted = new AdoptedDefinitions();
+  adopted.seen(definition('widgets', 'Served'));
+  adopted.seen(definition('others'));
+  for (const resource of ['widgets', 'others', 'unknown']) expect(writeTo(adopted, resource)).toBeUndefined();
+});
+
+test('the route of a group is that of the definition that is least far', () => {
+  const adopted = new AdoptedDefinitions();
+  let told = 0;
+  adopted.changed = () => (told += 1);
+  expect(adopted.routeOf('example.com')).toBe('Ordinary');
+  adopted.seen(definition('a', 'Switching'));
+  expect(adopted.routeOf('example.com')).toBe('Annex');
+  adopted.seen(definition('b', 'Copying'));
+  expect(adopted.routeOf('example.com')).toBe('Cluster');
+  expect(adopted.routeOf('other.example.com')).toBe('Ordinary');
+  adopted.seen(definition('b', 'Copying'));
+  adopted.gone(definition('b'));
+  expect(adopted.routeOf('example.com')).toBe('Annex');
+  expect(told).toBe(3);
+});
