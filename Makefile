@@ -12,7 +12,7 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults soak e2e e2e-switch e2e-oldest oracle bench bench-node bench-mongodb bench-replicas lint typecheck format docs tools clean
+.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults soak e2e e2e-switch e2e-oldest oracle bench bench-node bench-mongodb bench-replicas bench-adoption lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -120,6 +120,9 @@ bench-node: dist/.sources ## Versions of Node side by side, or (VARIANTS=flags) 
 bench-mongodb: dist/.sources ## The same on MongoDB, after the store by itself: one and two replicas, events between them.
 	hack/with-mongod.sh node test/bench/managedfields-run.mjs test/bench/mongodb.bench.ts $(SECONDS_EACH)
 	BACKEND=mongodb hack/bench.sh $(SCENARIOS)
+
+bench-adoption: dist/.sources ## Copying and switching a group (OBJECTS=50000 RATE=100000), on a cluster of real parts.
+	E2E_CONFIG=test/bench/adoption/jest.config.mjs hack/e2e.sh
 
 bench-replicas: dist/.sources ## Two replicas behind a real aggregator, on a set of three mongods (needs Go): writes, events between them, the aggregator's cost.
 	E2E_CONFIG=test/bench/replicas/jest.config.mjs hack/e2e.sh

@@ -1,0 +1,106 @@
+import { cpus } from 'node:os';
+import { readFileSync } from 'node:fs';
+import { objectAt, stringAt } from '../../../src/apimachinery/json/json.js';
+import { digList, treeOf } from '../../integration/client.js';
+import { TestCluster } from '../../e2e/cluster.js';
+import { SwitchReader, SwitchWriter } from '../../e2e/switch/writers.js';
+import { available, definitionText, widgetsPath, widgetText } from '../../e2e/widgets.js';
+
+const GROUP = 'many.example.com';
+const NAMESPACE = 'many';
+const COUNT = Number(process.env['OBJECTS'] ?? 50_000);
+const RATE = Number(process.env['RATE'] ?? 100_000);
+const CREATORS = 32;
+const begun = performance.now();
+
+function say(line: string): void {
+  process.stderr.write(`${((performance.now() - begun) / 1000).toFixed(0).padStart(4)} s  ${line}\n`);
+}
+
+const pause = (millis: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, millis);
+  });
+
+/** Seconds of CPU that a process has used. */
+function cpuOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+test(`copies and switches ${COUNT} objects`, async () => {
+  const cluster = new TestCluster({ apiservers: 2, groups: [GROUP] });
+  const status = async () => {
+    const answer = await cluster.http.get(`/apis/kubeannex.io/v1alpha1/adoptions/${GROUP}`);
+    return objectAt(treeOf(answer), 'status') ?? {};
+  };
+  const until = async (phase: string): Promise<void> => {
+    let shown = '';
+    for (;;) {
+      await pause(100);
+      const now = await status();
+      const line = `${stringAt(now, 'phase') ?? ''} ${stringAt(now, 'copied') ?? ''}`;
+      if (line !== shown) say(line);
+      shown = line;
+      if (now['phase'] === phase) return;
+      if (now['phase'] === 'Failed') throw new Error(JSON.stringify(now));
+    }
+  };
+  try {
+    await cluster.start(say);
+    await available(cluster, 'kubeannex.io', 'v1alpha1');
+    await cluster.kubectl.ok(['create', 'namespace', NAMESPACE]);
+    await cluster.kubectl.ok(['create', '-f', '-'], { stdin: definitionText(GROUP, 'cluster') });
+    for (const server of cluster.https)
+      while ((await server.get(widgetsPath(NAMESPACE, '', GROUP))).status !== 200) await pause(100);
+    let next = 0;
+    const create = async (): Promise<void> => {
+      for (let i = next++; i < COUNT; i = next++) {
+        const free = { index: i, text: 'x'.repeat(800) };
+        const body = widgetText(`w-${i}`, { colour: 'green', free }, {}, GROUP);
+        const server = cluster.https[i % 2];
+        const made = await server?.send({ method: 'POST', path: widgetsPath(NAMESPACE, '', GROUP), body });
+        if (made?.status !== 201) throw new Error(made?.text);
+      }
+    };
+    await Promise.all(Array.from({ length: CREATORS }, create));
+    say(`${COUNT} objects`);
+    const pid = cluster.apiserver.pid;
+    const [cpu, at] = [cpuOf(pid), performance.now()];
+    const adoption = { apiVersion: 'kubeannex.io/v1alpha1', kind: 'Adoption', metadata: { name: GROUP } };
+    await cluster.kubectl.ok(['create', '-f', '-'], {
+      stdin: JSON.stringify({ ...adoption, spec: { copyRate: RATE } }),
+    });
+    for (;;) {
+      const [resource] = digList(await status(), 'resources');
+      if (Number(objectAt({ resource: resource ?? null }, 'resource')?.['copied'] ?? 0) >= COUNT) break;
+      await pause(100);
+    }
+    const seconds = (performance.now() - at) / 1000;
+    const used = cpuOf(pid) - cpu;
+    say(
+      `copied in ${seconds.toFixed(1)} s: ${Math.round(COUNT / seconds)} objects/s, ${Math.round((100 * used) / seconds)} % of a core of kube-apiserver`,
+    );
+    await until('InSync');
+    const writers = Array.from({ length: 4 }, (_, i) => new SwitchWriter(cluster.https, GROUP, NAMESPACE, `busy-${i}`));
+    const readers = cluster.https.map((server) => new SwitchReader(server, [widgetsPath(NAMESPACE, 'w-1', GROUP)]));
+    await cluster.kubectl.ok(['patch', 'adoption', GROUP, '--type=merge', '-p', '{"spec":{"servedBy":"Annex"}}']);
+    await until('Served');
+    await pause(3_000);
+    await Promise.all([...writers, ...readers].map((one) => one.stop()));
+    const [ready] = digList(await status(), 'conditions').slice(-1);
+    say(stringAt(objectAt({ ready: ready ?? null }, 'ready'), 'message') ?? '');
+    const longest = Math.max(...writers.map((writer) => writer.longest));
+    say(
+      `no write was acknowledged for ${(longest / 1000).toFixed(1)} s at most; of ${readers.reduce((sum, { reads }) => sum + reads, 0)} reads failed ${readers.flatMap(({ problems }) => problems).length}; ${cpus().length} cores`,
+    );
+    expect(writers.flatMap(({ problems }) => problems)).toEqual([]);
+    expect(readers.flatMap(({ problems }) => problems)).toEqual([]);
+    const kept = treeOf(await cluster.http.get(`${widgetsPath(NAMESPACE, '', GROUP)}?limit=1`));
+    expect(Number(objectAt(kept, 'metadata')?.['remainingItemCount']) + 1).toBeGreaterThanOrEqual(COUNT);
+  } finally {
+    await cluster.stop();
+  }
+});
