@@ -29,7 +29,7 @@ import type { DelegationMetrics } from '../metrics/delegation-metrics.js';
 import { groupVersions } from '../http/documents/group-versions.js';
 import { advertisedAddress, hostPort } from '../http/host-address.js';
 import { reviewTtl } from '../options/aggregation-options.js';
-import { assemblePlane, type ControlPlane, openFoundation } from './plane.js';
+import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
 import { whenStoreAnswers } from './startup.js';
@@ -76,6 +76,57 @@ export async function buildAggregatedPlane(
     ownParams: new LocalParams(registry),
   });
   const local = new LocalClients({ registry, admission, clock, fieldManager: 'annex' });
+  const registration = registrationOf(context, dependencies, { foundation, certificates, local });
+  // Before anything is registered: a replica that is sent requests knows the configuration that admits them.
+  followed?.start(signal);
+  const register = (): Promise<void> => {
+    void namespaces.follow(signal, toldTo(links, 'namespaces'));
+    void quotas.follow(signal, toldTo(links, 'quotas'));
+    return registration.register();
+  };
+  const advertised = advertisedAddress(options, logger);
+  const plane = assemblePlane(context, foundation, {
+    admission,
+    authorizer,
+    serverAddress: () => hostPort(advertised, options.securePort),
+    loading: [],
+    hooks: [
+      { name: 'start-definitions', run: () => registration.installDefinitions() },
+      { name: 'start-registration', run: register },
+    ],
+    ...(followed !== undefined && { checks: [followed.check] }),
+    // The signal has ended the loops.
+    stop: () => {
+      webhooks.close();
+    },
+  });
+  return {
+    ...plane,
+    certificates,
+    registerAnew: () => {
+      registration.services.changed();
+    },
+    carried: (authority) => registration.services.carry(authority),
+  };
+}
+
+interface Registration {
+  readonly services: ApiServices;
+  /** Installs the types that the ResourceDefinitions define. */
+  installDefinitions(): Promise<void>;
+  /** Keeps an APIService for each group version. */
+  register(): Promise<void>;
+}
+
+/** Registers the group versions that Annex serves with the cluster, and reports in the definitions whether the cluster has taken them. */
+function registrationOf(
+  { options, clock, logger }: ServerContext,
+  dependencies: AggregatedPlaneDependencies,
+  parts: { readonly foundation: Foundation; readonly certificates: ServingCertificates; readonly local: LocalClients },
+): Registration {
+  const { foundation, certificates, local } = parts;
+  const { clients, links, signal } = dependencies;
+  const { registry } = foundation;
   const warn = (what: string) => (name: string, error: unknown) => {
     logger.warn(`${what}: ${name}`, { error: messageOf(error) });
   };
@@ -91,7 +142,7 @@ export async function buildAggregatedPlane(
     served,
     ...registrationEvents(dependencies, registration, served),
   });
-  const definitions = (): Promise<void> => {
+  const installDefinitions = (): Promise<void> => {
     registration.start(signal);
     return startDefinitions({
       ...foundation,
@@ -104,11 +155,7 @@ export async function buildAggregatedPlane(
       signal,
     });
   };
-  // Before anything is registered: whoever is sent requests has seen by what to admit them.
-  followed?.start(signal);
   const register = (): Promise<void> => {
-    void namespaces.follow(signal, toldTo(links, 'namespaces'));
-    void quotas.follow(signal, toldTo(links, 'quotas'));
     const changed = (): void => {
       services.changed();
     };
@@ -118,30 +165,7 @@ export async function buildAggregatedPlane(
     });
     return services.start(signal);
   };
-  const advertised = advertisedAddress(options, logger);
-  const plane = assemblePlane(context, foundation, {
-    admission,
-    authorizer,
-    serverAddress: () => hostPort(advertised, options.securePort),
-    loading: [],
-    hooks: [
-      { name: 'start-definitions', run: definitions },
-      { name: 'start-registration', run: register },
-    ],
-    ...(followed !== undefined && { checks: [followed.check] }),
-    // The signal has ended the loops.
-    stop: () => {
-      webhooks.close();
-    },
-  });
-  return {
-    ...plane,
-    certificates,
-    registerAnew: () => {
-      services.changed();
-    },
-    carried: (authority) => services.carry(authority),
-  };
+  return { services, installDefinitions, register };
 }
 
 interface ClusterAdmissionParts {

@@ -185,13 +185,8 @@ export async function startStandalone(
   const ended = new AbortController();
   const oidc = makeOidc(options, { clock, logger, registry: context.registry, signal: ended.signal });
   const tokens = await makeTokenAuthenticator(options, accounts, oidc.tokens, { clock, logger });
-  const authenticator = makeAuthenticator(
-    options,
-    files,
-    tokens,
-    oidc.anonymous ?? anonymousByFlags(options, logger),
-    clock,
-  );
+  const anonymous = oidc.anonymous ?? anonymousByFlags(options, logger);
+  const authenticator = makeAuthenticator(options, files, tokens, anonymous, clock);
   const listener = await listen(context, files.tls);
   const { port, server } = listener;
   const serverAddress = (): string => hostPort(advertised, port);

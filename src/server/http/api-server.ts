@@ -206,6 +206,16 @@ export class ApiServer {
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       void this.acceptUpgrade(request, socket, head);
     });
+    this.handleUnreadable(server);
+    server.on('tlsClientError', (error: Error) => {
+      this.config.metrics.handshakeFailed();
+      this.config.logger.v(3, 'TLS handshake failed', { error: error.message });
+    });
+    return server;
+  }
+
+  /** Requests that Node's parser rejects: those that Go's parser accepts are read again, the others get 400. */
+  private handleUnreadable(server: Server): void {
     const refused = new WeakSet<Duplex>();
     const reread = new WeakMap<Duplex, RereadRequest>();
     server.on('clientError', (error: Error, socket: Duplex) => {
@@ -220,7 +230,7 @@ export class ApiServer {
         this.readAgain(again, socket);
         return;
       }
-      // The rest of what cannot be read fails again; it is thrown away until the client has seen the answer.
+      // The rest of the request fails to parse again; it is discarded until the client has seen the response.
       if (refused.has(socket)) return;
       refused.add(socket);
       refuseUnreadable(error, socket);
@@ -228,11 +238,6 @@ export class ApiServer {
         socket.destroy();
       });
     });
-    server.on('tlsClientError', (error: Error) => {
-      this.config.metrics.handshakeFailed();
-      this.config.logger.v(3, 'TLS handshake failed', { error: error.message });
-    });
-    return server;
   }
 
   private sessionConfig(): SessionConfig {
@@ -269,7 +274,6 @@ export class ApiServer {
     });
   }
 
-  /** The connection stays what it is to all that looks at it. */
   private readAgain(again: RereadRequest, socket: Duplex): void {
     this.connections.set(again, this.connectionAt(socket));
     this.http1(again);

@@ -106,18 +106,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
   const groupVersion = formatGroupVersion(gvk);
   const schema = requireSchema(gvk.group, gvk.version, gvk.kind);
   const defaults = type.applyDefaults?.bind(type);
-  const manager = (subresource: string, strategy: Strategy): FieldManager =>
-    createFieldManager({
-      kind: gvk,
-      subresource,
-      typeOf: (wanted) => (wanted === groupVersion ? serving.mergeTypes.typeOf(gvk) : undefined),
-      resetFields: strategy.resetFields,
-      emptyObject: emptyObjectOf(gvk),
-      applyDefaults: (object) => {
-        normalizeInPlace(schema, object, defaults);
-      },
-      clock: serving.clock,
-    });
+  const manager = fieldManagers(gvk, schema, defaults, serving);
   const subresources: Record<string, ServedSubresource> = {};
   for (const [name, strategy] of Object.entries(type.subresources)) {
     subresources[name] = { strategy, fieldManager: manager(name, strategy) };
@@ -161,15 +150,35 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     discovery: discoveryEntries(type, version),
     definition: undefined,
     admission: builtinAdmissionView(type, decodeObject, serving.mergeTypes),
-    fieldNames:
-      version.selectableFields.length === 0
-        ? metadataFieldNames
-        : supportedFieldNames([
-            'metadata.name',
-            ...(type.namespaced ? ['metadata.namespace'] : []),
-            ...version.selectableFields,
-          ]),
+    fieldNames: fieldNames(type, version),
   };
+}
+
+/** Makes the field manager of the type itself (subresource '') or of a subresource. */
+function fieldManagers(
+  kind: GroupVersionKind,
+  schema: BuiltinSchema,
+  defaults: ResourceType['applyDefaults'],
+  { mergeTypes, clock }: BuiltinServing,
+): (subresource: string, strategy: Strategy) => FieldManager {
+  const groupVersion = formatGroupVersion(kind);
+  return (subresource, { resetFields }) =>
+    createFieldManager({
+      kind,
+      subresource,
+      typeOf: (wanted) => (wanted === groupVersion ? mergeTypes.typeOf(kind) : undefined),
+      resetFields,
+      emptyObject: emptyObjectOf(kind),
+      applyDefaults: (object) => {
+        normalizeInPlace(schema, object, defaults);
+      },
+      clock,
+    });
+}
+
+function fieldNames({ namespaced }: ResourceType, { selectableFields }: ResourceVersion): ServedVersion['fieldNames'] {
+  if (selectableFields.length === 0) return metadataFieldNames;
+  return supportedFieldNames(['metadata.name', ...(namespaced ? ['metadata.namespace'] : []), ...selectableFields]);
 }
 
 /** Built-in types have one version each; events exist in two groups. */
