@@ -39,6 +39,7 @@ export class DefinitionEvents {
 
   constructor(private readonly options: DefinitionEventsOptions) {
     this.queue = new WorkQueue({
+      name: 'definition_events',
       clock: options.clock,
       work: (name) => this.sync(name),
       workers: 1,

@@ -27,6 +27,7 @@ export class DefinitionRegistration {
     failed: (name: string, error: unknown) => void,
   ) {
     this.queue = new WorkQueue({
+      name: 'crd_autoregistration_controller',
       clock,
       work: (name) => this.sync(name),
       onError: (name, error) => {

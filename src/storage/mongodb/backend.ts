@@ -67,6 +67,8 @@ export interface MongoOptions {
 export interface MongoObserver {
   /** The change stream broke off; it is opened anew. */
   streamFailed?(log: string, error: unknown): void;
+  /** No write in a log succeeded for long; the commit path has begun anew with new connections. */
+  startedOver?(log: string): void;
   /** The indexes of a type could not be brought up to date; it is tried again. */
   indexFailed?(resource: string, error: unknown): void;
 }
@@ -331,6 +333,7 @@ export class MongoBackend implements Backend {
       writer,
       maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
       writeMillis: this.options.writeMillis ?? WRITE_MILLIS,
+      startedOver: () => this.options.observer?.startedOver?.(name),
       ensureCollection: (resource) => this.ensureCollection(db, stateCollection(resource)),
     });
     const indexer = this.indexer(db);
