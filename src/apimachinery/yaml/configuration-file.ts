@@ -37,29 +37,37 @@ interface Reads<T> {
   configuration(root: JsonObject): T;
 }
 
+/** What a file is that does not say it: this, or nothing that can be read; `missing` follows that message. */
+type Unsaid = { readonly apiVersion: string; readonly kind: string } | string;
+
 type ReaderOf<T> = (apiVersion: string, kind: string) => (ConfigurationReader & Reads<T>) | undefined;
 
 /**
  * Decodes the text of a configuration file, YAML or JSON, strictly. `readerOf` has a reader for what the file says it is, or
- * none; `missing` follows the message that a file does not say it. Throws ConfigurationDecodeError and JsonError.
+ * none. Throws ConfigurationDecodeError and JsonError.
  */
-export function decodeConfiguration<T>(text: string, readerOf: ReaderOf<T>, missing = ''): T {
+export function decodeConfiguration<T>(text: string, readerOf: ReaderOf<T>, unsaid: Unsaid = ''): T {
   const { value, duplicates } = parseYaml(text);
-  return readConfiguration(value, readerOf, missing, duplicates);
+  return readConfiguration(value, readerOf, unsaid, duplicates);
 }
 
 /** Reads a configuration that stands in another file. Throws ConfigurationDecodeError. */
 export function readConfiguration<T>(
   value: JsonValue,
   readerOf: ReaderOf<T>,
-  missing: string,
+  unsaid: Unsaid,
   duplicates: readonly string[] = [],
 ): T {
   const root = rootOf(value);
-  const kind = typeMember(root, 'kind');
-  const apiVersion = typeMember(root, 'apiVersion');
-  if (kind === '') throw new UnknownKindError(`Object 'Kind' is missing${missing}`);
-  if (apiVersion === '') throw new UnknownKindError(`Object 'apiVersion' is missing${missing}`);
+  let kind = typeMember(root, 'kind');
+  let apiVersion = typeMember(root, 'apiVersion');
+  if (typeof unsaid === 'string') {
+    if (kind === '') throw new UnknownKindError(`Object 'Kind' is missing${unsaid}`);
+    if (apiVersion === '') throw new UnknownKindError(`Object 'apiVersion' is missing${unsaid}`);
+  } else {
+    if (kind === '') ({ kind } = unsaid);
+    if (apiVersion === '') ({ apiVersion } = unsaid);
+  }
   const reader = readerOf(apiVersion, kind);
   if (reader === undefined) throw new UnknownKindError(kindNotRegistered(apiVersion, kind));
   const configuration = reader.configuration(root);

@@ -3,6 +3,7 @@ import { request } from 'node:https';
 import { isIP } from 'node:net';
 import { pipeline } from 'node:stream';
 import { quote } from '../../apimachinery/meta/meta.js';
+import { currentSpan } from '../../util/tracing.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
 import type { Egress } from '../egress/egress.js';
 import { Connections, type CredentialSource } from './connections.js';
@@ -64,6 +65,7 @@ export class HttpsTransport implements WebhookTransport {
     const { maxAnswerBytes = MAX_ANSWER_BYTES } = this.remote;
     const isOwn = url.host === this.remote.url.host && url.protocol === this.remote.url.protocol;
     const address = isOwn ? await this.remote.dial?.() : undefined;
+    const span = currentSpan();
     const lease = await this.connections.lease(() => limit.signal());
     const headers = {
       // Credentials are for nobody else.
@@ -71,6 +73,7 @@ export class HttpsTransport implements WebhookTransport {
       ...(address !== undefined && { host: hostAndPort(url) }),
       ...(method === 'POST' && { 'content-type': 'application/json', 'content-length': body.length }),
       accept: 'application/json, */*',
+      ...(span !== undefined && { traceparent: span.traceparent }),
     };
     const { hostname, port } = address === undefined ? url : { hostname: address.host, port: address.port };
     const options = {

@@ -59,6 +59,8 @@ export interface MongoOptions {
   /** The types with logs other than the main one, the same for all logs of a database. */
   readonly overrides?: ReadonlyMap<string, string>;
   readonly observer?: MongoObserver;
+  /** Commands are spans of the requests that they are sent for. */
+  readonly traced?: boolean;
   /** Allows `corrupt`. */
   readonly forTests?: boolean;
 }
@@ -263,8 +265,8 @@ export class MongoBackend implements Backend {
   }
 
   private connection(): ConnectionOptions {
-    const { uri, database, selectMillis = SELECT_MILLIS } = this.options;
-    return { uri, database, selectMillis };
+    const { uri, database, selectMillis = SELECT_MILLIS, traced } = this.options;
+    return { uri, database, selectMillis, traced };
   }
 
   /** Collections, indexes and the format of the database. */
