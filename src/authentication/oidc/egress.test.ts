@@ -5,11 +5,11 @@ import { createServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { HttpsProviderClient } from '../../authentication/oidc/http.js';
+import { HttpsProviderClient } from './http.js';
 import { createCertificate, generateKey, keyPem } from '../../pki/certificates.js';
-import { HttpsTransport } from '../webhook/transport.js';
-import { egressOf } from './egress.js';
-import { readHostRoots } from './host-roots.js';
+import { HttpsTransport } from '../../client/webhook/transport.js';
+import { egressOf } from '../../client/egress/egress.js';
+import { readHostRoots } from '../../client/egress/host-roots.js';
 
 const notBefore = Date.now() - 60_000;
 const notAfter = Date.now() + 3_600_000;
