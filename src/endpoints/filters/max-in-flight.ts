@@ -79,7 +79,9 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
       const waited = clock.monotonic() - began;
       exchange.stopwatch?.spent('apf-queue-wait', waited);
       metrics.queued(kind, refusal === undefined, waited);
-      return refusal === undefined ? run() : refused(exchange, kind, refusal);
+      if (refusal === undefined) return run();
+      refused(exchange, kind, refusal);
+      return undefined;
     });
   };
 }
