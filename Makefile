@@ -82,6 +82,7 @@ test-kubectl: dist/.sources tools ## The conformance of kubectl.
 
 alerts: dist/.sources ## Injects the fault of each alert: a real Prometheus sees it fire and resolve.
 	ANNEX_ALERTS=all $(BIN)/jest --forceExit test/alerts/injected
+	ANNEX_ALERTS=all hack/e2e.sh -t 'helm install|widgets are defined|alerts of a cluster'
 
 pictures: dist/.sources tools ## Records the demo and draws the dashboards anew, into docs/pictures.
 	node hack/record-demo.mjs

@@ -141,7 +141,8 @@ function installHealth(
 function listenError(error: unknown, options: Options): StartError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const where = `${options.bindAddress} port ${options.securePort}`;
-  if (code === 'EADDRINUSE') return new StartError(`--secure-port: ${where} is in use by another process`);
+  if (code === 'EADDRINUSE')
+    return new StartError(`--secure-port: ${where} is in use by another process; stop it, or choose another port`);
   if (code === 'EACCES') return new StartError(`--secure-port: not permitted to listen on ${where}`);
   if (code === 'EADDRNOTAVAIL')
     return new StartError(`--bind-address: ${options.bindAddress} is not an address of this host`);
