@@ -45,8 +45,11 @@ export class Turns {
       const begin = waiting.shift();
       if (waiting.length > 0) this.flows.set(flow, waiting);
       this.count--;
-      this.later(this.next);
       begin?.();
+      // After what it puts off itself.
+      queueMicrotask(() => {
+        this.later(this.next);
+      });
       return;
     }
     this.taken = false;
