@@ -1,3 +1,4 @@
+import { conditionsOf } from '../apimachinery/meta/conditions.js';
 import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../apimachinery/json/values.js';
 import type { Cluster } from './cluster.js';
@@ -23,8 +24,6 @@ export async function checkAdoptions(cluster: Cluster): Promise<Finding> {
 }
 
 const nameOf = (adoption: JsonObject): string => stringAt(objectAt(adoption, 'metadata'), 'name') ?? '';
-
-const conditionsOf = (adoption: JsonObject): JsonObject[] => objectsOf(objectAt(adoption, 'status')?.['conditions']);
 
 function summary(adoption: JsonObject): string {
   const status = objectAt(adoption, 'status');

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts, Started, writeKeys } from '../convert/control-plane.js';
@@ -48,22 +48,7 @@ const title = 'helm upgrade from the chart before, with a release name of 53 cha
       folder = mkdtempSync(join(tmpdir(), 'chart-upgrade-'));
       writeKeys(folder);
       server = await Started.begin(TOOLS, folder, await freePorts(3));
-      config = join(folder, 'kubeconfig');
-      const cluster = {
-        server: `https://127.0.0.1:${server.port}`,
-        'certificate-authority': join(folder, 'server.crt'),
-      };
-      writeFileSync(
-        config,
-        JSON.stringify({
-          apiVersion: 'v1',
-          kind: 'Config',
-          clusters: [{ name: 'c', cluster }],
-          users: [{ name: 'u', user: { token: 'convert' } }],
-          contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-          'current-context': 'c',
-        }),
-      );
+      config = server.writeKubeconfig();
       const chart = join(folder, 'before');
       mkdirSync(chart);
       const archive = execFileSync('git', ['archive', BEFORE, 'charts/annex'], { cwd: ROOT, maxBuffer: 1 << 26 });

@@ -25,6 +25,13 @@ export class ConfigurationReader {
     return value;
   }
 
+  /** Undefined where it is absent. */
+  protected text(value: JsonValue | undefined, field: string): string | undefined {
+    if (value === undefined || value === null) return undefined;
+    if (typeof value !== 'string') throw typeMismatch(value, field, 'string');
+    return value;
+  }
+
   protected list(value: JsonValue | undefined, path: string): readonly JsonValue[] {
     if (value === undefined || value === null) return [];
     if (!Array.isArray(value)) throw typeMismatch(value, path, 'list');

@@ -1,3 +1,4 @@
+import { conditionsOf } from '../../apimachinery/meta/conditions.js';
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -104,9 +105,9 @@ async function waitUntilInSync(cluster: Cluster, clock: Clock, path: string, mil
   const end = clock.monotonic() + millis;
   let shown = '';
   for (;;) {
-    const status = objectAt(await cluster.must('GET', path), 'status') ?? {};
-    const conditions = objectsOf(status['conditions']);
-    const inSync = conditions.find(({ type }) => type === 'InSync');
+    const adoption = await cluster.must('GET', path);
+    const status = objectAt(adoption, 'status') ?? {};
+    const inSync = conditionsOf(adoption).find(({ type }) => type === 'InSync');
     if (inSync?.['status'] === 'True') return status;
     const line = `${textOf(status['phase'])} ${textOf(status['copied'])}: ${textOf(inSync?.['message'])}`;
     if (line !== shown) say(line);

@@ -1,3 +1,4 @@
+import { optionalMembers } from '../../storage/optional-members.js';
 import type { Registry } from 'prom-client';
 import type {
   Backend,
@@ -118,22 +119,11 @@ export interface MeasuringTools {
 
 /** A backend that measures another one, and tells of its failures. */
 export class MeasuredBackend implements Backend {
-  readonly revisionNow?: () => number;
-  readonly index?: NonNullable<Backend['index']>;
-  readonly following?: NonNullable<Backend['following']>;
-  readonly staging?: NonNullable<Backend['staging']>;
-  readonly writing?: NonNullable<Backend['writing']>;
-
   constructor(
     private readonly backend: Backend,
     private readonly tools: MeasuringTools,
   ) {
-    // Absent where the backend has none.
-    if (backend.revisionNow !== undefined) this.revisionNow = backend.revisionNow.bind(backend);
-    if (backend.index !== undefined) this.index = backend.index.bind(backend);
-    if (backend.staging !== undefined) this.staging = backend.staging.bind(backend);
-    if (backend.following !== undefined) this.following = backend.following.bind(backend);
-    if (backend.writing !== undefined) this.writing = backend.writing.bind(backend);
+    Object.assign(this, optionalMembers(backend));
   }
 
   write(request: WriteRequest): Promise<WriteResult> {
@@ -167,21 +157,13 @@ export class MeasuredBackend implements Backend {
     const start = clock.monotonic();
     series.total.inc();
     try {
-      return await this.told(operation, currentSpan() === undefined ? work() : traced(operation, resource, work));
+      return await (currentSpan() === undefined ? work() : traced(operation, resource, work));
     } catch (error) {
       series.errors().inc();
+      this.tools.troubles.requestFailed(operation, error);
       throw error;
     } finally {
       series.duration.observe((clock.monotonic() - start) / 1000);
-    }
-  }
-
-  private async told<T>(operation: string, pending: Promise<T>): Promise<T> {
-    try {
-      return await pending;
-    } catch (error) {
-      this.tools.troubles.requestFailed(operation, error);
-      throw error;
     }
   }
 
@@ -193,8 +175,13 @@ export class MeasuredBackend implements Backend {
     return this.backend.close();
   }
 
-  currentRevision(): Promise<number> {
-    return this.told('revision', this.backend.currentRevision());
+  async currentRevision(): Promise<number> {
+    try {
+      return await this.backend.currentRevision();
+    } catch (error) {
+      this.tools.troubles.requestFailed('revision', error);
+      throw error;
+    }
   }
 
   compactedRevision(): number {

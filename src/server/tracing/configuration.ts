@@ -74,16 +74,10 @@ function readerOf(apiVersion: string, kind: string): Reader | undefined {
 class Reader extends ConfigurationReader {
   configuration(root: JsonObject): TracingConfiguration {
     const at = `${KIND}.${KIND}`;
-    const endpoint = this.endpoint(root['endpoint'], `${at}.endpoint`);
+    const endpoint = this.text(root['endpoint'], `${at}.endpoint`);
     const samplingRatePerMillion = this.rate(root['samplingRatePerMillion'], `${at}.samplingRatePerMillion`);
     this.refuseOthers(root, ['apiVersion', 'kind', 'endpoint', 'samplingRatePerMillion'], '');
     return { endpoint, samplingRatePerMillion };
-  }
-
-  private endpoint(value: JsonValue | undefined, path: string): string | undefined {
-    if (value === undefined || value === null) return undefined;
-    if (typeof value !== 'string') throw typeMismatch(value, path, 'string');
-    return value;
   }
 
   private rate(value: JsonValue | undefined, path: string): number | undefined {

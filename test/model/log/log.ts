@@ -1,3 +1,4 @@
+import { Parties, type Party, type Steps } from '../parties.js';
 import { Random } from '../random.js';
 import { Database, endOf, type Batch, type State, type Ticket, type Version, type Write } from './database.js';
 
@@ -35,9 +36,6 @@ export const ALL: Guards = {
   deadline: true,
 };
 
-/** A party of the model; at each `yield` it may stand still for any time, or for ever. */
-type Party = Generator<undefined, void>;
-type Steps<T> = Generator<undefined, T>;
 type Verdict = 'committed' | 'anew' | 'again' | 'unknown';
 
 /** What a replica knows: the state of each key at the newest revision, and for which moment that is the newest. */
@@ -69,7 +67,7 @@ export function explore(seed: number, guards: Guards, steps = 3_000): Explored {
 class Schedule {
   private readonly random: Random;
   private readonly database = new Database();
-  private readonly parties: { readonly party: Party; asleep: number }[] = [];
+  private readonly parties: Parties;
   private readonly acknowledged = new Map<number, number>();
   private readonly refused = new Set<number>();
   private readonly wrong: string[] = [];
@@ -81,11 +79,12 @@ class Schedule {
     private readonly guards: Guards,
   ) {
     this.random = new Random(seed);
-    for (let i = 0; i < 3; i++) this.add(this.replica());
-    for (let i = 0; i < 4; i++) this.add(this.projector());
-    for (let i = 0; i < 2; i++) this.add(this.trimmer());
-    this.add(this.follower());
-    this.add(this.loader());
+    this.parties = new Parties(this.random, { once: 25, longOnce: 4, short: 80 });
+    for (let i = 0; i < 3; i++) this.parties.add(this.replica());
+    for (let i = 0; i < 4; i++) this.parties.add(this.projector());
+    for (let i = 0; i < 2; i++) this.parties.add(this.trimmer());
+    this.parties.add(this.follower());
+    this.parties.add(this.loader());
   }
 
   run(steps: number): Explored {
@@ -94,11 +93,7 @@ class Schedule {
       if (!random.once(3)) database.replicate();
       if (random.once(60)) database.failOver(random.once(3) ? random.below(3 * WINDOW) : 0);
       if (random.once(50)) database.pass(random.below(WINDOW));
-      const awake = this.parties.filter(({ asleep }) => asleep <= step);
-      const chosen = awake[random.below(Math.max(awake.length, 1))];
-      if (chosen === undefined) continue;
-      if (chosen.party.next().done === true) this.parties.splice(this.parties.indexOf(chosen), 1);
-      if (random.once(25)) chosen.asleep = step + random.below(random.once(4) ? steps : 80);
+      this.parties.advance(step, steps);
     }
     return {
       violations: [...database.violations, ...this.wrong, ...this.afterwards()],
@@ -107,10 +102,6 @@ class Schedule {
       unknown: this.unknown,
       floor: database.settled.floor,
     };
-  }
-
-  private add(party: Party): void {
-    this.parties.push({ party, asleep: 0 });
   }
 
   private afterwards(): string[] {
@@ -181,7 +172,7 @@ class Schedule {
   private *append(batch: Batch): Steps<number | 'duplicate' | 'lost'> {
     if (this.random.once(8)) {
       // It is held up on its way, and the connection is given up meanwhile.
-      this.add(this.straggler(batch));
+      this.parties.add(this.straggler(batch));
       return 'lost';
     }
     const ticket = this.database.insert(batch);

@@ -134,12 +134,6 @@ interface PluginConfiguration {
   readonly configuration: JsonValue | undefined;
 }
 
-function textOf(value: JsonValue | undefined, field: string): string {
-  if (value === undefined || value === null) return '';
-  if (typeof value !== 'string') throw typeMismatch(value, field, 'string');
-  return value;
-}
-
 /** Reads the file itself. */
 class FileReader extends ConfigurationReader {
   constructor(private readonly version: string) {
@@ -158,8 +152,8 @@ class FileReader extends ConfigurationReader {
       this.refuseOthers(plugin, ['name', 'path', 'configuration'], `plugins[${i}]`);
       const of = 'AdmissionPluginConfiguration.plugins';
       return {
-        name: textOf(plugin['name'], `${of}.name`),
-        path: textOf(plugin['path'], `${of}.path`),
+        name: this.text(plugin['name'], `${of}.name`) ?? '',
+        path: this.text(plugin['path'], `${of}.path`) ?? '',
         configuration: plugin['configuration'],
       };
     });
@@ -175,8 +169,8 @@ class PluginReader extends ConfigurationReader {
   configuration(root: JsonObject): string {
     const isWebhook = this.kind === 'WebhookAdmissionConfiguration';
     const type = isWebhook ? 'WebhookAdmission' : this.kind;
-    const file = isWebhook ? textOf(root['kubeConfigFile'], `${type}.kubeConfigFile`) : '';
-    const manifests = textOf(root['staticManifestsDir'], `${type}.staticManifestsDir`);
+    const file = (isWebhook ? this.text(root['kubeConfigFile'], `${type}.kubeConfigFile`) : undefined) ?? '';
+    const manifests = this.text(root['staticManifestsDir'], `${type}.staticManifestsDir`) ?? '';
     const own = isWebhook ? ['kubeConfigFile', 'staticManifestsDir'] : ['staticManifestsDir'];
     this.refuseOthers(root, ['apiVersion', 'kind', ...own], '');
     // What is wrong with a value is only looked at where all fields are known.
