@@ -15,6 +15,7 @@ import type { ClusterClient } from '../../client/cluster-client.js';
 import { recordInCluster } from '../../aggregation/cluster-events.js';
 import { DefinitionRegistration } from '../../controllers/definitions/definition-registration.js';
 import { LocalClients } from '../../registry/generic/loopback/local-client.js';
+import { adoptionDefinition, ADOPTIONS } from '../../registry/builtin/kubeannex/adoptions.js';
 import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import { LocalParams } from '../../registry/sources/local-params.js';
 import type { Backend } from '../../storage/interfaces.js';
@@ -29,6 +30,8 @@ import type { DelegationMetrics } from '../metrics/delegation-metrics.js';
 import { groupVersions } from '../http/documents/group-versions.js';
 import { advertisedAddress, hostPort } from '../http/host-address.js';
 import { reviewTtl } from '../options/aggregation-options.js';
+import { startAdoptions } from './adoptions.js';
+import { failureLog } from './controllers.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
@@ -62,9 +65,8 @@ export async function buildAggregatedPlane(
   setMaxListeners(0, signal);
   const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(context, dependencies)]);
   const foundation = await openFoundation(context, undefined);
-  const { registry } = foundation;
   const certificates = await whenStoreAnswers(() => dependencies.openCertificates(foundation.backend), context);
-  foundation.install([resourceDefinitionType((type) => registry.storeOf(type)?.cache.size())]);
+  foundation.install([resourceDefinitionType((type) => foundation.registry.storeOf(type)?.cache.size())]);
   const namespaces = new ClusterNamespaces(clients.main);
   const quotas = new ClusterQuotas(clients.main);
   const webhooks = await admissionWebhookClients({ options, clock, logger, resolve: resolveByDns });
@@ -73,9 +75,10 @@ export async function buildAggregatedPlane(
     authorizer,
     namespaces,
     quotas,
-    ownParams: new LocalParams(registry),
+    ownParams: new LocalParams(foundation.registry),
   });
-  const local = new LocalClients({ registry, admission, clock, fieldManager: 'annex' });
+  const local = new LocalClients({ registry: foundation.registry, admission, clock, fieldManager: 'annex' });
+  const adoptions = local.for(ADOPTIONS);
   const registration = registrationOf(context, dependencies, { foundation, certificates, local });
   // Before anything is registered: a replica that is sent requests knows the configuration that admits them.
   followed?.start(signal);
@@ -93,6 +96,10 @@ export async function buildAggregatedPlane(
     hooks: [
       { name: 'start-definitions', run: () => registration.installDefinitions() },
       { name: 'start-registration', run: register },
+      {
+        name: 'start-adoptions',
+        run: () => startAdoptions(context, foundation, { client: clients.main, adoptions, signal }),
+      },
     ],
     ...(followed !== undefined && { checks: [followed.check] }),
     // The signal has ended the loops.
@@ -127,10 +134,11 @@ function registrationOf(
   const { foundation, certificates, local } = parts;
   const { clients, links, signal } = dependencies;
   const { registry } = foundation;
-  const warn = (what: string) => (name: string, error: unknown) => {
-    logger.warn(`${what}: ${name}`, { error: messageOf(error) });
-  };
-  const registration = new DefinitionRegistration(local.for(RESOURCE_DEFINITIONS), clock, warn('registration'));
+  const registration = new DefinitionRegistration(
+    local.for(RESOURCE_DEFINITIONS),
+    clock,
+    failureLog({ logger }, 'registration'),
+  );
   const owner = new Owner(options.ownerClusterRole);
   const served = (): ServedGroupVersion[] => groupVersions(registry);
   const services = new ApiServices({
@@ -151,7 +159,8 @@ function registrationOf(
       clients: local,
       conversionOf: conversions(resolveByDns),
       recordEvent: (event) => recordInCluster(clients.main, event),
-      onError: warn('definition'),
+      onError: failureLog({ logger }, 'definition'),
+      own: [adoptionDefinition()],
       signal,
     });
   };

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { createServer as createHttpsServer, type Server, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type SecureContextOptions, TLSSocket } from 'node:tls';
+import { TLSSocket } from 'node:tls';
 import { buildHandlerChain } from '../../endpoints/filters/chain.js';
 import type { ChainConfig, Step } from '../../endpoints/filters/chain-config.js';
 import { type Connection, Exchange } from '../../endpoints/filters/exchange.js';
@@ -19,22 +19,10 @@ import { isPlainRequest, refuse, refuseUnreadable, urlOf } from './plain-request
 import { RequestLog } from './request-log.js';
 import { keepFirstHeaders } from './repeated-headers.js';
 import { packetOf, rereadRequest, type RereadRequest, withoutUpgrade } from './reread.js';
+import { secureContext, type TlsMaterial } from './tls-material.js';
 import { UpgradeResponse } from './websocket.js';
 import { isWebSocketRequest } from '../../authentication/request/websocket-protocol.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
-
-/** AES-128-GCM first: fast everywhere, and what the benchmarks of peers use. */
-const CIPHERS = [
-  'TLS_AES_128_GCM_SHA256',
-  'TLS_AES_256_GCM_SHA384',
-  'TLS_CHACHA20_POLY1305_SHA256',
-  'ECDHE-ECDSA-AES128-GCM-SHA256',
-  'ECDHE-RSA-AES128-GCM-SHA256',
-  'ECDHE-ECDSA-AES256-GCM-SHA384',
-  'ECDHE-RSA-AES256-GCM-SHA384',
-  'ECDHE-ECDSA-CHACHA20-POLY1305',
-  'ECDHE-RSA-CHACHA20-POLY1305',
-].join(':');
 
 const MIB = 1024 * 1024;
 /** As kube-apiserver: what Go's server takes, with the 4 KiB that it adds. */
@@ -48,13 +36,8 @@ const HEADERS_MILLIS = 32_000;
 /** How long connections may take to send what has been written, when the server stops. */
 const FLUSH_MILLIS = 2000;
 const STREAM_WINDOW = 256 * 1024;
-
-export interface TlsMaterial {
-  readonly key: string | Buffer;
-  readonly cert: string | Buffer;
-  /** CAs whose names are offered to clients that have certificates. */
-  readonly clientCAs: readonly (string | Buffer)[];
-}
+/** The least that RFC 9113 allows; larger frames gain nothing. */
+const FRAME_BYTES = 16 * 1024;
 
 export interface ApiServerConfig {
   readonly clock: Clock;
@@ -246,7 +229,7 @@ export class ApiServer {
       clock,
       maxConcurrentStreams: http2MaxStreamsPerConnection,
       maxHeaderListBytes: HEADER_LIST_BYTES,
-      maxFrameBytes: STREAM_WINDOW,
+      maxFrameBytes: FRAME_BYTES,
       streamWindow: STREAM_WINDOW,
       connectionWindow: STREAM_WINDOW * Math.min(http2MaxStreamsPerConnection, 16),
       idleMillis: IDLE_MILLIS,
@@ -395,15 +378,6 @@ export class ApiServer {
     this.config.logger.warn('an audit annotation keeps its first value', { auditId, key, value, known });
   };
 }
-
-const secureContext = (tls: TlsMaterial): SecureContextOptions => ({
-  key: tls.key,
-  cert: tls.cert,
-  ca: [...tls.clientCAs],
-  ciphers: CIPHERS,
-  honorCipherOrder: true,
-  minVersion: 'TLSv1.2',
-});
 
 export function createServer(config: ApiServerConfig): ApiServer {
   return new ApiServer(config);

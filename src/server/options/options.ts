@@ -9,6 +9,7 @@ import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorizati
 import { bool, deprecated, duration, flag, type Flag, FlagError, float, int, ip, list, text } from './flags.js';
 import { LOGGING_FLAGS, validateLoggingOptions } from './logging-options.js';
 import { METRICS_FLAGS, validateMetricsOptions } from './metrics-options.js';
+import { TRACING_FLAGS } from './tracing-options.js';
 import { STORAGE_FLAGS, validateEncryptionOptions, validateStorageOptions } from './storage-options.js';
 
 const GENERIC = 'Generic flags:';
@@ -83,14 +84,14 @@ export const FLAGS = {
     'max-requests-inflight',
     int(0),
     400,
-    'Maximum number of concurrent read requests; further ones are rejected with 429. Watches do not count. 0: no limit.',
+    'Maximum number of concurrent read requests, of which one user may have three quarters; further ones wait in the queue of their user, and are rejected with 429 when it is full or after a quarter of --request-timeout. Watches do not count. 0: no limit.',
   ),
   maxMutatingRequestsInflight: flag(
     GENERIC,
     'max-mutating-requests-inflight',
     int(0),
     200,
-    'Maximum number of concurrent write requests; further ones are rejected with 429. 0: no limit.',
+    'The same for write requests. 0: no limit.',
   ),
   maxRequestBodyBytes: flag(
     GENERIC,
@@ -297,6 +298,7 @@ export const FLAGS = {
     'How long a generated service account token must have been idle before its Secret is marked invalid, and then removed.',
   ),
   ...LOGGING_FLAGS,
+  ...TRACING_FLAGS,
 } as const;
 
 /** The values of all flags. */

@@ -8,6 +8,7 @@ import type {
   ListOptions,
   LogEvent,
   Revision,
+  Staging,
   StoredList,
   StoredObject,
   WriteRequest,
@@ -24,6 +25,7 @@ import {
   stateCollection,
   statesOf,
   WRITERS,
+  type Database,
   type LogPlace,
   type MetaDocument,
 } from './documents.js';
@@ -35,6 +37,7 @@ import { Indexer } from './indexes.js';
 import { LAYOUT_FORMAT, layoutText, LogLayout, newestRevision } from './layout.js';
 import { listAt } from './list.js';
 import { Reader } from './reader.js';
+import { MongoStaging } from './staging.js';
 import { redact } from './redact.js';
 import { WriterSession } from './commit/writer-session.js';
 import { messageOf } from '../../util/error-message.js';
@@ -57,6 +60,8 @@ export interface MongoOptions {
   /** The types with logs other than the main one, the same for all logs of a database. */
   readonly overrides?: ReadonlyMap<string, string>;
   readonly observer?: MongoObserver;
+  /** Commands are spans of the requests that they are sent for. */
+  readonly traced?: boolean;
   /** Allows `corrupt`. */
   readonly forTests?: boolean;
 }
@@ -65,6 +70,8 @@ export interface MongoOptions {
 export interface MongoObserver {
   /** The change stream broke off; it is opened anew. */
   streamFailed?(log: string, error: unknown): void;
+  /** No write in a log succeeded for long; the commit path has begun anew with new connections. */
+  startedOver?(log: string): void;
   /** The indexes of a type could not be brought up to date; it is tried again. */
   indexFailed?(resource: string, error: unknown): void;
 }
@@ -113,10 +120,10 @@ export class MongoBackend implements Backend {
 
   async open(): Promise<void> {
     const { uri, database } = this.options;
-    const { client, db } = await connect(this.connection());
+    const { client, db, latest } = await connect(this.connection());
     try {
-      await this.prepare(db);
-      this.opened = await this.assemble(client, db);
+      await this.prepare({ db, latest });
+      this.opened = await this.assemble(client, { db, latest });
       this.closing = false;
     } catch (error) {
       await client.close();
@@ -199,6 +206,10 @@ export class MongoBackend implements Backend {
     }
   }
 
+  staging(name: string): Staging {
+    return new MongoStaging(this.store().db, name);
+  }
+
   index(resource: string, fields: readonly string[]): void {
     this.opened?.indexer.want(resource, fields);
   }
@@ -255,15 +266,16 @@ export class MongoBackend implements Backend {
   }
 
   private connection(): ConnectionOptions {
-    const { uri, database, selectMillis = SELECT_MILLIS } = this.options;
-    return { uri, database, selectMillis };
+    const { uri, database, selectMillis = SELECT_MILLIS, traced } = this.options;
+    return { uri, database, selectMillis, traced };
   }
 
   /** Collections, indexes and the format of the database. */
-  private async prepare(db: Db): Promise<void> {
+  private async prepare(store: Database): Promise<void> {
+    const { db } = store;
     this.collections.clear();
     for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) this.collections.add(name);
-    const { collection } = logPlace(db, this.options.log ?? MAIN_LOG);
+    const { collection } = logPlace(store, this.options.log ?? MAIN_LOG);
     for (const name of [collection, META, WRITERS]) await this.ensureCollection(db, name);
     await db.collection(WRITERS).createIndex({ seen: 1 }, { expireAfterSeconds: WRITER_SECONDS }, {});
     const meta = db.collection<MetaDocument>(META);
@@ -290,12 +302,13 @@ export class MongoBackend implements Backend {
     this.collections.add(name);
   }
 
-  private async assemble(client: MongoClient, db: Db): Promise<Opened> {
+  private async assemble(client: MongoClient, store: Database): Promise<Opened> {
     const { clock } = this;
+    const { db } = store;
     const name = this.options.log ?? MAIN_LOG;
-    const place = logPlace(db, name);
+    const place = logPlace(store, name);
     const writer = randomUUID();
-    const session = await this.join(client, db, writer);
+    const session = await this.join(client, store, writer);
     const heads = new Heads(HEAD_BYTES);
     const revision = await newestRevision(place);
     const history: History = new History({
@@ -325,17 +338,18 @@ export class MongoBackend implements Backend {
       writer,
       maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
       writeMillis: this.options.writeMillis ?? WRITE_MILLIS,
+      startedOver: () => this.options.observer?.startedOver?.(name),
       ensureCollection: (resource) => this.ensureCollection(db, stateCollection(resource)),
     });
     const indexer = this.indexer(db);
     await history.start();
     follower.start();
-    const reader = new Reader(db);
+    const reader = new Reader(store);
     return { client, db, place, reader, heads, follower, committer, history, session, indexer };
   }
 
   /** Makes itself known to the other replicas, and agrees with them on the logs. */
-  private async join(client: MongoClient, db: Db, writer: string): Promise<WriterSession> {
+  private async join(client: MongoClient, store: Database, writer: string): Promise<WriterSession> {
     const { database, log = MAIN_LOG, overrides = NO_OVERRIDES } = this.options;
     const session = new WriterSession({
       client,
@@ -348,7 +362,7 @@ export class MongoBackend implements Backend {
     });
     await session.announce();
     try {
-      if (log === MAIN_LOG) await new LogLayout({ db, database, overrides }).settle();
+      if (log === MAIN_LOG) await new LogLayout({ ...store, database, overrides }).settle();
     } catch (error) {
       await session.close().catch(() => undefined);
       throw error;

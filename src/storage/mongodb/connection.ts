@@ -5,12 +5,14 @@ import {
   MongoNetworkError,
   MongoServerError,
   MongoServerSelectionError,
-  type Db,
   type Document,
   type MongoClientOptions,
 } from 'mongodb';
 import { errorCode, StorageError } from '../errors.js';
+import { traceCommands } from './commands.js';
 import { CommandFailed } from './failures.js';
+import type { Database } from './documents.js';
+import { LatestReads } from './latest-reads.js';
 import { redact } from './redact.js';
 import { messageOf } from '../../util/error-message.js';
 
@@ -19,6 +21,8 @@ export interface ConnectionOptions {
   readonly database: string;
   /** How long an operation waits for a primary. */
   readonly selectMillis: number;
+  /** Commands are spans of the requests that they are sent for. */
+  readonly traced?: boolean | undefined;
 }
 
 /** MongoDB 5.0: snapshot reads outside transactions, names with dots and dollars. */
@@ -68,12 +72,14 @@ function clientOptions(uri: string, selectMillis: number): MongoClientOptions {
 }
 
 /** A client that connects when it is first used. */
-export function newClient({ uri, selectMillis }: ConnectionOptions): MongoClient {
-  return new MongoClient(uri, clientOptions(uri, selectMillis));
+export function newClient({ uri, selectMillis, traced = false }: ConnectionOptions): MongoClient {
+  const client = new MongoClient(uri, { ...clientOptions(uri, selectMillis), monitorCommands: traced });
+  if (traced) traceCommands(client);
+  return client;
 }
 
 /** Connects and makes sure that the deployment is one that can be used. Fails with one line that says what to do. */
-export async function connect(options: ConnectionOptions): Promise<{ readonly client: MongoClient; readonly db: Db }> {
+export async function connect(options: ConnectionOptions): Promise<Database & { readonly client: MongoClient }> {
   const { uri } = options;
   let client: MongoClient;
   try {
@@ -83,11 +89,12 @@ export async function connect(options: ConnectionOptions): Promise<{ readonly cl
   }
   try {
     const db = client.db(options.database);
+    const latest = new LatestReads(client);
     await client.connect();
     checkDeployment(await db.command({ hello: 1 }), addressOf(client));
     // Also where authentication is required and the URI names nobody.
     await db.command({ listCollections: 1, nameOnly: true, authorizedCollections: true });
-    return { client, db };
+    return { client, db, latest };
   } catch (error) {
     await client.close().catch(() => undefined);
     if (error instanceof StorageError) throw error;

@@ -1,0 +1,59 @@
+import { servedVersions } from '../../registry/builtin/kubeannex/resource-definitions.js';
+import { deepCopy, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { withFloats } from '../../apimachinery/json/float.js';
+import { objectsOf } from '../../apimachinery/json/values.js';
+import { aggregate } from '../../apimachinery/meta/field-error.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { validateCustomResourceDefinition } from '../../registry/apiextensions/customresourcedefinition/validation/validation.js';
+import {
+  validateDefaultByRules,
+  validateRules,
+} from '../../registry/apiextensions/customresourcedefinition/validation/rule-checks.js';
+import { setStoredForm } from '../../registry/apiextensions/customresourcedefinition/defaults.js';
+
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** One type of the group, as the cluster serves it. */
+export interface AdoptedType {
+  /** `<plural>.<group>`, also the name of its definition. */
+  readonly resource: string;
+  readonly plural: string;
+  /** The one in which it is read: that in which it is stored, which loses nothing, or else the first that is served; '' where none is. */
+  readonly version: string;
+}
+
+export function adoptedType(crd: KubeObject): AdoptedType {
+  const spec = objectAt(crd, 'spec');
+  const versions = servedVersions(crd);
+  const stored = objectsOf(spec?.['versions']).find((version) => version['storage'] === true);
+  const storedAs = stringAt(stored, 'name') ?? '';
+  return {
+    resource: crd.metadata.name ?? '',
+    plural: stringAt(objectAt(spec, 'names'), 'plural') ?? '',
+    version: versions.includes(storedAs) ? storedAs : (versions[0] ?? ''),
+  };
+}
+
+/** The ResourceDefinition that a CustomResourceDefinition becomes. */
+function definitionOf(crd: KubeObject): KubeObject {
+  const { name = '', labels, annotations = {} } = crd.metadata;
+  const { [LAST_APPLIED]: _, ...kept } = annotations;
+  return {
+    apiVersion: 'kubeannex.io/v1',
+    kind: 'ResourceDefinition',
+    metadata: {
+      name,
+      ...(labels !== undefined && { labels: { ...labels } }),
+      ...(Object.keys(kept).length > 0 && { annotations: kept }),
+    },
+    spec: deepCopy(objectAt(crd, 'spec') ?? {}),
+  };
+}
+
+/** Why Annex could not serve the definition; '' where it can. */
+export function whyRefused(crd: KubeObject): string {
+  const definition = definitionOf(crd);
+  setStoredForm(definition);
+  const errors = validateCustomResourceDefinition(withFloats(definition), { validateRules, validateDefaultByRules });
+  return errors.length === 0 ? '' : `${definition.metadata.name ?? ''}: ${aggregate(errors)}`;
+}
