@@ -91,6 +91,8 @@ export class MeasuredBackend implements Backend {
   readonly revisionNow?: () => number;
   readonly index?: NonNullable<Backend['index']>;
   readonly following?: NonNullable<Backend['following']>;
+  readonly writing?: NonNullable<Backend['writing']>;
+  readonly atHand?: NonNullable<Backend['atHand']>;
 
   constructor(
     private readonly backend: Backend,
@@ -100,6 +102,8 @@ export class MeasuredBackend implements Backend {
     // Absent where the backend has none.
     if (backend.revisionNow !== undefined) this.revisionNow = backend.revisionNow.bind(backend);
     if (backend.index !== undefined) this.index = backend.index.bind(backend);
+    if (backend.writing !== undefined) this.writing = backend.writing.bind(backend);
+    if (backend.atHand !== undefined) this.atHand = backend.atHand.bind(backend);
     if (backend.following !== undefined) this.following = backend.following.bind(backend);
   }
 

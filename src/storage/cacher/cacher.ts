@@ -1,6 +1,7 @@
 import { sleep, systemClock, type Clock, type Timer } from '../../util/clock.js';
 import { StorageError } from '../errors.js';
 import type { Backend, LogEvent, Revision } from '../interfaces.js';
+import { Warmth, type WarmthStats } from './tree/warmth.js';
 import { Budget, type BudgetStats } from './budget.js';
 import { History } from './history.js';
 import type { CachedType, Cacher, ResourceCache } from './interfaces.js';
@@ -14,6 +15,8 @@ export interface CacherOptions {
   readonly budgetBytes?: number;
   /** The bound itself, where several cachers share it. */
   readonly budget?: Budget;
+  /** The bound of what is in memory though it lies in a file, too; that of all derived bytes where absent. */
+  readonly warmth?: Warmth;
   /** Whether lists of an exact revision are answered from past states kept in memory (ListFromCacheSnapshot); true where absent. */
   readonly snapshots?: boolean;
   /** How long past states can be listed from memory. */
@@ -35,6 +38,7 @@ export interface CacherOptions {
 /** What the cacher holds, for metrics. */
 export interface CacherStats {
   readonly budget: BudgetStats;
+  readonly warmth: WarmthStats;
   readonly history: { readonly events: number; readonly bytes: number };
   readonly types: readonly TypeStats[];
 }
@@ -58,6 +62,7 @@ export class StorageCacher implements Cacher {
   private readonly types = new Map<string, WatchCache>();
   private readonly clock: Clock;
   private readonly budget: Budget;
+  private readonly warmth: Warmth;
   private readonly history: History;
   private readonly newest: NewestRevision;
   private readonly stopping = new AbortController();
@@ -70,6 +75,7 @@ export class StorageCacher implements Cacher {
   constructor(private readonly options: CacherOptions) {
     this.clock = options.clock ?? systemClock;
     this.budget = options.budget ?? new Budget(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
+    this.warmth = options.warmth ?? new Warmth(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
     this.history = new History(
       {
         maxEvents: options.historyEvents ?? 20_000,
@@ -93,6 +99,7 @@ export class StorageCacher implements Cacher {
       backend,
       clock: this.clock,
       budget: this.budget,
+      warmth: this.warmth,
       history: this.history,
       waits: this.waits,
       newest: this.newest,
@@ -151,7 +158,7 @@ export class StorageCacher implements Cacher {
       objects: cache.size(),
       watchers: cache.watcherCount(),
     }));
-    return { budget: this.budget.stats(), history: this.history.size(), types };
+    return { budget: this.budget.stats(), warmth: this.warmth.stats(), history: this.history.size(), types };
   }
 
   /** Follows the log; where the stream is lost it goes on from where it was, or reads everything again. */

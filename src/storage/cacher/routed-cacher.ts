@@ -1,6 +1,7 @@
 import { backendOf, type LogSet } from '../routed-backend.js';
 import type { Backend } from '../interfaces.js';
 import { Budget } from './budget.js';
+import { Warmth } from './tree/warmth.js';
 import { DEFAULT_BUDGET_BYTES, StorageCacher, type CacherOptions, type CacherStats } from './cacher.js';
 import type { CachedType, Cacher, ResourceCache } from './interfaces.js';
 
@@ -11,11 +12,12 @@ export class RoutedCacher implements Cacher {
 
   constructor(
     private readonly logs: LogSet,
-    options: Omit<CacherOptions, 'backend' | 'budget'>,
+    options: Omit<CacherOptions, 'backend' | 'budget' | 'warmth'>,
   ) {
     const budget = new Budget(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
+    const warmth = new Warmth(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
     const make = (backend: Backend): StorageCacher => {
-      const cacher = new StorageCacher({ ...options, backend, budget });
+      const cacher = new StorageCacher({ ...options, backend, budget, warmth });
       this.cachers.set(backend, cacher);
       return cacher;
     };
@@ -55,6 +57,7 @@ export class RoutedCacher implements Cacher {
     const each = [...this.cachers.values()].map((cacher) => cacher.stats());
     return {
       budget: this.main.stats().budget,
+      warmth: this.main.stats().warmth,
       history: {
         events: each.reduce((sum, { history }) => sum + history.events, 0),
         bytes: each.reduce((sum, { history }) => sum + history.bytes, 0),

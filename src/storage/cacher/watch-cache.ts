@@ -3,8 +3,11 @@ import { StorageError, tooLarge } from '../errors.js';
 import type { Backend, LogEvent, Revision } from '../interfaces.js';
 import { EVERYTHING } from '../selection-predicate.js';
 import { Slicer } from '../../scheduling/slicer.js';
-import { dropLeaf, replaceLeaves, type LeafData } from './tree/blocks.js';
-import { Tree } from './tree/btree.js';
+import { dropLeaf, replaceLeaves } from './tree/blocks.js';
+import { type LeafData } from './tree/leaf-data.js';
+import { Tree, type Change as TreeChange } from './tree/btree.js';
+import type { PackingSource } from './tree/packed-items.js';
+import type { Warmth } from './tree/warmth.js';
 import type { Budget } from './budget.js';
 import { cachedItem, type CachedItem } from './tree/cached-item.js';
 import { itemsOf, loggedChange, supersede } from './changes.js';
@@ -21,7 +24,7 @@ import type {
   Watcher,
   WatchReceiver,
 } from './interfaces.js';
-import { cachedItems, TypeLoad } from './load.js';
+import { cachedItems, TypeLoad, type Loaded } from './load.js';
 import { deferred, LIVE, UNLOADED, type Phase } from './phase.js';
 import { historicPage, makePage, rangeOf, tooOld, type ItemTree, type State } from './tree/page.js';
 import type { NewestRevision, RevisionWaits } from './waits.js';
@@ -34,6 +37,7 @@ export interface Shared {
   readonly clock: Clock;
   readonly budget: Budget;
   readonly history: History;
+  readonly warmth: Warmth;
   readonly waits: RevisionWaits;
   readonly newest: NewestRevision;
   readonly maxBacklog: number;
@@ -51,8 +55,9 @@ export class WatchCache implements ResourceCache {
   readonly resource: string;
   private type: CachedType;
   private tree: ItemTree = Tree.empty<CachedItem, LeafData>();
-  /** The same objects by key: a look-up costs the same however many there are. */
-  private index = new Map<string, CachedItem>();
+  /** The same objects by key, while all of them are in memory: a look-up costs the same however many there are. */
+  private index: Map<string, CachedItem> | undefined = new Map<string, CachedItem>();
+  private readonly items: PackingSource;
   private undecodable = 0;
   private history: TypeHistory;
   private groups = new WatchGroups();
@@ -76,6 +81,7 @@ export class WatchCache implements ResourceCache {
     this.type = type;
     this.resource = type.resource;
     this.history = new TypeHistory(0);
+    this.items = this.packingSource();
     this.load();
   }
 
@@ -93,7 +99,7 @@ export class WatchCache implements ResourceCache {
   }
 
   peek(key: string): CachedObject | undefined {
-    return this.index.get(key);
+    return this.lookUp(key);
   }
 
   async ready(): Promise<void> {
@@ -105,7 +111,7 @@ export class WatchCache implements ResourceCache {
     const { from, to } = rangeOf(tree, prefix);
     for (const { leaf, start, end } of tree.segments(from, to)) {
       for (let i = start; i < end; i++) {
-        const item = leaf.items[i];
+        const item = leaf.at(i);
         if (item !== undefined) yield item;
       }
     }
@@ -114,12 +120,12 @@ export class WatchCache implements ResourceCache {
   get(key: string, at: ReadAt): Promise<CachedObject | undefined> {
     if (at.mode === 'exact')
       return this.list(at, { prefix: key, from: key, limit: 1, predicate: EVERYTHING }).then((list) => only(list, key));
-    if (this.isFresh(at)) return Promise.resolve(this.index.get(key));
-    return this.whenFresh(at, () => this.index.get(key));
+    if (this.isFresh(at)) return Promise.resolve(this.lookUp(key));
+    return this.whenFresh(at, () => this.lookUp(key));
   }
 
   getNow(key: string, at: ReadAt): CachedObject | undefined {
-    return at.mode !== 'exact' && this.isFresh(at) ? this.index.get(key) : undefined;
+    return at.mode !== 'exact' && this.isFresh(at) ? this.lookUp(key) : undefined;
   }
 
   async list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
@@ -152,6 +158,7 @@ export class WatchCache implements ResourceCache {
     if (this.holdsState()) for (const listener of this.listeners) listener();
     this.groups.flush();
     for (const watcher of this.watchers) watcher.checkBacklog();
+    this.shared.warmth.cool();
   }
 
   sendBookmarks(now: number): void {
@@ -181,17 +188,17 @@ export class WatchCache implements ResourceCache {
   load(): void {
     if (this.phase.name === 'closed') return;
     const { resource, shared } = this;
-    const { backend, clock, budget, waits, maxPending } = shared;
+    const { backend, clock, warmth, waits, maxPending } = shared;
     const load = new TypeLoad({
       resource,
       backend,
       clock,
-      budget,
+      source: this.items,
+      warmBytes: warmth.stats().limit / 2,
       maxPending,
-      type: () => this.type,
       followed: () => waits.revision,
-      install: (items, revision, events) => {
-        this.install(items, revision, events);
+      install: (loaded, events) => {
+        this.install(loaded, events);
       },
     });
     const { left, leave } = deferred();
@@ -328,15 +335,15 @@ export class WatchCache implements ResourceCache {
     const { predicate, prefix, from } = options;
     const limit = predicate.everything ? options.limit : 0;
     const list = await this.shared.backend.list(this.resource, { prefix, from, limit, revision });
-    const items = await cachedItems(list.items, () => this.type, this.shared.budget, this.shared.clock);
+    const items = await cachedItems(list.items, this.items, this.shared.clock);
     return historicPage(revision, items, options, list.more, list.remaining);
   }
 
-  private install(items: readonly CachedItem[], revision: Revision, events: readonly LogEvent[]): void {
+  private install({ tree, revision, undecodable }: Loaded, events: readonly LogEvent[]): void {
     this.shared.history.forget(this.history);
     this.history = new TypeHistory(revision);
     this.groups = new WatchGroups();
-    this.setTree(Tree.from<CachedItem, LeafData>(items), items.filter((item) => item.undecodable).length);
+    this.setTree(tree, undecodable);
     this.loadedAt = revision;
     this.setShown(revision);
     for (const event of events) this.apply(event);
@@ -345,11 +352,41 @@ export class WatchCache implements ResourceCache {
   }
 
   private setTree(tree: ItemTree, undecodable: number): void {
-    for (const { leaf } of this.tree.segments(0, this.tree.size)) dropLeaf(leaf);
+    const { warmth } = this.shared;
+    for (const { leaf } of this.tree.segments(0, this.tree.size)) {
+      warmth.remove(leaf);
+      dropLeaf(leaf);
+    }
     this.tree = tree;
+    this.undecodable = undecodable;
+    this.index = undefined;
+    let isPacked = false;
+    for (const { leaf } of tree.segments(0, tree.size)) {
+      if (leaf.packed === undefined) warmth.add(leaf, this.items);
+      else isPacked = true;
+    }
+    if (isPacked) return;
     this.index = new Map<string, CachedItem>();
     for (const item of tree) this.index.set(item.key, item);
-    this.undecodable = undecodable;
+  }
+
+  private lookUp(key: string): CachedItem | undefined {
+    return this.index === undefined ? this.tree.get(key) : this.index.get(key);
+  }
+
+  private packingSource(): PackingSource {
+    const { backend, budget, warmth } = this.shared;
+    const { resource } = this;
+    return {
+      budget,
+      get atHand() {
+        return backend.atHand?.(resource);
+      },
+      type: () => this.type,
+      mayPack: () => this.phase.name === 'live',
+      packed: () => (this.index = undefined),
+      unpacked: (leaf) => warmth.add(leaf, this.items),
+    };
   }
 
   private remake(type: CachedType): void {
@@ -378,24 +415,31 @@ export class WatchCache implements ResourceCache {
   private apply(event: LogEvent): void {
     if (event.revision <= this.loadedAt) return;
     const before = this.state();
-    const current = event.type === 'DELETED' ? undefined : cachedItem(event.object, this.type, this.shared.budget);
+    const current = event.type === 'DELETED' ? undefined : cachedItem(event.object, this.items);
     const edit = current === undefined ? this.tree.delete(event.key) : this.tree.set(current);
     const previous = edit.previous;
     if (current === undefined && previous === undefined) return;
     this.tree = edit.tree;
     this.setShown(event.revision);
     this.undecodable += (current?.undecodable === true ? 1 : 0) - (previous?.undecodable === true ? 1 : 0);
-    replaceLeaves(edit.removed, edit.added, this.shared.budget);
-    if (current === undefined) this.index.delete(event.key);
-    else this.index.set(event.key, current);
+    this.replaceLeaves(edit);
+    if (current === undefined) this.index?.delete(event.key);
+    else this.index?.set(event.key, current);
     if (previous !== undefined) supersede(previous, edit.added);
     const change = new Change(event.key, event.revision, current, previous);
     this.shared.history.add(this.history, change, before);
     this.groups.collect(change);
   }
 
+  private replaceLeaves({ removed, added }: TreeChange<CachedItem, LeafData>): void {
+    const { budget, warmth } = this.shared;
+    replaceLeaves(removed, added, budget);
+    for (const leaf of removed) warmth.remove(leaf);
+    for (const leaf of added) warmth.add(leaf, this.items);
+  }
+
   private source(): WatchSource {
-    const { clock, maxBacklog, backend, budget, waits } = this.shared;
+    const { clock, maxBacklog, backend, waits } = this.shared;
     const { history, groups } = this;
     return {
       clock,
@@ -405,7 +449,7 @@ export class WatchCache implements ResourceCache {
       revision: () => this.revision(),
       reach: (revision, signal) => waits.reach(revision, signal),
       log: (after, signal) => backend.events(after, signal).batches,
-      change: (event) => (event.resource === this.resource ? loggedChange(event, this.type, budget) : undefined),
+      change: (event) => (event.resource === this.resource ? loggedChange(event, this.items) : undefined),
       left: (watcher) => this.watchers.delete(watcher),
     };
   }

@@ -3,6 +3,7 @@ import { Slicer } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import type { StorageError } from '../errors.js';
 import type {
+  AtHand,
   Backend,
   EncodedObject,
   EventStream,
@@ -40,6 +41,7 @@ export class EncryptedBackend implements Backend {
   readonly revisionNow?: () => number;
   readonly index?: NonNullable<Backend['index']>;
   readonly following?: NonNullable<Backend['following']>;
+  readonly atHand?: NonNullable<Backend['atHand']>;
   readonly writing?: NonNullable<Backend['writing']>;
 
   constructor(private readonly options: EncryptedBackendOptions) {
@@ -47,6 +49,10 @@ export class EncryptedBackend implements Backend {
     if (backend.revisionNow !== undefined) this.revisionNow = backend.revisionNow.bind(backend);
     if (backend.following !== undefined) this.following = backend.following.bind(backend);
     if (backend.writing !== undefined) this.writing = backend.writing.bind(backend);
+    const atHand = backend.atHand?.bind(backend);
+    // What is encrypted has to be waited for.
+    if (atHand !== undefined)
+      this.atHand = (resource) => (transformers.of(resource) === undefined ? inClear(atHand(resource)) : undefined);
     const index = backend.index?.bind(backend);
     // There are no fields to find an encrypted object by.
     if (index !== undefined)
@@ -182,6 +188,25 @@ export class EncryptedBackend implements Backend {
   corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
     return this.options.backend.corrupt(resource, key, bytes);
   }
+}
+
+/** States at hand of a type that nothing encrypts; some may have been encrypted before. */
+function inClear(atHand: AtHand | undefined): AtHand | undefined {
+  if (atHand === undefined) return undefined;
+  return {
+    read: (key, revision) => {
+      const stored = atHand.read(key, revision);
+      return stored !== undefined && isEncrypted(stored.bytes) ? undefined : stored;
+    },
+    walk: async (visit) => {
+      let isClear = true;
+      const revision = await atHand.walk((object) => {
+        isClear &&= !isEncrypted(object.bytes);
+        if (isClear) visit(object);
+      });
+      return isClear ? revision : undefined;
+    },
+  };
 }
 
 /** What is authenticated with an object's bytes: where they are stored. */
