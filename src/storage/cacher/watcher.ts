@@ -227,7 +227,8 @@ export class CacheWatcher implements Watcher, Member {
     const stop = (): void => reading.abort();
     this.stopping.signal.addEventListener('abort', stop, { once: true });
     try {
-      if (this.seen < history.since) await this.replay(reading.signal);
+      // While the log is let go of, the history may move on: what it dropped is read, too.
+      while (this.seen < history.since && !this.stopped) await this.replay(reading.signal);
       this.position = history.positionAfter(this.seen);
     } finally {
       this.stopping.signal.removeEventListener('abort', stop);
