@@ -125,7 +125,7 @@ async function fill() {
     `list of a namespace (${String(small)} objects), at ${String(part)} objects`,
     (await run(1000, 1, () => must('GET', collection(random(namespaces))))).text,
   );
-  for (let done = part; done < objects; ) {
+  for (let done = part; done < objects;) {
     const count = Math.min(objects - done, 100_000);
     const from = done;
     const { text } = await run(count, 64, (i) => create(from + i));
@@ -223,10 +223,12 @@ try {
   row('memory after reads', await memory());
   row(
     'merge patch, 16 clients',
-    (await run(20_000, 16, () => {
-      const i = random(objects);
-      return must('PATCH', path(i), change(i + 1), MERGE);
-    })).text,
+    (
+      await run(20_000, 16, () => {
+        const i = random(objects);
+        return must('PATCH', path(i), change(i + 1), MERGE);
+      })
+    ).text,
   );
   await mixed();
   row('memory after all', await memory());

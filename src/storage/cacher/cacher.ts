@@ -75,7 +75,7 @@ export class StorageCacher implements Cacher {
   constructor(private readonly options: CacherOptions) {
     this.clock = options.clock ?? systemClock;
     this.budget = options.budget ?? new Budget(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
-    this.warmth = options.warmth ?? new Warmth(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
+    this.warmth = options.warmth ?? new Warmth((options.budgetBytes ?? DEFAULT_BUDGET_BYTES) / 2);
     this.history = new History(
       {
         maxEvents: options.historyEvents ?? 20_000,

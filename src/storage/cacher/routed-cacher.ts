@@ -15,7 +15,7 @@ export class RoutedCacher implements Cacher {
     options: Omit<CacherOptions, 'backend' | 'budget' | 'warmth'>,
   ) {
     const budget = new Budget(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
-    const warmth = new Warmth(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
+    const warmth = new Warmth((options.budgetBytes ?? DEFAULT_BUDGET_BYTES) / 2);
     const make = (backend: Backend): StorageCacher => {
       const cacher = new StorageCacher({ ...options, backend, budget, warmth });
       this.cachers.set(backend, cacher);

@@ -8,6 +8,7 @@ import { type LeafData } from './tree/leaf-data.js';
 import { Tree, type Change as TreeChange } from './tree/btree.js';
 import type { PackingSource } from './tree/packed-items.js';
 import type { Warmth } from './tree/warmth.js';
+import { getAtHand, listAtHand, type FileOfType } from './at-hand.js';
 import type { Budget } from './budget.js';
 import { cachedItem, type CachedItem } from './tree/cached-item.js';
 import { itemsOf, loggedChange, supersede } from './changes.js';
@@ -121,14 +122,22 @@ export class WatchCache implements ResourceCache {
     if (at.mode === 'exact')
       return this.list(at, { prefix: key, from: key, limit: 1, predicate: EVERYTHING }).then((list) => only(list, key));
     if (this.isFresh(at)) return Promise.resolve(this.lookUp(key));
-    return this.whenFresh(at, () => this.lookUp(key));
+    return this.whileLoading(
+      () => getAtHand(key, this.fileOf()),
+      () => this.whenFresh(at, () => this.lookUp(key)),
+    );
   }
 
   getNow(key: string, at: ReadAt): CachedObject | undefined {
     return at.mode !== 'exact' && this.isFresh(at) ? this.lookUp(key) : undefined;
   }
 
-  async list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
+  list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
+    const wait = (): Promise<CachedList> => this.listWhenFresh(at, options);
+    return at.mode === 'exact' ? wait() : this.whileLoading(() => listAtHand(options, this.fileOf()), wait);
+  }
+
+  private async listWhenFresh(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
     for (;;) {
       const taken = await this.whenFresh(at, () => this.takeStates(at));
       const list = await this.pageOf(taken, options);
@@ -287,6 +296,21 @@ export class WatchCache implements ResourceCache {
     const { phase } = this;
     if (phase.name === 'closed') throw phase.error;
     if (phase.name === 'loading' || phase.name === 'retyping') await phase.left;
+  }
+
+  /**
+   * While the objects are loaded from a file that this process alone writes to, small reads are answered from there: it always has the
+   * newest state. What that cannot answer waits.
+   */
+  private async whileLoading<T>(read: () => Promise<T | undefined>, wait: () => Promise<T>): Promise<T> {
+    const isAtHand = this.phase.name === 'loading' && this.items.atHand !== undefined;
+    const isOwn = isAtHand && this.shared.backend.revisionNow !== undefined;
+    return (isOwn ? await read() : undefined) ?? wait();
+  }
+
+  private fileOf(): FileOfType {
+    const { backend, clock } = this.shared;
+    return { resource: this.resource, backend, clock, source: this.items };
   }
 
   private takeStates(at: ReadAt): Taken {

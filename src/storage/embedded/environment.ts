@@ -70,7 +70,7 @@ export class Environment {
 
   /** The same without a copy: valid until the next read of an entry. */
   viewOfEntry(revision: Revision): Buffer | undefined {
-    return this.log.getBinaryFast(revisionKey(revision)) as Buffer | undefined;
+    return this.log.getBinaryFast(revisionKey(revision));
   }
 
   metaNumber(key: string): number | undefined {

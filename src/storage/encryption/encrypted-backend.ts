@@ -199,12 +199,12 @@ function inClear(atHand: AtHand | undefined): AtHand | undefined {
       return stored !== undefined && isEncrypted(stored.bytes) ? undefined : stored;
     },
     walk: async (visit) => {
-      let isClear = true;
+      let encrypted = 0;
       const revision = await atHand.walk((object) => {
-        isClear &&= !isEncrypted(object.bytes);
-        if (isClear) visit(object);
+        if (isEncrypted(object.bytes)) encrypted++;
+        else if (encrypted === 0) visit(object);
       });
-      return isClear ? revision : undefined;
+      return encrypted === 0 ? revision : undefined;
     },
   };
 }

@@ -1,13 +1,7 @@
 import type { Attributes, CachedType } from '../interfaces.js';
 import type { Packed } from './btree.js';
 import type { ItemLeaf, LeafData } from './leaf-data.js';
-import {
-  attributesOfText,
-  CachedItem,
-  type ItemFacts,
-  type ItemSource,
-  type PackedAttributes,
-} from './cached-item.js';
+import { attributesOfText, CachedItem, type ItemFacts, type ItemSource, type PackedAttributes } from './cached-item.js';
 
 /** The cache that has leaves of packed items. */
 export interface PackingSource extends ItemSource {

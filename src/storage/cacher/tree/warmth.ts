@@ -58,7 +58,7 @@ export class Warmth {
 
   /** Packs what is beyond the bound, but for a few leaves at a time that were used since it last came by. */
   cool(): void {
-    for (let spared = 0; this.bytes > this.limit && spared < SPARED; ) {
+    for (let spared = 0; this.bytes > this.limit && spared < SPARED;) {
       const [leaf, warm] = this.leaves.entries().next().value ?? [];
       if (leaf === undefined || warm === undefined) return;
       this.leaves.delete(leaf);
