@@ -138,6 +138,9 @@ export class TypeLoad {
   }
 }
 
+/** What the text of every object begins with that is not encrypted. */
+const BRACE = 0x7b;
+
 /** Puts objects that come in the order of their keys into leaves. */
 class LeavesOfWalk {
   private readonly leaves: ItemLeaf[] = [];
@@ -162,7 +165,7 @@ class LeavesOfWalk {
 
   private item(object: StoredObject): CachedItem {
     const { key, revision, flags, bytes } = object;
-    if (object.unreadable !== undefined || (flags & UNCHECKED) !== 0) {
+    if (object.unreadable !== undefined || (flags & UNCHECKED) !== 0 || bytes[0] !== BRACE) {
       const item = cachedItem({ ...object, bytes: copyOf(bytes) }, this.source);
       if (item.undecodable) this.undecodable++;
       return item;
