@@ -12,7 +12,7 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go faults e2e oracle bench bench-node bench-scale bench-mongodb bench-replicas lint typecheck format docs tools clean
+.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go faults e2e e2e-oldest oracle bench bench-node bench-scale bench-mongodb bench-replicas lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -81,10 +81,13 @@ test-kubectl: dist/.sources tools ## The conformance of kubectl.
 	$(BIN)/jest test/conformance
 
 faults: dist/.sources ## Two servers while MongoDB and the way to it fail, for MINUTES (ANNEX_FAULT_SEED=… repeats a run).
-	ANNEX_FAULT_MINUTES=$(or $(MINUTES),20) ANNEX_FAULT_SEED=$${ANNEX_FAULT_SEED:-$$RANDOM} $(BIN)/jest --forceExit test/faults/faults
+	ANNEX_FAULT_MINUTES=$(or $(MINUTES),20) ANNEX_FAULT_SEED=$${ANNEX_FAULT_SEED:-$$RANDOM} $(BIN)/jest test/faults/faults
 
 e2e: dist/.sources ## End to end: Annex in a cluster of real parts, where Go 1.26 is there to build them.
 	hack/e2e.sh
+
+e2e-oldest: dist/.sources ## The same with the oldest version of Kubernetes that is promised to work (VERSION=1.33.13).
+	ANNEX_TOOLS_DIR="$$(hack/tools/kubernetes.sh $(or $(VERSION),1.33.13))" hack/e2e.sh
 
 conformance-go: dist/.sources ## The clients of Go, where Go 1.26 is there.
 	hack/conformance-go.sh

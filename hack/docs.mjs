@@ -24,7 +24,7 @@ function flags() {
       const shown = kind.show(value);
       const flag = name === 'v' ? '-v, --v' : `--${name}`;
       const [meaning, ...options] = help.split('\n');
-      const more = options.length === 0 ? '' : ` ${options.map((option) => `\`${option}\``).join(', ')}`;
+      const more = options.length === 0 ? '' : ` ${options.map((option) => `\`${cell(option)}\``).join(', ')}`;
       parts.push(`| \`${flag}${kind.placeholder === '' ? '' : ` ${kind.placeholder}`}\` | ${shown === undefined ? '' : `\`${cell(shown)}\``} | ${cell(meaning)}${more} |`);
     }
   }
@@ -93,7 +93,7 @@ async function exposition() {
 function extension(cert) {
   const registry = new Registry();
   new AggregationMetrics({ registry, logger: undefined, clock: undefined });
-  showExpiry({ pair: { cert } }, registry);
+  showExpiry(() => cert, registry);
   return registry.metrics();
 }
 

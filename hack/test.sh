@@ -62,8 +62,7 @@ run_unit_on() {
 }
 
 run_jest() {
-  # The clients of the fault campaigns keep sockets to servers that were killed.
-  node_modules/.bin/jest --reporters=./hack/jest-progress.mjs --reporters=summary --forceExit --json --outputFile="$results/jest.json" "$@"
+  node_modules/.bin/jest --reporters=./hack/jest-progress.mjs --reporters=summary --json --outputFile="$results/jest.json" "$@"
   local status=$?
   node hack/jest-counts.mjs "$results/jest.json" $status > "$results/jest.counts"
 }

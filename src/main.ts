@@ -12,7 +12,7 @@ import { isAggregated } from './server/options/aggregation-options.js';
 import {
   describeFailure,
   doctorCommand,
-  type DoctorFormat,
+  type DoctorFlags,
   normalizeArguments,
   serveCommand,
 } from './server/options/command-line.js';
@@ -93,19 +93,23 @@ async function serve(options: Options): Promise<void> {
   say(...lines);
 }
 
-async function doctor(options: Options, format: DoctorFormat): Promise<void> {
-  const [{ examine }, { lineOf, resultOf }] = await Promise.all([
+async function doctor(options: Options, { output, serverKubeconfig }: DoctorFlags): Promise<void> {
+  const [{ examine }, { examineStandalone }, { lineOf, resultOf }] = await Promise.all([
     import('./doctor/doctor.js'),
+    import('./doctor/standalone.js'),
     import('./doctor/finding.js'),
   ]);
+  const findings = isAggregated(options)
+    ? examine(options, systemClock)
+    : examineStandalone(options, serverKubeconfig, systemClock);
   // A reader that has seen enough, such as head.
   process.stdout.on('error', fail);
   const results = [];
-  for await (const finding of examine(options, systemClock)) {
-    if (format === 'text') say(lineOf(finding));
+  for await (const finding of findings) {
+    if (output === 'text') say(lineOf(finding));
     results.push(resultOf(finding));
   }
-  if (format === 'json') say(JSON.stringify(results, null, 2));
+  if (output === 'json') say(JSON.stringify(results, null, 2));
   if (results.some(({ status }) => status === 'failed')) process.exitCode = 1;
 }
 

@@ -114,9 +114,11 @@ export class ClusterClient {
     body: string | undefined,
     timeout: number,
   ): Promise<IncomingMessage> {
-    const lease = await this.connections.lease(NEVER_ABORTED).catch((error: unknown) => {
-      throw new ClusterError(0, messageOf(error));
-    });
+    const lease = await this.connections
+      .lease(() => NEVER_ABORTED)
+      .catch((error: unknown) => {
+        throw new ClusterError(0, messageOf(error));
+      });
     const url = new URL(this.server + path);
     const options = { method, headers: { ...lease.headers, ...headers }, agent: lease.agent };
     return new Promise((resolve, reject) => {

@@ -24,8 +24,8 @@ describe('annex doctor', () => {
     ['json', ['--output=json']],
   ])('shows findings as %s with %j', async (wanted, args) => {
     let seen: string | undefined;
-    const command = doctorCommand((_, format) => {
-      seen = format;
+    const command = doctorCommand((_, { output }) => {
+      seen = output;
       return Promise.resolve();
     });
     await command.parseAsync(normalizeArguments(['--service-name=a', ...args]), { from: 'user' });
@@ -33,7 +33,11 @@ describe('annex doctor', () => {
   });
 
   test.each([
-    ['a server of its own', ['--data-dir=/d'], 'doctor needs --service-name'],
+    [
+      'both kinds of servers',
+      ['--service-name=a', '--server-kubeconfig=/k'],
+      '--server-kubeconfig is for servers by themselves',
+    ],
     ['a flag that does not exist', ['--service-name=a', '--nonsense'], "unknown option '--nonsense'"],
     ['half of a certificate', ['--service-name=a', '--tls-cert-file=/c'], 'must be given together'],
   ])('refuses %s', async (_, args, message) => {

@@ -18,6 +18,7 @@ import {
   mainRights,
   type ServiceOptions,
 } from './cluster.js';
+import { checkFiles } from './files.js';
 import { type Finding, skipped, wrong } from './finding.js';
 import { checkStore } from './store.js';
 
@@ -33,6 +34,7 @@ export interface Clients {
 /** Every link between the store and the cluster's users, in order; a broken one does not keep the others from being looked at. */
 export async function* examine(options: Options, clock: Clock): AsyncGenerator<Finding> {
   yield await checkStore(options, clock);
+  yield checkFiles(options);
   yield checkCertificates(options, clock);
   const clients = loadClients(options, clock);
   if ('verdict' in clients) {

@@ -13,7 +13,7 @@ export function offloadableBuiltins(dependencies: EscalationDependencies): Resou
     ...rbacTypes(dependencies),
     certificateSigningRequests,
     customResourceDefinitionType({}),
-    resourceDefinitionType(),
+    resourceDefinitionType(() => undefined),
   ];
 }
 

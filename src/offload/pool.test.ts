@@ -5,6 +5,7 @@ import { createHandler } from '../endpoints/handlers/create.js';
 import { updateHandler } from '../endpoints/handlers/update.js';
 import type { AuditRecorder } from '../request/audit.js';
 import { StorageError } from '../storage/errors.js';
+import type { Stopwatch } from '../util/metrics/stopwatch.js';
 import { closeAll, create, failure, LONG, scopeOf, setup, thing } from './world.fake.js';
 
 afterEach(closeAll);
@@ -45,16 +46,18 @@ test('where a request is audited, what came, what was answered and what took tim
     requestObject: (make) => noted.push(make()),
     responseObject: (make) => noted.push(make()),
     responseStatus: () => undefined,
+  };
+  const stopwatch: Stopwatch = {
     monotonic: () => performance.now(),
     spent: (layer, millis) => {
       expect(millis).toBeGreaterThanOrEqual(0);
       layers.push(layer);
     },
   };
-  await createHandler({ ...scope, context: { ...scope.context, audit } });
+  await createHandler({ ...scope, context: { ...scope.context, audit, stopwatch } });
   expect(world.started).toHaveLength(1);
   expect(noted).toMatchObject([{ metadata: { name: 'large' } }, { metadata: { name: 'large' } }]);
-  expect(layers).toEqual(['response-write', 'serialize-response-object']);
+  expect(layers).toEqual(['request-read', 'response-write', 'serialize-response-object']);
 });
 
 test('refusals have the words of the handlers', async () => {

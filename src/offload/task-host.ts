@@ -163,6 +163,6 @@ export function passOn(context: RequestScope['context'] | undefined, notice: Not
       observeConversion(notice.asked);
       return;
     case 'spent':
-      context?.audit?.spent(notice.layer, notice.millis);
+      context?.stopwatch?.spent(notice.layer, notice.millis);
   }
 }

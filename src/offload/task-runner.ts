@@ -322,6 +322,13 @@ export class TaskRunner {
         this.send({ type: 'annotation', task: id, key, value, level });
       },
       audit: task.audited ? this.audit(id) : undefined,
+      stopwatch: {
+        monotonic: () => this.clock.monotonic(),
+        spent: (layer, millis) => {
+          // The main thread has read the body.
+          if (layer !== 'request-read') this.send({ type: 'spent', task: id, layer, millis });
+        },
+      },
     };
   }
 
@@ -337,10 +344,6 @@ export class TaskRunner {
       },
       responseStatus: (status) => {
         this.send({ type: 'audit', task, what: 'status', text: stringifyJson(status) });
-      },
-      monotonic: () => this.clock.monotonic(),
-      spent: (layer, millis) => {
-        this.send({ type: 'spent', task, layer, millis });
       },
     };
   }

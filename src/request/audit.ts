@@ -1,12 +1,11 @@
 import type { Status } from '../apimachinery/meta/errors.js';
 import type { JsonValue } from '../apimachinery/json/json.js';
-import type { Stopwatch } from '../util/metrics/stopwatch.js';
 
 /** From which level of the audit policy on something is written. */
 export type AuditLevel = 'Metadata' | 'Request' | 'RequestResponse';
 
-/** Where a request is audited: told of what came, what is answered and what took how long. Each call costs nothing where the level is too low. */
-export interface AuditRecorder extends Stopwatch {
+/** Where a request is audited: told of what came and what is answered. Each call costs nothing where the level is too low. */
+export interface AuditRecorder {
   /** Whether what belongs to this level is written. */
   records(level: AuditLevel): boolean;
   /** What the client sent, decoded; called before it is changed. */

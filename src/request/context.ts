@@ -1,6 +1,7 @@
 import type { UserInfo } from '../authentication/user/user.js';
 import type { AuditLevel, AuditRecorder } from './audit.js';
 import type { YieldPoint } from '@annex/cel/yield-point';
+import type { Stopwatch } from '../util/metrics/stopwatch.js';
 import type { RequestInfo } from './request-info.js';
 
 /** What goes with a request from the first filter to the store. */
@@ -22,6 +23,8 @@ export interface RequestContext {
   annotate(key: string, value: string, level?: AuditLevel): void;
   /** Takes down how long an admission webhook took: that is no time of the server's own. */
   waitedForWebhook?(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void;
+  /** Takes down what the request spends its time on; undefined: nobody wants to know. */
+  readonly stopwatch?: Stopwatch | undefined;
   /** Where the request is audited; undefined: it is not. */
   readonly audit?: AuditRecorder | undefined;
   /** `--dry-run`: everything but the write. */

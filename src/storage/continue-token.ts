@@ -2,10 +2,12 @@ import { goKind, JsonError, parseJson } from '../apimachinery/json/decode.js';
 import { isObject, type JsonObject, type JsonValue, stringAt } from '../apimachinery/json/json.js';
 import type { Revision } from './interfaces.js';
 
-/** Kubernetes' own continue token: base64url JSON of version, revision and the key to go on from. */
+/** Kubernetes' own continue token: base64url JSON of version, revision and the key to go on from, and the log beside them. */
 export interface ContinueToken {
   /** -1: go on at the newest revision (an inconsistent list that the client has agreed to). */
   readonly revision: Revision;
+  /** Identity of the log that the revision belongs to; undefined where the token names none, as kube-apiserver's. */
+  readonly log?: string | undefined;
   /** First key wanted, relative to the list's prefix. */
   readonly startKey: string;
 }
@@ -17,9 +19,19 @@ export class ContinueTokenError extends Error {
 
 const VERSION = 'meta.k8s.io/v1';
 
-export function encodeContinueToken(token: ContinueToken): string {
-  const text = JSON.stringify({ v: VERSION, rv: token.revision, start: token.startKey });
-  return Buffer.from(text, 'utf8').toString('base64url');
+/** What kube-apiserver reads as the revision, where a token of Annex comes to it: compacted in any cluster older than minutes. */
+const COMPACTED_ELSEWHERE = 1;
+
+/**
+ * A token of a log carries the revision in a field that kube-apiserver ignores: a type that moves between the two has
+ * revisions that overlap, and a list must not go on in the history of another log.
+ */
+export function encodeContinueToken({ revision, startKey, log }: ContinueToken): string {
+  const fields =
+    log === undefined || revision < 0
+      ? { v: VERSION, rv: revision, start: startKey }
+      : { v: VERSION, rv: COMPACTED_ELSEWHERE, start: startKey, log, at: revision };
+  return Buffer.from(JSON.stringify(fields), 'utf8').toString('base64url');
 }
 
 /**
@@ -49,7 +61,12 @@ export function decodeContinueToken(text: string): ContinueToken {
   if (key.split('/').some((segment) => segment === '' || segment === '.' || segment === '..')) {
     throw new ContinueTokenError(`continue key is not valid: ${start}`);
   }
-  return { revision, startKey: key };
+  const log = stringAt(token, 'log');
+  const at = token['at'];
+  if (log === undefined || typeof at !== 'number' || !Number.isSafeInteger(at) || at <= 0) {
+    return { revision, startKey: key };
+  }
+  return { revision: at, startKey: key, log };
 }
 
 /** A wrong type is told by Go's decoder, the first one in the text. */

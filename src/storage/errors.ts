@@ -3,6 +3,8 @@ import type { Revision } from './interfaces.js';
 export type StorageErrorCode =
   /** The store does not answer; nothing is known to have been written. */
   | 'unavailable'
+  /** The cache has not loaded the type yet, or loads it anew. */
+  | 'initializing'
   /** The outcome of a write is unknown. */
   | 'unknown-outcome'
   /** The revision asked for is no longer kept. */
@@ -40,6 +42,8 @@ export class StorageError extends Error {
       readonly cause?: unknown;
       /** With 'too-large': nobody has waited for it. */
       readonly atOnce?: boolean;
+      /** With 'initializing': for how long the cache has been loading. */
+      readonly downMillis?: number;
       /** With 'corrupt', where objects were read. */
       readonly undecodable?: readonly Undecodable[];
     } = {},

@@ -143,6 +143,8 @@ export interface Backend {
   events(after: Revision, signal: AbortSignal): EventStream;
   /** Forgets history before the revision. The backend also does so by itself, after its history window. */
   compact(revision: Revision): Promise<void>;
+  /** When (milliseconds since the epoch) the history was last brought down to its window; undefined before the store is open. */
+  trimmedAt?(): number | undefined;
   /** Resolves when the store answers; for readyz. */
   ping(): Promise<void>;
   /** What can be read without waiting; undefined for a type, or absent, where nothing can. */

@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream';
 import winston from 'winston';
+import { jsonLine, type LogFormatName, textLine } from './log-format.js';
 
 type LogFields = Readonly<Record<string, unknown>>;
 
@@ -61,11 +62,24 @@ function lineOf(entry: unknown): string {
   return typeof entry[LINE] === 'string' ? `${entry[LINE]}\n` : '';
 }
 
-/** A logger that writes one JSON line an entry to stderr, or to the stream given. */
-export function createLogger(verbosity: number, stream: NodeJS.WritableStream = process.stderr): Logger {
+export interface LoggerOptions {
+  readonly verbosity: number;
+  /** Undefined: text on a terminal, else JSON. */
+  readonly format?: LogFormatName | undefined;
+}
+
+/** A logger that writes one line an entry to stderr, or to the stream given. */
+export function createLogger(
+  { verbosity, format }: LoggerOptions,
+  stream: NodeJS.WritableStream & { readonly isTTY?: boolean } = process.stderr,
+): Logger {
+  const isText = format === undefined ? stream.isTTY === true : format === 'text';
+  const lineFor = isText ? textLine : jsonLine;
   const out = winston.createLogger({
     level: 'info',
-    format: winston.format.combine(winston.format.timestamp(), winston.format.json()),
+    format: winston.format.printf(({ level, message, ...fields }) =>
+      lineFor({ level, message: String(message), fields, at: Date.now() }),
+    ),
   });
   out.pipe(
     new Writable({

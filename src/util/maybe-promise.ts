@@ -21,6 +21,14 @@ export function settle<T, U>(
   return result instanceof Promise ? result.then(next, failed) : next(result);
 }
 
+/** Does something with each item, one after the other. */
+export function inTurn<T>(items: readonly T[], work: (item: T) => MaybePromise<void>, from = 0): MaybePromise<void> {
+  for (let i = from; i < items.length; i++) {
+    const pending = work(items[i] as T);
+    if (pending instanceof Promise) return pending.then(() => inTurn(items, work, i + 1));
+  }
+}
+
 /** The result of `work`; `failed` answers, or throws, in place of what it throws. */
 export const rescue = <T>(work: () => MaybePromise<T>, failed: (error: unknown) => MaybePromise<T>): MaybePromise<T> =>
   settle(work, (value) => value, failed);

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,14 @@ import { isReady, ServicePort } from './service.js';
 export const NAMESPACE = 'annex-system';
 const MAIN = process.env['ANNEX_MAIN'] ?? BUILT;
 const REPLICAS = 2;
-const TOOLS = process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools');
+export const TOOLS = process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools');
+/** Of the cluster's API server, for instance v1.36.3. */
+export const CLUSTER_VERSION = /v1\.\d+\.\d+/.exec(
+  // Null where the program is not there.
+  String(spawnSync(join(TOOLS, 'kube-apiserver'), ['--version']).stdout),
+)?.[0];
+/** Annex answers as this version does; what an older cluster answers differs from it in places. */
+export const IS_YARDSTICK = CLUSTER_VERSION?.startsWith('v1.36.') === true;
 const CHART = join(ROOT, 'charts/annex');
 
 export interface Replica {

@@ -43,6 +43,10 @@ class Client {
   send(text: string): void {
     this.socket.write(text);
   }
+
+  end(): void {
+    this.socket.end();
+  }
 }
 
 async function until(condition: () => boolean): Promise<void> {
@@ -151,4 +155,19 @@ test('much that is held back is not all taken in', async () => {
   await attempt();
   proxy.pass();
   await until(() => client.text.length === 1 + (16 << 20));
+});
+
+test('a reset while an end is under way leaves nothing open', async () => {
+  const open = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+  const client = await connected();
+  proxy.swallow();
+  client.end();
+  await attempt();
+  proxy.pass();
+  proxy.reset();
+  await until(() => client.closed && proxy.connections === 0);
+  for (const socket of sockets) socket.destroy();
+  const end = performance.now() + 2_000;
+  while (open() > 0 && performance.now() < end) await attempt();
+  expect(open()).toBe(0);
 });

@@ -170,12 +170,18 @@ class Link {
     if (this.destroyed) return;
     this.destroyed = true;
     for (const pipe of this.pipes) pipe.stop();
-    // A reset, as from a firewall or a host that knows nothing of the connection.
-    this.client.resetAndDestroy();
-    if (this.server.connecting) this.server.destroy();
-    else this.server.resetAndDestroy();
+    reset(this.client);
+    reset(this.server);
     this.gone();
   }
+}
+
+/** A reset, as from a firewall or a host that knows nothing of the connection. */
+function reset(socket: Socket): void {
+  // While an end is under way a reset is refused, and node then leaves the handle open, which keeps the process.
+  const ending = socket.writableEnded && !socket.writableFinished;
+  if (socket.connecting || ending) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 interface Held {

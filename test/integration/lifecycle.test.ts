@@ -116,6 +116,16 @@ describe('definitions', () => {
     });
     expect(dig(found, 'reason')).toMatch(/Conflict$/);
     expect((await client.get('/apis/first.example.com/v1/otherpumps')).status).toBe(404);
+    const about = '/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dotherpumps.first.example.com';
+    const [event] = await eventually('an event', async () => {
+      const items = digList(treeOf(await client.get(about)), 'items');
+      return items.length > 0 ? items : undefined;
+    });
+    expect(event).toMatchObject({
+      involvedObject: { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+      type: 'Warning',
+      reason: dig(found, 'reason'),
+    });
   });
 });
 

@@ -202,7 +202,8 @@ async function ask(http: Http1, call: Call, until: () => boolean): Promise<Seen>
     }
     // Anonymous users may see the health checks by a default role, as soon as who may what is known.
     if (isReadyz && status === 500) continue;
-    if (status !== 503 || headers['retry-after'] === undefined) {
+    // 429 while the objects of a type are read, as from kube-apiserver.
+    if ((status !== 503 && status !== 429) || headers['retry-after'] === undefined) {
       throw new Error(`${call.method ?? 'GET'} ${call.path}: ${status} ${text}`);
     }
   }

@@ -17,7 +17,7 @@ function secret(what: string): string {
 
 const leaks = (text: string): Leak[] => leaksOf(text, planted);
 
-describe('a server that says everything', () => {
+describe.each(['json', 'text'])('a server that says everything, as %s', (format) => {
   let server: TestServer | undefined;
   const folder = scratchFolder(async () => server?.stop('SIGKILL'));
   const path = (name: string): string => join(folder, name);
@@ -34,6 +34,7 @@ describe('a server that says everything', () => {
   const send = (call: Call) => new Http1(started()).send(call);
   const post = (to: string, body: Call['body'] & {}, headers = {}) => send({ method: 'POST', path: to, body, headers });
   const keptQuiet = (): void => {
+    expect(started().log).toMatch(format === 'json' ? /^\{.*"message":"HTTP"/m : /^I\d{4} .* annex\] "HTTP" /m);
     expect(leaks(started().log)).toEqual([]);
     const audit = readFileSync(path('audit.log'), 'utf8');
     expect(audit).toContain('"stage":"ResponseComplete"');
@@ -48,7 +49,8 @@ contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: x
 `;
     server = await TestServer.start(folder, [
-      ...['-v', '10', '--audit-policy-file', write('policy.yaml', policy), '--audit-log-path', path('audit.log')],
+      ...['-v', '10', '--logging-format', format],
+      ...['--audit-policy-file', write('policy.yaml', policy), '--audit-log-path', path('audit.log')],
       ...['--enable-bootstrap-token-auth', '--controllers', '*,bootstrapsigner,tokencleaner'],
       ...['--authentication-token-webhook-config-file', write('webhook.kubeconfig', webhook)],
     ]);

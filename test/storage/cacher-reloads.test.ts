@@ -2,6 +2,7 @@ import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import type { CachedList, ReadAt, ResourceCache } from '../../src/storage/cacher/interfaces.js';
 import { compacted, StorageError, tooLarge } from '../../src/storage/errors.js';
 import type { Backend } from '../../src/storage/interfaces.js';
+import { FakeClock } from '../../src/util/clock.js';
 import { FaultProxy } from '../faults/proxy.js';
 import { Warmth } from '../../src/storage/cacher/tree/warmth.js';
 import { attributes, colored, keysOf, page, until, watch, widgets } from './cacher-fixtures.js';
@@ -172,6 +173,37 @@ describe.each(fixtures)('a cacher that reloads, over $name', (fixture) => {
     await waiting;
     expect(cache.getNow?.('x/a', { mode: 'any' })).toBeUndefined();
     await expectWhole(backend, await cache.list({ mode: 'any' }, page()));
+  });
+
+  test('while a type loads, the store answers what needs no walk; other reads wait, a bounded number for a bounded time', async () => {
+    const clock = new FakeClock();
+    const release = interposed.hold(false);
+    const patient = new StorageCacher({ backend: interposed.backend, clock, maxLoadWaits: 2 });
+    await patient.start();
+    const loading = patient.add(widgets);
+    const { revision } = await commit(backend, put('x/d', 0));
+    expect((await loading.get('x/d', newest))?.revision).toBe(revision);
+    expect(await loading.get('x', newest)).toBeUndefined();
+    expect((await loading.get('x/d', { mode: 'exact', revision: revision - 1 }))?.key).toBeUndefined();
+    await expect(loading.get('x/d', { mode: 'not-older-than', revision: revision + 1 })).rejects.toMatchObject({
+      code: 'too-large',
+    });
+    const two = await loading.list(newest, page({ limit: 2 }));
+    expect([two.revision, two.lastKey, two.remaining, ...keysOf(two)]).toEqual([revision, 'x/b', 2, 'x/a', 'x/b']);
+    await expectWhole(backend, await loading.list({ mode: 'exact', revision }, page()));
+    const refused = { code: 'initializing', message: 'storage is (re)initializing', info: { downMillis: 3_000 } };
+    const waiting = [loading.list({ mode: 'any' }, page()), watch(loading, { start: newest })].map((read) =>
+      expect(read).rejects.toMatchObject(refused),
+    );
+    await until(() => patient.stats().loads.waiting === 2, 'those who wait');
+    await expect(loading.list(newest, page())).rejects.toMatchObject({ code: 'initializing' });
+    clock.advance(3_000);
+    await Promise.all(waiting);
+    expect(patient.stats().loads).toEqual({ waiting: 0, refused: 3 });
+    release();
+    await loading.ready();
+    expect(keysOf(await loading.list({ mode: 'any' }, page()))).toEqual(['x/a', 'x/b', 'x/c', 'x/d']);
+    await patient.stop();
   });
 
   test('an event that cannot be applied costs its type a load, and others nothing', async () => {

@@ -13,7 +13,8 @@ import type {
 export class Interposed {
   readonly backend: Backend;
   /** Lists wait for it. */
-  held: Promise<void> | undefined;
+  private held: Promise<void> | undefined;
+  private holdsPages = true;
   /** What the next lists fail with, or say instead. */
   readonly lists: ((list: StoredList) => StoredList)[] = [];
   /** Questions for the newest revision that fail. */
@@ -49,8 +50,9 @@ export class Interposed {
     this.wake?.();
   }
 
-  /** Lists wait until the function that it returns is called. */
-  hold(): () => void {
+  /** Lists wait until the function that it returns is called; or only those of all that there is now. */
+  hold(pages = true): () => void {
+    this.holdsPages = pages;
     let release = (): void => undefined;
     this.held = new Promise((resolve) => (release = resolve));
     return release;
@@ -58,7 +60,7 @@ export class Interposed {
 
   private async list(real: Backend, resource: string, options: ListOptions): Promise<StoredList> {
     this.listed++;
-    await this.held;
+    if (this.holdsPages || (options.limit === 0 && options.revision === 0)) await this.held;
     const list = await real.list(resource, options);
     return this.lists.shift()?.(list) ?? list;
   }

@@ -65,7 +65,7 @@ export class Connections {
     private readonly source: CredentialSource | undefined,
   ) {}
 
-  async lease(signal: AbortSignal): Promise<Lease> {
+  async lease(signal: () => AbortSignal): Promise<Lease> {
     const identity = await this.identity(signal);
     const pool = this.poolFor(identity);
     pool.begin();
@@ -91,10 +91,10 @@ export class Connections {
     this.pool = undefined;
   }
 
-  private async identity(signal: AbortSignal): Promise<ClientIdentity> {
+  private async identity(signal: () => AbortSignal): Promise<ClientIdentity> {
     const { certificate, key, token, tokenFile } = this.remote;
     if (this.source !== undefined) {
-      const given = await this.source.credentials(signal);
+      const given = await this.source.credentials(signal());
       return { token: given.token ?? token, certificate: given.certificate ?? certificate, key: given.key ?? key };
     }
     const fromFile = tokenFile === undefined ? undefined : (await this.readFile(tokenFile)).trim();

@@ -4,9 +4,9 @@ import { request } from 'node:https';
 import { isIP } from 'node:net';
 import { pipeline } from 'node:stream';
 import { quote } from '../../apimachinery/meta/meta.js';
-import { readBounded } from '../../util/files/read-bounded.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
 import { Connections, type CredentialSource } from './connections.js';
+import { CallLimit } from './call-limit.js';
 import { KubeconfigError, type ReadFile, type RemoteConfig } from './kubeconfig.js';
 
 /** Longer answers are not read: a review is small. */
@@ -28,14 +28,16 @@ export class HttpsTransport implements WebhookTransport {
   }
 
   async post(body: string, timeoutMillis: number, signal: AbortSignal): Promise<WebhookResponse> {
-    const deadline = AbortSignal.timeout(timeoutMillis);
+    const limit = new CallLimit(timeoutMillis, signal);
     const call: Call = { method: 'POST', url: this.remote.url, redirects: 0 };
     try {
-      const response = await this.follow(call, Buffer.from(body), AbortSignal.any([signal, deadline]));
+      const response = await this.follow(call, Buffer.from(body), limit);
       if (response.status === 401) this.connections.rejected();
       return response;
     } catch (error) {
-      throw this.wrap(error, call, deadline.aborted && !signal.aborted);
+      throw this.wrap(error, call, limit.timedOut);
+    } finally {
+      limit.release();
     }
   }
 
@@ -45,9 +47,9 @@ export class HttpsTransport implements WebhookTransport {
   }
 
   /** Goes where redirects lead, as Go's client does. `call` tells how far it came. */
-  private async follow(call: Call, body: Buffer, signal: AbortSignal): Promise<WebhookResponse> {
+  private async follow(call: Call, body: Buffer, limit: CallLimit): Promise<WebhookResponse> {
     for (;;) {
-      const { response, location } = await this.send(call, call.method === 'POST' ? body : NOTHING, signal);
+      const { response, location } = await this.send(call, call.method === 'POST' ? body : NOTHING, limit);
       if (location === undefined) return response;
       const keepsMethod = response.status === 307 || response.status === 308;
       if (!URL.canParse(location, call.url.href)) throw new Error(`failed to parse Location header ${quote(location)}`);
@@ -57,15 +59,11 @@ export class HttpsTransport implements WebhookTransport {
     }
   }
 
-  private async send(
-    { method, url }: Call,
-    body: Buffer,
-    signal: AbortSignal,
-  ): Promise<{ readonly response: WebhookResponse; readonly location: string | undefined }> {
+  private async send({ method, url }: Call, body: Buffer, limit: CallLimit): Promise<Answered> {
     const { maxAnswerBytes = MAX_ANSWER_BYTES } = this.remote;
     const isOwn = url.host === this.remote.url.host && url.protocol === this.remote.url.protocol;
     const address = isOwn ? await this.remote.dial?.() : undefined;
-    const lease = await this.connections.lease(signal);
+    const lease = await this.connections.lease(() => limit.signal());
     const headers = {
       // Credentials are for nobody else.
       ...(isOwn && lease.headers),
@@ -73,19 +71,30 @@ export class HttpsTransport implements WebhookTransport {
       ...(method === 'POST' && { 'content-type': 'application/json', 'content-length': body.length }),
       accept: 'application/json, */*',
     };
-    // The URL gives a hostname, which goes before a host.
-    const remote = address && { hostname: address.host, port: address.port };
-    const [open, agent] = url.protocol === 'http:' ? [plainRequest, undefined] : [request, lease.agent];
-    const answer = new Promise<{ response: WebhookResponse; location: string | undefined }>((resolve, reject) => {
-      const sent = open(url, { method, headers, agent, signal, ...remote }, (response) => {
-        const { statusCode = 0, headers: answered } = response;
-        const location = REDIRECTS.has(statusCode) ? answered.location : undefined;
-        readAnswer(response, maxAnswerBytes).then((read) => {
-          resolve({ response: read, location });
-        }, reject);
-      });
+    const { hostname, port } = address === undefined ? url : { hostname: address.host, port: address.port };
+    const options = {
+      method,
+      headers,
+      // Node's own reading of a URL costs more than all of this.
+      hostname: hostname.replace(/^\[|\]$/g, ''),
+      port,
+      path: url.pathname + url.search,
+      ...(url.username !== '' && { auth: `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}` }),
+    };
+    const answer = new Promise<Answered>((resolve, reject) => {
+      limit.check();
+      const onResponse = (response: IncomingMessage): void => {
+        readAnswer(response, maxAnswerBytes, resolve, reject);
+      };
+      const sent =
+        url.protocol === 'http:'
+          ? plainRequest(options, onResponse)
+          : request({ ...options, agent: lease.agent }, onResponse);
+      limit.onOver((error) => sent.destroy(error));
+      sent.on('error', reject);
       // What goes wrong on the way is told by the request's own error.
-      pipeline(piecesOf(body), sent.on('error', reject), () => undefined);
+      if (body.length <= PIECE) sent.end(body);
+      else pipeline(piecesOf(body), sent, () => undefined);
     });
     return answer.finally(() => {
       lease.release();
@@ -112,6 +121,12 @@ interface Call {
   method: 'POST' | 'GET';
   url: URL;
   redirects: number;
+}
+
+/** An answer, with where it points to if it is a redirect. */
+interface Answered {
+  readonly response: WebhookResponse;
+  readonly location: string | undefined;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -175,15 +190,35 @@ function nameMismatch(names: string | undefined, { hostname }: URL): string {
     : `certificate is not valid for any names, but wanted to match ${host}`;
 }
 
-async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<WebhookResponse> {
-  const bytes = await readBounded(response, maxBytes);
-  return {
-    status: response.statusCode ?? 0,
-    body: bytes.toString('utf8'),
-    contentType: response.headers['content-type'] ?? '',
-    retryAfter: response.headers['retry-after'] !== undefined,
-    retryAfterSeconds: secondsOf(response.headers['retry-after']),
-  };
+/** Iterating over the response would cost as much as all the rest of a call. */
+function readAnswer(
+  response: IncomingMessage,
+  maxBytes: number,
+  resolve: (answered: Answered) => void,
+  reject: (error: Error) => void,
+): void {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  response.on('error', reject);
+  response.on('data', (chunk: Buffer) => {
+    length += chunk.length;
+    if (length > maxBytes) response.destroy(new Error(`the answer is longer than ${maxBytes} bytes`));
+    else chunks.push(chunk);
+  });
+  response.on('end', () => {
+    const { statusCode: status = 0, headers } = response;
+    const retryAfter = headers['retry-after'];
+    resolve({
+      response: {
+        status,
+        body: (chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)).toString('utf8'),
+        contentType: headers['content-type'] ?? '',
+        retryAfter: retryAfter !== undefined,
+        retryAfterSeconds: secondsOf(retryAfter),
+      },
+      location: REDIRECTS.has(status) ? headers.location : undefined,
+    });
+  });
 }
 
 /** Dates are not understood. */

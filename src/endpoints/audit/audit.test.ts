@@ -6,7 +6,8 @@ import { ApiError, newForbidden, newUnauthorized, type Status } from '../../apim
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { RequestInfo } from '../../request/request-info.js';
 import { FakeClock } from '../../util/clock.js';
-import type { Exchange } from '../filters/exchange.js';
+import { Exchange } from '../filters/exchange.js';
+import { Timings } from '../filters/timings.js';
 import { Auditor } from './auditor.js';
 import { LogFile } from './log-file.js';
 import { AuditPolicy } from './policy.js';
@@ -195,12 +196,14 @@ describe('events', () => {
       receivedAt: 0,
       startedAt: clock.monotonic(),
       authenticationMillis: 0,
-      authorizationMillis: 0,
+      mutatingWebhookMillis: 0,
+      validatingWebhookMillis: 0,
       userAgent: 'x'.repeat(2000),
       headers: { 'x-forwarded-for': '1.2.3.4, 5.6.7.8' },
       socket: { remoteAddress: '::ffff:9.9.9.9' },
       request: { url: '/api?x=y' },
       response: { statusCode: 201, headersSent: true },
+      phases: () => Exchange.prototype.phases.call(made),
       ...over,
     };
     return made as Exchange;
@@ -214,13 +217,14 @@ describe('events', () => {
     const notes = (millis: number): unknown => {
       const annotations = new Map<string, string>();
       const annotate = (key: string, value: string): unknown => annotations.set(key, value);
-      const one = exchange({ annotations, annotate, authenticationMillis: 0.0423 });
+      const stopwatch = new Timings(clock);
+      const one = exchange({ annotations, annotate, authenticationMillis: 0.0423, stopwatch });
       const auditor = make('Metadata');
       auditor.requestReceived(one, ask());
-      one.audit?.spent('authorization', 1300.4);
-      one.audit?.spent('etcd', 1.25);
-      one.audit?.spent('etcd', 2);
-      one.audit?.spent('impersonation', 0);
+      stopwatch.spent('authorization', 1300.4);
+      stopwatch.spent('etcd', 1.25);
+      stopwatch.spent('etcd', 2);
+      stopwatch.spent('impersonation', 0);
       clock.advance(millis);
       auditor.responseComplete(one, undefined);
       expect(lines.at(-2)).not.toHaveProperty('annotations');

@@ -7,10 +7,9 @@ import type { AuthorizerAttributes } from '../../authorization/authorizer/interf
 import type { AuditLevel, AuditRecorder } from '../../request/audit.js';
 import type { Clock } from '../../util/clock.js';
 import { formatGoDuration } from '../../go/duration.js';
-import type { Layer } from '../../util/metrics/stopwatch.js';
 import { messageOf } from '../../util/error-message.js';
 import type { AuditHook } from '../filters/chain-config.js';
-import type { Exchange } from '../filters/exchange.js';
+import { type Exchange, SLOW_MILLIS } from '../filters/exchange.js';
 import { type AuditDecision, type AuditPolicy, LEVELS, type Level, type Stage } from './policy.js';
 import { redacted, redactedStatus, withoutManagedFields } from './redact.js';
 
@@ -27,8 +26,6 @@ export interface AuditMetrics {
 }
 
 const MAX_USER_AGENT = 1024;
-/** Of requests that take longer it is noted where the time went. */
-const SLOW_MILLIS = 500;
 const LAYER_PREFIX = 'apiserver.latency.k8s.io/';
 const rank = (level: Level): number => LEVELS.indexOf(level);
 
@@ -38,8 +35,6 @@ class Recorder implements AuditRecorder {
   requestBody: JsonValue | undefined;
   responseBody: JsonValue | undefined;
   status: JsonObject | undefined;
-  /** Milliseconds. */
-  private readonly layers = new Map<Layer, number>();
   /** Of the object, once it is known. */
   reference: { name?: string; namespace?: string; uid?: string; resourceVersion?: string } = {};
 
@@ -56,24 +51,13 @@ class Recorder implements AuditRecorder {
     return rank(this.decision.level) >= rank(level);
   }
 
-  monotonic(): number {
-    return this.clock.monotonic();
-  }
-
-  spent(layer: Layer, millis: number): void {
-    this.layers.set(layer, (this.layers.get(layer) ?? 0) + millis);
-  }
-
   /** Of a slow request, where the time went. */
   noteLatency(): void {
-    const { exchange, layers } = this;
+    const { exchange } = this;
     const total = this.clock.monotonic() - exchange.startedAt;
     if (total <= SLOW_MILLIS) return;
-    this.spent('authentication', exchange.authenticationMillis);
-    this.spent('mutating-webhook', exchange.mutatingWebhookMillis);
-    this.spent('validating-webhook', exchange.validatingWebhookMillis);
-    for (const [layer, millis] of layers) {
-      if (millis > 0) exchange.annotate(LAYER_PREFIX + layer, formatGoDuration(millis));
+    for (const [layer, millis] of exchange.phases()) {
+      if (millis > 0 && layer !== 'request-read') exchange.annotate(LAYER_PREFIX + layer, formatGoDuration(millis));
     }
     exchange.annotate(`${LAYER_PREFIX}total`, formatGoDuration(total));
   }

@@ -1,6 +1,5 @@
 import { quote } from '../../apimachinery/meta/meta.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
-import { timed } from '../../util/metrics/stopwatch.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import { type MaybePromise, then } from '../../util/maybe-promise.js';
 import type { ChainConfig, Step } from './chain-config.js';
@@ -36,7 +35,9 @@ export function withAuthorization(next: Step, config: ChainConfig): Step {
     result: AuthorizationResult,
     began: number,
   ): MaybePromise<void> => {
-    metrics.authorized(result, clock.monotonic() - began);
+    const millis = clock.monotonic() - began;
+    exchange.stopwatch?.spent('authorization', millis);
+    metrics.authorized(result, millis);
     if (result.decision === 'allow') {
       if (config.audit !== undefined) annotate(exchange, 'allow', result.reason);
       // HTTP/1.1 clients that asked may send the body now.
@@ -56,13 +57,10 @@ export function withAuthorization(next: Step, config: ChainConfig): Step {
   };
   return (exchange) => {
     const attributes = attributesOf(exchange, config);
-    const { audit } = exchange;
     const began = clock.monotonic();
-    const result =
-      audit === undefined
-        ? authorizer.authorize(attributes, NEVER_ABORTED)
-        : timed(audit, 'authorization', () => authorizer.authorize(attributes, NEVER_ABORTED));
-    return then(result, (known) => (exchange.timedOut ? undefined : decided(exchange, attributes, known, began)));
+    return then(authorizer.authorize(attributes, NEVER_ABORTED), (known) =>
+      exchange.timedOut ? undefined : decided(exchange, attributes, known, began),
+    );
   };
 }
 

@@ -9,6 +9,11 @@ import { headerText } from '../../util/text/header-text.js';
 import { WheelEntry } from '../../util/timer-wheel.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { WarningRecorder } from './warnings.js';
+import type { Layer } from '../../util/metrics/stopwatch.js';
+import type { Timings } from './timings.js';
+
+/** Of requests that take longer it is noted where the time went. */
+export const SLOW_MILLIS = 500;
 
 const NOBODY: UserInfo = { name: '', uid: '', groups: [], extra: {} };
 const NO_INFO: RequestInfo = {
@@ -63,6 +68,7 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   warningsEnabled = false;
   annotations: Map<string, string> | undefined;
   audit: AuditRecorder | undefined;
+  stopwatch: Timings | undefined;
   /** Set by the deadline filter, as is what follows. */
   deadline: number | undefined;
   onExpire: (() => void) | undefined;
@@ -138,6 +144,17 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   waitedForWebhook(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void {
     if (layer === 'mutating-webhook') this.mutatingWebhookMillis += millis;
     else this.validatingWebhookMillis = Math.max(this.validatingWebhookMillis, millis);
+  }
+
+  /** What the request spent its time on, in milliseconds. */
+  phases(): Map<Layer, number> {
+    const all = new Map<Layer, number>([
+      ['authentication', this.authenticationMillis],
+      ...(this.stopwatch?.layers ?? []),
+    ]);
+    all.set('mutating-webhook', this.mutatingWebhookMillis);
+    all.set('validating-webhook', this.validatingWebhookMillis);
+    return all;
   }
 
   override expire(): void {

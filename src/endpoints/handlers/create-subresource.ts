@@ -19,7 +19,7 @@ export async function createSubresourceHandler(scope: RequestScope, creation: Se
   const { namespace, name } = context.info;
   const query = new Query(request.url ?? '');
   const sink = negotiateCreated(scope, query);
-  const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
+  const body = await readBody(request, environment.maxRequestBodyBytes, context);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'create', body.length);
   const options = createOrUpdateOptions(query, 'CreateOptions');
   context.dryRun = options.dryRun;

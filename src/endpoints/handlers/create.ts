@@ -22,7 +22,7 @@ export async function createHandler(scope: RequestScope): Promise<void> {
   const sink = negotiateObject(scope, query);
   // A body that could not be read is refused before the options are looked at; in updates it is the other way round.
   inputFormat(served, environment, request);
-  const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
+  const body = await readBody(request, environment.maxRequestBodyBytes, context);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'create', body.length);
   const options = createOrUpdateOptions(query, 'CreateOptions');
   context.dryRun = options.dryRun;

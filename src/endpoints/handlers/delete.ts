@@ -19,7 +19,7 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
   const query = new Query(request.url ?? '');
   const sink = negotiateObject(scope, query);
-  const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
+  const body = await readBody(request, environment.maxRequestBodyBytes, context);
   const options = deleteOptions(scope, query, body);
   checkNamespace(scope);
   context.dryRun = options.dryRun;
@@ -98,7 +98,7 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
   const query = new Query(request.url ?? '');
   const sink = negotiateObject(scope, query);
   const selection = listOptions(query, served, '', environment.features.enabled('WatchList'));
-  const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
+  const body = await readBody(request, environment.maxRequestBodyBytes, context);
   const options = deleteOptions(scope, query, body);
   if (options.ignoreStoreReadError) {
     const field = FieldPath.of('ignoreStoreReadErrorWithClusterBreakingPotential');

@@ -1,6 +1,7 @@
 import { newBadRequest } from '../../apimachinery/meta/errors.js';
 import { isUncached, requestedRevision } from '../../registry/generic/resource-version.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
+import { timed } from '../../util/metrics/stopwatch.js';
 import type { GroupResource } from '../../apimachinery/meta/meta.js';
 import type { ReadAt } from '../../storage/cacher/interfaces.js';
 import { negotiateObject, writeStored } from './respond.js';
@@ -18,7 +19,9 @@ export function getHandler(scope: RequestScope): MaybePromise<void> {
   const at = readAt(asked, served.groupResource);
   const object = store.getNow(key, at);
   if (object !== undefined) return writeStored(scope, sink, object);
-  return store.get(key, name, at, asked).then((found) => writeStored(scope, sink, found));
+  return timed(context.stopwatch, 'etcd', () => store.get(key, name, at, asked)).then((found) =>
+    writeStored(scope, sink, found),
+  );
 }
 
 /** The resource version that a get asks for. The parameter `export` that there once was is refused, where a reader of flags would say yes to it. */

@@ -37,7 +37,7 @@ export async function patchHandler(scope: RequestScope): Promise<void> {
   const patchType = negotiatePatch(request.headers['content-type'], served.patchTypes);
   const query = new Query(request.url ?? '');
   const sink = negotiateObject(scope, query);
-  const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
+  const body = await readBody(request, environment.maxRequestBodyBytes, context);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'patch', body.length);
   const apply = isApply(patchType);
   const options = patchOptions(query, apply);

@@ -70,6 +70,7 @@ function sinkOf(
     request,
     response,
     audit: context.audit,
+    stopwatch: context.stopwatch,
     media,
     conventions,
     clock,
@@ -95,7 +96,7 @@ export function writeWritten(
 ): MaybePromise<void> {
   if (stored === undefined) return writeObject(sink, status, object, served);
   const detached = new DetachedObject(stored);
-  return then(prepare(served, detached, sink.audit), () => writeObject(sink, status, detached, served));
+  return then(prepare(served, detached, sink.stopwatch), () => writeObject(sink, status, detached, served));
 }
 
 /** Answers with an object of the cache; another thread does it where that takes long. */

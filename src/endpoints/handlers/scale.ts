@@ -58,7 +58,9 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
   const sink = negotiateObject(scope, query);
   const updated = await storeScaled(scope, paths, await readChange(scope, query, patchType));
   const object =
-    updated.stored === undefined ? updated.object : await storedAs(scope.served, updated.stored, scope.context.audit);
+    updated.stored === undefined
+      ? updated.object
+      : await storedAs(scope.served, updated.stored, scope.context.stopwatch);
   await writeScale(scope, sink, scaleOf(object, paths).scale);
 }
 
@@ -72,7 +74,7 @@ interface ScaleChange {
 async function readChange(scope: RequestScope, query: Query, patchType: string): Promise<ScaleChange> {
   const { context, request, environment } = scope;
   const scaleScope: RequestScope = { ...scope, served: asScale(scope.served), codec: scaleCodec };
-  const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
+  const body = await readBody(request, environment.maxRequestBodyBytes, context);
   if (patchType !== '') {
     const options = patchOptions(query, isApply(patchType));
     context.dryRun = options.dryRun;

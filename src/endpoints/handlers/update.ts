@@ -26,7 +26,7 @@ export async function updateHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
   const query = new Query(request.url ?? '');
   const sink = negotiateObject(scope, query);
-  const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
+  const body = await readBody(request, environment.maxRequestBodyBytes, context);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'update', body.length);
   const options = createOrUpdateOptions(query, 'UpdateOptions');
   context.dryRun = options.dryRun;

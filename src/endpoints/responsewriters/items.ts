@@ -53,6 +53,7 @@ export function isLargeObject(
 ): boolean {
   const isPlain = form.encoding === 'json' && !form.pretty && form.as === undefined;
   if (isPlain && view.json.isMade?.(object) === true) return false;
+  if (form.as === 'Table' && view.version.table.mainThreadOnly === true) return false;
   return (
     (isMade(view, form) || object.incomplete === true) &&
     object.bytes.length >= (form.encoding === 'yaml' ? OFFLOAD_YAML_BYTES : OFFLOAD_READ_BYTES)

@@ -21,10 +21,10 @@ export async function writeList(
   metadata: ListMetadata,
   view: VersionView,
 ): Promise<void> {
-  const { audit, media } = sink;
+  const { audit, stopwatch, media } = sink;
   if (media.as === 'PartialObjectMetadata') throw sink.conventions.newIsList(view.type);
   audit?.responseObject(() => listTree(sink, list, metadata, view));
-  await timed(audit, 'serialize-response-object', async () => {
+  await timed(stopwatch, 'serialize-response-object', async () => {
     const pieces =
       media.as === 'Table' ? tablePieces(sink, list, metadata, view) : await itemPieces(sink, list, metadata, view);
     await sendPieces(sink, 200, pieces);

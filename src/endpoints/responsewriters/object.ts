@@ -23,15 +23,15 @@ export function writeObject(
   object: CachedObject | KubeObject,
   view: VersionView,
 ): MaybePromise<void> {
-  const { audit } = sink;
+  const { audit, stopwatch } = sink;
   if (!isCached(object) || sink.media.as === 'Table') {
-    const shown = timed(audit, 'transform-response-object', () =>
+    const shown = timed(stopwatch, 'transform-response-object', () =>
       transformed(isCached(object) ? view.toObject(object) : object, view, sink),
     );
     return writeTree(sink, status, shown);
   }
   if (audit === undefined) return sendParts(sink, status, cachedParts(object, view, sink));
-  return timed(audit, 'serialize-response-object', () => {
+  return timed(stopwatch, 'serialize-response-object', () => {
     const parts = cachedParts(object, view, sink);
     audit.responseObject(() => transformed(view.toObject(object), view, sink));
     return sendParts(sink, status, parts);
@@ -47,7 +47,7 @@ export function writeCreated(sink: ResponseSink, object: KubeObject, gvk: GroupV
 
 /** Answers with a tree in the form that is wanted, such as a Status of success. */
 export function writeTree(sink: ResponseSink, status: number, shown: JsonObject): MaybePromise<void> {
-  return timed(sink.audit, 'serialize-response-object', () => {
+  return timed(sink.stopwatch, 'serialize-response-object', () => {
     const bytes = encodeTree(sink.media, shown, sink.protobuf);
     note(sink, shown);
     return sendBytes(sink, status, bytes);

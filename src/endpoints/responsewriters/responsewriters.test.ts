@@ -232,7 +232,15 @@ const sink = (
   response: HttpResponse,
   wanted: NegotiatedMedia,
   more: Partial<ResponseSink>,
-): ResponseSink => ({ ...settings, request, response, audit: context.audit, media: wanted, ...more });
+): ResponseSink => ({
+  ...settings,
+  request,
+  response,
+  audit: context.audit,
+  stopwatch: context.stopwatch,
+  media: wanted,
+  ...more,
+});
 
 const object =
   (of: CachedObject | KubeObject, view: VersionView, accept: string, more: Partial<ResponseSink> = {}): Work =>

@@ -13,7 +13,7 @@ const INDENTED = { mediaType: 'application/json' };
 
 /** A request to be answered. */
 export interface Asked {
-  readonly context: Pick<RequestContext, 'userAgent' | 'audit'>;
+  readonly context: Pick<RequestContext, 'userAgent' | 'audit' | 'stopwatch'>;
   readonly request: HttpRequest;
   readonly response: HttpResponse;
 }
@@ -27,7 +27,7 @@ export async function writeStatus(
   error: ApiError,
   { compression, cbor, protobuf }: WriterOptions,
 ): Promise<void> {
-  const { audit } = context;
+  const { audit, stopwatch } = context;
   if (response.headersSent || isClosed(response)) return;
   const status = writable(error.status);
   const after = status.details?.retryAfterSeconds ?? 0;
@@ -38,12 +38,12 @@ export async function writeStatus(
   });
   if (media === undefined) {
     const bytes = Buffer.from(indentJson(stringifyJson(status)));
-    await sendBytes({ request, response, media: INDENTED, compression, audit }, status.code, bytes);
+    await sendBytes({ request, response, media: INDENTED, compression, audit, stopwatch }, status.code, bytes);
   } else {
     audit?.responseStatus(status);
-    await timed(audit, 'serialize-response-object', () => {
+    await timed(stopwatch, 'serialize-response-object', () => {
       const bytes = encodeTree(media, status, protobuf);
-      return sendBytes({ request, response, media, compression, audit }, status.code, bytes);
+      return sendBytes({ request, response, media, compression, audit, stopwatch }, status.code, bytes);
     });
   }
 }

@@ -32,7 +32,7 @@ export async function createOnlyHandler({ type, fieldManager }: CreateOnlyApi, e
   const query = new Query(request.url ?? '');
   checkRoute(request.headers.accept, 'object', environment.features.enabled('CBORServingAndStorage'));
   const sink = negotiateCreated(exchanged, query);
-  const body = await readBody(request, environment.maxRequestBodyBytes, context.signal);
+  const body = await readBody(request, environment.maxRequestBodyBytes, context);
   const options = createOrUpdateOptions(query, 'CreateOptions');
   context.dryRun = options.dryRun;
   const target = {

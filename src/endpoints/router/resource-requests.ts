@@ -30,8 +30,7 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     const exchanged = { environment, context, request, response };
     if (api.kind === 'virtual') return createOnlyHandler(api, exchanged);
     const route = api.served.type.custom ? routeCustomResource : routeBuiltin;
-    const { audit } = context;
-    const installed = audit === undefined ? api : { ...api, store: storeUnder(api.store, audit) };
+    const installed = timedApi(api, context);
     return rescue(
       () => route(installed, exchanged),
       (error) => {
@@ -39,6 +38,13 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
       },
     );
   };
+}
+
+/** The same, with the request's stopwatch on its store. Plain gets, which memory answers, go without: that they wait shows in their handler. */
+function timedApi(api: StoredApi, { stopwatch, audit, info }: RequestContext): StoredApi {
+  if (stopwatch === undefined || (info.verb === 'get' && audit === undefined)) return api;
+  const { kind, served, store, terminating } = api;
+  return { kind, served, store: storeUnder(store, stopwatch), terminating };
 }
 
 /** What cannot be decoded, say, comes to light in the middle of any verb. */

@@ -116,7 +116,7 @@ async function stepFrom(
   current: StoredObject | undefined,
 ): Promise<Step> {
   if (current === undefined) throw newNotFound(store.groupResource, request.name);
-  const old = await storedAs(request.served, current, request.context.audit);
+  const old = await storedAs(request.served, current, request.context.stopwatch);
   checkPreconditions(request, old, String(current.revision));
   const next = markedForDeletion(store, request, old);
   if (next === 'pending') return { answer: { object: old, stored: current, removed: false } };

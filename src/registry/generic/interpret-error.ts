@@ -1,4 +1,9 @@
-import { ApiError, newRequestEntityTooLarge, newResourceExpired } from '../../apimachinery/meta/errors.js';
+import {
+  ApiError,
+  newRequestEntityTooLarge,
+  newResourceExpired,
+  newTooManyRequests,
+} from '../../apimachinery/meta/errors.js';
 import { StorageError } from '../../storage/errors.js';
 
 /**
@@ -25,6 +30,8 @@ export function interpretStorageError(error: unknown, what: 'get' | 'list' | 'wa
     case 'corrupt':
       // What to say of it depends on the request.
       return error;
+    case 'initializing':
+      return newTooManyRequests(error.message, retryAfterSeconds(error.info.downMillis ?? 0));
     case 'unavailable':
     case 'closed':
     case 'unusable':
@@ -35,6 +42,11 @@ export function interpretStorageError(error: unknown, what: 'get' | 'list' | 'wa
       // No advice to come again: clients that repeat a request by themselves must not repeat one that may have been done.
       return new ApiError(500, 'InternalError', `Internal error occurred: outcome unknown: ${error.message}`);
   }
+}
+
+/** As kube-apiserver advises: one second at first, and half a minute when a cache has not been ready for a minute. */
+function retryAfterSeconds(downMillis: number): number {
+  return Math.floor(Math.min(30, Math.exp((0.06 * downMillis) / 1_000)));
 }
 
 /** 504 with the cause that client-go looks for; with the advice to come again where the server has waited for it. */

@@ -17,11 +17,13 @@ export interface ListRequest {
 export interface ListStart {
   readonly at: ReadAt;
   readonly from: string;
+  /** The list was begun in another log: nothing shows the state that it is of. */
+  readonly foreign?: boolean;
 }
 
-/** The list matrix of the specification (List and get semantics). */
-export function resolveList(request: ListRequest): ListStart {
-  if (request.continue !== '') return resolveContinue(request);
+/** `log`: identity of the log that the type's revisions belong to. The list matrix of the specification (List and get semantics). */
+export function resolveList(request: ListRequest, log: string | undefined): ListStart {
+  if (request.continue !== '') return resolveContinue(request, log);
   const revision = listResourceVersion(request.resourceVersion);
   const given = request.resourceVersion !== '';
   if (!given) return { at: { mode: 'most-recent' }, from: '' };
@@ -36,14 +38,15 @@ export function resolveList(request: ListRequest): ListStart {
   return { at: { mode: 'not-older-than', revision }, from: '' };
 }
 
-function resolveContinue(request: ListRequest): ListStart {
+function resolveContinue(request: ListRequest, log: string | undefined): ListStart {
   try {
     const token = decodeContinueToken(request.continue);
     if (request.resourceVersion !== '' && request.resourceVersion !== '0') {
       throw newBadRequest('specifying resource version is not allowed when using continue');
     }
     const at: ReadAt = token.revision > 0 ? { mode: 'exact', revision: token.revision } : { mode: 'most-recent' };
-    return { at, from: token.startKey };
+    // Whoever goes on at the newest state has agreed to it, whichever log the list was begun in.
+    return { at, from: token.startKey, foreign: token.revision > 0 && token.log !== log };
   } catch (error) {
     if (error instanceof ContinueTokenError) throw newBadRequest(`invalid continue token: ${error.message}`);
     throw error;

@@ -22,7 +22,9 @@ export interface ListResult {
 
 /** Lists a namespace ('' for all) at the state that the request asks for. */
 export async function listObjects(store: ResourceStore, namespace: string, request: ListRequest): Promise<ListResult> {
-  const start = resolveList(request);
+  const { logId } = store.cache;
+  const start = resolveList(request, logId);
+  if (start.foreign === true) throw continueExpired(start.from);
   const within = namespace === '' ? (request.predicate.namespace ?? '') : namespace;
   const prefix = store.namespaced && within !== '' ? `${within}/` : '';
   // Tokens name the key relative to the request's own collection, so that they reach nothing outside of it.
@@ -33,6 +35,7 @@ export async function listObjects(store: ResourceStore, namespace: string, reque
     list,
     continue: encodeContinueToken({
       revision: list.revision,
+      log: logId,
       // kube-apiserver's cache begins the key with a slash, its store does not; both are read.
       startKey: `${isUncached(store.groupResource) ? '' : '/'}${list.lastKey.slice(scope.length)}\0`,
     }),

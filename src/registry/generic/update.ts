@@ -93,7 +93,7 @@ async function nextState(
   current: StoredObject,
 ): Promise<{ readonly object: KubeObject; readonly gone: boolean }> {
   const { served, strategy, context } = request;
-  const old = await storedAs(served, current, context.audit);
+  const old = await storedAs(served, current, context.stopwatch);
   if (request.expectedUid !== undefined && request.expectedUid !== (old.metadata.uid ?? '')) {
     throw preconditionFailed(store, request, old.metadata.uid ?? '');
   }

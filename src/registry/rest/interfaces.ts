@@ -29,6 +29,8 @@ export interface TableConvertor {
   cells(object: KubeObject, now: number): JsonValue[];
   /** Whether cells depend on `now` (ages printed by the server): then rows cannot be cached, unless there is `since`. */
   readonly timeDependent: boolean;
+  /** Cells show what the object does not tell and worker threads do not know. */
+  readonly mainThreadOnly?: boolean;
   /** kube-apiserver writes null for the rows of an empty list of types without a table of their own. */
   readonly emptyIsNull?: boolean | undefined;
   /**

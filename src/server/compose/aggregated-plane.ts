@@ -12,6 +12,7 @@ import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import { DelegatedAuthorizer } from '../../authorization/delegated.js';
 import { PrivilegedGroupAuthorizer, UnionAuthorizer } from '../../authorization/union/union.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
+import { recordInCluster } from '../../aggregation/cluster-events.js';
 import { DefinitionRegistration } from '../../controllers/definitions/definition-registration.js';
 import { LocalClients } from '../../registry/generic/loopback/local-client.js';
 import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../../registry/builtin/kubeannex/resource-definitions.js';
@@ -63,7 +64,7 @@ export async function buildAggregatedPlane(
   const foundation = await openFoundation(context, undefined);
   const { registry } = foundation;
   const certificates = await whenStoreAnswers(() => dependencies.openCertificates(foundation.backend), context);
-  foundation.install([resourceDefinitionType()]);
+  foundation.install([resourceDefinitionType((type) => registry.storeOf(type)?.cache.size())]);
   const namespaces = new ClusterNamespaces(clients.main);
   const quotas = new ClusterQuotas(clients.main);
   const webhooks = await admissionWebhookClients({ options, clock, logger, resolve: resolveByDns });
@@ -98,6 +99,7 @@ export async function buildAggregatedPlane(
       type: RESOURCE_DEFINITIONS,
       clients: local,
       conversionOf: conversions(resolveByDns),
+      recordEvent: (event) => recordInCluster(clients.main, event),
       onError: warn('definition'),
       signal,
     });

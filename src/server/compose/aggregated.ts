@@ -22,6 +22,7 @@ import { toldTo } from '../health/cluster-links.js';
 import { makeDataDirectory, StartError } from '../certificates/data-directory.js';
 import { keepFresh } from '../certificates/fresh-certificates.js';
 import { reviewTtl } from '../options/aggregation-options.js';
+import { loggerOptions } from '../options/logging-options.js';
 import type { Options } from '../options/options.js';
 import { listen, runServer } from './run.js';
 import { serverContext } from './server-context.js';
@@ -136,7 +137,7 @@ export async function startAggregated(
   options: Options,
   root: string,
   clock: Clock = systemClock,
-  logger: Logger = createLogger(options.verbosity),
+  logger: Logger = createLogger(loggerOptions(options)),
 ): Promise<AggregatedServer> {
   const clients = clusterClients(options, clock);
   const stop = new AbortController();
@@ -166,7 +167,7 @@ export async function startAggregated(
       files === undefined ? openCertificates(options, backend, clock) : Promise.resolve(files),
     signal: stop.signal,
   });
-  showExpiry(plane.certificates, context.registry);
+  showExpiry(() => plane.certificates.pair.cert, context.registry);
   const tls = () => ({
     ...plane.certificates.pair,
     clientCAs: authorities(),

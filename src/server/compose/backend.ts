@@ -2,7 +2,15 @@ import { join, resolve } from 'node:path';
 import type { MongoObserver } from '../../storage/mongodb/backend.js';
 import type { LogSet } from '../../storage/routed-backend.js';
 import type { Clock } from '../../util/clock.js';
+import { redact } from '../../storage/mongodb/redact.js';
 import { logOverrides, mongodbUri, type StorageOptions } from '../options/storage-options.js';
+
+/** Takes the credentials of the store out of a text. */
+export function storeRedactor(options: StorageOptions, environment = process.env): (text: string) => string {
+  if (options.storageBackend !== 'mongodb') return (text) => text;
+  const uri = mongodbUri(options, environment);
+  return (text) => redact(text, uri);
+}
 
 /** The logs of the store that the flags ask for, not opened yet. The driver of the other store is not even loaded. */
 export async function makeLogs(

@@ -99,7 +99,7 @@ export class Controllers {
       try {
         return await this.clientsOf(controller);
       } catch (error) {
-        if (signal.aborted || !(error instanceof ApiError && error.code >= 503)) throw error;
+        if (signal.aborted || !(error instanceof ApiError && (error.code >= 500 || error.code === 429))) throw error;
         if (!told) failureLog(this.context, controller)('its account cannot be read', error);
         await sleep(clock, RETRY_MILLIS, signal);
       }

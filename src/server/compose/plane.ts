@@ -15,29 +15,30 @@ import type { ResourceType } from '../../registry/rest/interfaces.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import { RoutedCacher } from '../../storage/cacher/routed-cacher.js';
 import type { Backend } from '../../storage/interfaces.js';
+import { LogIdentities } from '../../storage/log-identity.js';
 import { RoutedBackend, type LogSet } from '../../storage/routed-backend.js';
 import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
-import type { Clock } from '../../util/clock.js';
 import { metricsRegistry } from '../../util/metrics/metrics.js';
 import { effectiveVersion } from '../../util/effective-version.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { ApiServer } from '../http/api-server.js';
 import { isAggregated } from '../options/aggregation-options.js';
-import { makeLogs } from './backend.js';
+import { makeLogs, storeRedactor } from './backend.js';
 import { openEncryption, type OpenEncryption } from './encryption.js';
 import { installBuiltins, loadMergeTypes } from '../../registry/builtin/install.js';
+import { showTrimming } from '../metrics/history-metrics.js';
 import { forgetGoneTypes } from '../metrics/gone-types.js';
 import { registerCacherMetrics } from '../metrics/cacher-metrics.js';
 import { installDocuments } from '../http/documents/documents.js';
 import { handlerMetrics } from '../metrics/handler-metrics.js';
-import { MeasuredBackend, StoreMetrics } from '../metrics/measured-backend.js';
+import { MeasuredBackend, type MeasuringTools, StoreMetrics } from '../metrics/measured-backend.js';
 import type { OffloadPool } from '../../offload/pool.js';
 import { startOffload } from '../../offload/start.js';
 import type { ServerContext } from './server-context.js';
 import { whenStoreAnswers } from './startup.js';
 import { statusWriter } from './status-writer.js';
 import { storeChecks, type PlaneCheck } from '../health/store-checks.js';
-import { storeTroubles } from '../health/store-troubles.js';
+import { StoreTroubles } from '../health/store-troubles.js';
 
 export interface Hook {
   readonly name: string;
@@ -87,13 +88,18 @@ export interface Foundation {
 export async function openFoundation(context: ServerContext, rules: RbacRuleSource | undefined): Promise<Foundation> {
   const { options, clock, logger, registry: metrics, apis: registry } = context;
   const encryption = openEncryption(context);
-  const stores = await makeLogs(options, clock, storeTroubles(metrics, logger));
-  const logs = measured(encryption?.wrap(stores) ?? stores, new StoreMetrics(metrics), clock);
+  const troubles = new StoreTroubles({ registry: metrics, logger, clock, redact: storeRedactor(options) });
+  const stores = await makeLogs(options, clock, troubles);
+  showTrimming(stores, metrics);
+  const logs = measured(encryption?.wrap(stores) ?? stores, { metrics: new StoreMetrics(metrics), troubles, clock });
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
   await encryption?.start();
   await whenStoreAnswers(() => backend.open(), context);
+  const identities = new LogIdentities();
+  await whenStoreAnswers(() => identities.open(logs), context);
   const cacher = new RoutedCacher(logs, {
     clock,
+    identities,
     budgetBytes: options.cacheBudget,
     snapshots: featureGates.enabled('ListFromCacheSnapshot'),
     // Clients that come back a little late need not list anew: etcd, too, keeps up to twice the time that it promises.
@@ -122,10 +128,10 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
   return { backend, cacher, encryption, registry, cbor, mergeTypes, offload, offloadShow, install };
 }
 
-function measured({ main, others, overrides }: LogSet, metrics: StoreMetrics, clock: Clock): LogSet {
+function measured({ main, others, overrides }: LogSet, tools: MeasuringTools): LogSet {
   return {
-    main: new MeasuredBackend(main, metrics, clock),
-    others: new Map([...others].map(([log, backend]) => [log, new MeasuredBackend(backend, metrics, clock)])),
+    main: new MeasuredBackend(main, tools),
+    others: new Map([...others].map(([log, backend]) => [log, new MeasuredBackend(backend, tools)])),
     overrides,
   };
 }

@@ -1,5 +1,6 @@
 import { readDataFile } from '../../apimachinery/scheme/data-files.js';
 import { AuthenticationInfoPublisher } from '../../controllers/cluster-authentication-info.js';
+import { unlessOvertaken } from '../../controllers/errors.js';
 import { LegacyTokenTracking } from '../../controllers/service-accounts/legacy-token-tracking.js';
 import { keepSystemNamespaces } from '../../controllers/system-namespaces.js';
 import { ensureRbacDefaults, parseRbacDefaults } from '../../registry/builtin/rbac/bootstrap.js';
@@ -51,12 +52,14 @@ export class Loops {
         () => false,
         () => true,
       );
-    for (;;) {
+    for (let failures = 0; ;) {
       try {
         await run();
         return;
       } catch (error) {
-        if (signal.aborted || !(await isAway())) throw error;
+        // Once says nothing: the store may have come back just now.
+        failures = (await isAway()) ? 0 : failures + 1;
+        if (signal.aborted || failures > 1) throw error;
         await sleep(clock, RETRY_MILLIS, signal);
       }
     }
@@ -69,6 +72,7 @@ export class Loops {
       type: { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' },
       clients,
       conversionOf: conversions(resolveByServices(() => clients.for({ group: '', resource: 'services' }))),
+      recordEvent: (event) => unlessOvertaken(() => clients.for({ group: '', resource: 'events' }).create(event)),
       onError: this.failed('definition'),
     });
   }

@@ -14,6 +14,7 @@ import type { AuthenticationInfo } from '../../controllers/cluster-authenticatio
 import { type Clock, systemClock } from '../../util/clock.js';
 import { featureGates } from '../../util/feature-gates.js';
 import { createLogger, type Logger } from '../../util/logger.js';
+import { showExpiry } from '../metrics/aggregation-metrics.js';
 import type { ApiServer, TlsMaterial } from '../http/api-server.js';
 import { authorizationOptions } from '../options/authorization-options.js';
 import { authoritiesOf } from './controllers.js';
@@ -21,6 +22,7 @@ import { buildControlPlane } from './control-plane.js';
 import { type Credentials, DataDirectory, parsePair, readFile, StartError } from '../certificates/data-directory.js';
 import { makeOidc } from './access/oidc.js';
 import { advertisedAddress, hostPort, isUnspecified } from '../http/host-address.js';
+import { loggerOptions } from '../options/logging-options.js';
 import type { Options } from '../options/options.js';
 import { listen, runServer } from './run.js';
 import { serverContext } from './server-context.js';
@@ -123,7 +125,7 @@ function watchFiles(
   server: ApiServer,
   options: Options,
   files: Files,
-  context: { clock: Clock; logger: Logger },
+  context: { clock: Clock; logger: Logger; changed(tls: TlsMaterial): void },
 ): () => void {
   let stopped = false;
   let { tls } = files;
@@ -138,6 +140,7 @@ function watchFiles(
       if (changed.includes(true)) {
         tls = reloaded(options, files, tls);
         server.setSecureContext(tls);
+        context.changed(tls);
         context.logger.info('certificates reloaded');
       }
     } catch (error) {
@@ -169,7 +172,7 @@ export async function startStandalone(
   options: Options,
   root: string,
   clock: Clock = systemClock,
-  logger: Logger = createLogger(options.verbosity),
+  logger: Logger = createLogger(loggerOptions(options)),
 ): Promise<StandaloneServer> {
   const directory = new DataDirectory(resolve(options.dataDir), clock);
   const local = localAddress(options.bindAddress);
@@ -202,7 +205,10 @@ export async function startStandalone(
   );
   const url = urlOf(local, port);
   if (port !== options.securePort) directory.prepare(url, names);
-  const unwatch = watchFiles(server, options, files, { clock, logger });
+  let { cert } = files.tls;
+  showExpiry(() => cert, context.registry);
+  const changed = (tls: TlsMaterial): void => void ({ cert } = tls);
+  const unwatch = watchFiles(server, options, files, { clock, logger, changed });
   const plane = await buildControlPlane(context, { serverAddress, tokens, accounts, authorities });
   const running = await runServer(context, {
     listener,

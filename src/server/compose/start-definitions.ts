@@ -1,5 +1,6 @@
 import { admissionChain } from '../../admission/chain.js';
-import type { GroupResource } from '../../apimachinery/meta/meta.js';
+import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
+import { DefinitionEvents } from '../../controllers/definitions/definition-events.js';
 import { DefinitionController } from '../../controllers/definitions/definitions.js';
 import { CustomResourceHandler, type ServingOptions } from '../../controllers/definitions/custom-resource-handler.js';
 import { LocalClients } from '../../registry/generic/loopback/local-client.js';
@@ -10,12 +11,14 @@ export interface DefinitionsOptions extends ServingOptions {
   /** The type whose objects are definitions. */
   readonly type: GroupResource;
   readonly clients: LoopbackClients;
+  /** Creates an event about a definition, unless it exists. */
+  readonly recordEvent: (event: KubeObject) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
 /** Serves what definitions say; resolves when those that are there are served, and what is not served then does not exist. */
 export async function startDefinitions(options: DefinitionsOptions): Promise<void> {
-  const { clients, clock, registry, type, signal } = options;
+  const { clients, clock, registry, type, signal, recordEvent } = options;
   // As in kube-apiserver nothing admits the deletion of the objects of a definition that goes: no policy can keep it.
   const deleters = new LocalClients({ registry, admission: admissionChain([]), clock, fieldManager: 'kube-apiserver' });
   const controller = new DefinitionController({
@@ -28,6 +31,15 @@ export async function startDefinitions(options: DefinitionsOptions): Promise<voi
     },
   });
   controller.start(signal);
+  const events = new DefinitionEvents({
+    client: clients.for(type),
+    clock,
+    record: recordEvent,
+    onError: (name, error) => {
+      options.onError(`${name}: no event`, error);
+    },
+  });
+  events.start(signal);
   await controller.synced;
   options.registry.complete();
 }

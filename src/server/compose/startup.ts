@@ -2,7 +2,7 @@ import { newPathsNotInstalled } from '../../apimachinery/meta/errors.js';
 import type { ChainConfig, Step } from '../../endpoints/filters/chain-config.js';
 import { withPanicRecovery } from '../../endpoints/filters/panic-recovery.js';
 import { withRequestInfo } from '../../endpoints/filters/request-info.js';
-import { StorageError } from '../../storage/errors.js';
+import { StorageError, type StorageErrorCode } from '../../storage/errors.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
 import { messageOf } from '../../util/error-message.js';
@@ -36,8 +36,9 @@ export async function whenStoreAnswers<T>(
   }
 }
 
-const isTemporary = (error: unknown): boolean =>
-  error instanceof StorageError && (error.code === 'unavailable' || error.code === 'unknown-outcome');
+const TEMPORARY: ReadonlySet<StorageErrorCode> = new Set(['unavailable', 'initializing', 'unknown-outcome']);
+
+const isTemporary = (error: unknown): boolean => error instanceof StorageError && TEMPORARY.has(error.code);
 
 /**
  * Answers requests before the server can say who may do what: health checks, and 503 to everything else, to everybody.

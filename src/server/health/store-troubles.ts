@@ -1,38 +1,101 @@
 import type { Registry } from 'prom-client';
+import { StorageError, type StorageErrorCode } from '../../storage/errors.js';
 import type { MongoObserver } from '../../storage/mongodb/backend.js';
-import type { Logger } from '../../util/logger.js';
+import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
+import type { Logger } from '../../util/logger.js';
+import { LruCache } from '../../util/lru-cache.js';
 import { CellCounter } from '../../util/metrics/metrics.js';
 
-/** Logs and counts what goes wrong with a store in the background, where no request would tell of it. */
-export function storeTroubles(registry: Registry, logger: Logger): MongoObserver {
-  const streams = new CellCounter(
-    {
-      name: 'annex_store_change_stream_errors_total',
-      help: 'Failures of the change stream of a MongoDB log; the name of the main log is empty.',
-      labels: ['log'],
-    },
-    registry,
-  );
-  const indexes = new CellCounter(
-    {
-      name: 'annex_store_index_errors_total',
-      help: 'Failed attempts to update the MongoDB indexes of a type.',
-      labels: ['resource'],
-    },
-    registry,
-  );
-  return {
-    streamFailed: (log, error) => {
-      streams.cell(log).inc();
-      logger.warn('the change stream of MongoDB broke off; it is opened anew', { log, error: messageOf(error) });
-    },
-    indexFailed: (resource, error) => {
-      indexes.cell(resource).inc();
-      logger.warn('the MongoDB indexes of a type could not be brought up to date; this is tried again', {
-        resource,
-        error: messageOf(error),
-      });
-    },
-  };
+/** A failure of the same kind is logged again after so long. */
+const REPEAT_MILLIS = 10_000;
+/** Kinds of failures that are remembered. */
+const MAX_KINDS = 100;
+const MAX_CAUSE_LENGTH = 1_000;
+
+/** Codes whose cause clients are not told. */
+const WITHHELD: ReadonlySet<StorageErrorCode> = new Set(['unavailable', 'unknown-outcome', 'unusable']);
+
+export interface StoreTroublesOptions {
+  readonly registry: Registry;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** Takes the credentials of the store out of a text. */
+  redact(text: string): string;
+}
+
+interface Logged {
+  readonly at: number;
+  /** Failures of the kind since then. */
+  withheld: number;
+}
+
+/** Logs and counts what goes wrong with a store: in the background, and why requests fail, which their clients are not told. */
+export class StoreTroubles implements MongoObserver {
+  private readonly streams: CellCounter;
+  private readonly indexes: CellCounter;
+  private readonly logged = new LruCache<string, Logged>({ capacity: MAX_KINDS });
+
+  constructor(private readonly options: StoreTroublesOptions) {
+    const { registry } = options;
+    this.streams = new CellCounter(
+      {
+        name: 'annex_store_change_stream_errors_total',
+        help: 'Failures of the change stream of a MongoDB log; the name of the main log is empty.',
+        labels: ['log'],
+      },
+      registry,
+    );
+    this.indexes = new CellCounter(
+      {
+        name: 'annex_store_index_errors_total',
+        help: 'Failed attempts to update the MongoDB indexes of a type.',
+        labels: ['resource'],
+      },
+      registry,
+    );
+  }
+
+  streamFailed(log: string, error: unknown): void {
+    this.streams.cell(log).inc();
+    const text = this.textOf(error);
+    this.options.logger.warn('the change stream of MongoDB broke off; it is opened anew', { log, error: text });
+  }
+
+  indexFailed(resource: string, error: unknown): void {
+    this.indexes.cell(resource).inc();
+    const text = this.textOf(error);
+    const fields = { resource, error: text };
+    this.options.logger.warn(
+      'the MongoDB indexes of a type could not be brought up to date; this is tried again',
+      fields,
+    );
+  }
+
+  /** Logged once per kind of failure and ten seconds, with the number of those that were not. */
+  requestFailed(operation: string, error: unknown): void {
+    if (!(error instanceof StorageError) || !WITHHELD.has(error.code)) return;
+    const { clock, logger } = this.options;
+    const { cause } = error;
+    // Revisions and times make no other kind.
+    const message = error.message.replaceAll(/\d+/g, '');
+    const kind = `${error.code} ${message} ${cause instanceof Error ? cause.name : typeof cause}`;
+    const before = this.logged.get(kind);
+    const now = clock.monotonic();
+    if (before !== undefined && now - before.at < REPEAT_MILLIS) {
+      before.withheld++;
+      return;
+    }
+    this.logged.set(kind, { at: now, withheld: 0 });
+    const fields = { operation, error: error.message, repeated: before?.withheld ?? 0 };
+    logger.warn(
+      'a request to the store failed',
+      cause === undefined ? fields : { ...fields, cause: this.textOf(cause) },
+    );
+  }
+
+  private textOf(error: unknown): string {
+    const cause = error instanceof StorageError && error.cause !== undefined ? `: ${messageOf(error.cause)}` : '';
+    return this.options.redact(`${messageOf(error)}${cause}`).slice(0, MAX_CAUSE_LENGTH);
+  }
 }

@@ -7,6 +7,7 @@ import { type SecureContextOptions, TLSSocket } from 'node:tls';
 import { buildHandlerChain } from '../../endpoints/filters/chain.js';
 import type { ChainConfig, Step } from '../../endpoints/filters/chain-config.js';
 import { type Connection, Exchange } from '../../endpoints/filters/exchange.js';
+import { Timings } from '../../endpoints/filters/timings.js';
 import type { ChainMetrics } from '../../endpoints/filters/metrics.js';
 import type { Handler, HttpRequest, HttpResponse } from '../../endpoints/http.js';
 import { errorName, Session, type SessionConfig } from '@annex/http2';
@@ -15,6 +16,7 @@ import type { Logger } from '../../util/logger.js';
 import { unescapePath } from '../../request/query.js';
 import { NonResourceRoutes } from './non-resource-routes.js';
 import { isPlainRequest, refuse, refuseUnreadable, urlOf } from './plain-requests.js';
+import { RequestLog } from './request-log.js';
 import { keepFirstHeaders } from './repeated-headers.js';
 import { packetOf, rereadRequest, type RereadRequest, withoutUpgrade } from './reread.js';
 import { UpgradeResponse } from './websocket.js';
@@ -75,12 +77,14 @@ export class ApiServer {
   private readonly sessions = new Set<Session>();
   /** Hands a connection to node:http. */
   private http1: (socket: Duplex) => void = () => undefined;
+  private readonly log: RequestLog;
   private inFlight = 0;
   private closing = false;
   private readonly idle: (() => void)[] = [];
 
   constructor(private readonly config: ApiServerConfig) {
     this.step = config.waiting;
+    this.log = new RequestLog(config.logger, config.clock);
     this.http2 = this.sessionConfig();
     this.http = this.makeServer();
     this.routes.register('/', this.index, false);
@@ -362,13 +366,14 @@ export class ApiServer {
       at < 0 ? '' : url.slice(at + 1),
     );
     exchange.expectsContinue = expectsContinue;
+    exchange.stopwatch = new Timings(clock);
     exchange.onConflict = this.keepFirstAnnotation;
     this.inFlight++;
     const done = (): void => {
       exchange.finished = true;
-      if (exchange.served || !exchange.info.isResourceRequest)
-        metrics.completed(exchange, clock.monotonic() - startedAt);
-      if (this.config.logger.enabled(3)) this.log(exchange, clock.monotonic() - startedAt);
+      const millis = clock.monotonic() - startedAt;
+      if (exchange.served || !exchange.info.isResourceRequest) metrics.completed(exchange, millis);
+      this.log.completed(exchange, millis);
       if (--this.inFlight === 0) for (const wake of this.idle.splice(0)) wake();
     };
     const running = this.step(exchange);
@@ -385,18 +390,6 @@ export class ApiServer {
   private readonly keepFirstAnnotation = (auditId: string, key: string, value: string, known: string): void => {
     this.config.logger.warn('an audit annotation keeps its first value', { auditId, key, value, known });
   };
-
-  private log(exchange: Exchange, millis: number): void {
-    this.config.logger.info('HTTP', {
-      verb: exchange.info.verb,
-      URI: exchange.path,
-      latency: `${millis.toFixed(3)}ms`,
-      userAgent: exchange.userAgent,
-      'audit-ID': exchange.auditId,
-      srcIP: exchange.socket?.remoteAddress,
-      resp: exchange.response.statusCode,
-    });
-  }
 }
 
 const secureContext = (tls: TlsMaterial): SecureContextOptions => ({

@@ -6,7 +6,6 @@ import { CellGauge } from '../../util/metrics/metrics.js';
 import { ClusterAdmissionMetrics } from './cluster-admission-metrics.js';
 import { ClusterLinks } from '../health/cluster-links.js';
 import { DelegationMetrics } from './delegation-metrics.js';
-import type { ServingCertificates } from '../certificates/serving-certificates.js';
 
 export interface MetricsContext {
   readonly registry: Registry;
@@ -27,10 +26,10 @@ export class AggregationMetrics {
   }
 }
 
-/** A metric of the certificate that the server shows. */
-export function showExpiry(certificates: Pick<ServingCertificates, 'pair'>, registry: Registry): void {
+/** A metric of the certificate that the server shows (PEM). */
+export function showExpiry(cert: () => string | Buffer, registry: Registry): void {
   const name = 'annex_serving_certificate_expiration_timestamp_seconds';
   new CellGauge({ name, help: 'Expiration time of the serving certificate.', labels: [] }, registry, (gauge) => {
-    gauge.cell().value = Date.parse(new X509Certificate(certificates.pair.cert).validTo) / 1000;
+    gauge.cell().value = Date.parse(new X509Certificate(cert()).validTo) / 1000;
   });
 }

@@ -21,6 +21,12 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
   total('annex_cache_unpacked_total', 'Groups of packed objects that were wanted again.', (s) => s.warmth.unpacked);
   single('annex_cache_history_events', 'Recent events kept for watches.', (s) => s.history.events);
   single('annex_cache_history_bytes', 'Bytes of the recent events kept for watches.', (s) => s.history.bytes);
+  single('annex_cache_load_waits', 'Lists and watches that wait for a type to load.', (s) => s.loads.waiting);
+  total(
+    'annex_cache_load_refusals_total',
+    'Lists and watches answered with 429 because a type was not loaded in time.',
+    (s) => s.loads.refused,
+  );
   total('annex_cache_derived_hits_total', 'Cache hits of derived representations.', (s) => s.budget.hits);
   total('annex_cache_derived_misses_total', 'Cache misses of derived representations.', (s) => s.budget.misses);
   total(

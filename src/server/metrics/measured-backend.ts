@@ -86,7 +86,14 @@ export class StoreMetrics {
   }
 }
 
-/** A backend that measures another one. */
+export interface MeasuringTools {
+  readonly metrics: StoreMetrics;
+  /** Hears why requests to the store fail. */
+  readonly troubles: { requestFailed(operation: string, error: unknown): void };
+  readonly clock: Clock;
+}
+
+/** A backend that measures another one, and tells of its failures. */
 export class MeasuredBackend implements Backend {
   readonly revisionNow?: () => number;
   readonly index?: NonNullable<Backend['index']>;
@@ -96,15 +103,14 @@ export class MeasuredBackend implements Backend {
 
   constructor(
     private readonly backend: Backend,
-    private readonly metrics: StoreMetrics,
-    private readonly clock: Clock,
+    private readonly tools: MeasuringTools,
   ) {
     // Absent where the backend has none.
     if (backend.revisionNow !== undefined) this.revisionNow = backend.revisionNow.bind(backend);
     if (backend.index !== undefined) this.index = backend.index.bind(backend);
-    if (backend.writing !== undefined) this.writing = backend.writing.bind(backend);
     if (backend.atHand !== undefined) this.atHand = backend.atHand.bind(backend);
     if (backend.following !== undefined) this.following = backend.following.bind(backend);
+    if (backend.writing !== undefined) this.writing = backend.writing.bind(backend);
   }
 
   write(request: WriteRequest): Promise<WriteResult> {
@@ -127,22 +133,32 @@ export class MeasuredBackend implements Backend {
 
   private async *counted(batches: EventStream['batches']): AsyncGenerator<readonly LogEvent[]> {
     for await (const batch of batches) {
-      this.metrics.told(batch);
+      this.tools.metrics.told(batch);
       yield batch;
     }
   }
 
   private async measure<T>(operation: Operation, resource: string, pending: Promise<T>): Promise<T> {
-    const series = this.metrics.of(operation, resource);
-    const start = this.clock.monotonic();
+    const { metrics, clock } = this.tools;
+    const series = metrics.of(operation, resource);
+    const start = clock.monotonic();
     series.total.inc();
     try {
-      return await pending;
+      return await this.told(operation, pending);
     } catch (error) {
       series.errors().inc();
       throw error;
     } finally {
-      series.duration.observe((this.clock.monotonic() - start) / 1000);
+      series.duration.observe((clock.monotonic() - start) / 1000);
+    }
+  }
+
+  private async told<T>(operation: string, pending: Promise<T>): Promise<T> {
+    try {
+      return await pending;
+    } catch (error) {
+      this.tools.troubles.requestFailed(operation, error);
+      throw error;
     }
   }
 
@@ -155,7 +171,7 @@ export class MeasuredBackend implements Backend {
   }
 
   currentRevision(): Promise<number> {
-    return this.backend.currentRevision();
+    return this.told('revision', this.backend.currentRevision());
   }
 
   compactedRevision(): number {

@@ -44,20 +44,39 @@ function optionOf(flag: Flag<unknown>): Option {
 export const serveCommand = (run: (options: Options) => Promise<void>): Command =>
   commandOfFlags('serve', 'Serves the Kubernetes API.', run);
 
-export type DoctorFormat = 'text' | 'json';
+type DoctorFormat = 'text' | 'json';
 
-/** `annex doctor`, with the flags of `annex serve`. */
-export function doctorCommand(run: (options: Options, format: DoctorFormat) => Promise<void>): Command {
-  const what = 'Checks what a server with the same flags needs of its store and of the cluster that it extends.';
+export interface DoctorFlags {
+  readonly output: DoctorFormat;
+  /** Kubeconfig of a server by itself that runs; that of the data directory where empty. */
+  readonly serverKubeconfig: string;
+}
+
+/** `annex doctor`, with the flags of `annex serve` and its own. */
+export function doctorCommand(run: (options: Options, flags: DoctorFlags) => Promise<void>): Command {
+  const what =
+    'Checks what a server with the same flags needs: of its store, and of the cluster that it extends, or else the server itself.';
   const command = commandOfFlags('doctor', what, (options) => {
-    if (!isAggregated(options))
-      throw new FlagError('doctor needs --service-name: it looks at servers that extend a cluster');
-    return run(options, command.opts<{ output: DoctorFormat }>().output);
+    const flags = command.opts<DoctorFlags>();
+    if (isAggregated(options) && flags.serverKubeconfig !== '')
+      throw new FlagError(
+        '--server-kubeconfig is for servers by themselves, --kubeconfig for those that extend a cluster',
+      );
+    return run(options, flags);
   });
   const text = 'Format of the findings. The exit code is 1 when a check has failed.';
-  return command.addOption(
-    new Option('-o, --output <format>', text).choices(['text', 'json']).default('text').helpGroup('Output flags:'),
-  );
+  return command
+    .addOption(
+      new Option('-o, --output <format>', text).choices(['text', 'json']).default('text').helpGroup('Output flags:'),
+    )
+    .addOption(
+      new Option(
+        '--server-kubeconfig <file>',
+        'Kubeconfig of a running server that extends no cluster; admin.kubeconfig in --data-dir without it.',
+      )
+        .default('')
+        .helpGroup('Output flags:'),
+    );
 }
 
 function commandOfFlags(name: string, description: string, run: (options: Options) => Promise<void>): Command {

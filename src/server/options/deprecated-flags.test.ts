@@ -12,7 +12,7 @@ const GATE = 'setting GA feature gate AuthorizeWithSelectors=true, which will be
 /** What a server that starts so warns of. */
 function warnings(given: Record<string, string[]>): string[] {
   const warned: string[] = [];
-  const logger = createLogger(0);
+  const logger = createLogger({ verbosity: 0 });
   jest.spyOn(logger, 'warn').mockImplementation((text) => {
     warned.push(text);
   });

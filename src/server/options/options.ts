@@ -7,6 +7,7 @@ import { AGGREGATION_FLAGS, validateAggregationOptions } from './aggregation-opt
 import { AUDIT_FLAGS } from '../compose/access/audit.js';
 import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorization-options.js';
 import { bool, deprecated, duration, flag, type Flag, FlagError, float, int, ip, list, text } from './flags.js';
+import { LOGGING_FLAGS, validateLoggingOptions } from './logging-options.js';
 import { METRICS_FLAGS, validateMetricsOptions } from './metrics-options.js';
 import { STORAGE_FLAGS, validateEncryptionOptions, validateStorageOptions } from './storage-options.js';
 
@@ -17,7 +18,6 @@ const AUTHENTICATION = 'Authentication flags:';
 const FEATURES = 'Features flags:';
 const API_ENABLEMENT = 'API enablement flags:';
 const CONTROLLERS = 'Controllers flags:';
-const LOGS = 'Logs flags:';
 const ADMISSION = 'Admission flags:';
 
 const PLUGIN_NAMES = `Admission plugins: ${HERE_PLUGINS.join(', ')}. Names of kube-apiserver's other plugins are accepted and have no effect: ${ABSENT_PLUGINS.join(', ')}. The order of the names does not matter.`;
@@ -296,7 +296,7 @@ export const FLAGS = {
     365 * 24 * 3_600_000,
     'How long a generated service account token must have been idle before its Secret is marked invalid, and then removed.',
   ),
-  verbosity: flag(LOGS, 'v', int(0, 10), 0, 'Verbosity of the log.'),
+  ...LOGGING_FLAGS,
 } as const;
 
 /** The values of all flags. */
@@ -328,6 +328,7 @@ export function validateOptions(options: Options): void {
   validateAggregationOptions(options);
   validateAuthenticationOptions(options);
   validateMetricsOptions(options);
+  validateLoggingOptions(options);
   validateStorageOptions(options);
   validateEncryptionOptions(options);
   validateAuthorizationOptions(options);

@@ -4,6 +4,7 @@ import type { Backend, LogEvent, Revision } from '../interfaces.js';
 import { Warmth, type WarmthStats } from './tree/warmth.js';
 import { Budget, type BudgetStats } from './budget.js';
 import { History } from './history.js';
+import { LoadWaits } from './load-waits.js';
 import type { CachedType, Cacher, ResourceCache } from './interfaces.js';
 import { WatchCache, type Shared } from './watch-cache.js';
 import { NewestRevision, RevisionWaits } from './waits.js';
@@ -26,11 +27,15 @@ export interface CacherOptions {
   readonly historyBytes?: number;
   /** How long recent events are kept in memory at most. */
   readonly historyMillis?: number;
-  /** How long a read waits for a revision. */
+  /** How long a read waits for a revision, or for a type to load. */
   readonly waitMillis?: number;
+  /** How many reads may wait for types to load; others are refused at once. */
+  readonly maxLoadWaits?: number;
   /** Events that a watcher whose transport is full may be behind before it is ended. */
   readonly maxBacklog?: number;
   readonly maxWatchersPerType?: number;
+  /** The log's identity, which continue tokens carry; absent where nothing tells logs apart. */
+  readonly logId?: () => string | undefined;
   /** Events of a type that may gather while it is loaded; beyond that the load begins anew. */
   readonly maxPending?: number;
 }
@@ -40,6 +45,8 @@ export interface CacherStats {
   readonly budget: BudgetStats;
   readonly warmth: WarmthStats;
   readonly history: { readonly events: number; readonly bytes: number };
+  /** Reads that wait for types to load, and how many have been refused. */
+  readonly loads: { readonly waiting: number; readonly refused: number };
   readonly types: readonly TypeStats[];
 }
 
@@ -53,6 +60,9 @@ export interface TypeStats {
 
 export const DEFAULT_BUDGET_BYTES = 128 << 20;
 
+const WAIT_MILLIS = 3_000;
+/** Watches are not counted among the requests in flight. */
+const MAX_LOAD_WAITS = 10_000;
 const TICK_MILLIS = 1_000;
 const RETRY_MILLIS = 250;
 const MAX_RETRY_MILLIS = 5_000;
@@ -65,6 +75,7 @@ export class StorageCacher implements Cacher {
   private readonly warmth: Warmth;
   private readonly history: History;
   private readonly newest: NewestRevision;
+  private readonly loadWaits: LoadWaits;
   private readonly stopping = new AbortController();
   private waits: RevisionWaits;
   private shared: Shared | undefined;
@@ -86,7 +97,9 @@ export class StorageCacher implements Cacher {
       this.clock,
     );
     this.newest = new NewestRevision(options.backend);
-    this.waits = new RevisionWaits(this.clock, options.waitMillis ?? 3_000, 0);
+    const { waitMillis = WAIT_MILLIS, maxLoadWaits = MAX_LOAD_WAITS } = options;
+    this.loadWaits = new LoadWaits(this.clock, waitMillis, maxLoadWaits);
+    this.waits = new RevisionWaits(this.clock, waitMillis, 0);
   }
 
   /** Can be called again where it failed. */
@@ -94,7 +107,7 @@ export class StorageCacher implements Cacher {
     if (this.following !== undefined) return;
     const { backend, maxBacklog, maxWatchersPerType, waitMillis } = this.options;
     const revision = await backend.currentRevision();
-    this.waits = new RevisionWaits(this.clock, waitMillis ?? 3_000, revision);
+    this.waits = new RevisionWaits(this.clock, waitMillis ?? WAIT_MILLIS, revision);
     this.shared = {
       backend,
       clock: this.clock,
@@ -103,10 +116,12 @@ export class StorageCacher implements Cacher {
       history: this.history,
       waits: this.waits,
       newest: this.newest,
+      loadWaits: this.loadWaits,
       maxBacklog: maxBacklog ?? 10_000,
       maxWatchers: maxWatchersPerType ?? 100_000,
       maxPending: this.options.maxPending ?? 50_000,
       snapshots: this.options.snapshots ?? true,
+      logId: this.options.logId?.(),
     };
     this.trouble = '';
     this.following = this.follow();
@@ -158,7 +173,13 @@ export class StorageCacher implements Cacher {
       objects: cache.size(),
       watchers: cache.watcherCount(),
     }));
-    return { budget: this.budget.stats(), warmth: this.warmth.stats(), history: this.history.size(), types };
+    return {
+      budget: this.budget.stats(),
+      warmth: this.warmth.stats(),
+      history: this.history.size(),
+      loads: this.loadWaits.stats(),
+      types,
+    };
   }
 
   /** Follows the log; where the stream is lost it goes on from where it was, or reads everything again. */

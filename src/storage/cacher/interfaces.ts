@@ -143,6 +143,8 @@ export interface WatchReceiver {
  */
 export interface ResourceCache {
   readonly resource: string;
+  /** Identity of the log whose revisions the cache shows; undefined where nothing tells logs apart. */
+  readonly logId?: string | undefined;
   get(key: string, at: ReadAt): Promise<CachedObject | undefined>;
   /** What `get` resolves with, where that is there already and need not be waited for; else undefined. Absent: it always has to be. */
   getNow?(key: string, at: ReadAt): CachedObject | undefined;

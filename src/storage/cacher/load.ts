@@ -107,16 +107,18 @@ export class TypeLoad {
     return this.cancelled;
   }
 
-  /** False where more events came than could be kept. */
+  /** False where more events came than could be kept, or the type was described anew. */
   private async attempt(): Promise<boolean> {
     const { pending } = this;
+    const type = this.options.source.type();
     const loaded = (await this.walk()) ?? (await this.list());
     if (this.isCancelled()) return true;
     if (loaded.revision < pending.after) {
       const message = `the store listed ${this.options.resource} at revision ${loaded.revision}, but ${pending.after} was seen before`;
       throw new StorageError('unavailable', message);
     }
-    if (pending.overflowed) return false;
+    // Looked at in the step in which the objects are installed: the type may have been described anew until then.
+    if (pending.overflowed || type !== this.options.source.type()) return false;
     this.options.install(loaded, pending.events);
     return true;
   }
@@ -184,20 +186,17 @@ class LeavesOfWalk {
   }
 }
 
-/** Makes items, in slices, all of them by the same description of the type. */
+/** Makes items, in slices. */
 export async function cachedItems(
   stored: readonly StoredObject[],
   source: ItemSource,
   clock: Clock,
 ): Promise<CachedItem[]> {
-  for (;;) {
-    const type = source.type();
-    const items: CachedItem[] = [];
-    const slicer = new Slicer(clock);
-    for (const each of stored) {
-      items.push(cachedItem(each, source));
-      if (slicer.isOver) await slicer.yield();
-    }
-    if (type === source.type()) return items;
+  const items: CachedItem[] = [];
+  const slicer = new Slicer(clock);
+  for (const each of stored) {
+    items.push(cachedItem(each, source));
+    if (slicer.isOver) await slicer.yield();
   }
+  return items;
 }

@@ -1,14 +1,13 @@
 import type { Clock } from '../../util/clock.js';
 import { StorageError, tooLarge } from '../errors.js';
-import type { Backend, LogEvent, Revision } from '../interfaces.js';
+import type { Backend, ListOptions, LogEvent, Revision, StoredList } from '../interfaces.js';
 import { EVERYTHING } from '../selection-predicate.js';
 import { Slicer } from '../../scheduling/slicer.js';
 import { dropLeaf, replaceLeaves } from './tree/blocks.js';
-import { type LeafData } from './tree/leaf-data.js';
 import { Tree, type Change as TreeChange } from './tree/btree.js';
+import type { LeafData } from './tree/leaf-data.js';
 import type { PackingSource } from './tree/packed-items.js';
 import type { Warmth } from './tree/warmth.js';
-import { getAtHand, listAtHand, type FileOfType } from './at-hand.js';
 import type { Budget } from './budget.js';
 import { cachedItem, type CachedItem } from './tree/cached-item.js';
 import { itemsOf, loggedChange, supersede } from './changes.js';
@@ -26,6 +25,7 @@ import type {
   WatchReceiver,
 } from './interfaces.js';
 import { cachedItems, TypeLoad, type Loaded } from './load.js';
+import type { LoadWaits } from './load-waits.js';
 import { deferred, LIVE, UNLOADED, type Phase } from './phase.js';
 import { historicPage, makePage, rangeOf, tooOld, type ItemTree, type State } from './tree/page.js';
 import type { NewestRevision, RevisionWaits } from './waits.js';
@@ -41,15 +41,21 @@ export interface Shared {
   readonly warmth: Warmth;
   readonly waits: RevisionWaits;
   readonly newest: NewestRevision;
+  readonly loadWaits: LoadWaits;
   readonly maxBacklog: number;
   readonly maxWatchers: number;
   readonly maxPending: number;
   /** Whether exact lists may be answered from memory. */
   readonly snapshots: boolean;
+  /** Identity of the log; undefined where nothing tells logs apart. */
+  readonly logId: string | undefined;
 }
 
 /** After so long the version that lists show moves up, well within the history that watches may begin in. */
 const SHOWN_MILLIS = 60_000;
+
+/** Objects of a namespace that a list reads from the file while the type is loaded. */
+const MAX_FROM_FILE = 5_000;
 
 /** All objects of one type: the newest state, some past ones, and the watchers. */
 export class WatchCache implements ResourceCache {
@@ -67,6 +73,8 @@ export class WatchCache implements ResourceCache {
   /** How often the type was described anew. */
   private retyped = 0;
   private phase: Phase = UNLOADED;
+  /** When the type was last begun to be loaded, or to be described anew. */
+  private begun = 0;
   /** Newest revision that the loaded state shows, where the event stream has not come that far yet. */
   private loadedAt: Revision = 0;
   /**
@@ -84,6 +92,10 @@ export class WatchCache implements ResourceCache {
     this.history = new TypeHistory(0);
     this.items = this.packingSource();
     this.load();
+  }
+
+  get logId(): string | undefined {
+    return this.shared.logId;
   }
 
   revision(): Revision {
@@ -104,7 +116,7 @@ export class WatchCache implements ResourceCache {
   }
 
   async ready(): Promise<void> {
-    await this.whenFresh({ mode: 'any' }, () => undefined);
+    while (this.phase.name !== 'live') await this.phaseLeft();
   }
 
   *peekAll(prefix: string): Generator<CachedObject, void, undefined> {
@@ -122,9 +134,10 @@ export class WatchCache implements ResourceCache {
     if (at.mode === 'exact')
       return this.list(at, { prefix: key, from: key, limit: 1, predicate: EVERYTHING }).then((list) => only(list, key));
     if (this.isFresh(at)) return Promise.resolve(this.lookUp(key));
-    return this.whileLoading(
-      () => getAtHand(key, this.fileOf()),
-      () => this.whenFresh(at, () => this.lookUp(key)),
+    return this.whenFresh(
+      at,
+      () => this.lookUp(key),
+      () => this.getFromBackend(key, at),
     );
   }
 
@@ -133,13 +146,19 @@ export class WatchCache implements ResourceCache {
   }
 
   list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
-    const wait = (): Promise<CachedList> => this.listWhenFresh(at, options);
-    return at.mode === 'exact' ? wait() : this.whileLoading(() => listAtHand(options, this.fileOf()), wait);
+    if (isForBackend(at, options)) return this.listLoaded(at, options, () => this.listFromBackend(at, options));
+    const isShort = options.prefix !== '' && this.items.atHand !== undefined;
+    return this.listLoaded(at, options, isShort ? () => this.listFromFile(at, options) : undefined);
   }
 
-  private async listWhenFresh(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
+  private async listLoaded(
+    at: ReadAt,
+    options: CacheListOptions,
+    fromBackend?: () => Promise<CachedList>,
+  ): Promise<CachedList> {
     for (;;) {
-      const taken = await this.whenFresh(at, () => this.takeStates(at));
+      const taken = await this.whenFresh<Taken | CachedList>(at, () => this.takeStates(at), fromBackend);
+      if (!('retyped' in taken)) return taken;
       const list = await this.pageOf(taken, options);
       // What selectors see may have changed while the page was made.
       if (options.predicate.everything || taken.retyped === this.retyped) return list;
@@ -212,6 +231,7 @@ export class WatchCache implements ResourceCache {
     });
     const { left, leave } = deferred();
     const phase: Phase = { name: 'loading', load, left, leave };
+    this.begun = clock.monotonic();
     this.enter(phase);
     load.run().catch((error: unknown) => {
       if (this.phase === phase) this.enter(UNLOADED, error);
@@ -268,14 +288,16 @@ export class WatchCache implements ResourceCache {
 
   /**
    * Calls `take` in the very step in which the state was found to be as fresh as asked for. After each wait everything is looked at
-   * again: the state may have been given up meanwhile.
+   * again: the state may have been given up meanwhile. While there is no state, the backend answers, where it can; other reads wait
+   * for a while.
    */
-  private async whenFresh<T>(at: ReadAt, take: () => T): Promise<T> {
-    const { waits, newest } = this.shared;
+  private async whenFresh<T>(at: ReadAt, take: () => T, fromBackend?: () => Promise<T>): Promise<T> {
+    const { waits, newest, loadWaits } = this.shared;
     for (let wanted = at; ;) {
       if (this.isFresh(wanted)) return take();
       if (this.phase.name !== 'live') {
-        await this.phaseLeft();
+        if (fromBackend !== undefined) return fromBackend();
+        await loadWaits.wait(this.phaseLeft(), this.begun);
       } else if (wanted.mode === 'most-recent') {
         wanted = { mode: 'not-older-than', revision: await newest.ask() };
       } else if (wanted.mode !== 'any') {
@@ -298,21 +320,6 @@ export class WatchCache implements ResourceCache {
     if (phase.name === 'loading' || phase.name === 'retyping') await phase.left;
   }
 
-  /**
-   * While the objects are loaded from a file that this process alone writes to, small reads are answered from there: it always has the
-   * newest state. What that cannot answer waits.
-   */
-  private async whileLoading<T>(read: () => Promise<T | undefined>, wait: () => Promise<T>): Promise<T> {
-    const isAtHand = this.phase.name === 'loading' && this.items.atHand !== undefined;
-    const isOwn = isAtHand && this.shared.backend.revisionNow !== undefined;
-    return (isOwn ? await read() : undefined) ?? wait();
-  }
-
-  private fileOf(): FileOfType {
-    const { backend, clock } = this.shared;
-    return { resource: this.resource, backend, clock, source: this.items };
-  }
-
   private takeStates(at: ReadAt): Taken {
     const { retyped } = this;
     if (at.mode === 'exact') {
@@ -325,7 +332,7 @@ export class WatchCache implements ResourceCache {
 
   private async pageOf({ at, state, shown, retyped }: Taken, options: CacheListOptions): Promise<CachedList> {
     const { budget, clock } = this.shared;
-    if (at.mode === 'exact' && state === undefined) return this.listFromBackend(at.revision, options);
+    if (at.mode === 'exact' && state === undefined) return this.listFromBackend(at, options);
     const make = (of: State): Promise<CachedList> => makePage(of, options, budget, clock, retyped);
     if (state === undefined || (shown !== undefined && options.limit === 0)) return make(shown ?? this.state());
     const page = await make(state);
@@ -355,12 +362,43 @@ export class WatchCache implements ResourceCache {
     return watcher;
   }
 
-  private async listFromBackend(revision: Revision, options: CacheListOptions): Promise<CachedList> {
+  private async listFromBackend(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
     const { predicate, prefix, from } = options;
     const limit = predicate.everything ? options.limit : 0;
-    const list = await this.shared.backend.list(this.resource, { prefix, from, limit, revision });
+    const list = await this.askBackend(at, { prefix, from, limit });
     const items = await cachedItems(list.items, this.items, this.shared.clock);
-    return historicPage(revision, items, options, list.more, list.remaining);
+    return historicPage(list.revision, items, options, list.more, list.remaining);
+  }
+
+  /** A list of a namespace, unless that is long. */
+  private async listFromFile(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
+    const { prefix, from } = options;
+    const list = await this.askBackend(at, { prefix, from, limit: MAX_FROM_FILE });
+    if (list.more) return this.listLoaded(at, options);
+    const items = await cachedItems(list.items, this.items, this.shared.clock);
+    return historicPage(list.revision, items, options, false, 0);
+  }
+
+  private async getFromBackend(key: string, at: ReadAt): Promise<CachedItem | undefined> {
+    const { items } = await this.askBackend(at, { prefix: key, from: key, limit: 1 });
+    const [first] = items;
+    return first?.key === key ? cachedItem(first, this.items) : undefined;
+  }
+
+  /** A list of a state as new as asked for, and not older than what was seen: a primary just elected may list the past. */
+  private async askBackend(at: ReadAt, options: Omit<ListOptions, 'revision'>): Promise<StoredList> {
+    const { backend, newest, waits } = this.shared;
+    if (this.phase.name === 'closed') throw this.phase.error;
+    if (this.phase.name === 'unloaded') this.load();
+    if (at.mode === 'exact') return backend.list(this.resource, { ...options, revision: at.revision });
+    const seen = at.mode === 'most-recent' ? await newest.ask() : waits.revision;
+    const list = await backend.list(this.resource, { ...options, revision: 0 });
+    if (list.revision < seen) {
+      throw new StorageError('unavailable', `the store listed revision ${list.revision}, but ${seen} is there`);
+    }
+    if (at.mode === 'not-older-than' && at.revision > list.revision)
+      throw tooLarge(at.revision, list.revision, at.atOnce === true);
+    return list;
   }
 
   private install({ tree, revision, undecodable }: Loaded, events: readonly LogEvent[]): void {
@@ -416,6 +454,7 @@ export class WatchCache implements ResourceCache {
   private remake(type: CachedType): void {
     const { left, leave } = deferred();
     const phase: Phase = { name: 'retyping', left, leave };
+    this.begun = this.shared.clock.monotonic();
     this.enter(phase);
     const done = (error?: unknown): void => {
       if (this.phase !== phase) return;
@@ -486,6 +525,11 @@ interface Taken {
   readonly state: State | undefined;
   readonly shown?: State;
   readonly retyped: number;
+}
+
+/** As in kube-apiserver, what needs no walk through all objects of the type. */
+function isForBackend(at: ReadAt, { limit, predicate }: CacheListOptions): boolean {
+  return at.mode === 'exact' || (limit > 0 && predicate.everything);
 }
 
 function only(list: CachedList, key: string): CachedObject | undefined {

@@ -227,9 +227,9 @@ export class CacheWatcher implements Watcher, Member {
     const stop = (): void => reading.abort();
     this.stopping.signal.addEventListener('abort', stop, { once: true });
     try {
-      // While the log is let go of, the history may move on: what it dropped is read, too.
-      while (this.seen < history.since && !this.stopped) await this.replay(reading.signal);
-      this.position = history.positionAfter(this.seen);
+      if (this.seen < history.since) await this.replay(reading.signal);
+      // The memory may have moved on since the replay ended; then the log is read on from there.
+      if (this.seen >= history.since) this.position = history.positionAfter(this.seen);
     } finally {
       this.stopping.signal.removeEventListener('abort', stop);
       reading.abort();

@@ -60,6 +60,7 @@ export class EmbeddedBackend implements Backend {
   private foreign: string | undefined;
   private readonly clock: Clock;
   private readonly historyMillis: number;
+  private trimmed: number | undefined;
   /** History up to here is forgotten; what it needs may still be on the disk. */
   private oldest: Revision = FIRST_REVISION;
   /** History up to here is removed from the disk. */
@@ -98,6 +99,7 @@ export class EmbeddedBackend implements Backend {
   private openStore(lock: DirectoryLock): Opened {
     const environment = Environment.open(this.options.directory);
     this.oldest = this.removed = environment.metaNumber(COMPACTED) ?? FIRST_REVISION;
+    this.trimmed = this.clock.now();
     const last = environment.lastLogRevision();
     const entry = last === 0 ? undefined : environment.entry(last);
     const revision = Math.max(last, this.removed);
@@ -216,6 +218,10 @@ export class EmbeddedBackend implements Backend {
     return this.oldest;
   }
 
+  trimmedAt(): number | undefined {
+    return this.trimmed;
+  }
+
   events(after: Revision, signal: AbortSignal): EventStream {
     const { feed, committer } = this.store();
     if (after < this.oldest) throw compacted(after, this.oldest);
@@ -316,6 +322,12 @@ export class EmbeddedBackend implements Backend {
    * is looked at once, when it leaves the window.
    */
   private async removeSome(): Promise<boolean> {
+    const more = await this.removeOld();
+    if (!more) this.trimmed = this.clock.now();
+    return more;
+  }
+
+  private async removeOld(): Promise<boolean> {
     const environment = this.environment();
     environment.refresh();
     const cutoff = this.clock.now() - this.historyMillis;

@@ -15,7 +15,7 @@ import type {
 } from '../interfaces.js';
 import { Appender } from './commit/appender.js';
 import { Committer } from './commit/committer.js';
-import { connect, failureOf, newClient, redact, type ConnectionOptions } from './connection.js';
+import { connect, failureOf, newClient, type ConnectionOptions } from './connection.js';
 import {
   FIRST_REVISION,
   logPlace,
@@ -35,6 +35,7 @@ import { Indexer } from './indexes.js';
 import { LAYOUT_FORMAT, layoutText, LogLayout, newestRevision } from './layout.js';
 import { listAt } from './list.js';
 import { Reader } from './reader.js';
+import { redact } from './redact.js';
 import { WriterSession } from './commit/writer-session.js';
 import { messageOf } from '../../util/error-message.js';
 
@@ -167,6 +168,10 @@ export class MongoBackend implements Backend {
       throw new StorageError('unavailable', `MongoDB tells revision ${newest}, but ${acknowledged} was committed`);
     }
     return newest;
+  }
+
+  trimmedAt(): number | undefined {
+    return this.opened?.history.trimmedAt;
   }
 
   compactedRevision(): Revision {

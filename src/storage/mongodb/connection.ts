@@ -11,6 +11,7 @@ import {
 } from 'mongodb';
 import { errorCode, StorageError } from '../errors.js';
 import { CommandFailed } from './failures.js';
+import { redact } from './redact.js';
 import { messageOf } from '../../util/error-message.js';
 
 export interface ConnectionOptions {
@@ -145,25 +146,4 @@ function explain(error: unknown, address: string): string {
 
 function addressOf(client: MongoClient): string {
   return client.options.srvHost ?? client.options.hosts.map((host) => host.toString()).join(',');
-}
-
-/** What is said of an error, on one line and without the credentials of a URI. */
-export function redact(message: string, uri: string): string {
-  let text = message.replaceAll(/\s*\n\s*/g, ' ');
-  const credentials = /^[a-z+]+:\/\/(.*)@/.exec(uri)?.[1];
-  if (credentials !== undefined) {
-    const password = credentials.slice(credentials.indexOf(':') + 1);
-    for (const secret of new Set([credentials, password, decoded(password)])) {
-      if (secret !== '') text = text.replaceAll(secret, '***');
-    }
-  }
-  return text;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -38,8 +38,11 @@ export class History {
   private stopped = false;
   private renewed = 0;
   private hasMark = false;
+  /** When the last run succeeded, or the first could begin. */
+  trimmedAt: number;
 
   constructor(private readonly options: HistoryOptions) {
+    this.trimmedAt = options.clock.now();
     this.log = entriesOf(options.place);
     this.meta = options.place.db.collection<MetaDocument>(META);
   }
@@ -68,9 +71,11 @@ export class History {
   }
 
   private run(revision: Revision): Promise<void> {
-    const running = this.forget(revision).finally(() => {
-      this.running = undefined;
-    });
+    const running = this.forget(revision)
+      .then(() => void (this.trimmedAt = this.options.clock.now()))
+      .finally(() => {
+        this.running = undefined;
+      });
     this.running = running;
     return running;
   }

@@ -1,8 +1,10 @@
-/** Parts of the work on a request, by the names under which the audit log tells how long they took. */
+/** Parts of the work on a request, by the names under which the audit log tells how long they took (it leaves out `request-read`). */
 export type Layer =
   | 'authentication'
   | 'authorization'
   | 'impersonation'
+  | 'apf-queue-wait'
+  | 'request-read'
   | 'mutating-webhook'
   | 'validating-webhook'
   | 'etcd'

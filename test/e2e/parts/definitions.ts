@@ -25,6 +25,12 @@ export function definitions(cluster: TestCluster): void {
         reason: 'GroupVersionTaken',
         message: `the group version ${group}/v1 cannot be registered: the APIService v1.${group} belongs to the cluster itself, which serves a CustomResourceDefinition or a type of its own there`,
       });
+      const [row = ''] = (await kubectl('get', 'rd', `widgets.${group}`, '--no-headers')).split('\n');
+      expect(row.split(/ +/).slice(0, 4)).toEqual([`widgets.${group}`, 'GroupVersionTaken', 'v1', '0']);
+      await eventually('an event', async () => {
+        const text = await kubectl('describe', 'rd', `widgets.${group}`);
+        return /Warning +GroupVersionTaken .*cannot be registered/.test(text) ? true : undefined;
+      });
       await kubectl('delete', 'crd', `widgets.${group}`);
       expect(await registered(group, 'True')).toMatchObject({ reason: 'APIServiceRegistered' });
       await available(cluster, group, 'v1');

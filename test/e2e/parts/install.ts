@@ -22,7 +22,7 @@ export function install(cluster: TestCluster): void {
       const kinds = [...manifest.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => kind);
       expect(new Set(kinds)).toEqual(
         new Set([
-          ...['ServiceAccount', 'ClusterRole', 'ClusterRoleBinding', 'RoleBinding', 'Service', 'Deployment'],
+          ...['ServiceAccount', 'ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding', 'Service', 'Deployment'],
           ...['PodDisruptionBudget', 'NetworkPolicy'],
         ]),
       );

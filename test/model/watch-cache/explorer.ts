@@ -14,7 +14,7 @@ const RESOURCES = ['widgets.example.com', 'gadgets.example.com'];
 const KEYS = ['a/a', 'a/b', 'b/a', 'b/b', 'c/a'];
 const COLORS = ['red', 'green', ''];
 /** Errors that a read may end with while the store has trouble. */
-const EXPECTED = new Set(['unavailable', 'too-large', 'compacted', 'closed']);
+const EXPECTED = new Set(['unavailable', 'initializing', 'too-large', 'compacted', 'closed']);
 const ROUNDS_TO_SETTLE = 60;
 
 /** Time passes now and then while something is computed, so that long work takes its pauses. */

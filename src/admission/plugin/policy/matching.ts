@@ -6,6 +6,7 @@ import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js
 import type { NamespaceSource } from '../../sources.js';
 import type { Clock } from '../../../util/clock.js';
 import { sleep } from '../../../util/clock.js';
+import { type MaybePromise, rescue } from '../../../util/maybe-promise.js';
 import type { CompiledPolicy, PolicyHooks } from './hooks.js';
 import { ConfigurationError } from './params.js';
 
@@ -27,20 +28,21 @@ export const isOutOfReach = ({ resource }: AdmissionAttributes): boolean =>
   OUT_OF_REACH.has(`${resource.group}/${resource.resource}`);
 
 /** What matches; an error of matching is one of the policy's configuration. Throws ConfigurationError. */
-export async function matched(
+export function matched(
   criteria: MatchCriteria | undefined,
   attributes: AdmissionAttributes,
   namespaces: NamespaceSource,
-): Promise<VersionedResource | undefined> {
+): MaybePromise<VersionedResource | undefined> {
   if (criteria === undefined) {
     throw new ConfigurationError('policy contained no match constraints, a required field');
   }
-  try {
-    return await match(criteria, attributes, namespaces);
-  } catch (error) {
-    if (error instanceof ApiError) throw new ConfigurationError(error.message);
-    throw error;
-  }
+  return rescue(
+    () => match(criteria, attributes, namespaces),
+    (error) => {
+      if (error instanceof ApiError) throw new ConfigurationError(error.message);
+      throw error;
+    },
+  );
 }
 
 /** As long as kube-apiserver waits for its plugins. */

@@ -4,6 +4,7 @@ import { labelSelectorFromObject } from '../../../apimachinery/selectors/label-s
 import { SelectorError } from '../../../apimachinery/selectors/labels.js';
 import { formatGroupVersionKind, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { ParamSource, ParamStore } from '../../sources.js';
+import type { MaybePromise } from '../../../util/maybe-promise.js';
 import { kindOfParams, type Binding, type ParamKind } from './hooks.js';
 
 /** Why a policy or a binding cannot be evaluated; its failure policy decides. */
@@ -19,17 +20,28 @@ export async function openParams(source: ParamSource, paramKind: ParamKind): Pro
   throw new ConfigurationError(`failed to find resource referenced by paramKind: '${formatGroupVersionKind(kind)}'`);
 }
 
+const WITHOUT_PARAMS: readonly undefined[] = [undefined];
+
 /**
  * The params with which a binding has its policy evaluated, each once; undefined among them: without params. None: the binding asks
  * for nothing to be done where there are no params. Throws ConfigurationError.
  */
-export async function collectParams(
+export function collectParams(
   paramKind: ParamKind | undefined,
   store: ParamStore | undefined,
   { paramRef }: Binding,
   namespace: string,
-): Promise<readonly (KubeObject | undefined)[]> {
-  if (paramKind === undefined || store === undefined || paramRef === undefined) return [undefined];
+): MaybePromise<readonly (KubeObject | undefined)[]> {
+  if (paramKind === undefined || store === undefined || paramRef === undefined) return WITHOUT_PARAMS;
+  return findParams(paramKind, store, paramRef, namespace);
+}
+
+async function findParams(
+  paramKind: ParamKind,
+  store: ParamStore,
+  paramRef: JsonObject,
+  namespace: string,
+): Promise<readonly KubeObject[]> {
   const given = stringAt(paramRef, 'namespace') ?? '';
   const wanted = given === '' ? namespace : given;
   if (store.namespaced && wanted === '') {

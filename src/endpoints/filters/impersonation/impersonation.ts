@@ -75,7 +75,7 @@ export function withImpersonation(next: Step, config: ChainConfig): Step {
   };
   const impersonate = async (exchange: Exchange, wanted: UserInfo): Promise<void> => {
     const attributes: AuthorizerAttributes = attributesOf(exchange, config);
-    const outcome = await timed(exchange.audit, 'impersonation', () =>
+    const outcome = await timed(exchange.stopwatch, 'impersonation', () =>
       modes.resolve(wanted, attributes, exchange.signal),
     );
     if (exchange.timedOut) return;

@@ -1,4 +1,6 @@
 import { ApiError, newRequestEntityTooLarge } from '../../../apimachinery/meta/errors.js';
+import type { RequestContext } from '../../../request/context.js';
+import { timed } from '../../../util/metrics/stopwatch.js';
 import type { HttpRequest } from '../../http.js';
 
 const EMPTY = Buffer.alloc(0);
@@ -7,10 +9,18 @@ const EMPTY = Buffer.alloc(0);
  * The body of a request, whole; 413 beyond the limit (bytes). The rest of a body that is too large is not read: the connection
  * is left to the server, which closes it after the answer.
  */
-export function readBody(request: HttpRequest, limit: number, signal: AbortSignal): Promise<Buffer> {
+export function readBody(
+  request: HttpRequest,
+  limit: number,
+  { signal, stopwatch }: Pick<RequestContext, 'signal' | 'stopwatch'>,
+): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? NaN);
   if (announced === 0) return Promise.resolve(EMPTY);
   if (announced > limit) return Promise.reject(newRequestEntityTooLarge(`limit is ${limit}`));
+  return timed(stopwatch, 'request-read', () => readAll(request, limit, signal));
+}
+
+function readAll(request: HttpRequest, limit: number, signal: AbortSignal): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;

@@ -1,13 +1,21 @@
+import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../apimachinery/json/values.js';
+import type { GroupVersionResource, KubeObject } from '../../../apimachinery/meta/meta.js';
 import { customResourceDefinitionType } from '../../apiextensions/customresourcedefinition/type.js';
-import type { ResourceType, Strategy } from '../../rest/interfaces.js';
+import { AGE_COLUMN, column, NAME_COLUMN, tableWithAge } from '../../rest/columns.js';
+import type { ResourceType, Strategy, TableConvertor } from '../../rest/interfaces.js';
+
+/** The objects of a type; undefined where it is not served in the version. */
+export type ObjectCount = (type: GroupVersionResource) => number | undefined;
 
 export const RESOURCE_DEFINITIONS = { group: 'kubeannex.io', resource: 'resourcedefinitions' };
 
 /**
  * ResourceDefinition of kubeannex.io/v1: declares a type that Annex serves inside a cluster, where CustomResourceDefinition is
- * the cluster's own. Its spec and status are those of a CustomResourceDefinition, and so is all that is done with it.
+ * the cluster's own. Its spec and status are those of a CustomResourceDefinition, and so is all that is done with it. `count`
+ * is asked for the objects of a type.
  */
-export function resourceDefinitionType(): ResourceType {
+export function resourceDefinitionType(count: ObjectCount): ResourceType {
   const type = customResourceDefinitionType({});
   const { subresources } = type;
   return {
@@ -21,6 +29,7 @@ export function resourceDefinitionType(): ResourceType {
     listKind: 'ResourceDefinitionList',
     shortNames: ['rd'],
     categories: [],
+    versions: type.versions.map((version) => ({ ...version, table: tableOf(count) })),
     noProtobuf: true,
   };
 }
@@ -28,4 +37,58 @@ export function resourceDefinitionType(): ResourceType {
 /** What is said of the fields of one kind holds for the other's. */
 function ofOurs(strategy: Strategy): Strategy {
   return { ...strategy, resetFields: { 'kubeannex.io/v1': Object.values(strategy.resetFields ?? {}).flat() } };
+}
+
+const COLUMNS = [
+  NAME_COLUMN,
+  column(
+    'Registered',
+    'string',
+    'Whether the cluster sends requests for all versions to Annex; why not, where it does not.',
+  ),
+  column('Versions', 'string', 'The versions that are served.'),
+  column('Objects', 'string', 'How many objects of the type there are.'),
+  AGE_COLUMN,
+];
+
+function tableOf(count: ObjectCount): TableConvertor {
+  const table = tableWithAge(COLUMNS, (definition) => {
+    const versions = servedVersions(definition);
+    return [
+      definition.metadata.name ?? '',
+      registered(definition),
+      versions.join(','),
+      objects(definition, versions, count),
+    ];
+  });
+  // Rows are never kept: the count changes without the definition.
+  return {
+    columns: COLUMNS,
+    cells: (definition, now) => table.cells(definition, now),
+    timeDependent: true,
+    mainThreadOnly: true,
+  };
+}
+
+const servedVersions = (definition: KubeObject): string[] =>
+  objectsOf(objectAt(definition, 'spec')?.['versions'])
+    .filter((version) => version['served'] === true)
+    .map((version) => stringAt(version, 'name') ?? '');
+
+function registered(definition: KubeObject): string {
+  const conditions = objectsOf(objectAt(definition, 'status')?.['conditions']);
+  const condition = conditions.find(({ type }) => type === 'Registered');
+  const status = stringAt(condition, 'status') ?? 'Unknown';
+  return status === 'False' ? (stringAt(condition, 'reason') ?? status) : status;
+}
+
+function objects(definition: KubeObject, versions: readonly string[], count: ObjectCount): string {
+  const spec = objectAt(definition, 'spec');
+  const group = stringAt(spec, 'group') ?? '';
+  const resource = stringAt(objectAt(spec, 'names'), 'plural') ?? '';
+  for (const version of versions) {
+    const found = count({ group, version, resource });
+    if (found !== undefined) return String(found);
+  }
+  return '<unknown>';
 }

@@ -17,6 +17,10 @@ export abstract class CacheOver implements ResourceCache {
     return this.inner.resource;
   }
 
+  get logId(): string | undefined {
+    return this.inner.logId;
+  }
+
   abstract get(key: string, at: ReadAt): Promise<CachedObject | undefined>;
 
   abstract list(at: ReadAt, options: CacheListOptions): Promise<CachedList>;

@@ -20,7 +20,7 @@ export function storeUnder(store: ResourceStore, watch: Stopwatch): ResourceStor
   return store.through(cacheUnder(store.cache, watch), watched);
 }
 
-/** A cache with a watch on its reads, which may wait for the store. */
+/** A cache with a watch on its lists, which may wait for the store; gets are timed where requests make them. */
 export function cacheUnder(cache: ResourceCache, watch: Stopwatch): ResourceCache {
   return cache.under?.(watch) ?? new CacheUnder(cache, watch);
 }
@@ -34,7 +34,7 @@ class CacheUnder extends CacheOver {
   }
 
   get(key: string, at: ReadAt): Promise<CachedObject | undefined> {
-    return timed(this.stopwatch, 'etcd', () => this.inner.get(key, at));
+    return this.inner.get(key, at);
   }
 
   list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {

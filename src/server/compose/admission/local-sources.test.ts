@@ -187,6 +187,7 @@ describe('params', () => {
       type: DEFINITIONS,
       clients,
       conversionOf: conversions(resolveByDns),
+      recordEvent: () => Promise.reject(new Error('nothing is bad')),
       onError: (_name, error) => failures.push(error),
       signal,
     });

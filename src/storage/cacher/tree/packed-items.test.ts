@@ -2,6 +2,7 @@ import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { objectAt } from '../../../apimachinery/json/json.js';
 import type { StoredObject } from '../../interfaces.js';
 import { Budget } from '../budget.js';
+import type { CachedType } from '../interfaces.js';
 import { Leaf } from './btree.js';
 import { cachedItem, type CachedItem } from './cached-item.js';
 import type { LeafData } from './leaf-data.js';
@@ -16,7 +17,7 @@ function setup(count: number) {
   const file = new Map<number, StoredObject>();
   let reads = 0;
   const unpacked: object[] = [];
-  let type = {
+  let type: CachedType = {
     resource: 'things',
     attributes: (object: JsonObject) => ({ labels: labelsOf(object), fields: { 'metadata.name': '', color: 'red' } }),
   };

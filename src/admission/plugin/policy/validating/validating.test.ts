@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import type { ApiError } from '../../../../apimachinery/meta/errors.js';
-import type { AdmissionPlugin } from '../../../interfaces.js';
+import type { AdmissionAttributes, AdmissionPlugin } from '../../../interfaces.js';
 import { validatingPolicyMetrics } from '../metrics.js';
 import { FakeClock } from '../../../../util/clock.js';
 import { binding, clock, createOf, FakeSource, FakeSources, policy } from '../policies.fake.js';
@@ -26,14 +26,15 @@ const POLICY = policy('limit', {
   auditAnnotations: [{ key: 'size', valueExpression: "'size ' + string(variables.size)" }],
 });
 
-async function refused(run: Promise<void> | void): Promise<ApiError> {
-  return Promise.resolve(run).then(
+const validate = async (attributes: AdmissionAttributes): Promise<void> => plugin.validate?.(attributes);
+
+const refused = (run: Promise<void>): Promise<ApiError> =>
+  run.then(
     () => {
       throw new Error('the request was admitted');
     },
     (error: unknown) => error as ApiError,
   );
-}
 
 beforeEach(() => {
   registry.resetMetrics();
@@ -61,13 +62,13 @@ test.each([
   sources.validatingPolicies.set(policy('limit', spec));
   const group = 'admissionregistration.k8s.io';
   const { attributes } = createOf({}, { resource: { group, version: 'v1', resource } });
-  const answer = Promise.resolve(plugin.validate?.(attributes)).catch((error: unknown) => (error as ApiError).code);
+  const answer = validate(attributes).catch((error: unknown) => (error as ApiError).code);
   expect(await answer).toBe(code);
 });
 
 test('the first refusal is the answer, with the reason of its validation', async () => {
   const { attributes, annotations } = createOf({ size: '7', color: 'red' });
-  const error = await refused(plugin.validate?.(attributes));
+  const error = await refused(validate(attributes));
   const text = "ValidatingAdmissionPolicy 'limit' with binding 'all' denied request: size is 7";
   expect([error.code, error.reason, error.message]).toEqual([
     403,
@@ -81,10 +82,16 @@ test('the first refusal is the answer, with the reason of its validation', async
   );
 });
 
+test('a policy that has nothing to wait for costs no promise', () => {
+  const { attributes, annotations } = createOf({ size: '3' });
+  expect(plugin.validate?.(attributes)).toBeUndefined();
+  expect(annotations).toEqual({ 'limit/size': 'size 3' });
+});
+
 test('bindings warn and audit', async () => {
   sources.validatingPolicyBindings.set(binding('soft', 'limit', { validationActions: ['Warn', 'Audit'] }));
   const { attributes, warnings, annotations } = createOf({ size: '7' });
-  await plugin.validate?.(attributes);
+  await validate(attributes);
   expect(warnings).toEqual(["Validation failed for ValidatingAdmissionPolicy 'limit' with binding 'soft': size is 7"]);
   expect(annotations['validation.policy.admission.k8s.io/validation_failure']).toBe(
     '[{"message":"size is 7","policy":"limit","binding":"soft","expressionIndex":0,"validationActions":["Warn","Audit"]}]',
@@ -92,11 +99,11 @@ test('bindings warn and audit', async () => {
 });
 
 test('the failure policy decides about expressions that fail', async () => {
-  const error = await refused(plugin.validate?.(createOf({}).attributes));
+  const error = await refused(validate(createOf({}).attributes));
   expect(error.message).toContain('composited variable "size" fails to evaluate: no such key: size');
   expect(error.code).toBe(422);
   sources.validatingPolicies.set({ ...POLICY, spec: { ...(POLICY['spec'] as object), failurePolicy: 'Ignore' } });
-  await plugin.validate?.(createOf({}).attributes);
+  await validate(createOf({}).attributes);
 });
 
 test('params are those of the binding, and their kind is followed', async () => {
@@ -112,10 +119,10 @@ test('params are those of the binding, and their kind is followed', async () => 
   const paramRef = { name: 'limits', parameterNotFoundAction: 'Deny' };
   sources.validatingPolicyBindings.set(binding('all', 'max', { paramRef }));
   expect(sources.retained.at(-1)).toEqual(['ConfigMap']);
-  await plugin.validate?.(createOf({ size: '3' }).attributes);
-  expect((await refused(plugin.validate?.(createOf({ size: '4' }).attributes))).message).toMatch(/: ConfigMap$/);
+  await validate(createOf({ size: '3' }).attributes);
+  expect((await refused(validate(createOf({ size: '4' }).attributes))).message).toMatch(/: ConfigMap$/);
   sources.configMaps.clear();
-  expect((await refused(plugin.validate?.(createOf({ size: '1' }).attributes))).message).toMatch(
+  expect((await refused(validate(createOf({ size: '1' }).attributes))).message).toMatch(
     /failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction$/,
   );
 });
@@ -128,7 +135,7 @@ test('a policy whose kind of params does not exist refuses what it matches', asy
     }),
   );
   sources.validatingPolicyBindings.set(binding('all', 'gone'));
-  expect((await refused(plugin.validate?.(createOf({}).attributes))).message).toMatch(
+  expect((await refused(validate(createOf({}).attributes))).message).toMatch(
     /ValidatingAdmissionPolicy 'gone' denied request: failed to configure policy: failed to find resource referenced by paramKind: 'example.com\/v1, Kind=Gone'$/,
   );
 });
@@ -156,9 +163,9 @@ test('the budget of a policy is shared by its expressions', async () => {
     sources.validatingPolicies.set(policy('limit', { validations }));
   };
   spend(28);
-  await plugin.validate?.(createOf({}).attributes);
+  await validate(createOf({}).attributes);
   spend(29);
-  expect((await refused(plugin.validate?.(createOf({}).attributes))).message).toMatch(
+  expect((await refused(validate(createOf({}).attributes))).message).toMatch(
     /denied request: validation failed due to running out of cost budget, no further validation rules will be run$/,
   );
 });
@@ -178,7 +185,7 @@ test('a request waits for the policies to be listed, but not for ever', async ()
     conditionMetrics: undefined,
     authorizer: { authorize: () => ({ decision: 'allow', reason: '' }) },
   });
-  const answer = refused(late.validate?.(createOf({}).attributes));
+  const answer = refused(Promise.resolve(late.validate?.(createOf({}).attributes)));
   waiting.advance(10_000);
   expect((await answer).message).toBe('configmaps "settings" is forbidden: not yet ready to handle request');
 });

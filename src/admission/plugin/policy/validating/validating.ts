@@ -3,12 +3,13 @@ import { textsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../../../authorization/authorizer/interfaces.js';
 import type { Clock } from '../../../../util/clock.js';
+import { inTurn, type MaybePromise, rescue, then } from '../../../../util/maybe-promise.js';
 import { settled } from '../../../cel/activation.js';
 import type { MatchConditionsMetrics } from '../../../cel/match-conditions.js';
-import { RequestView } from '../../../cel/request-view.js';
+import { RequestView, type VersionedInput } from '../../../cel/request-view.js';
 import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../../interfaces.js';
 import { refusal } from '../../../refusal.js';
-import type { AdmissionSources } from '../../../sources.js';
+import type { AdmissionSources, ParamStore } from '../../../sources.js';
 import { AuditAnnotations } from './audit-annotations.js';
 import { type Decision, evaluateValidations, failed, type ValidationResult } from './evaluate-validations.js';
 import { type Binding, type PolicyHook, PolicyHooks } from '../hooks.js';
@@ -48,18 +49,19 @@ export function validatingAdmissionPolicy(dependencies: ValidatingPolicyDependen
     compileValidatingPolicy(policy, conditionMetrics),
   );
   ParamKinds.of(sources).follow(hooks);
-  const dispatch = async (attributes: AdmissionAttributes): Promise<void> => {
-    await whenReady(hooks, attributes, clock);
+  const dispatch = (attributes: AdmissionAttributes): MaybePromise<void> => {
     const found = hooks.for(attributes.resource);
-    if (found.length > 0) await new ValidatingRequest(attributes, dependencies).run(found);
+    if (found.length > 0) return new ValidatingRequest(attributes, dependencies).run(found);
   };
   return {
     name: 'ValidatingAdmissionPolicy',
     handles: () => true,
     readsObjects: (resource) => !hooks.synced() || hooks.for(resource).length > 0,
     validate(attributes) {
-      if (hooks.synced() && hooks.for(attributes.resource).length === 0) return;
-      return isOutOfReach(attributes) ? undefined : dispatch(attributes);
+      if (isOutOfReach(attributes)) return;
+      return hooks.synced()
+        ? dispatch(attributes)
+        : whenReady(hooks, attributes, clock).then(() => dispatch(attributes));
     },
   };
 }
@@ -79,35 +81,45 @@ class ValidatingRequest {
   }
 
   /** Every policy is evaluated; the first refusal is the answer. */
-  async run(hooks: readonly Hook[]): Promise<void> {
-    for (const hook of hooks) await this.runPolicy(hook);
-    this.audit.publishFailure();
-    const [first] = this.denials;
-    if (first !== undefined) throw this.refusal(first);
+  run(hooks: readonly Hook[]): MaybePromise<void> {
+    return then(
+      inTurn(hooks, (hook) => this.runPolicy(hook)),
+      () => {
+        this.audit.publishFailure();
+        const [first] = this.denials;
+        if (first !== undefined) throw this.refusal(first);
+      },
+    );
   }
 
-  private async runPolicy(hook: Hook): Promise<void> {
+  private runPolicy(hook: Hook): MaybePromise<void> {
     const { policy } = hook;
-    try {
-      const resource = await matched(policy.criteria, this.attributes, this.dependencies.sources.namespaces);
-      if (resource === undefined) return;
-      const { params } = this.dependencies.sources;
-      const store = policy.paramKind && (await openParams(params, policy.paramKind));
-      for (const binding of hook.bindings) {
-        await this.guarded(policy, binding, () => this.runBinding(policy, binding, resource, store));
-      }
-      this.audit.publish(policy.name);
-    } catch (error) {
-      this.misconfigured(policy, undefined, error);
-    }
+    return this.guarded(policy, undefined, () =>
+      then(matched(policy.criteria, this.attributes, this.dependencies.sources.namespaces), (resource) =>
+        resource === undefined ? undefined : this.runBindings(hook, resource),
+      ),
+    );
   }
 
-  private async guarded(policy: ValidatingPolicy, binding: Binding, run: () => Promise<void>): Promise<void> {
-    try {
-      await run();
-    } catch (error) {
+  private runBindings({ policy, bindings }: Hook, resource: VersionedResource): MaybePromise<void> {
+    const store = policy.paramKind && openParams(this.dependencies.sources.params, policy.paramKind);
+    const run = (opened: ParamStore | undefined): MaybePromise<void> =>
+      inTurn(bindings, (binding) =>
+        this.guarded(policy, binding, () => this.runBinding(policy, binding, resource, opened)),
+      );
+    return then(then(store, run), () => {
+      this.audit.publish(policy.name);
+    });
+  }
+
+  private guarded(
+    policy: ValidatingPolicy,
+    binding: Binding | undefined,
+    run: () => MaybePromise<void>,
+  ): MaybePromise<void> {
+    return rescue(run, (error) => {
       this.misconfigured(policy, binding, error);
-    }
+    });
   }
 
   private misconfigured(policy: ValidatingPolicy, binding: Binding | undefined, error: unknown): void {
@@ -117,58 +129,73 @@ class ValidatingRequest {
     this.denials.push({ policy: policy.name, binding: binding?.name, message, reason: '' });
   }
 
-  private async runBinding(
+  private runBinding(
     policy: ValidatingPolicy,
     binding: Binding,
     resource: VersionedResource,
-    store: Awaited<ReturnType<typeof openParams>> | undefined,
-  ): Promise<void> {
-    const { sources } = this.dependencies;
-    if (binding.criteria !== undefined) {
-      if ((await matched(binding.criteria, this.attributes, sources.namespaces)) === undefined) return;
-    }
-    const params = await collectParams(policy.paramKind, store, binding, this.attributes.namespace);
+    store: ParamStore | undefined,
+  ): MaybePromise<void> {
+    const { criteria } = binding;
+    const evaluate = (): MaybePromise<void> =>
+      then(collectParams(policy.paramKind, store, binding, this.attributes.namespace), (params) =>
+        this.runParams(policy, binding, resource, params),
+      );
+    if (criteria === undefined) return evaluate();
+    return then(matched(criteria, this.attributes, this.dependencies.sources.namespaces), (bound) =>
+      bound === undefined ? undefined : evaluate(),
+    );
+  }
+
+  private runParams(
+    policy: ValidatingPolicy,
+    binding: Binding,
+    resource: VersionedResource,
+    params: readonly (KubeObject | undefined)[],
+  ): MaybePromise<void> {
     if (params.length === 0) return;
-    const namespace = await this.namespace();
-    for (const param of params) {
-      const result = await this.evaluate(policy, resource, param, namespace);
-      this.account(policy, binding, result);
-    }
+    return then(this.namespace(), (namespace) =>
+      inTurn(params, (param) =>
+        then(this.evaluate(policy, resource, param, namespace), (result) => {
+          this.account(policy, binding, result);
+        }),
+      ),
+    );
   }
 
   /** Expressions about a namespace do not see it as the one that the request is in. */
-  private async namespace(): Promise<KubeObject | undefined> {
+  private namespace(): MaybePromise<KubeObject | undefined> {
     const { kind, namespace } = this.attributes;
     if (namespace === '' || (kind.group === '' && kind.version === 'v1' && kind.kind === 'Namespace')) return undefined;
     return namespaceOf(this.dependencies.sources, namespace);
   }
 
-  private async evaluate(
+  private evaluate(
     policy: ValidatingPolicy,
     resource: VersionedResource,
     params: KubeObject | undefined,
     namespace: KubeObject | undefined,
-  ): Promise<ValidationResult> {
-    const versioned = await this.convert(resource);
-    const input = { ...versioned, params, namespace, composition: policy.composition };
-    const conditions = await policy.conditions.match(input, this.attributes.operation);
-    if (!conditions.matches) {
-      if (conditions.error === undefined) return { decisions: [], annotations: [] };
-      return { decisions: [failed(policy, conditions.error, 0)], annotations: [] };
-    }
-    const now = (): number => this.dependencies.clock.monotonic() / 1000;
-    return settled(() => evaluateValidations(policy, input, now));
+  ): MaybePromise<ValidationResult> {
+    const decide = (versioned: VersionedInput): MaybePromise<ValidationResult> => {
+      const input = { ...versioned, params, namespace, composition: policy.composition };
+      return then(policy.conditions.match(input, this.attributes.operation), (conditions) => {
+        if (conditions.matches) return settled(() => evaluateValidations(policy, input, this.seconds));
+        if (conditions.error === undefined) return { decisions: [], annotations: [] };
+        return { decisions: [failed(policy, conditions.error, 0)], annotations: [] };
+      });
+    };
+    return then(this.convert(resource), decide);
   }
 
-  private async convert(resource: VersionedResource): Promise<Awaited<ReturnType<RequestView['input']>>> {
-    try {
-      return await this.view.input(resource);
-    } catch (error) {
-      if (error instanceof ApiError) {
+  private readonly seconds = (): number => this.dependencies.clock.monotonic() / 1000;
+
+  private convert(resource: VersionedResource): MaybePromise<VersionedInput> {
+    return rescue(
+      () => this.view.input(resource),
+      (error) => {
+        if (!(error instanceof ApiError)) throw error;
         throw new ConfigurationError(`failed to convert object version: ${error.message}`);
-      }
-      throw error;
-    }
+      },
+    );
   }
 
   private account(policy: ValidatingPolicy, binding: Binding, { decisions, annotations }: ValidationResult): void {
@@ -222,8 +249,9 @@ class ValidatingRequest {
 }
 
 /** Throws ApiError where there is none. */
-export async function namespaceOf({ namespaces }: AdmissionSources, name: string): Promise<KubeObject> {
-  const found = await namespaces.get(name);
-  if (found === undefined) throw newNotFound({ group: '', resource: 'namespaces' }, name);
-  return found;
+export function namespaceOf({ namespaces }: AdmissionSources, name: string): MaybePromise<KubeObject> {
+  return then(namespaces.get(name), (found) => {
+    if (found === undefined) throw newNotFound({ group: '', resource: 'namespaces' }, name);
+    return found;
+  });
 }

@@ -1,0 +1,44 @@
+import { AuditPolicy } from '../endpoints/audit/policy.js';
+import { readFile } from '../server/certificates/data-directory.js';
+import { FLAGS, type Options } from '../server/options/options.js';
+import { loadEncryptionConfiguration } from '../storage/encryption/load.js';
+import { messageOf } from '../util/error-message.js';
+import { type Finding, ok, wrong } from './finding.js';
+
+const CHECK = 'configuration files';
+/** Flags whose value is the path of one file. */
+const FILE_FLAGS = Object.entries(FLAGS).filter(
+  ([, { name, default: value }]) =>
+    value === '' && /(-file|^(authentication|authorization|encryption-provider)-config)$/.test(name),
+);
+
+/** Whether the files that flags name can be read; those of encryption and of the audit also whether they say something sensible. */
+export function checkFiles(options: Options): Finding {
+  const values: Readonly<Record<string, unknown>> = { ...options };
+  const found: string[] = [];
+  let flag = '';
+  try {
+    for (const [key, { name }] of FILE_FLAGS) {
+      const path = values[key];
+      if (typeof path !== 'string' || path === '') continue;
+      flag = `--${name}`;
+      check(key, path, flag, options);
+      found.push(flag);
+    }
+  } catch (error) {
+    const text = messageOf(error);
+    return wrong(
+      CHECK,
+      text.startsWith(flag) ? text : `${flag}: ${text}`,
+      `correcting the file of ${flag}, or the flag`,
+    );
+  }
+  return ok(CHECK, found.length === 0 ? 'no flag names one' : found.join(', '));
+}
+
+function check(key: string, path: string, flag: string, options: Options): void {
+  const content = readFile(path, flag);
+  if (key === 'auditPolicyFile') AuditPolicy.parse(content);
+  if (key === 'encryptionProviderConfig')
+    loadEncryptionConfiguration(path, options.encryptionProviderConfigAutomaticReload);
+}

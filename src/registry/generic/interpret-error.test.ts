@@ -1,0 +1,24 @@
+import { ApiError } from '../../apimachinery/meta/errors.js';
+import { StorageError } from '../../storage/errors.js';
+import { interpretStorageError } from './interpret-error.js';
+
+test.each([
+  ['just now', 0, 1],
+  ['after some seconds', 11_000, 1],
+  ['after more', 12_000, 2],
+  ['after half a minute', 30_000, 6],
+  ['after an hour', 3_600_000, 30],
+])('a type that is loaded is asked for again, %s', (_name, downMillis, seconds) => {
+  const told = interpretStorageError(
+    new StorageError('initializing', 'storage is (re)initializing', { downMillis }),
+    'watch',
+  );
+  if (!(told instanceof ApiError)) throw new Error('no Status');
+  expect(told.status).toMatchObject({
+    status: 'Failure',
+    message: 'storage is (re)initializing',
+    reason: 'TooManyRequests',
+    details: { retryAfterSeconds: seconds },
+    code: 429,
+  });
+});

@@ -1,0 +1,60 @@
+import { type Exchange, SLOW_MILLIS } from '../../endpoints/filters/exchange.js';
+import type { Clock } from '../../util/clock.js';
+import type { Logger } from '../../util/logger.js';
+
+/** Verbosity from which on every request has a line. */
+const EVERY_REQUEST = 3;
+/** Lines about slow requests a second; when everything is slow the log is not to make it slower. */
+const MAX_SLOW_LINES = 10;
+const WINDOW_MILLIS = 1000;
+/** Clients choose the ID; as much of it is logged as by kube-apiserver. */
+const MAX_AUDIT_ID = 64;
+
+/** Logs requests when their handlers have done their work: all at `-v=3`, slow ones always, with what they spent their time on. */
+export class RequestLog {
+  private windowBegan = -Infinity;
+  private slowLines = 0;
+  private omitted = 0;
+
+  constructor(
+    private readonly logger: Logger,
+    private readonly clock: Pick<Clock, 'monotonic'>,
+  ) {}
+
+  /** `millis` since the request arrived. */
+  completed(exchange: Exchange, millis: number): void {
+    if (this.logger.enabled(EVERY_REQUEST)) this.logger.v(EVERY_REQUEST, 'HTTP', about(exchange, millis));
+    if (millis > SLOW_MILLIS && !exchange.longRunning) this.slow(exchange, millis);
+  }
+
+  private slow(exchange: Exchange, millis: number): void {
+    const now = this.clock.monotonic();
+    if (now - this.windowBegan >= WINDOW_MILLIS) {
+      this.windowBegan = now;
+      this.slowLines = 0;
+    }
+    if (++this.slowLines > MAX_SLOW_LINES) {
+      this.omitted++;
+      return;
+    }
+    const phases: Record<string, number> = {};
+    for (const [name, spent] of exchange.phases()) if (spent >= 1) phases[name] = Math.round(spent);
+    const omitted = this.omitted === 0 ? undefined : this.omitted;
+    this.omitted = 0;
+    this.logger.info('slow request', { ...about(exchange, millis), phasesMillis: phases, omittedLines: omitted });
+  }
+}
+
+/** The query is left out: clients put tokens there. */
+function about(exchange: Exchange, millis: number): Record<string, unknown> {
+  const { auditId } = exchange;
+  return {
+    verb: exchange.info.verb,
+    URI: exchange.path,
+    latency: `${millis.toFixed(3)}ms`,
+    userAgent: exchange.userAgent,
+    'audit-ID': auditId.length > MAX_AUDIT_ID ? `${auditId.slice(0, MAX_AUDIT_ID)}...` : auditId,
+    srcIP: exchange.socket?.remoteAddress,
+    resp: exchange.response.statusCode,
+  };
+}

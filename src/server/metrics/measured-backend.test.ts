@@ -1,0 +1,41 @@
+import { Registry } from 'prom-client';
+import { StorageError } from '../../storage/errors.js';
+import type { Backend } from '../../storage/interfaces.js';
+import { FakeClock } from '../../util/clock.js';
+import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
+
+function measured(backend: Partial<Backend>) {
+  const told: unknown[] = [];
+  const registry = new Registry();
+  const troubles = { requestFailed: (operation: string, error: unknown) => void told.push([operation, error]) };
+  const tools = { metrics: new StoreMetrics(registry), troubles, clock: new FakeClock() };
+  return { told, registry, backend: new MeasuredBackend(backend as Backend, tools) };
+}
+
+test('what a backend can tell of itself is told, and nothing else', () => {
+  const state = { ok: false, reason: 'no write has succeeded for 12 s' };
+  const { backend } = measured({ writing: () => state, following: () => state, revisionNow: () => 7 });
+  expect([backend.writing?.(), backend.following?.(), backend.revisionNow?.()]).toEqual([state, state, 7]);
+  const plain = measured({}).backend;
+  expect([plain.writing, plain.following, plain.revisionNow, plain.index]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
+test('failures are counted and told', async () => {
+  const error = new StorageError('unavailable', 'MongoDB does not answer');
+  const fail = (): Promise<never> => Promise.reject(error);
+  const { backend, told, registry } = measured({ get: fail, currentRevision: fail });
+  await expect(backend.get('configmaps', 'a/b')).rejects.toBe(error);
+  await expect(backend.currentRevision()).rejects.toBe(error);
+  expect(told).toEqual([
+    ['get', error],
+    ['revision', error],
+  ]);
+  expect(await registry.metrics()).toContain(
+    'etcd_request_errors_total{operation="get",group="",resource="configmaps"} 1',
+  );
+});

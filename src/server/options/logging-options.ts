@@ -1,0 +1,45 @@
+import { LOG_FORMATS, type LogFormatName } from '../../util/log-format.js';
+import type { LoggerOptions } from '../../util/logger.js';
+import { flag, FlagError, int, text } from './flags.js';
+
+const LOGS = 'Logs flags:';
+
+/** klog's verbosity is an int32. */
+const MAX_VERBOSITY = 2 ** 31 - 1;
+
+const isFormat = (value: string): value is LogFormatName => LOG_FORMATS.some((format) => format === value);
+
+/** Flags of what is logged, and how. */
+export const LOGGING_FLAGS = {
+  loggingFormat: flag(
+    LOGS,
+    'logging-format',
+    text,
+    '',
+    'Sets the log format. Permitted formats: "json", "text". If unset, text on a terminal, json otherwise.',
+  ),
+  verbosity: flag(
+    LOGS,
+    'v',
+    int(0, MAX_VERBOSITY),
+    0,
+    'Verbosity of the log. 2: failed authentication; 3: each request and each failed connection.',
+  ),
+};
+
+interface LoggingOptions {
+  readonly verbosity: number;
+  readonly loggingFormat: string;
+}
+
+/** Throws FlagError, in kube-apiserver's words. */
+export function validateLoggingOptions({ loggingFormat }: LoggingOptions): void {
+  if (loggingFormat === '' || isFormat(loggingFormat)) return;
+  throw new FlagError(`format: Invalid value: ${JSON.stringify(loggingFormat)}: Unsupported log format`);
+}
+
+/** What a logger is made of. */
+export const loggerOptions = ({ verbosity, loggingFormat }: LoggingOptions): LoggerOptions => ({
+  verbosity,
+  format: isFormat(loggingFormat) ? loggingFormat : undefined,
+});

@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import { isObject, stringAt } from '../apimachinery/json/json.js';
+import { parseJson } from '../apimachinery/json/decode.js';
+import { encodeObject } from './encode.js';
+import { StorageError } from './errors.js';
+import type { Backend, StoredObject } from './interfaces.js';
+import type { LogSet } from './routed-backend.js';
+
+const ATTEMPTS = 3;
+const KEY = 'identity';
+
+/**
+ * The identity of each log: random, made once by whichever replica opens the store first, and kept in the log itself, so
+ * that a copy of the store keeps it and another store has another.
+ */
+export class LogIdentities {
+  private readonly identities = new Map<Backend, string>();
+
+  /** Reads the identities of all logs, or makes them. The logs are open. */
+  async open(logs: LogSet): Promise<void> {
+    await this.read(logs.main, '');
+    for (const [log, backend] of logs.others) await this.read(backend, log);
+  }
+
+  of(backend: Backend): string | undefined {
+    return this.identities.get(backend);
+  }
+
+  private async read(backend: Backend, log: string): Promise<void> {
+    if (!this.identities.has(backend)) this.identities.set(backend, await identityOf(backend, log));
+  }
+}
+
+/** Types are kept apart by name, also where several logs share a database. */
+const resourceOf = (log: string): string => `logs.${log === '' ? 'main' : log}.kubeannex.io`;
+
+async function identityOf(backend: Backend, log: string): Promise<string> {
+  const resource = resourceOf(log);
+  let found = await backend.get(resource, KEY);
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    if (found !== undefined) return readIdentity(found);
+    const uid = randomUUID();
+    const value = encodeObject({ apiVersion: 'kubeannex.io/v1', kind: 'Log', metadata: { name: KEY, uid } });
+    const written = await backend.write({ resource, key: KEY, expected: 0, value });
+    if (written.outcome === 'committed') return uid;
+    // Another replica was faster.
+    found = written.current;
+  }
+  throw new StorageError('unavailable', 'the identity of the log is being written by others');
+}
+
+function readIdentity({ bytes }: StoredObject): string {
+  const object = parseJson(bytes);
+  const metadata = isObject(object) ? object['metadata'] : undefined;
+  const uid = isObject(metadata) ? stringAt(metadata, 'uid') : undefined;
+  if (uid === undefined) throw new StorageError('corrupt', 'the identity of the log is damaged');
+  return uid;
+}

@@ -1,0 +1,27 @@
+/** Options of a connection string that are secrets. */
+const SECRET_OPTION = /[?&](?:tlsCertificateKeyFilePassword|proxyPassword)=([^&]*)|AWS_SESSION_TOKEN:([^,&]*)/gi;
+
+/** What is said of an error, on one line and without the credentials of a URI. */
+export function redact(message: string, uri: string): string {
+  let text = message.replaceAll(/\s*\n\s*/g, ' ');
+  for (const secret of secretsOf(uri)) text = text.replaceAll(secret, '***');
+  return text;
+}
+
+function secretsOf(uri: string): Set<string> {
+  const credentials = /^[a-z+]+:\/\/(.*)@/.exec(uri)?.[1] ?? '';
+  const password = credentials.slice(credentials.indexOf(':') + 1);
+  const secrets = [credentials, password, decoded(password)];
+  for (const [, option = '', token = ''] of uri.matchAll(SECRET_OPTION)) {
+    for (const secret of [option, token]) secrets.push(secret, decoded(secret));
+  }
+  return new Set(secrets.filter((secret) => secret !== ''));
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn, spawnSync, type StdioOptions } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { freePorts } from '../convert/control-plane.js';
+import { eventually, MAIN, ROOT } from '../integration/server.js';
+
+/** What its fence says of a block: `sh` is run, `sh server` keeps running, `sh pods` needs Annex in a cluster. */
+type Kind = 'sh' | 'sh server' | 'sh pods';
+
+interface Block {
+  readonly kind: Kind;
+  readonly text: string;
+}
+
+/** The blocks of a guide for shells, in order. */
+export function shellBlocks(page: string): Block[] {
+  const text = readFileSync(join(ROOT, 'docs', page), 'utf8');
+  return [...text.matchAll(/^```(sh(?: server| pods)?)\n([^]*?)^```$/gm)].map(([, kind, block]) => ({
+    kind: kind as Kind,
+    text: block ?? '',
+  }));
+}
+
+const LIMIT_MILLIS = 240_000;
+
+/** What Go has compiled before is in the home folder, which guides get one of their own of. */
+const goFolders = (): NodeJS.ProcessEnv => {
+  const { status, stdout } = spawnSync('go', ['env', '-json', 'GOCACHE', 'GOMODCACHE'], { encoding: 'utf8' });
+  return status === 0 ? (JSON.parse(stdout) as NodeJS.ProcessEnv) : {};
+};
+
+/** Runs blocks as their readers would: in bash, in the clone, with the programs on the PATH and what the guide names in `$NAMES`. */
+export class Guide {
+  private readonly servers: ChildProcess[] = [];
+  private readonly env: NodeJS.ProcessEnv;
+  private log = '';
+
+  constructor(
+    private readonly folder: string,
+    programs: Readonly<Record<string, string>>,
+    names: Readonly<Record<string, string>>,
+  ) {
+    const bin = join(folder, 'bin');
+    mkdirSync(bin, { recursive: true });
+    const all = { annex: `"${process.execPath}" "${MAIN}"`, ...programs };
+    for (const [name, command] of Object.entries(all)) {
+      writeFileSync(join(bin, name), `#!/bin/sh\nexec ${command} "$@"\n`);
+      chmodSync(join(bin, name), 0o755);
+    }
+    this.env = {
+      ...process.env,
+      PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`,
+      HOME: folder,
+      ...goFolders(),
+      ...names,
+    };
+  }
+
+  /** What it printed; it must succeed. Variables that it exports hold in later blocks. */
+  async run(text: string): Promise<string> {
+    const state = join(this.folder, 'exported');
+    const script = `[ ! -e ${state} ] || . ${state}\n${text}\nexport -p | grep -E ' (KUBECONFIG)=' > ${state} || true\n`;
+    const child = this.spawn(script, LIMIT_MILLIS);
+    const out: string[] = [];
+    const err: string[] = [];
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => out.push(chunk));
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => err.push(chunk));
+    const status = await new Promise((resolve) => child.once('close', resolve));
+    if (status === 0) return out.join('');
+    throw new Error([`exit ${String(status)}:`, text, ...out, ...err, this.log].join('\n'));
+  }
+
+  /** Starts a server that the block describes, and waits until it serves. */
+  async serve(text: string): Promise<void> {
+    const child = this.spawn(`exec ${text.trim()}`);
+    let out = '';
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => (this.log += chunk));
+    this.servers.push(child);
+    await eventually('the server serves', () => {
+      if (child.exitCode !== null) throw new Error(`the server ended: ${this.log}`);
+      return Promise.resolve(out.includes('Annex serves') || undefined);
+    });
+  }
+
+  private spawn(script: string, timeout?: number): ChildProcess {
+    const stdio: StdioOptions = ['ignore', 'pipe', 'pipe'];
+    return spawn('bash', ['-euo', 'pipefail', '-c', script], { cwd: ROOT, env: this.env, stdio, timeout });
+  }
+
+  /** Ends the servers. */
+  async stop(): Promise<void> {
+    for (const child of this.servers.splice(0)) {
+      if (child.exitCode !== null) continue;
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      child.kill('SIGTERM');
+      await ended;
+    }
+  }
+}
+
+export async function freePort(): Promise<string> {
+  const [port = 0] = await freePorts(1);
+  return String(port);
+}

@@ -1,0 +1,35 @@
+import { Http1, digList, digText, treeOf } from './client.js';
+import { serverForFile } from './server.js';
+
+const PATH = '/api/v1/namespaces/default/configmaps';
+const server = serverForFile([]);
+
+const fieldsOf = (token: string): Record<string, unknown> =>
+  JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as Record<string, unknown>;
+const tokenOf = (fields: object): string => Buffer.from(JSON.stringify(fields)).toString('base64url');
+
+test('a list that was begun in another log ends with 410, and can be gone on with at the newest state', async () => {
+  const http = new Http1(server.current);
+  for (const name of ['a', 'b', 'c']) expect((await http.post(PATH, { metadata: { name } })).status).toBe(201);
+  const page = treeOf(await http.get(`${PATH}?limit=1`));
+  const token = digText(page, 'metadata', 'continue');
+  const { log, at, ...rest } = fieldsOf(token);
+  expect(String(at)).toBe(digText(page, 'metadata', 'resourceVersion'));
+  const names = async (continued: string): Promise<readonly string[]> => {
+    const list = treeOf(await http.get(`${PATH}?continue=${continued}`));
+    return digList(list, 'items').map((item) => digText(item, 'metadata', 'name'));
+  };
+  const own = await names(token);
+  expect(own).toEqual(expect.arrayContaining(['b', 'c']));
+  for (const foreign of [
+    { ...rest, log: 'another', at },
+    { ...rest, rv: at },
+    { ...rest, log },
+  ]) {
+    const refused = await http.get(`${PATH}?continue=${tokenOf(foreign)}`);
+    expect([refused.status, digText(treeOf(refused), 'reason')]).toEqual([410, 'Expired']);
+    const fresh = digText(treeOf(refused), 'metadata', 'continue');
+    expect(fieldsOf(fresh)['rv']).toBe(-1);
+    expect(await names(fresh)).toEqual(own);
+  }
+});
