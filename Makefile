@@ -12,7 +12,7 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go faults e2e e2e-oldest oracle bench bench-node bench-scale bench-mongodb bench-replicas lint typecheck format docs tools clean
+.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults e2e e2e-oldest oracle bench bench-node bench-scale bench-mongodb bench-replicas lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -34,7 +34,7 @@ run: dist/.sources ## Starts the server with its data in .annex/ (FLAGS="…" fo
 tools: ## Builds kubectl where Go is there; else the one on PATH is used.
 	@hack/tools/kubectl.sh > /dev/null || true
 
-demo: dist/.sources tools ## Loads real reports into the server that `make run` started, and shows kubectl at work.
+demo: dist/.sources tools ## A first look: kubectl at work on 10,000 reports, in a server of its own or that of `make run`.
 	KUBECTL="$$(hack/tools/kubectl.sh)" examples/demo.sh $(KUBECONFIG_FILE)
 
 typecheck: node_modules/.installed ## Checks the types of sources and tests.
@@ -79,6 +79,13 @@ test-integration: dist/.sources ## Tests through HTTP and of the stores.
 
 test-kubectl: dist/.sources tools ## The conformance of kubectl.
 	$(BIN)/jest test/conformance
+
+alerts: dist/.sources ## Injects the fault of each alert: a real Prometheus sees it fire and resolve.
+	ANNEX_ALERTS=all $(BIN)/jest --forceExit test/alerts/injected
+
+pictures: dist/.sources tools ## Records the demo and draws the dashboards anew, into docs/pictures.
+	node hack/record-demo.mjs
+	node hack/dashboard-pictures.mjs
 
 faults: dist/.sources ## Two servers while MongoDB and the way to it fail, for MINUTES (ANNEX_FAULT_SEED=… repeats a run).
 	ANNEX_FAULT_MINUTES=$(or $(MINUTES),20) ANNEX_FAULT_SEED=$${ANNEX_FAULT_SEED:-$$RANDOM} $(BIN)/jest test/faults/faults

@@ -1,41 +1,79 @@
 #!/usr/bin/env bash
-# Loads real policy and vulnerability reports into a running server and shows what kubectl does with them.
+# A first look: a type, thousands of objects, and what kubectl does with them.
 #   examples/demo.sh [KUBECONFIG [COUNT]]     (default: .annex/admin.kubeconfig, 10000)
+# Without a server at that kubeconfig it starts one of its own, in a folder that is removed at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 config=${1:-.annex/admin.kubeconfig}
 count=${2:-10000}
-if [ ! -f "$config" ]; then
-  echo "demo: $config is not there; start the server first with 'make run' (in another terminal)" >&2
-  exit 1
-fi
 kubectl=${KUBECTL:-kubectl}
+bold=$'\033[1m' dim=$'\033[2m' plain=$'\033[0m'
 k() { "$kubectl" --kubeconfig "$config" "$@"; }
-show() { printf '\n\033[1m$ kubectl %s\033[0m\n' "$*"; k "$@"; }
-title() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
+show() { printf '\n%s$ kubectl %s%s\n' "$bold" "$*" "$plain"; k "$@"; }
+first() { local lines=$1; shift; printf '\n%s$ kubectl %s | head -%d%s\n' "$bold" "$*" "$lines" "$plain"; k "$@" | { head -n "$lines"; cat > /dev/null; }; }
+refused() { printf '\n%s$ kubectl %s%s\n' "$bold" "$*" "$plain"; if k "$@"; then echo 'demo: this should have been refused' >&2; exit 1; fi; }
+title() { printf '\n%s== %s%s\n' "$bold" "$1" "$plain"; }
 
-title 'Definitions'
-k apply --server-side -f examples/crds
-for crd in $(k get -f examples/crds -o name); do k wait --for=condition=Established "$crd" --timeout=30s; done
+own=''
+finish() {
+  [ -z "$own" ] || { kill "$server" 2> /dev/null; wait "$server" 2> /dev/null || true; rm -rf "$own"; }
+}
+trap finish EXIT
+if ! k get --raw /readyz > /dev/null 2>&1; then
+  own=$(mktemp -d)
+  config=$own/admin.kubeconfig
+  node dist/main.js serve --data-dir "$own" --bind-address 127.0.0.1 --secure-port 0 > "$own/out" 2> "$own/log" &
+  server=$!
+  for _ in $(seq 600); do
+    grep -q 'Annex serves' "$own/out" && break
+    kill -0 "$server" 2> /dev/null || { cat "$own/log" >&2; exit 1; }
+    sleep 0.1
+  done
+  head -1 "$own/out"
+fi
 
-title 'The samples as they are'
-k get namespace reports >/dev/null 2>&1 || k create namespace reports
-k apply -n reports -f examples/objects
+title 'A type, by the CustomResourceDefinition that its authors publish'
+show apply --server-side -f examples/crds/wgpolicyk8s.io_policyreports.yaml
+k wait --for=condition=Established crd/policyreports.wgpolicyk8s.io --timeout=60s > /dev/null
+k apply --server-side -f examples/crds > /dev/null
+k get namespace reports > /dev/null 2>&1 || k create namespace reports > /dev/null
 
 title "$count policy reports in 50 namespaces"
 node examples/generate-reports.mjs "$config" "$count" 50
 
-title 'Tables'
-show get policyreports -n team-7 --sort-by=.metadata.name -l demo/shard=7
-show get policyreports,configauditreports,exposedsecretreports -n reports -o wide
-printf '\n%s policy reports in all namespaces\n' "$(k get policyreports -A -o name --chunk-size=500 | wc -l)"
+title 'Tables, selectors, and the whole collection'
+first 4 get policyreports -n team-7
+printf '\n%s$ kubectl get policyreports -A -o name | wc -l%s\n' "$bold" "$plain"
+k get policyreports -A -o name | wc -l
 
 title 'A watch sees a patch'
-timeout 5 "$kubectl" --kubeconfig "$config" get policyreport report-00007 -n team-7 -w &
+k get policyreport report-00007 -n team-7 --watch-only > "${own:-/tmp}/watch.$$" &
 watcher=$!
 sleep 1
 show patch policyreport report-00007 -n team-7 --type=merge -p '{"summary":{"pass":9,"fail":1}}'
-wait "$watcher" || true
+for _ in $(seq 100); do [ -s "${own:-/tmp}/watch.$$" ] && break; sleep 0.1; done
+kill "$watcher" 2> /dev/null && wait "$watcher" 2> /dev/null || true
+printf '%sthe watch: %s%s\n' "$dim" "$plain" "$(tail -1 "${own:-/tmp}/watch.$$")"
+rm -f "${own:-/tmp}/watch.$$"
+
+title 'A policy in CEL refuses what breaks it'
+show apply -f examples/policy.yaml
+for _ in $(seq 100); do
+  k create --dry-run=server -f examples/policy-violation.yaml > /dev/null 2>&1 || break
+  sleep 0.1
+done
+refused create -f examples/policy-violation.yaml
+
+title 'Server-side apply knows whose field it is'
+printf '%s' '{"apiVersion":"wgpolicyk8s.io/v1alpha2","kind":"PolicyReport","metadata":{"name":"shared","namespace":"reports"},"summary":{"pass":1}}' |
+  k apply --server-side --field-manager=scanner -f - > /dev/null
+printf '%s' '{"apiVersion":"wgpolicyk8s.io/v1alpha2","kind":"PolicyReport","metadata":{"name":"shared","namespace":"reports"},"summary":{"pass":2}}' > "${own:-/tmp}/shared.$$"
+printf '\n%s$ kubectl apply --server-side --field-manager=somebody-else -f shared.json%s\n' "$bold" "$plain"
+k apply --server-side --field-manager=somebody-else -f "${own:-/tmp}/shared.$$" 2>&1 | head -1 || true
+rm -f "${own:-/tmp}/shared.$$"
 
 title 'What the fields mean'
-show explain policyreport.summary
+first 14 explain policyreport.summary
+
+k delete -f examples/policy.yaml > /dev/null
+printf '\nNext: docs/install.md puts this into a cluster, docs/standalone.md keeps a server.\n'

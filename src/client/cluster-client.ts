@@ -98,7 +98,8 @@ export class ClusterClient {
     throw new ClusterError(status, stringAt(body, 'message') ?? `GET ${path}: ${status}`);
   }
 
-  private async watch(path: string, idleMillis: number, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
+  /** The lines of a watch, until it ends. Throws ClusterError where it does not begin. */
+  async watch(path: string, idleMillis: number, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
     const response = await this.open('GET', path, { Accept: 'application/json' }, undefined, idleMillis);
     if (response.statusCode !== 200) {
       const { message } = parseBody(await readAll(response)) as { message?: string };

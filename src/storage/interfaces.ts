@@ -124,6 +124,29 @@ export interface AtHand {
   walk(visit: (object: StoredObject) => void): Promise<Revision | undefined>;
 }
 
+/** A state that comes from another store, with its revision there. */
+export interface StagedObject {
+  readonly key: string;
+  readonly revision: Revision;
+  readonly value: EncodedObject;
+}
+
+/**
+ * Objects of types that are copied from another store with their revisions. No log tells of them, nobody is served them, and what
+ * has another name is another copy.
+ */
+export interface Staging {
+  /** The revisions of all objects of a type. */
+  revisions(resource: string): Promise<Map<string, Revision>>;
+  /** The states of some of them. */
+  states(resource: string, keys: readonly string[]): Promise<Map<string, StoredObject>>;
+  /** Durable when it resolves. States that are older than those that are there are left out. */
+  put(resource: string, objects: readonly StagedObject[]): Promise<void>;
+  remove(resource: string, keys: readonly string[]): Promise<void>;
+  /** Removes all of the copy. */
+  drop(): Promise<void>;
+}
+
 /** A store. All methods throw StorageError with a code where they fail. */
 export interface Backend {
   /** Opens or creates the store; throws with a message that says what to do where it can't. */
@@ -143,6 +166,8 @@ export interface Backend {
   events(after: Revision, signal: AbortSignal): EventStream;
   /** Forgets history before the revision. The backend also does so by itself, after its history window. */
   compact(revision: Revision): Promise<void>;
+  /** A copy under a name; absent where the store keeps none. */
+  staging?(name: string): Staging;
   /** When (milliseconds since the epoch) the history was last brought down to its window; undefined before the store is open. */
   trimmedAt?(): number | undefined;
   /** Resolves when the store answers; for readyz. */

@@ -35,7 +35,12 @@ function worst(states: readonly (Health | undefined)[]): Health {
 
 /** Each type's calls go to its log. What concerns no type (revisions, events, compaction) is the main log's. */
 export class RoutedBackend implements Backend {
-  constructor(private readonly logs: LogSet) {}
+  readonly staging?: NonNullable<Backend['staging']>;
+
+  constructor(private readonly logs: LogSet) {
+    const { main } = logs;
+    if (main.staging !== undefined) this.staging = main.staging.bind(main);
+  }
 
   /** The main log first: it knows whether the others may be used. */
   async open(): Promise<void> {

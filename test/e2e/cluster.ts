@@ -12,6 +12,8 @@ import { apiserver, controllerManager, etcd, kubeconfig, type Ports, TOKENS, wri
 import { isReady, ServicePort } from './service.js';
 
 export const NAMESPACE = 'annex-system';
+/** The group that Annex may copy. */
+export const ADOPTED_GROUP = 'adopted.example.com';
 const MAIN = process.env['ANNEX_MAIN'] ?? BUILT;
 const REPLICAS = 2;
 export const TOOLS = process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools');
@@ -131,7 +133,8 @@ export class TestCluster {
 
   /** As `helm upgrade --install` with what the tests need changed, and more settings. */
   release(command: 'install' | 'upgrade', ...settings: string[]): Promise<string> {
-    const set = [`service.port=${this.servicePort}`, 'replicas=2', ...settings].flatMap((one) => ['--set', one]);
+    const given = [`service.port=${this.servicePort}`, 'replicas=2', `adoption.groups={${ADOPTED_GROUP}}`];
+    const set = [...given, ...settings].flatMap((one) => ['--set', one]);
     const render = ['--post-renderer', join(__dirname, 'external-name.mjs')];
     return this.helm(command, 'annex', CHART, '--namespace', NAMESPACE, ...render, ...set);
   }

@@ -1,6 +1,7 @@
 import { TestCluster } from './cluster.js';
 import { access } from './parts/access.js';
 import { admission } from './parts/admission.js';
+import { adoption } from './parts/adoption.js';
 import { definitions } from './parts/definitions.js';
 import { demo } from './parts/demo.js';
 import { faults } from './parts/faults.js';
@@ -71,6 +72,7 @@ const title = 'a cluster with Annex in it';
   test('meanwhile the CA of the replicas has been exchanged, and all trusted them all the time', async () => {
     expect(await rotation.end()).toBeGreaterThan(20);
   });
+  adoption(cluster);
   faults(cluster, say);
   uninstall(cluster);
 });

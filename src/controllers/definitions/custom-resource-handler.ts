@@ -33,6 +33,8 @@ export interface ServingOptions {
   readonly conversionOf: (definition: Definition) => Conversion;
   /** Has another thread show large objects in other versions. */
   readonly offloadShow: OffloadShow;
+  /** Definitions of Annex itself, which no object of the store describes. */
+  readonly own?: readonly KubeObject[];
   onError(name: string, error: unknown): void;
 }
 
@@ -77,7 +79,13 @@ export class CustomResourceHandler {
   private readonly known = new Map<string, KubeObject>();
   private readonly compilations = new Map<string, Compilation>();
 
-  constructor(private readonly options: ServingOptions) {}
+  private readonly own: ReadonlySet<string>;
+
+  constructor(private readonly options: ServingOptions) {
+    const { own = [] } = options;
+    this.own = new Set(own.map((crd) => crd.metadata.name ?? ''));
+    for (const crd of own) this.serve(crd);
+  }
 
   /** All definitions of the start have been told; those that come now are new. Resolves when those that were told are served. */
   async started(): Promise<void> {
@@ -95,11 +103,15 @@ export class CustomResourceHandler {
    * slices of time. Nothing happens where nothing of importance changed.
    */
   update(crd: KubeObject): void {
+    if (!this.isOwn(crd)) this.serve(crd);
+  }
+
+  private serve(crd: KubeObject): void {
     const name = crd.metadata.name ?? '';
     const uid = crd.metadata.uid ?? '';
     if (!this.births.has(uid)) this.births.set(uid, this.live ? Number(crd.metadata.resourceVersion ?? 0) : 0);
     this.known.set(name, crd);
-    if (!isWanted(crd) || this.isShadowed(crd)) {
+    if (!isWanted(crd) || this.isBuiltIn(crd)) {
       this.withdraw(name);
       return;
     }
@@ -121,6 +133,7 @@ export class CustomResourceHandler {
   /** The definition is gone: so is everything that was kept of its objects. */
   remove(crd: KubeObject): void {
     const name = crd.metadata.name ?? '';
+    if (this.isOwn(crd)) return;
     this.withdraw(name);
     this.known.delete(name);
     this.compilations.delete(name);
@@ -132,8 +145,17 @@ export class CustomResourceHandler {
     });
   }
 
-  /** Whether the definition describes a built-in type: that is served in its stead, and the objects are not the definition's. */
+  /** Whether the definition names a type that Annex itself defines. */
+  private isOwn(crd: KubeObject): boolean {
+    return this.own.has(crd.metadata.name ?? '');
+  }
+
+  /** Whether the definition describes a type of Annex' own, built in or not: that is served in its stead, and the objects are not the definition's. */
   isShadowed(crd: KubeObject): boolean {
+    return this.isOwn(crd) || this.isBuiltIn(crd);
+  }
+
+  private isBuiltIn(crd: KubeObject): boolean {
     const spec = objectAt(crd, 'spec');
     const group = stringAt(spec, 'group') ?? '';
     const resource = stringAt(objectAt(spec, 'names'), 'plural') ?? '';

@@ -15,6 +15,7 @@ import type { ClusterClient } from '../../client/cluster-client.js';
 import { recordInCluster } from '../../aggregation/cluster-events.js';
 import { DefinitionRegistration } from '../../controllers/definitions/definition-registration.js';
 import { LocalClients } from '../../registry/generic/loopback/local-client.js';
+import { adoptionDefinition, ADOPTIONS } from '../../registry/builtin/kubeannex/adoptions.js';
 import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import { LocalParams } from '../../registry/sources/local-params.js';
 import type { Backend } from '../../storage/interfaces.js';
@@ -29,6 +30,7 @@ import type { DelegationMetrics } from '../metrics/delegation-metrics.js';
 import { groupVersions } from '../http/documents/group-versions.js';
 import { advertisedAddress, hostPort } from '../http/host-address.js';
 import { reviewTtl } from '../options/aggregation-options.js';
+import { adoptionController } from './adoptions.js';
 import { assemblePlane, type ControlPlane, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
@@ -101,8 +103,17 @@ export async function buildAggregatedPlane(
       conversionOf: conversions(resolveByDns),
       recordEvent: (event) => recordInCluster(clients.main, event),
       onError: warn('definition'),
+      own: [adoptionDefinition()],
       signal,
     });
+  };
+  const adoptions = (): Promise<void> => {
+    void adoptionController(context, foundation, {
+      client: clients.main,
+      adoptions: local.for(ADOPTIONS),
+      failed: warn('adoption'),
+    }).run(signal);
+    return Promise.resolve();
   };
   // Before anything is registered: whoever is sent requests has seen by what to admit them.
   followed?.start(signal);
@@ -127,6 +138,7 @@ export async function buildAggregatedPlane(
     hooks: [
       { name: 'start-definitions', run: definitions },
       { name: 'start-registration', run: register },
+      { name: 'start-adoptions', run: adoptions },
     ],
     ...(followed !== undefined && { checks: [followed.check] }),
     // The signal has ended the loops.

@@ -98,6 +98,7 @@ export class MeasuredBackend implements Backend {
   readonly revisionNow?: () => number;
   readonly index?: NonNullable<Backend['index']>;
   readonly following?: NonNullable<Backend['following']>;
+  readonly staging?: NonNullable<Backend['staging']>;
   readonly writing?: NonNullable<Backend['writing']>;
   readonly atHand?: NonNullable<Backend['atHand']>;
 
@@ -109,6 +110,7 @@ export class MeasuredBackend implements Backend {
     if (backend.revisionNow !== undefined) this.revisionNow = backend.revisionNow.bind(backend);
     if (backend.index !== undefined) this.index = backend.index.bind(backend);
     if (backend.atHand !== undefined) this.atHand = backend.atHand.bind(backend);
+    if (backend.staging !== undefined) this.staging = backend.staging.bind(backend);
     if (backend.following !== undefined) this.following = backend.following.bind(backend);
     if (backend.writing !== undefined) this.writing = backend.writing.bind(backend);
   }

@@ -8,6 +8,7 @@ import type {
   ListOptions,
   LogEvent,
   Revision,
+  Staging,
   StoredList,
   StoredObject,
   WriteRequest,
@@ -35,6 +36,7 @@ import { Indexer } from './indexes.js';
 import { LAYOUT_FORMAT, layoutText, LogLayout, newestRevision } from './layout.js';
 import { listAt } from './list.js';
 import { Reader } from './reader.js';
+import { MongoStaging } from './staging.js';
 import { redact } from './redact.js';
 import { WriterSession } from './commit/writer-session.js';
 import { messageOf } from '../../util/error-message.js';
@@ -197,6 +199,10 @@ export class MongoBackend implements Backend {
     if ((await this.soon(answer, PING_MILLIS)) !== true) {
       throw new StorageError('unavailable', `MongoDB has not answered for ${PING_MILLIS / 1000} s`);
     }
+  }
+
+  staging(name: string): Staging {
+    return new MongoStaging(this.store().db, name);
   }
 
   index(resource: string, fields: readonly string[]): void {

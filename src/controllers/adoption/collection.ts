@@ -1,0 +1,90 @@
+import { parseJson } from '../../apimachinery/json/decode.js';
+import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { objectsOf } from '../../apimachinery/json/values.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { ClusterError, type ClusterClient } from '../../client/cluster-client.js';
+
+/** Objects of this number are read and parsed in one turn. */
+const PAGE = 100;
+const WATCH_SECONDS = 300;
+/** kube-apiserver sends a bookmark about every minute: a watch that is silent for longer has died without a word. */
+const IDLE_MILLIS = 125_000;
+
+export interface Page {
+  readonly revision: string;
+  readonly objects: readonly KubeObject[];
+  /** '' on the last page. */
+  readonly continue: string;
+  /** Objects that follow; undefined where it is not told. */
+  readonly remaining: number | undefined;
+}
+
+export interface Change {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+  readonly object: KubeObject;
+}
+
+/** The state that was asked for is not kept any more. */
+export const isExpired = (error: unknown): boolean => error instanceof ClusterError && error.status === 410;
+
+/** The objects of one resource in the cluster, page by page and change by change. */
+export class ClusterCollection {
+  private readonly path: string;
+
+  constructor(
+    private readonly client: Pick<ClusterClient, 'call' | 'watch'>,
+    /** `/apis/<group>/<version>` */
+    private readonly groupVersion: string,
+    private readonly resource: string,
+  ) {
+    this.path = `${groupVersion}/${resource}`;
+  }
+
+  /** Whether the object, of this uid, is in the cluster. */
+  async has({ metadata: { namespace = '', name = '', uid } }: KubeObject): Promise<boolean> {
+    const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
+    const path = `${this.groupVersion}${scope}/${this.resource}/${encodeURIComponent(name)}`;
+    const { status, body } = await this.client.call('GET', path);
+    if (status === 404) return false;
+    if (status !== 200) throw failure(status, body);
+    return stringAt(objectAt(body, 'metadata'), 'uid') === uid;
+  }
+
+  /**
+   * A page. Where the list is too old to go on, it goes on at the newest state: whoever reads it follows the changes since its first
+   * page.
+   */
+  async page(token: string): Promise<Page> {
+    const { status, body } = await this.client.call('GET', `${this.path}?limit=${PAGE}${query('continue', token)}`);
+    const metadata = objectAt(body, 'metadata');
+    const next = stringAt(metadata, 'continue') ?? '';
+    if (status === 410 && token !== '' && next !== '') return this.page(next);
+    if (status !== 200) throw failure(status, body);
+    const remaining = metadata?.['remainingItemCount'];
+    return {
+      revision: stringAt(metadata, 'resourceVersion') ?? '',
+      objects: objectsOf(body['items']) as readonly JsonObject[] as readonly KubeObject[],
+      continue: next,
+      remaining: typeof remaining === 'number' ? remaining : undefined,
+    };
+  }
+
+  /** The changes after a revision, until the watch ends. Throws ClusterError, 410 where the revision is too old. */
+  async *changes(revision: string, signal: AbortSignal): AsyncGenerator<Change> {
+    const options = `watch=true&allowWatchBookmarks=true&timeoutSeconds=${WATCH_SECONDS}`;
+    const path = `${this.path}?${options}${query('resourceVersion', revision)}`;
+    for await (const line of await this.client.watch(path, IDLE_MILLIS, signal)) {
+      const event = parseJson(line);
+      const object = isObject(event) ? objectAt(event, 'object') : undefined;
+      if (!isObject(event) || object === undefined) throw new ClusterError(0, 'an event of the watch cannot be read');
+      const type = stringAt(event, 'type');
+      if (type === 'ERROR') throw failure(Number(object['code'] ?? 0), object);
+      yield { type: type as Change['type'], object: object as KubeObject };
+    }
+  }
+}
+
+const query = (name: string, value: string): string => (value === '' ? '' : `&${name}=${encodeURIComponent(value)}`);
+
+const failure = (status: number, body: JsonObject): ClusterError =>
+  new ClusterError(status, stringAt(body, 'message') ?? `the cluster answers with ${status}`);

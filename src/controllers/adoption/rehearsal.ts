@@ -1,0 +1,127 @@
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { messageOf } from '../../util/error-message.js';
+import type { ClusterClient } from '../../client/cluster-client.js';
+import type { Staging } from '../../storage/interfaces.js';
+import { type Clock, sleep } from '../../util/clock.js';
+import { ClusterCollection } from './collection.js';
+import { compareSides } from './comparison.js';
+import { Copier } from './copier.js';
+import { type AdoptedType, adoptedType, whyRefused } from './definitions.js';
+import { RateLimit } from './rate-limit.js';
+import type { Progress, ResourceProgress } from './status.js';
+
+const POLL_MILLIS = 500;
+/** Both sides are compared when all is copied, and again after so long. */
+const COMPARE_MILLIS = 10 * 60_000;
+/** Sooner where they differed. */
+const COMPARE_AGAIN_MILLIS = 30_000;
+
+export interface RehearsalOptions {
+  readonly client: Pick<ClusterClient, 'call' | 'watch'>;
+  readonly clock: Clock;
+  readonly group: string;
+  /** The name of the copy, which is that of one Adoption alone. */
+  readonly staging: Staging;
+  readonly copyRate: number;
+  readonly leader: string;
+}
+
+interface Running {
+  readonly crds: string;
+  readonly parts: readonly Part[];
+  readonly stop: AbortController;
+  readonly ended: Promise<unknown>;
+}
+
+/** Copies a group of the cluster, follows its changes and compares both sides, as the definitions of the group come and change. */
+export class Rehearsal {
+  private running: Running | undefined;
+  private refusal = '';
+
+  constructor(private readonly options: RehearsalOptions) {}
+
+  get progress(): Progress {
+    const resources = (this.running?.parts ?? []).map((part) => part.progress);
+    const { group, leader } = this.options;
+    const none = resources.length === 0;
+    return {
+      leader,
+      resources,
+      problem: none ? `the cluster has no CustomResourceDefinition of the group ${group}` : '',
+      problemReason: none ? 'NoDefinitions' : '',
+      refusal: this.refusal,
+    };
+  }
+
+  /** The definitions of the group are these now. */
+  async define(crds: readonly KubeObject[], signal: AbortSignal): Promise<void> {
+    const types = crds.map(adoptedType);
+    this.refusal = crds.map(whyRefused).find((why) => why !== '') ?? '';
+    // What is read does not depend on schemas; an object that a new default completes comes when it is written.
+    const text = JSON.stringify(types.map(({ resource, version }) => [resource, version]).sort());
+    if (text === this.running?.crds || signal.aborted) return;
+    await this.stop();
+    const stop = new AbortController();
+    signal.addEventListener('abort', () => {
+      stop.abort();
+    });
+    const rate = new RateLimit(this.options.clock, this.options.copyRate);
+    const parts = types.filter(({ version }) => version !== '').map((type) => new Part(type, this.options, rate));
+    const ended = Promise.all(parts.map((part) => part.run(stop.signal)));
+    this.running = { crds: text, parts, stop, ended };
+  }
+
+  /** Ends; nothing is written to the copy afterwards. */
+  async stop(): Promise<void> {
+    this.running?.stop.abort();
+    await this.running?.ended;
+    this.running = undefined;
+  }
+}
+
+/** One resource. */
+class Part {
+  private readonly copier: Copier;
+  private readonly collection: ClusterCollection;
+  private comparison: ResourceProgress['comparison'];
+  private trouble = '';
+
+  constructor(
+    private readonly type: AdoptedType,
+    private readonly options: RehearsalOptions,
+    private readonly rate: RateLimit,
+  ) {
+    const { client, clock, group, staging } = options;
+    this.collection = new ClusterCollection(client, `/apis/${group}/${type.version}`, type.plural);
+    this.copier = new Copier({ collection: this.collection, staging, resource: type.resource, clock, rate });
+  }
+
+  get progress(): ResourceProgress {
+    const { state } = this.copier;
+    const trouble = state.trouble === '' ? this.trouble : state.trouble;
+    return { plural: this.type.plural, copy: { ...state, trouble }, comparison: this.comparison };
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.copier.run(signal), this.compare(signal)]);
+  }
+
+  private async compare(signal: AbortSignal): Promise<void> {
+    const { clock, staging } = this.options;
+    const { collection, copier, rate, type } = this;
+    while (!signal.aborted) {
+      await sleep(clock, POLL_MILLIS, signal);
+      if (!copier.state.complete) continue;
+      let wait = COMPARE_AGAIN_MILLIS;
+      try {
+        const parts = { collection, copier, clock, staging, rate, resource: type.resource };
+        this.comparison = { ...(await compareSides(parts, signal)), at: clock.now() };
+        this.trouble = '';
+        if (this.comparison.differences === 0) wait = COMPARE_MILLIS;
+      } catch (error) {
+        this.trouble = messageOf(error);
+      }
+      await sleep(clock, wait, signal);
+    }
+  }
+}

@@ -1,0 +1,112 @@
+import { deepEqual, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
+import { objectsOf } from '../../apimachinery/json/values.js';
+import { formatTime, type KubeObject } from '../../apimachinery/meta/meta.js';
+import type { Comparison } from './comparison.js';
+import type { CopyState } from './copier.js';
+
+/** One resource of the group, as the rehearsal sees it. */
+export interface ResourceProgress {
+  readonly plural: string;
+  readonly copy: CopyState;
+  /** The last comparison, and when it was made; undefined before the first. */
+  readonly comparison: (Comparison & { readonly at: number }) | undefined;
+}
+
+/** All that an Adoption's status is made of. */
+export interface Progress {
+  readonly leader: string;
+  readonly resources: readonly ResourceProgress[];
+  /** Why nothing can be copied; '' where it can. */
+  readonly problem: string;
+  readonly problemReason: string;
+  /** Why Annex could not serve what the cluster does; '' where it could. */
+  readonly refusal: string;
+}
+
+type Condition = readonly [type: string, holds: boolean, reason: string, message: string];
+
+/** The status of an Adoption, with the times of conditions that stay as they are. */
+export function statusOf(adoption: KubeObject, progress: Progress, now: number): JsonObject {
+  const { resources } = progress;
+  const before = objectsOf(objectAt(adoption, 'status')?.['conditions']);
+  const generation = adoption.metadata.generation ?? 0;
+  const conditions = conditionsOf(progress).map(([type, holds, reason, message]) => {
+    const status = holds ? 'True' : 'False';
+    const old = before.find((one) => one['type'] === type);
+    const lastTransitionTime =
+      old?.['status'] === status ? (old['lastTransitionTime'] ?? formatTime(now)) : formatTime(now);
+    return { type, status, reason, message, lastTransitionTime, observedGeneration: generation };
+  });
+  const sum = (of: (state: CopyState) => number): number => resources.reduce((all, { copy }) => all + of(copy), 0);
+  const lag = Math.max(0, ...resources.map(({ copy }) => copy.lagSeconds));
+  return {
+    phase: progress.problem !== '' ? 'Failed' : isInSync(progress) ? 'InSync' : 'Copying',
+    copied: `${sum(({ copied }) => copied)}/${sum(({ source }) => source)}`,
+    lag: `${lag}s`,
+    observedGeneration: generation,
+    leader: progress.leader,
+    resources: resources.map(resourceStatus),
+    conditions,
+  };
+}
+
+/** Whether a status says something else: times alone are no news. */
+export const isNews = (before: JsonObject | undefined, after: JsonObject): boolean => !deepEqual(before, after);
+
+function resourceStatus({ plural, copy, comparison }: ResourceProgress): JsonObject {
+  return {
+    resource: plural,
+    source: copy.source,
+    copied: copy.copied,
+    bytes: copy.bytes,
+    lagSeconds: copy.lagSeconds,
+    ...(comparison !== undefined && {
+      digest: comparison.digest,
+      comparedTime: formatTime(comparison.at),
+      differences: comparison.differences,
+    }),
+    ...(copy.trouble !== '' && { message: copy.trouble.slice(0, 1024) }),
+  };
+}
+
+const isCopied = ({ resources }: Progress): boolean =>
+  resources.length > 0 && resources.every(({ copy }) => copy.complete);
+
+const isFollowed = ({ resources }: Progress): boolean => resources.every(({ copy }) => copy.lagSeconds === 0);
+
+const isEqual = ({ resources }: Progress): boolean =>
+  resources.every(({ comparison }) => comparison !== undefined && comparison.differences === 0);
+
+const isInSync = (progress: Progress): boolean =>
+  progress.problem === '' && isCopied(progress) && isFollowed(progress) && isEqual(progress);
+
+function conditionsOf(progress: Progress): Condition[] {
+  const { problem, problemReason, refusal, resources } = progress;
+  const trouble = resources.find(({ copy }) => copy.trouble !== '')?.copy.trouble;
+  const copied: Condition =
+    problem !== ''
+      ? ['Copied', false, problemReason, problem]
+      : isCopied(progress)
+        ? ['Copied', true, 'AllCopied', 'all objects have been copied']
+        : ['Copied', false, trouble === undefined ? 'Copying' : 'ClusterError', trouble ?? 'objects are being copied'];
+  return [
+    copied,
+    ['InSync', ...inSync(progress)],
+    refusal === ''
+      ? ['Accepted', true, 'DefinitionsValid', 'Annex can serve the definitions of the group']
+      : ['Accepted', false, 'DefinitionInvalid', refusal],
+  ];
+}
+
+function inSync(progress: Progress): [holds: boolean, reason: string, message: string] {
+  if (isInSync(progress))
+    return [true, 'Followed', 'changes are followed, and both sides were equal when they were compared'];
+  if (!isCopied(progress)) return [false, 'NotCopied', 'not all objects have been copied yet'];
+  const different = progress.resources.find(({ comparison }) => (comparison?.differences ?? 0) > 0);
+  if (different?.comparison !== undefined) {
+    const { differences, example } = different.comparison;
+    return [false, 'Different', `${differences} of ${different.plural} differ, among them ${example}`];
+  }
+  if (!isEqual(progress)) return [false, 'Comparing', 'both sides are being compared'];
+  return [false, 'Behind', 'changes are not followed right now'];
+}

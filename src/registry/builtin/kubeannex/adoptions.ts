@@ -1,0 +1,158 @@
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+
+export const ADOPTIONS = { group: 'kubeannex.io', resource: 'adoptions' };
+
+const NAME = `${ADOPTIONS.resource}.${ADOPTIONS.group}`;
+const NAMES: JsonObject = {
+  plural: ADOPTIONS.resource,
+  singular: 'adoption',
+  kind: 'Adoption',
+  listKind: 'AdoptionList',
+  shortNames: ['adopt'],
+};
+
+const text = (description: string): JsonObject => ({ type: 'string', description });
+const count = (description: string): JsonObject => ({ type: 'integer', format: 'int64', minimum: 0, description });
+
+const SPEC: JsonObject = {
+  type: 'object',
+  description: 'What is wanted.',
+  properties: {
+    servedBy: {
+      type: 'string',
+      enum: ['Cluster', 'Annex'],
+      default: 'Cluster',
+      description: 'Who serves the group. With Cluster, Annex copies its objects and follows their changes.',
+      'x-kubernetes-validations': [
+        {
+          rule: "self == 'Cluster'",
+          message: 'this version of Annex rehearses an adoption; it cannot switch a group to Annex yet',
+        },
+      ],
+    },
+    copyRate: {
+      type: 'integer',
+      format: 'int32',
+      minimum: 1,
+      maximum: 100_000,
+      default: 1000,
+      description: 'Objects that are read from the cluster in a second at most while everything is copied or compared.',
+    },
+  },
+};
+
+const RESOURCE: JsonObject = {
+  type: 'object',
+  required: ['resource'],
+  properties: {
+    resource: text('Plural name of the resource.'),
+    source: count('Objects in the cluster.'),
+    copied: count('Objects in the copy.'),
+    bytes: count('Size of the objects as JSON.'),
+    lagSeconds: count('How long ago the copy was known to be complete; 0 while changes are followed.'),
+    digest: text('Digest of all objects at the last comparison: equal on both sides.'),
+    comparedTime: { type: 'string', format: 'date-time', description: 'When both sides were compared last.' },
+    differences: count('Objects that differed at the last comparison.'),
+    message: text('What keeps the copy from being complete.'),
+  },
+};
+
+const CONDITION: JsonObject = {
+  type: 'object',
+  required: ['type', 'status', 'lastTransitionTime', 'reason', 'message'],
+  properties: {
+    type: text('Name of the condition.'),
+    status: { type: 'string', enum: ['True', 'False', 'Unknown'], description: 'Whether it holds.' },
+    reason: text('Why, in one word.'),
+    message: text('Why, in a sentence.'),
+    lastTransitionTime: { type: 'string', format: 'date-time', description: 'When the status changed.' },
+    observedGeneration: count('Generation of the spec that the condition is about.'),
+  },
+};
+
+const STATUS: JsonObject = {
+  type: 'object',
+  description: 'How far the adoption is.',
+  properties: {
+    phase: { type: 'string', enum: ['Copying', 'InSync', 'Failed'], description: 'Where the adoption stands.' },
+    copied: text('Copied objects of all, for people.'),
+    lag: text('How far the copy is behind, for people.'),
+    observedGeneration: count('Generation of the spec that the status is about.'),
+    leader: text('The replica that copies.'),
+    resources: {
+      type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['resource'],
+      description: 'The resources of the group.',
+      items: RESOURCE,
+    },
+    conditions: {
+      type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['type'],
+      description:
+        'Copied: all objects have been copied. InSync: changes are followed, and both sides were equal. Accepted: Annex can serve the definitions.',
+      items: CONDITION,
+    },
+  },
+};
+
+const column = (name: string, jsonPath: string, type = 'string'): JsonObject => ({ name, type, jsonPath });
+
+/** Adoption of kubeannex.io/v1alpha1, as the definition that describes it. It is no object of the store: nobody can change it. */
+export function adoptionDefinition(): KubeObject {
+  return {
+    apiVersion: 'kubeannex.io/v1',
+    kind: 'ResourceDefinition',
+    metadata: { name: NAME, uid: NAME, generation: 1 },
+    spec: {
+      group: ADOPTIONS.group,
+      scope: 'Cluster',
+      names: NAMES,
+      conversion: { strategy: 'None' },
+      versions: [
+        {
+          name: 'v1alpha1',
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          additionalPrinterColumns: [
+            column('Served By', '.spec.servedBy'),
+            column('Phase', '.status.phase'),
+            column('Copied', '.status.copied'),
+            column('Lag', '.status.lag'),
+            column('Age', '.metadata.creationTimestamp', 'date'),
+          ],
+          schema: {
+            openAPIV3Schema: {
+              type: 'object',
+              description:
+                'Adoption moves the resources of an API group, whose name it has, from the cluster into Annex. It copies their objects and follows the changes.',
+              required: ['spec'],
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.metadata.name.contains('.') && !self.metadata.name.endsWith('.k8s.io') && self.metadata.name != 'kubeannex.io'",
+                  message:
+                    'the name must be that of an API group of CustomResourceDefinitions, which is not one of Kubernetes or of Annex',
+                },
+              ],
+              properties: {
+                apiVersion: { type: 'string' },
+                kind: { type: 'string' },
+                metadata: { type: 'object' },
+                spec: SPEC,
+                status: STATUS,
+              },
+            },
+          },
+        },
+      ],
+    },
+    status: {
+      acceptedNames: NAMES,
+      storedVersions: ['v1alpha1'],
+      conditions: ['NamesAccepted', 'Established'].map((type) => ({ type, status: 'True' })),
+    },
+  };
+}

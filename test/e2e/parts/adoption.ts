@@ -1,0 +1,251 @@
+import { type JsonObject, objectAt, stringAt } from '../../../src/apimachinery/json/json.js';
+import { dig, digList, digText, treeOf } from '../../integration/client.js';
+import { eventually } from '../../integration/server.js';
+import { withClient } from '../../storage/mongod.js';
+import { ADOPTED_GROUP, type Replica, type TestCluster } from '../cluster.js';
+import { available, condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
+
+const FORBIDDEN_GROUP = 'closed.example.com';
+const COUNT = 250;
+const NAMESPACES = ['adopted-a', 'adopted-b'];
+const APPLY = { 'content-type': 'application/apply-patch+yaml' };
+const MERGE = { 'content-type': 'application/merge-patch+json' };
+
+const pathOf = (namespace: string, name = ''): string => widgetsPath(namespace, name, ADOPTED_GROUP);
+
+const adoptionText = (name: string, spec: object): string =>
+  JSON.stringify({ apiVersion: 'kubeannex.io/v1alpha1', kind: 'Adoption', metadata: { name }, spec });
+
+/** Creates, changes and deletes objects until it is told to stop; how many writes were acknowledged. */
+class Writer {
+  private stopped = false;
+  private readonly done: Promise<number>;
+
+  constructor(
+    private readonly cluster: TestCluster,
+    private readonly namespace: string,
+    private readonly name: string,
+  ) {
+    this.done = this.write();
+  }
+
+  stop(): Promise<number> {
+    this.stopped = true;
+    return this.done;
+  }
+
+  private async write(): Promise<number> {
+    const { http } = this.cluster;
+    let acknowledged = 0;
+    const count = (status: number): void => {
+      if (status < 300) acknowledged++;
+    };
+    for (let i = 0; !this.stopped; i++) {
+      const path = pathOf(this.namespace, `${this.name}-${i % 20}`);
+      const object = widgetText(
+        `${this.name}-${i % 20}`,
+        { colour: 'red', size: 'x'.repeat((i % 7) + 1) },
+        {},
+        ADOPTED_GROUP,
+      );
+      count(
+        (
+          await http.send({
+            method: 'PATCH',
+            path: `${path}?fieldManager=w${i % 3}&force=true`,
+            body: object,
+            headers: APPLY,
+          })
+        ).status,
+      );
+      count(
+        (
+          await http.send({
+            method: 'PATCH',
+            path: `${path}/status`,
+            body: { status: { replicas: i } },
+            headers: MERGE,
+          })
+        ).status,
+      );
+      if (i % 3 === 0) count((await http.send({ method: 'DELETE', path })).status);
+    }
+    return acknowledged;
+  }
+}
+
+/** The objects of the cluster, by key. */
+async function inCluster({ http }: TestCluster): Promise<Map<string, JsonObject>> {
+  const list = treeOf(await http.get(`/apis/${ADOPTED_GROUP}/v1/widgets`));
+  return byKey(digList(list, 'items') as JsonObject[]);
+}
+
+/** Those of the copy, as they are in MongoDB. */
+function inCopy({ mongodb }: TestCluster): Promise<Map<string, JsonObject>> {
+  return withClient(mongodb.uri, async (client) => {
+    const db = client.db('annex');
+    const all = await db.listCollections({}, { nameOnly: true }).toArray();
+    const objects: JsonObject[] = [];
+    for (const { name } of all.filter((one) => one.name.startsWith('~copy.'))) {
+      const documents = await db.collection<{ _annex: { bytes: { buffer: Uint8Array } } }>(name).find().toArray();
+      for (const { _annex } of documents) {
+        const text = Buffer.from(_annex.bytes.buffer).subarray(2).toString('utf8');
+        objects.push(JSON.parse(text) as JsonObject);
+      }
+    }
+    return byKey(objects);
+  });
+}
+
+function byKey(objects: readonly JsonObject[]): Map<string, JsonObject> {
+  const keyOf = (object: JsonObject): string =>
+    `${stringAt(objectAt(object, 'metadata'), 'namespace') ?? ''}/${stringAt(objectAt(object, 'metadata'), 'name') ?? ''}`;
+  return new Map(objects.map((object) => [keyOf(object), object]));
+}
+
+async function adoptionStatus({ http }: TestCluster): Promise<JsonObject> {
+  const answer = await http.get(`/apis/kubeannex.io/v1alpha1/adoptions/${ADOPTED_GROUP}`);
+  return objectAt(treeOf(answer), 'status') ?? {};
+}
+
+/** The copy is what the cluster has, once nobody writes. */
+async function copyIsEqual(cluster: TestCluster): Promise<number> {
+  const theirs = await inCluster(cluster);
+  await eventually('the copy is equal', async () => {
+    const ours = await inCopy(cluster);
+    if (ours.size !== theirs.size) return undefined;
+    for (const [key, object] of theirs) {
+      const copy = ours.get(key);
+      if (dig(copy, 'metadata', 'resourceVersion') !== dig(object, 'metadata', 'resourceVersion')) return undefined;
+    }
+    return true;
+  });
+  const ours = await inCopy(cluster);
+  for (const [key, object] of theirs) expect([key, ours.get(key)]).toEqual([key, object]);
+  return theirs.size;
+}
+
+/** Rehearsals of adoptions: a group of the cluster is copied, followed and compared, whoever stops. */
+export function adoption(cluster: TestCluster): void {
+  describe('adoption', () => {
+    const inSync = (): Promise<unknown> =>
+      condition(cluster, `adoption/${ADOPTED_GROUP}`, 'InSync', ({ status }) => status === 'True');
+
+    test('a group of the cluster has objects', async () => {
+      const { http, kubectl } = cluster;
+      await available(cluster, 'kubeannex.io', 'v1alpha1');
+      await kubectl.ok(['create', '-f', '-'], { stdin: definitionText(ADOPTED_GROUP, 'cluster', ['v1', 'v1beta1']) });
+      await kubectl.ok(['wait', `crd/widgets.${ADOPTED_GROUP}`, '--for=condition=Established', '--timeout=60s']);
+      for (const namespace of NAMESPACES) await kubectl.ok(['create', 'namespace', namespace]);
+      await eventually('widgets are served', async () =>
+        (await http.get(pathOf(NAMESPACES[0] ?? ''))).status === 200 ? true : undefined,
+      );
+      for (let i = 0; i < COUNT; i++) {
+        const namespace = NAMESPACES[i % 2] ?? '';
+        const free = {
+          'a.b/$c': i,
+          long: 'x'.repeat(i * 40),
+          number: 9007199254740993n.toString(),
+          list: [1, 2.5, null, '\u2028'],
+        };
+        const metadata = i % 10 === 0 ? { finalizers: ['example.com/hold'], labels: { 'example.com/odd': 'yes' } } : {};
+        const text = widgetText(`w.${i}-x`, { colour: 'green', free }, metadata, ADOPTED_GROUP);
+        expect((await http.send({ method: 'POST', path: pathOf(namespace), body: text })).status).toBe(201);
+      }
+    });
+
+    test('an adoption of a group that nobody can adopt is refused', async () => {
+      const { kubectl } = cluster;
+      for (const [name, spec, why] of [
+        ['apps', {}, /must be that of an API group/],
+        ['rbac.authorization.k8s.io', {}, /must be that of an API group/],
+        ['kubeannex.io', {}, /must be that of an API group/],
+        [ADOPTED_GROUP, { servedBy: 'Annex' }, /cannot switch a group to Annex yet/],
+        [ADOPTED_GROUP, { servedBy: 'Nobody' }, /Unsupported value/],
+      ] as const) {
+        const { code, stderr } = await kubectl.run(['create', '-f', '-'], { stdin: adoptionText(name, spec) });
+        expect([code, stderr]).toEqual([1, expect.stringMatching(why) as string]);
+      }
+    });
+
+    test('copies everything while others write, and says when both sides are equal', async () => {
+      const { kubectl } = cluster;
+      const writers = NAMESPACES.map((namespace, i) => new Writer(cluster, namespace, `busy-${i}`));
+      await kubectl.ok(['create', '-f', '-'], { stdin: adoptionText(ADOPTED_GROUP, { copyRate: 500 }) });
+      await inSync();
+      const written = await Promise.all(writers.map((writer) => writer.stop()));
+      expect(Math.min(...written)).toBeGreaterThan(10);
+      const size = await copyIsEqual(cluster);
+      expect(size).toBeGreaterThanOrEqual(COUNT);
+      const table = await eventually('the table tells all', async () => {
+        const text = await kubectl.ok(['get', 'adoptions']);
+        return text.includes(`${size}/${size}`) ? text : undefined;
+      });
+      expect(table.split('\n')[0]).toMatch(/^NAME +SERVED BY +PHASE +COPIED +LAG +AGE$/);
+      expect(table.split('\n')[1]).toMatch(/^adopted\.example\.com +Cluster +InSync +\d+\/\d+ +0s +/);
+      const [resource] = digList(await adoptionStatus(cluster), 'resources');
+      expect(resource).toMatchObject({
+        resource: 'widgets',
+        source: size,
+        copied: size,
+        lagSeconds: 0,
+        differences: 0,
+      });
+      expect(await kubectl.ok(['explain', 'adoption.spec.copyRate'])).toContain(
+        'Objects that are read from the cluster',
+      );
+    });
+
+    test('nobody sees the copy', async () => {
+      const path = pathOf(NAMESPACES[0] ?? '');
+      expect((await cluster.direct(0).get(path)).status).toBe(404);
+      expect(digText(treeOf(await cluster.http.get(path)), 'kind')).toBe('WidgetList');
+    });
+
+    test('the other replica goes on where the one that copied is killed', async () => {
+      const before = digText(await adoptionStatus(cluster), 'leader');
+      const { kubectl } = cluster;
+      const writer = new Writer(cluster, NAMESPACES[0] ?? '', 'late');
+      await kubectl.ok(['-n', NAMESPACES[1] ?? '', 'delete', `widgets.${ADOPTED_GROUP}`, 'w.1-x', 'w.3-x']);
+      // Which of them leads, nobody knows here: they are killed one after the other.
+      const killed: Replica[] = [];
+      for (const replica of cluster.replicas) {
+        await replica.daemon.stop('SIGKILL');
+        killed.push(replica);
+        replica.daemon.start();
+        await cluster.replicasReady(2);
+      }
+      expect(killed).toHaveLength(2);
+      await eventually('another replica leads', async () => {
+        const { leader } = await adoptionStatus(cluster);
+        return leader !== undefined && leader !== before ? true : undefined;
+      });
+      await writer.stop();
+      await inSync();
+      await copyIsEqual(cluster);
+    });
+
+    test('says which rights are missing', async () => {
+      const { kubectl } = cluster;
+      await kubectl.ok(['create', '-f', '-'], { stdin: definitionText(FORBIDDEN_GROUP, 'cluster') });
+      await kubectl.ok(['create', '-f', '-'], { stdin: adoptionText(FORBIDDEN_GROUP, {}) });
+      const found = await condition(
+        cluster,
+        `adoption/${FORBIDDEN_GROUP}`,
+        'Copied',
+        ({ reason }) => reason === 'ClusterError',
+      );
+      expect(found.message).toMatch(/cannot list resource "widgets" in API group "closed.example.com"/);
+      await kubectl.ok(['delete', 'adoption', FORBIDDEN_GROUP]);
+      await kubectl.ok(['delete', 'crd', `widgets.${FORBIDDEN_GROUP}`]);
+    });
+
+    test('takes the copy along when it is deleted, and nothing else', async () => {
+      const { kubectl } = cluster;
+      const before = (await inCluster(cluster)).size;
+      await kubectl.ok(['delete', 'adoption', ADOPTED_GROUP, '--timeout=60s']);
+      expect((await inCopy(cluster)).size).toBe(0);
+      expect((await inCluster(cluster)).size).toBe(before);
+    });
+  });
+}
