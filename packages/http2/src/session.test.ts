@@ -1,6 +1,15 @@
 import { connect, constants, type ClientHttp2Session } from 'node:http2';
 import fc from 'fast-check';
-import { ErrorCode, Flag, FrameType, LARGEST_STREAM, LARGEST_WINDOW, PREFACE, Setting } from './frame.js';
+import {
+  DEFAULT_WINDOW,
+  ErrorCode,
+  Flag,
+  FrameType,
+  LARGEST_STREAM,
+  LARGEST_WINDOW,
+  PREFACE,
+  Setting,
+} from './frame.js';
 import { encode, type Peer, SessionServer } from './peer.fake.js';
 import type { Http2Request } from './request.js';
 import type { Http2Response } from './response.js';
@@ -165,7 +174,42 @@ describe('requests and answers', () => {
     const peer = await server.peer();
     peer.request(1, { method: 'POST', end: false });
     expect((await peer.answer(1)).body).toBe('ok');
+    await peer.ping();
+    server.clock.advance(2000);
     expect(await peer.resetCode(1)).toBe(ErrorCode.noError);
+  });
+
+  test('an answer before the end of a large body stops it when the window is full', async () => {
+    const peer = await server.peer();
+    peer.request(1, { method: 'POST', end: false });
+    expect((await peer.answer(1)).body).toBe('ok');
+    for (let left = DEFAULT_WINDOW; left > 0; left -= 16_000) peer.data(1, Buffer.alloc(Math.min(left, 16_000)));
+    expect(await peer.resetCode(1)).toBe(ErrorCode.noError);
+  });
+
+  test('after an early answer the body ends as usual, and is still checked', async () => {
+    const peer = await server.peer();
+    peer.request(1, { method: 'POST', end: false, fields: [['content-length', '3']] });
+    peer.request(3, { method: 'POST', end: false, fields: [['content-length', '3']] });
+    await peer.answer(1);
+    await peer.answer(3);
+    peer.data(1, 'abc', true);
+    peer.data(3, 'abcd', true);
+    expect(await peer.resetCode(3)).toBe(ErrorCode.protocolError);
+    server.clock.advance(2000);
+    await peer.ping();
+    expect(peer.frames.some(({ type, stream }) => type === FrameType.rstStream && stream === 1)).toBe(false);
+  });
+
+  test('of too many early answers the first one’s body is stopped', async () => {
+    const peer = await server.peer();
+    for (let stream = 1; stream < 23; stream += 2) {
+      peer.request(stream, { method: 'POST', end: false });
+      await peer.answer(stream);
+    }
+    expect(await peer.resetCode(1)).toBe(ErrorCode.noError);
+    await peer.ping();
+    expect(peer.frames.filter(({ type }) => type === FrameType.rstStream)).toHaveLength(1);
   });
 
   test('a body that nobody reads does not use up the window of the connection', async () => {

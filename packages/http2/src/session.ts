@@ -25,6 +25,7 @@ import type { Http2Request } from './request.js';
 import { type Http2Response, refuseHead } from './response.js';
 import { HIGH_WATER, LOW_WATER, QUANTUM, Sender } from './sender.js';
 import { Stream, type StreamSession } from './stream.js';
+import { UnreadStreams } from './unread.js';
 
 const SHUTDOWN_PING = Buffer.from('shutdown', 'latin1');
 
@@ -56,6 +57,7 @@ export class Session implements StreamSession, Mortal {
   private readonly sender: Sender;
   private readonly decoder = new HpackDecoder();
   private readonly streams = new Map<number, Stream>();
+  private readonly unread: UnreadStreams;
   /** Streams with something to send that could not go yet. */
   private readonly waiting = new Set<Stream>();
   /** Answered in this turn. */
@@ -99,6 +101,11 @@ export class Session implements StreamSession, Mortal {
     });
     this.heads = new HeadReader(config.maxHeaderListBytes);
     this.receiveWindow = config.connectionWindow;
+    this.unread = new UnreadStreams(config.clock, config.maxConcurrentStreams, (id) => {
+      // The rest of the body is not wanted (RFC 9113, section 8.1).
+      this.sender.reset(id, ErrorCode.noError);
+      this.sender.schedule();
+    });
     this.lifetime = new Lifetime(this, config.clock, config.idleMillis);
     this.sender.greet(config);
     socket.on('data', (chunk: Buffer) => {
@@ -170,8 +177,6 @@ export class Session implements StreamSession, Mortal {
     stream.sendWindow -= bytes;
     if (!end) return;
     stream.localEnded = true;
-    // The rest of the body is not wanted (RFC 9113, section 8.1).
-    if (!stream.remoteEnded) this.sender.reset(stream.id, ErrorCode.noError);
     this.answered.push(stream);
   }
 
@@ -183,6 +188,7 @@ export class Session implements StreamSession, Mortal {
 
   reset(stream: Stream, code: ErrorCode): void {
     this.sender.reset(stream.id, code);
+    this.unread.delete(stream.id);
     this.remove(stream);
   }
 
@@ -225,7 +231,15 @@ export class Session implements StreamSession, Mortal {
     if (this.answered.length === 0) return;
     const answered = this.answered;
     this.answered = [];
-    for (const stream of answered) this.remove(stream);
+    for (const stream of answered) {
+      if (!stream.remoteEnded && this.streams.has(stream.id)) this.unread.add(stream);
+      this.remove(stream);
+    }
+  }
+
+  /** Whatever of the request may still come. */
+  private receiving(id: number): Stream | undefined {
+    return this.streams.get(id) ?? this.unread.get(id);
   }
 
   private remove(stream: Stream): void {
@@ -240,11 +254,13 @@ export class Session implements StreamSession, Mortal {
     this.config.failed(error.code, error.message);
     this.sender.goaway(this.lastStream, error.code, error.message);
     this.lifetime.finish();
+    this.unread.clear();
     for (const stream of [...this.streams.values()]) this.remove(stream);
   }
 
   private ended(): void {
     this.lifetime.ended();
+    this.unread.clear();
     for (const stream of [...this.streams.values()]) this.remove(stream);
     this.onClose();
   }
@@ -320,7 +336,7 @@ export class Session implements StreamSession, Mortal {
       return;
     }
     const body = unpadded(flags, payload);
-    const stream = this.streams.get(id);
+    const stream = this.receiving(id);
     if (stream === undefined || stream.remoteEnded) {
       this.give(payload.length);
       if (stream === undefined || !stream.localEnded) this.resetId(id, ErrorCode.streamClosed);
@@ -337,6 +353,8 @@ export class Session implements StreamSession, Mortal {
       return;
     }
     stream.remoteEnded ||= end;
+    if (end) this.unread.delete(id);
+    else if (stream.receiveWindow === 0) this.unread.end(id);
     if (payload.length > body.length) this.consumed(stream, payload.length - body.length);
     if (body.length > 0) {
       if (stream.localEnded) this.consumed(stream, body.length);
@@ -354,13 +372,14 @@ export class Session implements StreamSession, Mortal {
 
   /** Trailers mean nothing to anyone here; they end the request. */
   private onTrailers(id: number, endStream: boolean): void {
-    const stream = this.streams.get(id);
+    const stream = this.receiving(id);
     if (stream === undefined) throw new ConnectionError(ErrorCode.streamClosed, 'HEADERS of a stream that is closed');
     if (stream.remoteEnded) this.reset(stream, ErrorCode.streamClosed);
     else if (!endStream || (stream.announced >= 0 && stream.received < stream.announced)) {
       this.reset(stream, ErrorCode.protocolError);
     } else {
       stream.remoteEnded = true;
+      this.unread.delete(id);
       stream.request.finish();
     }
   }
@@ -414,8 +433,10 @@ export class Session implements StreamSession, Mortal {
     if (id === 0) throw protocolError('RST_STREAM of no stream');
     if (payload.length !== 4) throw frameSizeError('RST_STREAM');
     if (this.isTooLate(id)) return;
-    const stream = this.streams.get(id);
-    if (stream !== undefined) this.remove(stream);
+    const stream = this.receiving(id);
+    if (stream === undefined) return;
+    this.unread.delete(id);
+    this.remove(stream);
   }
 
   private onSettings(flags: number, id: number, payload: Buffer): void {
@@ -463,7 +484,7 @@ export class Session implements StreamSession, Mortal {
       if (this.sender.window > LARGEST_WINDOW) throw new ConnectionError(ErrorCode.flowControlError, 'WINDOW_UPDATE');
     } else {
       if (this.isTooLate(id)) return;
-      const stream = this.streams.get(id);
+      const stream = this.receiving(id);
       if (stream === undefined) return;
       stream.sendWindow += increment;
       if (increment === 0) this.reset(stream, ErrorCode.protocolError);
@@ -472,7 +493,7 @@ export class Session implements StreamSession, Mortal {
   }
 
   private resetId(id: number, code: ErrorCode): void {
-    const stream = this.streams.get(id);
+    const stream = this.receiving(id);
     if (stream === undefined) this.sender.reset(id, code);
     else this.reset(stream, code);
   }

@@ -2,21 +2,10 @@
 const SIGMA = [0x61707865, 0x3320646e, 0x79622d32, 0x6b206574] as const;
 const BLOCK = 64;
 
-/** The four words that each quarter round of a double round works on: columns, then rows. */
-const QUARTERS = [
-  [0, 4, 8, 12],
-  [5, 9, 13, 1],
-  [10, 14, 2, 6],
-  [15, 3, 7, 11],
-  [0, 1, 2, 3],
-  [5, 6, 7, 4],
-  [10, 11, 8, 9],
-  [15, 12, 13, 14],
-] as const;
-
 /** The key that XSalsa20 uses with the first 16 bytes of its nonce: HSalsa20. */
 export function salsaKey(key: Uint8Array, nonce: Uint8Array): Uint8Array {
-  const words = rounds(input(key, nonce));
+  const words = new Int32Array(16);
+  rounds(input(key, nonce), words);
   const derived = Buffer.alloc(32);
   [0, 5, 10, 15, 6, 7, 8, 9].forEach((word, i) => derived.writeUInt32LE((words[word] ?? 0) >>> 0, 4 * i));
   return derived;
@@ -25,16 +14,29 @@ export function salsaKey(key: Uint8Array, nonce: Uint8Array): Uint8Array {
 /** Adds Salsa20's stream for a nonce of eight bytes to `data`, in place. */
 export function salsaXor(data: Uint8Array, nonce: Uint8Array, key: Uint8Array): void {
   const state = input(key, Buffer.concat([nonce, Buffer.alloc(8)]));
-  for (let at = 0; at < data.length; at += BLOCK) {
-    const words = rounds(state);
-    const end = Math.min(BLOCK, data.length - at);
-    for (let i = 0; i < end; i++) {
-      const word = ((words[i >> 2] ?? 0) + (state[i >> 2] ?? 0)) | 0;
-      data[at + i] = (data[at + i] ?? 0) ^ ((word >>> (8 * (i & 3))) & 0xff);
+  const words = new Int32Array(16);
+  const whole = data.length - (data.length % BLOCK);
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  for (let at = 0; at < whole; at += BLOCK) {
+    next(state, words);
+    for (let i = 0; i < 16; i++) {
+      const place = at + 4 * i;
+      view.setInt32(place, view.getInt32(place, true) ^ (words[i] as number), true);
     }
-    state[8] = ((state[8] ?? 0) + 1) | 0;
-    if (state[8] === 0) state[9] = ((state[9] ?? 0) + 1) | 0;
   }
+  if (whole === data.length) return;
+  next(state, words);
+  for (let i = 0; i < data.length - whole; i++) {
+    data[whole + i] = (data[whole + i] as number) ^ (((words[i >> 2] as number) >>> (8 * (i & 3))) & 0xff);
+  }
+}
+
+/** The words of a block of the stream; the state is then that of the next one. */
+function next(state: Int32Array, words: Int32Array): void {
+  rounds(state, words);
+  for (let i = 0; i < 16; i++) words[i] = (words[i] as number) + (state[i] as number);
+  state[8] = (state[8] as number) + 1;
+  if (state[8] === 0) state[9] = (state[9] as number) + 1;
 }
 
 function input(key: Uint8Array, nonce: Uint8Array): Int32Array {
@@ -51,19 +53,29 @@ function input(key: Uint8Array, nonce: Uint8Array): Int32Array {
 }
 
 /** Twenty rounds, without the addition of the input. */
-function rounds(state: Int32Array): Int32Array {
-  const x = Int32Array.from(state);
-  const mix = (to: number, a: number, b: number, by: number): void => {
-    const sum = ((x[a] ?? 0) + (x[b] ?? 0)) | 0;
-    x[to] = (x[to] ?? 0) ^ ((sum << by) | (sum >>> (32 - by)));
-  };
+function rounds(state: Int32Array, x: Int32Array): void {
+  x.set(state);
   for (let i = 0; i < 10; i++) {
-    for (const [a, b, c, d] of QUARTERS) {
-      mix(b, a, d, 7);
-      mix(c, b, a, 9);
-      mix(d, c, b, 13);
-      mix(a, d, c, 18);
-    }
+    // Columns, then rows.
+    quarter(x, 0, 4, 8, 12);
+    quarter(x, 5, 9, 13, 1);
+    quarter(x, 10, 14, 2, 6);
+    quarter(x, 15, 3, 7, 11);
+    quarter(x, 0, 1, 2, 3);
+    quarter(x, 5, 6, 7, 4);
+    quarter(x, 10, 11, 8, 9);
+    quarter(x, 15, 12, 13, 14);
   }
-  return x;
+}
+
+/** Without loops and closures: this is nearly all of the work. */
+function quarter(x: Int32Array, a: number, b: number, c: number, d: number): void {
+  let sum = ((x[a] as number) + (x[d] as number)) | 0;
+  x[b] = (x[b] as number) ^ ((sum << 7) | (sum >>> 25));
+  sum = (x[b] + (x[a] as number)) | 0;
+  x[c] = (x[c] as number) ^ ((sum << 9) | (sum >>> 23));
+  sum = (x[c] + x[b]) | 0;
+  x[d] = (x[d] as number) ^ ((sum << 13) | (sum >>> 19));
+  sum = (x[d] + x[c]) | 0;
+  x[a] = (x[a] as number) ^ ((sum << 18) | (sum >>> 14));
 }
