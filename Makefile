@@ -12,7 +12,7 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults e2e e2e-oldest oracle bench bench-node bench-scale bench-mongodb bench-replicas lint typecheck format docs tools clean
+.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults soak e2e e2e-oldest oracle bench bench-node bench-scale bench-mongodb bench-replicas lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -82,13 +82,17 @@ test-kubectl: dist/.sources tools ## The conformance of kubectl.
 
 alerts: dist/.sources ## Injects the fault of each alert: a real Prometheus sees it fire and resolve.
 	ANNEX_ALERTS=all $(BIN)/jest --forceExit test/alerts/injected
+	ANNEX_ALERTS=all hack/e2e.sh -t 'helm install|widgets are defined|alerts of a cluster'
 
 pictures: dist/.sources tools ## Records the demo and draws the dashboards anew, into docs/pictures.
 	node hack/record-demo.mjs
 	node hack/dashboard-pictures.mjs
 
-faults: dist/.sources ## Two servers while MongoDB and the way to it fail, for MINUTES (ANNEX_FAULT_SEED=… repeats a run).
+faults: dist/.sources ## Two servers while MongoDB and the way to it fail, for twice MINUTES (ANNEX_FAULT_SEED=… repeats a run).
 	ANNEX_FAULT_MINUTES=$(or $(MINUTES),20) ANNEX_FAULT_SEED=$${ANNEX_FAULT_SEED:-$$RANDOM} $(BIN)/jest test/faults/faults
+
+soak: ## The same for an hour.
+	$(MAKE) faults MINUTES=30
 
 e2e: dist/.sources ## End to end: Annex in a cluster of real parts, where Go 1.26 is there to build them.
 	hack/e2e.sh

@@ -6,6 +6,9 @@ const clock = (millis) => {
   return `${String(Math.floor(seconds / 60)).padStart(3)}:${String(seconds % 60).padStart(2, '0')}`;
 };
 
+/** For the global teardown and the report. */
+const END_MILLIS = 60_000;
+
 export default class Progress {
   #start = Date.now();
   #done = 0;
@@ -28,5 +31,10 @@ export default class Progress {
       .slice(0, 10);
     console.log('The slowest suites:');
     for (const { path, seconds } of slowest) console.log(`  ${seconds.toFixed(1).padStart(6)} s ${path}`);
+    // What a test leaves open is a failure, and must not keep the steps after jest waiting.
+    setTimeout(() => {
+      console.log(`jest does not end by itself; still open: ${process.getActiveResourcesInfo().join(', ')}`);
+      process.exit(1);
+    }, END_MILLIS).unref();
   }
 }

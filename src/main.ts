@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
+import { adoptCommand, releaseCommand } from './cli/adopt/command.js';
 import { completionCommand } from './cli/completion.js';
 import { convertCommand } from './cli/convert/command.js';
 import { kubeconfigCommand } from './cli/kubeconfig.js';
@@ -17,7 +18,7 @@ import {
   serveCommand,
 } from './server/options/command-line.js';
 import type { Options } from './server/options/options.js';
-import { systemClock } from './util/clock.js';
+import { foregroundClock, systemClock } from './util/clock.js';
 import { annexVersion, KUBERNETES_VERSION, platform } from './server/http/documents/version.js';
 
 // Keys of JSON objects are data: without this accessor `__proto__` is one like any other.
@@ -132,6 +133,8 @@ const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set([
   'kubeconfig',
   'version',
   'completion',
+  'adopt',
+  'release',
 ]);
 
 const program: Command = new Command('annex')
@@ -143,6 +146,8 @@ const program: Command = new Command('annex')
   .addCommand(convertCommand(systemClock))
   .addCommand(tokenCommand())
   .addCommand(kubeconfigCommand())
+  .addCommand(adoptCommand(foregroundClock))
+  .addCommand(releaseCommand(foregroundClock))
   .addCommand(versionCommand(versions))
   .addCommand(completionCommand(() => program));
 

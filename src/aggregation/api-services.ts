@@ -80,6 +80,7 @@ export class ApiServices {
   constructor(private readonly options: ApiServicesOptions) {
     this.bundles = new CaBundles(options.clock);
     this.queue = new WorkQueue({
+      name: 'api_services',
       clock: options.clock,
       work: (name) => this.sync(name),
       workers: 2,

@@ -51,6 +51,7 @@ export class AuthenticationInfoPublisher {
     const { clients, clock } = options;
     this.client = clients.for({ group: '', resource: 'configmaps' });
     this.queue = new WorkQueue({
+      name: 'cluster_authentication_trust_controller',
       clock,
       work: () => this.publish(),
       onError: (key, error) => {

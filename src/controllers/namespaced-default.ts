@@ -12,6 +12,8 @@ export interface NamespacedDefaultOptions {
   /** Resource and name of the object that every active namespace has. */
   readonly resource: string;
   readonly name: string;
+  /** Name of the work queue in metrics. */
+  readonly queue: string;
   /** A new one. */
   make(namespace: string): KubeObject;
   /** Whether an existing one may stay as it is. */
@@ -33,6 +35,7 @@ export class NamespacedDefault {
     const { clock, clients, name, resource } = options;
     this.client = clients.for({ group: '', resource });
     this.queue = new WorkQueue({
+      name: options.queue,
       clock,
       work: (namespace) => this.sync(namespace),
       onError: (namespace, error) => {

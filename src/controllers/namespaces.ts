@@ -36,6 +36,7 @@ export class NamespaceController {
 
   constructor(private readonly options: NamespaceControllerOptions) {
     this.queue = new WorkQueue({
+      name: 'namespace',
       clock: options.clock,
       work: (name) => this.sync(name),
       workers: 10,
@@ -83,8 +84,10 @@ export class NamespaceController {
     for (const api of storedTypes(this.options.registry)) {
       if (!api.served.verbs.includes('delete')) continue;
       try {
-        if ((await contentsOf(api, namespace)).length === 0) continue;
-        await this.options.deleteAll(api, namespace);
+        const contents = await contentsOf(api, namespace);
+        if (contents.length === 0) continue;
+        // What waits for its finalizers is not told again to go.
+        if (someAreAlive(contents)) await this.options.deleteAll(api, namespace);
         count(api, await contentsOf(api, namespace), remainder);
       } catch (error) {
         remainder.errors.push(messageOf(error));
@@ -117,6 +120,11 @@ function storedTypes(registry: ApiRegistry): StoredApi[] {
 function contentsOf(api: StoredApi, namespace: string): Promise<CachedList> {
   const options = { prefix: `${namespace}/`, from: '', limit: 0, predicate: EVERYTHING };
   return api.store.cache.list({ mode: 'most-recent' }, options);
+}
+
+function someAreAlive(contents: CachedList): boolean {
+  for (const item of contents.items()) if (!hasDeletionTimestamp(item.decode() as KubeObject)) return true;
+  return false;
 }
 
 function count(api: StoredApi, contents: CachedList, remainder: Remainder): void {

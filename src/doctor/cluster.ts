@@ -1,3 +1,4 @@
+import { conditionsOf } from '../apimachinery/meta/conditions.js';
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
 import { objectsOf } from '../apimachinery/json/values.js';
@@ -177,9 +178,7 @@ function available(check: string, object: JsonObject, service: ServiceOptions): 
       'starting `annex serve` with the right --service-port',
     );
   }
-  const condition = objectsOf(objectAt(object, 'status')?.['conditions']).find(
-    (one) => stringAt(one, 'type') === 'Available',
-  );
+  const condition = conditionsOf(object).find((one) => stringAt(one, 'type') === 'Available');
   if (stringAt(condition, 'status') === 'True') return ok(check, 'available');
   const reason = stringAt(condition, 'reason') ?? '';
   const message = stringAt(condition, 'message') ?? 'the cluster has not looked at it yet';

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import type { JsonObject } from '../apimachinery/json/json.js';
 import { objectAt, stringAt } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
-import { ClusterError } from '../client/cluster-client.js';
+import { type ClusterAnswer, ClusterError } from '../client/cluster-client.js';
 import { createCertificate, generateKey } from '../pki/certificates.js';
 import type { Cluster } from './cluster.js';
 import { examineCluster } from './doctor.js';
@@ -51,6 +51,7 @@ const healthy = {
     'requestheader-username-headers': '["X-Remote-User"]',
     'requestheader-allowed-names': '["front-proxy-client"]',
   } as JsonObject | undefined,
+  adoptions: { status: 200, body: { items: [] } } as ClusterAnswer,
   /** By path below admissionregistration.k8s.io. */
   policies: {} as Readonly<Record<string, readonly JsonObject[]>>,
 };
@@ -72,6 +73,7 @@ function cluster(state: typeof healthy): Cluster {
       }
       if (path === '/apis/example.com/v1') return Promise.resolve({ status: 404, body: {} });
       if (path === '/apis/authentication.k8s.io/v1/tokenreviews') return Promise.resolve(state.tokenReview);
+      if (path === '/apis/kubeannex.io/v1alpha1/adoptions') return Promise.resolve(state.adoptions);
       return Promise.reject(new Error(`nobody should call ${path}`));
     },
     must: (_, path) => {
@@ -110,6 +112,7 @@ describe('examineCluster', () => {
       'rights to authorize: ok',
       'APIService v1.kubeannex.io: ok (available)',
       'caBundle: ok (valid until 2027-01-01T00:00:00.000Z)',
+      'adoptions: ok',
       'front-proxy trust: ok (names front-proxy-client, until 2027-01-01T00:00:00.000Z)',
       'TokenReview: ok (answered)',
       'SubjectAccessReview: ok (answered)',
@@ -131,6 +134,13 @@ describe('examineCluster', () => {
     for await (const finding of examineCluster(clients, service, known)) found.push(lineOf(finding));
     expect(found[0]).toMatch(/^cluster: wrong: https:\/\/c: connect ECONNREFUSED \/ mend it by: /);
     expect(found.slice(1)).toEqual([expect.stringMatching(/^everything else: skipped/)]);
+  });
+
+  test.each([
+    [403, 'adoptions: warning (the identity in use may not list adoptions.kubeannex.io)'],
+    [404, 'adoptions: skipped (the cluster does not serve them)'],
+  ])('adoptions that are answered with %p are no error', async (status, line) => {
+    expect(await lines({ adoptions: { status, body: {} } })).toContain(line);
   });
 
   test('admission that is switched off is a warning, not an error', async () => {
@@ -208,6 +218,26 @@ describe('examineCluster', () => {
         ],
       },
       'APIService v1.demo.example.com: wrong: it is not available: MissingEndpoints: no endpoints / mend it by: making the pods',
+    ],
+    [
+      'an adoption that is stuck',
+      {
+        adoptions: {
+          status: 200,
+          body: {
+            items: [
+              { metadata: { name: 'a.com' }, status: { phase: 'InSync' } },
+              {
+                metadata: { name: 'b.com' },
+                status: {
+                  conditions: [{ type: 'Copied', status: 'False', reason: 'ClusterError', message: 'forbidden' }],
+                },
+              },
+            ],
+          },
+        },
+      },
+      'adoptions: wrong: b.com: forbidden / mend it by: reading',
     ],
     [
       'a configuration that may not be read',

@@ -2,6 +2,7 @@ import { ClusterClient } from '../client/cluster-client.js';
 import type { Options } from '../server/options/options.js';
 import type { Clock } from '../util/clock.js';
 import { servedAuthorities } from './authorities.js';
+import { checkAdoptions } from './adoptions.js';
 import { checkAdmission } from './admission.js';
 import { checkCertificates } from './certificates.js';
 import {
@@ -68,6 +69,7 @@ export async function* examineCluster(
   yield await checkRights('rights to authenticate', authn, AUTHENTICATION_RIGHTS);
   yield await checkRights('rights to authorize', authz, AUTHORIZATION_RIGHTS);
   yield* await checkApiServices(main, service, known);
+  yield await checkAdoptions(main);
   yield await checkFrontProxy(authn, known.now);
   yield await checkTokenReview(authn);
   yield await checkAccessReview(authz);

@@ -1,3 +1,4 @@
+import { conditionsOf } from '../apimachinery/meta/conditions.js';
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -100,7 +101,7 @@ export async function checkDefinitions(client: Pick<Cluster, 'must'>): Promise<F
     const list = await client.must('GET', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
     const items = objectsOf(list?.['items']);
     const refused = items.flatMap((definition) => {
-      const condition = objectsOf(objectAt(definition, 'status')?.['conditions']).find(
+      const condition = conditionsOf(definition).find(
         ({ type, status }) => type === 'NamesAccepted' && status === 'False',
       );
       const name = stringAt(objectAt(definition, 'metadata'), 'name') ?? '';

@@ -59,7 +59,16 @@ const sent = ({ key, revision, bytes, flags, unreadable, stale }: StoredObject):
 });
 
 /** Does for a worker what only the main thread can do for the request: the store, admission, authorization. */
-export async function answerCall(
+export function answerCall(
+  scope: RequestScope,
+  call: Call,
+  rules: RbacRuleSource | undefined,
+): Promise<Answers[keyof Answers]> {
+  const { span } = scope.context;
+  return span === undefined ? answer(scope, call, rules) : span.run(() => answer(scope, call, rules));
+}
+
+async function answer(
   scope: RequestScope,
   call: Call,
   rules: RbacRuleSource | undefined,

@@ -2,6 +2,7 @@ import type { UserInfo } from '../authentication/user/user.js';
 import type { AuditLevel, AuditRecorder } from './audit.js';
 import type { YieldPoint } from '@annex/cel/yield-point';
 import type { Stopwatch } from '../util/metrics/stopwatch.js';
+import type { Span } from '../util/tracing.js';
 import type { RequestInfo } from './request-info.js';
 
 /** What goes with a request from the first filter to the store. */
@@ -25,6 +26,8 @@ export interface RequestContext {
   waitedForWebhook?(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void;
   /** Takes down what the request spends its time on; undefined: nobody wants to know. */
   readonly stopwatch?: Stopwatch | undefined;
+  /** Where the request is traced: the work that it is at. */
+  span?: Span | undefined;
   /** Where the request is audited; undefined: it is not. */
   readonly audit?: AuditRecorder | undefined;
   /** `--dry-run`: everything but the write. */

@@ -20,6 +20,12 @@ interface FeatureSpec extends FeatureState {
 /** Every feature gate of Annex. A gate stands here only while code asks for it. */
 const FEATURES = {
   APIResponseCompression: { stage: 'BETA', default: true },
+  APIServerTracing: {
+    stage: '',
+    default: true,
+    locked: true,
+    earlier: [{ until: 33, stage: 'BETA', default: true }],
+  },
   AllowParsingUserUIDFromCertAuth: { stage: 'BETA', default: true },
   AllowUnsafeMalformedObjectDeletion: { stage: 'ALPHA', default: false },
   AuthorizeNodeWithSelectors: {

@@ -1,6 +1,9 @@
 import type { Clock } from './clock.js';
+import { type WorkQueueMetrics, workQueueMetrics } from './work-queue-metrics.js';
 
 export interface WorkQueueOptions {
+  /** For metrics: the name that the queue has in Kubernetes, where it has one. */
+  readonly name: string;
   readonly clock: Clock;
   /** Brings what the key names into the wanted state; what it throws makes it come again, later each time. */
   work(key: string): Promise<void>;
@@ -10,20 +13,31 @@ export interface WorkQueueOptions {
 
 const FIRST_DELAY_MILLIS = 5;
 const LAST_DELAY_MILLIS = 60_000;
+const SECOND = 1000;
 
 /**
  * The queue of a controller: a key that is added several times is worked on once, never by two at a time, and again if it
  * was added meanwhile. Bounded by the number of distinct keys.
  */
 export class WorkQueue {
-  private readonly waiting = new Set<string>();
-  private readonly running = new Set<string>();
-  private readonly again = new Set<string>();
+  /** Keys with the time (monotonic) since which they wait. */
+  private readonly waiting = new Map<string, number>();
+  /** Keys with the time when the work on them began. */
+  private readonly running = new Map<string, number>();
+  private readonly again = new Map<string, number>();
   private readonly failures = new Map<string, number>();
+  private readonly metrics: WorkQueueMetrics;
   private stopped = false;
   private idle: (() => void)[] = [];
 
-  constructor(private readonly options: WorkQueueOptions) {}
+  constructor(private readonly options: WorkQueueOptions) {
+    const { name, clock } = options;
+    const busySeconds = (): readonly number[] => {
+      const now = clock.monotonic();
+      return Array.from(this.running.values(), (since) => (now - since) / SECOND);
+    };
+    this.metrics = workQueueMetrics({ name, busySeconds });
+  }
 
   get length(): number {
     return this.waiting.size + this.running.size;
@@ -31,12 +45,16 @@ export class WorkQueue {
 
   add(key: string): void {
     if (this.stopped) return;
-    if (this.running.has(key)) this.again.add(key);
-    else this.waiting.add(key);
+    const target = this.running.has(key) ? this.again : this.waiting;
+    if (target.has(key)) return;
+    target.set(key, this.options.clock.monotonic());
+    this.metrics.adds.inc();
+    if (target === this.waiting) this.metrics.depth.inc();
     this.pump();
   }
 
   addAfter(key: string, millis: number): void {
+    this.metrics.retries.inc();
     this.options.clock.setTimer(millis, () => {
       this.add(key);
     });
@@ -44,24 +62,31 @@ export class WorkQueue {
 
   /** Takes no more work; resolves when what is under way has finished. */
   stop(): Promise<void> {
+    if (!this.stopped) this.metrics.depth.dec(this.waiting.size);
     this.stopped = true;
     this.waiting.clear();
     this.again.clear();
-    if (this.running.size === 0) return Promise.resolve();
+    if (this.running.size === 0) {
+      this.metrics.end();
+      return Promise.resolve();
+    }
     return new Promise((resolve) => this.idle.push(resolve));
   }
 
   private pump(): void {
-    const workers = this.options.workers ?? 4;
-    for (const key of this.waiting) {
+    const { clock, workers = 4 } = this.options;
+    for (const [key, since] of this.waiting) {
       if (this.running.size >= workers) return;
+      const now = clock.monotonic();
+      this.metrics.depth.dec();
+      this.metrics.queueDuration.observe((now - since) / SECOND);
       this.waiting.delete(key);
-      this.running.add(key);
-      void this.run(key);
+      this.running.set(key, now);
+      void this.run(key, now);
     }
   }
 
-  private async run(key: string): Promise<void> {
+  private async run(key: string, began: number): Promise<void> {
     try {
       await this.options.work(key);
       this.failures.delete(key);
@@ -71,9 +96,16 @@ export class WorkQueue {
       this.failures.set(key, failures);
       this.addAfter(key, Math.min(LAST_DELAY_MILLIS, FIRST_DELAY_MILLIS * 2 ** Math.min(failures, 20)));
     }
+    this.metrics.workDuration.observe((this.options.clock.monotonic() - began) / SECOND);
     this.running.delete(key);
-    if (this.again.delete(key) && !this.stopped) this.waiting.add(key);
+    const since = this.again.get(key);
+    this.again.delete(key);
+    if (since !== undefined && !this.stopped) {
+      this.waiting.set(key, since);
+      this.metrics.depth.inc();
+    }
     if (this.stopped && this.running.size === 0) {
+      this.metrics.end();
       for (const resolve of this.idle) resolve();
       this.idle = [];
     }

@@ -85,6 +85,42 @@ async function optionsOf(args: string[]): Promise<Options> {
   return options;
 }
 
+/** The volumes that the SecurityContextConstraints restricted-v2 of OpenShift allow. */
+const VOLUMES = [
+  'configMap',
+  'csi',
+  'downwardAPI',
+  'emptyDir',
+  'ephemeral',
+  'persistentVolumeClaim',
+  'projected',
+  'secret',
+];
+
+/** Why restricted-v2 would refuse the pod: it chooses users and groups itself, and allows nothing of the host. */
+function refusals(pod: JsonObject): string[] {
+  const context = objectAt(pod, 'securityContext') ?? {};
+  const found: string[] = [];
+  for (const key of ['runAsUser', 'fsGroup']) if (key in context) found.push(`${key} ${JSON.stringify(context[key])}`);
+  if (objectAt(context, 'seccompProfile')?.['type'] !== 'RuntimeDefault') found.push('seccompProfile');
+  for (const key of ['hostNetwork', 'hostPID', 'hostIPC']) if (pod[key] === true) found.push(key);
+  for (const volume of listOf(pod, 'volumes').filter(isObject)) {
+    const kinds = Object.keys(volume).filter((key) => key !== 'name');
+    found.push(...kinds.filter((kind) => !VOLUMES.includes(kind)));
+  }
+  for (const one of listOf(pod, 'containers').filter(isObject)) {
+    const own = objectAt(one, 'securityContext') ?? {};
+    if (own['allowPrivilegeEscalation'] !== false) found.push('allowPrivilegeEscalation');
+    if (JSON.stringify(objectAt(own, 'capabilities')) !== '{"drop":["ALL"]}') found.push('capabilities');
+    if (own['privileged'] === true) found.push('privileged');
+    for (const port of listOf(one, 'ports').filter(isObject)) if ('hostPort' in port) found.push('hostPort');
+  }
+  return found;
+}
+
+/** Values that no file of charts/annex/ci changes. */
+const AS_BY_DEFAULT: readonly string[] = ['fullnameOverride', 'doctor'];
+
 const MAPS = { apiGroups: [''], resources: ['configmaps'] };
 
 describe('values', () => {
@@ -109,6 +145,18 @@ describe('values', () => {
   ])('the schema refuses %s', (_, values) => {
     expect(validate(merged(defaults, values))).toBe(false);
   });
+});
+
+test('every value is used by a template, and set otherwise than by default in what is rendered here', () => {
+  const folder = join(chart, 'templates');
+  const templates = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(yaml|tpl|txt)$/.test(name))
+    .map((name) => read(folder, name))
+    .join('\n');
+  const keys = Object.keys(defaults);
+  expect(keys.filter((key) => !templates.includes(`.Values.${key}`))).toEqual([]);
+  const set = new Set(names.flatMap((name) => Object.keys(valuesOf(name))));
+  expect(keys.filter((key) => !set.has(key))).toEqual(AS_BY_DEFAULT);
 });
 
 describe('rendered', () => {
@@ -147,6 +195,17 @@ describe('rendered', () => {
     expect(manifests.map(told)).toEqual(['Namespace/annex-system', ...rendered.map(told)]);
     const spec = (objects: JsonObject[]): JsonValue | undefined => container(objects);
     expect(spec(manifests)).toEqual(spec(rendered));
+  });
+
+  test('on OpenShift pods are admitted by restricted-v2', () => {
+    const objects = documents(read(golden, 'openshift.yaml'));
+    for (const kind of ['Deployment', 'Job']) {
+      const pod = objectAt(objectAt(objectAt(only(objects, kind), 'spec'), 'template'), 'spec') ?? {};
+      expect(refusals(pod)).toEqual([]);
+    }
+    const usual = objectAt(objectAt(only(documents(read(golden, 'default.yaml')), 'Deployment'), 'spec'), 'template');
+    // The check can fail: elsewhere the chart asks for a user.
+    expect(refusals(objectAt(usual, 'spec') ?? {})).toEqual(['runAsUser 65532', 'fsGroup 65532']);
   });
 
   test('the embedded store is in a volume that one pod at a time has', () => {

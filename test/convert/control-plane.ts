@@ -89,6 +89,25 @@ export class Started {
     });
   }
 
+  /** Writes a kubeconfig of the administrator into the folder; its path. */
+  writeKubeconfig(): string {
+    const path = join(this.folder, 'kubeconfig');
+    const cluster = {
+      server: `https://127.0.0.1:${String(this.port)}`,
+      'certificate-authority': join(this.folder, 'server.crt'),
+    };
+    const config = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'c', cluster }],
+      users: [{ name: 'u', user: { token: 'convert' } }],
+      contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'c',
+    };
+    writeFileSync(path, JSON.stringify(config));
+    return path;
+  }
+
   async stop(): Promise<void> {
     for (const program of this.programs) {
       if (program.exitCode !== null || program.signalCode !== null) continue;

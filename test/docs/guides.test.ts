@@ -98,19 +98,7 @@ installs(`install.md on a real kube-apiserver${whyNot}`, () => {
     folder = mkdtempSync(join(tmpdir(), 'install-guide-'));
     writeKeys(folder);
     server = await Started.begin(TOOLS, folder, await freePorts(3));
-    const config = join(folder, 'kubeconfig');
-    const cluster = { server: `https://127.0.0.1:${server.port}`, 'certificate-authority': join(folder, 'server.crt') };
-    writeFileSync(
-      config,
-      JSON.stringify({
-        apiVersion: 'v1',
-        kind: 'Config',
-        clusters: [{ name: 'c', cluster }],
-        users: [{ name: 'u', user: { token: 'convert' } }],
-        contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-        'current-context': 'c',
-      }),
-    );
+    const config = server.writeKubeconfig();
     const programs = { kubectl: `"${kubectlPath}"`, helm: `"${join(TOOLS, 'helm')}"` };
     const names = {
       KUBECONFIG: config,

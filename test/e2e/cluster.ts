@@ -12,6 +12,8 @@ import { apiserver, controllerManager, etcd, kubeconfig, type Ports, TOKENS, wri
 import { isReady, ServicePort } from './service.js';
 
 export const NAMESPACE = 'annex-system';
+/** The token that the replicas show to webhooks that are Services. */
+export const WEBHOOK_TOKEN = 'token-for-webhooks';
 /** The group that Annex may copy. */
 export const ADOPTED_GROUP = 'adopted.example.com';
 const MAIN = process.env['ANNEX_MAIN'] ?? BUILT;
@@ -46,6 +48,8 @@ export class TestCluster {
   private set: ReplicaSet | undefined;
   private portOfService: ServicePort | undefined;
   servicePort = 0;
+  /** Where webhooks that are Services listen. */
+  hookPort = 0;
   kubectl!: Kubectl;
   http!: Http1;
   apiserver!: Daemon;
@@ -154,8 +158,14 @@ export class TestCluster {
         'data-dir': join(this.folder, `annex-${i}`),
         'mongodb-uri-file': uri,
         kubeconfig: config,
+        'admission-control-config-file': this.admissionConfig(),
       };
-      const program = { name: `annex-${i}`, path: process.execPath, args: [MAIN, ...replaced(args, places)] };
+      const program = {
+        name: `annex-${i}`,
+        path: process.execPath,
+        args: [MAIN, ...replaced(args, places)],
+        env: { NODE_OPTIONS: `--require=${join(__dirname, 'cluster-dns.cjs')}` },
+      };
       this.replicas.push({ daemon: this.daemon(program), port });
     }
     for (const { daemon } of this.replicas) daemon.start();
@@ -228,6 +238,16 @@ export class TestCluster {
     });
   }
 
+  /** Who calls the webhooks that are Services. */
+  private admissionConfig(): string {
+    const users = [{ name: `*.svc:${this.hookPort}`, user: { token: WEBHOOK_TOKEN } }];
+    const kubeConfigFile = this.file('webhook-users', JSON.stringify({ apiVersion: 'v1', kind: 'Config', users }));
+    const apiVersion = 'apiserver.config.k8s.io/v1';
+    const configuration = { apiVersion, kind: 'WebhookAdmissionConfiguration', kubeConfigFile };
+    const plugins = ['MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook'].map((name) => ({ name, configuration }));
+    return this.file('admission.json', JSON.stringify({ apiVersion, kind: 'AdmissionConfiguration', plugins }));
+  }
+
   private addressOf(index: number): Address {
     return { url: `https://127.0.0.1:${this.replica(index).port}`, ca: this.bundle };
   }
@@ -246,6 +266,7 @@ export class TestCluster {
 
   private async startControlPlane(): Promise<void> {
     const [a, b, c, d, e] = await Promise.all([freePort(), freePort(), freePort(), freePort(), freePort()]);
+    this.hookPort = await freePort();
     this.ports = { etcd: a, etcdPeer: b, apiserver: c, manager: d };
     this.servicePort = e;
     writeFileSync(this.certificates.file('tokens.csv'), TOKENS);

@@ -77,6 +77,11 @@ export class Daemon {
     this.ended.catch(() => undefined);
   }
 
+  /** SIGSTOP and SIGCONT, after which it lives on. */
+  signal(name: NodeJS.Signals): void {
+    this.child?.kill(name);
+  }
+
   /** Sends the signal and waits for the end; the milliseconds that took. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number> {
     const begun = performance.now();

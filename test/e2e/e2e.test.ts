@@ -1,6 +1,7 @@
 import { TestCluster } from './cluster.js';
 import { access } from './parts/access.js';
 import { admission } from './parts/admission.js';
+import { alerts } from './parts/alerts.js';
 import { adoption } from './parts/adoption.js';
 import { definitions } from './parts/definitions.js';
 import { demo } from './parts/demo.js';
@@ -11,6 +12,7 @@ import { install } from './parts/install.js';
 import { namespaces } from './parts/namespaces.js';
 import { oracle } from './parts/oracle.js';
 import { quota } from './parts/quota.js';
+import { restarts } from './parts/restarts.js';
 import { reviews } from './parts/reviews.js';
 import { Rotation } from './parts/rotation.js';
 import { trust } from './parts/trust.js';
@@ -72,7 +74,9 @@ const title = 'a cluster with Annex in it';
   test('meanwhile the CA of the replicas has been exchanged, and all trusted them all the time', async () => {
     expect(await rotation.end()).toBeGreaterThan(20);
   });
+  alerts(cluster, say);
   adoption(cluster);
   faults(cluster, say);
+  restarts(cluster, say);
   uninstall(cluster);
 });

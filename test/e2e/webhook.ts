@@ -15,18 +15,24 @@ export type Decision = { readonly deny: string } | { readonly patch: readonly Js
 export class Webhook {
   /** `CREATE widgets name by user`, one a call. */
   readonly calls: string[] = [];
+  /** The Authorization header of each call. */
+  readonly credentials: (string | undefined)[] = [];
   private server: Server | undefined;
   private readonly ca = authority('webhook-ca');
 
-  constructor(private readonly decide: (request: JsonObject) => Decision) {}
+  constructor(
+    private readonly decide: (request: JsonObject) => Decision,
+    /** The Service under whose name it is called, too. */
+    private readonly service: { readonly namespace: string; readonly name: string },
+  ) {}
 
-  async start(): Promise<void> {
+  async start(port: number): Promise<void> {
     const { privateKey, publicKey } = generateKey();
     const certificate = {
       subject: { commonName: 'webhook' },
       publicKey,
       usage: 'server' as const,
-      altNames: ['127.0.0.1'],
+      altNames: ['127.0.0.1', `${this.service.name}.${this.service.namespace}.svc`],
       notBefore: Date.now() - HOUR,
       notAfter: Date.now() + 24 * HOUR,
     };
@@ -35,11 +41,12 @@ export class Webhook {
       let text = '';
       request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
       request.on('end', () => {
+        this.credentials.push(request.headers.authorization);
         response.setHeader('Content-Type', 'application/json');
         response.end(JSON.stringify(this.answer(JSON.parse(text) as JsonObject)));
       });
     });
-    await new Promise<void>((resolve) => this.server?.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => this.server?.listen(port, '127.0.0.1', resolve));
   }
 
   stop(): void {
@@ -50,6 +57,12 @@ export class Webhook {
   get clientConfig(): JsonObject {
     const { port } = this.server?.address() as AddressInfo;
     return { url: `https://127.0.0.1:${port}/admit`, caBundle: Buffer.from(this.ca.pem).toString('base64') };
+  }
+
+  get serviceConfig(): JsonObject {
+    const { port } = this.server?.address() as AddressInfo;
+    const { caBundle } = this.clientConfig;
+    return { service: { ...this.service, port, path: '/admit' }, caBundle };
   }
 
   private answer(review: JsonObject): JsonObject {

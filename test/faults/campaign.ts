@@ -30,7 +30,7 @@ export async function campaign(options: Campaign): Promise<readonly string[]> {
   const { pair, seed, millis, writers, kinds, report } = options;
   const acknowledged = new Map<number, Write>();
   const maps = new Account(acknowledged);
-  const leases = new Account(acknowledged);
+  const leases = new Account(pair.oneLog ? acknowledged : new Map<number, Write>());
   const random = new Random(seed);
   const stopping = new AbortController();
   const watching = new AbortController();

@@ -50,21 +50,22 @@ const namesAt = async (replica: Replica): Promise<string[]> => {
 
 described("MongoDB's disk is full", () => {
   const disk = join(scratch, 'disk');
+  const stopping = new AbortController();
   let pair: Pair | undefined;
   afterAll(async () => {
+    stopping.abort();
     await pair?.end();
     unmount(disk);
   });
 
-  test('writes are refused; when there is room again, both servers write, and what was acknowledged is there', async () => {
+  test('writes are refused and /readyz says so; when there is room again, both servers write, and what was acknowledged is there', async () => {
     mount(disk);
     const mongod = await Mongod.start('path' in found ? found.path : '', FLAGS, disk);
-    const { replicas } = (pair = await Pair.start(mongod, scratch, 60));
+    const { replicas } = (pair = await Pair.start([mongod], scratch, { windowSeconds: 60 }));
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE.split('/').at(-1) } };
     await replicas[0].client.send({ method: 'POST', path: '/api/v1/namespaces', body: namespace });
     const ballast = join(disk, 'ballast');
     const acknowledged: string[] = [];
-    const stopping = new AbortController();
     const work = replicas.flatMap((replica) =>
       [1, 2, 3].map(async (writer) => {
         for (let i = 0; !stopping.signal.aborted; i++) {
@@ -80,6 +81,16 @@ described("MongoDB's disk is full", () => {
       const { bavail, bsize } = statfsSync(disk);
       writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail * bsize - ROOM_BYTES)));
       await until('mongod ends', () => !mongod.runs);
+      for (const replica of replicas) {
+        await eventually(`${replica.name} says that writes fail`, async () => {
+          const { status, text } = await replica.client.send({ path: '/readyz/store-writes' });
+          return status === 500 && text.includes('no write has succeeded for') ? true : undefined;
+        });
+        await until(`${replica.name} begins its commit path anew`, () =>
+          replica.log.includes('the commit path begins anew'),
+        );
+        expect(replica.log).toMatch(/"cause":"[^"]+".*"a request to the store failed"/);
+      }
     } finally {
       rmSync(ballast, { force: true });
     }
@@ -93,6 +104,10 @@ described("MongoDB's disk is full", () => {
       return Promise.resolve(again ? true : undefined);
     });
     expect(performance.now() - begun).toBeLessThan(RECOVERY_MILLIS);
+    for (const replica of replicas) {
+      const { status } = await replica.client.send({ path: '/readyz/store-writes' });
+      expect([replica.name, status]).toEqual([replica.name, 200]);
+    }
     stopping.abort();
     await Promise.all(work);
     for (const replica of replicas) {

@@ -63,23 +63,39 @@ export class Replica {
   }
 }
 
-/** Two replicas on one mongod, the second one behind the proxy. */
+/** Leases have a log of their own. */
+const OWN_LOG = '--mongodb-log-overrides=coordination.k8s.io/leases#leases';
+
+export interface PairOptions {
+  readonly windowSeconds: number;
+  /** Leases get a log of their own. */
+  readonly ownLog?: boolean;
+}
+
+/** Two replicas on one MongoDB: where it has one member, the second replica is behind the proxy. */
 export class Pair {
   private constructor(
     readonly mongod: Mongod,
-    private readonly set: ReplicaSet,
+    readonly set: ReplicaSet,
     readonly proxy: FaultProxy,
     readonly direct: Replica,
     readonly proxied: Replica,
+    /** Whether leases and other types share the order of revisions. */
+    readonly oneLog: boolean,
   ) {}
 
-  static async start(mongod: Mongod, folder: string, windowSeconds: number): Promise<Pair> {
-    const set = await ReplicaSet.of([mongod]);
+  static async start(members: readonly [Mongod, ...Mongod[]], folder: string, options: PairOptions): Promise<Pair> {
+    const { windowSeconds, ownLog = false } = options;
+    const [mongod] = members;
+    const set = await ReplicaSet.of(members);
     const proxy = await FaultProxy.start(mongod.port);
     const flags = ['--controllers=', `--history-window=${windowSeconds}s`, '--mongodb-database', 'faults'];
-    const direct = new Replica('direct', join(folder, 'direct'), flags, mongod.directUri + OPTIONS);
-    const proxied = new Replica('proxied', join(folder, 'proxied'), flags, proxy.uri(OPTIONS));
-    const pair = new Pair(mongod, set, proxy, direct, proxied);
+    if (ownLog) flags.push(OWN_LOG);
+    const uri = set.uri + OPTIONS;
+    const isOne = members.length === 1;
+    const direct = new Replica('direct', join(folder, 'direct'), flags, isOne ? mongod.directUri + OPTIONS : uri);
+    const proxied = new Replica('proxied', join(folder, 'proxied'), flags, isOne ? proxy.uri(OPTIONS) : uri);
+    const pair = new Pair(mongod, set, proxy, direct, proxied, !ownLog);
     try {
       await direct.start();
       await proxied.start();
@@ -96,7 +112,7 @@ export class Pair {
 
   async end(): Promise<void> {
     this.proxy.pass();
-    this.mongod.thaw();
+    for (const member of this.set.members) member.thaw();
     await Promise.all(this.replicas.map((replica) => replica.end()));
     await this.proxy.close();
     await this.set.dispose();

@@ -1,5 +1,5 @@
 import type { Random } from '../model/random.js';
-import { pause } from '../storage/mongod.js';
+import { type Mongod, pause } from '../storage/mongod.js';
 import type { Pair, Replica } from './replicas.js';
 
 /** What goes wrong for a while, and how it ends. */
@@ -11,6 +11,9 @@ export interface Fault {
 }
 
 export type Kind = Omit<Fault, 'millis'>;
+
+/** Between a trouble on the way to MongoDB and the kill in it: requests and answers are under way, or held, or lost. */
+const BEFORE_KILL_MILLIS = 700;
 
 const heal = ({ proxy }: Pair): void => {
   proxy.pass();
@@ -35,6 +38,24 @@ function killed(name: string, which: (pair: Pair) => Replica): Kind {
     name: `kill -9 of the ${name} server`,
     begin: (pair) => which(pair).kill(),
     end: (pair) => which(pair).start(),
+  };
+}
+
+/** Once the trouble has begun somebody is killed in it, and comes back when it is over. */
+function killedDuring(trouble: Kind, victim: 'proxied' | 'direct' | 'mongod'): Kind {
+  return {
+    name: `${trouble.name}, and kill -9 of ${victim === 'mongod' ? victim : `the ${victim} server`} in it`,
+    begin: async (pair) => {
+      await trouble.begin(pair);
+      await pause(BEFORE_KILL_MILLIS);
+      if (victim === 'mongod') await pair.mongod.kill('SIGKILL');
+      else await pair[victim].kill();
+    },
+    end: async (pair) => {
+      if (victim === 'mongod') await pair.mongod.launch();
+      await trouble.end(pair);
+      if (victim !== 'mongod') await pair[victim].start();
+    },
   };
 }
 
@@ -66,21 +87,20 @@ export const ALL_FAULTS: readonly Kind[] = [
   stopped('direct', (pair) => pair.direct),
   killed('proxied', (pair) => pair.proxied),
   killed('direct', (pair) => pair.direct),
-  {
-    name: 'connections cut, and kill -9 of the proxied server meanwhile',
-    begin: async ({ proxy, proxied }) => {
-      proxy.cut();
-      await proxied.kill();
-    },
-    end: async ({ proxy, proxied }) => {
-      proxy.pass();
-      await proxied.start();
-    },
-  },
+  ...LINK_FAULTS.flatMap((trouble) => [
+    killedDuring(trouble, 'proxied'),
+    killedDuring(trouble, 'direct'),
+    killedDuring(trouble, 'mongod'),
+  ]),
   {
     name: 'kill -9 of mongod',
     begin: ({ mongod }) => mongod.kill('SIGKILL'),
     end: ({ mongod }) => mongod.launch(),
+  },
+  {
+    name: 'an election',
+    begin: ({ set }) => set.stepDown(),
+    end: () => undefined,
   },
   {
     name: 'SIGSTOP of mongod',
@@ -92,6 +112,50 @@ export const ALL_FAULTS: readonly Kind[] = [
     },
   },
 ];
+
+/** Of a replica set of several members, which both servers reach directly. */
+export const SET_FAULTS: readonly Kind[] = [
+  {
+    name: 'an election',
+    begin: ({ set }) => set.stepDown(),
+    end: () => undefined,
+  },
+  whilePrimaryIs(
+    'killed',
+    (member) => member.kill('SIGKILL'),
+    (member) => member.launch(),
+  ),
+  whilePrimaryIs(
+    'stopped',
+    (member) => {
+      member.freeze();
+    },
+    (member) => {
+      member.thaw();
+    },
+  ),
+  stopped('proxied', (pair) => pair.proxied),
+  killed('direct', (pair) => pair.direct),
+];
+
+/** The others elect a new one; the old one comes back without knowing. */
+function whilePrimaryIs(
+  what: string,
+  begin: (member: Mongod) => Promise<void> | void,
+  end: (member: Mongod) => Promise<void> | void,
+): Kind {
+  let primary: Mongod | undefined;
+  return {
+    name: `the primary is ${what}`,
+    begin: async ({ set }) => {
+      primary = await set.primary();
+      await begin(primary);
+    },
+    end: async () => {
+      if (primary !== undefined) await end(primary);
+    },
+  };
+}
 
 /** All kinds of faults again and again in an order of their own, shorter and longer than the history window. */
 export function* schedule(

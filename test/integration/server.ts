@@ -51,9 +51,13 @@ export class Command {
   /** Settles when the process has ended. */
   readonly exit: Promise<Exit>;
 
-  constructor(args: readonly string[], cwd: string = ROOT) {
+  constructor(args: readonly string[], cwd: string = ROOT, env: NodeJS.ProcessEnv = {}) {
     if (!existsSync(MAIN)) throw new Error('dist/main.js is not there: run `make build` first');
-    this.child = spawn(process.execPath, [MAIN, ...args], { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child = spawn(process.execPath, [MAIN, ...args], {
+      cwd,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
     this.exit = new Promise((resolve) => {
@@ -82,12 +86,12 @@ export class TestServer {
   ) {}
 
   /** Resolves when it is ready. Without `--data-dir` among the flags it gets a folder of its own. */
-  static async start(folder: string, flags: readonly string[] = []): Promise<TestServer> {
+  static async start(folder: string, flags: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<TestServer> {
     const tokens = join(folder, 'tokens.csv');
     writeFileSync(tokens, TOKENS);
     const dataDir = join(folder, 'data');
     const given = ['--data-dir', dataDir, '--secure-port', '0', '--bind-address', '127.0.0.1'];
-    const command = new Command(['serve', ...given, '--token-auth-file', tokens, ...flags]);
+    const command = new Command(['serve', ...given, '--token-auth-file', tokens, ...flags], ROOT, env);
     const started = new Promise<number>((resolve, reject) => {
       const timer = setTimeout(() => {
         reject(new Error(`the server does not start:\n${command.stdout}${command.stderr}`));

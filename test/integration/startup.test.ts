@@ -3,6 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Mongod } from '../storage/mongod.js';
 import { findMongod, freePort, pause, ReplicaSet } from '../storage/mongod.js';
+import { ask, once, refusals, type Seen } from './asking.js';
 import { type Address, type Answer, type Call, digText, Http1, treeOf } from './client.js';
 import { definition, namespace } from './objects.js';
 import { ADMIN, Command, eventually, NOBODY, scratchFolder, START_MILLIS } from './server.js';
@@ -12,6 +13,7 @@ const RESTARTS = Number(process.env['ANNEX_RESTARTS'] ?? 4);
 /** Each takes many round trips. */
 const SLOW_RESTARTS = RESTARTS > 4 ? RESTARTS : 1;
 const PATHS_TEXT = 'the request has been made before all known HTTP paths have been installed, please try again';
+const GROUP = 'start.example.com';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const MAPS = '/api/v1/namespaces/shop/configmaps';
 const WIDGETS = '/apis/start.example.com/v1/namespaces/shop/widgets';
@@ -178,68 +180,29 @@ function questions(robot: string): Call[] {
   ];
 }
 
-interface Seen {
-  readonly call: Call;
-  readonly answers: Map<number, number>;
-}
-
-/** Asks as soon as the port accepts, until the answer is the right one, and looks at every other answer. */
-async function ask(http: Http1, call: Call, until: () => boolean): Promise<Seen> {
-  const answers = new Map<number, number>();
-  const isReadyz = call.path === '/readyz';
-  while (!until()) {
-    const answer = await once(http, call);
-    if (answer === undefined) {
-      await pause(2);
-      continue;
-    }
-    const { status, headers, text } = answer;
-    answers.set(status, (answers.get(status) ?? 0) + 1);
-    if (status === 200) {
-      const isList = call.path === '/apis' || call.path === '/openapi/v3';
-      if (isList && !text.includes('start.example.com')) throw new Error(`${call.path} is incomplete: ${text}`);
-      return { call, answers };
-    }
-    // Anonymous users may see the health checks by a default role, as soon as who may what is known.
-    if (isReadyz && status === 500) continue;
-    // 429 while the objects of a type are read, as from kube-apiserver.
-    if ((status !== 503 && status !== 429) || headers['retry-after'] === undefined) {
-      throw new Error(`${call.method ?? 'GET'} ${call.path}: ${status} ${text}`);
-    }
-  }
-  return { call, answers };
-}
-
-/** Undefined: nobody listens, or the connection broke. */
-async function once(http: Http1, call: Call): Promise<Answer | undefined> {
-  try {
-    if (!call.path.includes('watch=true')) return await http.send(call);
-    const response = await http.open(call);
-    const { statusCode: status = 0, headers } = response;
-    response.on('error', () => undefined).destroy();
-    return { status, headers, text: '' };
-  } catch (error) {
-    if (/ECONN|socket hang up|EPIPE/.test(String(error))) return undefined;
-    throw error;
-  }
-}
-
 /** Starts the server with all clients asking already; each gets its answer in the end, and no wrong one before. */
-async function restart(server: Restarted, robot: string, flags?: readonly string[]): Promise<Seen[]> {
+async function restart(
+  server: Restarted,
+  robot: string,
+  flags?: readonly string[],
+  meanwhile?: () => Promise<void>,
+): Promise<Seen[]> {
   await server.kill();
   const http = new Http1(server);
   let ended = false;
-  const asking = questions(robot).map((call) => ask(http, call, () => ended));
+  const asking = questions(robot).map((call) => ask(http, call, GROUP, () => ended));
   const command = server.start(flags);
   void command.exit.then(() => (ended = true));
-  const seen = await Promise.all(asking);
+  const [seen] = await Promise.all([Promise.all(asking), meanwhile?.()]);
   await server.ready();
-  expect((await http.send({ path: '/readyz', token: '' })).status).toBe(200);
+  const readyz = async (): Promise<number> => (await http.send({ path: '/readyz', token: '' })).status;
+  // A MongoDB that went away when the start was over, or nearly, is found again a moment later.
+  if (meanwhile !== undefined)
+    await eventually('it is ready again', async () => ((await readyz()) === 200 ? true : undefined));
+  else expect(await readyz()).toBe(200);
   for (const { answers } of seen) expect([...answers.keys()]).toContain(200);
   return seen;
 }
-
-const refusals = (seen: readonly Seen[]): number => seen.reduce((sum, { answers }) => sum + (answers.get(503) ?? 0), 0);
 
 const TIMEOUT = START_MILLIS + RESTARTS * 30_000;
 
@@ -366,7 +329,7 @@ described('MongoDB', () => {
       // Longer than one attempt takes.
       await pause(7_000);
       expect(await health('/livez')).toBe(200);
-      const asking = questions(robot).map((call) => ask(http, call, () => false));
+      const asking = questions(robot).map((call) => ask(http, call, GROUP, () => false));
       await member?.launch();
       await Promise.all(asking);
       await server.ready();
@@ -387,6 +350,34 @@ described('MongoDB', () => {
         const launched = pause(i % 2 === 0 ? 200 : 1_500).then(() => member?.launch());
         expect(refusals(await restart(server, robot))).toBeGreaterThan(0);
         await launched;
+      }
+    },
+    TIMEOUT,
+  );
+
+  test(
+    'absent for a while, from any moment of the start on: nothing that exists is denied, and the server goes on starting',
+    async () => {
+      const [member] = set.members;
+      let startMillis = 0;
+      for (let i = 0; i <= RESTARTS; i++) {
+        const begun = performance.now();
+        // The first one tells how long a start takes.
+        const away = async (): Promise<void> => {
+          if (i === 0) return;
+          await pause((startMillis * (i - 0.5)) / RESTARTS);
+          if (i % 2 === 0) {
+            await member?.kill('SIGKILL');
+            await pause(500);
+            await member?.launch();
+          } else {
+            member?.freeze();
+            await pause(2_500);
+            member?.thaw();
+          }
+        };
+        await restart(server, robot, undefined, away);
+        if (i === 0) startMillis = performance.now() - begun;
       }
     },
     TIMEOUT,

@@ -1,3 +1,4 @@
+import { Parties, type Party, type Steps } from './parties.js';
 import { Random } from './random.js';
 
 /** The guards of the protocol (docs/design/adoption.md); each can be taken away. */
@@ -39,9 +40,6 @@ export interface ExploredAdoption {
   readonly gaveUp: boolean;
 }
 
-/** A party of the model; at each `yield` it may stand still for any time, or for ever. */
-type Party = Generator<undefined, void>;
-type Steps<T> = Generator<undefined, T>;
 type Phase = 'InSync' | 'Fencing' | 'Switching' | 'Served' | 'Returning' | 'Failed';
 
 /** What the cluster's store says of the three barriers, and what one kube-apiserver has learned of it. */
@@ -72,7 +70,7 @@ export function exploreAdoption(seed: number, guards: AdoptionGuards, steps = 90
 
 class Schedule {
   private readonly random: Random;
-  private readonly parties: { readonly party: Party; asleep: number }[] = [];
+  private readonly parties: Parties;
   private readonly violations: string[] = [];
   private settings: Settings = { fence: false, annex: false, served: true };
   private readonly servers: ApiServer[];
@@ -96,28 +94,18 @@ class Schedule {
     private readonly guards: AdoptionGuards,
   ) {
     this.random = new Random(seed);
+    this.parties = new Parties(this.random, { once: 25, longOnce: 6, short: 60 });
     this.servers = [0, 1].map(() => ({ known: this.settings, underWay: 0 }));
-    for (let i = 0; i < 3; i++) this.add(this.client());
-    for (let i = 0; i < 2; i++) this.add(this.leader());
-    for (const server of this.servers) this.add(this.learner(server));
-    this.add(this.meddler());
+    for (let i = 0; i < 3; i++) this.parties.add(this.client());
+    for (let i = 0; i < 2; i++) this.parties.add(this.leader());
+    for (const server of this.servers) this.parties.add(this.learner(server));
+    this.parties.add(this.meddler());
   }
 
   run(steps: number): ExploredAdoption {
-    const { random } = this;
-    for (let step = 0; step < steps; step++) {
-      const awake = this.parties.filter(({ asleep }) => asleep <= step);
-      const chosen = awake[random.below(Math.max(awake.length, 1))];
-      if (chosen === undefined) continue;
-      if (chosen.party.next().done === true) this.parties.splice(this.parties.indexOf(chosen), 1);
-      if (random.once(25)) chosen.asleep = step + random.below(random.once(6) ? steps : 60);
-    }
+    for (let step = 0; step < steps; step++) this.parties.advance(step, steps);
     const { violations, acknowledged, refused, gaveUp } = this;
     return { violations, acknowledged, refused, gaveUp, served: this.status.phase === 'Served' };
-  }
-
-  private add(party: Party): void {
-    this.parties.push({ party, asleep: 0 });
   }
 
   private set(change: Partial<Settings>): void {

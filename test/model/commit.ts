@@ -1,3 +1,4 @@
+import { Parties, type Party, type Steps } from './parties.js';
 import { Database, type Entry, type Version } from './database.js';
 import { Random } from './random.js';
 
@@ -15,9 +16,6 @@ export interface Guards {
 
 export const ALL: Guards = { fence: true, admitsIgnorance: true, floorFirst: true, contiguous: true };
 
-/** A party of the model; at each `yield` it may stand still for any time, or for ever. */
-type Party = Generator<undefined, void>;
-type Steps<T> = Generator<undefined, T>;
 type Outcome = 'committed' | 'stale' | 'overtaken' | 'mismatch' | 'busy' | 'unknown';
 
 interface Write {
@@ -47,7 +45,7 @@ export function explore(seed: number, guards: Guards, steps = 500): Explored {
 class Schedule {
   private readonly random: Random;
   private readonly database = new Database();
-  private readonly parties: { readonly party: Party; asleep: number }[] = [];
+  private readonly parties: Parties;
   private readonly acknowledged = new Map<number, number>();
   private readonly refused = new Set<number>();
   private ops = 0;
@@ -57,9 +55,10 @@ class Schedule {
     private readonly guards: Guards,
   ) {
     this.random = new Random(seed);
-    for (let i = 0; i < 3; i++) this.add(this.replica());
-    for (let i = 0; i < 2; i++) this.add(this.trimmer());
-    this.add(this.reader());
+    this.parties = new Parties(this.random, { once: 12, longOnce: 3, short: 60 });
+    for (let i = 0; i < 3; i++) this.parties.add(this.replica());
+    for (let i = 0; i < 2; i++) this.parties.add(this.trimmer());
+    this.parties.add(this.reader());
   }
 
   run(steps: number): Explored {
@@ -68,21 +67,13 @@ class Schedule {
       if (!random.once(3)) database.replicate();
       if (random.once(30)) database.failOver();
       if (random.once(10)) database.killAll();
-      const awake = this.parties.filter(({ asleep }) => asleep <= step);
-      const chosen = awake[random.below(Math.max(awake.length, 1))];
-      if (chosen === undefined) continue;
-      if (chosen.party.next().done === true) this.parties.splice(this.parties.indexOf(chosen), 1);
-      if (random.once(12)) chosen.asleep = step + random.below(random.once(3) ? steps : 60);
+      this.parties.advance(step, steps);
     }
     return {
       violations: [...database.violations, ...this.afterwards()],
       acknowledged: this.acknowledged.size,
       refused: this.refused.size,
     };
-  }
-
-  private add(party: Party): void {
-    this.parties.push({ party, asleep: 0 });
   }
 
   private afterwards(): string[] {
@@ -135,7 +126,7 @@ class Schedule {
   private *append(write: Write, first: number): Steps<Outcome> {
     if (this.random.once(6)) {
       // It is held up on its way, and the connection is given up meanwhile.
-      this.add(this.straggler(write, first));
+      this.parties.add(this.straggler(write, first));
       return 'unknown';
     }
     const outcome = yield* this.transact(write, first);

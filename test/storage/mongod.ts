@@ -194,6 +194,25 @@ export class ReplicaSet {
     return `mongodb://${this.members.map((member) => member.address).join(',')}/?replicaSet=rs0`;
   }
 
+  /** The member that takes writes now; waits until there is one. */
+  async primary(): Promise<Mongod> {
+    const end = Date.now() + PATIENCE_MILLIS;
+    do {
+      for (const member of this.members) if (await isPrimary(member)) return member;
+      await pause(50);
+    } while (Date.now() < end);
+    throw new Error('the replica set has no primary');
+  }
+
+  /** The primary gives up; there is an election, with one member too. */
+  async stepDown(): Promise<void> {
+    const command = { replSetStepDown: 3, secondaryCatchUpPeriodSecs: 1, force: true };
+    // It may close the connection instead of answering.
+    await withClient((await this.primary()).directUri, (client) => client.db('admin').command(command)).catch(
+      () => undefined,
+    );
+  }
+
   /** A command to the primary's admin database; waits until there is a primary. */
   command(command: Record<string, unknown>): Promise<unknown> {
     return withClient(this.uri, (client) => client.db('admin').command(command));
@@ -201,6 +220,15 @@ export class ReplicaSet {
 
   async dispose(): Promise<void> {
     await Promise.all(this.members.map((member) => member.dispose()));
+  }
+}
+
+async function isPrimary(member: Mongod): Promise<boolean> {
+  try {
+    const hello = await withClient(member.directUri, (client) => client.db('admin').command({ hello: 1 }), 1_000);
+    return hello['isWritablePrimary'] === true;
+  } catch {
+    return false;
   }
 }
 

@@ -19,6 +19,8 @@ export interface AuthenticationRequest {
 
 export interface AuthenticationResponse {
   readonly user: UserInfo;
+  /** A proxy vouches for the user, as it does for all whose requests it passes on. */
+  readonly viaProxy?: boolean;
   /** Audiences for which the credential is valid; undefined where the method knows none. */
   readonly audiences?: readonly string[];
   /** Texts of Warning headers for the answer. */

@@ -57,7 +57,7 @@ class Reader extends ConfigurationReader {
       conditions: this.objects(item['conditions'], 'anonymous.conditions').map((condition, i) => {
         const path = `anonymous.conditions[${i}]`;
         this.refuseOthers(condition, ['path'], path);
-        return this.text(condition, 'path', path);
+        return this.text(condition['path'], `${path}.path`) ?? '';
       }),
     };
   }
@@ -114,13 +114,10 @@ class Reader extends ConfigurationReader {
   /** Fields that are all texts, and no others. */
   private texts<K extends string>(item: JsonObject, keys: readonly K[], path: string): Record<K, string> {
     this.refuseOthers(item, keys, path);
-    return Object.fromEntries(keys.map((key) => [key, this.text(item, key, path)])) as Record<K, string>;
-  }
-
-  private text(item: JsonObject, key: string, path: string): string {
-    const value = item[key] ?? '';
-    if (typeof value !== 'string') throw typeMismatch(value, `${path}.${key}`, 'string');
-    return value;
+    return Object.fromEntries(keys.map((key) => [key, this.text(item[key], `${path}.${key}`) ?? ''])) as Record<
+      K,
+      string
+    >;
   }
 
   private strings(value: JsonValue | undefined, path: string): readonly string[] {

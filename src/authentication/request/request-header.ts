@@ -97,5 +97,5 @@ function fromHeaders(rawHeaders: readonly string[], config: RequestHeaderConfig)
       else extra[key] = [value];
     }
   }
-  return { user: { name, uid: firstValue(rawHeaders, config.uidHeaders), groups, extra } };
+  return { user: { name, uid: firstValue(rawHeaders, config.uidHeaders), groups, extra }, viaProxy: true };
 }

@@ -204,7 +204,7 @@ describe('headers of a proxy', () => {
   ];
   test.each(users)('%s', (_name, headers, user) => {
     const answer = ask(make(), proxy, headers);
-    expect(answer).toEqual(user === undefined ? undefined : { user });
+    expect(answer).toEqual(user === undefined ? undefined : { user, viaProxy: true });
   });
 
   const jane = ['X-Remote-User', 'jane'];

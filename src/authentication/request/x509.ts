@@ -35,7 +35,7 @@ const EXPIRATIONS = [
 const expirations = new CellHistogram(
   {
     name: 'apiserver_client_certificate_expiration_seconds',
-    help: 'Remaining lifetime of the client certificates that connections were authenticated with.',
+    help: 'Remaining lifetime of the client certificates that requests were authenticated with.',
     labels: [],
   },
   EXPIRATIONS,
@@ -85,6 +85,8 @@ export function peerChain(socket: TLSSocket): PeerChain | null {
 interface Verdict {
   readonly generation: number;
   readonly validUntil: number;
+  /** Of the certificate that was shown. */
+  readonly notAfter: number | undefined;
   readonly response: AuthenticationResponse | undefined;
 }
 
@@ -104,10 +106,11 @@ export class X509Authenticator implements RequestAuthenticator {
     const now = this.clock.now();
     const verdict = this.verdicts.get(socket);
     if (verdict !== undefined && verdict.generation === this.pool.generation && now <= verdict.validUntil) {
+      if (verdict.notAfter !== undefined) expirations.cell().observe((verdict.notAfter - now) / 1000);
       return verdict.response;
     }
     const chain = peerChain(socket);
-    if (chain === null) return this.keep(socket, Infinity, undefined);
+    if (chain === null) return this.keep(socket, { validUntil: Infinity, notAfter: undefined, response: undefined });
     expirations.cell().observe((chain.leaf.notAfter - now) / 1000);
     let until: number;
     try {
@@ -117,16 +120,13 @@ export class X509Authenticator implements RequestAuthenticator {
       const why = messageOf(error);
       throw new AuthenticationError(`verifying certificate SN=${serialNumber} failed: ${why}`);
     }
-    return this.keep(socket, until, userOf(chain.leaf, this.parseUid));
+    const { notAfter } = chain.leaf;
+    return this.keep(socket, { validUntil: until, notAfter, response: userOf(chain.leaf, this.parseUid) });
   }
 
-  private keep(
-    socket: TLSSocket,
-    validUntil: number,
-    response: AuthenticationResponse | undefined,
-  ): AuthenticationResponse | undefined {
-    this.verdicts.set(socket, { generation: this.pool.generation, validUntil, response });
-    return response;
+  private keep(socket: TLSSocket, verdict: Omit<Verdict, 'generation'>): AuthenticationResponse | undefined {
+    this.verdicts.set(socket, { generation: this.pool.generation, ...verdict });
+    return verdict.response;
   }
 }
 

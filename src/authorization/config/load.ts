@@ -112,12 +112,6 @@ class Reader extends ConfigurationReader {
     return { type: read('type') ?? '', kubeConfigFile: read('kubeConfigFile') };
   }
 
-  private text(value: JsonValue | undefined, field: string): string | undefined {
-    if (value === undefined || value === null) return undefined;
-    if (typeof value !== 'string') throw typeMismatch(value, field, 'string');
-    return value;
-  }
-
   private flag(value: JsonValue | undefined, field: string): boolean | undefined {
     if (value === undefined || value === null) return undefined;
     if (typeof value !== 'boolean') throw typeMismatch(value, field, 'bool');

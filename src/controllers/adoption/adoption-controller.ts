@@ -135,13 +135,13 @@ export class AdoptionController {
     }
     let running = this.running.get(group);
     if (running === undefined) {
-      const copyRate = Number(objectAt(adoption, 'spec')?.['copyRate'] ?? DEFAULT_RATE);
-      const rehearsal = new Rehearsal({ client, clock, group, staging, copyRate, leader: identity });
+      const rehearsal = new Rehearsal({ client, clock, group, staging, leader: identity });
       running = { uid: uidOf(adoption), rehearsal, stop: new AbortController() };
       this.running.set(group, running);
     }
     if (!this.definitionsKnown) return { ...running.rehearsal.progress, problem: '', problemReason: '' };
-    await running.rehearsal.define(await this.definitionsOf(group), running.stop.signal);
+    const copyRate = Number(objectAt(adoption, 'spec')?.['copyRate'] ?? DEFAULT_RATE);
+    await running.rehearsal.define(await this.definitionsOf(group), copyRate, running.stop.signal);
     return running.rehearsal.progress;
   }
 

@@ -1,4 +1,5 @@
-import { deepCopy, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { servedVersions } from '../../registry/builtin/kubeannex/resource-definitions.js';
+import { deepCopy, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { withFloats } from '../../apimachinery/json/float.js';
 import { objectsOf } from '../../apimachinery/json/values.js';
 import { aggregate } from '../../apimachinery/meta/field-error.js';
@@ -17,41 +18,20 @@ export interface AdoptedType {
   /** `<plural>.<group>`, also the name of its definition. */
   readonly resource: string;
   readonly plural: string;
-  readonly kind: string;
-  readonly namespaced: boolean;
-  /** The version in which it is stored there, and read. */
+  /** The one in which it is read: that in which it is stored, which loses nothing, or else the first that is served; '' where none is. */
   readonly version: string;
-  readonly versions: readonly string[];
-  readonly hasConversionWebhook: boolean;
 }
 
 export function adoptedType(crd: KubeObject): AdoptedType {
   const spec = objectAt(crd, 'spec');
-  const names = objectAt(spec, 'names');
-  const versions = objectsOf(spec?.['versions']);
-  const stored = versions.find((version) => version['storage'] === true);
+  const versions = servedVersions(crd);
+  const stored = objectsOf(spec?.['versions']).find((version) => version['storage'] === true);
+  const storedAs = stringAt(stored, 'name') ?? '';
   return {
     resource: crd.metadata.name ?? '',
-    plural: stringAt(names, 'plural') ?? '',
-    kind: stringAt(names, 'kind') ?? '',
-    namespaced: stringAt(spec, 'scope') === 'Namespaced',
-    version: readableVersion(stored, versions),
-    versions: versions
-      .filter((version) => version['served'] === true)
-      .map((version) => stringAt(version, 'name') ?? ''),
-    hasConversionWebhook: stringAt(objectAt(spec, 'conversion'), 'strategy') === 'Webhook',
+    plural: stringAt(objectAt(spec, 'names'), 'plural') ?? '',
+    version: versions.includes(storedAs) ? storedAs : (versions[0] ?? ''),
   };
-}
-
-/** The stored version loses nothing; where it is not served, the first that is. */
-function readableVersion(stored: JsonObject | undefined, versions: readonly JsonObject[]): string {
-  if (stored?.['served'] === true) return stringAt(stored, 'name') ?? '';
-  return (
-    stringAt(
-      versions.find((version) => version['served'] === true),
-      'name',
-    ) ?? ''
-  );
 }
 
 /** The ResourceDefinition that a CustomResourceDefinition becomes. */

@@ -1,5 +1,5 @@
 import { deepCopy, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { formatMicroTime, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../client/cluster-client.js';
 import { type Clock, sleep } from '../../util/clock.js';
 
@@ -82,7 +82,7 @@ export class ClusterLease {
   private next(current: KubeObject | undefined): JsonObject {
     const { clock, identity, name, namespace } = this.options;
     const before = objectAt(current, 'spec') ?? {};
-    const now = microTime(clock.now());
+    const now = formatMicroTime(clock.now());
     const same = before['holderIdentity'] === identity;
     const transitions = Number(before['leaseTransitions'] ?? 0);
     const spec = {
@@ -117,6 +117,3 @@ export class ClusterLease {
     return `${this.collection}/${this.options.name}`;
   }
 }
-
-/** As Kubernetes writes a MicroTime. */
-const microTime = (millis: number): string => new Date(millis).toISOString().replace('Z', '000Z');

@@ -6,7 +6,8 @@ export class RateLimit {
 
   constructor(
     private readonly clock: Clock,
-    private readonly perSecond: number,
+    /** May be changed at any time. */
+    public perSecond: number,
   ) {}
 
   /** Resolves when so many more may be taken. */

@@ -22,7 +22,6 @@ export interface RehearsalOptions {
   readonly group: string;
   /** The name of the copy, which is that of one Adoption alone. */
   readonly staging: Staging;
-  readonly copyRate: number;
   readonly leader: string;
 }
 
@@ -37,8 +36,13 @@ interface Running {
 export class Rehearsal {
   private running: Running | undefined;
   private refusal = '';
+  /** Names and revisions of the definitions that were looked at last. */
+  private looked = '';
+  private readonly rate: RateLimit;
 
-  constructor(private readonly options: RehearsalOptions) {}
+  constructor(private readonly options: RehearsalOptions) {
+    this.rate = new RateLimit(options.clock, 1);
+  }
 
   get progress(): Progress {
     const resources = (this.running?.parts ?? []).map((part) => part.progress);
@@ -53,8 +57,14 @@ export class Rehearsal {
     };
   }
 
-  /** The definitions of the group are these now. */
-  async define(crds: readonly KubeObject[], signal: AbortSignal): Promise<void> {
+  /** The definitions of the group are these now, and so many objects may be read in a second. */
+  async define(crds: readonly KubeObject[], copyRate: number, signal: AbortSignal): Promise<void> {
+    this.rate.perSecond = copyRate;
+    const looked = crds
+      .map(({ metadata: { name, resourceVersion } }) => `${name ?? ''} ${resourceVersion ?? ''}`)
+      .join();
+    if (looked === this.looked) return;
+    this.looked = looked;
     const types = crds.map(adoptedType);
     this.refusal = crds.map(whyRefused).find((why) => why !== '') ?? '';
     // What is read does not depend on schemas; an object that a new default completes comes when it is written.
@@ -65,8 +75,7 @@ export class Rehearsal {
     signal.addEventListener('abort', () => {
       stop.abort();
     });
-    const rate = new RateLimit(this.options.clock, this.options.copyRate);
-    const parts = types.filter(({ version }) => version !== '').map((type) => new Part(type, this.options, rate));
+    const parts = types.filter(({ version }) => version !== '').map((type) => new Part(type, this.options, this.rate));
     const ended = Promise.all(parts.map((part) => part.run(stop.signal)));
     this.running = { crds: text, parts, stop, ended };
   }

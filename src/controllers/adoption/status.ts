@@ -1,5 +1,5 @@
-import { deepEqual, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
+import { conditionsOf, transitionTime } from '../../apimachinery/meta/conditions.js';
+import { deepEqual, type JsonObject } from '../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Comparison } from './comparison.js';
 import type { CopyState } from './copier.js';
@@ -28,13 +28,12 @@ type Condition = readonly [type: string, holds: boolean, reason: string, message
 /** The status of an Adoption, with the times of conditions that stay as they are. */
 export function statusOf(adoption: KubeObject, progress: Progress, now: number): JsonObject {
   const { resources } = progress;
-  const before = objectsOf(objectAt(adoption, 'status')?.['conditions']);
+  const before = conditionsOf(adoption);
   const generation = adoption.metadata.generation ?? 0;
-  const conditions = conditionsOf(progress).map(([type, holds, reason, message]) => {
+  const conditions = findingsOf(progress).map(([type, holds, reason, message]) => {
     const status = holds ? 'True' : 'False';
     const old = before.find((one) => one['type'] === type);
-    const lastTransitionTime =
-      old?.['status'] === status ? (old['lastTransitionTime'] ?? formatTime(now)) : formatTime(now);
+    const lastTransitionTime = transitionTime(old, status, now);
     return { type, status, reason, message, lastTransitionTime, observedGeneration: generation };
   });
   const sum = (of: (state: CopyState) => number): number => resources.reduce((all, { copy }) => all + of(copy), 0);
@@ -80,7 +79,7 @@ const isEqual = ({ resources }: Progress): boolean =>
 const isInSync = (progress: Progress): boolean =>
   progress.problem === '' && isCopied(progress) && isFollowed(progress) && isEqual(progress);
 
-function conditionsOf(progress: Progress): Condition[] {
+function findingsOf(progress: Progress): Condition[] {
   const { problem, problemReason, refusal, resources } = progress;
   const trouble = resources.find(({ copy }) => copy.trouble !== '')?.copy.trouble;
   const copied: Condition =

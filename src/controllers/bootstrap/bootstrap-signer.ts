@@ -71,6 +71,7 @@ export class BootstrapSigner {
   constructor(private readonly options: BootstrapSignerOptions) {
     this.client = options.clients.for({ group: '', resource: 'configmaps' });
     this.queue = new WorkQueue({
+      name: 'bootstrap_signer_queue',
       clock: options.clock,
       work: () => this.sign(),
       onError: (_key, error) => {

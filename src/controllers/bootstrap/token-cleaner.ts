@@ -23,7 +23,7 @@ export class TokenCleaner {
     private readonly clock: Clock,
     onError: (key: string, error: unknown) => void,
   ) {
-    this.queue = new WorkQueue({ clock, work: (key) => this.sync(key), onError });
+    this.queue = new WorkQueue({ name: 'token_cleaner', clock, work: (key) => this.sync(key), onError });
     this.tokens = new ObjectCache<Token>({
       keep: (secret) =>
         isBootstrapToken(secret) ? { uid: secret.metadata.uid ?? '', end: expirationOf(secret) } : undefined,

@@ -16,6 +16,7 @@ export function forEachRequest(
   signal: AbortSignal,
 ): void {
   const queue = new WorkQueue({
+    name: 'certificate',
     clock,
     work: async (name) => {
       const request = await client.get('', name);

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { conditionsOf } from '../../apimachinery/meta/conditions.js';
 import { objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { textsOf } from '../../apimachinery/json/values.js';
 import { formatTime, type KubeObject } from '../../apimachinery/meta/meta.js';
@@ -8,7 +9,6 @@ import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import {
   APPROVED,
   certificateOf,
-  conditionsOf,
   conditionType,
   DENIED,
   FAILED,

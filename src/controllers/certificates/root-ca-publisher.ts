@@ -16,6 +16,7 @@ export function rootCaPublisher(
   onError: (namespace: string, error: unknown) => void,
 ): NamespacedDefault {
   return new NamespacedDefault({
+    queue: 'root_ca_cert_publisher',
     clients,
     clock,
     resource: 'configmaps',

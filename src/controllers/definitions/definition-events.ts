@@ -1,6 +1,6 @@
+import { conditionsOf } from '../../apimachinery/meta/conditions.js';
 import { createHash } from 'node:crypto';
-import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
+import { type JsonObject, stringAt } from '../../apimachinery/json/json.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
@@ -39,6 +39,7 @@ export class DefinitionEvents {
 
   constructor(private readonly options: DefinitionEventsOptions) {
     this.queue = new WorkQueue({
+      name: 'definition_events',
       clock: options.clock,
       work: (name) => this.sync(name),
       workers: 1,
@@ -85,9 +86,7 @@ export class DefinitionEvents {
 }
 
 const badConditions = (definition: KubeObject): JsonObject[] =>
-  objectsOf(objectAt(definition, 'status')?.['conditions']).filter(
-    (condition) => BAD[stringAt(condition, 'type') ?? ''] === condition['status'],
-  );
+  conditionsOf(definition).filter((condition) => BAD[stringAt(condition, 'type') ?? ''] === condition['status']);
 
 function eventOf(definition: KubeObject, condition: JsonObject, now: number): KubeObject {
   const { name = '', uid = '', resourceVersion = '' } = definition.metadata;

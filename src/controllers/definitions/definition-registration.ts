@@ -1,5 +1,5 @@
+import { servedVersions } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import { deepCopy, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { objectsOf } from '../../apimachinery/json/values.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
@@ -27,6 +27,7 @@ export class DefinitionRegistration {
     failed: (name: string, error: unknown) => void,
   ) {
     this.queue = new WorkQueue({
+      name: 'crd_autoregistration_controller',
       clock,
       work: (name) => this.sync(name),
       onError: (name, error) => {
@@ -105,12 +106,6 @@ export class DefinitionRegistration {
 }
 
 const groupOf = (definition: KubeObject): string => stringAt(objectAt(definition, 'spec'), 'group') ?? '';
-
-function servedVersions(definition: KubeObject): string[] {
-  return objectsOf(objectAt(definition, 'spec')?.['versions'])
-    .filter((version) => version['served'] === true)
-    .map((version) => stringAt(version, 'name') ?? '');
-}
 
 /** Undefined where the condition is there already. */
 function withCondition(definition: KubeObject, condition: JsonObject, now: number): KubeObject | undefined {

@@ -49,6 +49,7 @@ export class DefinitionController {
       this.syncedOnce = resolve;
     });
     this.queue = new WorkQueue({
+      name: 'crd_naming_condition_controller',
       clock: options.clock,
       work: (name) => this.sync(name),
       onError: (name, error) => {

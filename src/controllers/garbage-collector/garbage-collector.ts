@@ -44,6 +44,7 @@ export class GarbageCollector {
 
   constructor(private readonly options: GarbageCollectorOptions) {
     this.queue = new WorkQueue({
+      name: 'garbage_collector_attempt_to_delete',
       clock: options.clock,
       work: (key) => this.work(key),
       workers: 20,

@@ -49,6 +49,7 @@ export class ResourceQuotaController {
   constructor(private readonly options: ResourceQuotaOptions) {
     this.client = options.clients.for(QUOTAS);
     this.queue = new WorkQueue({
+      name: 'resourcequota_primary',
       clock: options.clock,
       work: (key) => this.sync(key),
       workers: 5,

@@ -43,7 +43,7 @@ export class LegacyTokenTracking {
     onError: (key: string, error: unknown) => void,
   ) {
     this.client = clients.for({ group: '', resource: 'configmaps' });
-    this.queue = new WorkQueue({ clock, work: () => this.sync(), onError });
+    this.queue = new WorkQueue({ name: 'legacy_token_tracking_controller', clock, work: () => this.sync(), onError });
   }
 
   start(signal: AbortSignal): void {

@@ -49,6 +49,7 @@ export class ServiceAccountTokens {
     this.secretClient = options.clients.for({ group: '', resource: 'secrets' });
     this.accountClient = options.clients.for({ group: '', resource: 'serviceaccounts' });
     this.queue = new WorkQueue({
+      name: 'serviceaccount_tokens_service',
       clock: options.clock,
       work: (key) => this.sync(key),
       onError: (key, error) => {

@@ -11,6 +11,7 @@ export function defaultServiceAccounts(
   onError: (namespace: string, error: unknown) => void,
 ): NamespacedDefault {
   return new NamespacedDefault({
+    queue: 'serviceaccount',
     clients,
     clock,
     resource: 'serviceaccounts',

@@ -21,6 +21,7 @@ test('the finalizer goes once the object is deleted and nothing uses it', async 
   const used = new Set(['used']);
   const protection = new StorageProtection({
     client,
+    queue: 'pvcprotection',
     finalizer: FINALIZER,
     clock: new FakeClock(),
     isUsed: ({ metadata }) => Promise.resolve(used.has(metadata.name ?? '')),

@@ -7,6 +7,8 @@ import { WorkQueue } from '../../util/work-queue.js';
 import { isConflictOrNotFound } from '../errors.js';
 
 export interface ProtectionOptions {
+  /** Name of the work queue in metrics. */
+  readonly queue: string;
   /** Of the protected type. */
   readonly client: LoopbackClient;
   readonly finalizer: string;
@@ -26,6 +28,7 @@ export class StorageProtection {
 
   constructor(private readonly options: ProtectionOptions) {
     this.queue = new WorkQueue({
+      name: options.queue,
       clock: options.clock,
       work: (key) => this.sync(key),
       workers: 4,

@@ -38,6 +38,7 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
     const { user } = response;
     exchange.user = user;
     exchange.requestor = user;
+    exchange.viaProxy = response.viaProxy === true;
     metrics.authenticated(exchange, 'success');
     if (response.warnings !== undefined) for (const text of response.warnings) exchange.warn(text);
     if (response.annotations !== undefined) {

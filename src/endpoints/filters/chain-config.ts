@@ -1,6 +1,7 @@
 import type { Authorizer, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { RequestInfo } from '../../request/request-info.js';
+import type { RequestTracer } from '../../request/tracer.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 import type { Clock } from '../../util/clock.js';
 import type { FeatureGates } from '../../util/feature-gates.js';
@@ -50,6 +51,8 @@ export interface ChainConfig {
   /** Value of Strict-Transport-Security; empty: not sent. */
   readonly strictTransportSecurity: string;
   readonly audit: AuditHook | undefined;
+  /** Absent: nothing is traced. */
+  readonly tracer: RequestTracer | undefined;
   /** Parsed selectors of a list, watch or deletecollection, for the authorizer. */
   readonly parseSelectors:
     ((info: RequestInfo) => Pick<AuthorizerAttributes, 'fieldSelector' | 'labelSelector'>) | undefined;

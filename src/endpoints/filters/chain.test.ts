@@ -11,6 +11,7 @@ describe('the handler chain', () => {
       'deadline',
       'warnings',
       'authentication',
+      'tracing',
       'audit',
       'impersonation',
       'max-in-flight',

@@ -7,6 +7,7 @@ import { withImpersonation } from './impersonation/impersonation.js';
 import { withMaxInFlight } from './max-in-flight.js';
 import { withPanicRecovery } from './panic-recovery.js';
 import { withRequestInfo } from './request-info.js';
+import { withTracing } from './tracing.js';
 import { withWarnings } from './warning-headers.js';
 
 /** The stages in their order, outermost first. A test pins it: each stage relies on what those before it have done. */
@@ -16,6 +17,7 @@ export const FILTERS = [
   ['deadline', withDeadline],
   ['warnings', withWarnings],
   ['authentication', withAuthentication],
+  ['tracing', withTracing],
   ['audit', withAudit],
   ['impersonation', withImpersonation],
   ['max-in-flight', withMaxInFlight],

@@ -10,6 +10,7 @@ import { WheelEntry } from '../../util/timer-wheel.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { WarningRecorder } from './warnings.js';
 import type { Layer } from '../../util/metrics/stopwatch.js';
+import type { Span } from '../../util/tracing.js';
 import type { Timings } from './timings.js';
 
 /** Of requests that take longer it is noted where the time went. */
@@ -49,6 +50,8 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   user: UserInfo = NOBODY;
   /** Who authenticated; differs from `user` under impersonation. */
   requestor: UserInfo = NOBODY;
+  /** A proxy that may speak for users has sent it. */
+  viaProxy = false;
   /** The verb that allowed the impersonation, where it is a constrained one. */
   impersonationConstraint = '';
   dryRun = false;
@@ -111,6 +114,14 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
 
   get userAgent(): string {
     return headerText(this.request.headers['user-agent'] ?? '');
+  }
+
+  get span(): Span | undefined {
+    return this.stopwatch?.span;
+  }
+
+  set span(span: Span | undefined) {
+    if (this.stopwatch !== undefined) this.stopwatch.span = span;
   }
 
   /** Made when first asked for: most requests never need one. */

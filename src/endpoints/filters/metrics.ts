@@ -240,6 +240,9 @@ export class ChainMetrics {
     }
     series.total.inc();
     series.duration.observe(millis / 1000);
+    const { span } = exchange;
+    if (span?.sampled === true)
+      series.duration.keepExemplar(millis / 1000, span.traceId, span.spanId, exchange.receivedAt);
     const ownMillis = millis - exchange.mutatingWebhookMillis - exchange.validatingWebhookMillis;
     series.sli?.observe(Math.max(0, ownMillis) / 1000);
     series.size?.observe(bodyBytes(response));

@@ -92,6 +92,7 @@ export class Stage {
       random: () => 0.5,
       strictTransportSecurity: '',
       audit: undefined,
+      tracer: undefined,
       parseSelectors: undefined,
       ...config,
     };

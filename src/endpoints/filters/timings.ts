@@ -1,10 +1,24 @@
 import type { Clock } from '../../util/clock.js';
 import type { Layer, Stopwatch } from '../../util/metrics/stopwatch.js';
+import type { Span } from '../../util/tracing.js';
+
+/** Layers that are spans, by kube-apiserver's names where it has them. Webhooks and the store make spans of their own. */
+const SPANS: Readonly<Partial<Record<Layer, string>>> = {
+  authorization: 'authorization',
+  impersonation: 'impersonation',
+  'apf-queue-wait': 'priorityandfairness',
+  'request-read': 'Read request body',
+  'decode-response-object': 'Convert objects',
+  'transform-response-object': 'TransformObject',
+  'serialize-response-object': 'SerializeObject',
+};
 
 /** The stopwatch of one request. */
 export class Timings implements Stopwatch {
   /** Milliseconds. */
   readonly layers = new Map<Layer, number>();
+  /** Where the request is traced: the work that it is at. */
+  span: Span | undefined;
 
   constructor(private readonly clock: Pick<Clock, 'monotonic'>) {}
 
@@ -13,6 +27,9 @@ export class Timings implements Stopwatch {
   }
 
   spent(layer: Layer, millis: number): void {
+    const { span } = this;
+    const name = span?.recording === true ? SPANS[layer] : undefined;
+    if (name !== undefined) span?.start(name, undefined, performance.timeOrigin + performance.now() - millis).end();
     this.layers.set(layer, (this.layers.get(layer) ?? 0) + millis);
   }
 }

@@ -41,8 +41,8 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
 }
 
 /** The same, with the request's stopwatch on its store. Plain gets, which memory answers, go without: that they wait shows in their handler. */
-function timedApi(api: StoredApi, { stopwatch, audit, info }: RequestContext): StoredApi {
-  if (stopwatch === undefined || (info.verb === 'get' && audit === undefined)) return api;
+function timedApi(api: StoredApi, { stopwatch, span, audit, info }: RequestContext): StoredApi {
+  if (stopwatch === undefined || (info.verb === 'get' && audit === undefined && span === undefined)) return api;
   const { kind, served, store, terminating } = api;
   return { kind, served, store: storeUnder(store, stopwatch), terminating };
 }

@@ -1,3 +1,4 @@
+import { conditionsOf } from '../../apimachinery/meta/conditions.js';
 import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { objectsOf, textsOf } from '../../apimachinery/json/values.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
@@ -85,6 +86,6 @@ function readVersion(version: JsonObject): DefinitionVersion {
 
 /** Whether a condition of a definition has the status True. */
 export function isConditionTrue(crd: KubeObject, type: string): boolean {
-  const conditions = objectsOf(objectAt(crd, 'status')?.['conditions']);
+  const conditions = conditionsOf(crd);
   return conditions.some((condition) => condition['type'] === type && condition['status'] === 'True');
 }

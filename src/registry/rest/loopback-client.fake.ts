@@ -75,6 +75,10 @@ export class FakeTypeClient implements LoopbackClient {
     for (const listener of this.listeners) listener.delete(old);
   }
 
+  async deleteCollection(namespace: string): Promise<void> {
+    for (const object of await this.list(namespace)) await this.delete(namespace, object.metadata.name ?? '');
+  }
+
   watch(listener: ResourceEventHandler, signal: AbortSignal): void {
     this.listeners.add(listener);
     signal.addEventListener('abort', () => this.listeners.delete(listener), { once: true });

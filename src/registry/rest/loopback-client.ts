@@ -28,6 +28,8 @@ export interface LoopbackClient {
   applyStatus(object: KubeObject, fieldManager: string): Promise<KubeObject>;
   /** Not found (404) and conflict with the preconditions (409) are thrown. */
   delete(namespace: string, name: string, preconditions?: DeletePreconditions, policy?: DeletionPolicy): Promise<void>;
+  /** Deletes all of a namespace, one after the other where something may refuse a deletion: then nothing behind it goes. */
+  deleteCollection(namespace: string): Promise<void>;
   /**
    * Tells the listener of every object there is, then `synced`, then of every change, in order, until the signal aborts. What
    * interrupts it is mended inside; after a gap all objects are told again, between `reset` and `synced`.

@@ -3,6 +3,7 @@ import type { MongoObserver } from '../../storage/mongodb/backend.js';
 import type { LogSet } from '../../storage/routed-backend.js';
 import type { Clock } from '../../util/clock.js';
 import { redact } from '../../storage/mongodb/redact.js';
+import type { Options } from '../options/options.js';
 import { logOverrides, mongodbUri, type StorageOptions } from '../options/storage-options.js';
 
 /** Takes the credentials of the store out of a text. */
@@ -14,7 +15,7 @@ export function storeRedactor(options: StorageOptions, environment = process.env
 
 /** The logs of the store that the flags ask for, not opened yet. The driver of the other store is not even loaded. */
 export async function makeLogs(
-  options: StorageOptions,
+  options: StorageOptions & Pick<Options, 'tracingConfigFile'>,
   clock: Clock,
   observer: MongoObserver,
   environment = process.env,
@@ -28,8 +29,9 @@ export async function makeLogs(
   const uri = mongodbUri(options, environment);
   const { MongoBackend } = await import('../../storage/mongodb/backend.js');
   const overrides = logOverrides(options.mongodbLogOverrides);
+  const traced = options.tracingConfigFile !== '';
   const make = (log: string) =>
-    new MongoBackend({ uri, database: options.mongodbDatabase, log, overrides, observer, ...common });
+    new MongoBackend({ uri, database: options.mongodbDatabase, log, overrides, observer, traced, ...common });
   const others = new Map([...new Set(overrides.values())].map((log) => [log, make(log)]));
   return { main: make(''), others, overrides };
 }

@@ -22,7 +22,6 @@ import { sleep } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { enabledControllers } from '../options/controller-names.js';
 import type { Credentials } from '../certificates/data-directory.js';
-import { deleteEach } from './delete-each.js';
 import { knownTypes } from './admission/known-types.js';
 import type { Authorities, HookOptions } from './hook-context.js';
 
@@ -136,7 +135,7 @@ export class Controllers {
           client: namespaces,
           registry,
           clock,
-          deleteAll: (api, namespace) => deleteEach(local.for(api.served.groupResource), namespace),
+          deleteAll: (api, namespace) => local.for(api.served.groupResource).deleteCollection(namespace),
           finalize: (namespace) => namespaces.updateSubresource(namespace, 'finalize'),
           onError: failed,
         }).start(signal);
@@ -171,6 +170,7 @@ export class Controllers {
         const pods = local.for(type('pods'));
         const protection = new StorageProtection({
           client: local.for(type('persistentvolumeclaims')),
+          queue: 'pvcprotection',
           finalizer: 'kubernetes.io/pvc-protection',
           clock,
           isUsed: async ({ metadata: { namespace = '', name = '' } }) =>
@@ -187,6 +187,7 @@ export class Controllers {
       'persistentvolume-protection-controller': (local, onError) => {
         new StorageProtection({
           client: local.for(type('persistentvolumes')),
+          queue: 'pvprotection',
           finalizer: 'kubernetes.io/pv-protection',
           clock,
           isUsed: (volume) => Promise.resolve(stringAt(objectAt(volume, 'status'), 'phase') === 'Bound'),

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { loadProtobufCodec } from '../../apimachinery/protobuf/load.js';
 import type { RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
-import type { AuditHook, ChainConfig } from '../../endpoints/filters/chain-config.js';
+import type { ChainConfig } from '../../endpoints/filters/chain-config.js';
 import { send } from '../../endpoints/filters/status.js';
 import type { Handler } from '../../endpoints/http.js';
 import { type Clock, sleep } from '../../util/clock.js';
@@ -17,12 +17,14 @@ import {
   resetCounts,
   shownMetrics,
 } from '../../util/metrics/metrics.js';
+import { acceptsOpenMetrics, openMetrics } from '../../util/metrics/open-metrics.js';
 import { compiledInstructions, loadPatterns } from '@annex/cel/re2';
 import { TimerWheel } from '../../util/timer-wheel.js';
 import { type ApiServer, createServer, type TlsMaterial } from '../http/api-server.js';
 import { isAggregated } from '../options/aggregation-options.js';
 import { makeAudit } from './access/audit.js';
 import { selectorsOf } from './access/authorization.js';
+import { startTracing, tracedHandler } from '../tracing/start.js';
 import { StartError } from '../certificates/data-directory.js';
 import { Health, LogCheck, pingCheck, PostStartHook, ShutdownCheck } from '../health/health.js';
 import type { Options } from '../options/options.js';
@@ -47,7 +49,7 @@ export function drainMillis(options: Options): number {
 
 function installCommon(
   server: ApiServer,
-  { options, clock, registry }: ServerContext,
+  { options, clock, registry, tracing }: ServerContext,
   version: string,
   slis: Registry,
 ): void {
@@ -60,13 +62,15 @@ function installCommon(
     send(response, 200, 'application/json', info);
   });
   const startedAt = Math.floor(clock.now() / 1000);
-  server.register('/metrics', metricsHandler([metricsRegistry, registry, slis], startedAt));
-  server.register('/metrics/slis', metricsHandler([slis], startedAt));
+  const metrics = (registries: readonly Registry[]): Handler =>
+    metricsHandler(registries, startedAt, tracing !== undefined);
+  server.register('/metrics', metrics([metricsRegistry, registry, slis]));
+  server.register('/metrics/slis', metrics([slis]));
 }
 
 /** Shows metrics, and on DELETE counts from zero again. */
 const metricsHandler =
-  (registries: readonly Registry[], startedAt: number): Handler =>
+  (registries: readonly Registry[], startedAt: number, hasExemplars: boolean): Handler =>
   async (_context, request, response) => {
     if (request.method === 'DELETE') {
       registries.forEach(resetCounts);
@@ -76,6 +80,11 @@ const metricsHandler =
     // Merged anew: what was registered after this has to be in it.
     const all = shownMetrics(registries);
     response.setHeader('Process-Start-Time-Unix', startedAt);
+    if (hasExemplars && acceptsOpenMetrics(request.headers.accept)) {
+      const { contentType, text } = await openMetrics(all);
+      send(response, 200, `${contentType}; escaping=underscores`, text);
+      return;
+    }
     send(response, 200, `${all.contentType}; escaping=underscores`, await all.metrics());
   };
 
@@ -131,7 +140,8 @@ function installHealth(
 function listenError(error: unknown, options: Options): StartError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const where = `${options.bindAddress} port ${options.securePort}`;
-  if (code === 'EADDRINUSE') return new StartError(`--secure-port: ${where} is in use by another process`);
+  if (code === 'EADDRINUSE')
+    return new StartError(`--secure-port: ${where} is in use by another process; stop it, or choose another port`);
   if (code === 'EACCES') return new StartError(`--secure-port: not permitted to listen on ${where}`);
   if (code === 'EADDRNOTAVAIL')
     return new StartError(`--bind-address: ${options.bindAddress} is not an address of this host`);
@@ -190,6 +200,7 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
   const { listener, plane } = given;
   const { server } = listener;
   const audit = makeAudit(options, { clock, logger, registry });
+  const tracer = await startTracing(context);
   registerProcessMetrics(registry);
   const loading = plane.loading.map((hook) => new PostStartHook(hook.name, () => hook.run()));
   const hooks = plane.hooks.map((hook) => new PostStartHook(hook.name, () => hook.run()));
@@ -207,7 +218,10 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
     aggregated: isAggregated(options),
   });
   for (const hook of loading) await hook.start();
-  server.serve(chainConfig(context, given, audit?.hook), plane.resourceHandler);
+  server.serve(
+    chainConfig(context, given, { audit: audit?.hook, tracer }),
+    tracedHandler(plane.resourceHandler, tracer),
+  );
   for (const hook of hooks) await hook.start();
   loadPatterns();
   if (options.verbosity > 0) {
@@ -222,6 +236,7 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
       server.destroy();
       await plane.close();
       audit?.close();
+      await tracer?.close();
     },
   };
 }
@@ -229,7 +244,7 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
 function chainConfig(
   { options, clock, logger, metrics }: ServerContext,
   { authenticator, plane }: RunOptions,
-  audit: AuditHook | undefined,
+  { audit, tracer }: Pick<ChainConfig, 'audit' | 'tracer'>,
 ): ChainConfig {
   return {
     authenticator,
@@ -244,6 +259,7 @@ function chainConfig(
     maxRequestsInFlight: options.maxRequestsInflight,
     maxMutatingRequestsInFlight: options.maxMutatingRequestsInflight,
     audit,
+    tracer,
     parseSelectors: featureGates.enabled('AuthorizeWithSelectors') ? selectorsOf : undefined,
     ...headerOptions(options),
   };

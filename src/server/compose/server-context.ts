@@ -6,7 +6,9 @@ import type { Clock } from '../../util/clock.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
 import { metricLifecycles } from '../../util/metrics/metric-lifecycle.js';
+import { FlagError } from '../options/flags.js';
 import { metricConfiguration } from '../options/metrics-options.js';
+import { readTracingConfiguration, type TracingConfiguration } from '../tracing/configuration.js';
 import { deprecatedFlagWarnings, type Options } from '../options/options.js';
 
 /** What a process has one of, in every mode. */
@@ -19,8 +21,18 @@ export interface ServerContext {
   /** Where the process's metrics are. */
   readonly registry: Registry;
   readonly metrics: ChainMetrics;
+  /** Undefined: nothing is traced. */
+  readonly tracing: TracingConfiguration | undefined;
   /** What is served; empty until the types are installed. */
   readonly apis: ApiRegistry;
+}
+
+function tracingConfiguration(path: string): TracingConfiguration | undefined {
+  if (path === '') return undefined;
+  if (!featureGates.enabled('APIServerTracing')) {
+    throw new FlagError('APIServerTracing feature is not enabled, but tracing config file was provided');
+  }
+  return readTracingConfiguration(path);
 }
 
 /** What a process starts with. */
@@ -30,6 +42,7 @@ export function serverContext(options: Options, root: string, clock: Clock, logg
     for (const warning of [...deprecatedFlagWarnings(options), ...featureGates.warnings]) logger.warn(warning);
   }
   metricLifecycles.configure(metricConfiguration(options));
+  const tracing = tracingConfiguration(options.tracingConfigFile);
   const apis = new ApiRegistry(new RuntimeConfig(options.runtimeConfig));
-  return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry), apis };
+  return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry), tracing, apis };
 }

@@ -68,11 +68,13 @@ describe('why requests fail', () => {
   });
 });
 
-test('streams and indexes are counted', async () => {
+test('streams, commit paths and indexes are counted', async () => {
   const { registry, troubles } = setUp();
   troubles.streamFailed('reports', new Error('gone'));
+  troubles.startedOver('');
   troubles.indexFailed('configmaps', new Error('no room'));
   const text = await registry.metrics();
   expect(text).toContain('annex_store_change_stream_errors_total{log="reports"} 1');
+  expect(text).toContain('annex_store_commit_restarts_total{log=""} 1');
   expect(text).toContain('annex_store_index_errors_total{resource="configmaps"} 1');
 });

@@ -33,6 +33,7 @@ interface Logged {
 /** Logs and counts what goes wrong with a store: in the background, and why requests fail, which their clients are not told. */
 export class StoreTroubles implements MongoObserver {
   private readonly streams: CellCounter;
+  private readonly restarts: CellCounter;
   private readonly indexes: CellCounter;
   private readonly logged = new LruCache<string, Logged>({ capacity: MAX_KINDS });
 
@@ -42,6 +43,14 @@ export class StoreTroubles implements MongoObserver {
       {
         name: 'annex_store_change_stream_errors_total',
         help: 'Failures of the change stream of a MongoDB log; the name of the main log is empty.',
+        labels: ['log'],
+      },
+      registry,
+    );
+    this.restarts = new CellCounter(
+      {
+        name: 'annex_store_commit_restarts_total',
+        help: 'How often writes to a MongoDB log began anew with new connections after none had succeeded for 30 seconds.',
         labels: ['log'],
       },
       registry,
@@ -60,6 +69,13 @@ export class StoreTroubles implements MongoObserver {
     this.streams.cell(log).inc();
     const text = this.textOf(error);
     this.options.logger.warn('the change stream of MongoDB broke off; it is opened anew', { log, error: text });
+  }
+
+  startedOver(log: string): void {
+    this.restarts.cell(log).inc();
+    this.options.logger.warn('no write has succeeded for long; the commit path begins anew with new connections', {
+      log,
+    });
   }
 
   indexFailed(resource: string, error: unknown): void {

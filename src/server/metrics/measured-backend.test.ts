@@ -9,14 +9,15 @@ function measured(backend: Partial<Backend>) {
   const registry = new Registry();
   const troubles = { requestFailed: (operation: string, error: unknown) => void told.push([operation, error]) };
   const tools = { metrics: new StoreMetrics(registry), troubles, clock: new FakeClock() };
-  return { told, registry, backend: new MeasuredBackend(backend as Backend, tools) };
+  const over: Backend = new MeasuredBackend(backend as Backend, tools);
+  return { told, registry, backend: over };
 }
 
 test('what a backend can tell of itself is told, and nothing else', () => {
   const state = { ok: false, reason: 'no write has succeeded for 12 s' };
   const { backend } = measured({ writing: () => state, following: () => state, revisionNow: () => 7 });
   expect([backend.writing?.(), backend.following?.(), backend.revisionNow?.()]).toEqual([state, state, 7]);
-  const plain = measured({}).backend;
+  const plain: Readonly<Partial<Record<keyof Backend, unknown>>> = measured({}).backend;
   expect([plain.writing, plain.following, plain.revisionNow, plain.index]).toEqual([
     undefined,
     undefined,

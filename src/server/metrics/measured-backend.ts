@@ -1,3 +1,4 @@
+import { optionalMembers } from '../../storage/optional-members.js';
 import type { Registry } from 'prom-client';
 import type {
   Backend,
@@ -8,6 +9,7 @@ import type {
   WriteResult,
 } from '../../storage/interfaces.js';
 import type { Clock } from '../../util/clock.js';
+import { currentSpan, spanned, waitingWrites } from '../../util/tracing.js';
 import { type Cell, CellCounter, CellHistogram, type HistogramCell, SeriesLookup } from '../../util/metrics/metrics.js';
 
 const DURATIONS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
@@ -19,6 +21,15 @@ export function splitResource(resource: string): { readonly group: string; reado
   const dot = resource.indexOf('.');
   return dot < 0 ? { group: '', plural: resource } : { group: resource.slice(dot + 1), plural: resource.slice(0, dot) };
 }
+
+/** kube-apiserver's names, which are etcd's: one who knows them finds them. */
+const SPANS: Readonly<Record<Operation, string>> = {
+  create: 'Create etcd3',
+  update: 'GuaranteedUpdate etcd3',
+  delete: 'Delete etcd3',
+  get: 'Get etcd3',
+  list: 'List(recursive=true) etcd3',
+};
 
 interface Series {
   readonly total: Cell;
@@ -86,6 +97,19 @@ export class StoreMetrics {
   }
 }
 
+function traced<T>(operation: Operation, resource: string, work: () => Promise<T>): Promise<T> {
+  return spanned(SPANS[operation], { resource }, async () => {
+    const span = currentSpan();
+    const isWrite = operation !== 'get' && operation !== 'list' && span !== undefined;
+    if (isWrite) waitingWrites.add(span);
+    try {
+      return await work();
+    } finally {
+      if (isWrite) waitingWrites.delete(span);
+    }
+  });
+}
+
 export interface MeasuringTools {
   readonly metrics: StoreMetrics;
   /** Hears why requests to the store fail. */
@@ -95,37 +119,24 @@ export interface MeasuringTools {
 
 /** A backend that measures another one, and tells of its failures. */
 export class MeasuredBackend implements Backend {
-  readonly revisionNow?: () => number;
-  readonly index?: NonNullable<Backend['index']>;
-  readonly following?: NonNullable<Backend['following']>;
-  readonly staging?: NonNullable<Backend['staging']>;
-  readonly writing?: NonNullable<Backend['writing']>;
-  readonly atHand?: NonNullable<Backend['atHand']>;
-
   constructor(
     private readonly backend: Backend,
     private readonly tools: MeasuringTools,
   ) {
-    // Absent where the backend has none.
-    if (backend.revisionNow !== undefined) this.revisionNow = backend.revisionNow.bind(backend);
-    if (backend.index !== undefined) this.index = backend.index.bind(backend);
-    if (backend.atHand !== undefined) this.atHand = backend.atHand.bind(backend);
-    if (backend.staging !== undefined) this.staging = backend.staging.bind(backend);
-    if (backend.following !== undefined) this.following = backend.following.bind(backend);
-    if (backend.writing !== undefined) this.writing = backend.writing.bind(backend);
+    Object.assign(this, optionalMembers(backend));
   }
 
   write(request: WriteRequest): Promise<WriteResult> {
     const operation = request.value === undefined ? 'delete' : request.expected === 0 ? 'create' : 'update';
-    return this.measure(operation, request.resource, this.backend.write(request));
+    return this.measure(operation, request.resource, () => this.backend.write(request));
   }
 
   get(resource: string, key: string): ReturnType<Backend['get']> {
-    return this.measure('get', resource, this.backend.get(resource, key));
+    return this.measure('get', resource, () => this.backend.get(resource, key));
   }
 
   list(resource: string, options: ListOptions): ReturnType<Backend['list']> {
-    return this.measure('list', resource, this.backend.list(resource, options));
+    return this.measure('list', resource, () => this.backend.list(resource, options));
   }
 
   events(after: number, signal: AbortSignal): EventStream {
@@ -140,27 +151,19 @@ export class MeasuredBackend implements Backend {
     }
   }
 
-  private async measure<T>(operation: Operation, resource: string, pending: Promise<T>): Promise<T> {
+  private async measure<T>(operation: Operation, resource: string, work: () => Promise<T>): Promise<T> {
     const { metrics, clock } = this.tools;
     const series = metrics.of(operation, resource);
     const start = clock.monotonic();
     series.total.inc();
     try {
-      return await this.told(operation, pending);
+      return await (currentSpan() === undefined ? work() : traced(operation, resource, work));
     } catch (error) {
       series.errors().inc();
+      this.tools.troubles.requestFailed(operation, error);
       throw error;
     } finally {
       series.duration.observe((clock.monotonic() - start) / 1000);
-    }
-  }
-
-  private async told<T>(operation: string, pending: Promise<T>): Promise<T> {
-    try {
-      return await pending;
-    } catch (error) {
-      this.tools.troubles.requestFailed(operation, error);
-      throw error;
     }
   }
 
@@ -172,8 +175,13 @@ export class MeasuredBackend implements Backend {
     return this.backend.close();
   }
 
-  currentRevision(): Promise<number> {
-    return this.told('revision', this.backend.currentRevision());
+  async currentRevision(): Promise<number> {
+    try {
+      return await this.backend.currentRevision();
+    } catch (error) {
+      this.tools.troubles.requestFailed('revision', error);
+      throw error;
+    }
   }
 
   compactedRevision(): number {

@@ -145,9 +145,10 @@ const SHOWN = new Set(['commander.helpDisplayed', 'commander.help', 'commander.v
 /** One line for people, and whether the process has failed. */
 export function describeFailure(error: unknown): { message: string; code: number } {
   if (error instanceof CommanderError) {
+    const next = error.code === 'commander.unknownOption' ? '; --help lists them' : '';
     return {
       // Help and version have been printed where they belong.
-      message: SHOWN.has(error.code) ? '' : error.message.replaceAll('\n', ' '),
+      message: SHOWN.has(error.code) ? '' : `${error.message.replaceAll('\n', ' ')}${next}`,
       code: error.exitCode,
     };
   }

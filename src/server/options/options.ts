@@ -9,6 +9,7 @@ import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorizati
 import { bool, deprecated, duration, flag, type Flag, FlagError, float, int, ip, list, text } from './flags.js';
 import { LOGGING_FLAGS, validateLoggingOptions } from './logging-options.js';
 import { METRICS_FLAGS, validateMetricsOptions } from './metrics-options.js';
+import { TRACING_FLAGS } from './tracing-options.js';
 import { STORAGE_FLAGS, validateEncryptionOptions, validateStorageOptions } from './storage-options.js';
 
 const GENERIC = 'Generic flags:';
@@ -297,6 +298,7 @@ export const FLAGS = {
     'How long a generated service account token must have been idle before its Secret is marked invalid, and then removed.',
   ),
   ...LOGGING_FLAGS,
+  ...TRACING_FLAGS,
 } as const;
 
 /** The values of all flags. */

@@ -1,3 +1,4 @@
+import { optionalMembers } from '../optional-members.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { Slicer } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
@@ -38,27 +39,17 @@ const NOTHING = new Uint8Array();
  * Types without a transformer pass through; of what is read only the first bytes are looked at.
  */
 export class EncryptedBackend implements Backend {
-  readonly revisionNow?: () => number;
-  readonly index?: NonNullable<Backend['index']>;
-  readonly following?: NonNullable<Backend['following']>;
-  readonly atHand?: NonNullable<Backend['atHand']>;
-  readonly writing?: NonNullable<Backend['writing']>;
-
   constructor(private readonly options: EncryptedBackendOptions) {
     const { backend, transformers } = options;
-    if (backend.revisionNow !== undefined) this.revisionNow = backend.revisionNow.bind(backend);
-    if (backend.following !== undefined) this.following = backend.following.bind(backend);
-    if (backend.writing !== undefined) this.writing = backend.writing.bind(backend);
-    const atHand = backend.atHand?.bind(backend);
-    // What is encrypted has to be waited for.
-    if (atHand !== undefined)
-      this.atHand = (resource) => (transformers.of(resource) === undefined ? inClear(atHand(resource)) : undefined);
-    const index = backend.index?.bind(backend);
+    // Copies of another store would be in clear.
+    const { staging: _, index, atHand, ...members } = optionalMembers(backend);
     // There are no fields to find an encrypted object by.
-    if (index !== undefined)
-      this.index = (resource, fields) => {
-        index(resource, transformers.of(resource) === undefined ? fields : []);
-      };
+    const indexClear: Backend['index'] = (resource, fields) =>
+      index?.(resource, transformers.of(resource) === undefined ? fields : []);
+    // What is encrypted has to be waited for.
+    const atHandClear: Backend['atHand'] = (resource) =>
+      transformers.of(resource) === undefined ? inClear(atHand?.(resource)) : undefined;
+    Object.assign(this, members, index && { index: indexClear }, atHand && { atHand: atHandClear });
   }
 
   async write(request: WriteRequest): Promise<WriteResult> {

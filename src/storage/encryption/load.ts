@@ -86,7 +86,9 @@ class Reader extends ConfigurationReader {
         const item = this.object(value, at);
         this.refuseOthers(item, ['resources', 'providers'], at);
         return {
-          resources: this.list(item['resources'], `${at}.resources`).map((one) => this.text(one, `${at}.resources`)),
+          resources: this.list(item['resources'], `${at}.resources`).map(
+            (one) => this.text(one, `${at}.resources`) ?? '',
+          ),
           providers: this.list(item['providers'], `${at}.providers`).map((one, j) =>
             this.provider(this.object(one, `${at}.providers`), `${at}.providers[${String(j)}]`),
           ),
@@ -122,14 +124,17 @@ class Reader extends ConfigurationReader {
         const where = `${at}.keys[${String(i)}]`;
         const key = this.object(value, where);
         this.refuseOthers(key, ['name', 'secret'], where);
-        return { name: this.text(key['name'], `${where}.name`), secret: this.text(key['secret'], `${where}.secret`) };
+        return {
+          name: this.text(key['name'], `${where}.name`) ?? '',
+          secret: this.text(key['secret'], `${where}.secret`) ?? '',
+        };
       }),
     };
   }
 
   private kms(item: JsonObject, at: string): KmsConfiguration {
     this.refuseOthers(item, ['apiVersion', 'name', 'cachesize', 'endpoint', 'timeout'], at);
-    const text = (name: string): string => this.text(item[name], `${at}.${name}`);
+    const text = (name: string): string => this.text(item[name], `${at}.${name}`) ?? '';
     const apiVersion = text('apiVersion') || 'v1';
     const size = item['cachesize'];
     if (!isAbsent(size) && !(typeof size === 'number' && Number.isInteger(size)))
@@ -141,12 +146,6 @@ class Reader extends ConfigurationReader {
       endpoint: text('endpoint'),
       timeoutMillis: isAbsent(item['timeout']) ? KMS_TIMEOUT : durationOf(text('timeout')),
     };
-  }
-
-  private text(value: JsonValue | undefined, at: string): string {
-    if (isAbsent(value)) return '';
-    if (typeof value !== 'string') throw typeMismatch(value, at, 'string');
-    return value;
   }
 }
 

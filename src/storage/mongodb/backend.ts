@@ -59,6 +59,8 @@ export interface MongoOptions {
   /** The types with logs other than the main one, the same for all logs of a database. */
   readonly overrides?: ReadonlyMap<string, string>;
   readonly observer?: MongoObserver;
+  /** Commands are spans of the requests that they are sent for. */
+  readonly traced?: boolean;
   /** Allows `corrupt`. */
   readonly forTests?: boolean;
 }
@@ -67,6 +69,8 @@ export interface MongoOptions {
 export interface MongoObserver {
   /** The change stream broke off; it is opened anew. */
   streamFailed?(log: string, error: unknown): void;
+  /** No write in a log succeeded for long; the commit path has begun anew with new connections. */
+  startedOver?(log: string): void;
   /** The indexes of a type could not be brought up to date; it is tried again. */
   indexFailed?(resource: string, error: unknown): void;
 }
@@ -261,8 +265,8 @@ export class MongoBackend implements Backend {
   }
 
   private connection(): ConnectionOptions {
-    const { uri, database, selectMillis = SELECT_MILLIS } = this.options;
-    return { uri, database, selectMillis };
+    const { uri, database, selectMillis = SELECT_MILLIS, traced } = this.options;
+    return { uri, database, selectMillis, traced };
   }
 
   /** Collections, indexes and the format of the database. */
@@ -331,6 +335,7 @@ export class MongoBackend implements Backend {
       writer,
       maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
       writeMillis: this.options.writeMillis ?? WRITE_MILLIS,
+      startedOver: () => this.options.observer?.startedOver?.(name),
       ensureCollection: (resource) => this.ensureCollection(db, stateCollection(resource)),
     });
     const indexer = this.indexer(db);

@@ -10,6 +10,7 @@ import {
   type MongoClientOptions,
 } from 'mongodb';
 import { errorCode, StorageError } from '../errors.js';
+import { traceCommands } from './commands.js';
 import { CommandFailed } from './failures.js';
 import { redact } from './redact.js';
 import { messageOf } from '../../util/error-message.js';
@@ -19,6 +20,8 @@ export interface ConnectionOptions {
   readonly database: string;
   /** How long an operation waits for a primary. */
   readonly selectMillis: number;
+  /** Commands are spans of the requests that they are sent for. */
+  readonly traced?: boolean | undefined;
 }
 
 /** MongoDB 5.0: snapshot reads outside transactions, names with dots and dollars. */
@@ -68,8 +71,10 @@ function clientOptions(uri: string, selectMillis: number): MongoClientOptions {
 }
 
 /** A client that connects when it is first used. */
-export function newClient({ uri, selectMillis }: ConnectionOptions): MongoClient {
-  return new MongoClient(uri, clientOptions(uri, selectMillis));
+export function newClient({ uri, selectMillis, traced = false }: ConnectionOptions): MongoClient {
+  const client = new MongoClient(uri, { ...clientOptions(uri, selectMillis), monitorCommands: traced });
+  if (traced) traceCommands(client);
+  return client;
 }
 
 /** Connects and makes sure that the deployment is one that can be used. Fails with one line that says what to do. */

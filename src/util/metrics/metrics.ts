@@ -149,6 +149,14 @@ export class CellGauge extends Gauge {
   }
 }
 
+/** A request that an observation was of, by the names that OpenMetrics has. */
+interface Exemplar {
+  readonly labelSet: { readonly trace_id: string; readonly span_id: string };
+  readonly value: number;
+  /** Seconds since the epoch. */
+  readonly timestamp: number;
+}
+
 /** One series of a histogram. */
 export class HistogramCell {
   sum = 0;
@@ -163,11 +171,27 @@ export class HistogramCell {
     this.counts = new Float64Array(bounds.length + 1);
   }
 
-  /** `times` observations of the same value. */
-  observe(value: number, times = 1): void {
-    const { bounds, counts } = this;
+  /** The last one of each bucket; undefined: no observation was of a trace. */
+  exemplars: (Exemplar | undefined)[] | undefined;
+
+  private bucketOf(value: number): number {
+    const { bounds } = this;
     let i = 0;
     while (i < bounds.length && value > (bounds[i] ?? Infinity)) i++;
+    return i;
+  }
+
+  /** An observation that was counted was of this trace. */
+  keepExemplar(value: number, traceId: string, spanId: string, at: number): void {
+    this.exemplars ??= [];
+    const labelSet = { trace_id: traceId, span_id: spanId };
+    this.exemplars[this.bucketOf(value)] = { labelSet, value, timestamp: at / 1000 };
+  }
+
+  /** `times` observations of the same value. */
+  observe(value: number, times = 1): void {
+    const { counts } = this;
+    const i = this.bucketOf(value);
     counts[i] = (counts[i] ?? 0) + times;
     this.sum += value * times;
     this.count += times;
@@ -177,6 +201,7 @@ export class HistogramCell {
     this.sum = 0;
     this.count = 0;
     this.counts.fill(0);
+    this.exemplars = undefined;
   }
 }
 
@@ -220,7 +245,8 @@ export class CellHistogram extends Histogram {
     const buckets = [...cell.counts].map((count, i) => {
       cumulative += count;
       const le: string | number = this.bounds[i] ?? '+Inf';
-      return { labels: { ...cell.labels, le }, value: cumulative, metricName: `${name}_bucket`, exemplar: null };
+      const exemplar = cell.exemplars?.[i] ?? null;
+      return { labels: { ...cell.labels, le }, value: cumulative, metricName: `${name}_bucket`, exemplar };
     });
     return [
       ...buckets,

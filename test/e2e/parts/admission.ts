@@ -3,12 +3,13 @@ import type { JsonObject } from '../../../src/apimachinery/json/json.js';
 import { objectAt, stringAt } from '../../../src/apimachinery/json/json.js';
 import { type Answer, digText, treeOf } from '../../integration/client.js';
 import { ADMIN, eventually, NOBODY } from '../../integration/server.js';
-import { IS_YARDSTICK, type TestCluster } from '../cluster.js';
+import { IS_YARDSTICK, type TestCluster, WEBHOOK_TOKEN } from '../cluster.js';
 import { Webhook } from '../webhook.js';
 import { available, definitionText, GROUP, widgetsPath, widgetText } from '../widgets.js';
 
 const NAMESPACE = 'admitted';
 const API = 'admissionregistration.k8s.io/v1';
+const HOOK_SERVICE = { namespace: NAMESPACE, name: 'hook' };
 /** What the issue asks for: a change of a configuration holds after so long at the latest. */
 const FOLLOWED_MILLIS = 2_000;
 const PARAM_RULES = ['admission.paramRules[0].apiGroups[0]=', 'admission.paramRules[0].resources[0]=configmaps'];
@@ -220,8 +221,8 @@ export function admission(cluster: TestCluster): void {
         if (object === undefined) return undefined;
         if (stringAt(objectAt(object, 'spec'), 'size') === 'huge') return { deny: 'too large' };
         return { patch: [{ op: 'add', path: '/spec/size', value: 'patched' }] };
-      });
-      const configuration = (kind: string): string =>
+      }, HOOK_SERVICE);
+      const configuration = (kind: string, clientConfig = webhook.clientConfig): string =>
         JSON.stringify({
           apiVersion: API,
           kind,
@@ -229,7 +230,7 @@ export function admission(cluster: TestCluster): void {
           webhooks: [
             {
               name: 'e2e.example.com',
-              clientConfig: webhook.clientConfig,
+              clientConfig,
               rules: [widgets(['*'])],
               namespaceSelector: inNamespace,
               sideEffects: 'None',
@@ -238,7 +239,7 @@ export function admission(cluster: TestCluster): void {
             },
           ],
         });
-      beforeAll(() => webhook.start());
+      beforeAll(() => webhook.start(cluster.hookPort));
       afterAll(() => {
         webhook.stop();
       });
@@ -260,8 +261,29 @@ export function admission(cluster: TestCluster): void {
           'CREATE widgets once by admin',
           'DELETE widgets three by admin',
         ]);
+        // No kubeconfig names the address.
+        expect(new Set(webhook.credentials)).toEqual(new Set([undefined]));
         await remove('mutatingwebhookconfiguration/e2e');
         expect(await until((answer) => created(answer) && !patched(answer))).toBeLessThan(FOLLOWED_MILLIS);
+      });
+
+      test('that are Services are called by their names, as the user of --admission-control-config-file', async () => {
+        webhook.credentials.length = 0;
+        await apply(configuration('ValidatingWebhookConfiguration', webhook.serviceConfig));
+        const tooLarge = 'admission webhook "e2e.example.com" denied the request: too large';
+        await until((answer) => answer.status === 400 && digText(treeOf(answer), 'message') === tooLarge, {
+          colour: 'red',
+          size: 'huge',
+        });
+        expect(new Set(webhook.credentials)).toEqual(new Set([`Bearer ${WEBHOOK_TOKEN}`]));
+        await remove('validatingwebhookconfiguration/e2e');
+        expect(await until(created, { colour: 'red', size: 'huge' })).toBeLessThan(FOLLOWED_MILLIS);
+        webhook.credentials.length = 0;
+        await apply(configuration('MutatingWebhookConfiguration', webhook.serviceConfig));
+        await until((answer) => digText(treeOf(answer), 'spec', 'size') === 'patched');
+        expect(new Set(webhook.credentials)).toEqual(new Set([`Bearer ${WEBHOOK_TOKEN}`]));
+        await remove('mutatingwebhookconfiguration/e2e');
+        await until((answer) => digText(treeOf(answer), 'spec', 'size') !== 'patched');
       });
     });
 

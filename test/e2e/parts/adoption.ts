@@ -1,8 +1,11 @@
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
 import { type JsonObject, objectAt, stringAt } from '../../../src/apimachinery/json/json.js';
 import { dig, digList, digText, treeOf } from '../../integration/client.js';
 import { eventually } from '../../integration/server.js';
+import { Guide, shellBlocks } from '../../docs/guides.js';
 import { withClient } from '../../storage/mongod.js';
-import { ADOPTED_GROUP, type Replica, type TestCluster } from '../cluster.js';
+import { ADOPTED_GROUP, run, TOOLS, type Replica, type TestCluster } from '../cluster.js';
 import { available, condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
 
 const FORBIDDEN_GROUP = 'closed.example.com';
@@ -240,12 +243,37 @@ export function adoption(cluster: TestCluster): void {
       await kubectl.ok(['delete', 'crd', `widgets.${FORBIDDEN_GROUP}`]);
     });
 
+    test('the doctor tells how it stands', async () => {
+      const { args } = cluster.replica(0).daemon;
+      const out = await run(process.execPath, [args[0] ?? '', 'doctor', ...args.slice(2)]);
+      expect(out).toMatch(/^adoptions: ok \(adopted\.example\.com InSync \d+\/\d+\)$/m);
+    });
+
     test('takes the copy along when it is deleted, and nothing else', async () => {
       const { kubectl } = cluster;
       const before = (await inCluster(cluster)).size;
       await kubectl.ok(['delete', 'adoption', ADOPTED_GROUP, '--timeout=60s']);
       expect((await inCopy(cluster)).size).toBe(0);
       expect((await inCluster(cluster)).size).toBe(before);
+    });
+
+    test('the guide does what it says', async () => {
+      const names = { GROUP: ADOPTED_GROUP, KUBECONFIG: cluster.adminConfig };
+      const guide = new Guide(
+        mkdtempSync(join(cluster.folder, 'guide-')),
+        { kubectl: `"${join(TOOLS, 'kubectl')}"` },
+        names,
+      );
+      const printed: string[] = [];
+      for (const { text } of shellBlocks('adopting-a-crd.md')) printed.push(await guide.run(text));
+      const [plan = '', rehearsal = '', close = '', end = ''] = printed;
+      expect(plan).toMatch(/^widgets +Namespaced +v1\*,v1beta1 +None +\d+ /m);
+      expect(plan).not.toContain('Rights that');
+      expect(rehearsal).toMatch(/^widgets: \d+ objects, \d+ bytes, equal on both sides \(digest [0-9a-f]{16}\)$/m);
+      expect(rehearsal).toMatch(/^adopted\.example\.com +Cluster +InSync/m);
+      expect(close).toMatch(/^Accepted: True \(Annex can serve the definitions of the group\)$/m);
+      expect(end).toMatch(/^Done\.$/m);
+      expect((await inCopy(cluster)).size).toBe(0);
     });
   });
 }

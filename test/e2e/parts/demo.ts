@@ -28,8 +28,11 @@ export function demo(cluster: TestCluster): void {
     });
 
     test('ResourceDefinitions are of a group of the cluster', async () => {
-      const [, row] = rows(await kubectl('api-resources', '--api-group=kubeannex.io'));
-      expect(row).toEqual(['resourcedefinitions', 'rd', 'kubeannex.io/v1', 'false', 'ResourceDefinition']);
+      const [, ...types] = rows(await kubectl('api-resources', '--api-group=kubeannex.io'));
+      expect(types).toEqual([
+        ['adoptions', 'adopt', 'kubeannex.io/v1alpha1', 'false', 'Adoption'],
+        ['resourcedefinitions', 'rd', 'kubeannex.io/v1', 'false', 'ResourceDefinition'],
+      ]);
     });
 
     test('their status says that they are established and registered', async () => {

@@ -7,6 +7,7 @@ import { isQualifiedName } from '../../../apimachinery/validation/names.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
+import { type SpanAttributes, spanned } from '../../../util/tracing.js';
 import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
 import type { NamespaceSource } from '../../sources.js';
 import type { AnsweredReview } from './answer.js';
@@ -61,8 +62,13 @@ export async function callHook(invocation: Invocation, dependencies: WebhookDepe
   const uid = randomUUID();
   const { clock } = dependencies;
   const body = reviewBody(attributes, matched, version, uid, objects);
-  const review = await ask(invocation, dependencies, async (poster) =>
-    decodeReview(await poster.post(hook.clientConfig, body, secondsFor(invocation, clock), attributes.signal), version),
+  const review = await spanned(SPANS[type], spanAttributes(invocation, uid), () =>
+    ask(invocation, dependencies, async (poster) =>
+      decodeReview(
+        await poster.post(hook.clientConfig, body, secondsFor(invocation, clock), attributes.signal),
+        version,
+      ),
+    ),
   );
   let answer: AnsweredReview;
   try {
@@ -76,6 +82,23 @@ export async function callHook(invocation: Invocation, dependencies: WebhookDepe
   for (const warning of answer.warnings) attributes.warn(warning);
   if (!answer.allowed) throw rejection(hook.name, answer.status);
   return answer;
+}
+
+const SPANS: Readonly<Record<HookType, string>> = {
+  admit: 'Call mutating webhook',
+  validating: 'Call validating webhook',
+};
+
+function spanAttributes({ hook, attributes }: Invocation, uid: string): SpanAttributes {
+  const { resource, subresource, operation } = attributes;
+  return {
+    configuration: hook.configuration,
+    webhook: hook.name,
+    resource: `${resource.group}/${resource.version}, Resource=${resource.resource}`,
+    subresource,
+    operation,
+    UID: uid,
+  };
 }
 
 /** What the webhook is told that it has: the rest of the request's time, if that is less than its own. */

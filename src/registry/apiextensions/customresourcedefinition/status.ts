@@ -1,6 +1,7 @@
+import { transitionTime } from '../../../apimachinery/meta/conditions.js';
 import { type JsonObject, deepEqual, isObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import { aggregate, FieldPath, invalid } from '../../../apimachinery/meta/field-error.js';
-import { type KubeObject, formatTime, quote } from '../../../apimachinery/meta/meta.js';
+import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import { isStructuralSliced, structuralError, validateStructural } from '../../../schema/structural.js';
 import { approvalState, isProtectedGroup } from './validation/approval.js';
 import { caBundleFault } from './validation/ca-bundle.js';
@@ -32,8 +33,7 @@ function setCondition(crd: KubeObject, condition: Condition, now: number): KubeO
   const conditions = objectsAt(status, 'conditions');
   const old = conditions.find((other) => other['type'] === condition.type);
   const { type, reason, message } = condition;
-  const keepsTime = old?.['status'] === condition.status && typeof old['lastTransitionTime'] === 'string';
-  const lastTransitionTime = keepsTime ? old['lastTransitionTime'] : formatTime(now);
+  const lastTransitionTime = transitionTime(old, condition.status, now);
   const set: JsonObject = { type, status: condition.status, lastTransitionTime, reason, message };
   if (old !== undefined && deepEqual(old, set)) return crd;
   const next = old === undefined ? [...conditions, set] : conditions.map((other) => (other === old ? set : other));

@@ -1,3 +1,4 @@
+import { conditionsOf } from '../../../apimachinery/meta/conditions.js';
 import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../apimachinery/json/values.js';
 import type { GroupVersionResource, KubeObject } from '../../../apimachinery/meta/meta.js';
@@ -70,13 +71,14 @@ function tableOf(count: ObjectCount): TableConvertor {
   };
 }
 
-const servedVersions = (definition: KubeObject): string[] =>
+/** The names of the versions that a definition, or a CustomResourceDefinition, has served. */
+export const servedVersions = (definition: KubeObject): string[] =>
   objectsOf(objectAt(definition, 'spec')?.['versions'])
     .filter((version) => version['served'] === true)
     .map((version) => stringAt(version, 'name') ?? '');
 
 function registered(definition: KubeObject): string {
-  const conditions = objectsOf(objectAt(definition, 'status')?.['conditions']);
+  const conditions = conditionsOf(definition);
   const condition = conditions.find(({ type }) => type === 'Registered');
   const status = stringAt(condition, 'status') ?? 'Unknown';
   return status === 'False' ? (stringAt(condition, 'reason') ?? status) : status;

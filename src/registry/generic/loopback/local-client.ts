@@ -20,6 +20,8 @@ import type {
 import { admissionVersions } from '../admission-versions.js';
 import { createObject } from '../create.js';
 import { deleteObject, type DeleteOptions, shownDeleteOptions } from '../delete.js';
+import { deleteCollection } from '../delete-collection.js';
+import type { ListRequest } from '../list-options.js';
 import { OrderedEvents } from './ordered-events.js';
 import { settled, storedAs } from './settled.js';
 import { yieldForOwnTurn } from '../../../scheduling/slicer.js';
@@ -44,6 +46,25 @@ export interface LocalClientOptions {
   /** Noted in managedFields. */
   readonly fieldManager: string;
 }
+
+/** Everything there is now. */
+const WHOLE: ListRequest = {
+  resourceVersion: '',
+  resourceVersionMatch: '',
+  limit: 0,
+  continue: '',
+  predicate: EVERYTHING,
+};
+
+const deleteOptions = (policy: DeletionPolicy, preconditions: DeletePreconditions = {}): DeleteOptions => ({
+  gracePeriodSeconds: undefined,
+  orphanDependents: undefined,
+  propagationPolicy: policy,
+  preconditions,
+  givesPreconditions: preconditions.uid !== undefined || preconditions.resourceVersion !== undefined,
+  dryRun: false,
+  ignoreStoreReadError: false,
+});
 
 const noYield = (): undefined => undefined;
 const yieldFor = (bytes: number): (() => Promise<void> | undefined) =>
@@ -143,13 +164,7 @@ class LocalClient implements LoopbackClient {
 
   async list(namespace: string): Promise<readonly KubeObject[]> {
     const { served, store } = this.api();
-    const { list } = await listObjects(store, namespace, {
-      resourceVersion: '',
-      resourceVersionMatch: '',
-      limit: 0,
-      continue: '',
-      predicate: EVERYTHING,
-    });
+    const { list } = await listObjects(store, namespace, WHOLE);
     return [...list.items()].map((item) => served.toObject(item));
   }
 
@@ -266,27 +281,27 @@ class LocalClient implements LoopbackClient {
     const { served, store } = this.api();
     await this.check('delete', namespace, name);
     const context = this.context(namespace, name, 'delete');
-    const options: DeleteOptions = {
-      gracePeriodSeconds: undefined,
-      orphanDependents: undefined,
-      propagationPolicy: policy,
-      preconditions,
-      givesPreconditions: preconditions.uid !== undefined || preconditions.resourceVersion !== undefined,
-      dryRun: false,
-      ignoreStoreReadError: false,
+    const options = deleteOptions(policy, preconditions);
+    const validate = this.admitDelete(context, options);
+    await deleteObject(store, { context, served, namespace, name, options, validate });
+  }
+
+  async deleteCollection(namespace: string): Promise<void> {
+    const { served, store } = this.api();
+    await this.check('deletecollection', namespace, '');
+    const context = this.context(namespace, '', 'deletecollection');
+    const options = deleteOptions('Background');
+    const validate = this.admitDelete(context, options);
+    const inOrder = this.options.admission.readsObjects('DELETE', served.groupResource);
+    await deleteCollection(store, { context, served, namespace, options, validate, inOrder }, WHOLE);
+  }
+
+  private admitDelete(context: RequestContext, options: DeleteOptions): (object: KubeObject) => Promise<void> {
+    return async (object) => {
+      const attributes = this.attributes(context, 'DELETE', undefined, object, shownDeleteOptions(options));
+      await this.options.admission.admit(attributes);
+      await this.options.admission.validate(attributes);
     };
-    await deleteObject(store, {
-      context,
-      served,
-      namespace,
-      name,
-      options,
-      validate: async (object) => {
-        const attributes = this.attributes(context, 'DELETE', undefined, object, shownDeleteOptions(options));
-        await this.options.admission.admit(attributes);
-        await this.options.admission.validate(attributes);
-      },
-    });
   }
 
   watch(listener: ResourceEventHandler, signal: AbortSignal): void {

@@ -6,6 +6,7 @@ import type {
   ResourceCache,
 } from '../../../storage/cacher/interfaces.js';
 import type { Backend } from '../../../storage/interfaces.js';
+import { spanned } from '../../../util/tracing.js';
 import { type Stopwatch, timed } from '../../../util/metrics/stopwatch.js';
 import { CacheOver } from './cache-over.js';
 import type { ResourceStore } from './resource-store.js';
@@ -34,10 +35,12 @@ class CacheUnder extends CacheOver {
   }
 
   get(key: string, at: ReadAt): Promise<CachedObject | undefined> {
-    return this.inner.get(key, at);
+    return spanned('cacher.Get', { resource: this.resource }, () => this.inner.get(key, at));
   }
 
   list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
-    return timed(this.stopwatch, 'etcd', () => this.inner.list(at, options));
+    return timed(this.stopwatch, 'etcd', () =>
+      spanned('cacher.GetList', { resource: this.resource }, () => this.inner.list(at, options)),
+    );
   }
 }

@@ -7,6 +7,7 @@ const load = (files: Readonly<Record<string, string>>): ReturnType<typeof loadAd
   });
 
 const HEAD = 'apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n';
+const WEBHOOK_HEAD = 'apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n';
 const WEBHOOK = '{apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration, kubeConfigFile: /k}';
 
 test('no file configures nothing', async () => {
@@ -16,7 +17,7 @@ test('no file configures nothing', async () => {
 test('kubeconfigs stand in the file or in another one', async () => {
   const config = await load({
     '/etc/admission.yaml': `${HEAD}plugins:\n- {name: MutatingAdmissionWebhook, configuration: ${WEBHOOK}}\n- {name: ValidatingAdmissionWebhook, path: v.yaml}\n- {name: PodSecurity, configuration: {}}\n`,
-    '/etc/v.yaml': 'apiVersion: apiserver.config.k8s.io/v1alpha1\nkind: WebhookAdmission\nkubeConfigFile: /v\n',
+    '/etc/v.yaml': `${WEBHOOK_HEAD}kubeConfigFile: /v\n`,
   });
   expect(config).toEqual({
     kubeconfigs: { MutatingAdmissionWebhook: '/k', ValidatingAdmissionWebhook: '/v' },
@@ -24,30 +25,127 @@ test('kubeconfigs stand in the file or in another one', async () => {
   });
 });
 
+test('a plugin that has several entries goes by the first; configurations that no plugin reads are disregarded', async () => {
+  const entries = `plugins:\n- {name: ValidatingAdmissionWebhook}\n- {name: ValidatingAdmissionWebhook, configuration: ${WEBHOOK}}\n`;
+  expect(
+    await load({ '/etc/admission.yaml': `${HEAD}${entries}- {name: NamespaceLifecycle, configuration: {}}\n- null\n` }),
+  ).toEqual({
+    kubeconfigs: {},
+    unused: [''],
+  });
+});
+
 test.each([
+  'imagePolicy: {}\n',
+  'podNodeSelectorPluginConfig: {}\n',
+  'apiVersion: apiserver.k8s.io/v1alpha1\nkind: AdmissionConfiguration\nplugins: []\n',
+])('a file of an older form: %j', async (text) => {
+  expect(await load({ '/etc/admission.yaml': text })).toEqual({ kubeconfigs: {}, unused: [] });
+});
+
+test('a missing file ends the start', async () => {
+  await expect(load({})).rejects.toThrow(
+    /^failed to read plugin config: unable to read admission control configuration from "\/etc\/admission.yaml" \[open \/etc\/admission.yaml: no such file\]$/,
+  );
+});
+
+const UNREGISTERED = 'in scheme "pkg/runtime/scheme.go:111"';
+const NO_KIND = "couldn't get version/kind; json parse error: json: cannot unmarshal";
+const META = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`;
+
+/** What kube-apiserver v1.36.3 says of the same files. */
+test.each([
+  ['', "Object 'Kind' is missing in ''"],
   [
-    'a missing file',
-    {},
-    'unable to read admission control configuration from "/etc/admission.yaml" [open /etc/admission.yaml: no such file]',
+    'apiVersion: apiserver.config.k8s.io/v1\n',
+    "Object 'Kind' is missing in 'apiVersion: apiserver.config.k8s.io/v1\n'",
+  ],
+  ['kind: AdmissionConfiguration\n', "Object 'apiVersion' is missing in 'kind: AdmissionConfiguration\n'"],
+  ['apiVersion: v1\nkind: Pod\n', `no kind "Pod" is registered for version "v1" ${UNREGISTERED}`],
+  [
+    'apiVersion: apiserver.config.k8s.io/v1beta1\nkind: AdmissionConfiguration\n',
+    `no kind "AdmissionConfiguration" is registered for version "apiserver.config.k8s.io/v1beta1" ${UNREGISTERED}`,
   ],
   [
-    'another kind',
-    { '/etc/admission.yaml': 'apiVersion: v1\nkind: Pod\n' },
-    'no kind "Pod" is registered for version "v1"',
+    'apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\n',
+    'unexpected type: *apiserver.EncryptionConfiguration',
   ],
-  ['an unknown field', { '/etc/admission.yaml': `${HEAD}odd: 1\n` }, 'strict decoding error: unknown field "odd"'],
+  ['[]\n', `${NO_KIND} array into Go value of type ${META}`],
+  ['hello\n', `${NO_KIND} string into Go value of type ${META}`],
+  ['apiVersion: apiserver.config.k8s.io/v1\nkind: 5\n', `${NO_KIND} number into Go struct field .kind of type string`],
   [
-    'a relative kubeconfig',
-    {
-      '/etc/admission.yaml': `${HEAD}plugins: [{name: MutatingAdmissionWebhook, configuration: ${WEBHOOK.replace('/k', 'k')}}]\n`,
-    },
+    `${HEAD}plugins: []\nplugins: []\n`,
+    'strict decoding error: yaml: unmarshal errors:\n  line 4: key "plugins" already set in map',
+  ],
+  [
+    `${HEAD}extra: 1\nplugins:\n- {name: x, foo: 1, bar: 2}\n`,
+    'strict decoding error: unknown field "extra", unknown field "plugins[0].bar", unknown field "plugins[0].foo"',
+  ],
+  [`${HEAD}Plugins: []\n`, 'strict decoding error: unknown field "Plugins"'],
+  [
+    `${HEAD}plugins: text\n`,
+    'json: cannot unmarshal string into Go struct field AdmissionConfiguration.plugins of type []v1.AdmissionPluginConfiguration',
+  ],
+  [
+    `${HEAD}plugins: [text]\n`,
+    'json: cannot unmarshal string into Go struct field AdmissionConfiguration.plugins of type v1.AdmissionPluginConfiguration',
+  ],
+  [
+    `${HEAD}plugins: [{name: 5}]\n`,
+    'json: cannot unmarshal number into Go struct field AdmissionPluginConfiguration.plugins.name of type string',
+  ],
+  [
+    `${HEAD}plugins: [{name: a, path: true}]\n`,
+    'json: cannot unmarshal bool into Go struct field AdmissionPluginConfiguration.plugins.path of type string',
+  ],
+])('kube-apiserver refuses the file %j', async (text, message) => {
+  await expect(load({ '/etc/admission.yaml': text })).rejects.toThrow(
+    new Error(`failed to read plugin config: ${message}`),
+  );
+});
+
+test.each([
+  ['ValidatingAdmissionWebhook', '{}', "Object 'Kind' is missing in '{}'"],
+  ['ValidatingAdmissionWebhook', 'text', `${NO_KIND} string into Go value of type ${META}`],
+  [
+    'ValidatingAdmissionWebhook',
+    '{kubeConfigFile: /x, apiVersion: apiserver.config.k8s.io/v1}',
+    `Object 'Kind' is missing in '{"apiVersion":"apiserver.config.k8s.io/v1","kubeConfigFile":"/x"}'`,
+  ],
+  [
+    'MutatingAdmissionWebhook',
+    '{apiVersion: apiserver.config.k8s.io/v1alpha1, kind: WebhookAdmission}',
+    `no kind "WebhookAdmission" is registered for version "apiserver.config.k8s.io/v1alpha1" ${UNREGISTERED}`,
+  ],
+  [
+    'MutatingAdmissionWebhook',
+    WEBHOOK.replace('/k', '5'),
+    'json: cannot unmarshal number into Go struct field WebhookAdmission.kubeConfigFile of type string',
+  ],
+  [
+    'MutatingAdmissionWebhook',
+    WEBHOOK.replace('/k', 'k'),
     'kubeConfigFile: Invalid value: "k": must be an absolute file path',
   ],
   [
-    'a plugin without a configuration',
-    { '/etc/admission.yaml': `${HEAD}plugins: [{name: NamespaceLifecycle, configuration: {}}]\n` },
-    'the admission plugin NamespaceLifecycle takes no configuration',
+    'MutatingAdmissionWebhook',
+    WEBHOOK.replace('kubeConfigFile', 'kubeconfig'),
+    'strict decoding error: unknown field "kubeconfig"',
   ],
-])('%s ends the start', async (_, files, message) => {
-  await expect(load(files)).rejects.toThrow(message);
+  [
+    'MutatingAdmissionWebhook',
+    WEBHOOK.replace('kubeConfigFile', 'staticManifestsDir'),
+    'staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled',
+  ],
+  ['ValidatingAdmissionPolicy', '{}', "Object 'Kind' is missing in '{}'"],
+  [
+    'ValidatingAdmissionPolicy',
+    '{apiVersion: apiserver.config.k8s.io/v1, kind: ValidatingAdmissionPolicyConfiguration, staticManifestsDir: /m}',
+    'staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled',
+  ],
+  ['ResourceQuota', '{}', 'limited resources are not supported'],
+])('a configuration of %s ends the start: %s', async (name, configuration, message) => {
+  await expect(
+    load({ '/etc/admission.yaml': `${HEAD}plugins: [{name: ${name}, configuration: ${configuration}}]\n` }),
+  ).rejects.toThrow(new Error(`couldn't init admission plugin "${name}": ${message}`));
 });

@@ -1,8 +1,15 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import { JsonError } from '../../../apimachinery/json/decode.js';
-import { isObject, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../apimachinery/json/values.js';
-import { kindNotRegistered, quote } from '../../../apimachinery/meta/meta.js';
+import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import { goJson, quote } from '../../../apimachinery/meta/meta.js';
+import {
+  ConfigurationDecodeError,
+  ConfigurationReader,
+  decodeConfiguration,
+  readConfiguration,
+  typeMismatch,
+  UnknownKindError,
+} from '../../../apimachinery/yaml/configuration-file.js';
 import { parseYaml } from '../../../apimachinery/yaml/yaml.js';
 import { ADMISSION_PLUGINS } from '../../../admission/plugin-names.js';
 
@@ -22,88 +29,158 @@ export interface AdmissionConfig {
 
 type ReadText = (path: string) => Promise<string>;
 
-const FILE_KINDS = new Set([
-  'apiserver.config.k8s.io/v1 AdmissionConfiguration',
-  'apiserver.k8s.io/v1alpha1 AdmissionConfiguration',
-]);
-const WEBHOOK_KINDS = new Set([
-  'apiserver.config.k8s.io/v1 WebhookAdmissionConfiguration',
-  'apiserver.config.k8s.io/v1alpha1 WebhookAdmission',
-]);
-const WEBHOOK_PLUGINS: ReadonlySet<string> = new Set(['MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook']);
-const META = ['apiVersion', 'kind'];
+const GROUP = 'apiserver.config.k8s.io';
+/** Files with one of these members are the configuration of a plugin that does not exist here, as it was before there were kinds. */
+const LEGACY = ['imagePolicy', 'podNodeSelectorPluginConfig'];
+const OTHER_KINDS: Readonly<Record<string, readonly string[]>> = {
+  AuthenticationConfiguration: ['v1', 'v1beta1', 'v1alpha1'],
+  AuthorizationConfiguration: ['v1', 'v1beta1', 'v1alpha1'],
+  EncryptionConfiguration: ['v1'],
+};
+/** The plugins whose configuration is read, and its kind; all others disregard theirs, as in kube-apiserver. */
+const KINDS: Readonly<Record<string, string>> = {
+  MutatingAdmissionWebhook: 'WebhookAdmissionConfiguration',
+  ValidatingAdmissionWebhook: 'WebhookAdmissionConfiguration',
+  MutatingAdmissionPolicy: 'MutatingAdmissionPolicyConfiguration',
+  ValidatingAdmissionPolicy: 'ValidatingAdmissionPolicyConfiguration',
+};
+const POLICY_KINDS = ['MutatingAdmissionPolicyConfiguration', 'ValidatingAdmissionPolicyConfiguration'];
+const NEEDS_GATE = 'staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled';
 
 /** Reads `--admission-control-config-file`. */
 export async function loadAdmissionConfig(path: string, readText: ReadText): Promise<AdmissionConfig> {
   if (path === '') return { kubeconfigs: {}, unused: [] };
-  const text = await readText(path).catch((error: unknown) => {
-    throw new AdmissionConfigError(
-      `unable to read admission control configuration from ${quote(path)} [${error instanceof Error ? error.message : String(error)}]`,
-    );
+  const plugins = await readFile(path, readText).catch((error: unknown) => {
+    throw refusal('failed to read plugin config', error);
   });
-  const file = decode(text, FILE_KINDS, [...META, 'plugins']);
-  const kubeconfigs: Partial<Record<WebhookPlugin, string>> = {};
+  const kubeconfigs: Record<string, string> = {};
   const unused: string[] = [];
-  for (const plugin of objectsOf(file['plugins'])) {
-    checkFields(plugin, ['name', 'path', 'configuration']);
-    const name = stringAt(plugin, 'name') ?? '';
-    if (!WEBHOOK_PLUGINS.has(name)) {
-      if (ADMISSION_PLUGINS.some((known) => known.name === name && known.here)) {
-        throw new AdmissionConfigError(`the admission plugin ${name} takes no configuration`);
-      }
-      unused.push(name);
-      continue;
-    }
-    const kubeconfig = await kubeconfigOf(plugin, dirname(path), readText);
-    if (kubeconfig !== '') kubeconfigs[name as WebhookPlugin] ??= kubeconfig;
+  const seen = new Set<string>();
+  for (const plugin of plugins) {
+    const { name } = plugin;
+    // The first entry of a plugin counts.
+    if (seen.has(name)) continue;
+    seen.add(name);
+    const isHere = ADMISSION_PLUGINS.some((known) => known.name === name && known.here);
+    if (!isHere) unused.push(name);
+    const kubeconfig = await kubeconfigOf(plugin, dirname(path), readText).catch((error: unknown) => {
+      throw refusal(`couldn't init admission plugin ${quote(name)}`, error);
+    });
+    if (kubeconfig !== '') kubeconfigs[name] = kubeconfig;
   }
   return { kubeconfigs, unused };
 }
 
-async function kubeconfigOf(plugin: JsonObject, directory: string, readText: ReadText): Promise<string> {
-  const path = stringAt(plugin, 'path') ?? '';
-  let configuration = objectAt(plugin, 'configuration');
-  if (configuration === undefined) {
-    if (path === '') return '';
-    configuration = decode(await readText(isAbsolute(path) ? path : join(directory, path)), WEBHOOK_KINDS, [
-      ...META,
-      'kubeConfigFile',
-    ]);
-  } else {
-    checkKind(configuration, WEBHOOK_KINDS, JSON.stringify(configuration));
-    checkFields(configuration, [...META, 'kubeConfigFile']);
-  }
-  const file = stringAt(configuration, 'kubeConfigFile') ?? '';
-  if (file !== '' && !isAbsolute(file)) {
-    throw new AdmissionConfigError(`kubeConfigFile: Invalid value: ${quote(file)}: must be an absolute file path`);
-  }
-  return file;
+function refusal(what: string, error: unknown): unknown {
+  const isKnown =
+    error instanceof ConfigurationDecodeError || error instanceof JsonError || error instanceof AdmissionConfigError;
+  return isKnown ? new AdmissionConfigError(`${what}: ${error.message}`) : error;
 }
 
-function decode(text: string, kinds: ReadonlySet<string>, fields: readonly string[]): JsonObject {
+async function readFile(path: string, readText: ReadText): Promise<readonly PluginConfiguration[]> {
+  const text = await readText(path).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new AdmissionConfigError(`unable to read admission control configuration from ${quote(path)} [${why}]`);
+  });
   try {
-    const { value } = parseYaml(text);
-    const object = isObject(value) ? value : {};
-    checkKind(object, kinds, text);
-    checkFields(object, fields);
-    return object;
+    return decodeConfiguration(text, fileReader, ` in '${text}'`);
   } catch (error) {
-    if (error instanceof JsonError) throw new AdmissionConfigError(error.message);
+    if (error instanceof UnknownKindError && isLegacy(text)) return [];
     throw error;
   }
 }
 
-function checkKind(object: JsonObject, kinds: ReadonlySet<string>, text: string): void {
-  const kind = stringAt(object, 'kind') ?? '';
-  const apiVersion = stringAt(object, 'apiVersion') ?? '';
-  if (kind === '') throw new AdmissionConfigError(`Object 'Kind' is missing in '${text}'`);
-  if (!kinds.has(`${apiVersion} ${kind}`)) throw new AdmissionConfigError(kindNotRegistered(apiVersion, kind));
+function isLegacy(text: string): boolean {
+  const { value } = parseYaml(text);
+  return isObject(value) && LEGACY.some((member) => member in value);
 }
 
-function checkFields(object: JsonObject, known: readonly string[]): void {
-  const unknown = Object.keys(object).filter((key) => !known.includes(key));
-  if (unknown.length === 0) return;
-  throw new AdmissionConfigError(
-    `strict decoding error: ${unknown.map((key) => `unknown field ${quote(key)}`).join(', ')}`,
-  );
+function fileReader(apiVersion: string, kind: string): FileReader | undefined {
+  const [group = '', version = ''] = apiVersion.split('/');
+  if (kind === 'AdmissionConfiguration') {
+    const isKnown = apiVersion === `${GROUP}/v1` || apiVersion === 'apiserver.k8s.io/v1alpha1';
+    return isKnown ? new FileReader(version) : undefined;
+  }
+  if (group !== GROUP || OTHER_KINDS[kind]?.includes(version) !== true) return undefined;
+  throw new ConfigurationDecodeError(`unexpected type: *apiserver.${kind}`);
+}
+
+async function kubeconfigOf(
+  { name, path, configuration }: PluginConfiguration,
+  directory: string,
+  readText: ReadText,
+): Promise<string> {
+  const given = configuration ?? null;
+  if (given === null && path === '') return '';
+  if (name === 'ResourceQuota') throw new AdmissionConfigError('limited resources are not supported');
+  const expected = KINDS[name];
+  if (expected === undefined) return '';
+  const readerOf = (apiVersion: string, kind: string): PluginReader | undefined => {
+    if (apiVersion !== `${GROUP}/v1`) return undefined;
+    if (kind === expected) return new PluginReader(kind);
+    // The two kinds of policies share a scheme.
+    if (!POLICY_KINDS.includes(expected) || !POLICY_KINDS.includes(kind)) return undefined;
+    throw new ConfigurationDecodeError(`unexpected type: *policyconfig.${kind}`);
+  };
+  if (given !== null) return readConfiguration(given, readerOf, ` in '${goJson(given)}'`);
+  const text = await readText(isAbsolute(path) ? path : join(directory, path));
+  return decodeConfiguration(text, readerOf, ` in '${text}'`);
+}
+
+/** An entry of an AdmissionConfiguration. */
+interface PluginConfiguration {
+  readonly name: string;
+  readonly path: string;
+  readonly configuration: JsonValue | undefined;
+}
+
+/** Reads the file itself. */
+class FileReader extends ConfigurationReader {
+  constructor(private readonly version: string) {
+    super();
+  }
+
+  configuration(root: JsonObject): readonly PluginConfiguration[] {
+    const type = `${this.version}.AdmissionPluginConfiguration`;
+    const plugins = root['plugins'] ?? [];
+    const field = 'AdmissionConfiguration.plugins';
+    if (!Array.isArray(plugins)) throw typeMismatch(plugins, field, `[]${type}`);
+    this.refuseOthers(root, ['apiVersion', 'kind', 'plugins'], '');
+    return plugins.map((item, i) => {
+      const plugin = item ?? {};
+      if (!isObject(plugin)) throw typeMismatch(plugin, field, type);
+      this.refuseOthers(plugin, ['name', 'path', 'configuration'], `plugins[${i}]`);
+      const of = 'AdmissionPluginConfiguration.plugins';
+      return {
+        name: this.text(plugin['name'], `${of}.name`) ?? '',
+        path: this.text(plugin['path'], `${of}.path`) ?? '',
+        configuration: plugin['configuration'],
+      };
+    });
+  }
+}
+
+/** Reads the configuration of a plugin: the kubeconfig, which only webhooks have. */
+class PluginReader extends ConfigurationReader {
+  constructor(private readonly kind: string) {
+    super();
+  }
+
+  configuration(root: JsonObject): string {
+    const isWebhook = this.kind === 'WebhookAdmissionConfiguration';
+    const type = isWebhook ? 'WebhookAdmission' : this.kind;
+    const file = (isWebhook ? this.text(root['kubeConfigFile'], `${type}.kubeConfigFile`) : undefined) ?? '';
+    const manifests = this.text(root['staticManifestsDir'], `${type}.staticManifestsDir`) ?? '';
+    const own = isWebhook ? ['kubeConfigFile', 'staticManifestsDir'] : ['staticManifestsDir'];
+    this.refuseOthers(root, ['apiVersion', 'kind', ...own], '');
+    // What is wrong with a value is only looked at where all fields are known.
+    if (this.unknown.length > 0) return '';
+    if (file !== '' && !isAbsolute(file)) {
+      throw new ConfigurationDecodeError(
+        `kubeConfigFile: Invalid value: ${quote(file)}: must be an absolute file path`,
+      );
+    }
+    if (manifests !== '') throw new ConfigurationDecodeError(`staticManifestsDir: Forbidden: ${NEEDS_GATE}`);
+    return file;
+  }
 }

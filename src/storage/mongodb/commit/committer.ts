@@ -27,6 +27,8 @@ export interface CommitterOptions {
   readonly maxObjectBytes: number;
   /** How long a write is tried while MongoDB does not answer. */
   readonly writeMillis: number;
+  /** No write succeeded for long; the commit path has begun anew. */
+  startedOver(): void;
   /** Makes the collection of a type where there is none yet. */
   ensureCollection(resource: string): Promise<void>;
 }
@@ -78,6 +80,8 @@ export class Committer {
   /** Batches are made without the form for people until one succeeds: MongoDB refused one with it. */
   private bare = false;
   private own: Revision = 0;
+  /** What the commit path failed with since the last commit. */
+  private trouble: unknown;
 
   constructor(private readonly options: CommitterOptions) {
     this.log = entriesOf(options.place);
@@ -128,7 +132,10 @@ export class Committer {
       if (this.running === undefined) return;
       this.tellOverdue(this.options.clock.monotonic());
       // Whatever the commit path waits for fails with its connections.
-      if (this.health.isStuck()) this.options.session.startOver();
+      if (this.health.isStuck()) {
+        this.options.session.startOver();
+        this.options.startedOver();
+      }
       this.check();
     });
   }
@@ -139,7 +146,7 @@ export class Committer {
     for (const write of writes) {
       if (write.deadline > now) continue;
       this.health.gaveUp();
-      write.reject(asked ? new StorageError('unknown-outcome', NOT_TOLD) : tooLong(why));
+      write.reject(asked ? notTold(this.trouble) : tooLong(why, this.trouble));
     }
   }
 
@@ -277,6 +284,7 @@ export class Committer {
     this.own = Math.max(this.own, last);
     this.bare = false;
     this.health.succeeded();
+    this.trouble = undefined;
     this.turns.won();
     // It followed the newest known revision; where it is known already, the log or the change stream told it first.
     follower.take(batch.events);
@@ -301,7 +309,7 @@ export class Committer {
   private async decide(batch: Batch, cause: unknown): Promise<boolean> {
     const { clock, appender, follower, writer, writeMillis } = this.options;
     const end = clock.monotonic() + writeMillis;
-    let error = cause;
+    this.trouble = cause;
     for (let attempt = 0; clock.monotonic() < end && !this.stopped; attempt++) {
       try {
         const entry = await this.read(this.log.findOne({ _id: batch.first }));
@@ -325,15 +333,15 @@ export class Committer {
           await follower.overtaken();
           break;
         }
-        if ('error' in result) error = result.error;
+        if ('error' in result) this.trouble = result.error;
       } catch (failure) {
-        error = failure;
+        this.trouble = failure;
       }
       this.expireWaiting();
       await this.pause(attempt);
     }
     this.health.gaveUp();
-    for (const write of batch.writes) write.reject(new StorageError('unknown-outcome', NOT_TOLD, { cause: error }));
+    for (const write of batch.writes) write.reject(notTold(this.trouble));
     return true;
   }
 
@@ -380,6 +388,7 @@ export class Committer {
     attempt: number,
     error: unknown,
   ): Promise<readonly PendingWrite[]> {
+    this.trouble = error;
     this.expireWaiting();
     const left = this.expire(pending, error);
     if (left.length > 0) await this.pause(attempt);
@@ -395,7 +404,7 @@ export class Committer {
     const overdue = pending.filter((write) => write.deadline <= now);
     if (overdue.length === 0) return pending;
     this.health.gaveUp();
-    const failure = typeof cause === 'string' ? tooLong(cause) : unavailable(cause);
+    const failure = typeof cause === 'string' ? tooLong(cause, this.trouble) : unavailable(cause);
     for (const write of overdue) write.reject(failure);
     return pending.filter((write) => write.deadline > now);
   }
@@ -411,6 +420,10 @@ export class Committer {
   }
 }
 
-function tooLong(cause: string): StorageError {
-  return new StorageError('unavailable', `the store could not write for too long (${cause})`);
+function tooLong(why: string, cause: unknown): StorageError {
+  return new StorageError('unavailable', `the store could not write for too long (${why})`, { cause });
+}
+
+function notTold(cause: unknown): StorageError {
+  return new StorageError('unknown-outcome', NOT_TOLD, { cause });
 }

@@ -1,14 +1,11 @@
 import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { textsOf } from '../../../../apimachinery/json/values.js';
+import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 
 export const APPROVED = 'Approved';
 export const DENIED = 'Denied';
 export const FAILED = 'Failed';
-
-export function conditionsOf(request: KubeObject | undefined): JsonObject[] {
-  return objectsOf(objectAt(request, 'status')?.['conditions']);
-}
 
 export const conditionType = (condition: JsonObject): string => stringAt(condition, 'type') ?? '';
 

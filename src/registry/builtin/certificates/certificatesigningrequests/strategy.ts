@@ -6,7 +6,8 @@ import type { RequestContext } from '../../../../request/context.js';
 import type { Strategy } from '../../../rest/interfaces.js';
 import { keepField } from '../../shared/fields.js';
 import { resets } from '../../shared/resource-type.js';
-import { APPROVED, conditionsOf, conditionType, DENIED } from './conditions.js';
+import { APPROVED, conditionType, DENIED } from './conditions.js';
+import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
 import { validateSigningRequest, validateSigningRequestUpdate, type WriteRights } from './validation.js';
 
 /** Who asks is what the server knows, whatever the object claims. */

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
 import {
   duplicate,
   type FieldError,
@@ -22,7 +23,6 @@ import { validateSignerName } from '../signer-name.js';
 import {
   APPROVED,
   certificateOf,
-  conditionsOf,
   conditionType,
   DENIED,
   FAILED,

@@ -1,3 +1,4 @@
+import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
 import { objectAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
 import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
@@ -7,7 +8,7 @@ const ROLE_PREFIX = 'node-role.kubernetes.io/';
 const NONE = '<none>';
 
 function status(node: KubeObject): string {
-  const ready = objectsOf(objectAt(node, 'status')?.['conditions'])
+  const ready = conditionsOf(node)
     .filter((condition) => condition['type'] === 'Ready')
     .pop();
   const first = ready === undefined ? 'Unknown' : ready['status'] === 'True' ? 'Ready' : 'NotReady';

@@ -1,3 +1,4 @@
+import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
 import { type JsonObject, type JsonValue, objectAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../../../apimachinery/meta/meta.js';
@@ -36,7 +37,7 @@ function endReason(state: JsonObject): string {
 }
 
 const isTrue = (pod: KubeObject, type: string): boolean =>
-  objectsOf(objectAt(pod, 'status')?.['conditions']).some((c) => c['type'] === type && c['status'] === 'True');
+  conditionsOf(pod).some((c) => c['type'] === type && c['status'] === 'True');
 
 function restartableInitContainers(pod: KubeObject): Set<string> {
   const containers = objectsOf(objectAt(pod, 'spec')?.['initContainers']);

@@ -1,0 +1,13 @@
+import { type JsonObject, objectAt } from '../json/json.js';
+import { objectsOf } from '../json/values.js';
+import { formatTime } from './meta.js';
+
+/** The conditions in an object's status. */
+export const conditionsOf = (object: JsonObject | undefined): JsonObject[] =>
+  objectsOf(objectAt(object, 'status')?.['conditions']);
+
+/** When a condition got its status: the time of the one before, if that had the same status, else now. */
+export function transitionTime(before: JsonObject | undefined, status: string, now: number): string {
+  const time = before?.['status'] === status ? before['lastTransitionTime'] : undefined;
+  return typeof time === 'string' ? time : formatTime(now);
+}

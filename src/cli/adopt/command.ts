@@ -1,0 +1,139 @@
+import { conditionsOf } from '../../apimachinery/meta/conditions.js';
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { Command, Option } from 'commander';
+import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../apimachinery/json/values.js';
+import { ClusterClient } from '../../client/cluster-client.js';
+import { type Clock, sleep } from '../../util/clock.js';
+import { type Cluster, makePlan } from './plan.js';
+import { planText } from './report.js';
+
+const ADOPTIONS = '/apis/kubeannex.io/v1alpha1/adoptions';
+const POLL_MILLIS = 1_000;
+
+interface AdoptOptions {
+  readonly kubeconfig?: string;
+  readonly serviceAccount: string;
+  readonly dryRun: boolean;
+  readonly output: 'text' | 'json';
+  readonly timeout: string;
+}
+
+type Say = (line: string) => void;
+
+const say: Say = (line) => {
+  process.stdout.write(`${line}\n`);
+};
+
+/** `annex adopt`: says what adopting a group comes to, and rehearses it. */
+export function adoptCommand(clock: Clock): Command {
+  return new Command('adopt')
+    .description('Shows what adopting an API group comes to, and rehearses it: its objects are copied and followed.')
+    .argument('<group>', 'API group of CustomResourceDefinitions, such as wgpolicyk8s.io.')
+    .option('--dry-run', 'Only shows the plan. The exit code is 1 when something blocks it.', false)
+    .option('--kubeconfig <file>', 'Kubeconfig of the cluster; that of kubectl without it.')
+    .option('--service-account <namespace/name>', 'Service account of Annex.', 'annex-system/annex')
+    .option('--timeout <seconds>', 'How long to wait until both sides are equal.', '600')
+    .addOption(new Option('-o, --output <format>', 'Format of the plan.').choices(['text', 'json']).default('text'))
+    .helpOption('-h, --help', 'Shows this help.')
+    .action(async (group: string, options: AdoptOptions) => {
+      await withCluster(options.kubeconfig, clock, (cluster) => adopt(cluster, clock, group, options));
+    });
+}
+
+/** `annex release`: ends what `annex adopt` began. */
+export function releaseCommand(clock: Clock): Command {
+  return new Command('release')
+    .description('Ends the rehearsal of an adoption: the copy goes, the cluster keeps everything.')
+    .argument('<group>', 'The API group.')
+    .option('--dry-run', 'Only shows what would be done.', false)
+    .option('--kubeconfig <file>', 'Kubeconfig of the cluster; that of kubectl without it.')
+    .option('--timeout <seconds>', 'How long to wait until the copy is gone.', '120')
+    .helpOption('-h, --help', 'Shows this help.')
+    .action(async (group: string, options: Omit<AdoptOptions, 'output' | 'serviceAccount'>) => {
+      await withCluster(options.kubeconfig, clock, (cluster) => release(cluster, clock, group, options));
+    });
+}
+
+async function withCluster(
+  kubeconfig: string | undefined,
+  clock: Clock,
+  work: (cluster: Cluster) => Promise<void>,
+): Promise<void> {
+  const client = ClusterClient.load(kubeconfig ?? defaultKubeconfig(), clock);
+  try {
+    await work(client);
+  } finally {
+    client.close();
+  }
+}
+
+/** As kubectl finds it, of one file. */
+function defaultKubeconfig(): string {
+  const named = (process.env['KUBECONFIG'] ?? '').split(delimiter).find((path) => path !== '');
+  const path = named ?? join(homedir(), '.kube/config');
+  if (!existsSync(path)) throw new Error(`there is no ${path}: name the kubeconfig with --kubeconfig`);
+  return path;
+}
+
+async function adopt(cluster: Cluster, clock: Clock, group: string, options: AdoptOptions): Promise<void> {
+  const plan = await makePlan(cluster, { group, account: options.serviceAccount });
+  say(options.output === 'json' ? JSON.stringify(plan, null, 2) : planText(plan, options.serviceAccount));
+  const stopped = plan.blocks.length > 0 || plan.missingRights.length > 0;
+  if (stopped) process.exitCode = 1;
+  if (stopped || options.dryRun) return;
+  const path = `${ADOPTIONS}/${group}`;
+  if ((await cluster.must('GET', path)) === undefined) {
+    const adoption = { apiVersion: 'kubeannex.io/v1alpha1', kind: 'Adoption', metadata: { name: group }, spec: {} };
+    await cluster.must('POST', ADOPTIONS, adoption);
+  }
+  const status = await waitUntilInSync(cluster, clock, path, Number(options.timeout) * 1000);
+  say('');
+  for (const resource of objectsOf(status['resources'])) {
+    const name = textOf(resource['resource']);
+    const [copied, bytes] = [Number(resource['copied']), Number(resource['bytes'])];
+    say(`${name}: ${copied} objects, ${bytes} bytes, equal on both sides (digest ${textOf(resource['digest'])})`);
+  }
+  say(
+    `The copy is followed from now on; kubectl get adoption ${group} shows how far it is, annex release ${group} ends it.`,
+  );
+}
+
+async function waitUntilInSync(cluster: Cluster, clock: Clock, path: string, millis: number): Promise<JsonObject> {
+  const end = clock.monotonic() + millis;
+  let shown = '';
+  for (;;) {
+    const adoption = await cluster.must('GET', path);
+    const status = objectAt(adoption, 'status') ?? {};
+    const inSync = conditionsOf(adoption).find(({ type }) => type === 'InSync');
+    if (inSync?.['status'] === 'True') return status;
+    const line = `${textOf(status['phase'])} ${textOf(status['copied'])}: ${textOf(inSync?.['message'])}`;
+    if (line !== shown) say(line);
+    shown = line;
+    if (clock.monotonic() >= end) throw new Error(`the copy is not in sync within ${millis / 1000} s: ${line}`);
+    await sleep(clock, POLL_MILLIS);
+  }
+}
+
+async function release(
+  cluster: Cluster,
+  clock: Clock,
+  group: string,
+  { dryRun, timeout }: Pick<AdoptOptions, 'dryRun' | 'timeout'>,
+): Promise<void> {
+  const path = `${ADOPTIONS}/${group}`;
+  const adoption = await cluster.must('GET', path);
+  if (adoption === undefined) throw new Error(`there is no Adoption ${group}`);
+  const copied = stringAt(objectAt(adoption, 'status'), 'copied') ?? 'nothing';
+  say(`The copy (${copied}) goes with the Adoption ${group}; the cluster keeps its objects and goes on serving them.`);
+  if (dryRun) return;
+  await cluster.must('DELETE', path);
+  const end = clock.monotonic() + Number(timeout) * 1000;
+  while ((await cluster.must('GET', path)) !== undefined) {
+    if (clock.monotonic() >= end) throw new Error(`the Adoption is still there after ${timeout} s`);
+    await sleep(clock, POLL_MILLIS);
+  }
+  say('Done.');
+}

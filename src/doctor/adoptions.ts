@@ -1,0 +1,42 @@
+import { conditionsOf } from '../apimachinery/meta/conditions.js';
+import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../apimachinery/json/values.js';
+import type { Cluster } from './cluster.js';
+import { type Finding, ok, skipped, warning, wrong } from './finding.js';
+
+const CHECK = 'adoptions';
+
+/** How the Adoptions stand. */
+export async function checkAdoptions(cluster: Cluster): Promise<Finding> {
+  try {
+    const { status, body } = await cluster.call('GET', '/apis/kubeannex.io/v1alpha1/adoptions');
+    if (status === 404 || status === 503) return skipped(CHECK, 'the cluster does not serve them');
+    if (status === 403) return warning(CHECK, 'the identity in use may not list adoptions.kubeannex.io');
+    if (status !== 200) return skipped(CHECK, `the cluster answers with ${status}`);
+    const all = objectsOf(body['items']);
+    const failing = all.map(complaint).find((text) => text !== '');
+    if (failing !== undefined)
+      return wrong(CHECK, new Error(failing), 'reading the conditions with kubectl describe adoption');
+    return ok(CHECK, all.map(summary).join('; '));
+  } catch (error) {
+    return wrong(CHECK, error, 'letting the cluster reach Annex: see the checks of the APIServices');
+  }
+}
+
+const nameOf = (adoption: JsonObject): string => stringAt(objectAt(adoption, 'metadata'), 'name') ?? '';
+
+function summary(adoption: JsonObject): string {
+  const status = objectAt(adoption, 'status');
+  return `${nameOf(adoption)} ${textOf(status?.['phase'])} ${textOf(status?.['copied'])}`;
+}
+
+/** What is wrong with it; '' where nothing is. */
+function complaint(adoption: JsonObject): string {
+  const bad = conditionsOf(adoption).find(
+    ({ type, status, reason }) =>
+      status === 'False' &&
+      (type === 'Accepted' ||
+        ['NoDefinitions', 'StoreWithoutCopies', 'ClusterError', 'Different'].includes(textOf(reason))),
+  );
+  return bad === undefined ? '' : `${nameOf(adoption)}: ${textOf(bad['message'])}`;
+}

@@ -1,0 +1,83 @@
+import type { AuthenticationResponse, RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
+import type { Span } from '../../util/tracing.js';
+import { Timings } from './timings.js';
+import { ALICE, MASTER, Stage } from './stage.fake.js';
+import type { TracedRequest } from '../../request/tracer.js';
+
+const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+
+/** What a tracer is asked for. */
+function begun(
+  answer: AuthenticationResponse,
+  viaProxy = false,
+  url = '/apis/apps/v1/namespaces/n/things/x/scale',
+): TracedRequest[] {
+  const requests: TracedRequest[] = [];
+  const span: Span = {
+    sampled: false,
+    recording: false,
+    traceId: '',
+    spanId: '',
+    traceparent: '',
+    start: () => span,
+    note: () => undefined,
+    end: () => undefined,
+    run: (work) => work(),
+  };
+  const tracer = {
+    begin: (request: TracedRequest) => {
+      requests.push(request);
+      return span;
+    },
+  };
+  const authenticator: RequestAuthenticator = {
+    authenticateRequest: (request) => {
+      request.headers['traceparent'] = TRACEPARENT;
+      return { ...answer, viaProxy };
+    },
+  };
+  const stage = new Stage({ tracer, authenticator });
+  stage.start({ url });
+  return requests;
+}
+
+test.each([
+  ['one of system:masters', MASTER, false, true],
+  ['a scraper', { user: { ...ALICE.user, groups: ['system:monitoring'] } }, false, true],
+  ['what a proxy that may speak for users passes on', ALICE, true, true],
+  ['everybody else', ALICE, false, false],
+])('the trace of %s', (_name, answer, viaProxy, isTrusted) => {
+  expect(begun(answer, viaProxy)).toMatchObject([
+    {
+      name: 'GET /apis/apps/v1/namespaces/{:namespace}/things/{:name}/scale',
+      traceparent: TRACEPARENT,
+      isTrusted,
+      attributes: { 'audit-id': 'id' },
+    },
+  ]);
+});
+
+test('what is no resource is named by its method alone', () => {
+  expect(begun(ALICE, false, '/livez?verbose=1')).toMatchObject([
+    { name: 'GET', attributes: { 'http.target': '/livez' } },
+  ]);
+});
+
+test('a request that nobody vouches for is not traced', () => {
+  const stage = new Stage({
+    tracer: {
+      begin: () => {
+        throw new Error('traced');
+      },
+    },
+  });
+  stage.authenticate = () => undefined;
+  expect(stage.start().response.statusCode).toBe(401);
+});
+
+test('a stopwatch without a span only takes times', () => {
+  const timings = new Timings({ monotonic: () => 5 });
+  timings.spent('authorization', 2);
+  timings.spent('authorization', 3);
+  expect([...timings.layers]).toEqual([['authorization', 5]]);
+});

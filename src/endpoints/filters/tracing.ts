@@ -1,0 +1,59 @@
+import { SYSTEM_PRIVILEGED_GROUP } from '../../authentication/user/user.js';
+import type { RequestInfo } from '../../request/request-info.js';
+import { whenOver } from '../../util/maybe-promise.js';
+import type { TracedRequest } from '../../request/tracer.js';
+import type { ChainConfig, Step } from './chain-config.js';
+import type { Exchange } from './exchange.js';
+
+const MONITORING_GROUP = 'system:monitoring';
+
+/** kube-apiserver's name for the span: the method and the route. */
+function spanName(method: string, info: RequestInfo): string {
+  if (!info.isResourceRequest) return method;
+  const parts = [
+    info.apiPrefix,
+    info.apiGroup,
+    info.apiVersion,
+    info.namespace === '' ? '' : 'namespaces/{:namespace}',
+    info.resource,
+    info.name === '' ? '' : '{:name}',
+    info.subresource,
+  ];
+  return `${method} /${parts.filter((part) => part !== '').join('/')}`;
+}
+
+/** Traces requests, once it is known who asks: only the privileged, and what the cluster's API server passes on, decide what is traced. */
+export function withTracing(next: Step, config: ChainConfig): Step {
+  const { tracer } = config;
+  if (tracer === undefined) return next;
+  return (exchange) => {
+    const span = tracer.begin(requestOf(exchange));
+    span
+      .start('authentication', undefined, exchange.receivedAt)
+      .end(undefined, exchange.receivedAt + exchange.authenticationMillis);
+    exchange.span = span;
+    const ended = (error: unknown): void => {
+      span.note({ 'http.status_code': exchange.response.statusCode });
+      span.end(error);
+    };
+    return span.run(() => whenOver(() => next(exchange), ended));
+  };
+}
+
+function requestOf(exchange: Exchange): TracedRequest {
+  const { method, info, headers, user, auditId, viaProxy } = exchange;
+  const { traceparent } = headers;
+  return {
+    name: spanName(method, info),
+    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+    isTrusted: viaProxy || user.groups.some((group) => group === SYSTEM_PRIVILEGED_GROUP || group === MONITORING_GROUP),
+    // Without the query: clients put tokens there.
+    attributes: {
+      'http.method': method,
+      'http.target': exchange.path,
+      'http.user_agent': exchange.userAgent,
+      'audit-id': auditId,
+    },
+    began: exchange.receivedAt,
+  };
+}

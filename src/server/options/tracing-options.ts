@@ -1,0 +1,12 @@
+import { flag, text } from './flags.js';
+
+/** Flags of traces. */
+export const TRACING_FLAGS = {
+  tracingConfigFile: flag(
+    'Traces flags:',
+    'tracing-config-file',
+    text,
+    '',
+    'File with a TracingConfiguration (apiserver.config.k8s.io/v1): where traces go, by OTLP over gRPC, and how many requests are traced.',
+  ),
+};

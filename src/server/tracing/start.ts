@@ -1,0 +1,43 @@
+import type { RequestTracer } from '../../request/tracer.js';
+import type { Handler } from '../../endpoints/http.js';
+import { whenOver } from '../../util/maybe-promise.js';
+import type { ServerContext } from '../compose/server-context.js';
+import { serverId } from '../http/server-id.js';
+import type { OpenTelemetryTracer } from './tracer.js';
+
+/** The tracer that the flags ask for. The SDK is not even loaded without. */
+export async function startTracing({
+  tracing,
+}: Pick<ServerContext, 'tracing'>): Promise<OpenTelemetryTracer | undefined> {
+  if (tracing === undefined) return undefined;
+  const { OpenTelemetryTracer } = await import('./tracer.js');
+  return new OpenTelemetryTracer(tracing, serverId());
+}
+
+/** By kube-apiserver's names. */
+const VERBS: Readonly<Record<string, string>> = {
+  get: 'Get',
+  list: 'List',
+  watch: 'Watch',
+  create: 'Create',
+  update: 'Update',
+  patch: 'Patch',
+  delete: 'Delete',
+  deletecollection: 'Delete',
+};
+
+/** Makes the work of the handler a span of its own. */
+export function tracedHandler(handler: Handler, tracer: RequestTracer | undefined): Handler {
+  if (tracer === undefined) return handler;
+  return (context, request, response) => {
+    const outer = context.span;
+    const span = outer?.start(VERBS[context.info.verb] ?? context.info.verb, { resource: context.info.resource });
+    if (span === undefined) return handler(context, request, response);
+    context.span = span;
+    const ended = (error: unknown): void => {
+      context.span = outer;
+      span.end(error);
+    };
+    return span.run(() => whenOver(() => handler(context, request, response), ended));
+  };
+}

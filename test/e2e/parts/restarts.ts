@@ -1,0 +1,110 @@
+import { ask, once, refusals } from '../../integration/asking.js';
+import { type Call, Http1 } from '../../integration/client.js';
+import { pause } from '../../storage/mongod.js';
+import type { TestCluster } from '../cluster.js';
+import { GROUP, widgetsPath, widgetText } from '../widgets.js';
+
+/** A hundred are a matter of minutes. */
+const RESTARTS = Number(process.env['ANNEX_RESTARTS'] ?? 4);
+const NAMESPACE = 'restarts';
+const READER = 'restarts-reader';
+/** Later than this a start is over, on a quiet machine. */
+const START_MILLIS = 2_000;
+const AWAY_MILLIS = 2_500;
+
+/** What exists, as the aggregator asks for it: in the name of an administrator and of somebody with rights by the cluster's roles. */
+function questions(path: string): Call[] {
+  const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+  const patch = { method: 'PATCH', body: { metadata: { labels: { a: 'b' } } } };
+  const merge = { 'content-type': 'application/merge-patch+json' };
+  const users = [{ 'X-Remote-User': 'admin', 'X-Remote-Group': 'system:masters' }, { 'X-Remote-User': READER }];
+  return users.flatMap((headers): Call[] => [
+    { path, headers },
+    { path: `${path}/one`, headers },
+    { path: `${path}?watch=true`, headers },
+    { path: `${path}/one?dryRun=All`, method: 'DELETE', headers },
+    { path: `${path}/one?dryRun=All`, ...patch, headers: { ...headers, ...merge } },
+    ...['/apis', `/apis/${GROUP}`, `/apis/${GROUP}/v1`, '/openapi/v3', '/openapi/v2'].map((at) => ({
+      path: at,
+      headers,
+    })),
+    { path: '/apis', headers: { ...headers, accept: aggregated } },
+  ]);
+}
+
+/** A replica that is killed and starts again, asked from the first moment; clients of the cluster ask for the same meanwhile. */
+export function restarts(cluster: TestCluster, say: (line: string) => void): void {
+  const path = widgetsPath(NAMESPACE);
+
+  async function restart(meanwhile: () => Promise<void>): Promise<number> {
+    const { daemon, port } = cluster.replica(1);
+    const { cert: certificate, key } = cluster.certificates.proxy('front-proxy-client');
+    await daemon.stop('SIGKILL');
+    // Its certificate is in the store.
+    const address = { url: `https://127.0.0.1:${port}`, ca: '' };
+    const direct = new Http1(address, 64, { key, certificate, trusting: true });
+    let over = false;
+    daemon.start();
+    const asking = questions(path).map((call) => ask(direct, { ...call, token: '' }, GROUP, () => !daemon.alive));
+    const others = [path, `${path}/one`].map((at) => throughTheCluster(at, () => over));
+    await meanwhile();
+    const seen = await Promise.all(asking);
+    await cluster.replicasReady(2);
+    over = true;
+    await Promise.all(others);
+    for (const { answers } of seen) expect([...answers.keys()]).toContain(200);
+    return refusals(seen);
+  }
+
+  /** The aggregator answers 503 itself where it reaches nobody. */
+  async function throughTheCluster(at: string, isOver: () => boolean): Promise<void> {
+    while (!isOver()) {
+      const answer = await once(cluster.http, { path: at });
+      if (answer !== undefined && ![200, 429, 503].includes(answer.status))
+        throw new Error(`the cluster says of ${at}: ${answer.status} ${answer.text}`);
+      await pause(20);
+    }
+  }
+
+  describe('restarts', () => {
+    beforeAll(async () => {
+      await cluster.kubectl.ok(['create', 'namespace', NAMESPACE]);
+      await cluster.kubectl.ok([
+        'create',
+        'clusterrolebinding',
+        READER,
+        '--clusterrole=cluster-admin',
+        `--user=${READER}`,
+      ]);
+      expect((await cluster.http.post(path, widgetText('one', { colour: 'red' }))).status).toBe(201);
+    });
+
+    test(
+      'nothing that exists is denied while a replica restarts',
+      async () => {
+        let refused = 0;
+        for (let i = 0; i < RESTARTS; i++) refused += await restart(() => Promise.resolve());
+        say(`${RESTARTS} restarts, ${refused} answers 503`);
+        expect(refused).toBeGreaterThan(0);
+      },
+      (RESTARTS + 4) * 60_000,
+    );
+
+    test(
+      'nor where MongoDB goes away at any moment of it',
+      async () => {
+        const { daemon } = cluster.replica(1);
+        for (let i = 0; i < RESTARTS; i++) {
+          await restart(async () => {
+            await pause((START_MILLIS * (i + 0.5)) / RESTARTS);
+            for (const member of cluster.mongodb.members) member.freeze();
+            await pause(AWAY_MILLIS);
+            for (const member of cluster.mongodb.members) member.thaw();
+          });
+          expect(daemon.alive).toBe(true);
+        }
+      },
+      (RESTARTS + 4) * 60_000,
+    );
+  });
+}

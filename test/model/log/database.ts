@@ -1,0 +1,133 @@
+/** A document of the log: one batch. */
+export interface Batch {
+  /** Of the attempt to append it; a retry has the same. */
+  readonly id: number;
+  readonly first: number;
+  readonly writes: readonly Write[];
+  /** The writer's own idea of the time, for people. */
+  readonly date: number;
+  readonly projected: boolean;
+}
+
+export interface Write {
+  readonly op: number;
+  readonly key: string;
+  readonly deletes: boolean;
+}
+
+export interface State {
+  readonly revision: number;
+  readonly deleted: boolean;
+}
+
+/** Everything that MongoDB holds at a moment. Never changed. */
+export interface Version {
+  readonly time: number;
+  readonly log: ReadonlyMap<number, Batch>;
+  readonly floor: number;
+  readonly mark: { readonly revision: number; readonly moment: number };
+  readonly projection: ReadonlyMap<string, State>;
+}
+
+export interface Ticket {
+  readonly index: number;
+  readonly term: number;
+}
+
+export const endOf = ({ first, writes }: Batch): number => first + writes.length - 1;
+
+const EMPTY: Version = { time: 0, log: new Map(), floor: 0, mark: { revision: 0, moment: 0 }, projection: new Map() };
+
+/**
+ * A replica set of the model that writes single documents. A majority has the versions up to `majority`; a failover takes back the
+ * rest. Each version has a time of its own, which never goes back. `truth` is what the log says to somebody who never sleeps.
+ */
+export class Database {
+  private versions: Version[] = [EMPTY];
+  private terms = [0];
+  private majority = 0;
+  private term = 0;
+  private clock = 0;
+  readonly truth: Write[] = [];
+  private readonly firsts = new Set<number>();
+  readonly violations: string[] = [];
+
+  /** What majority reads show; its time is the reply's operationTime. */
+  get settled(): Version {
+    return this.versions[this.majority] ?? EMPTY;
+  }
+
+  get latest(): Version {
+    return this.versions.at(-1) ?? EMPTY;
+  }
+
+  /** The newest time that anybody can have heard of. */
+  get now(): number {
+    return this.clock;
+  }
+
+  write(change: (version: Version) => Partial<Version>): Ticket {
+    this.clock++;
+    this.versions.push({ ...this.latest, ...change(this.latest), time: this.clock });
+    this.terms.push(this.term);
+    return { index: this.versions.length - 1, term: this.term };
+  }
+
+  /** Undefined: there is a document with this `_id`. */
+  insert(batch: Batch): Ticket | undefined {
+    if (this.latest.log.has(batch.first)) return undefined;
+    return this.write(({ log }) => ({ log: new Map(log).set(batch.first, batch) }));
+  }
+
+  outcome({ index, term }: Ticket): 'pending' | 'durable' | 'lost' {
+    if (this.terms[index] !== term) return 'lost';
+    return index <= this.majority ? 'durable' : 'pending';
+  }
+
+  replicate(): void {
+    if (this.majority + 1 >= this.versions.length) return;
+    const before = this.settled;
+    this.majority++;
+    for (const [first, batch] of this.settled.log) if (!before.log.has(first)) this.record(batch);
+  }
+
+  failOver(jump: number): void {
+    this.versions = this.versions.slice(0, this.majority + 1);
+    this.terms = this.terms.slice(0, this.majority + 1);
+    this.term++;
+    this.pass(jump);
+  }
+
+  /** Time goes by: the primary writes its periodic no-op. */
+  pass(ticks: number): void {
+    this.clock += ticks;
+    this.write(() => ({}));
+  }
+
+  /** What a key is at a revision. */
+  truly(key: string, revision: number): State | undefined {
+    for (let at = revision; at > 0; at--) {
+      const write = this.truth[at - 1];
+      if (write?.key === key) return { revision: at, deleted: write.deletes };
+    }
+    return undefined;
+  }
+
+  private record(batch: Batch): void {
+    const { truth, violations, firsts } = this;
+    if (batch.first > truth.length + 1) violations.push(`there is nothing before ${batch.first}`);
+    if (batch.first <= truth.length) {
+      // Void: the revision was taken, and is below the floor. Nobody may ever rely on it.
+      if (!firsts.has(batch.first)) violations.push(`${batch.first} lies inside the range of another batch`);
+      if (batch.first > this.settled.floor) violations.push(`revision ${batch.first} was taken again above the floor`);
+      return;
+    }
+    firsts.add(batch.first);
+    for (const write of batch.writes) {
+      const earlier = truth.findIndex(({ op }) => op === write.op);
+      if (earlier >= 0)
+        violations.push(`write ${write.op} was applied at ${earlier + 1} and again at ${truth.length + 1}`);
+      truth.push(write);
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import { ALL, explore, type Explored, type Guards } from './log.js';
+
+const SCHEDULES = 400;
+/** Schedules that go wrong, and show the same. */
+const ENOUGH = 1;
+
+/** What goes wrong in some of the schedules. */
+function failures(guards: Guards): string[] {
+  const told: string[] = [];
+  let count = 0;
+  for (let seed = 1; seed <= SCHEDULES && count < ENOUGH; seed++) {
+    const { violations } = explore(seed, guards);
+    if (violations.length === 0) continue;
+    count++;
+    told.push(`seed ${seed}: ${violations.slice(0, 4).join('; ')}`);
+  }
+  return told;
+}
+
+describe('the log as the database, whatever stops wherever', () => {
+  test('an acknowledged write is there once, a refused one never, and all who read see the same', () => {
+    expect(failures(ALL)).toEqual([]);
+  });
+
+  test('these schedules acknowledge, refuse, do not know, and trim', () => {
+    const explored = Array.from({ length: 100 }, (_, seed) => explore(seed + 1, ALL));
+    const sum = (of: (one: Explored) => number): number => explored.reduce((all, one) => all + of(one), 0);
+    expect(sum(({ acknowledged }) => acknowledged)).toBeGreaterThan(1_000);
+    expect(sum(({ refused }) => refused)).toBeGreaterThan(100);
+    expect(sum(({ unknown }) => unknown)).toBeGreaterThan(0);
+    expect(sum(({ floor }) => floor)).toBeGreaterThan(500);
+  });
+
+  test.each<keyof Guards>([
+    'fence',
+    'admitsIgnorance',
+    'projectedFirst',
+    'floorFirst',
+    'marks',
+    'floorAfter',
+    'onlyForward',
+    'tombstones',
+    'deadline',
+  ])('goes wrong without %s', (guard) => {
+    expect(failures({ ...ALL, [guard]: false })).not.toEqual([]);
+  });
+});

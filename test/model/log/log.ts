@@ -1,0 +1,387 @@
+import { Parties, type Party, type Steps } from '../parties.js';
+import { Random } from '../random.js';
+import { Database, endOf, type Batch, type State, type Ticket, type Version, type Write } from './database.js';
+
+/** The guards of the protocol (docs/design/mongodb-log.md); each can be taken away. */
+export interface Guards {
+  /** An append counts at once only if its answer is less than half a window younger than the writer's head. */
+  readonly fence: boolean;
+  /** An entry below the floor is void only if the floor was read early enough. */
+  readonly admitsIgnorance: boolean;
+  /** The floor never passes what is not projected. */
+  readonly projectedFirst: boolean;
+  /** A majority has the floor before anything is deleted. */
+  readonly floorFirst: boolean;
+  /** A revision is as old as MongoDB's time since it was seen; without: as the date that its writer gave it. */
+  readonly marks: boolean;
+  /** Whoever has read the log reads the floor afterwards. */
+  readonly floorAfter: boolean;
+  /** A document of the projection never goes back to an older revision. */
+  readonly onlyForward: boolean;
+  /** A deletion leaves its revision in the projection until the floor has passed it. */
+  readonly tombstones: boolean;
+  /** A write of the projection fails half a window after its log document was read. */
+  readonly deadline: boolean;
+}
+
+export const ALL: Guards = {
+  fence: true,
+  admitsIgnorance: true,
+  projectedFirst: true,
+  floorFirst: true,
+  marks: true,
+  floorAfter: true,
+  onlyForward: true,
+  tombstones: true,
+  deadline: true,
+};
+
+type Verdict = 'committed' | 'anew' | 'again' | 'unknown';
+
+/** What a replica knows: the state of each key at the newest revision, and for which moment that is the newest. */
+interface Known {
+  readonly states: Map<string, State>;
+  head: number;
+  moment: number;
+}
+
+const WINDOW = 40;
+/** The last ones are written seldom, so that some stay deleted for long. */
+const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
+const BUSY = 2;
+
+export interface Explored {
+  readonly violations: readonly string[];
+  readonly acknowledged: number;
+  readonly refused: number;
+  readonly unknown: number;
+  /** How far the floor came. */
+  readonly floor: number;
+}
+
+/** One schedule: what the parties do, in an order that the seed decides. */
+export function explore(seed: number, guards: Guards, steps = 3_000): Explored {
+  return new Schedule(seed, guards).run(steps);
+}
+
+class Schedule {
+  private readonly random: Random;
+  private readonly database = new Database();
+  private readonly parties: Parties;
+  private readonly acknowledged = new Map<number, number>();
+  private readonly refused = new Set<number>();
+  private readonly wrong: string[] = [];
+  private unknown = 0;
+  private ids = 0;
+
+  constructor(
+    seed: number,
+    private readonly guards: Guards,
+  ) {
+    this.random = new Random(seed);
+    this.parties = new Parties(this.random, { once: 25, longOnce: 4, short: 80 });
+    for (let i = 0; i < 3; i++) this.parties.add(this.replica());
+    for (let i = 0; i < 4; i++) this.parties.add(this.projector());
+    for (let i = 0; i < 2; i++) this.parties.add(this.trimmer());
+    this.parties.add(this.follower());
+    this.parties.add(this.loader());
+  }
+
+  run(steps: number): Explored {
+    const { random, database } = this;
+    for (let step = 0; step < steps; step++) {
+      if (!random.once(3)) database.replicate();
+      if (random.once(60)) database.failOver(random.once(3) ? random.below(3 * WINDOW) : 0);
+      if (random.once(50)) database.pass(random.below(WINDOW));
+      this.parties.advance(step, steps);
+    }
+    return {
+      violations: [...database.violations, ...this.wrong, ...this.afterwards()],
+      acknowledged: this.acknowledged.size,
+      refused: this.refused.size,
+      unknown: this.unknown,
+      floor: database.settled.floor,
+    };
+  }
+
+  private afterwards(): string[] {
+    const { truth } = this.database;
+    const lost = [...this.acknowledged].filter(([op, revision]) => truth[revision - 1]?.op !== op);
+    const back = truth.filter(({ op }) => this.refused.has(op));
+    return [
+      ...lost.map(([op, revision]) => `write ${op} was acknowledged at ${revision}, and is not there`),
+      ...back.map(({ op }) => `write ${op} was refused, and appeared`),
+    ];
+  }
+
+  /** Takes writes, and appends them in batches. */
+  private *replica(): Party {
+    const known: Known = { states: new Map(), head: 0, moment: -WINDOW };
+    for (;;) {
+      yield* this.readOn(known);
+      const wishes = Array.from({ length: 1 + this.random.below(3) }, () => ({
+        op: ++this.ids,
+        key: KEYS[this.random.below(this.random.once(8) ? KEYS.length : BUSY)] ?? '',
+        expected: 0,
+      }));
+      for (const wish of wishes) wish.expected = revisionOf(known.states.get(wish.key));
+      yield;
+      for (let open = wishes; open.length > 0;) {
+        const batch = this.batchOf(open, known);
+        if (batch.writes.length === 0) break;
+        const verdict = yield* this.commit(batch, known.moment);
+        if (verdict === 'committed') batch.writes.forEach(({ op }, i) => this.acknowledged.set(op, batch.first + i));
+        if (verdict === 'unknown') this.unknown++;
+        if (verdict !== 'anew') break;
+        open = open.filter(({ op }) => batch.writes.some((write) => write.op === op));
+        yield* this.readOn(known);
+      }
+    }
+  }
+
+  /** The writes that are possible in the states that are known; the others are refused. */
+  private batchOf(open: readonly { op: number; key: string; expected: number }[], known: Known): Batch {
+    const writes: Write[] = [];
+    const taken = new Set<string>();
+    for (const { op, key, expected } of open) {
+      const fits = !taken.has(key) && revisionOf(known.states.get(key)) === expected;
+      if (fits) writes.push({ op, key, deletes: expected !== 0 && op % 2 === 0 });
+      else this.refused.add(op);
+      taken.add(key);
+    }
+    return { id: ++this.ids, first: known.head + 1, writes, date: known.moment, projected: false };
+  }
+
+  /** Appends until it is clear what came of it. `moment`: when the batch's predecessor was the newest. */
+  private *commit(batch: Batch, moment: number): Steps<Verdict> {
+    // Known before the first attempt is sent, so that no attempt is older.
+    const sent = this.database.settled.time;
+    yield;
+    for (let attempt = 1; ; attempt++) {
+      const reply = yield* this.append(batch);
+      if (reply === 'duplicate' && attempt === 1) return 'anew';
+      if (typeof reply === 'number' && (!this.guards.fence || reply < moment + WINDOW / 2)) return 'committed';
+      yield;
+      const verdict = yield* this.settle(batch, sent);
+      if (verdict !== 'again') return verdict;
+      yield;
+    }
+  }
+
+  /** The time of the answer, or what else came of an insert. */
+  private *append(batch: Batch): Steps<number | 'duplicate' | 'lost'> {
+    if (this.random.once(8)) {
+      // It is held up on its way, and the connection is given up meanwhile.
+      this.parties.add(this.straggler(batch));
+      return 'lost';
+    }
+    const ticket = this.database.insert(batch);
+    if (ticket === undefined) return 'duplicate';
+    if (!(yield* this.durable(ticket))) return 'lost';
+    const { now } = this.database;
+    yield;
+    return this.random.once(5) ? 'lost' : now;
+  }
+
+  private *straggler(batch: Batch): Party {
+    yield;
+    this.database.insert(batch);
+  }
+
+  /** Reads what came of an append: first the document, then the floor. */
+  private *settle(batch: Batch, sent: number): Steps<Verdict> {
+    const found = this.database.settled.log.get(batch.first);
+    yield;
+    const { floor, time } = this.database.settled;
+    if (batch.first <= floor) return !this.guards.admitsIgnorance || time < sent + WINDOW / 2 ? 'anew' : 'unknown';
+    if (found === undefined) return 'again';
+    return found.id === batch.id ? 'committed' : 'anew';
+  }
+
+  private *durable(ticket: Ticket): Steps<boolean> {
+    while (this.database.outcome(ticket) === 'pending') yield;
+    return this.database.outcome(ticket) === 'durable';
+  }
+
+  /** Applies the log from where a replica is; loads anew where it is not all there. */
+  private *readOn(known: Known): Steps<void> {
+    yield;
+    const read = this.database.settled;
+    const batches = following(read, known.head);
+    yield;
+    const { floor } = this.database.settled;
+    // What was read at or below the floor may have been trimmed, or void.
+    const gone = this.guards.floorAfter ? floor > known.head : read.floor > known.head && batches.length === 0;
+    if (gone) {
+      yield* this.load(known);
+      return;
+    }
+    for (const batch of batches) apply(known, batch);
+    known.moment = read.time;
+    this.check('a replica', known);
+  }
+
+  /** The projection, and the rest of the log. The projection is read in pieces, without a snapshot. */
+  private *load(known: Known): Steps<void> {
+    for (;;) {
+      yield;
+      const { floor: from } = this.database.settled;
+      known.states.clear();
+      for (const key of KEYS) {
+        yield;
+        const state = this.database.settled.projection.get(key);
+        if (state !== undefined) known.states.set(key, state);
+      }
+      yield;
+      const read = this.database.settled;
+      known.head = from;
+      for (const batch of following(read, from)) apply(known, batch);
+      yield;
+      if (this.guards.floorAfter && this.database.settled.floor > from) continue;
+      known.moment = read.time;
+      this.check('who loads', known);
+      return;
+    }
+  }
+
+  private check(who: string, { states, head }: Known): void {
+    for (const key of KEYS) {
+      const expected = revisionOf(this.database.truly(key, head));
+      const shown = revisionOf(states.get(key));
+      if (shown !== expected) this.wrong.push(`${who} has ${key} of ${shown} at ${head}, not of ${expected}`);
+    }
+  }
+
+  private *loader(): Party {
+    for (;;) yield* this.load({ states: new Map(), head: 0, moment: 0 });
+  }
+
+  /** Shows all events from where it is; where they are gone it goes on from the floor. */
+  private *follower(): Party {
+    let position = 0;
+    for (;;) {
+      yield;
+      const batches = following(this.database.settled, position);
+      yield;
+      const { floor } = this.database.settled;
+      if (floor > position && (this.guards.floorAfter || batches.length === 0)) {
+        position = floor;
+        continue;
+      }
+      for (const { writes } of batches)
+        for (const { op } of writes) {
+          const expected = this.database.truth[position++]?.op;
+          if (expected !== op) this.wrong.push(`a reader was shown write ${op} at ${position}, not ${expected}`);
+        }
+    }
+  }
+
+  /** Projects what it finds; a replica that has just appended is the same, only earlier. */
+  private *projector(): Party {
+    const { database, guards } = this;
+    for (;;) {
+      yield;
+      const read = database.settled;
+      const waiting = [...read.log.values()].filter(({ projected }) => !projected);
+      const batch = waiting[this.random.below(Math.max(waiting.length, 1))];
+      if (batch === undefined) continue;
+      yield;
+      const isVoid = database.settled.floor >= batch.first && guards.projectedFirst;
+      if (isVoid) {
+        database.write(({ log }) => ({ log: changed(log, batch, undefined) }));
+        continue;
+      }
+      if (!(yield* this.project(batch, read.time))) continue;
+      yield;
+      database.write(({ log }) => ({ log: changed(log, batch, { ...batch, projected: true }) }));
+    }
+  }
+
+  private *project(batch: Batch, read: number): Steps<boolean> {
+    const { database, guards } = this;
+    for (const [i, { key, deletes }] of batch.writes.entries()) {
+      yield;
+      if (guards.deadline && database.now >= read + WINDOW / 2) return false;
+      const state: State = { revision: batch.first + i, deleted: deletes };
+      const ticket = database.write(({ projection }) => {
+        if (guards.onlyForward && (projection.get(key)?.revision ?? 0) >= state.revision) return {};
+        return {
+          projection: deletes && !guards.tombstones ? without(projection, key) : new Map(projection).set(key, state),
+        };
+      });
+      if (!(yield* this.durable(ticket))) return false;
+    }
+    return true;
+  }
+
+  /** Takes away what was seen, projected, a window ago. */
+  private *trimmer(): Party {
+    const { database } = this;
+    for (;;) {
+      yield;
+      const { mark, floor, time } = database.settled;
+      if (mark.revision <= floor) {
+        const next = this.trimmable(database.settled);
+        yield;
+        if (next.revision > floor) database.write((now) => (now.mark.revision < next.revision ? { mark: next } : {}));
+        continue;
+      }
+      if (time < mark.moment + WINDOW) continue;
+      yield;
+      const ticket = database.write((now) => ({ floor: Math.max(now.floor, mark.revision) }));
+      if (this.guards.floorFirst && !(yield* this.durable(ticket))) continue;
+      for (const first of [...database.latest.log.keys()].filter((first) => first <= mark.revision)) {
+        yield;
+        database.write(({ log }) => ({ log: without(log, first) }));
+      }
+      for (const key of KEYS) {
+        yield;
+        database.write(({ projection }) => {
+          const state = projection.get(key);
+          const old = state !== undefined && state.deleted && state.revision <= mark.revision;
+          return old ? { projection: without(projection, key) } : {};
+        });
+      }
+    }
+  }
+
+  private trimmable(version: Version): Version['mark'] {
+    let mark = { revision: version.floor, moment: version.time };
+    for (const batch of following(version, version.floor)) {
+      if (this.guards.projectedFirst && !batch.projected) break;
+      mark = { revision: endOf(batch), moment: this.guards.marks ? version.time : batch.date };
+    }
+    return mark;
+  }
+}
+
+/** The batches after a revision, up to the first that is not there. */
+function following({ log }: Version, after: number): Batch[] {
+  const batches: Batch[] = [];
+  for (let batch = log.get(after + 1); batch !== undefined; batch = log.get(endOf(batch) + 1)) batches.push(batch);
+  return batches;
+}
+
+function apply(known: Known, batch: Batch): void {
+  batch.writes.forEach(({ key, deletes }, i) => {
+    const revision = batch.first + i;
+    if ((known.states.get(key)?.revision ?? 0) < revision) known.states.set(key, { revision, deleted: deletes });
+  });
+  known.head = endOf(batch);
+}
+
+/** 0: there is no such object. */
+function revisionOf(state: State | undefined): number {
+  return state === undefined || state.deleted ? 0 : state.revision;
+}
+
+function changed(log: Version['log'], { id, first }: Batch, to: Batch | undefined): Version['log'] {
+  if (log.get(first)?.id !== id) return log;
+  return to === undefined ? without(log, first) : new Map(log).set(first, to);
+}
+
+function without<K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> {
+  const rest = new Map(map);
+  rest.delete(key);
+  return rest;
+}
