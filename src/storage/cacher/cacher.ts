@@ -6,7 +6,8 @@ import { Budget, type BudgetStats } from './budget.js';
 import { History } from './history.js';
 import { LoadWaits } from './load-waits.js';
 import type { CachedType, Cacher, ResourceCache } from './interfaces.js';
-import { WatchCache, type Shared } from './watch-cache.js';
+import type { Shared } from './shared.js';
+import { WatchCache } from './watch-cache.js';
 import { NewestRevision, RevisionWaits } from './waits.js';
 
 export interface CacherOptions {
