@@ -10,6 +10,7 @@ const NAMES: Readonly<Record<keyof OptionalMembers, true>> = {
   raise: true,
   trimmedAt: true,
   logOf: true,
+  atHand: true,
   index: true,
   following: true,
   writing: true,

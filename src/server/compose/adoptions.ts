@@ -6,6 +6,7 @@ import type { AdoptedDefinitions } from '../../apimachinery/meta/adopted-definit
 import { KubeApiservers } from '../../controllers/adoption/switch/kube-apiservers.js';
 import { ClusterLease } from '../../controllers/adoption/lease.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
+import { failureLog } from './controllers.js';
 import type { Foundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 
@@ -16,16 +17,17 @@ export interface AdoptionDependencies {
   readonly adoptions: LoopbackClient;
   readonly definitions: LoopbackClient;
   readonly adopted: AdoptedDefinitions;
-  readonly failed: (what: string, error: unknown) => void;
+  readonly signal: AbortSignal;
 }
 
-/** Carries out Adoptions on the replica that holds the Lease. */
-export function adoptionController(
-  { clock, options }: ServerContext,
+/** Carries out Adoptions while this replica holds the Lease. */
+export function startAdoptions(
+  { clock, options, logger }: ServerContext,
   { backend }: Pick<Foundation, 'backend'>,
-  { adopted, adoptions, client, definitions, failed }: AdoptionDependencies,
-): AdoptionController {
+  { adopted, adoptions, client, definitions, signal }: AdoptionDependencies,
+): Promise<void> {
   const identity = `${hostname()}_${randomUUID().slice(0, 8)}`;
+  const failed = failureLog({ logger }, 'adoption');
   const lease = new ClusterLease({
     client,
     clock,
@@ -38,7 +40,8 @@ export function adoptionController(
   });
   const { serviceNamespace: namespace, clusterApiServers: addresses } = options;
   const servers = new KubeApiservers({ client, clock, addresses });
-  return new AdoptionController({
+  void new AdoptionController({
     ...{ adopted, adoptions, backend, client, clock, definitions, failed, identity, lease, namespace, servers },
-  });
+  }).run(signal);
+  return Promise.resolve();
 }
