@@ -4,6 +4,7 @@ import { EncryptedBackend } from '../../storage/encryption/encrypted-backend.js'
 import { EncryptionConfigError } from '../../storage/encryption/types.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
+import { isLogIdentity } from '../../storage/log-identity.js';
 import type { LogSet } from '../../storage/routed-backend.js';
 import type { Clock, Timer } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
@@ -62,7 +63,7 @@ export function openEncryption({
   const wrapped = (backend: Backend): Backend =>
     new EncryptedBackend({
       backend,
-      transformers: encryption,
+      transformers: { of: (resource) => (isLogIdentity(resource) ? undefined : encryption.of(resource)) },
       clock,
       unreadable: (resource, key) => {
         unreadable.set(resource, key);

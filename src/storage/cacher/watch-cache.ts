@@ -1,5 +1,6 @@
 import type { Clock } from '../../util/clock.js';
-import { StorageError, tooLarge } from '../errors.js';
+import { StorageError, tooLarge, type Undecodable } from '../errors.js';
+import { describeUndecodable } from '../undecodable.js';
 import type { Backend, ListOptions, LogEvent, Revision, StoredList } from '../interfaces.js';
 import { EVERYTHING } from '../selection-predicate.js';
 import { Slicer } from '../../scheduling/slicer.js';
@@ -45,6 +46,7 @@ export interface Shared {
   readonly snapshots: boolean;
   /** Identity of the log; undefined where nothing tells logs apart. */
   readonly logId: string | undefined;
+  readonly undecodable: ((resource: string, objects: number, one: Undecodable) => void) | undefined;
 }
 
 /** After so long the version that lists show moves up, well within the history that watches may begin in. */
@@ -100,6 +102,10 @@ export class WatchCache implements ResourceCache {
 
   watcherCount(): number {
     return this.watchers.size;
+  }
+
+  undecodableCount(): number {
+    return this.undecodable;
   }
 
   peek(key: string): CachedObject | undefined {
@@ -379,12 +385,18 @@ export class WatchCache implements ResourceCache {
     this.shared.history.forget(this.history);
     this.history = new TypeHistory(revision);
     this.groups = new WatchGroups();
-    this.setTree(Tree.from<CachedItem, LeafData>(items), items.filter((item) => item.undecodable).length);
+    const undecodable = items.filter((item) => item.undecodable);
+    this.setTree(Tree.from<CachedItem, LeafData>(items), undecodable.length);
+    if (undecodable[0] !== undefined) this.report(undecodable.length, undecodable[0]);
     this.loadedAt = revision;
     this.setShown(revision);
     for (const event of events) this.apply(event);
     this.enter(LIVE);
     for (const listener of this.listeners) listener();
+  }
+
+  private report(objects: number, one: CachedItem): void {
+    this.shared.undecodable?.(this.resource, objects, describeUndecodable(one));
   }
 
   private setTree(tree: ItemTree, undecodable: number): void {
@@ -429,6 +441,7 @@ export class WatchCache implements ResourceCache {
     this.tree = edit.tree;
     this.setShown(event.revision);
     this.undecodable += (current?.undecodable === true ? 1 : 0) - (previous?.undecodable === true ? 1 : 0);
+    if (current?.undecodable === true) this.report(1, current);
     replaceLeaves(edit.removed, edit.added, this.shared.budget);
     if (current === undefined) this.index.delete(event.key);
     else this.index.set(event.key, current);
