@@ -84,14 +84,14 @@ export const FLAGS = {
     'max-requests-inflight',
     int(0),
     400,
-    'Maximum number of concurrent read requests; further ones are rejected with 429. Watches do not count. 0: no limit.',
+    'Maximum number of concurrent read requests, of which one user may have three quarters; further ones wait in the queue of their user, and are rejected with 429 when it is full or after a quarter of --request-timeout. Watches do not count. 0: no limit.',
   ),
   maxMutatingRequestsInflight: flag(
     GENERIC,
     'max-mutating-requests-inflight',
     int(0),
     200,
-    'Maximum number of concurrent write requests; further ones are rejected with 429. 0: no limit.',
+    'The same for write requests. 0: no limit.',
   ),
   maxRequestBodyBytes: flag(
     GENERIC,
