@@ -1,4 +1,5 @@
 import { answeredObject } from './answer.js';
+import { ResponseError } from './connection.js';
 import { postError } from './post-error.js';
 
 /** As kube-apiserver's webhooks decide it. */
@@ -23,5 +24,5 @@ test.each([200, 403])('an answer of no media type is an internal error, whatever
   const asked = { group: 'g', version: 'v1', kind: 'K' };
   const read = (): unknown => answeredObject({ status, body: '{}', contentType: 'a b/c', retryAfter: false }, asked);
   const message = 'Internal error occurred: mime: expected slash after first token';
-  expect(read).toThrow(expect.objectContaining({ message, transient: true }));
+  expect(read).toThrow(new ResponseError(message, true));
 });
