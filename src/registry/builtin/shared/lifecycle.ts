@@ -5,7 +5,7 @@ import type { ApiLifecycle, ResourceType, ResourceVersion } from '../../rest/int
 const release = (minor: number): string => `1.${String(minor)}`;
 
 /** Whether a version that came later is served all the same; `present`: the versions that the release has. */
-export type IsEarly = (version: string, present: readonly string[]) => boolean;
+type IsEarly = (version: string, present: readonly string[]) => boolean;
 
 const never: IsEarly = () => false;
 

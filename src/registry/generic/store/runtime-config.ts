@@ -20,7 +20,7 @@ const TRUE = new Set(['', '1', 't', 'T', 'TRUE', 'true', 'True']);
 const FALSE = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False']);
 
 /** Whether versions are served that came after the emulated release, where that is an older one. */
-export interface ForwardCompatibility {
+interface ForwardCompatibility {
   /** Those above a version that is served, for clients that know only newer ones. */
   readonly emulation: boolean;
   /** Those that the flag names. */
