@@ -5,7 +5,9 @@ import { AdoptionController } from '../../controllers/adoption/adoption-controll
 import type { AdoptedDefinitions } from '../../apimachinery/meta/adopted-definitions.js';
 import { KubeApiservers } from '../../controllers/adoption/switch/kube-apiservers.js';
 import { ClusterLease } from '../../controllers/adoption/lease.js';
-import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
+import { ADOPTIONS } from '../../registry/builtin/kubeannex/adoptions.js';
+import { RESOURCE_DEFINITIONS } from '../../registry/builtin/kubeannex/resource-definitions.js';
+import type { LoopbackClients } from '../../registry/rest/loopback-client.js';
 import { failureLog } from './controllers.js';
 import type { Foundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
@@ -14,8 +16,7 @@ const LEASE = 'annex-adoptions';
 
 export interface AdoptionDependencies {
   readonly client: ClusterClient;
-  readonly adoptions: LoopbackClient;
-  readonly definitions: LoopbackClient;
+  readonly local: LoopbackClients;
   readonly adopted: AdoptedDefinitions;
   readonly signal: AbortSignal;
 }
@@ -24,7 +25,7 @@ export interface AdoptionDependencies {
 export function startAdoptions(
   { clock, options, logger }: ServerContext,
   { backend }: Pick<Foundation, 'backend'>,
-  { adopted, adoptions, client, definitions, signal }: AdoptionDependencies,
+  { adopted, client, local, signal }: AdoptionDependencies,
 ): Promise<void> {
   const identity = `${hostname()}_${randomUUID().slice(0, 8)}`;
   const failed = failureLog({ logger }, 'adoption');
@@ -39,6 +40,7 @@ export function startAdoptions(
     },
   });
   const { serviceNamespace: namespace, clusterApiServers: addresses } = options;
+  const [adoptions, definitions] = [local.for(ADOPTIONS), local.for(RESOURCE_DEFINITIONS)];
   const servers = new KubeApiservers({ client, clock, addresses });
   void new AdoptionController({
     ...{ adopted, adoptions, backend, client, clock, definitions, failed, identity, lease, namespace, servers },

@@ -17,7 +17,7 @@ import type { ClusterClient } from '../../client/cluster-client.js';
 import { recordInCluster } from '../../aggregation/cluster-events.js';
 import { DefinitionRegistration } from '../../controllers/definitions/definition-registration.js';
 import { LocalClients } from '../../registry/generic/loopback/local-client.js';
-import { adoptionDefinition, ADOPTIONS } from '../../registry/builtin/kubeannex/adoptions.js';
+import { adoptionDefinition } from '../../registry/builtin/kubeannex/adoptions.js';
 import { RESOURCE_DEFINITIONS, resourceDefinitionType } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import { LocalParams } from '../../registry/sources/local-params.js';
 import type { Backend } from '../../storage/interfaces.js';
@@ -85,6 +85,7 @@ export async function buildAggregatedPlane(
   const registration = registrationOf(context, dependencies, { adopted, foundation, certificates, local });
   // Before anything is registered: a replica that is sent requests knows the configuration that admits them.
   followed?.start(signal);
+  const adopting = { client: clients.main, local, adopted, signal };
   const register = (): Promise<void> => {
     void namespaces.follow(signal, toldTo(links, 'namespaces'));
     void quotas.follow(signal, toldTo(links, 'quotas'));
@@ -99,17 +100,7 @@ export async function buildAggregatedPlane(
     hooks: [
       { name: 'start-definitions', run: () => registration.installDefinitions() },
       { name: 'start-registration', run: register },
-      {
-        name: 'start-adoptions',
-        run: () =>
-          startAdoptions(context, foundation, {
-            client: clients.main,
-            adoptions: local.for(ADOPTIONS),
-            definitions: local.for(RESOURCE_DEFINITIONS),
-            adopted,
-            signal,
-          }),
-      },
+      { name: 'start-adoptions', run: () => startAdoptions(context, foundation, adopting) },
     ],
     ...(followed !== undefined && { checks: [followed.check] }),
     // The signal has ended the loops.

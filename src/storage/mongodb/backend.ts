@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Db, MongoClient } from 'mongodb';
 import { sleep, systemClock, type Clock } from '../../util/clock.js';
-import { encodeObject } from '../encode.js';
 import { compacted, StorageError, tooLarge } from '../errors.js';
 import type {
   Backend,
@@ -37,6 +36,7 @@ import { History } from './history.js';
 import { Indexer } from './indexes.js';
 import { LAYOUT_FORMAT, layoutText, LogLayout, newestRevision } from './layout.js';
 import { listAt } from './list.js';
+import { raiseFloor, tellOfRaise } from './raise.js';
 import { Reader } from './reader.js';
 import { MongoStaging } from './staging.js';
 import { redact } from './redact.js';
@@ -104,8 +104,6 @@ const LAST_WRITES_MILLIS = 3_000;
 /** nor for each of the things that are under way in the background. */
 const GOODBYE_MILLIS = 1_000;
 const NAMESPACE_EXISTS = 48;
-/** Its object is written when the log has been raised. */
-const RAISED = 'raises.logs.kubeannex.io';
 const NO_OVERRIDES: ReadonlyMap<string, string> = new Map();
 /** Of registered sessions that nobody renews. */
 const WRITER_SECONDS = 3_600;
@@ -209,25 +207,11 @@ export class MongoBackend implements Backend {
     }
   }
 
-  /** The floor first: whoever appends below it is overtaken, and goes on above. Then an entry tells everybody. */
   async raise(above: Revision): Promise<void> {
     const { place, follower } = this.store();
-    const floor = Math.max(above, follower.revision, await this.currentRevision());
-    await this.answer(
-      place.db
-        .collection<MetaDocument>(META)
-        .updateOne(
-          { _id: place.compactedId },
-          { $max: { revision: floor } },
-          { upsert: true, writeConcern: { w: 'majority', journal: true } },
-        ),
-    );
-    const value = encodeObject({ apiVersion: 'kubeannex.io/v1', kind: 'Log', metadata: { name: 'raised' } });
-    const write = async (expected: Revision): Promise<void> => {
-      const written = await this.write({ resource: RAISED, key: 'raised', expected, value });
-      if (written.outcome === 'conflict') await write(written.current?.revision ?? 0);
-    };
-    await write(0);
+    const revision = Math.max(above, follower.revision, await this.currentRevision());
+    await this.answer(raiseFloor(place, revision));
+    await tellOfRaise((request) => this.write(request));
   }
 
   staging(name: string): Staging {
