@@ -283,7 +283,7 @@ export class OffloadPool implements Offload {
     worker.timer?.cancel();
     const { job, ready } = worker;
     if (!ready) this.holdOff = this.options.clock.monotonic() + HOLD_OFF_MILLIS;
-    if (error !== undefined) this.options.logger.error('a worker for large writes ended', { error: messageOf(error) });
+    if (error !== undefined) this.options.logger.error('offload worker terminated', { error: messageOf(error) });
     job?.reject(hadTooLittleMemory(error) ? newRequestEntityTooLarge(TOO_LARGE) : newInternalError(ENDED));
     if (!this.closed) this.next();
   }
